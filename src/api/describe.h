@@ -117,6 +117,8 @@ struct api_call {
 	bool gives_descriptor;	 /* one comes along: of a file, or to write an upload to */
 	bool gives_events;	 /* the answer is a stream, which is asked for piece by piece */
 	bool is_part;		 /* of a client's request that another call counts */
+	bool begins;		 /* something, which a daemon that stops does not */
+	bool grows;		 /* it adds to what is kept, for which the disk may be too full */
 	bool is_local;		 /* what speaks for clients answers it, reckond does not know it */
 	unsigned commits;	 /* of an upload: the enum api_id that takes what was written; or 0 */
 };

@@ -187,7 +187,8 @@ def call_row(call):
         parts.append(f".media = {quoted(call.media)}")
     for flag, name in ((call.whole, "is_whole"), (call.gives_file, "gives_descriptor"),
                        (call.gives_events, "gives_events"), (call.is_part, "is_part"),
-                       (call.local, "is_local")):
+                       (call.local, "is_local"), (call.begins, "begins"),
+                       (call.begins or call.grows, "grows")):
         if flag:
             parts.append(f".{name} = true")
     if call.commits:

@@ -58,6 +58,7 @@
 #include "host/files/gc.h"
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
+#include "host/operations/reserve.h"
 #include "host/operations/operate.h"
 #include "host/fronts/conn.h"
 #include "host/files/files.h"
@@ -209,6 +210,7 @@ struct host {
 	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
+	struct reserve reserve;
 	struct prewarmed *prewarmed;
 	struct auditor auditor;
 	struct retainer retainer;
@@ -236,6 +238,7 @@ struct host {
 	struct process_pace pace;
 	/* turn.c */
 	bool transaction_is_open;
+	bool answer_is_reading; /* what is answered now needs nothing of the transaction */
 	uint64_t transaction; /* the one that is open, or was last */
 	uint64_t committed, synced; /* the last that is in the log, and on the disk */
 	uint64_t asked_upto; /* the last that a sync was asked for */

@@ -67,6 +67,7 @@ static int open_state(struct host *host, struct err *err)
 		return err_remedy(err, "stop it, or choose another --state");
 	}
 	host->lock_fd = TAKE_FD(lock); /* held until the process ends */
+	reserve_setup(host);
 	return db_open(host->state_fd, dir, &host->db, err);
 }
 
@@ -265,6 +266,7 @@ static void finish(struct host *host)
 	run_free_all(host);
 	persist_stop(host);
 	db_close(host->db);
+	reserve_stop(host);
 	reckon_engine_close(host->engine);
 }
 
@@ -326,7 +328,7 @@ int main(int argc, char **argv)
 		return audit_main(argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
 		return doctor_main(argc - 1, argv + 1);
-	host->listen_fd = host->state_fd = -1;
+	host->listen_fd = host->state_fd = host->reserve.fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
 	if (config_load(argc, argv, &host->config, &problems, &err) < 0)

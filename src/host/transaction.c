@@ -333,8 +333,10 @@ bool transaction_begin(struct host *host)
 {
 	const uint64_t now = clock_mono_ns();
 	struct err err;
-	const int code = db_try_begin(host->db, &err);
+	int code;
 
+	reserve_look(host);
+	code = db_try_begin(host->db, &err);
 	if (code == 1 && host->busy_since_ns == 0)
 		host->busy_since_ns = now;
 	if (code == 1 && now - host->busy_since_ns < BUSY_NS)
@@ -388,6 +390,7 @@ int transaction_join(struct host *host, bool *ret_is_own, struct err *err)
 	*ret_is_own = false;
 	if (host->transaction_is_open)
 		return 0;
+	reserve_look(host);
 	if (db_begin(host->db, err) < 0)
 		return (int)err->code;
 	host->transaction = host->committed + 1;

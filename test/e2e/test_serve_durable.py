@@ -364,7 +364,7 @@ def test_what_the_disk_has_no_room_for_is_named(small_disk):
         assert "files_not_kept" not in server.ask("GET", f"/sessions/{session}").json
 
 
-def fill(small_disk, room=300 << 10):
+def fill(small_disk, room=700 << 10):
     """Leaves room for what an execution is before it runs, and none for a long record."""
     filler = small_disk.state / "filler"
     with open(filler, "wb", buffering=0) as file, pytest.raises(OSError):

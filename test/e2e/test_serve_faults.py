@@ -6,6 +6,7 @@ import contextlib
 import copy
 import os
 import resource
+import signal
 import socket
 import sqlite3
 import struct
@@ -216,6 +217,58 @@ def test_a_full_disk(reckon, small_disk):
         rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
         assert {kept["id"], after["id"]} <= {row["id"] for row in rows}
         assert server.ask("GET", f"/sessions/{session}/executions/{kept['id']}").json == kept
+
+
+def test_a_full_disk_can_be_read_and_cleared(reckon, small_disk):
+    code = "open('a','w').write('a' * 9)\nopen('b','w').write('b' * 90_000)\nprint('y' * 90_000)"
+    with Server(reckon) as server:
+        sessions = [server.create() for _ in range(3)]
+        records = [server.execute(each, code) for each in sessions]
+        session, execution = sessions[0], records[0]["id"]
+        link = server.ask("POST", f"/sessions/{session}/links", {"path": "a"}).json
+        key = server.ask("POST", "/keys", {"name": "k", "scopes": ["execute"]}).json["id"]
+        stored = server.ask("POST", "/files?name=x", b"abc").json["id"]
+        document = server.ask("POST", "/documents/c", {"value": {"a": 1}}).json["id"]
+        fill(small_disk)
+        for _ in range(2):
+            ready = server.ask("GET", "/ready")
+            assert (ready.status, ready.code) == (503, "not_ready"), ready
+            assert ready.json["error"]["message"] == "the disk of the state directory is full"
+            for path in ("/sessions", f"/sessions/{session}", f"/sessions/{session}/executions",
+                         f"/sessions/{session}/executions/{execution}",
+                         f"/sessions/{session}/executions/{execution}/events",
+                         f"/sessions/{session}/files", f"/sessions/{session}/files/a",
+                         f"/sessions/{session}/files/b", f"/sessions/{session}/archive",
+                         f"/sessions/{session}/archive?format=zip", f"/sessions/{session}/variables",
+                         f"/sessions/{session}/artifacts", f"/sessions/{session}/receipts",
+                         f"/artifacts/{records[0]['files'][1]['artifact']}", f"/files/{stored}/content",
+                         f"/documents/c/{document}", "/usage", "/audit", "/keys"):
+                answer = server.ask("GET", path)
+                assert answer.status == 200, (path, answer)
+            for method, path, body in (("POST", "/sessions", {}),
+                                       ("POST", f"/sessions/{session}/executions", {"code": "1"}),
+                                       ("PUT", f"/sessions/{session}/files/n", b"n"),
+                                       ("POST", "/documents/c", {"value": {}})):
+                answer = server.ask(method, path, body)
+                assert (answer.status, answer.code) == (507, "disk_full"), (path, answer)
+        for method, path in (("DELETE", f"/sessions/{session}/files/a"),
+                             ("POST", f"/sessions/{session}/interrupt"),
+                             ("DELETE", f"/sessions/{session}/links/{link['id']}"),
+                             ("DELETE", f"/keys/{key}"), ("DELETE", f"/files/{stored}"),
+                             ("DELETE", f"/documents/c/{document}"),
+                             *(("DELETE", f"/sessions/{each}") for each in sessions)):
+            answer = server.ask(method, path)
+            assert answer.status == 200, (path, answer)
+        for each in sessions:
+            assert server.ask("GET", f"/sessions/{each}").code == "session_closed"
+        assert server.ask("GET", f"/sessions/{session}/executions/{execution}").json == records[0]
+        assert server.log().count("the disk of the state directory is full") == 1, server.log()
+        (small_disk / "filler").unlink()
+        assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
+        server.stop(signal.SIGKILL)
+        server.start()
+        assert {row["id"] for row in server.ask("GET", "/sessions").json["sessions"]
+                if row["status"] == "closed"} >= set(sessions)
 
 
 def test_a_disk_that_is_full_at_the_start(reckon, small_disk):

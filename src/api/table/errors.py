@@ -55,7 +55,7 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("CONTEXT_NOT_FOUND", "context_not_found", 404, "The session has no such context."),
     ("EXECUTION_LOST", "execution_lost", 410,
      "It had begun, and there is no record of it."),
-    ("DISK_FULL", "disk_full", 507, "It was done and could not be kept."),
+    ("DISK_FULL", "disk_full", 507, "The disk is full: it was not begun, or it was done and could not be kept."),
     ("MODEL_MISSING", "model_missing", 409, "No model is configured, or not that one."),
     ("RUN_NOT_FOUND", "run_not_found", 404, "The tenant has no such run."),
     ("EXECUTION_CANCELLED", "execution_cancelled", 410, "It was cancelled before it began."),

@@ -69,6 +69,7 @@ CALLS = (
          "Run code in a new session, which ends with it or stays",
          "The record; with `stream` (or Accept: text/event-stream) events, of which the first, "
          "`execution`, names session and execution. " + STREAM, "execute",
+         begins=True,
          description="Opens a session, runs the code in it, and ends the session: for programs that "
          "have nothing to do with each other. With `keep` the session stays: a new one and its "
          "first cell in one request. When the client goes away before the end the code is "
@@ -90,7 +91,7 @@ CALLS = (
          operation="listExecutions"),
     Call("execute", "POST", "sessions/{session}/executions", "Run a cell",
          "The record; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
-         takes=(SESSION, idempotency("in a session"), *CODE, *ASKS,
+         begins=True, takes=(SESSION, idempotency("in a session"), *CODE, *ASKS,
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),
                 Field("context", "id",

@@ -32,7 +32,7 @@ CALLS = (
          takes=(SESSION,), gives=CONTEXTS, errors=IN_SESSION, operation="listContexts"),
     Call("context_create", "POST", "sessions/{session}/contexts",
          "A further kernel in the session, with the same files", "Made", "execute",
-         takes=(
+         begins=True, takes=(
              SESSION,
              Field("language", "text", "That of the session when left out", **NAME),
              Field("template", "text", "That of the session; no other is in its box", **NAME),
@@ -48,7 +48,7 @@ CALLS = (
          errors=(404, 410, 507), operation="deleteContext"),
     Call("restart", "POST", "sessions/{session}/restart",
          "A fresh kernel in the same session: variables go, files stay", "It is there", "execute",
-         takes=(SESSION, CONTEXT), errors=STARTS, body="OfKernel"),
+         begins=True, takes=(SESSION, CONTEXT), errors=STARTS, body="OfKernel"),
     Call("interrupt", "POST", "sessions/{session}/interrupt",
          "Stop what runs as Ctrl-C does; variables stay", "Whether something ran", "execute",
          takes=(SESSION, CONTEXT),

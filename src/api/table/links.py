@@ -36,7 +36,7 @@ CALLS = (
          takes=(SESSION, LIMIT, BEFORE_ROW), gives=LINKS, errors=(404, 410), operation="listLinks"),
     Call("link_create", "POST", "sessions/{session}/links", "A link to a file, or a port, that needs no key",
          "Made", "files",
-         takes=(SESSION,
+         grows=True, takes=(SESSION,
                 Field("path", "text", "A file of the workspace, as it is when the link is followed",
                       least=1, most=PATH_MAX, excludes=("artifact",)),
                 Field("artifact", "text", "Instead of a path", least=1, most=40),

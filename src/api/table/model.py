@@ -145,6 +145,8 @@ class Call:
     gives_file: bool = False    # a descriptor comes along: of a file, or to write to
     commits: str = ""      # of an upload: the call that takes what was written; its answer is ours
     is_part: bool = False  # of a request that is counted by another call
+    begins: bool = False   # something that a daemon that stops does not begin; it grows, too
+    grows: bool = False    # it adds to what is kept, and is refused while the disk is full
     local: bool = False    # answered by what speaks for the client, of itself
     file_media: tuple = ("application/octet-stream", "*/*")
     also_media: tuple = ()  # of an answer that may have another form

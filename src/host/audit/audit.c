@@ -256,7 +256,7 @@ void handle_audit_list(struct host *host, const struct request *req,
 	json_write_member_uint(&json, "last", host->auditor.head.sequence);
 	json_write_object_end(&json);
 	if (code < 0 || json_write_finish(&json, &err) < 0)
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	else
 		reply_audit_list(host, req->id,
 				 &(struct api_audit_list_out){ { text.data, text.len } });

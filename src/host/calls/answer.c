@@ -228,6 +228,25 @@ bool answer_check_scope(struct host *host, const struct request *req, uint32_t s
 	return has_scope(host, req, scope) || refuse_scope(host, req, scope);
 }
 
+/* What begins nothing and adds nothing goes on to the end, and on a full disk. */
+static bool is_possible(struct host *host, const struct request *req)
+{
+	reserve_look(host);
+	if (req->call->begins && host->is_stopping) {
+		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
+			  "ask again when it is back", 2);
+		return false;
+	}
+	if (req->call->grows && host->reserve.is_full) {
+		observe_refused(host, "disk");
+		front_fail(host, req->id, API_ERR_DISK_FULL,
+			  "the disk of the state directory is full: nothing is begun, or added", "",
+			  "free some space there; what is kept can be read, closed and deleted", 0);
+		return false;
+	}
+	return true;
+}
+
 /* Whether the key may ask this, now. */
 static bool is_allowed(struct host *host, const struct request *req)
 {
@@ -266,7 +285,7 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	about_call(host, &req, caller);
 	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
 		name_actor(host, &req);
-		if (req.tenant == NULL || is_allowed(host, &req))
+		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req))
 			call_handle(host, &req, in);
 	}
 	answer_end(host);
@@ -323,6 +342,11 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 		error = API_ERR_SESSION_EXPIRED;
 	(void)snprintf(message, sizeof(message), "session %s is %s: its variables and files are gone",
 		       session_id, row.state);
+	if (strcmp(row.state, "live") == 0) {
+		/* Its box closes, or its end could not be kept yet (session_closed()). */
+		error = API_ERR_SESSION_CLOSED;
+		(void)snprintf(message, sizeof(message), "session %s has ended", session_id);
+	}
 	front_fail(host, request, error, message, row.why,
 		  "create a new session; its records and the artifacts they name can still be read",
 		  0);

@@ -314,10 +314,11 @@ void handle_archive_get(struct host *host, const struct request *req,
 	if (job == NULL)
 		return;
 	if (nameless_file(host, &job->fd, &err) < 0) {
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 		job_free(job);
 		return;
 	}
+	job->files.limit = job->session->workspace;
 	job->files.format = copy(formats[format]);
 	file_queue_enqueue(job->session, job);
 }

@@ -69,8 +69,9 @@ static const struct key *make(struct host *host, const struct request *req, stru
 
 	if (key == NULL) {
 		front_fail(host, req->id,
-			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
-			  err.remedy, 0);
+			  err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
+								   : front_unkept(&err),
+			  err.text, "", err.remedy, 0);
 		return NULL;
 	}
 	reply = tell(host, key);
@@ -199,7 +200,7 @@ void handle_key_delete(struct host *host, const struct request *req,
 		return;
 	}
 	if (revoke_audited(host, key, &err) < 0)
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	else
 		reply_done(host, req->id);
 }

@@ -106,7 +106,7 @@ static bool take_what(struct host *host, const struct request *req,
 			  "this session has no such artifact", "",
 			  "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
 	else
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	return found == 1;
 }
 
@@ -181,7 +181,7 @@ void handle_link_create(struct host *host, const struct request *req,
 	if (!was_session_named(host, req, in->session) || !take_what(host, req, in, &link))
 		return;
 	if (make_link(host, req, in, &link, &url, &err) < 0)
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	else
 		reply_link_create(host, req->id,
 				  &(struct api_link_created){ .id = link.id,
@@ -217,7 +217,7 @@ void handle_link_delete(struct host *host, const struct request *req,
 		front_fail(host, req->id, API_ERR_NOT_FOUND, "this session has no such link", "",
 			  "list them: GET /reckon/v1/sessions/ID/links", 0);
 	else
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 }
 
 /* ---- following ------------------------------------------------------------------------------ */
@@ -289,7 +289,7 @@ struct tenant *link_take(struct host *host, const struct request *req, const cha
 	found = db_link_find(host->db, id, ret, &err);
 	if (found != 1) {
 		if (found < 0)
-			front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+			front_fail_err(host, req->id, &err);
 		else
 			gone(host, req, "the link was revoked");
 		return NULL;

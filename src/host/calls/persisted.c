@@ -192,7 +192,7 @@ static int add_link(const struct db_link *row, void *arg, struct err *err)
 
 static void fail_list(struct host *host, const struct request *req, const struct err *err)
 {
-	front_fail(host, req->id, API_ERR_INTERNAL, err->text, "", err->remedy, 0);
+	front_fail_err(host, req->id, err);
 }
 
 void handle_artifact_list(struct host *host, const struct request *req,

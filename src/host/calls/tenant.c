@@ -175,8 +175,9 @@ void handle_tenant_create(struct host *host, const struct request *req,
 	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
 		front_fail(host, req->id,
-			  err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL, err.text, "",
-			  err.remedy, 0);
+			  err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
+								   : front_unkept(&err),
+			  err.text, "", err.remedy, 0);
 		return;
 	}
 	tenant_apply(host);
@@ -242,7 +243,7 @@ void handle_tenant_change(struct host *host, const struct request *req,
 		return;
 	}
 	if (change_audited(host, tenant, &row, &err) < 0) {
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 		return;
 	}
 	reply = tell(tenant, &space);
@@ -258,7 +259,7 @@ void handle_tenant_delete(struct host *host, const struct request *req,
 	if (tenant == NULL || (!key_admin_left(host, NULL, tenant) && !refuse_last(host, req)))
 		return;
 	if (delete_audited(host, tenant, &err) < 0)
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	else
 		reply_done(host, req->id);
 }

@@ -245,10 +245,19 @@ static void note_transfer(struct session *session, const struct job *job)
 		note_upload(session, job->fd);
 }
 
+/* What reads needs nothing that is written with it: an audit or a clock that could not be kept. */
+static bool is_reading(const struct job *job)
+{
+	return job->kind == JOB_FILE_GET || job->kind == JOB_FILE_LIST ||
+	       job->kind == JOB_ARCHIVE_GET || job->kind == JOB_VARIABLES ||
+	       job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT || job->kind == JOB_PORT_LIST;
+}
+
 void session_answer_job(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
 
+	host->answer_is_reading = is_reading(job);
 	audit_job(host, job);
 	if (job->execution != NULL) {
 		session->tenant->started--;
@@ -266,6 +275,7 @@ void session_answer_job(struct session *session, struct job *job)
 		    !call_answer_job(host, job))
 			reply_done(host, job->request); /* a restart */
 	}
+	host->answer_is_reading = false;
 	if (job->run != NULL)
 		run_job_done(job->run, job);
 }

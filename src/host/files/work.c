@@ -8,11 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/host.h"
+
+#define ARCHIVE_MEMORY_MAX ((uint64_t)256 << 20) /* bytes of a workspace */
+#define ARCHIVE_ROOM ((uint64_t)4 << 20)
 
 static void failed(struct job *job, int code, const char *message, const char *remedy)
 {
@@ -131,13 +136,37 @@ static void work_list(struct job *job)
 
 /* ---- archives ------------------------------------------------------------------------------- */
 
+static int write_archive(struct job *job)
+{
+	return reckon_archive_write(job->session->file_queue.handle,
+				    job->path[0] != '\0' ? job->path : NULL, job->files.format, job->fd,
+				    &job->files.archive, &job->error);
+}
+
+/* Where there is no room on the disk a moderate one is made in memory. */
+static bool is_for_memory(struct job *job)
+{
+	struct statvfs disk;
+	int fd;
+
+	if (job->files.limit > ARCHIVE_MEMORY_MAX || fstatvfs(job->fd, &disk) < 0 ||
+	    (uint64_t)disk.f_bavail * disk.f_frsize > job->files.limit + ARCHIVE_ROOM)
+		return false;
+	fd = memfd_create("reckon-archive", MFD_CLOEXEC);
+	if (fd < 0)
+		return false;
+	(void)close(job->fd);
+	job->fd = fd;
+	return true;
+}
+
 static void work_archive_get(struct job *job)
 {
 	off_t size;
 
-	if (reckon_archive_write(job->session->file_queue.handle, job->path[0] != '\0' ? job->path : NULL,
-				 job->files.format, job->fd, &job->files.archive, &job->error) < 0)
+	if (write_archive(job) < 0 && (!is_for_memory(job) || write_archive(job) < 0))
 		return;
+	job->error.code = 0;
 	size = lseek(job->fd, 0, SEEK_END);
 	if (size < 0) {
 		failed(job, RECKON_ESYSTEM, "the archive cannot be read again", "");

@@ -148,6 +148,9 @@ static void fail_turns(struct front_conn *front, uint64_t first, const struct er
 	for (struct outgoing *at = front->first; at != NULL; at = at->next) {
 		if (at->transaction < first)
 			continue;
+		at->transaction = first - 1;
+		if (at->is_reading)
+			continue;
 		buf_clear(&at->payload);
 		if (at->fd >= 0)
 			(void)close(at->fd);
@@ -158,7 +161,6 @@ static void fail_turns(struct front_conn *front, uint64_t first, const struct er
 						     .message = "what was done could not be kept",
 						     .cause = text_or_null(failed->text),
 						     .remedy = text_or_null(failed->remedy) });
-		at->transaction = first - 1;
 	}
 	front_flush(front);
 }

@@ -29,6 +29,7 @@ struct outgoing {
 	struct buf payload;
 	int fd;
 	uint64_t transaction; /* that it waits for (turn.c); 0: none */
+	bool is_reading; /* it is as true when that turn fails */
 };
 
 struct front_conn {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -55,16 +54,14 @@ static bool is_writable(struct host *host, struct readiness *readiness)
 bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 {
 	struct readiness *readiness = readiness_of(host);
-	struct statvfs disk;
 
 	if (host->is_stopping || host->is_draining)
 		(void)snprintf(ret_why, size, host->is_stopping ? "the daemon is stopping"
 								: "the daemon is draining");
+	else if (host->reserve.is_full || reserve_left(host) < FREE_MIN)
+		(void)snprintf(ret_why, size, "the disk of the state directory is full");
 	else if (!is_writable(host, readiness))
 		(void)snprintf(ret_why, size, "%s", readiness->written.text);
-	else if (fstatvfs(host->state_fd, &disk) == 0 &&
-		 (uint64_t)disk.f_bavail * disk.f_frsize < FREE_MIN)
-		(void)snprintf(ret_why, size, "the disk of the state directory is full");
 	else if (readiness->asked_ns != 0 && !readiness->is_up)
 		(void)snprintf(ret_why, size, "the warden: %.180s", readiness->why);
 	else
@@ -84,13 +81,14 @@ static void reply(struct host *host, uint64_t request)
 	struct api_dialect dialects[DIALECTS_MAX];
 	char why[256];
 
-	if (!observe_is_ready(host, why, sizeof(why))) {
+	host->answer_is_reading = true;
+	if (!observe_is_ready(host, why, sizeof(why)))
 		front_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
-		return;
-	}
-	reply_ready(host, request,
-		    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
-					     { dialects, front_states(host, dialects) } });
+	else
+		reply_ready(host, request,
+			    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
+						     { dialects, front_states(host, dialects) } });
+	host->answer_is_reading = false;
 }
 
 void handle_ready(struct host *host, const struct request *req, const struct api_ready_in *in)

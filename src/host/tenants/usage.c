@@ -168,7 +168,7 @@ void handle_usage(struct host *host, const struct request *req, const struct api
 	if (db_usage_list(host->db, sees_all ? NULL : tenant->row.id,
 			  in->from != NULL ? in->from : "0000-00-00",
 			  in->to != NULL ? in->to : "9999-99-99", add_day, &report, &err) < 0)
-		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+		front_fail_err(host, req->id, &err);
 	else
 		reply_usage(host, req->id,
 			    &(struct api_usage){ .usage = { report.items, report.count } });
