@@ -280,6 +280,39 @@ def test_a_stop_gives_running_cells_their_time(reckon):
         assert server.stop() == 0
 
 
+def test_while_it_stops_nothing_new_begins(reckon):
+    with Server(reckon, "--stop-grace", "60") as server:
+        session, other = server.create(), server.create()
+        context = server.ask("POST", f"/sessions/{other}/contexts", {"language": "python"}).json["id"]
+        wait = "import time; print('in', flush=True); time.sleep(2); 'done'"
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            running = [pool.submit(server.ask, "POST", f"/sessions/{session}/executions", {"code": wait}),
+                       pool.submit(server.ask, "POST", f"/sessions/{other}/executions",
+                                   {"code": wait, "context": context})]
+            eventually(lambda: total(metrics(server), "reckon_workers_busy") == 2)
+            queued = pool.submit(server.ask, "POST", f"/sessions/{session}/executions",
+                                 {"code": "open('begun', 'w')"})
+            eventually(lambda: server.ask("GET", f"/sessions/{session}").json["pending"] == 2)
+            server.process.send_signal(signal.SIGTERM)
+            eventually(lambda: server.ask("GET", "/ready", key=False).status == 503)
+            for method, path, body in (
+                    ("POST", f"/sessions/{other}/executions", {"code": "open('begun', 'w')"}),
+                    ("POST", f"/sessions/{other}/processes", {"command": "touch begun"}),
+                    ("POST", f"/sessions/{other}/contexts", {"language": "python"}),
+                    ("POST", "/sessions", {}), ("POST", "/executions", {"code": "1"})):
+                answer = server.ask(method, path, body)
+                assert (answer.status, answer.code) == (503, "unavailable"), (path, answer)
+                assert answer.headers["Retry-After"]
+            assert queued.result().status == 503 and queued.result().code == "unavailable"
+            # What is there can be looked at and taken out meanwhile.
+            assert server.ask("GET", f"/sessions/{other}/files").json["files"] == []
+            for each in running:
+                assert each.result().json["results"][0]["data"]["text/plain"] == "'done'"
+        assert server.stop() == 0
+        server.start()
+        assert server.execute(session, "import os; print(os.listdir())")["stdout"] == "[]\n"
+
+
 def test_an_upgrade_refuses_nobody(reckon):
     refused, answered = [], []
     ends = threading.Event()

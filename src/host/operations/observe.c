@@ -323,6 +323,14 @@ static void see_process(struct metrics_now *now)
 		now->descriptors += entry->d_name[0] != '.';
 }
 
+static void count_running(const struct job *job, struct metrics_now *now)
+{
+	if (job != NULL && job->begun_ns != 0)
+		now->workers_busy++;
+	else if (job != NULL)
+		now->workers_waiting++;
+}
+
 static void see_sessions(const struct host *host, struct metrics_now *now)
 {
 	for (const struct session *at = host->sessions; at != NULL; at = at->next) {
@@ -332,10 +340,9 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		now->sessions_live += at->phase == SESSION_LIVE;
 		now->sessions_closing += at->phase == SESSION_CLOSING;
 		now->jobs_waiting += at->queued;
-		if (at->running != NULL && at->running->begun_ns != 0)
-			now->workers_busy++;
-		else if (at->running != NULL)
-			now->workers_waiting++;
+		count_running(at->running, now);
+		for (const struct context *each = at->contexts; each != NULL; each = each->next)
+			count_running(each->running, now);
 		now->jobs_waiting += at->file_queue.queued;
 		now->processes += process_count(at);
 		if (at->phase != SESSION_LIVE || sample == NULL)

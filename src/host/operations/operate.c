@@ -125,7 +125,8 @@ void handle_undrain(struct host *host, const struct request *req, const struct a
 static bool any_runs(const struct host *host)
 {
 	for (const struct session *at = host->sessions; at != NULL; at = at->next)
-		if (at->running != NULL && at->running->kind == JOB_EXECUTE)
+		if ((at->running != NULL && at->running->kind == JOB_EXECUTE) ||
+		    context_is_running(at))
 			return true;
 	return run_count(host, NULL) > 0;
 }
@@ -154,6 +155,27 @@ static bool grace_is_over(struct host *host)
 	if (host->unread_until_ns == 0)
 		host->unread_until_ns = now + UNREAD_NS;
 	return now >= host->unread_until_ns || !any_is_unread(host);
+}
+
+/* What waits behind what runs does not begin any more; but the cells of a run are part of it. */
+static void fail_waiting(struct session *session)
+{
+	struct execution *next;
+
+	for (struct execution *at = session->executions; at != NULL; at = next) {
+		struct job *job = at->state == EXECUTION_QUEUED ? session_unqueue(session, at) : NULL;
+
+		next = at->next;
+		if (job == NULL)
+			continue;
+		if (job->run == NULL)
+			job_fail(job, API_ERR_UNAVAILABLE, "the daemon is stopping");
+		else if (job->context != NULL)
+			context_enqueue(session, job->context, job);
+		else
+			session_enqueue(session, job);
+	}
+	process_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
 }
 
 static void end_sessions(struct host *host)
@@ -185,6 +207,8 @@ void operate_stop(void *arg)
 	if (!host->is_stopping && host->config.stop_grace_ms > 0 && any_runs(host)) {
 		host->is_stopping = true;
 		host->grace_end_ns = clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
+		for (struct session *at = host->sessions; at != NULL; at = at->next)
+			fail_waiting(at);
 		return;
 	}
 	host->is_stopping = true;
