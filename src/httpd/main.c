@@ -32,8 +32,8 @@ static void turn_away(int fd)
 {
 	static const char full[] =
 		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-		"Content-Length: 110\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
-		"{\"error\":{\"code\":\"unavailable\",\"message\":\"too many connections\","
+		"Content-Length: 109\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+		"{\"error\":{\"code\":\"overloaded\",\"message\":\"too many connections\","
 		"\"cause\":null,\"remedy\":\"ask again in a while\"}}";
 
 	(void)send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL);

@@ -52,13 +52,20 @@ def test_no_descriptors_for_sessions(reckon):
         old = server.create()
         server.execute(old, "x = 6")
         with few_descriptors(server.process.pid, 3):
-            answers = [server.ask("POST", "/sessions", {"template": "python"}) for _ in range(4)]
-            refused = [answer for answer in answers if answer.status != 201]
-            assert refused, "so few descriptors are enough"
-            for answer in refused:
-                assert answer.status in (500, 503), answer
-                message = answer.json["error"]["message"]
-                assert "open files" in message or "warden hung up" in message, answer
+            asked = [server.ask("POST", path, body) for path, body in (
+                ("/sessions", {"template": "python"}), ("/executions", {"code": "1"}),
+                (f"/sessions/{old}/executions", {"code": "x"}),
+                (f"/sessions/{old}/contexts", {"language": "python"}),
+                (f"/sessions/{old}/processes", {"command": "true"}))]
+            for answer in asked:
+                assert (answer.status, answer.code) == (503, "overloaded"), answer
+                assert "open files" in answer.json["error"]["message"]
+                assert answer.headers["Retry-After"]
+            ready = server.ask("GET", "/ready")
+            assert (ready.status, ready.code) == (503, "not_ready"), ready
+            assert "open files" in ready.json["error"]["message"]
+            assert server.ask("GET", f"/sessions/{old}").status == 200
+        assert server.ask("GET", "/ready").status == 200
         assert server.execute(old, "print(x * 7)")["stdout"] == "42\n"
         assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
 

@@ -289,7 +289,7 @@ def test_more_connections_than_may_be(reckon):
                 stack.callback(connection.close)
             status, headers, body = parse(server.raw(b""))
             assert status == 503 and "Retry-After" in headers
-            assert json.loads(body)["error"]["code"] == "unavailable"
+            assert json.loads(body)["error"]["code"] == "overloaded"
             assert int(headers["Content-Length"]) == len(body)
         deadline = time.monotonic() + 30
         while True:

@@ -19,6 +19,7 @@
 #include "host/sessions/token.h"
 #include "host/tenants/usage.h"
 #include "host/files/watch.h"
+#include "host/sessions/admission.h"
 
 /* What the lines of the log until the answer are about. */
 static void answer_about(struct host *host, const char *trace)
@@ -235,6 +236,12 @@ static bool is_possible(struct host *host, const struct request *req)
 	if (req->call->begins && host->is_stopping) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
+		return false;
+	}
+	if (req->call->begins && !admission_has_descriptors()) {
+		observe_refused(host, "descriptors");
+		front_fail(host, req->id, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, "",
+			  "wait until something ends, or raise the daemon's limit of open files", 1);
 		return false;
 	}
 	if (req->call->grows && host->reserve.is_full) {

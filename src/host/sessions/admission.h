@@ -1,5 +1,5 @@
 /*
- * admission.h - whether the host has memory for one more session: measured, not added up.
+ * admission.h - whether the host has memory, and the daemon descriptors, for one more session.
  *
  * Limits are promises that hardly anybody uses up, so their sum says little. What counts is what
  * the kernel says can be had without swapping, here and in each cgroup that we are in.
@@ -22,6 +22,10 @@ uint64_t admission_available(const char *root);
 
 /* What has to be free for a session with these limits. */
 uint64_t admission_need(const struct host *host, const struct front_limits *limits);
+
+/* Whether this process has descriptors left for what begins. */
+#define ADMISSION_NO_DESCRIPTORS "the daemon has no descriptors left: its limit of open files"
+bool admission_has_descriptors(void);
 
 /* False when there is too little; then the request was answered. */
 bool admission_check(struct host *host, const struct request *req,
