@@ -16,6 +16,8 @@
 #include "box/procfile.h"
 #include "box/state.h"
 
+#define PIDS_MAX 4194304u /* PID_MAX_LIMIT of 64-bit kernels */
+
 #define GIB (1ull << 30)
 #define BOX_OWN_PIDS 1 /* reckon-init */
 #define NPROC_SLACK 16
@@ -118,10 +120,17 @@ static unsigned own_pids(const struct warden *warden, const struct session *sess
 	return count;
 }
 
+/* The kernel takes no number beyond its own bound. */
+static unsigned all_pids(const struct warden *warden, const struct session *session)
+{
+	const unsigned own = own_pids(warden, session);
+
+	return session->limits.pids < PIDS_MAX - own ? session->limits.pids + own : PIDS_MAX;
+}
+
 int limits_apply_pids(struct warden *warden, struct session *session, struct err *err)
 {
-	const struct cgroup_limits groups = { .pids = session->limits.pids +
-						      own_pids(warden, session) };
+	const struct cgroup_limits groups = { .pids = all_pids(warden, session) };
 
 	session->is_limited = false;
 	return cgroup_limit(&warden->cgroups, session->shell.name, &groups, err);
@@ -135,7 +144,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 			     memcmp(&session->in_force, limits, sizeof(*limits)) == 0;
 	const struct cgroup_limits groups = {
 		.memory_bytes = limits->memory_bytes + limits->disk_bytes,
-		.pids = limits->pids + own_pids(warden, session),
+		.pids = all_pids(warden, session),
 		.cpu_percent = limits->cpu_percent > 0 ? group_cap(session) : 0,
 	};
 

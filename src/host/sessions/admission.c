@@ -195,14 +195,15 @@ static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 static bool is_beyond_host(struct host *host, const struct request *req, uint64_t need)
 {
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t reserve = host->config.memory_reserve < all ? host->config.memory_reserve : all;
 	char message[160];
 
-	if (need <= all)
+	if (need <= all - reserve)
 		return false;
 	(void)snprintf(message, sizeof(message),
 		       "limits.memory_bytes: %" PRIu64 " MiB would be needed, and this host has "
-		       "%" PRIu64 " MiB in all",
-		       need >> 20, all >> 20);
+		       "%" PRIu64 " MiB in all, of which %" PRIu64 " are kept in reserve",
+		       need >> 20, all >> 20, reserve >> 20);
 	front_fail(host, req->id, API_ERR_INVALID, message, "", "ask for less memory", 0);
 	return true;
 }
