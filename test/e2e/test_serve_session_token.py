@@ -65,6 +65,19 @@ def test_it_ends_with_its_session(server):
     assert (answer.status, answer.code) == (410, "session_closed")
 
 
+def test_it_ends_with_the_key_that_made_it(server):
+    makers = [server.ask("POST", "/keys", {"name": name, "scopes": ["sessions", "read"]}).json
+              for name in ("gone", "stays")]
+    session = server.create()
+    gone, stays = (token_of(server, session, maker["key"]) for maker in makers)
+    assert gone != stays
+    assert with_token(server, gone, "GET", f"/sessions/{session}").status == 200
+    assert server.ask("DELETE", f"/keys/{makers[0]['id']}").status == 200
+    answer = with_token(server, gone, "GET", f"/sessions/{session}")
+    assert (answer.status, answer.code) == (401, "unauthorized")
+    assert with_token(server, stays, "GET", f"/sessions/{session}").status == 200
+
+
 def test_it_may_no_more_than_the_key_that_asked_for_it(server):
     made = server.ask("POST", "/keys", {"name": "few", "scopes": ["sessions", "read"]}).json
     session = server.create()

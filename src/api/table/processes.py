@@ -69,7 +69,8 @@ CALLS = (
     Call("process_create", "POST", "sessions/{session}/processes",
          "Start a program in the session, with pipes or a terminal",
          "Started; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
-         begins=True, description="It runs beside the session's kernels, behind the same walls and within the "
+         begins=True,
+         description="It runs beside the session's kernels, behind the same walls and within the "
          "session's limits, until it ends or the session does, whoever follows it.", takes=(
              SESSION, idempotency("in a session, and the answer is the process that it began"),
              Field("command", "text", "For /bin/sh -c", least=1, most=128 << 10,

@@ -132,7 +132,8 @@ CALLS = (
                    "admin", place="query", schema={"type": "string"}),
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
-         begins=True, takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
+         begins=True,
+         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
          errors=(404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
@@ -153,7 +154,8 @@ CALLS = (
          "Ended", "sessions", takes=(SESSION,), errors=(404, 410, 507), operation="deleteSession"),
     Call("session_restore", "POST", "sessions/{session}/restore",
          "Make the box of a session that has none", "It has one", "sessions",
-         begins=True, description="The next request does it, too. What the store lacks of the files makes that "
+         begins=True,
+         description="The next request does it, too. What the store lacks of the files makes that "
          "503, and the session keeps the list (`files_missing`); with `intact` it comes back with "
          "what is there, and the rest is given up: the next record says so.",
          takes=(SESSION, Field("intact", "flag", "Do without what is missing", default=False)),
@@ -161,7 +163,8 @@ CALLS = (
     Call("session_token", "GET", "sessions/{session}/token", "A token for this session alone",
          "The token, always the same one", "sessions",
          description="It goes where a key goes, may in this session what the key that asked may "
-         "(`sessions`, `execute`, `files`, `read`), nothing anywhere else, and ends with the session.",
+         "(`sessions`, `execute`, `files`, `read`), nothing anywhere else, and ends with the session, "
+         "or with that key.",
          takes=(SESSION,), gives=(Field("token", "text", "st_…", required=True),),
          errors=IN_SESSION, operation="sessionToken"),
     Call("session_signed", "", "", "Whose token made a signature", "Which session's", None,

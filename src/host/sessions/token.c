@@ -1,11 +1,13 @@
 /*
  * token.c - a token is a key for one session: whoever has it may do in it what its maker may.
  *
- *   st_ the session's 26 characters, 2 digits for scopes, 43 characters that only reckond can make
+ *   st_ the session's 26 characters, its maker's 26, 2 digits for scopes, and 43 that only reckond
+ *   can make
  *
  * Runs in:  reckond's loop.
  * Reads:    what a client presented.
- * Never:    keeps a token: it can be made again, and ends with its session.
+ * Never:    keeps a token: it can be made again, and ends with its session or with the key that made
+ *           it, whichever is first.
  *
  * Nothing of a token is looked up by what it holds before its last part was found to be ours.
  */
@@ -20,27 +22,32 @@
 #define PREFIX "st_"
 #define PREFIX_LEN 3u
 #define SESSION_PREFIX "se_"
-#define NAME_LEN 26u  /* of a session's id */
+#define KEY_PREFIX "key_"
+#define KEY_PREFIX_LEN 4u
+#define NAME_LEN 26u /* of an id, behind its prefix */
 #define SCOPES_LEN 2u
 #define SEAL_LEN 43u
-#define TOKEN_LEN (PREFIX_LEN + NAME_LEN + SCOPES_LEN + SEAL_LEN)
+#define KEY_AT (PREFIX_LEN + NAME_LEN)
+#define SCOPES_AT (KEY_AT + NAME_LEN)
+#define TOKEN_LEN (SCOPES_AT + SCOPES_LEN + SEAL_LEN)
 #define TOKEN_SCOPES                                                                               \
 	((uint32_t)(FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES |               \
 		    FRONT_SCOPE_READ))
 
-/* `session` is a whole id. */
-static void make(const struct host *host, const char *session, uint32_t scopes,
+/* `session` and `key` are whole ids. */
+static void make(const struct host *host, const char *session, const char *key, uint32_t scopes,
 		 char ret[SESSION_TOKEN_SIZE])
 {
-	char text[96];
+	char text[128];
 	unsigned char seal[32];
 	int len;
 
-	(void)snprintf(text, sizeof(text), "session token 1: %s %02x", session, scopes & 0xffu);
+	(void)snprintf(text, sizeof(text), "session token 2: %s %s %02x", session, key,
+		       scopes & 0xffu);
 	(void)crypto_generichash(seal, sizeof(seal), (const unsigned char *)text, strlen(text),
 				 host->key_secret, sizeof(host->key_secret));
-	len = snprintf(ret, SESSION_TOKEN_SIZE, PREFIX "%.26s%02x", session + PREFIX_LEN,
-		       scopes & 0xffu);
+	len = snprintf(ret, SESSION_TOKEN_SIZE, PREFIX "%.26s%.26s%02x", session + PREFIX_LEN,
+		       key + KEY_PREFIX_LEN, scopes & 0xffu);
 	(void)sodium_bin2base64(ret + len, SESSION_TOKEN_SIZE - (size_t)len, seal, sizeof(seal),
 				sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
@@ -57,17 +64,24 @@ static int digit_of(char c)
 
 int session_token_judge(struct host *host, const char *text, struct key *ret)
 {
-	const int high = digit_of(text[PREFIX_LEN + NAME_LEN]);
-	const int low = digit_of(text[PREFIX_LEN + NAME_LEN + 1]);
-	char id[ID_SIZE], ours[SESSION_TOKEN_SIZE];
+	const int high = digit_of(text[SCOPES_AT]);
+	const int low = digit_of(text[SCOPES_AT + 1]);
+	char id[ID_SIZE], maker[ID_SIZE], ours[SESSION_TOKEN_SIZE];
 	const struct session *session;
+	const struct key *key;
 
 	if (high < 0 || low < 0)
 		return API_ERR_UNAUTHORIZED;
 	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
-	make(host, id, (uint32_t)(high * 16 + low), ours);
+	(void)snprintf(maker, sizeof(maker), KEY_PREFIX "%.26s", text + KEY_AT);
+	make(host, id, maker, (uint32_t)(high * 16 + low), ours);
 	if (sodium_memcmp(ours, text, TOKEN_LEN) != 0)
 		return API_ERR_UNAUTHORIZED;
+	key = key_find(host, maker);
+	if (key == NULL)
+		return API_ERR_UNAUTHORIZED;
+	if (key_is_expired(host, key))
+		return API_ERR_KEY_EXPIRED;
 	session = session_by_id(host, id);
 	if (session == NULL || session->phase == SESSION_CLOSING)
 		return API_ERR_SESSION_CLOSED;
@@ -114,9 +128,9 @@ bool session_token_may(const struct request *req)
 }
 
 /* What the key may do in a session, as far as a token can say it. */
-static uint32_t scopes_of(const struct host *host, const struct request *req)
+static uint32_t scopes_of(const struct host *host, const struct key *key)
 {
-	return host->config.is_private ? TOKEN_SCOPES : req->key->row.scopes & TOKEN_SCOPES;
+	return host->config.is_private ? TOKEN_SCOPES : key->row.scopes & TOKEN_SCOPES;
 }
 
 void handle_session_token(struct host *host, const struct request *req,
@@ -127,7 +141,7 @@ void handle_session_token(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	make(host, session->row.id, scopes_of(host, req), token);
+	make(host, session->row.id, req->key->row.id, scopes_of(host, req->key), token);
 	reply_session_token(host, req->id, &(struct api_session_token_out){ .token = token });
 }
 
@@ -148,28 +162,34 @@ static bool is_signed(const struct api_session_signed_in *in, const char *token)
 	       sodium_memcmp(sum, in->digest.data, sizeof(sum)) == 0;
 }
 
-/* A token that a key with fewer scopes made is another one. */
+/* The token of this session that was signed with, by whichever key it was made. */
+static bool find_signed(struct host *host, const struct session *session,
+			const struct api_session_signed_in *in, char ret[SESSION_TOKEN_SIZE])
+{
+	for (const struct key *key = key_newest(host); key != NULL; key = key->next) {
+		if (key->tenant != session->tenant || key_is_expired(host, key))
+			continue;
+		make(host, session->row.id, key->row.id, scopes_of(host, key), ret);
+		if (is_signed(in, ret))
+			return true;
+	}
+	return false;
+}
+
 void handle_session_signed(struct host *host, const struct request *req,
 			   const struct api_session_signed_in *in)
 {
-	static const uint32_t usual[] = {
-		TOKEN_SCOPES, FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES,
-		FRONT_SCOPE_SESSIONS | FRONT_SCOPE_FILES,
-		FRONT_SCOPE_SESSIONS | FRONT_SCOPE_FILES | FRONT_SCOPE_READ,
-	};
 	char token[SESSION_TOKEN_SIZE];
 
-	for (const struct session *at = host->sessions; at != NULL; at = at->next)
-		for (size_t i = 0; at->row.id[0] != '\0' && at->phase != SESSION_CLOSING &&
-				   i < sizeof(usual) / sizeof(usual[0]); i++) {
-			make(host, at->row.id, usual[i], token);
-			if (!is_signed(in, token))
-				continue;
-			reply_session_signed(host, req->id,
-					     &(struct api_session_signed_out){
-						     .session = at->row.id, .token = token });
-			return;
-		}
+	for (const struct session *at = host->sessions; at != NULL; at = at->next) {
+		if (at->row.id[0] == '\0' || at->phase == SESSION_CLOSING ||
+		    !find_signed(host, at, in, token))
+			continue;
+		reply_session_signed(host, req->id,
+				     &(struct api_session_signed_out){ .session = at->row.id,
+								       .token = token });
+		return;
+	}
 	front_fail(host, req->id, API_ERR_UNAUTHORIZED, "the signature is of no live session", "",
 		  "", 0);
 }

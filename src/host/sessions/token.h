@@ -3,7 +3,7 @@
 
 #include "host/host.h"
 
-#define SESSION_TOKEN_SIZE 80
+#define SESSION_TOKEN_SIZE 104
 /* Whether this may be a token, and no key of a tenant. */
 bool session_token_looks(const char *text, size_t len);
 /* 0: *ret stands for it, with the session's id. API_ERR_UNAUTHORIZED, or API_ERR_SESSION_CLOSED. */
