@@ -743,7 +743,7 @@ def test_it_is_counted(asking):
                  'reckon_agent_tokens_total{kind="cached"} 40',
                  'reckon_agent_tokens_total{kind="output"} 40',
                  'reckon_agent_tokens_total{kind="reasoning"} 3',
-                 "reckon_agent_cost_micro_total 240", "reckon_agent_runs 0"):
+                 "reckon_agent_cost_micro_total 240", "reckon_agent_runs_running 0"):
         assert line + "\n" in text, line
 
 

@@ -49,9 +49,12 @@ def metrics(server, **options):
     answer = server.ask("GET", "/metrics", prefix="", **options)
     assert answer.status == 200, answer
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    found = {}
+    found, families = {}, set()
     for family in text_string_to_metric_families(answer.body.decode()):
         assert family.documentation, family
+        # To OpenMetrics `x_total` is the counter `x`: no gauge has that name.
+        assert family.name not in families, family
+        families.add(family.name)
         for sample in family.samples:
             key = (sample.name, tuple(sorted(sample.labels.items())))
             assert key not in found, key

@@ -587,4 +587,4 @@ def test_they_are_in_the_audit_and_in_the_metrics(server, session):
     assert sorted(told) == [("process.end", "signal"), ("process.signal", "ok"),
                             ("process.start", "ok")]
     text = server.ask("GET", "/metrics", prefix="").body.decode()
-    assert 'reckon_processes_total{cause="signal"} 1' in text and "\nreckon_processes 0\n" in text
+    assert 'reckon_processes_total{cause="signal"} 1' in text and "\nreckon_processes_running 0\n" in text

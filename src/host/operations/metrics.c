@@ -297,9 +297,9 @@ static int write_now(const struct metrics_now *now, struct buf *ret, struct err 
 		{ "reckon_workers_busy", "gauge", "Workers with a job.", now->workers_busy, 0 },
 		{ "reckon_workers_queue", "gauge", "Jobs that wait for a worker.",
 		  now->workers_waiting, 0 },
-		{ "reckon_processes", "gauge", "Processes of clients that run.", now->processes, 0 },
+		{ "reckon_processes_running", "gauge", "Processes of clients that run.", now->processes, 0 },
 		{ "reckon_uploads", "gauge", "Uploads under way.", now->uploads, 0 },
-		{ "reckon_agent_runs", "gauge", "Questions that models answer just now.", now->runs,
+		{ "reckon_agent_runs_running", "gauge", "Questions that models answer just now.", now->runs,
 		  0 },
 		{ "reckon_sessions_memory_bytes", "gauge",
 		  "Memory of live sessions, as last looked at.", now->memory_bytes, 0 },
@@ -366,7 +366,7 @@ static int write_front(const struct metrics_now *now, struct buf *ret, struct er
 	static const char *const classes[] = { "broken_off", "1xx", "2xx", "3xx", "4xx", "5xx" };
 	const struct front_stats *front = &now->front;
 	const struct number numbers[] = {
-		{ "reckon_http_connections", "gauge", "Connections of clients.",
+		{ "reckon_http_connections_open", "gauge", "Connections of clients.",
 		  page_get(front->connections), 0 },
 		{ "reckon_http_connections_total", "counter", "Connections that were taken.",
 		  page_get(front->accepted), 0 },
