@@ -128,6 +128,9 @@ def struct_schema(struct, is_answer=True):
 def statuses(call):
     """Of errors, that this call can have."""
     found = {400, *call.errors}
+    # Whatever changes something may be answered in a turn that meets a full disk.
+    if call.verb not in ("GET", ""):
+        found.add(507)
     if call.scope is not None:
         found |= {401, 403, 408, 429, 500, 503}
     if call.verb in ("POST", "PATCH") or call.body_fields:

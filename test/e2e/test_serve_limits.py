@@ -212,3 +212,11 @@ def test_each_parameter_has_the_bounds_that_it_says(server, document):
                                   answers[1].body))
     assert not wrong, "\n".join(map(str, wrong))
     assert count > 60, count
+
+
+@as_root
+def test_each_operation_says_that_its_session_may_be_gone_and_the_disk_full(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert "{session}" not in path or "410" in operation["responses"], (method, path)
+            assert method == "get" or "507" in operation["responses"], (method, path)
