@@ -243,6 +243,7 @@ struct host {
 	uint64_t committed, synced; /* the last that is in the log, and on the disk */
 	uint64_t asked_upto; /* the last that a sync was asked for */
 	unsigned syncing;
+	bool writing_head; /* a thread of theirs does */
 	struct pool *sync_pool;
 	struct loop_io *sync_io;
 	struct session *in_transaction;

@@ -35,8 +35,12 @@
 
 struct sync {
 	struct pool_item item; /* first */
+	struct host *host;
 	int fd, errnum;
 	uint64_t upto;
+	bool is_head; /* then it writes this end of the audit instead */
+	struct audit_head head;
+	struct err failed;
 };
 
 static bool is_pending(const struct host *host)
@@ -241,7 +245,27 @@ static void sync_run(struct pool_item *item)
 {
 	struct sync *sync = (struct sync *)(void *)item;
 
-	sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;
+	/* A rename waits for the disk as a sync does. */
+	if (sync->is_head)
+		(void)audit_head_write(sync->host->state_fd, &sync->head, sync->host->key_secret,
+				       &sync->failed);
+	else
+		sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;
+}
+
+bool turn_write_head(struct host *host, const struct audit_head *head)
+{
+	struct sync *sync;
+
+	if (host->sync_pool == NULL)
+		return false;
+	sync = mem_new0(1, sizeof(*sync));
+	sync->host = host;
+	sync->is_head = true;
+	sync->head = *head;
+	host->writing_head = true;
+	pool_submit(host->sync_pool, &sync->item);
+	return true;
 }
 
 static void sync_failed(struct host *host, struct err *err)
@@ -314,7 +338,10 @@ static void on_synced(unsigned ready, void *arg)
 	while ((item = pool_take(host->sync_pool)) != NULL) {
 		struct sync *sync = (struct sync *)(void *)item;
 
-		sync_done(host, sync);
+		if (sync->is_head)
+			audit_head_written(host, &sync->head, &sync->failed);
+		else
+			sync_done(host, sync);
 		free(sync);
 	}
 	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
@@ -412,7 +439,7 @@ int transaction_sync(struct host *host, struct err *err)
 
 int transaction_setup(struct host *host, struct err *err)
 {
-	if (pool_new(SYNCS_MAX, sync_run, &host->sync_pool, err) < 0 ||
+	if (pool_new(SYNCS_MAX + 1, sync_run, &host->sync_pool, err) < 0 ||
 	    loop_io_new(host->loop, pool_fd(host->sync_pool), on_synced, host, &host->sync_io,
 			err) < 0)
 		return (int)err->code;
@@ -428,7 +455,7 @@ void transaction_stop(struct host *host)
 	if (host->sync_pool == NULL)
 		return;
 	done.fd = pool_fd(host->sync_pool);
-	while (host->syncing > 0)
+	while (host->syncing > 0 || host->writing_head)
 		if (poll(&done, 1, -1) > 0)
 			on_synced(0, host);
 	pool_free(TAKE_PTR(host->sync_pool));

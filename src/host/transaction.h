@@ -29,6 +29,9 @@ int transaction_join(struct host *host, bool *ret_is_own, struct err *err);
 void transaction_leave(struct host *host, bool is_own, size_t own_jobs);
 void transaction_fail(struct host *host, const struct err *err); /* then nothing of the transaction is kept */
 /* What becomes of the transaction concerns this session, too. */
+struct audit_head;
+/* Writes it in a thread; audit_head_written() tells what came of it. False: there is none. */
+bool turn_write_head(struct host *host, const struct audit_head *head);
 void transaction_note(struct session *session);
 void transaction_forget(struct session *session); /* it goes */
 /* Makes what was committed durable; inside a transaction that is done at its end. */

@@ -18,6 +18,31 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 SECONDS = 60
 
 
+def test_nobody_waits_for_the_end_of_the_audit(reckon):
+    """Its file is renamed: a busy disk takes its time for that, too."""
+    held = reckon.work / "renames"
+    env = {"LD_PRELOAD": str(ROOT / "build/test/support/held_sync.so"),
+           "HELD_SYNC_FILE": str(reckon.work / "syncs"), "HELD_RENAME_FILE": str(held)}
+    head = reckon.state / "audit.head"
+    with Server(reckon, env=env) as server:
+        session = server.create()
+        eventually(head.exists)
+        held.touch()
+        try:
+            server.ask("POST", f"/sessions/{session}/interrupt")
+            before = head.read_text()
+            eventually(lambda: (reckon.state / "audit.head.new").exists())
+            for number in range(20):
+                assert server.execute(session, f"print({number})")["stdout"] == f"{number}\n"
+            assert head.read_text() == before
+        finally:
+            held.unlink()
+        last = server.ask("GET", "/audit?limit=500").json["last"]
+        eventually(lambda: int(head.read_text().split()[0]) >= last)
+        server.stop()
+        assert reckon("audit", "verify", "--state", reckon.state).status == 0
+
+
 @pytest.fixture
 def disk(reckon):
     """A file whose being there makes the daemon's disk busy; a server on that disk."""

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,6 +59,17 @@ static int wait_for_disk(void)
 	}
 	(void)nanosleep(&each, NULL);
 	return 0;
+}
+
+/* A name that is changed waits as well while HELD_RENAME_FILE is there. */
+SHOWN int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	const char *file = held != NULL ? getenv("HELD_RENAME_FILE") : NULL;
+
+	while (file != NULL && access(file, F_OK) == 0)
+		(void)nanosleep(&pause, NULL);
+	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
 }
 
 SHOWN int fsync(int fd)

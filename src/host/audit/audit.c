@@ -117,12 +117,23 @@ static void write_head(struct host *host)
 	struct auditor *auditor = &host->auditor;
 	struct err err;
 
-	if (auditor->written == auditor->head.sequence)
+	if (host->writing_head || auditor->written == auditor->head.sequence ||
+	    turn_write_head(host, &auditor->head))
 		return;
-	if (audit_head_write(host->state_fd, &auditor->head, host->key_secret, &err) < 0)
-		log_line(LOG_ERROR, "the end of the audit could not be kept", "why=\"%s\"", err.text);
+	/* At the start and at the end of the daemon. */
+	err_clear(&err);
+	(void)audit_head_write(host->state_fd, &auditor->head, host->key_secret, &err);
+	audit_head_written(host, &auditor->head, &err);
+}
+
+void audit_head_written(struct host *host, const struct audit_head *head, const struct err *failed)
+{
+	host->writing_head = false;
+	if (failed->code != ERR_OK)
+		log_line(LOG_ERROR, "the end of the audit could not be kept", "why=\"%s\"",
+			 failed->text);
 	else
-		auditor->written = auditor->head.sequence;
+		host->auditor.written = head->sequence;
 }
 
 /* What is wrong with the end, or NULL. The chain itself is for `reckon audit verify`. */
