@@ -37,7 +37,7 @@ struct sync {
 	struct pool_item item; /* first */
 	struct host *host;
 	int fd, errnum;
-	uint64_t upto;
+	uint64_t upto, took_ns;
 	bool is_head; /* then it writes this end of the audit instead */
 	struct audit_head head;
 	struct err failed;
@@ -244,6 +244,7 @@ void transaction_fail(struct host *host, const struct err *err)
 static void sync_run(struct pool_item *item)
 {
 	struct sync *sync = (struct sync *)(void *)item;
+	const uint64_t begun_ns = clock_mono_ns();
 
 	/* A rename waits for the disk as a sync does. */
 	if (sync->is_head)
@@ -251,6 +252,7 @@ static void sync_run(struct pool_item *item)
 				       &sync->failed);
 	else
 		sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;
+	sync->took_ns = clock_mono_ns() - begun_ns;
 }
 
 bool turn_write_head(struct host *host, const struct audit_head *head)
@@ -280,12 +282,14 @@ static void sync_failed(struct host *host, struct err *err)
 /* All that is committed, here and now. */
 static void sync_now(struct host *host)
 {
+	const uint64_t begun_ns = clock_mono_ns();
 	struct err err;
 
 	if (db_sync(host->db, &err) < 0) {
 		sync_failed(host, &err);
 		return;
 	}
+	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, clock_mono_ns() - begun_ns);
 	host->synced = host->committed;
 	note_kept(host);
 	front_release(host);
@@ -313,6 +317,7 @@ static void sync_done(struct host *host, const struct sync *sync)
 	struct err err;
 
 	host->syncing--;
+	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, sync->took_ns);
 	if (sync->errnum != 0 && is_pending(host)) {
 		errno = sync->errnum;
 		(void)err_sys(&err, "database: sync the log");
@@ -385,6 +390,7 @@ static bool others_work(const struct host *host, size_t own)
 
 static void end_transaction(struct host *host, size_t own)
 {
+	const uint64_t begun_ns = clock_mono_ns();
 	struct err failed = host->transaction_failed, err;
 	bool was_pending;
 
@@ -397,6 +403,7 @@ static void end_transaction(struct host *host, size_t own)
 		fail(host, host->transaction, &failed);
 		return;
 	}
+	metrics_observe(&host->seen.metrics, METRICS_COMMIT, 0, clock_mono_ns() - begun_ns);
 	was_pending = is_pending(host);
 	host->committed = host->transaction;
 	/* What is on its way to the disk tells us when it is there, and begins the next one. */

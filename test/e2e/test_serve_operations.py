@@ -3,14 +3,18 @@ import concurrent.futures
 import contextlib
 import functools
 import http.client
+import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
 
+import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from reckon_cli import parse_json
 from reckon_serve import Server, kill, wait_gone
@@ -82,6 +86,8 @@ def test_what_happens_is_counted(reckon):
         assert total(after, "reckon_execution_wall_seconds_count") == 3
         assert total(after, "reckon_execution_wall_seconds_sum") > 0.2
         assert total(after, "reckon_execution_cpu_seconds_count") == 3
+        for family in ("reckon_commit_seconds", "reckon_sync_seconds"):
+            assert total(after, f"{family}_count") >= 3 and total(after, f"{family}_sum") > 0
         assert total(after, "reckon_execution_cpu_seconds_sum") > 0
         assert total(after, "reckon_tenant_executions_total") == 3
         assert total(after, "reckon_tenant_sessions") == 1
@@ -114,6 +120,43 @@ def test_what_happens_is_counted(reckon):
         assert total(again, "reckon_lifetime_executions_total") == 3
         assert total(again, "reckon_lifetime_sessions_total") == 1
         assert total(again, "reckon_executions_total") == 0
+
+
+def expressions():
+    """Of the alert rules and of the dashboard that are shipped: (where, PromQL, what it shows)."""
+    folder = ROOT / "share/monitoring"
+    for group in yaml.safe_load((folder / "alerts.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            assert rule["labels"]["severity"] in ("critical", "warning")
+            assert set(rule["annotations"]) == {"summary", "description"}
+            yield rule["alert"], rule["expr"], ""
+    for panel in json.loads((folder / "dashboard.json").read_text())["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"], target["legendFormat"]
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_alerts_and_dashboard_ask_for_what_there_is(reckon):
+    with Server(reckon) as server:
+        server.execute(server.create(), "1")
+        found = metrics(server)
+    labels = {}
+    for name, have in found:
+        labels.setdefault(name, set()).update(label for label, _ in have)
+    values = {value for _, have in found for _, value in have}
+    count = 0
+    for where, asked, shown in expressions():
+        names = re.findall(r"\b((?:reckon|process)_\w+)", asked)
+        assert (names or where == "ReckonDown") and set(names) <= set(labels), (where, names)
+        known = {"instance", "job", "le"}.union(*(labels[name] for name in names))
+        by = {word.strip() for each in re.findall(r"by \(([^)]*)\)", asked)
+              for word in each.split(",")}
+        assert by | set(re.findall(r"\{\{(\w+)\}\}", shown)) <= known, (where, asked)
+        for label, value in re.findall(r"(\w+)=\"(\w+)\"", asked):
+            assert label in known and (label == "job" or value in values), (where, label, value)
+        assert asked.count("(") == asked.count(")") and asked.count("{") == asked.count("}")
+        count += 1
+    assert count > 40
 
 
 def test_a_front_that_is_replaced_keeps_its_counts(reckon):

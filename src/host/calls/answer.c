@@ -245,7 +245,7 @@ static bool is_possible(struct host *host, const struct request *req)
 		return false;
 	}
 	if (req->call->grows && host->reserve.is_full) {
-		observe_refused(host, "disk");
+		observe_refused(host, "host_disk");
 		front_fail(host, req->id, API_ERR_DISK_FULL,
 			  "the disk of the state directory is full: nothing is begun, or added", "",
 			  "free some space there; what is kept can be read, closed and deleted", 0);

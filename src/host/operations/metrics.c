@@ -27,7 +27,7 @@ static const words statuses = { "ok",	   "error",	  "timeout",	"interrupted", "o
 				"output_limit", "killed", "kernel_died", "infra_error", "failed",
 				"cancelled", "other" };
 static const words limits = { "wall_time", "memory", "output", "sessions", "queue", "uploads",
-			      "disk",	   "quota",  "other" };
+			      "disk",	   "quota",  "host_disk", "descriptors", "other" };
 static const words kinds = { "session", "execution", "output", "artifact", "other" };
 static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
@@ -100,6 +100,10 @@ static const struct histogram {
 			   &none, slow },
 	[METRICS_CPU] = { "reckon_execution_cpu_seconds", "CPU time of executions.", NULL, &none,
 			  slow },
+	[METRICS_COMMIT] = { "reckon_commit_seconds", "Transactions of the database, committed.",
+			     NULL, &none, fast },
+	[METRICS_SYNC] = { "reckon_sync_seconds", "The database's log, brought to the disk.", NULL,
+			   &none, fast },
 };
 
 /* ---- counting ------------------------------------------------------------------------------- */

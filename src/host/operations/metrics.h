@@ -42,6 +42,8 @@ enum metrics_histogram {
 	METRICS_QUEUE_TIME,  /* by queue */
 	METRICS_WALL,
 	METRICS_CPU,
+	METRICS_COMMIT,
+	METRICS_SYNC,
 	METRICS_HISTOGRAM_COUNT_
 };
 
