@@ -13,7 +13,7 @@ import pytest
 from reckon_serve import Server
 from test_serve_beside import UNTIL, begin
 from test_serve_durable import wardens
-from test_serve_faults import few_descriptors
+from test_serve_faults import descriptors, few_descriptors
 from waiting import eventually
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -46,7 +46,7 @@ def test_a_key_is_not_used_up_by_what_never_began(reckon):
         server.start()
         with few_descriptors(server.process.pid, 1):
             refused = execute(server, session, "6*7", "mine")
-        assert (refused.status, refused.code) == (503, "unavailable"), refused
+        assert (refused.status, refused.code) == (503, "overloaded"), refused
         done = execute(server, session, "6*7", "mine")
         assert done.status == 200 and done.json["status"] == "ok", done
         assert execute(server, session, "6*7", "mine").json["id"] == done.json["id"]
@@ -215,14 +215,33 @@ def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
 
 # ---- sessions whose row is written before their box is there ------------------------------------
 
+def cannot_open(reckon, server, path, body, admin=None):
+    """Its warden dies while the session is opened, and there are no descriptors for another one."""
+    def created():
+        headers = {"Authorization": f"Bearer {admin or server.key}"}
+        entries = server.ask("GET", "/audit?limit=500", headers=headers).json["entries"]
+        return [each["action"] for each in entries].count("session.create")
+
+    before = created()
+    pids = list(wardens(reckon))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        asked = pool.submit(server.ask, "POST", path, body)
+        eventually(lambda: created() > before)
+        with few_descriptors(server.process.pid, 8 - descriptors(server.process.pid)):
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            return asked.result()
+
+
 @as_root  # who may set another's limits
 def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon):
     with Server(reckon) as server:
         first = server.create()
         made = server.ask("POST", "/sessions", {"template": "python", "name": "second"})
         assert made.status == 201
-        with few_descriptors(server.process.pid, 1):
-            refused = server.ask("POST", "/sessions", {"template": "python", "name": "third"})
+        refused = cannot_open(reckon, server, "/sessions", {"template": "python", "name": "third"})
         assert refused.status >= 500, refused
         listed = server.ask("GET", "/sessions").json["sessions"]
         assert [each["id"] for each in listed] == [made.json["id"], first]
@@ -275,8 +294,7 @@ def test_code_whose_session_cannot_be_opened_never_was(reckon):
         whole, server.key = server.key, key
         body = {"template": "python", "code": "print(1)", "keep": True, "name": "mine"}
         server.create()
-        with few_descriptors(server.process.pid, 1):
-            refused = server.ask("POST", "/executions", body)
+        refused = cannot_open(reckon, server, "/executions", body, admin=whole)
         assert refused.status >= 500, refused
         # Neither its name nor its place among those that may run is taken.
         again = server.ask("POST", "/executions", body)
