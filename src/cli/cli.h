@@ -49,6 +49,8 @@ extern const struct opt_command cmd_tenant_table;
 extern const struct opt_command cmd_usage_table;
 extern const struct opt_command cmd_serve_table;
 extern const struct opt_command cmd_audit_table;
+extern const struct opt_command cmd_backup_table;
+extern const struct opt_command cmd_restore_table;
 extern const struct opt_command cmd_forward_table; /* remote/tables.c */
 extern const struct opt_command cmd_mcp_table; /* mcp/table.c */
 extern const struct opt_command cmd_daemon_table; /* remote/tables.c */

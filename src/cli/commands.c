@@ -17,6 +17,7 @@ const struct opt_command *const cli_commands[] = {
 	&cmd_shell_table,  &cmd_ps_table,	&cmd_kill_table,	&cmd_mcp_table,
 	&cmd_serve_table,  &cmd_key_table,	&cmd_tenant_table, &cmd_usage_table,
 	&cmd_doctor_table, &cmd_daemon_table, &cmd_drain_table,	&cmd_undrain_table, &cmd_audit_table,
+	&cmd_backup_table, &cmd_restore_table,
 	&cmd_template_table, &cmd_e2b_table,	&cmd_jupyter_table,
 	&cmd_output_table, &cmd_artifact_table, &cmd_bench_table,  &cmd_version_table,
 	&cmd_help_table,   NULL,

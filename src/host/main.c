@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/process/priority.h"
 #include "base/process/runtime.h"
+#include "host/backup/backup.h"
 #include "host/operations/doctor.h"
 #include "host/calls/document.h"
 #include "host/host.h"
@@ -326,6 +327,8 @@ int main(int argc, char **argv)
 		return describe();
 	if (argc >= 2 && strcmp(argv[1], "audit") == 0)
 		return audit_main(argc - 1, argv + 1);
+	if (argc >= 2 && (strcmp(argv[1], "backup") == 0 || strcmp(argv[1], "restore") == 0))
+		return backup_main(argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
 		return doctor_main(argc - 1, argv + 1);
 	host->listen_fd = host->state_fd = host->reserve.fd = -1;
