@@ -59,6 +59,7 @@
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
+#include "host/sessions/restore.h"
 #include "host/operations/operate.h"
 #include "host/fronts/conn.h"
 #include "host/files/files.h"
@@ -313,16 +314,6 @@ int persist_write(struct session *session, struct err *err);
 void persist_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *persist_expired(const struct session *session, uint64_t now_ns);
-
-/* ---- sessions/restore.c ---- */
-/* Makes a box for a parked session, when nothing uses the old one and its transaction has come. */
-void restore_want(struct session *session);
-void restore_done(struct session *session, struct job *job);
-/* Its box is gone, with everything but what is kept. */
-void restore_park(struct session *session, const char *why);
-void restore_next(struct host *host);
-void restore_work(struct job *job); /* in a thread of the pool */
-int job_fill_env(struct job *job, const struct buf *env, struct err *err); /* as a row keeps it */
 
 /* ---- executions/execution.c ---- */
 struct execution *execution_find(struct session *session, const char *id);
