@@ -65,6 +65,13 @@ wall-test: setup-test
 	@$(BUILD)/bin/reckon template build python
 	@tools/wall-test $(WALLS)
 
+# Small changes of the code, each of which a test should notice: a minute or two for each, root.
+# MUTANTS="--count 10 --in src/host".
+mutants: setup-test
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/bin/reckon template build python data
+	@tools/mutants $(MUTANTS)
+
 bench: setup-run templates
 	@$(BUILD)/bin/reckon bench
 
@@ -73,6 +80,6 @@ bench-http: setup-run templates
 	@test/bench/http_bench.py --install
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-walls
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-walls build-mutants
 
-.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test host-test wall-test bench bench-http clean
+.PHONY: all setup-build setup-run setup-test build templates run test check lint fuzz soak package-test host-test wall-test mutants bench bench-http clean
