@@ -43,6 +43,25 @@ def test_arguments_of_ten_megabytes(provider):
         assert told.stop == "failed" and "an event of more than" in told.message
 
 
+PATHS = {"openai": "/chat/completions", "openai-responses": "/responses", "anthropic": "/messages",
+         "gemini": "/models/m:streamGenerateContent?alt=sse"}
+
+
+@FORMATS
+@pytest.mark.parametrize("slashes", ["", "/", "//"])
+def test_a_base_url_may_have_a_version_and_slashes(provider, slashes):
+    """Its own path comes behind a version that is there, or behind the protocol's."""
+    usual = {"anthropic": "/v1", "gemini": "/v1beta"}.get(provider, "")
+    bases = {"/proxy": usual, "/proxy/v1": "", "": usual}
+    if provider == "gemini":
+        bases["/proxy/v1beta"] = ""
+    for base, version in bases.items():
+        with ModelServer(Reply(text="yes")) as model:
+            told = ask(model.url, provider, path=base + slashes)
+        assert told.answer == "yes", told
+        assert [each.path for each in model.asked] == [base + version + PATHS[provider]]
+
+
 @FORMATS
 def test_two_calls_of_one_id(provider):
     calls = [{"raw": json.dumps({"code": f"print({i})"}), "id": "same"} for i in range(2)]

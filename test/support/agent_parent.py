@@ -56,9 +56,11 @@ def receive(sock):
     return kind, number, fields
 
 
-def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000):
-    """One question; `run` says status and text of a cell."""
-    number, path = PROTOCOLS[provider]
+def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000,
+        path=None):
+    """One question; `run` says status and text of a cell, `path` what stands behind the URL."""
+    number, usual = PROTOCOLS[provider]
+    path = usual if path is None else path
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     agent = subprocess.Popen([AGENT], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))

@@ -186,18 +186,12 @@ static void write_config(struct json_writer *writer, const struct model_conversa
 	json_write_object_end(writer);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	const size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* The model's name stands in the address: nothing in it may lead elsewhere. */
 static int write_place(struct provider_request *request, struct err *err)
 {
-	const char *base = request->base_url, *model = request->model;
-	const bool has_version = ends_with(base, "/v1beta") || ends_with(base, "/v1");
+	const char *model = request->model;
+	const bool has_version = provider_base_ends(request, "/v1beta") ||
+				 provider_base_ends(request, "/v1");
 
 	for (const char *at = model; *at != '\0'; at++)
 		if (!isalnum((unsigned char)*at) && strchr("-._/", *at) == NULL)

@@ -14,13 +14,6 @@
 
 #define NAME_MAX_BYTES 255u
 
-static bool ends_with(const char *text, const char *end)
-{
-	const size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 static int write_key(enum agent_protocol protocol, struct provider_request *request,
 		     struct err *err)
 {
@@ -37,8 +30,8 @@ static int write_key(enum agent_protocol protocol, struct provider_request *requ
 
 int list_request(enum agent_protocol protocol, struct provider_request *request, struct err *err)
 {
-	const bool has_version = ends_with(request->base_url, "/v1") ||
-				 ends_with(request->base_url, "/v1beta");
+	const bool has_version = provider_base_ends(request, "/v1") ||
+				 provider_base_ends(request, "/v1beta");
 	const char *path = "/models";
 
 	if (protocol == AGENT_PROTOCOL_MESSAGES) {

@@ -190,8 +190,7 @@ static void write_output(struct json_writer *writer, const struct model_conversa
 
 static int write_place(struct provider_request *request, struct err *err)
 {
-	const size_t len = strlen(request->base_url);
-	const bool has_version = len > 3 && strcmp(request->base_url + len - 3, "/v1") == 0;
+	const bool has_version = provider_base_ends(request, "/v1");
 
 	if (provider_url(request, has_version ? "/messages" : "/v1/messages", err) < 0 ||
 	    provider_header(request, err, "anthropic-version: " VERSION) < 0)

@@ -83,12 +83,27 @@ bool provider_blob_holds(const struct model_turn *turn)
 	return turn->blob.len > 0;
 }
 
-int provider_url(struct provider_request *request, const char *path, struct err *err)
+/* Without what is doubled by whatever comes behind. */
+static size_t base_len(const struct provider_request *request)
 {
 	size_t len = strlen(request->base_url);
 
 	while (len > 0 && request->base_url[len - 1] == '/')
 		len--;
+	return len;
+}
+
+bool provider_base_ends(const struct provider_request *request, const char *end)
+{
+	const size_t len = base_len(request), end_len = strlen(end);
+
+	return len >= end_len && memcmp(request->base_url + len - end_len, end, end_len) == 0;
+}
+
+int provider_url(struct provider_request *request, const char *path, struct err *err)
+{
+	const size_t len = base_len(request);
+
 	buf_clear(&request->url);
 	if (buf_add(&request->url, request->base_url, len, err) < 0)
 		return (int)err->code;

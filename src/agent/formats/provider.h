@@ -125,6 +125,8 @@ extern const struct provider provider_responses;
 extern const struct provider provider_messages;
 extern const struct provider provider_gemini;
 
+/* Whether BASE ends so, whatever '/' come behind. */
+bool provider_base_ends(const struct provider_request *request, const char *end);
 /* BASE + path, without doubling a '/'. */
 int provider_url(struct provider_request *request, const char *path, struct err *err);
 int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
