@@ -111,6 +111,27 @@ def test_magics_that_were_missing(run):
     assert records[9]["text"] == "4"
 
 
+def test_misused_magics_say_so_and_harm_nothing(run):
+    """Each with what it does not know, and cell magics without a cell: an error of the user's."""
+    (record,) = run("found = get_ipython().magics_manager.lsmagic()\n"
+                    "print(*sorted(found['line']))\nprint(*sorted(found['cell']))")
+    line, cell = (words.split() for words in record["stdout"].splitlines())
+    assert len(line) > 40 and len(cell) > 10
+    apart = {"exit", "quit", "debug", "reset", "reset_selective", "pip", "conda", "mamba", "micromamba",
+             "uv", "cd", "pushd", "popd", "bookmark", "rehashx", "system", "sx", "sc"}
+    asked = [f"%{name} --no-such-option -\u00e9 'open" for name in line if name not in apart]
+    asked += [f"%%{name}" for name in cell] + [f"%%{name} --no-such\n" for name in cell]
+    asked += ["%", "%%", "%no_such", "%%no_such\n1", "%%time\n%%time\n%", "x = %no_such", "!", "%time %time %"]
+    records = run("x = 41", *asked, "x + 1")
+    wrong = []
+    for code, record in zip(asked, records[1:]):
+        assert record["status"] in ("ok", "error"), (code, record)
+        if "_reckon" in str(record.get("error")):
+            wrong.append((code, record["error"]["name"], record["error"]["value"]))
+    assert not wrong, wrong
+    assert records[-1]["text"] == "42"
+
+
 def test_a_debugger_without_answers_shows_the_place_and_goes_on(run):
     records = run("def f(n):\n    return 1 / n", "f(0)", "%debug", "%pdb on", "f(0)", "%pdb off", "f(0)")
     assert "return 1 / n" in records[2]["stdout"] and records[2]["status"] == "ok"

@@ -72,7 +72,12 @@ def collect(facts):
                     raise
                 except Exception:
                     continue
-                found += [text for text in told if text and text not in found]
+                # One about the call that a magic is turned into is about nothing of the user's.
+                found += [
+                    text
+                    for text in told
+                    if text and text not in found and "__reckon_" not in text
+                ]
                 if len(found) >= HINTS_MAX:
                     return found[:HINTS_MAX]
     except (case.TooLate, MemoryError):

@@ -226,7 +226,8 @@ def _candidates(facts):
         parts.append(guard)
     for part in parts:
         for text, inner in (_names_in(part) if part is not None else {}).items():
-            if text not in seen and len(seen) < 20:
+            # What a magic is called by is nothing of the user's.
+            if text not in seen and len(seen) < 20 and not text.startswith("__reckon_"):
                 known, value = facts.try_value(inner)
                 if known:
                     seen[text] = value

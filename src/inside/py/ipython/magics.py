@@ -303,7 +303,10 @@ def _unalias(rest):
 
 
 def _alias_magic(rest):
-    name, target = [word for word in rest.split() if not word.startswith("-")][:2]
+    words = [word for word in rest.split() if not word.startswith("-")]
+    if len(words) < 2:
+        raise UsageError("%alias_magic: say NAME and TARGET")
+    name, target = words[:2]
     name, target = name.lstrip("%"), target.lstrip("%")
     for table, sign in ((_LINE, "%"), (_CELLS, "%%")):
         if target in table:
