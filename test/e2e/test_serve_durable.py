@@ -1,12 +1,14 @@
 """What `reckon serve` keeps: sessions, their files and their history over kill -9 and restarts."""
 
 import calendar
+import io
 import json
 import os
 import pathlib
 import signal
 import sqlite3
 import subprocess
+import tarfile
 import threading
 import time
 
@@ -103,6 +105,36 @@ def test_files_of_every_kind_come_back(server):
     before = look(server, session)
     crash(server)
     assert look(server, session) == before
+
+
+@pytest.mark.parametrize("kind", ["socket", "pipe", "folder"])
+def test_what_is_no_file_is_listed_moved_and_removed_but_not_read(server, kind):
+    """Whoever opens a pipe, or connects to a socket, would wait for its other side for ever."""
+    session = server.create()
+    make = {"socket": "socket.socket(socket.AF_UNIX).bind('odd')", "pipe": "os.mkfifo('odd')",
+            "folder": "os.mkdir('odd')"}[kind]
+    record = server.execute(session, f"import os, socket\n{make}\nopen('plain', 'w').write('here')")
+    assert record["status"] == "ok"
+    at = f"/sessions/{session}/files"
+    listed = {each["path"]: each["kind"] for each in server.ask("GET", at).json["files"]}
+    assert listed["plain"] == "file" and listed.get("odd") != "file"
+    for method, body in (("GET", None), ("HEAD", None), ("PUT", b"over it")):
+        answer = server.ask(method, f"{at}/odd", body)
+        assert 400 <= answer.status < 500, (method, answer)
+    answer = server.ask("GET", f"/sessions/{session}/archive?format=tar")
+    with tarfile.open(fileobj=io.BytesIO(answer.body)) as archive:
+        assert "plain" in archive.getnames()
+    assert server.ask("POST", f"{at}/move", {"from": "odd", "to": "odder"}).status == 200
+    record = server.execute(session, "print(sorted(os.listdir()))")
+    assert record["stdout"] == "['odder', 'plain']\n"
+    crash(server)
+    # A pipe and a folder are kept, a socket without who listens is nothing.
+    record = server.execute(session, "import os\nprint(sorted(os.listdir()))")
+    kept = [] if kind == "socket" else ["odder"]
+    assert record["stdout"] == f"{[*kept, 'plain']}\n"
+    if kept:
+        assert server.ask("DELETE", f"{at}/odder").status == 200
+    assert server.ask("GET", f"{at}/plain").body == b"here"
 
 
 def test_the_next_cell_says_what_is_lost(server):

@@ -60,6 +60,8 @@ int fs_inner_failed(const char *path, struct err *err)
 		(void)err_set(err, ERR_DENIED, "%.200s is a directory", path);
 		return err_remedy(err, "%s", in_it);
 	}
+	if (errno == ENXIO) /* a Unix socket */
+		return err_set(err, ERR_DENIED, "%.200s is not a regular file", path);
 	return err_sys(err, "open %.200s", path);
 }
 
