@@ -119,8 +119,9 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 			return fail(reader, call->failure, ret);
 		/* What reckond knows of a reader of a process is its latest request. */
 		if (reader->id == API_PROCESS_EVENTS)
-			upstream_cancel_when_gone(reader->request, 0);
+			upstream_cancel_no_more(reader->request, reader->followed);
 		upstream_cancel_when_gone(reader->request, call->frame);
+		reader->followed = call->frame;
 		reader->at = 0;
 		reader->gap_said = false;
 		reader->has_begun = true;

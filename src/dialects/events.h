@@ -42,6 +42,7 @@ struct event_reader {
 	bool *has_after, *goes_on, *has_goes_on;
 	struct api_events events;
 	size_t at;
+	uint64_t followed; /* the frame by which reckond knows the reader of a process; 0: none */
 	bool is_asked, has_begun, gap_said, is_over;
 };
 

@@ -234,9 +234,13 @@ uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *
 int upstream_take(struct request *request, uint64_t id, uint64_t wait_ms,
 		  struct upstream_reply *ret);
 bool upstream_is_answered(const struct request *request, uint64_t id);
+/* Until any question has an answer that nobody took, or `wait_ms` are over (0: however long it takes). */
+int upstream_wait(struct request *request, uint64_t wait_ms);
 /* When the client goes away, reckond is told so of this frame too, though it was answered; 0 takes
  * the last such wish back. */
 void upstream_cancel_when_gone(struct request *request, uint64_t id);
+/* Takes back the wish for this frame; 0 is none. */
+void upstream_cancel_no_more(struct request *request, uint64_t id);
 /* The same at once: what was begun for this request is not gone on with. */
 void upstream_cancel_now(struct request *request);
 

@@ -216,6 +216,8 @@ static bool may_go_on(const struct conn *conn)
 		return conn->out.len - conn->out_at <= CONN_OUT_LOW;
 	case WAIT_REPLY:
 		return request->wanted->has_reply;
+	case WAIT_ANSWER:
+		return upstream_has_reply(request);
 	case WAIT_MESSAGE:
 		return conn->in.len > 0 || upstream_has_reply(request);
 	case WAIT_NOTE:

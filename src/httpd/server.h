@@ -51,6 +51,7 @@ enum wait {
 	WAIT_BODY,
 	WAIT_OUT,
 	WAIT_REPLY,
+	WAIT_ANSWER,  /* the reply to any question */
 	WAIT_MESSAGE, /* bytes of a WebSocket, or the reply to any question */
 	WAIT_NOTE,    /* another handler's word */
 	WAIT_TIME,    /* nothing: it goes on after a while */

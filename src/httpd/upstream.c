@@ -175,6 +175,11 @@ int upstream_take(struct request *request, uint64_t id, uint64_t wait_ms,
 	return 1;
 }
 
+int upstream_wait(struct request *request, uint64_t wait_ms)
+{
+	return request_wait(request, WAIT_ANSWER, wait_ms) < 0 ? -1 : 0;
+}
+
 void upstream_cancel_when_gone(struct request *request, uint64_t id)
 {
 	for (unsigned i = 0; i < CANCELS_MAX; i++)
@@ -183,6 +188,13 @@ void upstream_cancel_when_gone(struct request *request, uint64_t id)
 			if (id != 0)
 				return;
 		}
+}
+
+void upstream_cancel_no_more(struct request *request, uint64_t id)
+{
+	for (unsigned i = 0; i < CANCELS_MAX; i++)
+		if (request->cancels[i] == id)
+			request->cancels[i] = 0;
 }
 
 static void unlink_question(struct server *server, struct question *question)
