@@ -41,7 +41,7 @@ static int add_one(struct db *db, const char *session, const struct file_kept *k
 	db_bind_text(statement, 3, kept->info.artifact);
 	db_bind_text(statement, 4, kept->info.sha256[0] != '\0' ? kept->info.sha256 : NULL);
 	(void)sqlite3_bind_int64(statement, 5, (sqlite3_int64)kept->info.size);
-	db_bind_text(statement, 6, kept->info.mime);
+	db_bind_text(statement, 6, kept->info.mime[0] != '\0' ? kept->info.mime : NULL);
 	db_bind_text(statement, 7, kept->source);
 	db_bind_text(statement, 8, now);
 	return db_step(db, statement, err);

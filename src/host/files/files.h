@@ -13,7 +13,7 @@
 
 struct file_kept {
 	char *path;
-	const char *source; /* "upload", "archive", "replaced" */
+	const char *source; /* "upload", "archive", "replaced", "process" */
 	reckon_file_info info;
 };
 

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/calls/call.h"
+#include "host/db/files.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
@@ -397,6 +398,30 @@ static void note_files(struct process *process, const reckon_workspace *changes)
 		buf_clear(&process->row.files);
 }
 
+/* Of the first files that changed, the contents: those that are in the store. */
+static void note_versions(const struct process *process, const reckon_workspace *changes)
+{
+	struct session *session = process->session;
+	struct file_work work = { 0 };
+	struct err err;
+
+	for (size_t i = 0; changes != NULL && !changes->is_whole && i < changes->count; i++) {
+		const reckon_workspace_entry *entry = &changes->entries[i];
+		reckon_file_info info = { .size = entry->size };
+
+		if (entry->kind != RECKON_ENTRY_FILE || work.kept_count == FILES_TOLD)
+			continue;
+		(void)snprintf(info.sha256, sizeof(info.sha256), "%s", entry->content);
+		(void)snprintf(info.artifact, sizeof(info.artifact), "ar_%.32s", entry->content);
+		file_work_keep(&work, entry->path, "process", &info);
+		usage_own(session->host, session->tenant, info.artifact, info.size);
+	}
+	if (db_version_add(session->host->db, session->row.id, work.kept, work.kept_count, &err) < 0)
+		log_line(LOG_ERROR, "versions of files could not be noted",
+			 "session=%s why=\"%s\"", session->row.id, err.text);
+	file_work_done(&work);
+}
+
 static void note_usage(struct process *process)
 {
 	const reckon_process_state *state = &process->result;
@@ -443,6 +468,7 @@ static void ended(struct process *process, const struct job *job)
 	if (process->is_hung_up && row->why[0] == '\0')
 		(void)snprintf(row->why, sizeof(row->why), "%s", "nobody followed it any more");
 	note_files(process, job->changes);
+	note_versions(process, job->changes);
 	settle(process);
 }
 
