@@ -9,8 +9,8 @@
  *           return;
  *
  * It has a session of its own, which nobody else sees and which ends with the struct, or when the
- * client goes away. Its commands run one after the other in /mnt/data, where its files are. As
- * everywhere, negative means that there is nobody left to answer.
+ * client goes away. Its commands are processes, one after the other, in /mnt/data, where its files
+ * are. As everywhere, negative means that there is nobody left to answer.
  *
  * Where the host has no room the request waits for its turn, as clients of such protocols expect.
  */
@@ -20,12 +20,14 @@
 
 #define PROGRAM_OUTPUT_MAX (64u * 1024u * 1024u) /* of each stream */
 #define PROGRAM_PATH_MAX 1024u
+#define PROGRAM_ARTIFACT_SIZE 48
 
 struct program {
 	struct request *request;
 	uint64_t frame; /* of the call that opened the session; 0: there is none */
 	char session[64];
-	char artifact[48]; /* of the file that was put last; "": it is not kept */
+	char artifact[PROGRAM_ARTIFACT_SIZE]; /* of the file that was put last; "": it is not kept */
+	uint64_t output_max; /* bytes of each stream of a command; 0: PROGRAM_OUTPUT_MAX */
 	struct call call;
 };
 #define PROGRAM_INIT ((struct program){ .call = CALL_INIT })
@@ -39,18 +41,19 @@ struct program_order {
 	uint64_t memory_bytes, output_bytes, file_bytes, processes;
 };
 
-/* A command of a shell; `name` and `value` texts in it are quoted with program_quote(). */
+/* A line for /bin/sh; `name` and `value` texts in it are quoted with program_quote(). */
 struct program_stage {
 	const char *command;
 	const char *input; /* NULL: nothing */
 	size_t input_len;
-	uint64_t timeout_ms; /* 0: the session's */
+	uint64_t timeout_ms, cpu_ms; /* 0: no limit, or the tenant's */
 };
 
 enum program_how {
 	PROGRAM_EXITED,
 	PROGRAM_SIGNALLED,
 	PROGRAM_TIMEOUT,
+	PROGRAM_CPU_LIMIT,
 	PROGRAM_OUT_OF_MEMORY,
 	PROGRAM_OUTPUT_LIMIT,
 	PROGRAM_FAILED, /* not by its own doing: `err` says why */
@@ -62,7 +65,7 @@ struct program_end {
 	struct buf out, err;
 	double wall_s, cpu_s;
 	uint64_t memory_bytes; /* at most so much at once */
-	struct json_value *record; /* all of it: which files it wrote, for one */
+	struct json_value *files; /* what it did to them, as a process tells it; NULL: nothing */
 };
 #define PROGRAM_END_INIT \
 	((struct program_end){ .out = BUF_INIT(PROGRAM_OUTPUT_MAX), \
@@ -82,6 +85,9 @@ int program_put_file(struct program *program, const char *path, int from, uint64
 int program_take_body(struct program *program, uint64_t max, int *ret_fd);
 /* 1: appended to `ret`; 0: there is no such file, or it is longer than `ret` can become. */
 int program_get(struct program *program, const char *path, struct buf *ret);
+
+/* A call that waits for its turn where there is no room. Negative: it was answered. */
+int program_call_in_turn(struct program *program, enum api_id id, const void *in, void *out);
 
 /* Appends the text as one word of a shell. */
 int program_quote(const char *text, struct buf *ret, struct err *err);

@@ -67,11 +67,34 @@ def test_each_end(server):
     done = execute(server, "python", "import os; os.kill(os.getpid(), 11)")["run"]
     assert (done["signal"], done["status"], done["code"]) == ("SIGSEGV", "SG", None)
     assert done["stderr"] == ""
+    # As a shell tells of a signal, and is none.
+    done = execute(server, "python", "raise SystemExit(139)")["run"]
+    assert (done["signal"], done["status"], done["code"]) == (None, "RE", 139)
+    done = execute(server, "python", "while True: pass", run_timeout=60000, run_cpu_time=200)["run"]
+    assert (done["signal"], done["status"], done["message"]) == ("SIGKILL", "TO",
+                                                                 "Time limit exceeded")
     done = execute(server, "python", "while True: print('x' * 1000)", run_timeout=60000)["run"]
     assert (done["signal"], done["status"]) == ("SIGKILL", "OL")
-    done = execute(server, "python", "x = bytearray(1 << 30)", run_memory_limit=256 << 20)["run"]
-    assert done["status"] in ("RE", "SG") and done["code"] != 0
-    check_nothing_stays(server, 4)
+    assert len(done["stdout"]) == 16 << 20
+    done = execute(server, "python", "x = bytearray(1 << 30)", run_memory_limit=256 << 20,
+                   run_timeout=20000)["run"]
+    assert "MemoryError" in done["stderr"] or \
+        (done["signal"], done["status"], done["message"]) == ("SIGKILL", "SG", "Memory limit exceeded")
+    check_nothing_stays(server, 6)
+
+
+def test_a_long_input(server):
+    text = "x" * 79 + "\n"
+    count = "import sys; print(sum(len(line) for line in sys.stdin))"
+    done = execute(server, "python", count, stdin=text * 50000, run_timeout=30000)["run"]
+    assert done["stdout"] == "4000000\n"
+    # A program that does not read it, and one that reads a part.
+    assert execute(server, "python", "print(1)", stdin=text * 50000)["run"]["stdout"] == "1\n"
+    assert execute(server, "bash", "read x; echo ${#x}; exec <&-; sleep 0.1; echo over",
+                   stdin=text * 50000)["run"]["stdout"] == "79\nover\n"
+    # As much comes out while it goes in.
+    done = execute(server, "bash", "cat", stdin=text * 50000, run_timeout=30000)["run"]
+    assert done["stdout"] == text * 50000
 
 
 def test_runtimes_are_what_runs(server):

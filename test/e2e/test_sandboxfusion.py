@@ -56,6 +56,12 @@ def test_each_end(server):
     assert result.run_result.stdout == "1\n" and summary(result) == "no run"
     result = run("import os; os.kill(os.getpid(), 11)")
     assert (result.run_result.status, result.run_result.return_code) == ("Finished", -11)
+    assert run("import os; os.kill(os.getpid(), 9)").run_result.return_code == -9
+    assert run("raise SystemExit(137)").run_result.return_code == 137
+    result = run("print(1, flush=True); x = bytearray(1 << 30)", memory_limit_MB=256, run_timeout=30)
+    assert (result.status, result.run_result.status) == ("Failed", "Finished")
+    assert result.run_result.stdout == "1\n"
+    assert result.run_result.return_code == (1 if "MemoryError" in result.run_result.stderr else -9)
     result = run("print(1, flush=True)\nimport time; time.sleep(30)", run_timeout=0.5)
     assert result.status == "Failed" and result.run_result.status == "TimeLimitExceeded"
     assert result.run_result.return_code is None and result.run_result.stdout == "1\n"
@@ -66,7 +72,7 @@ def test_each_end(server):
     assert summary(result) == "no compile"
     # An input that is not given has ended.
     assert run("print(repr(__import__('sys').stdin.read()))").run_result.stdout == "''\n"
-    check_nothing_stays(server, 5)
+    check_nothing_stays(server, 8)
 
 
 def test_files(server):

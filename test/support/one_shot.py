@@ -37,6 +37,12 @@ def sessions(server):
     return server.ask("GET", "/sessions?limit=500").json["sessions"]
 
 
+def runs(server, session):
+    """Whether a cell or a process of it does."""
+    return session["pending"] or server.ask(
+        "GET", f"/sessions/{session['id']}/processes?state=running").json["processes"]
+
+
 def check_nothing_stays(server, least=1):
     """Each request had a session of its own, and none of those lives."""
     end = time.monotonic() + SECONDS
@@ -59,7 +65,7 @@ def check_client_gone(server, path, body):
         sock.sendall(head + text)
         end = time.monotonic() + SECONDS
         while not (running := [each for each in sessions(server) if each["id"] not in before and
-                               each["status"] == "live" and each["pending"]]):
+                               each["status"] == "live" and runs(server, each)]):
             assert time.monotonic() < end, "it does not begin"
             time.sleep(0.02)
     end = time.monotonic() + SECONDS

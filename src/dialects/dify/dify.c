@@ -74,7 +74,7 @@ static void write_error(struct json_writer *json, const struct program_end *end)
 	cleanup_buf struct buf error = BUF_INIT((size_t)PROGRAM_OUTPUT_MAX + 64);
 	struct err ignored;
 
-	if (end->how == PROGRAM_TIMEOUT)
+	if (end->how == PROGRAM_TIMEOUT || end->how == PROGRAM_CPU_LIMIT)
 		(void)buf_adds(&error, "error: timeout\n", &ignored);
 	else if (end->how == PROGRAM_OUT_OF_MEMORY)
 		(void)buf_adds(&error, "error: out of memory\n", &ignored);

@@ -91,6 +91,8 @@ static int put_inputs(struct request *request, struct librechat_exec *exec)
 			return found < 0 ? -1 : librechat_refuse_file(request);
 		if (program_put_file(&exec->code.program, file->name, fd, size) < 0)
 			return -1;
+		(void)snprintf(exec->inputs[i].artifact, sizeof(exec->inputs[i].artifact), "%s",
+			       exec->code.program.artifact);
 	}
 	return 0;
 }
@@ -100,7 +102,8 @@ static int put_inputs(struct request *request, struct librechat_exec *exec)
 /* What ended it, behind what it wrote: models read that. */
 static void add_note(struct program_end *end)
 {
-	const char *note = end->how == PROGRAM_TIMEOUT	       ? "Time limit exceeded"
+	const char *note = end->how == PROGRAM_TIMEOUT || end->how == PROGRAM_CPU_LIMIT
+				   ? "Time limit exceeded"
 			   : end->how == PROGRAM_OUT_OF_MEMORY ? "Out of memory"
 			   : end->how == PROGRAM_OUTPUT_LIMIT  ? "stdout length exceeded"
 			   : end->how == PROGRAM_SIGNALLED     ? "Ended by a signal"
@@ -135,7 +138,8 @@ static void answer(struct request *request, struct librechat_exec *exec)
 	else
 		json_write_null(&json);
 	json_write_member_uint(&json, "wall_time", (uint64_t)(end->wall_s * 1000));
-	librechat_write_outputs(&json, exec);
+	if (librechat_write_outputs(request, &json, exec) < 0)
+		return;
 	json_write_object_end(&json);
 	librechat_answer(request, 200, &json, &body);
 }

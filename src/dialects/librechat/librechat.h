@@ -62,7 +62,8 @@ int librechat_open(struct request *request, const struct librechat_file *file, i
 /* ---- exec.c ---- */
 struct librechat_input {
 	struct librechat_file file; /* `name`: where it is put */
-	bool is_changed, is_deleted;
+	char artifact[PROGRAM_ARTIFACT_SIZE]; /* that it is in the run's session */
+	bool is_changed;
 };
 
 struct librechat_exec {
@@ -75,7 +76,8 @@ void librechat_exec(struct request *request);
 
 /* ---- outputs.c ---- */
 /* The member "files": what the program made and changed, then what it did not. */
-void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec);
+int librechat_write_outputs(struct request *request, struct json_writer *json,
+			    struct librechat_exec *exec);
 
 /* ---- files.c ---- */
 void librechat_list(struct request *request, const char *session);

@@ -2,7 +2,7 @@
  * outputs.c - what became of a run's files: new ones, changed inputs, and those that are as they were.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    the record of a hostile program.
+ * Reads:    names that a hostile program made.
  * Never:    leaves an input out that is still there: LibreChat would forget it.
  */
 #include <stdio.h>
@@ -11,13 +11,6 @@
 #include "dialects/librechat/librechat.h"
 
 #define OUTPUTS_MAX 200u
-
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 static struct librechat_input *input_of(struct librechat_exec *exec, const char *name)
 {
@@ -65,43 +58,66 @@ static void write_inherited(struct json_writer *json, const struct librechat_fil
 	json_write_object_end(json);
 }
 
-static bool is_ours(const char *name)
-{
-	return name[0] == '.';
-}
+/* ---- what the run did ----------------------------------------------------------------------- */
 
-/* One file of the record. */
-static bool write_change(struct json_writer *json, struct librechat_exec *exec,
-			 const struct json_value *file, const char *session)
-{
-	const char *name = text_of(file, "path"), *artifact = text_of(file, "artifact");
-	struct librechat_input *input = input_of(exec, name);
-
-	if (input != NULL && (input->file.flags & LIBRECHAT_READ_ONLY) != 0)
-		return false;
-	if (input != NULL) {
-		input->is_deleted = strcmp(text_of(file, "change"), "deleted") == 0;
-		input->is_changed = artifact[0] != '\0';
-	}
-	if (artifact[0] == '\0' || is_ours(name))
-		return false;
-	write_made(json, input, artifact, name, session);
-	return true;
-}
-
-void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec)
-{
-	const struct json_value *files = json_read_member(exec->code.ran.record, "files");
+struct outputs {
+	struct librechat_exec *exec;
+	struct json_writer *json;
+	const struct json_value *changed;
 	char session[LIBRECHAT_ID_SIZE];
-	size_t told = 0;
+	size_t told;
+};
 
-	librechat_session_id(exec->code.program.session, session);
+static bool is_among(const struct json_value *names, const char *name)
+{
+	for (size_t i = 0; i < json_read_count(names); i++) {
+		const char *at = json_read_text(json_read_at(names, i), NULL);
+
+		if (at != NULL && strcmp(at, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What is too large to be kept is as it was put. */
+static bool write_change(const struct librechat_file *file, void *arg)
+{
+	struct outputs *outputs = arg;
+	struct librechat_input *input = input_of(outputs->exec, file->name);
+
+	if (!is_among(outputs->changed, file->name) ||
+	    (input != NULL && ((input->file.flags & LIBRECHAT_READ_ONLY) != 0 ||
+			       strcmp(input->artifact, file->artifact) == 0)))
+		return true;
+	if (input != NULL)
+		input->is_changed = true;
+	write_made(outputs->json, input, file->artifact, file->name, outputs->session);
+	return ++outputs->told < OUTPUTS_MAX;
+}
+
+int librechat_write_outputs(struct request *request, struct json_writer *json,
+			    struct librechat_exec *exec)
+{
+	const struct json_value *files = exec->code.ran.files;
+	const struct json_value *deleted = json_read_member(files, "deleted");
+	struct outputs outputs = { .exec = exec,
+				   .json = json,
+				   .changed = json_read_member(files, "changed") };
+
+	librechat_session_id(exec->code.program.session, outputs.session);
 	json_write_key(json, "files");
 	json_write_array_begin(json);
-	for (size_t i = 0; i < json_read_count(files) && told < OUTPUTS_MAX; i++)
-		told += write_change(json, exec, json_read_at(files, i), session);
-	for (size_t i = 0; i < exec->count; i++)
-		if (!exec->inputs[i].is_changed && !exec->inputs[i].is_deleted)
-			write_inherited(json, &exec->inputs[i].file);
+	if (json_read_count(outputs.changed) > 0 &&
+	    librechat_each(request, outputs.session, write_change, &outputs) < 0)
+		return -1;
+	for (size_t i = 0; i < exec->count; i++) {
+		const struct librechat_file *file = &exec->inputs[i].file;
+		const bool is_read_only = (file->flags & LIBRECHAT_READ_ONLY) != 0;
+
+		if (!exec->inputs[i].is_changed &&
+		    (is_read_only || !is_among(deleted, file->name)))
+			write_inherited(json, file);
+	}
 	json_write_array_end(json);
+	return 0;
 }

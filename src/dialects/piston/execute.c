@@ -151,7 +151,8 @@ static int run_stage(struct execution *execution, const char *command, bool is_r
 				   .command = buf_text(&text),
 				   .input = is_run ? job->input : NULL,
 				   .input_len = job->input_len,
-				   .timeout_ms = is_run ? job->run_ms : job->compile_ms },
+				   .timeout_ms = is_run ? job->run_ms : job->compile_ms,
+				   .cpu_ms = is_run ? job->run_cpu_ms : job->compile_cpu_ms },
 			   ret);
 }
 
@@ -186,6 +187,10 @@ static void judge(const struct program_end *end, struct verdict *ret)
 	case PROGRAM_TIMEOUT:
 		ret->status = "TO";
 		ret->message = "Time limit exceeded (wall clock)";
+		break;
+	case PROGRAM_CPU_LIMIT:
+		ret->status = "TO";
+		ret->message = "Time limit exceeded";
 		break;
 	case PROGRAM_OUT_OF_MEMORY:
 		ret->status = "SG";

@@ -89,14 +89,14 @@ static bool read_args(const struct json_value *body, struct piston_job *ret, cha
 static bool read_limits(const struct json_value *body, struct piston_job *ret, char *why,
 			size_t why_size)
 {
-	uint64_t compile_memory = 0, ignored = 0;
+	uint64_t compile_memory = 0;
 
 	ret->run_ms = RUN_MS;
 	ret->compile_ms = COMPILE_MS;
 	if (!read_number(body, "run_timeout", MS_MAX, &ret->run_ms, why, why_size) ||
 	    !read_number(body, "compile_timeout", MS_MAX, &ret->compile_ms, why, why_size) ||
-	    !read_number(body, "run_cpu_time", MS_MAX, &ignored, why, why_size) ||
-	    !read_number(body, "compile_cpu_time", MS_MAX, &ignored, why, why_size) ||
+	    !read_number(body, "run_cpu_time", MS_MAX, &ret->run_cpu_ms, why, why_size) ||
+	    !read_number(body, "compile_cpu_time", MS_MAX, &ret->compile_cpu_ms, why, why_size) ||
 	    !read_number(body, "run_memory_limit", 1ull << 50, &ret->memory_bytes, why, why_size) ||
 	    !read_number(body, "compile_memory_limit", 1ull << 50, &compile_memory, why, why_size))
 		return false;

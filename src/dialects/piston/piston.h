@@ -27,6 +27,7 @@ struct piston_job {
 	const char *input;
 	size_t input_len;
 	uint64_t run_ms, compile_ms, memory_bytes;
+	uint64_t run_cpu_ms, compile_cpu_ms; /* 0: no limit */
 };
 
 void piston_execute(struct request *request);

@@ -7,6 +7,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "dialects/sandboxfusion/sandboxfusion.h"
@@ -18,7 +19,7 @@ bool fusion_is_good(const struct program_end *end)
 
 static const char *status_of(const struct program_end *end)
 {
-	if (end->how == PROGRAM_TIMEOUT)
+	if (end->how == PROGRAM_TIMEOUT || end->how == PROGRAM_CPU_LIMIT)
 		return "TimeLimitExceeded";
 	return end->how == PROGRAM_FAILED ? "Error" : "Finished";
 }
@@ -50,10 +51,10 @@ void fusion_write_stage(struct json_writer *json, const char *key, const struct 
 	write_seconds(json, "execution_time", end->wall_s);
 	write_seconds(json, "cpu_time", end->cpu_s);
 	json_write_key(json, "return_code");
-	if (end->how == PROGRAM_TIMEOUT || end->how == PROGRAM_FAILED)
-		json_write_null(json);
-	else
+	if (strcmp(status_of(end), "Finished") == 0)
 		json_write_int(json, code_of(end));
+	else
+		json_write_null(json);
 	json_write_member_text(json, "stdout", buf_text(&end->out), end->out.len);
 	json_write_member_text(json, "stderr", buf_text(&end->err), end->err.len);
 	json_write_object_end(json);
