@@ -32,6 +32,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "dialects/jupyter/kernels.c": (r"python3", "a word of that protocol"),
     "dialects/jupyter/server.c": (r".*", "the kernelspecs of that protocol"),
     "dialects/jupyter/terminals.c": (r"if command -v bash.*", "the program of a terminal"),
+    "dialects/librechat/programmatic.c": (r".*", "words of that protocol, and the kernels for them"),
     "dialects/program.c": (r"bash", "the session whose shell starts programs"),
     "dialects/program_language.c": (r".*", "programs of the host, which need no kernel"),
     "dialects/sandboxfusion/cells.c": (r"python3", "a word of that protocol"),

@@ -66,7 +66,8 @@ int program_call_in_turn(struct program *program, enum api_id id, const void *in
 static void hold(const struct program *program)
 {
 	upstream_cancel_when_gone(program->request, 0);
-	upstream_cancel_when_gone(program->request, program->frame);
+	if (program->frame != 0)
+		upstream_cancel_when_gone(program->request, program->frame);
 }
 
 int program_open(struct program *program, struct request *request,
@@ -88,8 +89,8 @@ int program_open(struct program *program, struct request *request,
 		.limits = &limits,
 		.has_idle_timeout_ms = true,
 		.idle_timeout_ms = IDLE_MS,
-		.has_held = true,
-		.held = true,
+		.has_held = !order->stays,
+		.held = !order->stays,
 	};
 	struct api_session session;
 
@@ -98,8 +99,10 @@ int program_open(struct program *program, struct request *request,
 	request_end_at_eof(request);
 	if (program_call_in_turn(program, API_SESSION_CREATE, &in, &session) < 0)
 		return -1;
-	program->frame = program->call.frame;
-	hold(program);
+	if (!order->stays) {
+		program->frame = program->call.frame;
+		hold(program);
+	}
 	(void)snprintf(program->session, sizeof(program->session), "%s", session.id);
 	request_note(request, NULL, program->session, NULL);
 	return 0;
@@ -228,11 +231,16 @@ static int read_all(int fd, uint64_t size, struct buf *ret)
 
 int program_get(struct program *program, const char *path, struct buf *ret)
 {
+	return program_fetch(program, API_FILE_GET,
+			     &(struct api_file_get_in){ .session = program->session, .path = path },
+			     ret);
+}
+
+int program_fetch(struct program *program, enum api_id id, const void *in, struct buf *ret)
+{
 	struct api_download download;
-	const enum call_status status = call_make(
-		program->request, API_FILE_GET,
-		&(struct api_file_get_in){ .session = program->session, .path = path }, &download,
-		&program->call);
+	const enum call_status status = call_make(program->request, id, in, &download,
+						  &program->call);
 
 	if (status != CALL_OK)
 		return status == CALL_GONE ? -1 : 0;

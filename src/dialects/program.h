@@ -39,6 +39,7 @@ struct program_order {
 	const char *template;
 	const char *language; /* of its kernel, for cells; commands run in a shell beside it */
 	uint64_t memory_bytes, output_bytes, file_bytes, processes;
+	bool stays; /* the session outlives the struct: whoever opened it ends it */
 };
 
 /* A line for /bin/sh; `name` and `value` texts in it are quoted with program_quote(). */
@@ -85,6 +86,8 @@ int program_put_file(struct program *program, const char *path, int from, uint64
 int program_take_body(struct program *program, uint64_t max, int *ret_fd);
 /* 1: appended to `ret`; 0: there is no such file, or it is longer than `ret` can become. */
 int program_get(struct program *program, const char *path, struct buf *ret);
+/* The same of any call that gives a file. */
+int program_fetch(struct program *program, enum api_id id, const void *in, struct buf *ret);
 
 /* A call that waits for its turn where there is no room. Negative: it was answered. */
 int program_call_in_turn(struct program *program, enum api_id id, const void *in, void *out);

@@ -206,7 +206,18 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(good, 401, headers={"X-Api-Key": "rk_wrong"})
     refused(good, 409, "execution_profile_mismatch",
             headers={"X-CodeAPI-Expected-Profile": "stateful"})
-    refused(good, 404, path="/exec/programmatic")
+    asks = {"code": "1", "tools": [{"name": "a"}]}
+    for body in ({**asks, "tools": []}, {**asks, "tools": [{"name": "a"}] * 65}, {"code": "1"},
+                 {**asks, "tools": [{"name": "%"}]}, {**asks, "tools": [{}]}, {**asks, "lang": "c"},
+                 {**asks, "code": 1}, {"continuation_token": "x", "tool_results": [{}]},
+                 {"continuation_token": "ex_A.1", "tool_results": []}, "{"):
+        refused(body, 400, path="/exec/programmatic")
+    refused({**asks, "files": [{}]}, 403, path="/exec/programmatic")
+    refused({"continuation_token": f"ex_{'0' * 26}.1", "tool_results": [{"call_id": "tc_1"}]}, 404,
+            "invalid_continuation_token", path="/exec/programmatic")
+    refused(asks, 401, path="/exec/programmatic", key=False)
+    assert post(server, API + "/exec/programmatic/cancel", {"request_id": "x"}).json == {
+        "status": "already_completed"}
     for path in ("/nothing", "/upload", "/download/a/b", "/download/a/b/c/d/e", f"/download/{'a' * 21}/{'b' * 21}",
                  "/sessions/a/objects/b", "/files/" + "x" * 3000):
         assert ask(server, "GET", API + path).status == 404, path
@@ -260,6 +271,103 @@ def test_the_code_tool(server, where):
     assert third["artifact"]["files"][0]["inherited"]
     assert "rejected" in wrong.get("error", "") or "stderr" in wrong["content"]
     assert "execution profile" in stateful["error"]
+
+
+# ---- code that calls tools --------------------------------------------------------------------
+
+
+def programmatic(server, status=200, **body):
+    answer = post(server, API + "/exec/programmatic", body)
+    assert answer.status == status, answer
+    return answer.json
+
+
+def results(calls, *values):
+    return [{"call_id": call["id"], "result": value, "is_error": False}
+            for call, value in zip(calls, values, strict=True)]
+
+
+def test_a_program_that_calls_tools(server):
+    kept = execute(server, "bash", "echo a > in.txt; echo b > other.txt")["files"]
+    code = ("print('before')\nfirst = await asyncio.gather(get_weather(city='SF'), "
+            "get_weather(city='NY'))\nprint(first)\n"
+            "open('in.txt', 'a').write(str(await class_tool()))\n'not told'")
+    asked = programmatic(server, code=code, files=kept,
+                         tools=[{"name": "get-weather", "parameters": {}}, {"name": "class"}])
+    assert asked["status"] == "tool_call_required" and asked["partial_stdout"] == "before\n"
+    calls = asked["tool_calls"]
+    assert [(each["name"], each["input"]) for each in calls] == [
+        ("get-weather", {"city": "SF"}), ("get-weather", {"city": "NY"})]
+    next_one = programmatic(server, continuation_token=asked["continuation_token"],
+                            tool_results=results(calls, [1, {"ä": None}], "text"))
+    [call] = next_one["tool_calls"]
+    assert call["name"] == "class" and next_one["session_id"] == asked["session_id"]
+    # A token is for one round.
+    programmatic(server, 409, continuation_token=asked["continuation_token"],
+                 tool_results=results(calls, 1, 2))
+    done = programmatic(server, continuation_token=next_one["continuation_token"],
+                        tool_results=results([call], 7))
+    assert done["status"] == "completed" and done["stderr"] == ""
+    assert done["stdout"] == "before\n[[1, {'ä': None}], 'text']\n"
+    files = names(done)
+    assert set(files) == {"in.txt", "other.txt"} and files["other.txt"]["inherited"]
+    assert files["in.txt"]["modified_from"]["storage_session_id"] == kept[0]["session_id"]
+    assert download(server, files["in.txt"]) == b"a\n7"
+    programmatic(server, 404, continuation_token=next_one["continuation_token"],
+                 tool_results=results([call], 7))
+    check_nothing_stays(server, 2)
+
+
+def test_a_program_that_fails_between_its_calls(server):
+    def ask_one(code, **more):
+        return programmatic(server, code=code, tools=[{"name": "t"}], **more)
+
+    asked = ask_one("try:\n    await t()\nexcept Exception as e:\n    print(e)\n1 / 0")
+    done = programmatic(server, continuation_token=asked["continuation_token"], tool_results=[
+        {"call_id": "tc_1", "result": None, "is_error": True, "error_message": "no table"}])
+    assert (done["status"], done["error"]) == ("error", "Sandbox exited with code 1")
+    assert done["stdout"] == "no table\n" and "line 5" in done["stderr"]
+    asked = ask_one("print(await t())")
+    done = programmatic(server, continuation_token=asked["continuation_token"],
+                        tool_results=results(asked["tool_calls"], "x" * (1 << 20)))
+    assert "1 MiB" in done["stderr"]
+    assert ask_one("while True: pass", timeout=300)["error"] == "Time limit exceeded"
+    assert ask_one("exit 3", lang="bash")["error"] == "Sandbox exited with code 3"
+    assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # that is no call
+    check_nothing_stays(server, 5)
+
+
+def test_another_tenant_does_not_go_on(server):
+    asked = programmatic(server, code="await t()", tools=[{"name": "t"}])
+    tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
+    own, server.key = server.key, server.ask("POST", "/keys", {
+        "tenant": tenant, "name": "k", "scopes": ["sessions", "execute", "files", "read"]}).json["key"]
+    programmatic(server, 404, continuation_token=asked["continuation_token"],
+                 tool_results=results(asked["tool_calls"], 1))
+    server.key = own
+    assert programmatic(server, continuation_token=asked["continuation_token"],
+                        tool_results=results(asked["tool_calls"], 1))["status"] == "completed"
+
+
+def test_the_tools_that_run_tools(server):
+    python, bash, failed, aborted = tool(
+        server, f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": server.key},
+        {"lang": "py", "tools": ["get-weather", "a.b"],
+         "code": "print(await asyncio.gather(get_weather(city='x'), ab()))\nopen('f', 'w').write('1')"},
+        {"lang": "bash", "tools": ["get-weather", "a.b"],
+         "code": "{ x=$(get_weather '{\"a\": 1}'); echo \"$x\" > x; } &\na_b; wait; cat x f"},
+        {"lang": "py", "tools": ["fails"], "code": "await fails()"},
+        {"lang": "py", "tools": ["slow"], "code": "await slow()\nimport time; time.sleep(50)",
+         "abort": True})
+    assert python["content"].startswith(
+        "stdout:\n[{'tool': 'get-weather', 'input': {'city': 'x'}}, {'tool': 'a.b', 'input': {}}]")
+    assert [each["name"] for each in python["artifact"]["files"]] == ["f"]
+    assert bash["content"].startswith('stdout:\n{"tool":"a.b","input":{}}\n{"tool":"get-weather",'
+                                      '"input":{"a":1}}\n1')
+    assert "stderr" not in bash["content"]
+    assert "exited with code 1" in failed["error"] and "no such table" in failed["error"]
+    assert "time limit" not in aborted["error"]
+    check_nothing_stays(server, 4)  # the one that was given up, too
 
 
 def test_the_code_tool_with_a_wrong_key(server):

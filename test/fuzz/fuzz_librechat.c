@@ -1,5 +1,5 @@
 /*
- * fuzz_librechat.c - an id that is one leads back to itself, whichever kind of thing it is taken for.
+ * fuzz_librechat.c - an id or token that is one leads back to itself; names of tools become no code.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -9,9 +9,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/librechat/librechat.h"
+#include "dialects/librechat/programmatic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void token(const char *text)
+{
+	struct librechat_program program = { 0 };
+	char again[LIBRECHAT_TOKEN_SIZE];
+
+	if (!program_token_read(text, program.execution, &program.round))
+		return;
+	program_token(&program, again);
+	/* Zeros before a number say nothing. */
+	if (strncmp(text, again, strcspn(again, ".")) != 0)
+		abort();
+}
+
+/* Whatever a name holds, the code that lends it is lines of a known form. */
+static void lend(const char *text, size_t size)
+{
+	struct json_value *names = NULL;
+	struct err err;
+
+	if (json_read_parse(text, size, 1 << 20, &names, &err) < 0)
+		return;
+	for (int is_bash = 0; is_bash < 2; is_bash++) {
+		struct buf code = BUF_INIT(1 << 20);
+
+		if (librechat_lend(names, is_bash == 1, &code, &err) == 0 && code.len > 0)
+			for (size_t i = 0; i < code.len; i++)
+				if (strchr("`\\;&|<>'", code.data[i]) != NULL &&
+				    (is_bash == 0 || strchr("`\\&|<>'", code.data[i]) != NULL))
+					abort();
+		buf_done(&code);
+	}
+	json_read_free(names);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -35,6 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	librechat_session_id(text, again);
 	librechat_file_id(text, 1, again);
+	token(text);
+	lend(text, size);
 	free(text);
 	return 0;
 }

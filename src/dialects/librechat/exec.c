@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "dialects/librechat/librechat.h"
 
 #define RUN_MS 60000u
@@ -20,82 +18,6 @@
 #define OUTPUT_MAX (1u * 1024u * 1024u)
 #define ANSWER_MAX ((size_t)64 * 1024 * 1024)
 #define ARGUMENTS_MAX 32768u
-
-/* ---- inputs --------------------------------------------------------------------------------- */
-
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
-/* The last one of a name is the one that counts. */
-static struct librechat_input *slot_of(struct librechat_exec *exec, const char *name)
-{
-	for (size_t i = 0; i < exec->count; i++)
-		if (strcmp(exec->inputs[i].file.name, name) == 0)
-			return &exec->inputs[i];
-	return &exec->inputs[exec->count++];
-}
-
-static int find_input(struct request *request, const struct json_value *given,
-		      struct librechat_exec *exec)
-{
-	const char *session = text_of(given, "storage_session_id");
-	const char *name = text_of(given, "name");
-	struct librechat_file file;
-	int found;
-
-	if (session[0] == '\0')
-		session = text_of(given, "session_id");
-	found = librechat_find(request, session, text_of(given, "id"), &file);
-	if (found <= 0)
-		return found < 0 ? -1 : librechat_refuse_file(request);
-	/* Other dialects put files there, and name them as they like. */
-	if (strncmp(name, "/mnt/data/", 10) == 0)
-		name += 10;
-	if (name[0] != '\0')
-		(void)snprintf(file.name, sizeof(file.name), "%s", name);
-	*slot_of(exec, file.name) = (struct librechat_input){ .file = file };
-	return 0;
-}
-
-static int find_inputs(struct request *request, const struct json_value *body,
-		       struct librechat_exec *exec)
-{
-	const struct json_value *files = json_read_member(body, "files");
-	const size_t count = json_read_kind(files) == JSON_KIND_ARRAY ? json_read_count(files) : 0;
-
-	if (count > LIBRECHAT_FILES_MAX) {
-		answer_refuse_simple(request, 400, "too_many_files",
-				     "files has at most 200 entries", NULL);
-		return -1;
-	}
-	exec->inputs = mem_new0(count + 1, sizeof(*exec->inputs));
-	for (size_t i = 0; i < count; i++)
-		if (find_input(request, json_read_at(files, i), exec) < 0)
-			return -1;
-	return 0;
-}
-
-static int put_inputs(struct request *request, struct librechat_exec *exec)
-{
-	for (size_t i = 0; i < exec->count; i++) {
-		const struct librechat_file *file = &exec->inputs[i].file;
-		cleanup_fd int fd = -1;
-		uint64_t size;
-		const int found = librechat_open(request, file, &fd, &size);
-
-		if (found <= 0)
-			return found < 0 ? -1 : librechat_refuse_file(request);
-		if (program_put_file(&exec->code.program, file->name, fd, size) < 0)
-			return -1;
-		(void)snprintf(exec->inputs[i].artifact, sizeof(exec->inputs[i].artifact), "%s",
-			       exec->code.program.artifact);
-	}
-	return 0;
-}
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
@@ -138,7 +60,7 @@ static void answer(struct request *request, struct librechat_exec *exec)
 	else
 		json_write_null(&json);
 	json_write_member_uint(&json, "wall_time", (uint64_t)(end->wall_s * 1000));
-	if (librechat_write_outputs(request, &json, exec) < 0)
+	if (librechat_write_outputs(request, &json, exec, exec->code.ran.files) < 0)
 		return;
 	json_write_object_end(&json);
 	librechat_answer(request, 200, &json, &body);
@@ -178,7 +100,7 @@ static int refuse_language(struct request *request, const struct json_value *bod
 	char message[96];
 
 	(void)snprintf(message, sizeof(message), "Unsupported language: %.50s",
-		       text_of(body, "lang"));
+		       librechat_text(body, "lang"));
 	answer_refuse_simple(request, 400, "unsupported_language", message, NULL);
 	return -1;
 }
@@ -207,10 +129,10 @@ static int run(struct request *request, const struct json_value *body, struct li
 	if (json_read_double(json_read_member(body, "timeout"), &timeout) && timeout >= 1)
 		code->run_ms = timeout < RUN_MS_MAX ? (uint64_t)timeout : RUN_MS_MAX;
 	hide(code, name, sizeof(name));
-	has_failed = find_inputs(request, body, exec) < 0 ||
+	has_failed = librechat_find_inputs(request, body, exec) < 0 ||
 		     program_open(&code->program, request,
 				  &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
-		     put_inputs(request, exec) < 0 || program_code_compile(code, text, len) < 0 ||
+		     librechat_put_inputs(request, exec) < 0 || program_code_compile(code, text, len) < 0 ||
 		     (program_code_may_run(code) &&
 		      program_code_run(code, buf_text(&arguments), NULL, 0) < 0);
 	code->file = NULL;
@@ -220,7 +142,7 @@ static int run(struct request *request, const struct json_value *body, struct li
 }
 
 /* What stays between runs is files; who expects a machine that stays is told. */
-static bool expects_state(struct request *request)
+bool librechat_expects_state(struct request *request)
 {
 	const char *profile = http_header(request_head(request), "x-codeapi-expected-profile");
 
@@ -238,8 +160,8 @@ void librechat_exec(struct request *request)
 
 	if (call_json_body(request, LIBRECHAT_BODY_MAX, &body) < 0)
 		return;
-	program_code_init(&exec.code, program_language_find(text_of(body, "lang")));
-	if (!expects_state(request) && run(request, body, &exec) == 0) {
+	program_code_init(&exec.code, program_language_find(librechat_text(body, "lang")));
+	if (!librechat_expects_state(request) && run(request, body, &exec) == 0) {
 		if (exec.code.ran.how == PROGRAM_FAILED || exec.code.compiled.how == PROGRAM_FAILED)
 			answer_refuse_simple(request, 500, "execution_failed",
 					     "the sandbox failed", NULL);

@@ -2,6 +2,7 @@
  * librechat.c - LibreChat's Code API: programs with files, which go from run to run by their ids.
  *
  *   POST /librechat/exec                          a program
+ *   POST /librechat/exec/programmatic             one that calls tools; …/cancel
  *   POST /librechat/upload, /upload/batch         files, as a form
  *   GET  /librechat/files/{session}               what there is of a run, or of an upload
  *   GET  /librechat/download/{session}/{file}     its bytes
@@ -15,7 +16,7 @@
  * Reads:    heads and bodies of anybody.
  * Never:    keeps anything: ids are made of reckond's own.
  */
-#include "dialects/librechat/librechat.h"
+#include "dialects/librechat/programmatic.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,6 +134,14 @@ static void handle(struct request *request)
 	} else if (http->verb == HTTP_VERB_POST && count == 1 && strcmp(parts[0], "exec") == 0) {
 		request_note(request, "/librechat/exec", NULL, NULL);
 		librechat_exec(request);
+	} else if (http->verb == HTTP_VERB_POST && strcmp(parts[0], "exec") == 0 && count <= 3 &&
+		   strcmp(parts[1], "programmatic") == 0 &&
+		   (count == 2 || strcmp(parts[2], "cancel") == 0)) {
+		request_note(request, "/librechat/exec/programmatic", NULL, NULL);
+		if (count == 2)
+			librechat_programmatic(request);
+		else
+			librechat_cancel(request);
 	} else if (http->verb == HTTP_VERB_POST && strcmp(parts[0], "upload") == 0 &&
 		   (count == 1 || (count == 2 && strcmp(parts[1], "batch") == 0))) {
 		request_note(request, "/librechat/upload", NULL, NULL);

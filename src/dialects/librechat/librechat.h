@@ -4,10 +4,12 @@
  *   librechat.c  routes, the form of an error
  *   ids.c        ids of 21 characters, as LibreChat takes them, of ours
  *   store.c      which file an id is: the files of a session that may be gone
- *   exec.c       /exec: inputs, a program
+ *   exec.c       /exec: a program
+ *   inputs.c     its files, into its box
  *   outputs.c    what became of its files
  *   files.c      lists and downloads
  *   upload.c     forms of files
+ *   programmatic.h  /exec/programmatic: programs that call tools
  *
  * A *storage session* is a session, which has usually ended: what is kept of its files is the store.
  */
@@ -73,11 +75,21 @@ struct librechat_exec {
 };
 
 void librechat_exec(struct request *request);
+/* Refuses who expects a machine that stays. */
+bool librechat_expects_state(struct request *request);
+
+/* ---- inputs.c ---- */
+/* A member that is a text; else "". */
+const char *librechat_text(const struct json_value *value, const char *key);
+int librechat_find_inputs(struct request *request, const struct json_value *body,
+			  struct librechat_exec *exec);
+int librechat_put_inputs(struct request *request, struct librechat_exec *exec);
 
 /* ---- outputs.c ---- */
-/* The member "files": what the program made and changed, then what it did not. */
+/* The member "files": what the program made and changed, then what it did not. `files` says so, of a
+ * process or of a record. */
 int librechat_write_outputs(struct request *request, struct json_writer *json,
-			    struct librechat_exec *exec);
+			    struct librechat_exec *exec, const struct json_value *files);
 
 /* ---- files.c ---- */
 void librechat_list(struct request *request, const char *session);

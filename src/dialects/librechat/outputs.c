@@ -63,7 +63,7 @@ static void write_inherited(struct json_writer *json, const struct librechat_fil
 struct outputs {
 	struct librechat_exec *exec;
 	struct json_writer *json;
-	const struct json_value *changed;
+	const struct json_value *files;
 	char session[LIBRECHAT_ID_SIZE];
 	size_t told;
 };
@@ -79,13 +79,28 @@ static bool is_among(const struct json_value *names, const char *name)
 	return false;
 }
 
+/* A process has names in two lists, a record files that say what became of them. */
+static bool is_listed(const struct json_value *files, const char *name, bool is_deleted)
+{
+	if (json_read_kind(files) == JSON_KIND_OBJECT)
+		return is_among(json_read_member(files, is_deleted ? "deleted" : "changed"), name);
+	for (size_t i = 0; i < json_read_count(files); i++) {
+		const struct json_value *file = json_read_at(files, i);
+
+		if (strcmp(librechat_text(file, "path"), name) == 0)
+			return (strcmp(librechat_text(file, "change"), "deleted") == 0) ==
+			       is_deleted;
+	}
+	return false;
+}
+
 /* What is too large to be kept is as it was put. */
 static bool write_change(const struct librechat_file *file, void *arg)
 {
 	struct outputs *outputs = arg;
 	struct librechat_input *input = input_of(outputs->exec, file->name);
 
-	if (!is_among(outputs->changed, file->name) ||
+	if (!is_listed(outputs->files, file->name, false) ||
 	    (input != NULL && ((input->file.flags & LIBRECHAT_READ_ONLY) != 0 ||
 			       strcmp(input->artifact, file->artifact) == 0)))
 		return true;
@@ -96,18 +111,14 @@ static bool write_change(const struct librechat_file *file, void *arg)
 }
 
 int librechat_write_outputs(struct request *request, struct json_writer *json,
-			    struct librechat_exec *exec)
+			    struct librechat_exec *exec, const struct json_value *files)
 {
-	const struct json_value *files = exec->code.ran.files;
-	const struct json_value *deleted = json_read_member(files, "deleted");
-	struct outputs outputs = { .exec = exec,
-				   .json = json,
-				   .changed = json_read_member(files, "changed") };
+	struct outputs outputs = { .exec = exec, .json = json, .files = files };
 
 	librechat_session_id(exec->code.program.session, outputs.session);
 	json_write_key(json, "files");
 	json_write_array_begin(json);
-	if (json_read_count(outputs.changed) > 0 &&
+	if (json_read_count(files) > 0 &&
 	    librechat_each(request, outputs.session, write_change, &outputs) < 0)
 		return -1;
 	for (size_t i = 0; i < exec->count; i++) {
@@ -115,7 +126,7 @@ int librechat_write_outputs(struct request *request, struct json_writer *json,
 		const bool is_read_only = (file->flags & LIBRECHAT_READ_ONLY) != 0;
 
 		if (!exec->inputs[i].is_changed &&
-		    (is_read_only || !is_among(deleted, file->name)))
+		    (is_read_only || !is_listed(files, file->name, true)))
 			write_inherited(json, file);
 	}
 	json_write_array_end(json);

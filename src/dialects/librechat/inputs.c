@@ -1,0 +1,89 @@
+/*
+ * inputs.c - the files of a request: which they are, and into the box of its run.
+ *
+ * Runs in:  reckon-front-librechat.
+ * Reads:    ids and names of anybody.
+ * Never:    puts a file that the key's tenant does not have.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "dialects/librechat/librechat.h"
+
+const char *librechat_text(const struct json_value *value, const char *key)
+{
+	const char *text = json_read_text(json_read_member(value, key), NULL);
+
+	return text != NULL ? text : "";
+}
+
+/* The last one of a name is the one that counts. */
+static struct librechat_input *slot_of(struct librechat_exec *exec, const char *name)
+{
+	for (size_t i = 0; i < exec->count; i++)
+		if (strcmp(exec->inputs[i].file.name, name) == 0)
+			return &exec->inputs[i];
+	return &exec->inputs[exec->count++];
+}
+
+static int find_input(struct request *request, const struct json_value *given,
+		      struct librechat_exec *exec)
+{
+	const char *session = librechat_text(given, "storage_session_id");
+	const char *name = librechat_text(given, "name");
+	struct librechat_file file;
+	int found;
+
+	if (session[0] == '\0')
+		session = librechat_text(given, "session_id");
+	found = librechat_find(request, session, librechat_text(given, "id"), &file);
+	if (found <= 0)
+		return found < 0 ? -1 : librechat_refuse_file(request);
+	/* Other dialects put files there, and name them as they like. */
+	if (strncmp(name, "/mnt/data/", 10) == 0)
+		name += 10;
+	if (name[0] != '\0')
+		(void)snprintf(file.name, sizeof(file.name), "%s", name);
+	*slot_of(exec, file.name) = (struct librechat_input){ .file = file };
+	return 0;
+}
+
+int librechat_find_inputs(struct request *request, const struct json_value *body,
+			  struct librechat_exec *exec)
+{
+	const struct json_value *files = json_read_member(body, "files");
+	const size_t count = json_read_kind(files) == JSON_KIND_ARRAY ? json_read_count(files) : 0;
+
+	if (count > LIBRECHAT_FILES_MAX) {
+		answer_refuse_simple(request, 400, "too_many_files",
+				     "files has at most 200 entries", NULL);
+		return -1;
+	}
+	exec->inputs = mem_new0(count + 1, sizeof(*exec->inputs));
+	for (size_t i = 0; i < count; i++)
+		if (find_input(request, json_read_at(files, i), exec) < 0)
+			return -1;
+	return 0;
+}
+
+int librechat_put_inputs(struct request *request, struct librechat_exec *exec)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		const struct librechat_file *file = &exec->inputs[i].file;
+		cleanup_fd int fd = -1;
+		uint64_t size;
+		const int found = librechat_open(request, file, &fd, &size);
+
+		if (found <= 0)
+			return found < 0 ? -1 : librechat_refuse_file(request);
+		if (program_put_file(&exec->code.program, file->name, fd, size) < 0)
+			return -1;
+		(void)snprintf(exec->inputs[i].artifact, sizeof(exec->inputs[i].artifact), "%s",
+			       exec->code.program.artifact);
+	}
+	return 0;
+}

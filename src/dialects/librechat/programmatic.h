@@ -1,0 +1,49 @@
+/*
+ * programmatic.h - programs that call LibreChat's tools: what the files of /exec/programmatic share.
+ *
+ *   programmatic.c  requests: a program, results of its calls, a wish to end it
+ *   round.c         from one answer to the next: calls, or the end
+ *   kept.c          what is remembered between two of them
+ *   lend.c          tools as functions of the code
+ */
+#pragma once
+
+#include "dialects/librechat/librechat.h"
+
+#define LIBRECHAT_REQUEST_HEADER "x-librechat-code-request-id"
+#define LIBRECHAT_TOKEN_SIZE (OURS_SIZE + 24)
+#define LIBRECHAT_TOOLS_MAX 64u
+#define LIBRECHAT_OUTPUT_MAX (1u * 1024u * 1024u)
+
+struct librechat_program {
+	struct librechat_exec exec; /* its session, its inputs */
+	char execution[OURS_SIZE];
+	char etag[80];
+	uint64_t round, after; /* the event up to which its calls were told */
+	const struct json_value *tools; /* an array of their names */
+	struct json_value *value;	/* of the document, which `tools` is in; or NULL */
+};
+
+/* ---- lend.c ---- */
+/* Appends code that makes the tools of these names functions. */
+int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret, struct err *err);
+
+/* ---- kept.c ---- */
+/* Negative, here and below: it was answered. */
+int program_keep(struct request *request, struct librechat_program *program);
+/* Forgets it, and ends its session. */
+void program_forget(struct request *request, const struct librechat_program *program);
+void program_token(const struct librechat_program *program, char ret[LIBRECHAT_TOKEN_SIZE]);
+bool program_token_read(const char *token, char ret_execution[OURS_SIZE], uint64_t *ret_round);
+/* In its next round, which is kept with program_keep(). */
+int program_find(struct request *request, const char *token, struct librechat_program *ret);
+/* The one that a request waits for, by the id in its header. 1: found; 0: none. */
+int program_find_request(struct request *request, const char *id, struct librechat_program *ret);
+
+/* ---- round.c ---- */
+/* Waits until it calls or ends, and answers. */
+void program_go_on(struct request *request, struct librechat_program *program);
+
+/* ---- programmatic.c ---- */
+void librechat_programmatic(struct request *request);
+void librechat_cancel(struct request *request);
