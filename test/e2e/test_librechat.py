@@ -65,8 +65,8 @@ def test_a_program(server):
 
 def test_files_go_from_run_to_run(server):
     made = execute(server, "py", "import os; os.mkdir('out'); open('out/ä.bin', 'wb').write(b'\\0\\xff');"
-                                 "open('same.txt', 'w').write('same')")
-    assert set(names(made)) == {"out/ä.bin", "same.txt"}
+                                 "open('same.txt', 'w').write('same'); open('twin', 'w').write('same')")
+    assert set(names(made)) == {"out/ä.bin", "same.txt", "twin"}
     for file in made["files"]:
         assert file["session_id"] == file["storage_session_id"] == made["session_id"]
     assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"

@@ -141,11 +141,13 @@ def test_arguments_reach_the_program_as_they_are(server, session):
 def test_files_that_it_changed_are_told_and_kept(server, session):
     server.execute(session, "open('old', 'w').write('1')")
     record = wait(server, session, start(server, session, "echo 2 > new; rm old"))
+    [artifact] = record["files"].pop("artifacts")
     assert record["files"] == {"changed": ["new"], "deleted": ["old"], "truncated": False}
     assert server.ask("GET", f"/sessions/{session}/files/new").body == b"2\n"
     [version] = server.ask("GET", f"/sessions/{session}/versions/new").json["versions"]
     assert version["source"] == "process" and version["size"] == 2
-    assert server.ask("GET", f"/artifacts/{version['artifact']}").body == b"2\n"
+    assert version["artifact"] == artifact
+    assert server.ask("GET", f"/artifacts/{artifact}").body == b"2\n"
 
 
 def test_bytes_that_are_no_text_arrive_as_they_are(server, session):

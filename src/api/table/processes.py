@@ -54,6 +54,8 @@ PROCESS_STRUCT = Struct("process", "A process that a client started.", (
     Field("files", "json", "What changed in the workspace up to its end; at most 200 paths. What ran "
           "at the same time may have done it", schema={"type": "object", "properties": {
               "changed": {"type": "array", "items": {"type": "string"}},
+              "artifacts": {"type": "array", "items": {"type": ["string", "null"]},
+                            "description": "Of each that changed, its content; null: none is kept"},
               "deleted": {"type": "array", "items": {"type": "string"}},
               "truncated": {"type": "boolean"}}}),
 ), schema="Process")

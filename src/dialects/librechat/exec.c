@@ -60,8 +60,7 @@ static void answer(struct request *request, struct librechat_exec *exec)
 	else
 		json_write_null(&json);
 	json_write_member_uint(&json, "wall_time", (uint64_t)(end->wall_s * 1000));
-	if (librechat_write_outputs(request, &json, exec, exec->code.ran.files) < 0)
-		return;
+	librechat_write_outputs(&json, exec, exec->code.ran.files);
 	json_write_object_end(&json);
 	librechat_answer(request, 200, &json, &body);
 }

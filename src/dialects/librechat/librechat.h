@@ -65,7 +65,7 @@ int librechat_open(struct request *request, const struct librechat_file *file, i
 struct librechat_input {
 	struct librechat_file file; /* `name`: where it is put */
 	char artifact[PROGRAM_ARTIFACT_SIZE]; /* that it is in the run's session */
-	bool is_changed;
+	bool is_changed; /* or deleted */
 };
 
 struct librechat_exec {
@@ -88,8 +88,8 @@ int librechat_put_inputs(struct request *request, struct librechat_exec *exec);
 /* ---- outputs.c ---- */
 /* The member "files": what the program made and changed, then what it did not. `files` says so, of a
  * process or of a record. */
-int librechat_write_outputs(struct request *request, struct json_writer *json,
-			    struct librechat_exec *exec, const struct json_value *files);
+void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec,
+			     const struct json_value *files);
 
 /* ---- files.c ---- */
 void librechat_list(struct request *request, const char *session);

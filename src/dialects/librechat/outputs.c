@@ -63,72 +63,82 @@ static void write_inherited(struct json_writer *json, const struct librechat_fil
 struct outputs {
 	struct librechat_exec *exec;
 	struct json_writer *json;
-	const struct json_value *files;
 	char session[LIBRECHAT_ID_SIZE];
 	size_t told;
 };
 
-static bool is_among(const struct json_value *names, const char *name)
-{
-	for (size_t i = 0; i < json_read_count(names); i++) {
-		const char *at = json_read_text(json_read_at(names, i), NULL);
-
-		if (at != NULL && strcmp(at, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* A process has names in two lists, a record files that say what became of them. */
-static bool is_listed(const struct json_value *files, const char *name, bool is_deleted)
-{
-	if (json_read_kind(files) == JSON_KIND_OBJECT)
-		return is_among(json_read_member(files, is_deleted ? "deleted" : "changed"), name);
-	for (size_t i = 0; i < json_read_count(files); i++) {
-		const struct json_value *file = json_read_at(files, i);
-
-		if (strcmp(librechat_text(file, "path"), name) == 0)
-			return (strcmp(librechat_text(file, "change"), "deleted") == 0) ==
-			       is_deleted;
-	}
-	return false;
-}
-
 /* What is too large to be kept is as it was put. */
-static bool write_change(const struct librechat_file *file, void *arg)
+static void write_change(struct outputs *outputs, const char *name, const char *artifact)
 {
-	struct outputs *outputs = arg;
-	struct librechat_input *input = input_of(outputs->exec, file->name);
+	struct librechat_input *input = input_of(outputs->exec, name);
 
-	if (!is_listed(outputs->files, file->name, false) ||
+	if (name[0] == '\0' || name[0] == '.' || artifact == NULL || outputs->told == OUTPUTS_MAX ||
 	    (input != NULL && ((input->file.flags & LIBRECHAT_READ_ONLY) != 0 ||
-			       strcmp(input->artifact, file->artifact) == 0)))
-		return true;
+			       strcmp(input->artifact, artifact) == 0)))
+		return;
 	if (input != NULL)
 		input->is_changed = true;
-	write_made(outputs->json, input, file->artifact, file->name, outputs->session);
-	return ++outputs->told < OUTPUTS_MAX;
+	write_made(outputs->json, input, artifact, name, outputs->session);
+	outputs->told++;
 }
 
-int librechat_write_outputs(struct request *request, struct json_writer *json,
-			    struct librechat_exec *exec, const struct json_value *files)
+static void take_deleted(struct outputs *outputs, const char *name)
 {
-	struct outputs outputs = { .exec = exec, .json = json, .files = files };
+	struct librechat_input *input = input_of(outputs->exec, name);
+
+	if (input != NULL && (input->file.flags & LIBRECHAT_READ_ONLY) == 0)
+		input->is_changed = true;
+}
+
+static const char *at(const struct json_value *list, size_t index)
+{
+	return json_read_text(json_read_at(list, index), NULL);
+}
+
+/* A process has lists of names and of their artifacts. */
+static void write_lists(struct outputs *outputs, const struct json_value *files)
+{
+	const struct json_value *changed = json_read_member(files, "changed");
+	const struct json_value *artifacts = json_read_member(files, "artifacts");
+	const struct json_value *deleted = json_read_member(files, "deleted");
+
+	for (size_t i = 0; i < json_read_count(changed); i++)
+		if (at(changed, i) != NULL)
+			write_change(outputs, at(changed, i), at(artifacts, i));
+	for (size_t i = 0; i < json_read_count(deleted); i++)
+		if (at(deleted, i) != NULL)
+			take_deleted(outputs, at(deleted, i));
+}
+
+/* A record has files, each with what became of it. */
+static void write_files(struct outputs *outputs, const struct json_value *files)
+{
+	for (size_t i = 0; i < json_read_count(files); i++) {
+		const struct json_value *file = json_read_at(files, i);
+		const char *name = librechat_text(file, "path");
+
+		if (strcmp(librechat_text(file, "change"), "deleted") == 0)
+			take_deleted(outputs, name);
+		else
+			write_change(outputs, name,
+				     json_read_text(json_read_member(file, "artifact"), NULL));
+	}
+}
+
+void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec,
+			     const struct json_value *files)
+{
+	struct outputs outputs = { .exec = exec, .json = json };
 
 	librechat_session_id(exec->code.program.session, outputs.session);
 	json_write_key(json, "files");
 	json_write_array_begin(json);
-	if (json_read_count(files) > 0 &&
-	    librechat_each(request, outputs.session, write_change, &outputs) < 0)
-		return -1;
-	for (size_t i = 0; i < exec->count; i++) {
-		const struct librechat_file *file = &exec->inputs[i].file;
-		const bool is_read_only = (file->flags & LIBRECHAT_READ_ONLY) != 0;
-
-		if (!exec->inputs[i].is_changed &&
-		    (is_read_only || !is_listed(files, file->name, true)))
-			write_inherited(json, file);
-	}
+	if (json_read_kind(files) == JSON_KIND_OBJECT)
+		write_lists(&outputs, files);
+	else
+		write_files(&outputs, files);
+	for (size_t i = 0; i < exec->count; i++)
+		if (!exec->inputs[i].is_changed)
+			write_inherited(json, &exec->inputs[i].file);
 	json_write_array_end(json);
-	return 0;
 }

@@ -221,9 +221,8 @@ static void answer_done(struct round *round)
 		json_write_member_string(&json, "error", error);
 	json_write_member_text(&json, "stdout", buf_text(&out), out.len);
 	json_write_member_text(&json, "stderr", buf_text(&err), err.len);
-	if (librechat_write_outputs(round->request, &json, &round->program->exec,
-				    json_read_member(round->record, "files")) < 0)
-		return;
+	librechat_write_outputs(&json, &round->program->exec,
+				json_read_member(round->record, "files"));
 	json_write_object_end(&json);
 	program_forget(round->request, round->program);
 	librechat_answer(round->request, 200, &json, &body);

@@ -359,40 +359,57 @@ void process_take_ended(struct session *session, struct job *job)
 		at->jobs++;
 }
 
-static void write_paths(struct json_writer *writer, const char *key,
-			const reckon_workspace *changes, bool are_gone, bool *ret_truncated)
+static void artifact_of(const reckon_workspace_entry *entry, char *ret, size_t size)
 {
+	(void)snprintf(ret, size, "ar_%.32s", entry->content);
+}
+
+/* The first of one kind: what a list names them by. */
+static void write_entries(struct json_writer *writer, const char *key,
+			  const reckon_workspace *changes, bool are_gone, bool by_artifact)
+{
+	char artifact[40];
 	size_t count = 0;
 
 	json_write_key(writer, key);
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < changes->count; i++) {
+	for (size_t i = 0; i < changes->count && count < FILES_TOLD; i++) {
 		const reckon_workspace_entry *entry = &changes->entries[i];
 
 		if ((entry->kind == RECKON_ENTRY_GONE) != are_gone)
 			continue;
-		if (count++ == FILES_TOLD) {
-			*ret_truncated = true;
-			break;
-		}
-		json_write_string(writer, entry->path);
+		count++;
+		if (by_artifact && entry->kind == RECKON_ENTRY_FILE)
+			artifact_of(entry, artifact, sizeof(artifact));
+		json_write_string(writer, !by_artifact				 ? entry->path
+					  : entry->kind == RECKON_ENTRY_FILE ? artifact
+									     : NULL);
 	}
 	json_write_array_end(writer);
+}
+
+static bool is_too_much(const reckon_workspace *changes)
+{
+	size_t gone = 0;
+
+	for (size_t i = 0; i < changes->count; i++)
+		gone += changes->entries[i].kind == RECKON_ENTRY_GONE;
+	return gone > FILES_TOLD || changes->count - gone > FILES_TOLD;
 }
 
 static void note_files(struct process *process, const reckon_workspace *changes)
 {
 	struct json_writer writer;
-	bool is_truncated = false;
 	struct err err;
 
 	if (changes == NULL || changes->is_whole || changes->count == 0)
 		return;
 	json_write_init(&writer, &process->row.files);
 	json_write_object_begin(&writer);
-	write_paths(&writer, "changed", changes, false, &is_truncated);
-	write_paths(&writer, "deleted", changes, true, &is_truncated);
-	json_write_member_bool(&writer, "truncated", is_truncated);
+	write_entries(&writer, "changed", changes, false, false);
+	write_entries(&writer, "artifacts", changes, false, true);
+	write_entries(&writer, "deleted", changes, true, false);
+	json_write_member_bool(&writer, "truncated", is_too_much(changes));
 	json_write_object_end(&writer);
 	if (json_write_finish(&writer, &err) < 0)
 		buf_clear(&process->row.files);
@@ -412,7 +429,7 @@ static void note_versions(const struct process *process, const reckon_workspace 
 		if (entry->kind != RECKON_ENTRY_FILE || work.kept_count == FILES_TOLD)
 			continue;
 		(void)snprintf(info.sha256, sizeof(info.sha256), "%s", entry->content);
-		(void)snprintf(info.artifact, sizeof(info.artifact), "ar_%.32s", entry->content);
+		artifact_of(entry, info.artifact, sizeof(info.artifact));
 		file_work_keep(&work, entry->path, "process", &info);
 		usage_own(session->host, session->tenant, info.artifact, info.size);
 	}
