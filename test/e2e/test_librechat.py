@@ -168,6 +168,23 @@ def test_what_there_is_of_a_session(server):
     assert shown["lastModified"].endswith("Z")
 
 
+def test_what_is_deleted_is_gone(server):
+    done = execute(server, "py", "open('a.txt', 'w').write('a'); open('b.txt', 'w').write('b')")
+    for name, path in (("a.txt", "/files/{session_id}/{id}"),
+                       ("b.txt", "/v1/sessions/{session_id}/objects/{id}")):
+        file = names(done)[name]
+        where = API + path.format(**file)
+        assert ask(server, "DELETE", where, key=False).status == 401
+        assert ask(server, "DELETE", where).json["message"]
+        assert ask(server, "DELETE", where).status == 404
+        assert ask(server, "GET", f"{API}/download/{file['session_id']}/{file['id']}").status == 404
+        listed = ask(server, "GET", f"{API}/files/{done['session_id']}?detail=full").json
+        assert file["id"] not in [each["id"] for each in listed]
+        answer = post(server, API + "/exec", {"lang": "bash", "code": "ls", "files": [file]})
+        assert answer.status == 403
+    assert listed == []
+
+
 def test_files_of_others_are_not_there(server):
     admin = server.key
     done = execute(server, "py", "open('a.txt', 'w').write('secret')")
@@ -181,6 +198,7 @@ def test_files_of_others_are_not_there(server):
     for path in (f"/download/{file['session_id']}/{file['id']}",
                  f"/sessions/{file['session_id']}/objects/{file['id']}"):
         assert ask(server, "GET", API + path).status == 404
+        assert ask(server, "DELETE", API + path.replace("download", "files")).status == 404
     assert ask(server, "GET", f"{API}/files/{file['session_id']}").json == []
     server.key = admin
 

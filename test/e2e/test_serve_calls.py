@@ -105,6 +105,9 @@ def test_what_is_kept(ask):
     assert ask("artifact_get", artifact=version["artifact"])["etag"] == version["artifact"]
     assert ask("output_get", handle=record["truncated"]["stdout"]["handle"])["size"] == 9001
     assert ask.fail("output_get", handle="out_x") == "NOT_FOUND"
+    assert ask("artifact_delete", artifact=version["artifact"]) == {}
+    assert ask.fail("artifact_delete", artifact=version["artifact"]) == "NOT_FOUND"
+    assert ask("artifact_list") == {"artifacts": [], "next": None}
 
 
 def test_links(ask):

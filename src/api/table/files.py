@@ -168,6 +168,13 @@ CALLS = (
          "What is kept of the files of a session, newest first", "A page", "read",
          takes=(SESSION, LIMIT, BEFORE_ROW), gives=ARTIFACTS, errors=IN_SESSION,
          operation="listArtifacts"),
+    Call("artifact_delete", "DELETE", "sessions/{session}/artifacts/{artifact}",
+         "Forget a content of a session's files, under all its names; also when the session is gone",
+         "Forgotten", "files",
+         description="It is in no list of the session any more. Its bytes leave the store when no "
+         "record, link, workspace or other session names them.",
+         takes=(SESSION, Field("artifact", "id", "ar_…", place="path", required=True, **HANDLE)),
+         errors=(404, 410, 507), operation="deleteArtifact"),
     Call("receipt_list", "GET", "sessions/{session}/receipts",
          "What each execution cost, newest first", "A page", "read",
          takes=(SESSION, LIMIT, BEFORE_ROW), gives=RECEIPTS, errors=IN_SESSION,

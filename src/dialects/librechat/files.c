@@ -125,6 +125,33 @@ void librechat_show(struct request *request, const char *session, const char *id
 	librechat_answer(request, 200, &json, &body);
 }
 
+void librechat_delete(struct request *request, const char *session, const char *id)
+{
+	cleanup_buf struct buf body = BUF_INIT(256);
+	cleanup_call struct call call = CALL_INIT;
+	struct librechat_file file;
+	struct json_writer json;
+	char ours[OURS_SIZE];
+	int found;
+
+	if (take_nothing(request) < 0)
+		return;
+	found = librechat_find(request, session, id, &file);
+	if (found == 0)
+		refuse_missing(request);
+	if (found <= 0 || !librechat_session_of(session, ours) ||
+	    call_or_refuse(request, API_ARTIFACT_DELETE,
+			   &(struct api_artifact_delete_in){ .session = ours,
+							     .artifact = file.artifact },
+			   NULL, &call) < 0)
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "message", "File deleted");
+	json_write_object_end(&json);
+	librechat_answer(request, 200, &json, &body);
+}
+
 void librechat_download(struct request *request, const char *session, const char *id)
 {
 	struct librechat_file file;

@@ -7,6 +7,7 @@
  *   GET  /librechat/files/{session}               what there is of a run, or of an upload
  *   GET  /librechat/download/{session}/{file}     its bytes
  *   GET  /librechat/sessions/{session}/objects/{file}
+ *   DELETE of it, or of /librechat/files/{session}/{file}
  *   GET  /librechat/health
  *
  * The same with /v1 behind /librechat; before that a key may stand, since clients of today take an
@@ -91,6 +92,16 @@ static size_t split(const char *path, char ret[PARTS_MAX][PART_SIZE])
 	return count;
 }
 
+static bool is_object(char parts[PARTS_MAX][PART_SIZE], size_t count)
+{
+	return count == 4 && strcmp(parts[0], "sessions") == 0 && strcmp(parts[2], "objects") == 0;
+}
+
+static void refuse_path(struct request *request)
+{
+	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+}
+
 static void route_get(struct request *request, char parts[PARTS_MAX][PART_SIZE], size_t count)
 {
 	if (count == 1 && strcmp(parts[0], "health") == 0) {
@@ -101,13 +112,47 @@ static void route_get(struct request *request, char parts[PARTS_MAX][PART_SIZE],
 	} else if (count == 3 && strcmp(parts[0], "download") == 0) {
 		request_note(request, "/librechat/download/{session}/{file}", NULL, NULL);
 		librechat_download(request, parts[1], parts[2]);
-	} else if (count == 4 && strcmp(parts[0], "sessions") == 0 &&
-		   strcmp(parts[2], "objects") == 0) {
+	} else if (is_object(parts, count)) {
 		request_note(request, "/librechat/sessions/{session}/objects/{file}", NULL, NULL);
 		librechat_show(request, parts[1], parts[3]);
 	} else {
-		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+		refuse_path(request);
 	}
+}
+
+static void route_post(struct request *request, char parts[PARTS_MAX][PART_SIZE], size_t count)
+{
+	const bool is_exec = strcmp(parts[0], "exec") == 0;
+	const bool is_programmatic = is_exec && strcmp(parts[1], "programmatic") == 0;
+
+	if (is_exec && count == 1) {
+		request_note(request, "/librechat/exec", NULL, NULL);
+		librechat_exec(request);
+	} else if (is_programmatic && count == 2) {
+		request_note(request, "/librechat/exec/programmatic", NULL, NULL);
+		librechat_programmatic(request);
+	} else if (is_programmatic && count == 3 && strcmp(parts[2], "cancel") == 0) {
+		request_note(request, "/librechat/exec/programmatic/cancel", NULL, NULL);
+		librechat_cancel(request);
+	} else if (strcmp(parts[0], "upload") == 0 &&
+		   (count == 1 || (count == 2 && strcmp(parts[1], "batch") == 0))) {
+		request_note(request, "/librechat/upload", NULL, NULL);
+		librechat_upload(request, count == 2);
+	} else {
+		refuse_path(request);
+	}
+}
+
+static void route_delete(struct request *request, char parts[PARTS_MAX][PART_SIZE], size_t count)
+{
+	const bool is_file = count == 3 && strcmp(parts[0], "files") == 0;
+
+	if (!is_file && !is_object(parts, count)) {
+		refuse_path(request);
+		return;
+	}
+	request_note(request, "/librechat/files/{session}/{file}", NULL, NULL);
+	librechat_delete(request, parts[1], parts[is_file ? 2 : 3]);
 }
 
 #define KEY_BEGINS "rk_"
@@ -129,26 +174,14 @@ static void handle(struct request *request)
 	if (strncmp(path, "/v1/", 4) == 0)
 		path += strlen("/v1");
 	count = split(path, parts);
-	if (http->verb == HTTP_VERB_GET) {
+	if (http->verb == HTTP_VERB_GET)
 		route_get(request, parts, count);
-	} else if (http->verb == HTTP_VERB_POST && count == 1 && strcmp(parts[0], "exec") == 0) {
-		request_note(request, "/librechat/exec", NULL, NULL);
-		librechat_exec(request);
-	} else if (http->verb == HTTP_VERB_POST && strcmp(parts[0], "exec") == 0 && count <= 3 &&
-		   strcmp(parts[1], "programmatic") == 0 &&
-		   (count == 2 || strcmp(parts[2], "cancel") == 0)) {
-		request_note(request, "/librechat/exec/programmatic", NULL, NULL);
-		if (count == 2)
-			librechat_programmatic(request);
-		else
-			librechat_cancel(request);
-	} else if (http->verb == HTTP_VERB_POST && strcmp(parts[0], "upload") == 0 &&
-		   (count == 1 || (count == 2 && strcmp(parts[1], "batch") == 0))) {
-		request_note(request, "/librechat/upload", NULL, NULL);
-		librechat_upload(request, count == 2);
-	} else {
-		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
-	}
+	else if (http->verb == HTTP_VERB_POST)
+		route_post(request, parts, count);
+	else if (http->verb == HTTP_VERB_DELETE)
+		route_delete(request, parts, count);
+	else
+		refuse_path(request);
 }
 
 static const struct key_place keys[] = {

@@ -94,6 +94,7 @@ void librechat_write_outputs(struct json_writer *json, struct librechat_exec *ex
 /* ---- files.c ---- */
 void librechat_list(struct request *request, const char *session);
 void librechat_show(struct request *request, const char *session, const char *id);
+void librechat_delete(struct request *request, const char *session, const char *id);
 void librechat_download(struct request *request, const char *session, const char *id);
 
 /* ---- upload.c ---- */

@@ -214,6 +214,38 @@ void handle_artifact_list(struct host *host, const struct request *req,
 	arena_done(&page.arena);
 }
 
+static int forget_audited(struct host *host, const char *session, const char *artifact,
+			  struct err *err)
+{
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_artifact_forget(host->db, session, artifact, err);
+	if (code == 1 &&
+	    audit_add(host, "artifact.delete", artifact, "ok", err, "session=%s", session) < 0)
+		code = (int)err->code;
+	return audit_commit(host, code, err);
+}
+
+void handle_artifact_delete(struct host *host, const struct request *req,
+			    const struct api_artifact_delete_in *in)
+{
+	struct err err;
+	int found;
+
+	if (!was_session_named(host, req, in->session))
+		return;
+	found = forget_audited(host, in->session, in->artifact, &err);
+	if (found == 1)
+		reply_done(host, req->id);
+	else if (found == 0)
+		front_fail(host, req->id, API_ERR_NOT_FOUND, "this session has no such artifact",
+			   "", "list them: GET /reckon/v1/sessions/ID/artifacts", 0);
+	else
+		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", err.remedy, 0);
+}
+
 void handle_version_list(struct host *host, const struct request *req,
 			 const struct api_version_list_in *in)
 {

@@ -141,6 +141,20 @@ int db_artifact_find(struct db *db, const char *session, const char *artifact, c
 	return found;
 }
 
+int db_artifact_forget(struct db *db, const char *session, const char *artifact, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+
+	if (db_prepare(db, "DELETE FROM version WHERE session = ? AND artifact = ?", &statement,
+		       err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, session);
+	db_bind_text(statement, 2, artifact);
+	if (db_step(db, statement, err) < 0)
+		return (int)err->code;
+	return sqlite3_changes(db->sqlite) > 0;
+}
+
 int db_version_list(struct db *db, const char *session, const char *path, const char *before,
 		    unsigned limit, db_version_fn *fn, void *arg, struct err *err)
 {

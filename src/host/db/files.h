@@ -22,6 +22,9 @@ int db_version_add_listed(struct db *db, const char *session, const char *execut
 int db_artifact_find(struct db *db, const char *session, const char *artifact, char *ret_path,
 		     size_t size, struct err *err);
 
+/* 1 when it was there. */
+int db_artifact_forget(struct db *db, const char *session, const char *artifact, struct err *err);
+
 struct db_version {
 	char id[24];
 	char path[4097];
