@@ -17,6 +17,8 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "cli/options/complete.c": (r".*\bbash\b.*", "the shell that completes the user's command line"),
     "cli/repl/command.c": (r"sh", "the user's own shell, for a command on this host"),
     "cli/run/options.h": (r"data python", "names of templates"),
+    "cli/run/entry.c": (r".*", "suffixes of files, programs of the host"),
+    "cli/run/options.c": (r"data python", "names of templates"),
     "cli/process/tables.c": (r"shell", "the command of that name"),
     "cli/remote/main.c": (r"shell", "the same command"),
     "cli/process/process.c": (r"shell|if command -v bash.*",

@@ -7,6 +7,7 @@
  */
 #include "cli/options/parse.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -71,13 +72,14 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct err *err)
 	if (rest == NULL)
 		return bad_size(text, err);
 	if (*rest != '\0') {
-		unit = strchr(units, *rest == 'k' ? 'K' : *rest);
+		/* In small letters, too, as Docker has them. */
+		unit = strchr(units, toupper((unsigned char)*rest));
 		if (unit == NULL)
 			return bad_size(text, err);
 		scale = UINT64_C(1) << (10 * (unit - units + 1));
 		rest++;
 		rest += *rest == 'i';
-		rest += *rest == 'B';
+		rest += *rest == 'B' || *rest == 'b';
 	} else if (milli % FRACTION_SCALE != 0) {
 		return bad_size(text, err);
 	}

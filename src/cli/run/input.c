@@ -278,7 +278,9 @@ static int load_mounts(struct run *run, struct err *err)
 
 int run_input_load(struct run *run, struct err *err)
 {
-	if (load_cells(run, err) < 0 || run_program_load(run, err) < 0 || load_files(run, err) < 0 || load_mounts(run, err) < 0)
+	if (run->entry == NULL && (load_cells(run, err) < 0 || run_program_load(run, err) < 0))
+		return (int)err->code;
+	if (load_files(run, err) < 0 || load_mounts(run, err) < 0)
 		return (int)err->code;
 	if (run->stdin_path != NULL && strcmp(run->stdin_path, "-") == 0)
 		run->stdin_fd = STDIN_FILENO;

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "cli/run/entry.h"
 #include "cli/run/run.h"
 #include "cli/run/tools.h"
 
@@ -171,6 +172,8 @@ static int run_cells(const struct run *run, struct run_output *output)
 		first_failure = run_prologue(output);
 	if (first_failure != EXIT_CODE_OK)
 		return first_failure;
+	if (run->entry != NULL)
+		return run_entry(run, output, &interrupts);
 	for (size_t i = 0; i < run->cell_count; i++) {
 		int status;
 

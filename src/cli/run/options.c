@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/run/run.h"
+#include "cli/run/entry.h"
 #include "cli/run/options.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -25,6 +26,14 @@ static const struct opt_item run_items[] = {
 	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
 	  OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_WHERE,
+	{ OPT_ENTRY, "entry", "FILE", "run FILE of the folder DIR as a program",
+	  OPT_HINT_NONE, NULL, false },
+	{ 'w', "workdir", "DIR", "with --entry: where it begins (/mnt/data)", OPT_HINT_NONE, NULL,
+	  false, true },
+	{ OPT_IMAGE, "image", "TEMPLATE", "the same as --template, for who knows docker run",
+	  OPT_HINT_CHOICE, "data python", false, true },
+	{ OPT_NETWORK, "network", "none", "there is no other: a box has no network",
+	  OPT_HINT_CHOICE, "none", false, true },
 	{ OPT_STDIN, "stdin", "FILE", "what the code reads (-: our stdin)",
 	  OPT_HINT_FILE, NULL, false },
 	{ OPT_TOOLS, "tools", "FILE", "programs that the code may call (docs/questions.md)",
@@ -277,6 +286,14 @@ static int set_switch(struct run *run, int id)
 	return 0;
 }
 
+static int check_network(const char *value, struct err *err)
+{
+	if (strcmp(value, "none") == 0)
+		return 0;
+	err_set(err, ERR_INVALID, "'%.60s': a box has no network", value);
+	return err_remedy(err, "--network none, or leave it out; files go in with -f and -m");
+}
+
 static int take_value(struct run *run, int id, const char *value, struct err *err)
 {
 	switch (id) {
@@ -286,6 +303,17 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		return add_cell(run, id, value, err);
 	case 'l':
 		return set_language(run, value, err);
+	case OPT_ENTRY:
+		run->entry = value;
+		return 0;
+	case 'w':
+		run->workdir = value;
+		return value[0] != '\0' && strlen(value) < 1000
+			       ? 0
+			       : err_set(err, ERR_INVALID, "'%.60s' is no folder", value);
+	case OPT_NETWORK:
+		return check_network(value, err);
+	case OPT_IMAGE:
 	case 't':
 		run->template_name = value;
 		return parse_template(value, err);
@@ -393,6 +421,12 @@ int run_options_check(struct run *run, struct err *err)
 					  "with its program");
 		return err_remedy(err, "reckon run -s NAME --on-disconnect cancel");
 	}
+	if (run->entry == NULL && run->workdir != NULL) {
+		err_set(err, ERR_INVALID, "--workdir goes with --entry: cells begin in /mnt/data");
+		return err_remedy(err, "os.chdir() in a cell, or reckon run --entry FILE DIR");
+	}
+	if (run->entry != NULL)
+		return run_entry_check(run, err);
 	run->mode = run->json	? RUN_MODE_JSON
 		    : run->events ? RUN_MODE_EVENTS
 				  : RUN_MODE_TEXT;

@@ -33,6 +33,9 @@ enum {
 	OPT_TOOLS,
 	OPT_APPROVE,
 	OPT_IDLE,
+	OPT_IMAGE,
+	OPT_NETWORK,
+	OPT_ENTRY,
 };
 
 /* Rows of tables of options; run_options_take() takes them all. */

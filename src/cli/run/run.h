@@ -4,6 +4,7 @@
  *
  *   main.c     session, cells in order, Ctrl-C
  *   options.c the command line -> struct run
+ *   entry.c   a folder as a program
  *   input.c   sources and files: everything that can be wrong is found before a session exists
  *   ask.c     a person who answers input()
  *   approve.c a person who decides about calls of tools
@@ -69,6 +70,8 @@ struct run {
 	bool language_given; /* by -l */
 	const char *template_name;
 	const char *out_path;
+	const char *entry;   /* a file of the folder that is the first operand; NULL: cells */
+	const char *workdir; /* of it, or NULL */
 	const char *stdin_path;
 	int stdin_fd;
 	const char *tools_path;
