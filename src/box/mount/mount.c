@@ -65,6 +65,9 @@ static const struct shown {
 	{ "/usr", "usr", 0, 0, 1 },
 	{ "/etc/alternatives", "etc/alternatives", 0, 0, 0 },
 	{ "/etc/fonts", "etc/fonts", 0, 0, 0 },
+	/* Debian keeps there what a Java machine does not start without. */
+	{ "/etc/java-17-openjdk", "etc/java-17-openjdk", 0, 0, 0 },
+	{ "/etc/java-21-openjdk", "etc/java-21-openjdk", 0, 0, 0 },
 	{ "/etc/ssl/certs", "etc/ssl/certs", 0, 0, 0 },
 	{ "/etc/ld.so.cache", "etc/ld.so.cache", 1, 0, 0 },
 	{ "/etc/mime.types", "etc/mime.types", 1, 0, 0 },
@@ -78,7 +81,7 @@ static const struct shown {
 };
 
 static const char *const root_dirs[] = { "usr", "etc", "etc/alternatives", "etc/fonts", "etc/ssl",
-	"etc/ssl/certs", "proc", "dev", "dev/shm", "dev/pts", "tmp", "mnt", "mnt/data", "home", "run", "var",
+	"etc/ssl/certs", "etc/java-17-openjdk", "etc/java-21-openjdk", "proc", "dev", "dev/shm", "dev/pts", "tmp", "mnt", "mnt/data", "home", "run", "var",
 	"opt", "opt/template", "opt/reckon" };
 
 static const char *const root_links[][2] = {
