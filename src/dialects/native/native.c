@@ -18,6 +18,7 @@
 #include "api/route.h"
 #include "base/cleanup.h"
 #include "dialects/native/openapi.h"
+#include "dialects/refuse.h"
 
 #define KEY_SIZE 129
 #define OUT_MAX ((size_t)64 * 1024 * 1024)
@@ -83,6 +84,13 @@ static bool may_be_json(const struct http *http)
 	return type == NULL || (http->length == 0 && !http->is_chunked) ||
 	       is_media(type, "application/json") ||
 	       is_media(type, "application/x-www-form-urlencoded");
+}
+
+void native_refuse_invalid(struct request *request, const struct err *err)
+{
+	answer_refuse_simple(request, 400, "invalid", err->text,
+			     err->remedy[0] != '\0' ? err->remedy
+						    : "see GET /reckon/v1/openapi.json");
 }
 
 /* 400 for whoever may ask at all; a stranger is not told what would be right. */
@@ -360,5 +368,5 @@ const struct dialect dialect_native = {
 	.name = "native",
 	.keys = keys,
 	.handle = handle,
-	.refuse = native_refuse,
+	.refuse = refuse_as_reckon,
 };

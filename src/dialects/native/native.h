@@ -7,7 +7,6 @@
  *   terminal.c  the input and output of a process over a WebSocket
  *   download.c  answers that are files: types, names, conditions, ranges
  *   upload.c    bodies that are files
- *   refuse.c    how an error looks
  *   usage.c     usage as CSV
  */
 #pragma once
@@ -28,7 +27,6 @@ struct native {
 
 /* 400, with what is wrong. */
 void native_refuse_invalid(struct request *request, const struct err *err);
-void native_refuse(struct request *request, const struct refusal *refusal);
 
 /* Whether the client asks for this media type by a header. */
 bool native_wants(const struct request *request, const char *media);

@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "dialects/refuse.h"
 
 #define KEY_SIZE 129
 
@@ -177,5 +178,5 @@ const struct dialect dialect_ports = {
 	.name = "ports",
 	.keys = keys,
 	.handle = handle,
-	.refuse = ports_refuse,
+	.refuse = refuse_as_reckon,
 };

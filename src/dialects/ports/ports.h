@@ -7,7 +7,6 @@
  *   link.c      links: a page of the API's leads to the port's own host name, and a cookie there
  *   head.c      heads of requests and answers: what is passed on, and what is not
  *   proxy.c     one request and its answer, both as streams; or a tunnel
- *   refuse.c    how an error looks
  */
 #pragma once
 
@@ -61,5 +60,3 @@ void ports_follow_link(struct request *request, const struct ports_address *addr
 /* Whether the query had a link, which was answered. */
 bool ports_take_link(struct request *request, const struct ports_address *address);
 bool ports_is_token(const char *text);
-
-void ports_refuse(struct request *request, const struct refusal *refusal);

@@ -1,17 +1,18 @@
 /*
- * refuse.c - how an error of the native API looks: {"error": {"code", "message", "cause", "remedy"}}.
+ * refuse.c - Reckon's own form of an error: {"error": {"code", "message", "cause", "remedy"}}.
  *
- * Runs in:  reckon-front-native.
+ * Runs in:  the processes that speak HTTP, for dialects whose protocol has no form of its own.
  * Reads:    failures of reckond, and what httpd refuses.
  * Never:    answers with anything but JSON when something is wrong.
  */
+#include "dialects/refuse.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "codec/json_write.h"
-#include "dialects/native/native.h"
 
 #define ERROR_MAX 16384u
 
@@ -43,7 +44,7 @@ static int write_error(const struct refusal *refusal, struct buf *ret, struct er
 	return json_write_finish(&json, err);
 }
 
-void native_refuse(struct request *request, const struct refusal *refusal)
+void refuse_as_reckon(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
 	char headers[256] = "";
@@ -61,12 +62,5 @@ void native_refuse(struct request *request, const struct refusal *refusal)
 	if (refusal->headers != NULL)
 		(void)snprintf(headers + strlen(headers), sizeof(headers) - strlen(headers), "%s",
 			       refusal->headers);
-	answer_text(request, refusal->status, NATIVE_JSON, &body, headers);
-}
-
-void native_refuse_invalid(struct request *request, const struct err *err)
-{
-	answer_refuse_simple(request, 400, "invalid", err->text,
-			     err->remedy[0] != '\0' ? err->remedy
-						    : "see GET /reckon/v1/openapi.json");
+	answer_text(request, refusal->status, "application/json", &body, headers);
 }
