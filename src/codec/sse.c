@@ -1,21 +1,23 @@
 /*
  * sse.c - server-sent events from a stream of bytes, however it is cut.
  *
- * Runs in:  clients of the daemon.
+ * Runs in:  clients of the daemon, reckon-agent.
  * Reads:    bytes of a server, which may be any.
  * Never:    keeps more than one event.
  */
 #include "codec/sse.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#define BOM "\xef\xbb\xbf"
+#define FIELD_MAX 128u /* of a line beside its data */
 
 void sse_init(struct sse *sse, size_t max, sse_fn *fn, void *arg)
 {
 	memset(sse, 0, sizeof(*sse));
 	sse->fn = fn;
 	sse->arg = arg;
-	sse->line = BUF_INIT(max);
+	sse->line = BUF_INIT(max + FIELD_MAX);
 	sse->data = BUF_INIT(max);
 }
 
@@ -31,7 +33,7 @@ void sse_restart(struct sse *sse)
 	buf_clear(&sse->data);
 	memcpy(sse->next_id, sse->id, sizeof(sse->id));
 	sse->name[0] = '\0';
-	sse->has_data = sse->after_cr = false;
+	sse->has_data = sse->after_cr = sse->has_begun = false;
 }
 
 /* An empty line: the event is complete. Without data there is none. */
@@ -75,10 +77,13 @@ static int take_field(struct sse *sse, const char *line, size_t len, struct err 
 		sse->has_data = true;
 		return buf_add(&sse->data, value, value_len, err);
 	}
-	if (is_field(line, name_len, "event"))
-		(void)snprintf(sse->name, sizeof(sse->name), "%.*s",
-			       (int)(value_len < sizeof(sse->name) ? value_len : sizeof(sse->name)),
-			       value);
+	/* No name that anybody knows is as long. */
+	if (is_field(line, name_len, "event")) {
+		if (value_len >= sizeof(sse->name) || memchr(value, '\0', value_len) != NULL)
+			value_len = 0;
+		memcpy(sse->name, value, value_len);
+		sse->name[value_len] = '\0';
+	}
 	/* An id that cannot be sent back in a header is none. */
 	if (is_field(line, name_len, "id") && value_len < sizeof(sse->next_id) &&
 	    strspn(value, "0123456789") >= value_len) {
@@ -90,12 +95,17 @@ static int take_field(struct sse *sse, const char *line, size_t len, struct err 
 
 static int end_line(struct sse *sse, struct err *err)
 {
-	int code = 0;
+	const char *line = buf_text(&sse->line);
+	size_t len = sse->line.len;
+	int code;
 
-	if (sse->line.len == 0)
-		code = dispatch(sse, err);
-	else if (sse->line.data[0] != ':')
-		code = take_field(sse, sse->line.data, sse->line.len, err);
+	if (!sse->has_begun && len >= strlen(BOM) && memcmp(line, BOM, strlen(BOM)) == 0) {
+		line += strlen(BOM);
+		len -= strlen(BOM);
+	}
+	sse->has_begun = true;
+	/* A comment is a field without a name. */
+	code = len == 0 ? dispatch(sse, err) : take_field(sse, line, len, err);
 	buf_clear(&sse->line);
 	return code;
 }
@@ -116,7 +126,8 @@ int sse_feed(struct sse *sse, const char *bytes, size_t len, struct err *err)
 		while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
 			n++;
 		if (n > 0 && buf_add(&sse->line, bytes, n, err) < 0)
-			return err_wrap(err, "an event");
+			return err_set(err, ERR_LIMIT, "an event of more than %zu bytes",
+				       sse->data.max);
 		if (n < len) {
 			sse->after_cr = bytes[n] == '\r';
 			if (end_line(sse, err) < 0)
@@ -127,4 +138,11 @@ int sse_feed(struct sse *sse, const char *bytes, size_t len, struct err *err)
 		len -= n;
 	}
 	return 0;
+}
+
+int sse_end(struct sse *sse, struct err *err)
+{
+	if (sse->line.len > 0 && end_line(sse, err) < 0)
+		return (int)err->code;
+	return dispatch(sse, err);
 }

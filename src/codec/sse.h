@@ -2,7 +2,7 @@
  * sse.h - server-sent events from a stream of bytes, however it is cut.
  *
  * Lines end with \n, \r\n or \r; comments and unknown fields are passed over, as the standard
- * says. Bounded: a field or an event that is longer than the ceiling is ERR_LIMIT.
+ * says, and a byte order mark at the beginning. Bounded: a field or an event that is longer than the ceiling is ERR_LIMIT.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 #define SSE_ID_SIZE 32
-#define SSE_NAME_SIZE 48
+#define SSE_NAME_SIZE 128
 
 struct sse_event {
 	const char *id;	  /* the last that was given, or "" */
@@ -33,7 +33,8 @@ struct sse {
 	char next_id[SSE_ID_SIZE]; /* of the one that is read */
 	char name[SSE_NAME_SIZE];
 	bool has_data;
-	bool after_cr; /* a \n that comes next belongs to the \r */
+	bool after_cr;	/* a \n that comes next belongs to the \r */
+	bool has_begun; /* a byte order mark can come no more */
 };
 
 void sse_init(struct sse *sse, size_t max, sse_fn *fn, void *arg);
@@ -41,3 +42,5 @@ void sse_done(struct sse *sse);
 /* A new stream of the same events: what was incomplete is forgotten, the last id is kept. */
 void sse_restart(struct sse *sse);
 int sse_feed(struct sse *sse, const char *bytes, size_t len, struct err *err);
+/* Gives out what the stream ended with without an empty line: servers forget it. */
+int sse_end(struct sse *sse, struct err *err);

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "agent/formats/provider.h"
-#include "agent/formats/sse.h"
 #include "base/utf8.h"
+#include "codec/sse.h"
 
 static inline void expect(bool fact)
 {
@@ -33,12 +33,12 @@ static inline void fuzz_piece(const char *text, size_t len, bool is_thought, voi
 	expect(utf8_is_valid(text, len));
 }
 
-static inline int fuzz_event(const char *name, const char *data, size_t len, void *arg,
-			     struct err *err)
+static inline int fuzz_event(const struct sse_event *event, void *arg, struct err *err)
 {
 	struct fuzz_stream *stream = arg;
 
-	return stream->provider->event(&stream->decoder, name, data, len, err);
+	return stream->provider->event(&stream->decoder, event->name, event->data, event->len,
+				       err);
 }
 
 static inline void fuzz_check_turn(const struct model_turn *turn)

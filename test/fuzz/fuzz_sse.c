@@ -9,20 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/formats/sse.h"
+#include "codec/sse.h"
 
 #define EVENT_MAX 4096u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int on_event(const char *name, const char *data, size_t len, void *arg, struct err *err)
+static int on_event(const struct sse_event *event, void *arg, struct err *err)
 {
 	struct buf *all = arg;
 
-	if (len > EVENT_MAX || data[len] != '\0' || strlen(name) >= SSE_NAME_MAX)
+	if (event->len > EVENT_MAX || event->data[event->len] != '\0' || strlen(event->name) >= SSE_NAME_SIZE)
 		abort();
-	return buf_adds(all, name, err) < 0 || buf_addc(all, '=', err) < 0 ||
-			       buf_add(all, data, len, err) < 0 || buf_addc(all, ';', err) < 0
+	return buf_adds(all, event->name, err) < 0 || buf_addc(all, '=', err) < 0 ||
+			       buf_add(all, event->data, event->len, err) < 0 || buf_addc(all, ';', err) < 0
 		       ? (int)err->code
 		       : 0;
 }

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "agent/formats/provider.h"
-#include "agent/formats/sse.h"
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+#include "codec/sse.h"
 
 #define STREAM_MAX ((size_t)1 << 20)
 #define EVERY_CUT_MAX 20000u /* bytes; of longer ones every 97th cut */
@@ -29,11 +29,12 @@ struct reader {
 	struct buf pieces; /* what was shown while it came */
 };
 
-static int take(const char *name, const char *data, size_t len, void *arg, struct err *err)
+static int take(const struct sse_event *event, void *arg, struct err *err)
 {
 	struct reader *reader = arg;
 
-	return reader->provider->event(&reader->decoder, name, data, len, err);
+	return reader->provider->event(&reader->decoder, event->name, event->data, event->len,
+				       err);
 }
 
 static void show(const char *text, size_t len, bool is_thought, void *arg)

@@ -83,6 +83,27 @@ static void what_is_cut_off_is_no_event(void **state)
 	expect("data: a\n\ndata: b\n", "[|message|a]");
 }
 
+static void what_the_stream_ends_with_is_given_out_at_its_end(void **state)
+{
+	struct seen seen = { .text = BUF_INIT(256) };
+	struct sse sse;
+	struct err err;
+
+	(void)state;
+	sse_init(&sse, 64, take, &seen);
+	assert_ok(&err, sse_feed(&sse, "event: lost\n\ndata: last", 24, &err));
+	assert_ok(&err, sse_end(&sse, &err));
+	assert_string_equal(buf_text(&seen.text), "[|message|last]");
+	sse_done(&sse);
+	buf_done(&seen.text);
+}
+
+static void a_byte_order_mark_is_passed_over_once(void **state)
+{
+	(void)state;
+	expect("\xef\xbb\xbf" "data: 1\n\n\xef\xbb\xbf" "data: 2\n\ndata: 3\n\n", "[|message|1][|message|3]");
+}
+
 static void too_long_is_refused(void **state)
 {
 	struct seen seen = { .text = BUF_INIT(4096) };
@@ -138,6 +159,8 @@ int main(void)
 		cmocka_unit_test(an_id_stays_until_the_next),
 		cmocka_unit_test(an_id_that_is_no_number_is_none),
 		cmocka_unit_test(what_is_cut_off_is_no_event),
+		cmocka_unit_test(what_the_stream_ends_with_is_given_out_at_its_end),
+		cmocka_unit_test(a_byte_order_mark_is_passed_over_once),
 		cmocka_unit_test(too_long_is_refused),
 		cmocka_unit_test(a_refusal_ends_it),
 		cmocka_unit_test(a_new_connection_forgets_half_an_event_and_keeps_the_id),

@@ -13,8 +13,8 @@
 #include "agent/formats/fenced.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/retry.h"
-#include "agent/formats/sse.h"
 #include "base/clock.h"
+#include "codec/sse.h"
 
 #define CONTEXT_TRIES 3u
 #define ADAPT_MAX 3u /* of a whole conversation */
@@ -97,12 +97,13 @@ static void show_code(struct attempt *attempt)
 	}
 }
 
-static int on_event(const char *name, const char *data, size_t len, void *arg, struct err *err)
+static int on_event(const struct sse_event *event, void *arg, struct err *err)
 {
 	struct attempt *attempt = arg;
 	struct decoder *decoder = &attempt->decoder;
 
-	if (attempt->loop->provider->event(decoder, name, data, len, err) < 0)
+	if (attempt->loop->provider->event(decoder, event->name, event->data,
+						   event->len, err) < 0)
 		return (int)err->code;
 	show_code(attempt);
 	if (attempt->gone)
