@@ -40,6 +40,14 @@ def test_python(server):
     check_nothing_stays(server)
 
 
+def test_all_that_piston_documents_at_once(server):
+    done = execute(server, "js", {"name": "my_code.js", "content": "console.log(process.argv.slice(2))"},
+                   stdin="", args=["1", "2", "3"], compile_timeout=10000, run_timeout=3000,
+                   compile_cpu_time=10000, run_cpu_time=3000, compile_memory_limit=-1,
+                   run_memory_limit=-1)
+    assert done["language"] == "javascript" and done["run"]["output"] == "[ '1', '2', '3' ]\n"
+
+
 def test_files_of_each_encoding(server):
     code = "import sub.b; print(sub.b.x, open('raw', 'rb').read(), open('hex', 'rb').read())"
     done = execute(server, "py", {"name": "raw", "content": base64.b64encode(b"\0\xff").decode(),

@@ -71,13 +71,17 @@ static void answer(struct request *request, struct librechat_exec *exec)
 static int read_arguments(const struct json_value *body, struct buf *ret, struct err *err)
 {
 	const struct json_value *args = json_read_member(body, "args");
-	const char *text = json_read_text(args, NULL);
+	size_t len = 0;
+	const char *text = json_read_text(args, &len);
 
+	/* A NUL would end one early. */
+	if (text != NULL && strlen(text) != len)
+		return err_set(err, ERR_INVALID, "args hold a NUL");
 	if (text != NULL && text[0] != '\0')
 		return buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0 ? -1 : 0;
 	for (size_t i = 0; i < json_read_count(args); i++) {
-		text = json_read_text(json_read_at(args, i), NULL);
-		if (text == NULL)
+		text = json_read_text(json_read_at(args, i), &len);
+		if (text == NULL || strlen(text) != len)
 			return err_set(err, ERR_INVALID, "args must be texts");
 		if (buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0)
 			return -1;

@@ -14,6 +14,15 @@
 #define COMPILE_MS 10000u
 #define MS_MAX 600000u
 
+/* A text that can be a name or an argument: a NUL would end it early. */
+static bool is_word(const struct json_value *value)
+{
+	size_t len = 0;
+	const char *text = json_read_text(value, &len);
+
+	return text != NULL && strlen(text) == len;
+}
+
 static bool read_files(const struct json_value *body, struct piston_job *ret, char *why,
 		       size_t why_size)
 {
@@ -31,7 +40,12 @@ static bool read_files(const struct json_value *body, struct piston_job *ret, ch
 	for (size_t i = 0; i < json_read_count(ret->files); i++) {
 		const struct json_value *file = json_read_at(ret->files, i);
 		const char *encoding = json_read_text(json_read_member(file, "encoding"), NULL);
+		const struct json_value *name = json_read_member(file, "name");
 
+		if (json_read_kind(name) != JSON_KIND_NULL && !is_word(name)) {
+			(void)snprintf(why, why_size, "files[%zu].name must be a string", i);
+			return false;
+		}
 		if (json_read_text(json_read_member(file, "content"), NULL) == NULL) {
 			(void)snprintf(why, why_size, "files[%zu].content is required as a string",
 				       i);
@@ -75,7 +89,7 @@ static bool read_args(const struct json_value *body, struct piston_job *ret, cha
 	ret->args = json_read_member(body, "args");
 	ret->input = json_read_text(input, &ret->input_len);
 	for (size_t i = 0; i < json_read_count(ret->args); i++)
-		if (json_read_text(json_read_at(ret->args, i), NULL) == NULL) {
+		if (!is_word(json_read_at(ret->args, i))) {
 			(void)snprintf(why, why_size, "args must be an array of strings");
 			return false;
 		}
