@@ -28,12 +28,15 @@ STORED_LIST = Struct("stored_files", "A page of files.", (
           "first, else for `after`; null: this is the last page", nullable=True),
 ), schema="StoredFileList")
 
-IMPORT = Struct("import", "A file of the tenant, and where its copy is in the workspace.", (
+IMPORT = Struct("import", "A file of the tenant, and where it is in the session.", (
     Field("file", "id", "file_…", required=True),
-    Field("path", "text", "In the workspace; the file's name when left out", least=1, most=PATH_MAX),
+    Field("path", "text", "In the workspace, or below /mnt/files; the file's name when left out",
+          least=1, most=PATH_MAX),
+    Field("mount", "flag", "No copy: it is below /mnt/files, read-only, as long as the session is, "
+          "and takes nothing of its limits", default=False),
 ), schema="FileImport")
-IMPORTS = Field("files", "many", "Files of the tenant that are copied into the workspace before this "
-                "is answered; the key needs the scope `files` too", of=IMPORT, most=32)
+IMPORTS = Field("files", "many", "Files of the tenant that are copied into the workspace, or mounted, "
+                "before this is answered; the key needs the scope `files` too", of=IMPORT, most=32)
 
 STRUCTS = (STORED, STORED_LIST, IMPORT)
 

@@ -285,24 +285,30 @@ void handle_session_create(struct host *host, const struct request *req,
 			   const struct api_session_create_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
-	struct job *imports, *job;
 	struct session *session;
+	struct lend *lends;
+	struct job *imports, *job;
+	struct err err;
 
 	wish.tools = in->tools;
 	if (!asking_is_good(host, req, &in->tools) ||
 	    !asking_fits(host, req, &in->tools) ||
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
-	    !stored_imports(host, req, &in->files, &imports))
+	    !stored_imports(host, req, &in->files, &imports, &lends))
 		return;
 	session = answer_session_add(host, req, &wish);
 	job = job_new(session, JOB_OPEN, req->id);
 	job->imports = imports;
+	job->lends = lends;
 	if (session == NULL) {
 		job_free(job);
 		return;
 	}
 	session->held_by = in->held ? req->id : 0;
-	answer_session_open(host, &wish, session, job);
+	if (lends != NULL && id_new(session->row.lent, "le", &err) < 0)
+		answer_open_failed(session, job, &err);
+	else
+		answer_session_open(host, &wish, session, job);
 }
 
 /* ---- looking and changing ------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "codec/json_write.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
+#include "host/files/lent.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
@@ -409,71 +410,117 @@ void handle_stored_list(struct host *host, const struct request *req,
 
 /* ---- into sessions -------------------------------------------------------------------------- */
 
-/* A PUT of the file's content; NULL: answered with an error. */
-static struct job *import(struct host *host, const struct request *req, struct session *session,
-			  const char *id, const char *path)
+/* A content, and where it goes; -1: answered with an error. */
+struct import {
+	char *path, artifact[40];
+	int fd;
+};
+
+static int import(struct host *host, const struct request *req, const char *id, const char *path,
+		  struct import *ret)
 {
 	cleanup_document struct db_document document;
 	struct api_stored_file found;
 	struct telling space;
 	reckon_error error;
-	struct job *job;
 	uint64_t size;
-	int fd;
 
 	db_document_init(&document);
 	if (!find(host, req, id, &document, &space, &found))
-		return NULL;
-	if (reckon_artifact_open(host->engine, found.artifact, &fd, &size, &error) < 0) {
+		return -1;
+	if (reckon_artifact_open(host->engine, found.artifact, &ret->fd, &size, &error) < 0) {
 		front_fail_reckon(host, req->id, &error);
-		return NULL;
+		return -1;
 	}
-	job = job_new(session, JOB_FILE_PUT, req->id);
-	job->fd = fd;
-	job->path = mem_strdup(path != NULL ? path : found.name);
+	ret->path = mem_strdup(path != NULL ? path : found.name);
+	(void)snprintf(ret->artifact, sizeof(ret->artifact), "%s", found.artifact);
+	return 0;
+}
+
+static struct job *put_of(struct session *session, const struct request *req,
+			  const struct import *import)
+{
+	struct job *job = job_new(session, JOB_FILE_PUT, req->id);
+
+	job->fd = import->fd;
+	job->path = import->path;
 	return job;
+}
+
+static struct lend *lend_of(const struct import *import)
+{
+	struct lend *lend = mem_new0(1, sizeof(*lend));
+
+	lend->fd = import->fd;
+	lend->path = import->path;
+	(void)snprintf(lend->artifact, sizeof(lend->artifact), "%s", import->artifact);
+	return lend;
 }
 
 void handle_stored_copy(struct host *host, const struct request *req,
 			const struct api_stored_copy_in *in)
 {
 	struct session *session = answer_session_for_files(host, req, in->session);
-	struct job *job;
+	struct import one;
 
-	if (session == NULL)
-		return;
-	job = import(host, req, session, in->file, in->path);
-	if (job != NULL)
-		file_queue_enqueue(session, job);
+	if (session != NULL && import(host, req, in->file, in->path, &one) == 0)
+		file_queue_enqueue(session, put_of(session, req, &one));
+}
+
+/* Into one of the lists, at its end. */
+static int add_import(struct host *host, const struct request *req, const struct api_import *file,
+		      struct job ***last, struct lend ***last_lend)
+{
+	struct import one;
+
+	if (import(host, req, file->file, file->path, &one) < 0)
+		return -1;
+	if (file->mount) {
+		**last_lend = lend_of(&one);
+		*last_lend = &(**last_lend)->next;
+	} else {
+		**last = put_of(NULL, req, &one);
+		(**last)->is_import = true;
+		*last = &(**last)->next;
+	}
+	return 0;
+}
+
+static bool lends_are_good(struct host *host, const struct request *req, const struct lend *lends)
+{
+	struct err err;
+
+	if (lend_check(lends, &err) == 0)
+		return true;
+	front_fail(host, req->id, API_ERR_INVALID, err.text, "", "", 0);
+	return false;
 }
 
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
-		    struct job **ret)
+		    struct job **ret, struct lend **ret_lends)
 {
 	const struct api_import *file = files->items;
-	struct job *first = NULL, **last = &first;
+	struct job **last = ret;
+	struct lend **last_lend = ret_lends;
+	size_t i = 0;
 
 	*ret = NULL;
+	*ret_lends = NULL;
 	if (files->count == 0)
 		return true;
 	if (!answer_check_scope(host, req, FRONT_SCOPE_FILES))
 		return false;
-	for (size_t i = 0; i < files->count; i++, file++) {
-		struct job *job = import(host, req, NULL, file->file, file->path);
-
-		if (job == NULL) {
-			while ((job = first) != NULL) {
-				first = job->next;
-				job_free(job);
-			}
-			return false;
-		}
-		job->is_import = true;
-		*last = job;
-		last = &job->next;
+	while (i < files->count && add_import(host, req, &file[i], &last, &last_lend) == 0)
+		i++;
+	if (i == files->count && lends_are_good(host, req, *ret_lends))
+		return true;
+	lend_free(TAKE_PTR(*ret_lends));
+	for (struct job *job = *ret, *next; job != NULL; job = next) {
+		next = job->next;
+		job_free(job);
 	}
-	*ret = first;
-	return true;
+	*ret = NULL;
+	return false;
 }
 
 void stored_imported(struct session *session, struct job *job)

@@ -195,6 +195,8 @@ static const char *const versions[] = {
 	"ALTER TABLE process ADD COLUMN request_hash BLOB;"
 	"CREATE UNIQUE INDEX process_by_key ON process(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
+	/* files/lent.c */
+	"ALTER TABLE session ADD COLUMN lent TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
+#include "host/files/lent.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
@@ -60,6 +61,7 @@ void job_free(struct job *job)
 		job_free(job->imports);
 		job->imports = next;
 	}
+	lend_free(job->lends);
 	job_told_free(job->told);
 	missing_free(job->missing);
 	free(job);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/calls/document.h"
+#include "host/files/lent.h"
 #include "host/host.h"
 #include "host/sessions/prewarmed.h"
 #include "host/files/watch.h"
@@ -63,10 +64,27 @@ static int open_with(struct session *session, const reckon_session_options *opti
 	return code;
 }
 
-void work_open(struct job *job)
+/* Of a session that is opened for the first time. */
+static int make_lent(struct job *job)
+{
+	struct err err;
+
+	if (job->lends == NULL || lent_make(job->session, job->lends, &err) == 0)
+		return 0;
+	lent_remove(job->session);
+	job->error.code = err.code == ERR_INVALID ? RECKON_EINVALID : RECKON_ESYSTEM;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
+	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s", err.remedy);
+	return -1;
+}
+
+static void open_box(struct job *job)
 {
 	struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
+	const bool has_lent = session->row.lent[0] != '\0';
+	char source[96];
+	const reckon_mount lent = { .source = source, .target = LENT_TARGET };
 	const reckon_session_options options = {
 		.size = sizeof(options),
 		.template_name =
@@ -94,8 +112,11 @@ void work_open(struct job *job)
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
 		.group_weight = job->share.weight,
 		.group_cpu_percent = job->share.percent,
+		.mounts = &lent,
+		.mount_count = has_lent ? 1 : 0,
 	};
 
+	lent_source(session, source);
 	/* The warden of an engine that stood ready may be gone, which is no reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
@@ -109,6 +130,15 @@ void work_open(struct job *job)
 		       "too few descriptors");
 	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
 		       "try again; its log says why");
+}
+
+void work_open(struct job *job)
+{
+	if (make_lent(job) < 0)
+		return;
+	open_box(job);
+	if (job->session->handle == NULL && job->lends != NULL)
+		lent_remove(job->session);
 }
 
 /* Of the kernel that the job is for. */
@@ -222,6 +252,9 @@ static void work_close(struct session *session)
 	reckon_engine_close(session->engine);
 	session->file_queue.handle = session->handle = NULL;
 	session->engine = NULL;
+	/* One that the next daemon has keeps them. */
+	if (!session->is_leaving)
+		lent_remove(session);
 }
 
 static void work_share(struct job *job)

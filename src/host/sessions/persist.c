@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/db/log.h"
+#include "host/files/lent.h"
 #include "host/host.h"
 
 #define USE_WRITTEN_NS (30ull * 1000000000u)
@@ -266,6 +267,7 @@ int persist_revive(struct host *host, struct err *err)
 	if (host->session_count > 0)
 		log_line(LOG_INFO, "sessions of an earlier run are there", "count=%u why=\"%s\"",
 			 host->session_count, why);
+	lent_sweep(host);
 	return 0;
 }
 

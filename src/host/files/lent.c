@@ -1,0 +1,249 @@
+/*
+ * lent.c - files of a tenant that sessions have by reference: mounted into their boxes, read-only.
+ *
+ * Runs in:  threads of the pool; lent_sweep() in the loop, before anybody is there.
+ * Reads:    the store.
+ * Never:    gives two tenants one file: who else has a content would be seen by its links and locks.
+ *
+ *   lent/te_…/ar_…     a content, once for a tenant, by the name that the store has for it
+ *   lent/le_…/PATH     a session's folder: links to those; it is what its boxes mount
+ *
+ * A folder is on the disk before its session is answered, and goes with it; what a crash left is
+ * swept at the start. A content goes with the last folder that has it. It is a copy of the store's,
+ * which shares its blocks where the file system can do that.
+ */
+#include "host/files/lent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fs.h"
+#include "base/file/tree.h"
+#include "base/log.h"
+#include "host/host.h"
+
+#define NOBODY ((uid_t)-1), ((gid_t)-1)
+#define NAME_SIZE 96u /* of a content, with its tenant */
+#define TRIES 3 /* another session's end may take a content away just now */
+#define CHUNK ((size_t)16 * 1024 * 1024)
+
+void lend_free(struct lend *list)
+{
+	while (list != NULL) {
+		struct lend *next = list->next;
+
+		(void)close(list->fd);
+		free(list->path);
+		free(list);
+		list = next;
+	}
+}
+
+/* One of them is the other, or a folder in which the other is. */
+static bool are_in_the_way(const char *one, const char *other)
+{
+	const size_t len = strlen(one);
+
+	return strncmp(one, other, len) == 0 && (other[len] == '\0' || other[len] == '/');
+}
+
+int lend_check(const struct lend *list, struct err *err)
+{
+	for (const struct lend *at = list; at != NULL; at = at->next) {
+		if (!fs_path_is_safe(at->path))
+			return err_set(err, ERR_INVALID, "files: %.200s is no path below %s",
+				       at->path, LENT_TARGET);
+		for (const struct lend *other = at->next; other != NULL; other = other->next)
+			if (are_in_the_way(at->path, other->path) ||
+			    are_in_the_way(other->path, at->path))
+				return err_set(err, ERR_INVALID, "files: %.150s and %.150s are in "
+					       "each other's way", at->path, other->path);
+	}
+	return 0;
+}
+
+static int open_all(const struct host *host)
+{
+	if (mkdirat(host->state_fd, "lent", 0700) < 0 && errno != EEXIST)
+		return -1;
+	return openat(host->state_fd, "lent", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void lent_source(const struct session *session, char ret[96])
+{
+	(void)snprintf(ret, 96, "/proc/self/fd/%d/lent/%s", session->host->state_fd,
+		       session->row.lent);
+}
+
+/* ---- contents ------------------------------------------------------------------------------- */
+
+static int copy_bytes(int from, int to, struct err *err)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	if (ioctl(to, FICLONE, from) == 0)
+		return 0;
+	while ((n = sendfile(to, from, &at, CHUNK)) > 0)
+		;
+	return n < 0 ? err_sys(err, "copy a file that a session has") : 0;
+}
+
+static int add_content(int all, const char *tenant, const struct lend *lend, struct err *err)
+{
+	char fresh[NAME_SIZE], name[NAME_SIZE], id[ID_SIZE];
+	cleanup_fd int to = -1;
+	int code;
+
+	if (id_new(id, "new", err) < 0)
+		return (int)err->code;
+	(void)snprintf(fresh, sizeof(fresh), "%s/%s", tenant, id);
+	(void)snprintf(name, sizeof(name), "%s/%s", tenant, lend->artifact);
+	if (fs_create_beneath(all, fresh, NOBODY, &to, err) < 0)
+		return (int)err->code;
+	code = copy_bytes(lend->fd, to, err);
+	if (code == 0 && fchmod(to, 0444) < 0)
+		code = err_sys(err, "fchmod");
+	if (code == 0)
+		code = fs_move_beneath(all, fresh, name, 1, NOBODY, err);
+	if (code < 0)
+		(void)unlinkat(all, fresh, 0);
+	return code;
+}
+
+static int lend_one(const struct session *session, int all, const struct lend *lend,
+		    struct err *err)
+{
+	const char *tenant = session->row.tenant;
+	char from[NAME_SIZE], path[4096 + ID_SIZE];
+	int code = -1;
+
+	(void)snprintf(from, sizeof(from), "%s/%s", tenant, lend->artifact);
+	(void)snprintf(path, sizeof(path), "%s/%s", session->row.lent, lend->path);
+	for (int i = 0; i < TRIES && code < 0; i++) {
+		if (faccessat(all, from, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+		    add_content(all, tenant, lend, err) < 0)
+			return (int)err->code;
+		code = fs_link_beneath(all, from, path, NOBODY, err);
+	}
+	return code;
+}
+
+/* Those of a tenant that no folder has any more. */
+static void drop_contents(int all, const char *tenant)
+{
+	const int fd = openat(all, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	struct stat st;
+
+	if (dir == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL)
+		if (strncmp(entry->d_name, "ar_", 3) == 0 &&
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1)
+			(void)unlinkat(fd, entry->d_name, 0);
+	(void)closedir(dir);
+	(void)unlinkat(all, tenant, AT_REMOVEDIR); /* if it is empty */
+}
+
+/* ---- folders -------------------------------------------------------------------------------- */
+
+static void remove_folder(int all, const char *name)
+{
+	const int fd = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t removed;
+	struct err err;
+
+	if (fd < 0)
+		return;
+	if (fs_empty(fd, &removed, &err) < 0)
+		log_line(LOG_WARN, "files that a session had are left", "folder=%s why=\"%s\"", name,
+			 err.text);
+	(void)close(fd);
+	(void)unlinkat(all, name, AT_REMOVEDIR);
+}
+
+int lent_make(const struct session *session, const struct lend *list, struct err *err)
+{
+	cleanup_fd int all = open_all(session->host);
+
+	if (all < 0)
+		return err_sys(err, "make the folder of files that sessions have");
+	if (fs_mkdir_beneath(all, session->row.lent, NOBODY, err) < 0)
+		return (int)err->code;
+	for (const struct lend *at = list; at != NULL; at = at->next)
+		if (lend_one(session, all, at, err) < 0)
+			return err_wrap(err, "files: %.200s", at->path);
+	if (session->host->config.durability == 0 && syncfs(all) < 0)
+		return err_sys(err, "sync the files that a session has");
+	return 0;
+}
+
+void lent_remove(const struct session *session)
+{
+	cleanup_fd int all = session->row.lent[0] != '\0' ? open_all(session->host) : -1;
+
+	if (all < 0)
+		return;
+	remove_folder(all, session->row.lent);
+	drop_contents(all, session->row.tenant);
+}
+
+static bool is_had(const struct host *host, const char *name)
+{
+	const struct session *at = host->sessions;
+
+	while (at != NULL && strcmp(at->row.lent, name) != 0)
+		at = at->next;
+	return at != NULL;
+}
+
+/* Folders first: then it is known which contents nobody has. */
+static void sweep(struct host *host, int all, bool are_folders)
+{
+	const int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (dir == NULL) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		const bool is_folder = strncmp(entry->d_name, "le_", 3) == 0;
+
+		if (entry->d_name[0] == '.' || is_folder != are_folders)
+			continue;
+		if (!is_folder)
+			drop_contents(all, entry->d_name);
+		else if (!is_had(host, entry->d_name))
+			remove_folder(all, entry->d_name);
+	}
+	(void)closedir(dir);
+}
+
+void lent_sweep(struct host *host)
+{
+	cleanup_fd int all = openat(host->state_fd, "lent",
+				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (all < 0)
+		return;
+	sweep(host, all, true);
+	sweep(host, all, false);
+}
