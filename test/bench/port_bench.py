@@ -3,6 +3,7 @@
     python3 test/bench/port_bench.py URL KEY          of a running `reckon serve`, with template python
 
 Prints, for one connection: MB/s and the ratio to the direct connection, in turns; and requests a second.
+`relay` is what a process in between costs at least: it takes 64 KiB and sends them on, and does nothing else.
 """
 import http.client
 import json
@@ -32,6 +33,19 @@ server = socket.create_server(("127.0.0.1", PORT), backlog=128)
 def accept():
     while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
 '''
+HERE = "\nprint(server.getsockname()[1], flush=True)\naccept()"
+RELAY = '''
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+buffer = memoryview(bytearray(65536))
+while True:
+    client, _ = server.accept()
+    with client, socket.create_connection(("127.0.0.1", PORT)) as program:
+        program.sendall(client.recv(65536))
+        while n := program.recv_into(buffer):
+            client.sendall(buffer[:n])
+'''
 
 
 def read(host, port, path, headers, ahead=b""):
@@ -51,6 +65,12 @@ def read(host, port, path, headers, ahead=b""):
     return time.monotonic() - begin, total
 
 
+def run(code):
+    """A program on this host, and the port that it listens on."""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline())
+
+
 def main():
     url, key = urllib.parse.urlsplit(sys.argv[1]), {"Authorization": f"Bearer {sys.argv[2]}"}
 
@@ -62,13 +82,14 @@ def main():
     call("POST", f"/sessions/{session}/executions", {
         "code": PROGRAM.replace("PORT", "8000")
         + "\nthreading.Thread(target=accept, daemon=True).start()"})
-    direct = subprocess.Popen([sys.executable, "-c", PROGRAM.replace("PORT", "47999") + "\naccept()"])
-    time.sleep(0.5)
+    direct, direct_port = run(PROGRAM.replace("PORT", "0") + HERE)
+    relay, relay_port = run(RELAY.replace("PORT", str(direct_port)))
     base = f"/reckon/v1/sessions/{session}/ports/8000"
     tunnel = (f"GET {base} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {key['Authorization']}\r\n"
               "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n").encode()
     ways = {
-        "direct": lambda n: read("127.0.0.1", 47999, f"/n={n}", {}),
+        "direct": lambda n: read("127.0.0.1", direct_port, f"/n={n}", {}),
+        "relay": lambda n: read("127.0.0.1", relay_port, f"/n={n}", {}),
         "by path": lambda n: read(url.hostname, url.port, f"{base}/n={n}", key),
         "tunnel": lambda n: read(url.hostname, url.port, f"/n={n}", {}, tunnel),
     }
@@ -87,6 +108,7 @@ def main():
             way(1)
         print(f"{name:8} {REQUESTS / (time.monotonic() - begin):8.0f} requests/s, one after the other")
     direct.kill()
+    relay.kill()
     call("DELETE", f"/sessions/{session}", None)
 
 

@@ -9,6 +9,9 @@ usage: test/bench/process_bench.py [--runs N] [--json]       (as root)
   crun exec          crun exec NAME true, in a container that stays; where crun is installed
   terminal echo      a byte to …/stdin of a terminal that runs `cat`, to its event; one connection each
   pty echo           the same on a terminal of this host, without anything between
+  tool call          code calls a tool: from its event, over the answer to …/tool_results, to the event of the
+                     next call; one connection each
+  health             GET /health, which asks nobody
   output             100 MB from `head -c` as events, read and decoded
 
 They take turns, request by request. Compare the ratios; the times are this machine's.
@@ -130,6 +133,28 @@ class Terminal:
         assert self.next() == b"x"
 
 
+class Calls:
+    """An execution that calls a tool again and again."""
+
+    def __init__(self, daemon, session, count):
+        self.daemon = daemon
+        response = daemon.open("calls", "POST", f"/sessions/{session}/executions", {
+            "code": f"for _ in range({count}): tools.one.sync(n=1)", "tools": [{"name": "one"}], "stream": True})
+        self.path = f"/sessions/{session}/executions/{response.headers['Reckon-Execution']}/tool_results"
+        self.events = events(response)
+        self.call = self.next()
+
+    def next(self):
+        for name, data in self.events:
+            if name == b"tool_call":
+                return json.loads(data)["id"]
+        raise EOFError
+
+    def round(self):
+        self.daemon.ask("POST", self.path, {"results": [{"id": self.call, "value": 1}]}, name="results")
+        self.call = self.next()
+
+
 class Local:
     def __init__(self):
         self.pid, self.fd = pty.fork()
@@ -172,6 +197,7 @@ def measure(daemon, folder, runs):
     session = daemon.ask("GET", "/sessions?name=bench")["sessions"][0]["id"]
     pid = inner_pid(daemon, session)
     terminal, local = Terminal(daemon, session), Local()
+    calls = Calls(daemon, session, runs + 10)
     rows = {
         "exec true": lambda: exec_true(daemon, session),
         "reckon exec": lambda: subprocess.run(
@@ -182,6 +208,8 @@ def measure(daemon, folder, runs):
         "crun exec": start_crun(folder),
         "terminal echo": terminal.echo,
         "pty echo": local.echo,
+        "tool call": calls.round,
+        "health": lambda: daemon.ask("GET", "/health", name="health"),
     }
     rows = {name: what for name, what in rows.items() if what is not None}
     times = {name: [] for name in rows}
@@ -209,7 +237,7 @@ def main():
                 subprocess.run(["crun", "delete", "-f", CRUN], capture_output=True)
     ratios = {f"{ours} / {other}": medians[ours] / medians[other]
               for ours, other in (("exec true", "nsenter"), ("exec true", "crun exec"),
-                                  ("reckon exec", "nsenter"), ("terminal echo", "pty echo"))
+                                  ("reckon exec", "nsenter"), ("terminal echo", "pty echo"), ("tool call", "health"))
               if other in medians}
     if options.json:
         print(json.dumps({"median_ms": medians, "ratios": ratios, "output_mb_per_s": rate}))
