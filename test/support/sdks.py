@@ -2,6 +2,7 @@
 
     python = python_sdk("e2b-code-interpreter==2.11.5", "e2b==2.63.0")     the path of a python
     modules = node_sdk("@e2b/code-interpreter@2.8.0", "e2b@2.51.0")        a folder with node_modules
+    site = python_tree("streamlit==1.67.0")                                a folder of these wheels and no others
 
 Where the registries cannot be reached, and nothing is there yet, the test fails.
 """
@@ -47,6 +48,13 @@ def python_sdk(*packages):
         [sys.executable, "-m", "venv", str(at / "venv")],
         [str(at / "venv/bin/pip"), "install", "--quiet", "--disable-pip-version-check", *packages]))
     return folder / "venv/bin/python"
+
+
+def python_tree(*packages):
+    """For a box, whose template has what they need besides."""
+    return install("tree", packages, lambda at: (
+        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+         "--only-binary", ":all:", "--compile", "--target", str(at / "site"), *packages],)) / "site"
 
 
 def node_sdk(*packages):
