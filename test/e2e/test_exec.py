@@ -225,6 +225,23 @@ def test_less_pages(reckon, session):
         assert term.end() == 0
 
 
+def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
+    exec_(reckon, "sleep", "12345", options=("-d",))
+    with Terminal(reckon, "exec", "-t", "-s", "box", "--", "htop", columns=100, lines=30, term="linux") as term:
+        term.until(lambda: "Quit" in term.screen.display[29] and "Load average" in term.text, "htop's screen")
+        # It sees itself, and no other program of the session or of the host.
+        term.wait("htop")
+        assert "12345" not in term.text and "reckon" not in term.text
+        term.resize(80, 20)
+        term.until(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
+        term.write("\x1b[[A")  # F1 of a Linux console
+        term.until(lambda: "(C)" in term.text, "its help")
+        term.write("q")
+        term.until(lambda: "Quit" in term.screen.display[19], "its screen")
+        term.write("q")
+        assert term.end() == 0
+
+
 def test_a_terminal_that_is_closed_hangs_the_shell_up(reckon, session):
     with shell(reckon):
         assert len(listed(reckon)) == 1
