@@ -11,7 +11,6 @@ from test_serve_tenant_files import store
 from test_serve_tenants import newcomer, using
 from waiting import eventually
 
-pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 LARGE = os.urandom(4 << 20)
 
 
@@ -154,6 +153,8 @@ def test_they_outlive_the_daemon_and_what_nobody_has_does_not(reckon, number):
     server.stop(number)
     left = pathlib.Path(reckon.state) / "lent/le_01M80J7V9Z7WCA235G7GJNP5HC/deep"
     left.mkdir(parents=True)
+    for each in (left, left.parent):
+        reckon.user.own(each)
     with Server(reckon, key=server.key) as again:
         assert said(again, session, "print(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
         assert len(folders(again)) == 1
