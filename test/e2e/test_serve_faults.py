@@ -278,6 +278,26 @@ def test_a_full_disk_can_be_read_and_cleared(reckon, small_disk):
                 if row["status"] == "closed"} >= set(sessions)
 
 
+def test_a_process_whose_key_finds_no_room_is_not_started(reckon, small_disk):
+    with Server(reckon) as server:
+        session = server.create()
+        path = f"/sessions/{session}/processes"
+
+        def start():
+            return server.ask("POST", path, {"command": "echo x >> runs #" + "x" * 100000}, {"Idempotency-Key": "k"})
+        fill(small_disk)
+        refused = start()
+        assert (refused.status, refused.code) == (507, "disk_full"), refused
+        (small_disk / "filler").unlink()
+        assert server.ask("GET", path).json["processes"] == []
+        # Its key is free, and what it says was never done.
+        started = start()
+        assert started.status == 201, started
+        server.ask("GET", f"{path}/{started.json['id']}/wait")
+        assert start().json["id"] == started.json["id"]
+        assert server.ask("GET", f"/sessions/{session}/files/runs").body == b"x\n"
+
+
 def test_a_disk_that_is_full_at_the_start(reckon, small_disk):
     fill(small_disk)
     done = reckon("serve", "--listen", "127.0.0.1:0", "--state", small_disk)
