@@ -124,6 +124,7 @@ def test_its_record_tells_what_it_was_and_used(server, session):
     assert record["command"] == "echo a > made; exec sleep 0.1" and record["cwd"] == "/tmp"
     assert record["tag"] == "mine" and record["pid"] > 1
     assert record["usage"]["wall_s"] >= 0.1 and record["usage"]["processes_peak"] >= 1
+    assert record["usage"]["limits"] == {}
     assert record["created_at"] <= record["ended_at"]
     assert "no-one-else-s" not in str(record)
     assert "signal" not in record and "files" not in record  # /tmp is not the workspace
@@ -580,6 +581,9 @@ def test_scopes_and_quotas_bound_them(server, session):
     answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "true", "timeout_s": 2})
     assert answer.code == "quota_exceeded"
     assert run(server, session, "sleep 60")[1]["cause"] == "timeout"
+    # The quota's was its own.
+    newest = server.ask("GET", f"/sessions/{session}/processes").json["processes"][0]
+    assert newest["usage"]["limits"] == {"wall_s": 1}, newest
 
 
 @as_root

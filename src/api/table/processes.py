@@ -50,7 +50,9 @@ PROCESS_STRUCT = Struct("process", "A process that a client started.", (
               "wall_s": {"type": "number"}, "cpu_user_s": {"type": "number"},
               "cpu_system_s": {"type": "number"}, "memory_peak_bytes": {"type": "integer"},
               "processes_peak": {"type": "integer"}, "read_bytes": {"type": "integer"},
-              "written_bytes": {"type": "integer"}}}),
+              "written_bytes": {"type": "integer"}, "limits": {
+                  "type": "object", "description": "Its own, of which the session's are above",
+                  "properties": {"wall_s": {"type": "number"}, "cpu_s": {"type": "number"}}}}}),
     Field("files", "json", "What changed in the workspace up to its end; at most 200 paths. What ran "
           "at the same time may have done it", schema={"type": "object", "properties": {
               "changed": {"type": "array", "items": {"type": "string"}},

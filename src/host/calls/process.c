@@ -255,8 +255,8 @@ void handle_process_create(struct host *host, const struct request *req,
 		return;
 	}
 	job = job_new(session, JOB_PROCESS_START, req->id);
-	job->timeout_ms = timeout_ms;
-	job->cpu_ms = in->cpu_ms;
+	job->timeout_ms = process->wall_ms = timeout_ms;
+	job->cpu_ms = process->cpu_ms = in->cpu_ms;
 	take_options(in, process);
 	if (take_argv(in, process, job, &err) < 0 || answer_take_env(job, &in->env, &err) < 0) {
 		front_fail(host, req->id, err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL,

@@ -14,15 +14,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "codec/json_write.h"
 #include "host/calls/call.h"
-#include "host/db/files.h"
 #include "host/host.h"
-#include "host/tenants/quota.h"
-#include "host/tenants/usage.h"
 
 #define LEFT_CHECK_NS (5ull * 1000000000u)
-#define FILES_TOLD 200u
 #define LOOK_EVERY_NS (30ull * 1000000000u)
 
 /* ---- made, found, gone ---------------------------------------------------------------------- */
@@ -359,114 +354,6 @@ void process_take_ended(struct session *session, struct job *job)
 		at->jobs++;
 }
 
-static void artifact_of(const reckon_workspace_entry *entry, char *ret, size_t size)
-{
-	(void)snprintf(ret, size, "ar_%.32s", entry->content);
-}
-
-/* The first of one kind: what a list names them by. */
-static void write_entries(struct json_writer *writer, const char *key,
-			  const reckon_workspace *changes, bool are_gone, bool by_artifact)
-{
-	char artifact[40];
-	size_t count = 0;
-
-	json_write_key(writer, key);
-	json_write_array_begin(writer);
-	for (size_t i = 0; i < changes->count && count < FILES_TOLD; i++) {
-		const reckon_workspace_entry *entry = &changes->entries[i];
-
-		if ((entry->kind == RECKON_ENTRY_GONE) != are_gone)
-			continue;
-		count++;
-		if (by_artifact && entry->kind == RECKON_ENTRY_FILE)
-			artifact_of(entry, artifact, sizeof(artifact));
-		json_write_string(writer, !by_artifact				 ? entry->path
-					  : entry->kind == RECKON_ENTRY_FILE ? artifact
-									     : NULL);
-	}
-	json_write_array_end(writer);
-}
-
-static bool is_too_much(const reckon_workspace *changes)
-{
-	size_t gone = 0;
-
-	for (size_t i = 0; i < changes->count; i++)
-		gone += changes->entries[i].kind == RECKON_ENTRY_GONE;
-	return gone > FILES_TOLD || changes->count - gone > FILES_TOLD;
-}
-
-static void note_files(struct process *process, const reckon_workspace *changes)
-{
-	struct json_writer writer;
-	struct err err;
-
-	if (changes == NULL || changes->is_whole || changes->count == 0)
-		return;
-	json_write_init(&writer, &process->row.files);
-	json_write_object_begin(&writer);
-	write_entries(&writer, "changed", changes, false, false);
-	write_entries(&writer, "artifacts", changes, false, true);
-	write_entries(&writer, "deleted", changes, true, false);
-	json_write_member_bool(&writer, "truncated", is_too_much(changes));
-	json_write_object_end(&writer);
-	if (json_write_finish(&writer, &err) < 0)
-		buf_clear(&process->row.files);
-}
-
-/* Of the first files that changed, the contents: those that are in the store. */
-static void note_versions(const struct process *process, const reckon_workspace *changes)
-{
-	struct session *session = process->session;
-	struct file_work work = { 0 };
-	struct err err;
-
-	for (size_t i = 0; changes != NULL && !changes->is_whole && i < changes->count; i++) {
-		const reckon_workspace_entry *entry = &changes->entries[i];
-		reckon_file_info info = { .size = entry->size };
-
-		if (entry->kind != RECKON_ENTRY_FILE || work.kept_count == FILES_TOLD)
-			continue;
-		(void)snprintf(info.sha256, sizeof(info.sha256), "%s", entry->content);
-		artifact_of(entry, info.artifact, sizeof(info.artifact));
-		file_work_keep(&work, entry->path, "process", &info);
-		usage_own(session->host, session->tenant, info.artifact, info.size);
-	}
-	if (db_version_add(session->host->db, session->row.id, work.kept, work.kept_count, &err) < 0)
-		log_line(LOG_ERROR, "versions of files could not be noted",
-			 "session=%s why=\"%s\"", session->row.id, err.text);
-	file_work_done(&work);
-}
-
-static void note_usage(struct process *process)
-{
-	const reckon_process_state *state = &process->result;
-	const uint64_t cpu_ms = (state->cpu_user_ns + state->cpu_system_ns) / 1000000u;
-	struct session *session = process->session;
-	struct json_writer writer;
-	struct err err;
-
-	json_write_init(&writer, &process->row.usage);
-	json_write_object_begin(&writer);
-	json_write_key(&writer, "wall_s");
-	json_write_seconds(&writer, state->wall_ns);
-	json_write_key(&writer, "cpu_user_s");
-	json_write_seconds(&writer, state->cpu_user_ns);
-	json_write_key(&writer, "cpu_system_s");
-	json_write_seconds(&writer, state->cpu_system_ns);
-	json_write_member_uint(&writer, "memory_peak_bytes", state->memory_peak_bytes);
-	json_write_member_uint(&writer, "processes_peak", state->processes_peak);
-	json_write_member_uint(&writer, "read_bytes", state->read_bytes);
-	json_write_member_uint(&writer, "written_bytes", state->written_bytes);
-	json_write_object_end(&writer);
-	if (json_write_finish(&writer, &err) < 0)
-		buf_clear(&process->row.usage);
-	quota_note_cpu(session->tenant, cpu_ms);
-	usage_add(session->host, session->tenant,
-		  &(struct front_usage){ .wall_ms = state->wall_ns / 1000000u, .cpu_ms = cpu_ms });
-}
-
 static void ended(struct process *process, const struct job *job)
 {
 	struct db_process *row = &process->row;
@@ -480,12 +367,11 @@ static void ended(struct process *process, const struct job *job)
 		row->cause = process_cause_of(state->cause);
 		row->exit_code = state->exit_code;
 		row->signal = state->signal;
-		note_usage(process);
+		process_note_usage(process);
 	}
 	if (process->is_hung_up && row->why[0] == '\0')
 		(void)snprintf(row->why, sizeof(row->why), "%s", "nobody followed it any more");
-	note_files(process, job->changes);
-	note_versions(process, job->changes);
+	process_note_files(process, job->changes);
 	settle(process);
 }
 

@@ -2,6 +2,7 @@
  * process.h - one process of a session: its descriptors, its events, who follows it; part of host.h.
  *
  *   process.c          its life: start, end, loss
+ *   record.c   what it used and changed, for its row
  *   claim.c    those that begin once, by an Idempotency-Key
  *   io.c       what it writes and reads, in the loop
  *   follow.c   who waits for its events or for its end
@@ -86,6 +87,7 @@ struct process {
 	reckon_process_state result; /* written by the job of its end */
 	reckon_error failed;	     /* code 0: `result` is known */
 	uint64_t started_ns;
+	uint64_t wall_ms, cpu_ms; /* what it may take; 0: any */
 
 	/* io.c */
 	struct loop_io *out, *err, *end, *in; /* NULL: closed; of a terminal `in` is another watch of `out` */
@@ -151,6 +153,10 @@ void process_forget_all(struct session *session); /* the session goes */
 void process_tick(struct session *session);
 void process_transaction_failed(struct session *session, uint64_t first);
 void process_transaction_kept(struct session *session, uint64_t upto);
+
+/* ---- record.c ---- */
+void process_note_files(struct process *process, const reckon_workspace *changes);
+void process_note_usage(struct process *process);
 
 /* ---- claim.c ---- */
 struct request;
