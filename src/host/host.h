@@ -344,6 +344,8 @@ struct job *execution_job(struct execution *execution); /* it is to run: to be q
 bool once_is(const struct session *session); /* it ends with its only execution */
 /* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
 void once_ready(struct session *session, struct job *opened);
+/* Any thread: its files, before its code; without them the session is not opened. */
+void once_put_files(struct job *opened);
 void once_not_run(struct job *opened); /* it could not be opened: its `then` goes */
 /* Its session was opened: the code runs. */
 void once_opened(struct session *session, const struct job *opened);

@@ -47,6 +47,31 @@ def test_the_record_comes_and_the_session_is_gone(server):
     assert [row["status"] for row in rows] == ["ok"]
 
 
+def test_its_files_are_there_before_its_code(server):
+    code = "import os\nprint(open('a/b.txt').read(), list(open('c.bin', 'rb').read()), open('d').read())"
+    stored = server.ask("POST", "/files?name=x.txt", b"kept")
+    assert stored.status == 201, stored
+    files = [{"path": "a/b.txt", "text": "hello"}, {"path": "c.bin", "base64": "AP8="},
+             {"path": "d", "file": stored.json["id"]}]
+    for more in ({}, {"keep": True}, {"stream": True}, {"Idempotency": "k"}):
+        headers = {"Idempotency-Key": "k"} if more.pop("Idempotency", None) else {}
+        answer = server.ask("POST", "/executions", {
+            "template": "python", "code": code, "files": files, **more}, headers=headers)
+        assert answer.status == 200 and b"hello [0, 255] kept" in answer.body, answer
+    bad = [({"path": "../x", "text": ""}, "leads out"), ({"path": "/etc/x", "text": ""}, "leads out"),
+           ({"path": "x"}, "neither text"), ({"path": "x", "text": "", "base64": ""}, ""),
+           ({"path": "x", "file": "file_nope"}, "")]
+    for file, why in bad:
+        refused = server.ask("POST", "/executions", {"code": "1", "files": [file]})
+        assert refused.status in (400, 404) and why in refused.json["error"]["message"], refused
+    # What does not fit into the workspace is said, and no session is left.
+    refused = server.ask("POST", "/executions", {
+        "template": "python", "code": "1", "limits": {"disk_bytes": 1 << 20},
+        "files": [{"path": "big", "text": "x" * (2 << 20)}]})
+    assert (refused.status, refused.code) == (413, "limit"), refused
+    eventually(lambda: len(sessions(server)) == 1)  # that of keep
+
+
 def test_each_has_a_session_of_its_own(server):
     def run(i):
         return once(server, f"import os\nassert not os.listdir('/mnt/data')\n"

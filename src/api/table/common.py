@@ -63,7 +63,10 @@ def path(doc, **more):
                  schema={"type": "string"}, **more)
 
 
-SESSION = Field("session", "id", "Id of a session, se_…", place="path", required=True)
+# A name never begins as an id does.
+SESSION_MAX = 63
+SESSION = Field("session", "id", "Id of a session, se_…, or its name: of a live one, else of the newest "
+                "that had it", place="path", required=True, most=SESSION_MAX)
 EXECUTION = Field("execution", "id", "Id of an execution, ex_…", place="path", required=True)
 CODE = Field("code", "code", "What the cursor stands in", required=True, most=4 << 20)
 CURSOR = Field("cursor", "number", "A byte offset; the end when left out", most=(1 << 53) - 1)

@@ -62,7 +62,16 @@ TOOL_RESULT = Struct("tool_result", "What a call gave: one of value, error and d
     Field("denied", "text", "It may not be called: why", most=64 << 10),
 ), schema="ToolResult")
 
-STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL_RESULT)
+ONCE_FILE = Struct("once_file", "A file that is in the workspace before the code runs: one of text, "
+                   "base64 and file.", (
+    Field("path", "text", "In the workspace", required=True, least=1, most=4095),
+    Field("text", "code", "What it holds", excludes=("base64", "file")),
+    Field("base64", "base64", "The same, of any bytes", excludes=("file",)),
+    Field("file", "id", "A file of the tenant, file_…, of which it is a copy; the key needs the "
+          "scope `files` too"),
+), schema="ExecutionFile")
+
+STRUCTS = (EXECUTION_STRUCT, EXECUTIONS, TOOL_RESULT, ONCE_FILE)
 
 CALLS = (
     Call("execute_once", "POST", "executions",
@@ -77,6 +86,8 @@ CALLS = (
          "and the same request gets its record. The record, and the artifacts that it names, stay "
          "like those of any session; the record names the session.",
          takes=(idempotency("for a tenant"), *CODE, *MADE_OF, *ASKS_ONCE,
+                Field("files", "many", "What is in the workspace before the code runs", most=100,
+                      of=ONCE_FILE),
                 Field("stream", "flag", "Answer with events"),
                 Field("keep", "flag", "The session stays; the key needs the scope `sessions` too",
                       default=False),

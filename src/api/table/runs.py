@@ -1,5 +1,5 @@
 """Questions to models, which answer by running code: runs."""
-from .common import EVENTS, FOLLOW
+from .common import EVENTS, FOLLOW, SESSION_MAX
 from .model import Call, Field, Struct
 from .sessions import NAMED
 
@@ -71,7 +71,7 @@ CALLS = (
                       "`conversation` or `continues` can, and a question cannot"),
                 Field("model", "text", "PROVIDER/NAME of the daemon's file of models, or an alias; "
                       "the standard one without it", least=1, most=318),
-                Field("session", "id", "Without it a new one is made",
+                Field("session", "id", "Id or name; without it a new one is made", most=SESSION_MAX,
                       excludes=("keep", "template", "language")),
                 Field("template", "text", "Of a new session, as are `language` and `keep`",
                       **NAMED),

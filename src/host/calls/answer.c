@@ -277,12 +277,50 @@ static bool is_allowed(struct host *host, const struct request *req)
 	       refuse_scope(host, req, needed);
 }
 
+static int note_id(const struct db_session *row, void *arg, struct err *err)
+{
+	(void)err;
+	(void)snprintf(arg, ID_SIZE, "%s", row->id);
+	return 0;
+}
+
+/*
+ * A session can be named where its id is asked for: the live one of that name, else the newest that
+ * had it. From here on there is the id alone. `id` lives as long as `in`.
+ */
+static void resolve_session(struct host *host, const struct request *req, char id[ID_SIZE])
+{
+	const uint16_t offset = req->call->session_offset;
+	const struct session *session;
+	const char **given;
+	struct err ignored;
+
+	if (offset == API_NO_OFFSET || req->tenant == NULL)
+		return;
+	given = (const char **)((uintptr_t)req->in + offset);
+	if (*given == NULL || strncmp(*given, "se_", 3) == 0 ||
+	    !id_is_name(*given, strlen(*given), "se"))
+		return;
+	session = session_named(host, req->tenant, *given);
+	if (session != NULL)
+		(void)snprintf(id, ID_SIZE, "%s", session->row.id);
+	else if (db_name_list(host->db, req->tenant->row.id, *given, NULL, 1, note_id, id,
+			      &ignored) < 0)
+		return;
+	/* What is too long for an id is nobody's. */
+	if (id[0] != '\0')
+		*given = id;
+	else if (strlen(*given) >= ID_SIZE)
+		*given = "-";
+}
+
 void answer_call(struct host *host, const struct request *given, const struct api_caller *caller,
 		 const void *in)
 {
 	const char *key = caller->key != NULL ? caller->key : "";
 	struct key of_token;
 	struct request req = *given;
+	char session[ID_SIZE] = "";
 
 	host->asked_ns = clock_mono_ns();
 	/* To whoever looks, what was answered is over. */
@@ -292,6 +330,7 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	about_call(host, &req, caller);
 	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
 		name_actor(host, &req);
+		resolve_session(host, &req, session);
 		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req))
 			call_handle(host, &req, in);
 	}

@@ -23,12 +23,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "api/image.h"
 #include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "base/file/fs.h"
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/calls/call.h"
+#include "host/calls/document.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
@@ -174,14 +179,85 @@ static void once_free(struct once *once)
 	free(once);
 }
 
+/* ---- files before its code ------------------------------------------------------------------ */
+
+static int put_content(struct job *job, const struct api_bytes *content, struct err *err)
+{
+	job->fd = memfd_create("reckon-file", MFD_CLOEXEC);
+	if (job->fd < 0)
+		return err_sys(err, "make a file");
+	if (fd_write_full(job->fd, content->data, content->len, err) < 0)
+		return (int)err->code;
+	return lseek(job->fd, 0, SEEK_SET) < 0 ? err_sys(err, "make a file") : 0;
+}
+
+/* What is to be put there, without its session; NULL: answered. */
+static struct job *job_of_file(struct host *host, const struct request *req,
+			       const struct api_once_file *file)
+{
+	const struct api_bytes *content = file->text.data != NULL ? &file->text : &file->base64;
+	const struct api_import copy = { .file = file->file, .path = file->path };
+	const struct api_list one = { .items = &copy, .count = 1 };
+	struct job *job = NULL;
+	struct err err;
+
+	if (!fs_path_is_safe(file->path) || (file->file == NULL && content->data == NULL)) {
+		front_fail(host, req->id, API_ERR_INVALID,
+			   content->data == NULL && file->file == NULL
+				   ? "files: one has neither text nor base64 nor file"
+				   : "files: a path leads out of the workspace", "", "", 0);
+		return NULL;
+	}
+	if (file->file != NULL)
+		return stored_imports(host, req, &one, &job) ? job : NULL;
+	job = job_new(NULL, JOB_FILE_PUT, req->id);
+	job->path = mem_strdup(file->path);
+	if (put_content(job, content, &err) == 0)
+		return job;
+	front_fail_err(host, req->id, &err);
+	job_free(job);
+	return NULL;
+}
+
+/* False: answered. */
+static bool take_files(struct host *host, const struct request *req, const struct api_list *files,
+		       struct job **last)
+{
+	const struct api_once_file *file = files->items;
+
+	for (size_t i = 0; i < files->count; i++, file++) {
+		*last = job_of_file(host, req, file);
+		if (*last == NULL)
+			return false;
+		last = &(*last)->next;
+	}
+	return true;
+}
+
+void once_put_files(struct job *opened)
+{
+	struct session *session = opened->session;
+
+	for (const struct job *put = opened->imports; put != NULL; put = put->next) {
+		if (reckon_file_put(session->handle, put->path, put->fd, &opened->error) == RECKON_OK)
+			continue;
+		reckon_session_close(session->handle);
+		session->handle = NULL;
+		return;
+	}
+}
+
+/* ---- the request ---------------------------------------------------------------------------- */
+
 void handle_execute_once(struct host *host, const struct request *req,
 			 const struct api_execute_once_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
 	struct once once = { 0 };
+	struct job *files = NULL, *job;
 	struct session *session;
 	struct err err;
-	struct job *job;
+	bool has_files;
 
 	if ((in->keep && !answer_check_scope(host, req, FRONT_SCOPE_SESSIONS)) ||
 	    !may_ask(host, req, in))
@@ -189,9 +265,14 @@ void handle_execute_once(struct host *host, const struct request *req,
 	if (!is_new(host, req, in, &once) || !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
 	    !quota_execution(host, req, NULL, in->timeout_ms))
 		return;
-	session = answer_session_add(host, req, &wish);
-	if (session == NULL)
+	has_files = take_files(host, req, &in->files, &files);
+	session = has_files ? answer_session_add(host, req, &wish) : NULL;
+	job = job_new(session, JOB_OPEN, req->id);
+	job->imports = files;
+	if (session == NULL) {
+		job_free(job);
 		return;
+	}
 	session->is_streamed = in->stream;
 	err_clear(&err);
 	if (in->idempotency_key != NULL || in->stream) {
@@ -201,7 +282,6 @@ void handle_execute_once(struct host *host, const struct request *req,
 	}
 	session->row.policy |= DB_POLICY_ONCE;
 	session->is_to_stay = in->keep;
-	job = job_new(session, JOB_OPEN, req->id);
 	job->is_once = true;
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;

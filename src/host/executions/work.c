@@ -279,6 +279,8 @@ static void run(struct job *job)
 	switch (job->kind) {
 	case JOB_OPEN:
 		work_open(job);
+		if (session->handle != NULL && job->is_once)
+			once_put_files(job);
 		if (session->handle == NULL)
 			job->item.then = NULL;
 		return;
