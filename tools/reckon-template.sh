@@ -25,6 +25,7 @@ pip_options=()
 wheel_dirs=()
 offline=0
 force=0
+quiet=0
 verbose=0
 
 usage()
@@ -612,6 +613,10 @@ list()
 		[[ $name != template ]] || name=$(basename "$(dirname "$path")")
 		names+=("$name")
 	done
+	if [[ $quiet -eq 1 ]]; then
+		printf '%s\n' "${names[@]}" | sort -u
+		return
+	fi
 	printf '%-16s %-10s %8s %8s  %s\n' NAME STATE PACKAGES SIZE PRELOAD
 	for name in $(printf '%s\n' "${names[@]}" | sort -u); do
 		find_definition "$name"
@@ -682,6 +687,7 @@ main()
 			[[ $2 =~ ^[1-9][0-9]*[KMGkmg]?$ ]] || misused "--memory takes a size such as 512M"
 			memory=$2; shift
 			;;
+		-q | --quiet) quiet=1 ;;
 		--lock) pin_now=1 ;;
 		--offline) offline=1 ;;
 		--force) force=1 ;;

@@ -56,6 +56,7 @@ static const struct opt_item template_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
 	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "names alone, one a line (ls)", OPT_HINT_NONE, NULL, false },
 	{ OPT_FORCE, "force", NULL, "build all the same (build), replace (add)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (build, add)", OPT_HINT_NONE, NULL,

@@ -626,6 +626,28 @@ def test_a_session_has_one_status(shared, session):
         process.communicate(timeout=SECONDS)
 
 
+def test_shells_complete_names_that_live(shared, session):
+    """Of sessions and templates; also what a loop of a shell goes over."""
+    assert session in shared("session", "ls", "--quiet").expect(0).out.splitlines()
+    templates = shared("template", "ls", "-q").expect(0).out.splitlines()
+    assert "python" in templates and "NAME" not in templates
+    script = shared("--completion", "bash").expect(0).out + """
+complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reckon; echo "${COMPREPLY[*]}"; }
+"""
+    for words in (("run", "-s"), ("files", "get", "-s"), ("session", "rm"), ("exec", "--session")):
+        probe = script + f"complete_words reckon {' '.join(words)} {session[:-1]}"
+        done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, check=True,
+                              env={**shared.env, "PATH": f"{shared.place.program.parent}:/usr/bin:/bin"},
+                              **shared.user.switch)
+        assert session in done.stdout.split(), (words, done)
+    probe = script + "complete_words reckon run -t pyth"
+    done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, check=True,
+                          env={**shared.env, "PATH": f"{shared.place.program.parent}:/usr/bin:/bin"})
+    assert done.stdout.split() == ["python"]
+    for shell in ("zsh", "fish"):
+        assert "reckon session ls --quiet" in shared("--completion", shell).expect(0).out
+
+
 def test_restart_keeps_files_and_forgets_variables(shared, session):
     shared("run", "-s", session, "-c", "x = 1; open('f', 'w').close()").expect(0)
     assert shared("session", "restart", session).expect(0).out == ""

@@ -66,6 +66,30 @@ def test_the_program_of_the_readme(reckon, tmp_path):
     assert record["status"] == "ok" and record["results"][0]["data"]["text/plain"] == "42"
 
 
+# What tests and builds set, and nobody who uses the command.
+NOT_FOR_USERS = {"RECKON_MCP_CONFORMANCE", "RECKON_SHARE"}
+
+
+def test_the_manual_knows_every_command_and_variable(reckon):
+    text = (ROOT / "man/reckon.1.scd").read_text(encoding="utf-8")
+    commands, rest = text.split("# COMMANDS")[1].split("# EXIT STATUS")
+    told = set(re.findall(r"\*([a-z0-9]+)\*", "\n".join(
+        line for line in commands.splitlines() if line.startswith("*"))))
+    overview = reckon("--help").expect(0).out
+    known = set(re.findall(r"^  ([a-z0-9]+)  ", overview, re.M))
+    for line in re.search(r"administration: (.*?)\n\n", overview, re.S).group(1).split("also:"):
+        known |= set(re.findall(r"[a-z0-9]+", line))
+    assert len(known) > 30 and not known - told, known - told
+    read = set()
+    for path in [*(ROOT / "src").rglob("*.c"), *(ROOT / "tools").glob("reckon-*")]:
+        source = path.read_text(encoding="utf-8")
+        read |= set(re.findall(r'(?:getenv|variable|given|env)\([^;]*?"(RECKON_[A-Z_]+)"', source))
+        read |= set(re.findall(r"\$\{(RECKON_[A-Z_]+):?-", source))
+    environment = rest.split("# ENVIRONMENT")[1]
+    missing = {name for name in read - NOT_FOR_USERS if f"*{name}*" not in environment}
+    assert len(read) > 8 and not missing, missing
+
+
 def test_doctor_keeps_to_its_schema(reckon):
     schema = parse_json((ROOT / "docs/doctor.schema.json").read_bytes())
     (answer,) = reckon("doctor", "--json").expect(0).lines()

@@ -16,7 +16,7 @@ enum { JUPYTER_OPT_NAME = OPT_LONG + 600, JUPYTER_OPT_DISPLAY, JUPYTER_OPT_PREFI
 #define JUPYTER_OPTIONS                                                                           \
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false },    \
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",                \
-	  OPT_HINT_CHOICE, "data python", false },                                                 \
+	  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false },                                                 \
 	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",      \
 	  OPT_HINT_DIR, NULL, true },                                                              \
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (none)", OPT_HINT_NONE, NULL, false },\

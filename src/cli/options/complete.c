@@ -51,6 +51,11 @@ static void bash_value(FILE *out, const struct opt_item *item)
 		(void)fprintf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
 			      item->choices);
 		break;
+	case OPT_HINT_LIVE:
+		(void)fprintf(out,
+			      ") COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$cur\")); return ;;\n",
+			      item->choices);
+		break;
 	}
 }
 
@@ -88,6 +93,9 @@ static void bash_command(FILE *out, const struct opt_command *command)
 	(void)fputs("--help'\n", out);
 	if (command->operand_hint == OPT_HINT_CHOICE)
 		(void)fprintf(out, "\t\toperands='%s'\n", command->operand_choices);
+	if (command->operand_hint == OPT_HINT_LIVE)
+		(void)fprintf(out, "\t\t[[ $cur == -* ]] || operands=$(%s 2>/dev/null)\n",
+			      command->operand_choices);
 	if (command->operand_hint == OPT_HINT_FILE)
 		(void)fputs("\t\tfiles=1\n", out);
 	(void)fputs("\t\t;;\n", out);
@@ -139,6 +147,9 @@ static void zsh_value(FILE *out, const struct opt_item *item)
 		break;
 	case OPT_HINT_CHOICE:
 		(void)fprintf(out, ":(%s)", item->choices);
+		break;
+	case OPT_HINT_LIVE:
+		(void)fprintf(out, ":{compadd -- ${(f)\"$(%s 2>/dev/null)\"}}", item->choices);
 		break;
 	}
 }
@@ -195,6 +206,9 @@ static void zsh_command(FILE *out, const struct opt_command *command)
 		(void)fputs(" \\\n\t\t\t'*:file:_files'", out);
 	if (command->operand_hint == OPT_HINT_CHOICE)
 		(void)fprintf(out, " \\\n\t\t\t'*:word:(%s)'", command->operand_choices);
+	if (command->operand_hint == OPT_HINT_LIVE)
+		(void)fprintf(out, " \\\n\t\t\t'*:name:{compadd -- ${(f)\"$(%s 2>/dev/null)\"}}'",
+			      command->operand_choices);
 	(void)fputs("\n\t\t;;\n", out);
 }
 
@@ -230,6 +244,8 @@ static void fish_item(FILE *out, const char *command, const struct opt_item *ite
 		(void)fputs(" -r -F", out);
 	else if (item->hint == OPT_HINT_CHOICE)
 		(void)fprintf(out, " -x -a '%s'", item->choices);
+	else if (item->hint == OPT_HINT_LIVE)
+		(void)fprintf(out, " -x -a '(%s 2>/dev/null)'", item->choices);
 	else if (needs_value(item))
 		(void)fputs(" -x", out);
 	(void)fputs(" -d '", out);
@@ -248,6 +264,10 @@ static void fish_sub(FILE *out, const struct opt_command *parent, const struct o
 	(void)fputs("'\n", out);
 	(void)snprintf(both, sizeof(both), "%s; and __fish_seen_subcommand_from %s",
 		       opt_word(parent), opt_word(sub));
+	if (sub->operand_hint == OPT_HINT_LIVE)
+		(void)fprintf(out,
+			      "complete -c reckon -n '__fish_seen_subcommand_from %s' -a '(%s 2>/dev/null)'\n",
+			      both, sub->operand_choices);
 	for (size_t i = 0; i < sub->count; i++)
 		fish_item(out, both, &sub->items[i]);
 }

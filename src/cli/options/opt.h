@@ -16,6 +16,7 @@ enum opt_hint {
 	OPT_HINT_FILE,
 	OPT_HINT_DIR,
 	OPT_HINT_CHOICE, /* the words in `choices` */
+	OPT_HINT_LIVE,	 /* what the command in `choices` prints, a word a line */
 };
 
 #define OPT_OPERAND 1  /* id given to the handler for what is not an option */
@@ -28,7 +29,7 @@ struct opt_item {
 	const char *value;   /* placeholder of its value ("[ID]": --name=ID, or none), or NULL */
 	const char *help;    /* a short line */
 	enum opt_hint hint;
-	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE */
+	const char *choices; /* separated by spaces, with OPT_HINT_CHOICE; a command, with LIVE */
 	bool repeat;	     /* may be given several times */
 	bool rare;	     /* --help, which is one screen, has only its name */
 };
@@ -84,6 +85,10 @@ void opt_print_overview(FILE *out, const struct opt_command *const *commands);
  */
 typedef const char *opt_word_fn(size_t index, const void *arg);
 const char *opt_nearest(const char *word, opt_word_fn *next, const void *arg);
+
+/* Names that only a look at the host tells. */
+#define OPT_LIVE_SESSIONS "reckon session ls --quiet --no-wait"
+#define OPT_LIVE_TEMPLATES "reckon template ls --quiet"
 
 /* ---- complete.c: the same tables for shells and manuals ---- */
 

@@ -41,7 +41,8 @@ enum {
 	{ REMOTE_OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",\
 	  OPT_HINT_NONE, NULL, false }
 #define REMOTE_OPTION_SESSION                                                                     \
-	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_NONE, NULL, false }
+	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_LIVE,              \
+	  OPT_LIVE_SESSIONS, false }
 #define REMOTE_OPTION_JSON                                                                        \
 	{ REMOTE_OPT_JSON, "json", NULL, "what the daemon says, as JSON", OPT_HINT_NONE, NULL,    \
 	  false }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/id.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "cli/term/look.h"
@@ -24,7 +25,7 @@
 
 struct listing {
 	struct remote remote;
-	bool all;
+	bool all, quiet;
 	struct json_value **pages;
 	size_t page_count;
 	const struct json_value *rows[SESSIONS_MAX];
@@ -37,6 +38,10 @@ static int take_ls(int id, const char *value, void *arg, struct err *err)
 
 	if (id == 'a') {
 		listing->all = true;
+		return 0;
+	}
+	if (id == 'q') {
+		listing->quiet = true;
 		return 0;
 	}
 	if (id == OPT_OPERAND || !remote_take(&listing->remote, id, value))
@@ -162,6 +167,23 @@ static int print_table(const struct listing *listing)
 	return cli_write_stdout(buf_text(&text), text.len);
 }
 
+/* For shells, which complete and loop over it: what could be no name is not one of them. */
+static int print_names(const struct listing *listing)
+{
+	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
+	struct err err;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		const char *name = remote_text(listing->rows[i], "name");
+
+		if (name[0] == '\0')
+			name = remote_text(listing->rows[i], "id");
+		if (id_is_name(name, strlen(name), "-") && buf_addf(&text, &err, "%s\n", name) < 0)
+			return cli_complain(&err);
+	}
+	return cli_write_stdout(buf_text(&text), text.len);
+}
+
 static int list(const struct opt_command *self, struct listing *listing)
 {
 	struct client *client;
@@ -185,6 +207,8 @@ static int list(const struct opt_command *self, struct listing *listing)
 		return remote_complain(self, &err);
 	if (listing->remote.json)
 		return print_json(listing);
+	if (listing->quiet)
+		return print_names(listing);
 	if (listing->count == 0) {
 		(void)fputs("reckon: no sessions (reckon run -s NAME makes one)\n", stderr);
 		return EXIT_CODE_OK;

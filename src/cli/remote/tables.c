@@ -14,6 +14,7 @@ enum { OPT_ALL = OPT_LONG };
 
 static const struct opt_item ls_items[] = {
 	{ 'a', "all", NULL, "also those that ended", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "names alone, or ids, one a line", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -31,7 +32,7 @@ static const struct opt_item create_items[] = {
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words,
 	  false },
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
-	  OPT_HINT_CHOICE, "data python", false },
+	  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false },
 	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
@@ -68,6 +69,8 @@ static const struct opt_command show_table = {
 	.summary = "what a session is, or what became of it",
 	.items = one_items,
 	.count = ARRAY_LEN(one_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
 	.run = remote_exec,
 };
 
@@ -81,6 +84,8 @@ static const struct opt_command rm_table = {
 	.summary = "end sessions: variables and files are gone",
 	.items = where_items,
 	.count = ARRAY_LEN(where_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
 	.run = remote_exec,
 };
 
@@ -90,6 +95,8 @@ static const struct opt_command restart_table = {
 	.summary = "a fresh kernel: variables are gone, files stay",
 	.items = where_items,
 	.count = ARRAY_LEN(where_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
 	.run = remote_exec,
 };
 

@@ -24,7 +24,7 @@ static const struct opt_item run_items[] = {
 	{ 'c', NULL, "CODE", "run CODE; several -c and FILE share one session",
 	  OPT_HINT_NONE, NULL, true },
 	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
-	  OPT_HINT_NONE, NULL, false },
+	  OPT_HINT_LIVE, OPT_LIVE_SESSIONS, false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_ENTRY, "entry", "FILE", "run FILE of the folder DIR as a program",
 	  OPT_HINT_NONE, NULL, false },

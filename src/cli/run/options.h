@@ -43,7 +43,7 @@ enum {
 	{ 'l', "language", "LANGUAGE", language_help,                                             \
 	  OPT_HINT_CHOICE, language_words, false },                                               \
 	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",               \
-	  OPT_HINT_CHOICE, "data python", false },                                                \
+	  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false },                                                \
 	{ 'f', "file", "FILE[:NAME]", "put a file into the workspace",                            \
 	  OPT_HINT_FILE, NULL, true },                                                            \
 	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",     \
