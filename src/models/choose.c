@@ -19,21 +19,6 @@
 #include "base/mem.h"
 #include "models/models.h"
 
-static const struct models_builtin builtins[] = {
-	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
-	  AGENT_PROTOCOL_CHAT, AGENT_CALLING_TOOLS },
-	{ "openai-responses", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
-	  AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_TOOLS },
-	{ "anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY",
-	  AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_TOOLS },
-	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
-	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, AGENT_CALLING_TOOLS },
-	/* The same server by three protocols; its address is known when it runs. */
-	{ "local", NULL, NULL, NULL, AGENT_PROTOCOL_CHAT, AGENT_CALLING_FENCED },
-	{ "local-responses", NULL, NULL, NULL, AGENT_PROTOCOL_RESPONSES, AGENT_CALLING_FENCED },
-	{ "local-messages", NULL, NULL, NULL, AGENT_PROTOCOL_MESSAGES, AGENT_CALLING_FENCED },
-};
-
 /* What holds when nobody says anything, and for small models what they were trained with. */
 #define STANDARD_STEPS 8u
 #define STANDARD_WALL_MS (UINT64_C(15) * 60 * 1000)
@@ -57,18 +42,10 @@ const char *models_protocol_name(enum agent_protocol protocol)
 	return (unsigned)protocol < AGENT_PROTOCOL_COUNT_ ? names[protocol] : "";
 }
 
-static const struct models_builtin *find_builtin(const char *name, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
-		if (strlen(builtins[i].name) == len && memcmp(builtins[i].name, name, len) == 0)
-			return &builtins[i];
-	return NULL;
-}
-
 bool models_provider_find(const struct models *models, const char *name, size_t len,
 			  struct models_provider *ret)
 {
-	const struct models_builtin *builtin = find_builtin(name, len);
+	const struct models_builtin *builtin = models_builtin_find(name, len);
 	const struct models_entry *entry = models_entry_find(models, MODELS_PROVIDER, name, len);
 
 	if (builtin == NULL && entry == NULL)
@@ -86,15 +63,17 @@ bool models_provider_find(const struct models *models, const char *name, size_t 
 
 bool models_provider_at(const struct models *models, size_t index, struct models_provider *ret)
 {
-	if (index < ARRAY_LEN(builtins))
-		return models_provider_find(models, builtins[index].name,
-					    strlen(builtins[index].name), ret);
-	index -= ARRAY_LEN(builtins);
+	const struct models_builtin *builtin = models_builtin_at(index);
+
+	if (builtin != NULL)
+		return models_provider_find(models, builtin->name, strlen(builtin->name), ret);
+	index -= models_builtin_count();
 	for (size_t i = 0; models != NULL && i < models->count; i++) {
 		const struct models_entry *entry = models->entries[i];
 		const size_t len = strlen(entry->name);
 
-		if (entry->section != MODELS_PROVIDER || find_builtin(entry->name, len) != NULL)
+		if (entry->section != MODELS_PROVIDER ||
+		    models_builtin_find(entry->name, len) != NULL)
 			continue;
 		if (index-- == 0)
 			return models_provider_find(models, entry->name, len, ret);
@@ -202,13 +181,18 @@ int models_key_check(const struct models_choice *choice, struct err *err)
 {
 	const struct models_entry *entry = choice->entry;
 
+	if (!choice->is_local && choice->base_url[0] == '\0') {
+		err_set(err, ERR_INVALID, "there is no address of %s", choice->provider);
+		return err_remedy(err, "set %s, or base-url of [provider %s] in models.ini",
+				  choice->builtin->url_env, choice->provider);
+	}
 	if (choice->is_local || choice->key[0] != '\0')
 		return 0;
 	if (entry != NULL && entry->key_env != NULL) {
 		err_set(err, ERR_INVALID, "there is no key for %s", choice->provider);
 		return err_remedy(err, "set %s", entry->key_env);
 	}
-	if (!choice->is_own)
+	if (!choice->is_own || choice->builtin->key_env == NULL)
 		return 0;
 	err_set(err, ERR_INVALID, "there is no key for %s", choice->provider);
 	return err_remedy(err, "set %s, or --base-url to a server without one",
@@ -242,7 +226,7 @@ static int find_url(struct models_choice *choice, const struct models_wish *wish
 	}
 	if (url == NULL) /* models_parse() takes no such provider */
 		return err_set(err, ERR_INVALID, "%s has no base-url", choice->provider);
-	if (models_url_check(url, what, err) < 0)
+	if (url[0] != '\0' && models_url_check(url, what, err) < 0)
 		return (int)err->code;
 	(void)snprintf(choice->base_url, sizeof(choice->base_url), "%s", url);
 	return 0;
@@ -425,15 +409,15 @@ int models_fill(struct models_choice *choice, struct agent_settings *settings, s
 	fill(choice, offsetof(struct models_entry, member), otherwise, &settings->member)
 	FILL(calling, calling);
 	/* What is not the provider's own service may be anything: text it can take. */
-	FILL(images, choice->is_own);
+	FILL(images, choice->is_own && choice->builtin->takes_images);
 	FILL(steps_max, STANDARD_STEPS);
 	FILL(tokens_max, 0);
 	FILL(wall_ms, STANDARD_WALL_MS);
 	FILL(context_tokens, is_local ? LOCAL_CONTEXT : STANDARD_CONTEXT);
 	FILL(answer_tokens, is_local ? LOCAL_ANSWER : STANDARD_ANSWER);
 	FILL(retries, STANDARD_RETRIES);
-	FILL(limit, AGENT_LIMIT_AUTO);
-	FILL(echo, AGENT_ECHO_AUTO);
+	FILL(limit, choice->builtin != NULL ? choice->builtin->limit : AGENT_LIMIT_AUTO);
+	FILL(echo, choice->builtin != NULL ? choice->builtin->echo : AGENT_ECHO_AUTO);
 #undef FILL
 	settings->protocol = choice->protocol;
 	fill_price(choice, settings);

@@ -1,6 +1,7 @@
 /*
  * models.h - which model is asked: providers that are built in, and those of a file.
  *
+ *   builtin.c  providers that are known without a file
  *   file.c    an INI text -> struct models; what is wrong with it, by line
  *   row.c     its keys and the values they take
  *   choose.c  a wish, the environment and struct models -> address, key and settings
@@ -100,11 +101,19 @@ const char *models_alias_resolve(const struct models *models, const char *name);
 
 struct models_builtin {
 	const char *name;
-	const char *base_url; /* NULL: a server of this host, which is started to be asked */
-	const char *url_env, *key_env;
+	const char *base_url; /* NULL: a server of this host, which is started; "": of the account's */
+	const char *url_env, *key_env; /* the latter NULL: it needs none */
 	enum agent_protocol protocol;
 	enum agent_calling calling;
+	bool takes_images;
+	enum agent_limit limit;
+	enum agent_echo echo;
 };
+
+/* NULL past the end; NULL when there is none of that name. */
+const struct models_builtin *models_builtin_at(size_t index);
+const struct models_builtin *models_builtin_find(const char *name, size_t len);
+size_t models_builtin_count(void);
 
 /* A provider, from one of its sources or both. */
 struct models_provider {

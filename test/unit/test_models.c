@@ -401,6 +401,67 @@ static void money_without_a_price_is_no_limit(void **state)
 	models_free(models);
 }
 
+/* What is known of each without a file; "" is an address that holds a name of the account's. */
+static void presets_need_a_key_or_an_address_at_most(void **state)
+{
+	static const struct {
+		const char *provider, *set[3], *url, *key;
+		enum agent_protocol protocol;
+		enum agent_limit limit;
+		enum agent_echo echo;
+	} presets[] = {
+		{ "ollama", { NULL }, "http://localhost:11434/v1", "", AGENT_PROTOCOL_CHAT,
+		  AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
+		{ "lmstudio", { NULL }, "http://localhost:1234/v1", "", AGENT_PROTOCOL_CHAT,
+		  AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
+		{ "vllm", { "VLLM_BASE_URL=http://gpu:8000/v1", NULL }, "http://gpu:8000/v1", "",
+		  AGENT_PROTOCOL_CHAT, AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
+		{ "openrouter", { "OPENROUTER_API_KEY=k", NULL }, "https://openrouter.ai/api/v1", "k",
+		  AGENT_PROTOCOL_CHAT, AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
+		{ "deepseek", { "DEEPSEEK_API_KEY=k", NULL }, "https://api.deepseek.com", "k",
+		  AGENT_PROTOCOL_CHAT, AGENT_LIMIT_TOKENS, AGENT_ECHO_ALL },
+		{ "mistral", { "MISTRAL_API_KEY=k", NULL }, "https://api.mistral.ai/v1", "k",
+		  AGENT_PROTOCOL_CHAT, AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
+		{ "azure", { "AZURE_OPENAI_API_KEY=k", "AZURE_OPENAI_BASE_URL=https://a/openai/v1", NULL },
+		  "https://a/openai/v1", "k", AGENT_PROTOCOL_RESPONSES, AGENT_LIMIT_COMPLETION,
+		  AGENT_ECHO_AUTO },
+		{ "bedrock", { "AWS_BEARER_TOKEN_BEDROCK=k", "BEDROCK_BASE_URL=https://b/openai/v1", NULL },
+		  "https://b/openai/v1", "k", AGENT_PROTOCOL_CHAT, AGENT_LIMIT_COMPLETION,
+		  AGENT_ECHO_AUTO },
+		{ "vertex", { "VERTEX_ACCESS_TOKEN=k", "VERTEX_BASE_URL=https://v/endpoints/openapi", NULL },
+		  "https://v/endpoints/openapi", "k", AGENT_PROTOCOL_CHAT, AGENT_LIMIT_TOKENS,
+		  AGENT_ECHO_AUTO },
+	};
+	static const char *const only_key[] = { "AZURE_OPENAI_API_KEY=k", NULL };
+	struct agent_settings settings;
+	struct models_choice choice;
+	char model[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
+		(void)snprintf(model, sizeof(model), "%s/m", presets[i].provider);
+		environment = presets[i].set;
+		assert_ok(&err, choose(NULL, model, NULL, &choice));
+		assert_string_equal(choice.base_url, presets[i].url);
+		assert_string_equal(choice.key, presets[i].key);
+		models_settings_init(&settings);
+		assert_ok(&err, models_fill(&choice, &settings, &err));
+		assert_int_equal(settings.protocol, presets[i].protocol);
+		assert_int_equal(settings.limit, presets[i].limit);
+		assert_int_equal(settings.echo, presets[i].echo);
+		models_choice_done(&choice);
+	}
+	environment = NULL;
+	assert_int_equal(choose(NULL, "deepseek/m", NULL, &choice), ERR_INVALID);
+	assert_string_equal(err.text, "there is no key for deepseek");
+	models_choice_done(&choice);
+	environment = only_key;
+	assert_int_equal(choose(NULL, "azure/m", NULL, &choice), ERR_INVALID);
+	assert_string_equal(err.text, "there is no address of azure");
+	models_choice_done(&choice);
+	environment = NULL;
+}
+
 static void providers_are_listed_once(void **state)
 {
 	struct models *models = parse("[provider openai]\nkey-env = A\n" WORK);
@@ -431,6 +492,7 @@ int main(void)
 		cmocka_unit_test(the_file_is_ours_alone),
 		cmocka_unit_test(settings_come_from_the_nearest_place),
 		cmocka_unit_test(money_without_a_price_is_no_limit),
+		cmocka_unit_test(presets_need_a_key_or_an_address_at_most),
 		cmocka_unit_test(providers_are_listed_once),
 	};
 

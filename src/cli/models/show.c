@@ -255,7 +255,8 @@ static void show_rest(const struct catalog *catalog)
 		if (!is_there)
 			run_output_line("not configured: %-17s %s", provider.name,
 					provider.is_local ? "reckon model install"
-							  : provider.builtin->key_env);
+					: provider.builtin->key_env != NULL ? provider.builtin->key_env
+									    : provider.builtin->url_env);
 	}
 }
 
