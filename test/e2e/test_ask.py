@@ -200,6 +200,48 @@ def test_a_model_that_turns_out_to_be_blind(ask):
     assert IMAGE not in json.dumps(model.asked[2].body)
 
 
+@pytest.mark.parametrize("provider, system, temperature, effort", [
+    ("openai", lambda body: body["messages"][0]["content"], lambda body: body["temperature"],
+     lambda body: body["reasoning_effort"]),
+    ("openai-responses", lambda body: body["instructions"], lambda body: body["temperature"],
+     lambda body: body["reasoning"]["effort"]),
+    ("anthropic", lambda body: json.dumps(body["system"]), None,
+     lambda body: body["output_config"]["effort"]),
+    ("gemini", lambda body: json.dumps(body["systemInstruction"]),
+     lambda body: body["generationConfig"]["temperature"],
+     lambda body: body["generationConfig"]["thinkingConfig"]["thinkingLevel"])])
+def test_instructions_temperature_and_effort(reckon, provider, system, temperature, effort):
+    """Standing instructions first, then those of the command line; both behind ours."""
+    standing = reckon.cwd / "config/reckon"
+    standing.mkdir(parents=True)
+    (standing / "instructions.md").write_text("Always answer in rhyme.")
+    reckon.file("more.md", "Use SI units.")
+    for folder in (standing.parent, standing):
+        reckon.user.own(folder)
+    asker = Ask(reckon, provider)
+    env = {"XDG_CONFIG_HOME": str(reckon.cwd / "config")}
+    options = ["--system", "@more.md", "--effort", "low"]
+    options += ["--temperature", "0.2"] if temperature else []
+    with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="42")) as model:
+        assert asker(model, *options, "?", env=env).expect(0).out == "42\n"
+    for request in model.asked:
+        told = system(request.body)
+        assert told.index("running Python code") < told.index("in rhyme") < told.index("SI units")
+        assert effort(request.body) == "low"
+        assert temperature is None or temperature(request.body) == 0.2
+    with ModelServer(Reply(text="ok")) as model:
+        asker(model, "--system", "In brief.", "?").expect(0)
+    assert "In brief." in system(model.asked[0].body)
+
+
+@pytest.mark.parametrize("args, words", [
+    (("--temperature", "hot"), "is no temperature"), (("--temperature", "3"), "is no temperature"),
+    (("--effort", "huge"), "is not a choice"), (("--system", "@nowhere.md"), "nowhere.md")])
+def test_wishes_that_are_none(reckon, args, words):
+    done = reckon("ask", "--model", "openai/m", *args, "?", env={"OPENAI_API_KEY": "k"}).expect(2, 125)
+    assert words in done.err
+
+
 def test_bash(ask):
     with ModelServer(Reply(calls=["echo $((6 * 7))"]), Reply(text="ok")) as model:
         answer = ask.json(model, "?", "-l", "bash")

@@ -144,7 +144,6 @@ def test_missing_files(reckon):
 
 def test_a_directory_where_a_file_should_be(reckon):
     (reckon.cwd / "dir").mkdir()
-    assert "is a directory" in refused_at_once(reckon, "run", "-f", "dir", "-c", "1")
     assert "is a directory" in refused_at_once(reckon, "run", "--stdin", "dir", "-c", "1")
 
 

@@ -419,6 +419,18 @@ def test_interrupts_work_for_a_background_job(reckon):
     assert (done.returncode, done.stdout) == (124, "5\n"), done.stderr
 
 
+def test_a_directory_goes_in_whole(reckon):
+    for name in ("data/a.csv", "data/sub/b.csv", "data/.hidden"):
+        (reckon.cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        reckon.file(name, name)
+    (reckon.cwd / "data/link").symlink_to("/etc/passwd")
+    (reckon.cwd / "empty").mkdir()
+    code = "import pathlib; print(sorted(str(p) for p in pathlib.Path().rglob('*') if p.is_file()))"
+    done = reckon("run", "-t", "python", "-f", "data/", "-f", "data/sub:other", "-f", "empty", "-c", code)
+    assert done.expect(0).out == f"{['data/.hidden', 'data/a.csv', 'data/sub/b.csv', 'other/b.csv']}\n"
+    assert "data/link is no regular file" in done.err
+
+
 # ---- programs and notebooks --------------------------------------------------------------------
 
 NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"language_info": {"name": "python"}},

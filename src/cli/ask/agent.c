@@ -26,7 +26,9 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 
 static int ready(struct err *err, void *arg)
 {
-	return ask_past_tell(arg, err);
+	struct ask *ask = arg;
+
+	return ask_wishes_tell(ask, err) < 0 ? (int)err->code : ask_past_tell(ask, err);
 }
 
 static void on_event(const struct driver_event *event, void *arg)

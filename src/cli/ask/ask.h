@@ -82,6 +82,9 @@ struct ask_resume {
 struct ask {
 	struct repl view; /* its run and output: session, limits, files, how things are shown */
 	struct buf question;
+	const char *system_option; /* --system: a text, or @FILE; NULL */
+	struct buf system;	   /* the user's instructions, standing ones first */
+	const char *temperature, *effort; /* NULL: not said */
 	/* where the model is */
 	const char *model_option; /* PROVIDER/NAME, or NULL */
 	const char *base_url_option;
@@ -143,6 +146,15 @@ int ask_converse(struct ask *ask, struct err *err);
 int ask_conclude(struct ask *ask);
 /* While it is not NULL, Ctrl-C interrupts it. */
 void ask_lend(reckon_session *session);
+
+/* ---- wishes.c ---- */
+
+#define ASK_SYSTEM_MAX (64u * 1024u)
+int ask_wishes_take_temperature(struct ask *ask, const char *value, struct err *err);
+/* Reads the instructions; before anything is started. */
+int ask_wishes_load(struct ask *ask, struct err *err);
+/* Of a fresh agent, before all else. */
+int ask_wishes_tell(struct ask *ask, struct err *err);
 
 /* ---- chat.c ---- */
 

@@ -289,6 +289,7 @@ static void ask_done(struct ask *ask)
 		explicit_bzero(ask->key, strlen(ask->key));
 	free(ask->key);
 	buf_done(&ask->question);
+	buf_done(&ask->system);
 	driver_done(&ask->driver);
 	repl_cells_done(&ask->view);
 	run_done(&ask->view.run);

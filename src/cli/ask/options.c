@@ -33,6 +33,9 @@ enum {
 	ASK_NO_KEEP,
 	ASK_RESUME,
 	ASK_RERUN,
+	ASK_SYSTEM,
+	ASK_TEMPERATURE,
+	ASK_EFFORT,
 	ASK_SAVE,
 };
 
@@ -57,6 +60,12 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_CHOICE, "auto tools fenced schema", false },
 	{ ASK_VISION, "vision", "HOW", "whether it is sent figures: auto, on, off",
 	  OPT_HINT_CHOICE, "auto on off", false },
+	{ ASK_SYSTEM, "system", "TEXT|@FILE", "instructions, behind those of instructions.md",
+	  OPT_HINT_FILE, NULL, false },
+	{ ASK_TEMPERATURE, "temperature", "N", "from 0 to 2 (as the server likes)", OPT_HINT_NONE, NULL,
+	  false },
+	{ ASK_EFFORT, "effort", "LEVEL", "how long it may think", OPT_HINT_CHOICE,
+	  "none minimal low medium high xhigh", false },
 	{ ASK_APPROVE, "approve", "WHEN", "never, writes (default), always: ask first",
 	  OPT_HINT_CHOICE, "never writes always", false },
 	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
@@ -160,8 +169,11 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 	static const char *const callings[] = { "auto", "tools", "fenced", "schema", NULL };
 	static const char *const visions[] = { "auto", "on", "off", NULL };
 	static const char *const approvals[] = { "never", "writes", "always", NULL };
+	static const char *const efforts[] = { "none", "minimal", "low", "medium", "high", "xhigh",
+					       NULL };
 	const char *const *words = id == ASK_CALLING  ? callings
 				   : id == ASK_VISION ? visions
+				   : id == ASK_EFFORT ? efforts
 						      : approvals;
 	unsigned at;
 
@@ -171,6 +183,8 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 		ask->settings.calling = at - 1;
 	} else if (id == ASK_VISION && at > 0) {
 		ask->settings.images = at == 1;
+	} else if (id == ASK_EFFORT) {
+		ask->effort = efforts[at];
 	} else if (id == ASK_APPROVE) {
 		ask->approve = (enum ask_approve)at;
 	}
@@ -212,6 +226,11 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 	case ASK_NO_KEEP:
 		ask->keep.off = true;
 		return 0;
+	case ASK_SYSTEM:
+		ask->system_option = value;
+		return 0;
+	case ASK_TEMPERATURE:
+		return ask_wishes_take_temperature(ask, value, err);
 	case ASK_SAVE:
 		ask->save_path = value;
 		return journal_save_check(value, err);
@@ -270,6 +289,8 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return err_remedy(err, "--approve never lets them run, also where a directory is "
 				       "mounted for writing");
 	}
+	if (ask_wishes_load(ask, err) < 0)
+		return (int)err->code;
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;
 	return ask->resume.wanted ? ask_resume_find(ask, err) : ask_model_find(ask, err);

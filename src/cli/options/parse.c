@@ -262,12 +262,19 @@ int parse_session(const char *text, struct err *err)
 
 int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct err *err)
 {
-	const char *colon = strrchr(text, ':');
+	cleanup_free char *plain = mem_strdup(text);
 	cleanup_free char *file = NULL;
 	cleanup_free char *name = NULL;
+	size_t len = strlen(plain);
+	const char *colon;
 
-	if (strlen(text) > SPEC_MAX)
+	if (len > SPEC_MAX)
 		return err_set(err, ERR_INVALID, "the file's name is too long");
+	/* "data/" is the directory data, as shells complete it. */
+	while (len > 1 && plain[len - 1] == '/')
+		plain[--len] = '\0';
+	text = plain;
+	colon = strrchr(text, ':');
 	file = colon != NULL ? dup_range(text, colon) : mem_strdup(text);
 	if (file[0] == '\0') {
 		err_set(err, ERR_INVALID, "'%.100s' names no file", text);

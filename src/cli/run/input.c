@@ -211,6 +211,8 @@ static int load_cells(struct run *run, struct err *err)
 
 static int load_files(struct run *run, struct err *err)
 {
+	if (run_folders_load(run, err) < 0)
+		return err_wrap(err, "--file");
 	for (size_t i = 0; i < run->file_count; i++) {
 		for (size_t j = 0; j < i; j++) {
 			if (strcmp(run->files[i].name, run->files[j].name) != 0)

@@ -119,6 +119,11 @@ int run_input_load(struct run *run, struct err *err);
 /* Whether `text` can be a cell: UTF-8, no NUL byte. */
 int run_input_check_source(const char *text, size_t len, struct err *err);
 
+/* ---- folder.c ---- */
+
+/* Puts the files of each directory of -f in its place; symbolic links in it are left out. */
+int run_folders_load(struct run *run, struct err *err);
+
 /* ---- notebook.c ---- */
 
 bool run_is_notebook(const char *path);
