@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "cli/cli.h"
 #include "cli/run/run.h"
 
 #define OPEN_MAX_WALK 32
@@ -31,12 +32,15 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 {
 	struct run *run = walk.run;
 	char name[PATH_MAX];
+	struct err left_out;
 
 	(void)at;
 	if (type == FTW_D)
 		return 0;
 	if (type != FTW_F || !S_ISREG(st->st_mode)) {
-		run_output_line("reckon: %s is no regular file, so it is left out", path);
+		(void)err_set(&left_out, ERR_INVALID, "%.200s is no regular file, so it is left out",
+			      path);
+		(void)cli_complain(&left_out);
 		return 0;
 	}
 	if (run->file_count == RUN_FILES_MAX)
