@@ -370,6 +370,8 @@ static void fill_price(struct models_choice *choice, struct agent_settings *sett
 		settings->price_in = entries[i]->price_in;
 		settings->price_out = entries[i]->price_out;
 		settings->price_cached = entries[i]->price_cached;
+		if (entries[i]->price_written != MODELS_UNSET)
+			settings->price_written = entries[i]->price_written;
 	}
 	choice->has_price = settings->price_in != MODELS_UNSET;
 	if (!choice->has_price)

@@ -281,6 +281,8 @@ static const char *judge(const struct models *models, const struct models_entry 
 		return "\"price-in\" and \"price-out\" go together";
 	if (entry->price_cached != MODELS_UNSET && entry->price_in == MODELS_UNSET)
 		return "\"price-cached\" needs \"price-in\" and \"price-out\"";
+	if (entry->price_written != MODELS_UNSET && entry->price_in == MODELS_UNSET)
+		return "\"price-cache-write\" needs \"price-in\" and \"price-out\"";
 	if ((entry->key != NULL) + (entry->key_file != NULL) > 1)
 		return "\"key\" and \"key-file\" exclude each other";
 	if (entry->section == MODELS_PROVIDER)

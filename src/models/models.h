@@ -50,6 +50,7 @@ struct models_entry {
 	uint64_t images;
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo */
 	uint64_t context_tokens, answer_tokens, retries;
+	uint64_t price_written;
 	uint64_t price_in, price_cached, price_out; /* millionths, of a million tokens */
 	uint64_t steps_max, tokens_max, budget_micro, wall_ms; /* of [default] alone */
 };

@@ -43,6 +43,7 @@ static const struct models_row rows[] = {
 	{ IN_DEFAULT | IN_PROVIDER, "retries", MODELS_ROW_COUNT, AT(retries), 100, NULL },
 	{ IN_PROVIDER | IN_MODEL, "price-in", MODELS_ROW_AMOUNT, AT(price_in), 0, NULL },
 	{ IN_PROVIDER | IN_MODEL, "price-cached", MODELS_ROW_AMOUNT, AT(price_cached), 0, NULL },
+	{ IN_PROVIDER | IN_MODEL, "price-cache-write", MODELS_ROW_AMOUNT, AT(price_written), 0, NULL },
 	{ IN_PROVIDER | IN_MODEL, "price-out", MODELS_ROW_AMOUNT, AT(price_out), 0, NULL },
 	{ IN_DEFAULT, "max-steps", MODELS_ROW_COUNT, AT(steps_max), 1000, NULL },
 	{ IN_DEFAULT, "max-tokens", MODELS_ROW_COUNT, AT(tokens_max), UINT32_MAX, NULL },

@@ -166,6 +166,7 @@ struct agent_settings {
 	uint64_t retries;
 	/* millionths per million tokens; all zero: no price is known */
 	uint64_t price_in, price_cached, price_out;
+	uint64_t price_written; /* of what goes into a cache; 0: as the protocol's servers have it */
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; of Chat Completions */
 	uint64_t keeps_talk; /* non-zero: each DONE is preceded by a TALKED */
 };

@@ -411,6 +411,22 @@ def test_tokens_and_money_are_limited(ask):
     assert answer["usage"]["cached_tokens"] == 1200
 
 
+def test_writes_to_a_cache_are_billed(reckon):
+    """At a quarter more than other input, or as models.ini says."""
+    ask = Ask(reckon, "anthropic")
+    reply = Reply(text="ok", usage=(1000, 100), cached=400, written=2000)
+    with ModelServer(reply) as model:
+        answer = ask.json(model, "?", "--price", "2:10:0.5")
+    fresh = 600 * 2 + 400 * 0.5 + 100 * 10
+    assert answer["cost"] == pytest.approx((fresh + 2000 * 2.5) / 1e6)
+    ini = reckon.file("models.ini", "[model anthropic/m]\nprice-in = 2\nprice-out = 10\n"
+                      "price-cached = 0.5\nprice-cache-write = 4\n")
+    ini.chmod(0o600)
+    with ModelServer(reply) as model:
+        answer = ask.json(model, "?", env={"RECKON_MODELS": str(ini)})
+    assert answer["cost"] == pytest.approx((fresh + 2000 * 4) / 1e6)
+
+
 def test_time_is_limited_also_while_the_model_writes(ask):
     tick = b'data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n'
     with ModelServer(Reply(raw=b"", endless=tick)) as model:

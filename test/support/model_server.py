@@ -27,6 +27,7 @@ class Reply:
     calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, "id", "name"}
     usage: tuple = (100, 20)  # in, out
     cached: int = 0
+    written: int = 0  # into a cache, of Messages alone; beside `usage`
     reasoning: int = 0
     stop: str = ""  # "length", "filter": else what belongs to it
     status: int = 200
@@ -196,7 +197,7 @@ def messages(reply, tool):
         "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": None, "stop_sequence": None,
         "usage": {"input_tokens": fresh, "cache_read_input_tokens": cached,
-                  "cache_creation_input_tokens": 0, "output_tokens": 1}})
+                  "cache_creation_input_tokens": reply.written, "output_tokens": 1}})
     yield event("ping")
     if reply.thought:
         yield from block({"type": "thinking", "thinking": "", "signature": ""},

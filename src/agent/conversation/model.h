@@ -69,6 +69,7 @@ enum model_stop {
 
 struct model_usage {
 	uint64_t in, cached, out, reasoning; /* `in` holds the cached ones too */
+	uint64_t written; /* of `in`, what went into a cache: some servers bill it higher */
 };
 
 struct model_turn {

@@ -237,8 +237,8 @@ static int request(const struct model_conversation *conv, struct provider_reques
 static void take_usage(struct decoder *decoder, const struct json_value *usage)
 {
 	const uint64_t read = provider_tokens(usage, "cache_read_input_tokens");
-	const uint64_t in = provider_tokens(usage, "input_tokens") + read +
-			    provider_tokens(usage, "cache_creation_input_tokens");
+	const uint64_t written = provider_tokens(usage, "cache_creation_input_tokens");
+	const uint64_t in = provider_tokens(usage, "input_tokens") + read + written;
 	const uint64_t out = provider_tokens(usage, "output_tokens");
 	struct model_usage *sum = &decoder->turn->usage;
 
@@ -246,6 +246,7 @@ static void take_usage(struct decoder *decoder, const struct json_value *usage)
 	if (in > 0) {
 		sum->in = in;
 		sum->cached = read;
+		sum->written = written;
 	}
 	if (out > 0)
 		sum->out = out;

@@ -192,6 +192,15 @@ static void measure(struct loop *loop, uint64_t percent)
 	loop->scale = percent < SCALE_MAX ? percent : SCALE_MAX;
 }
 
+/* A quarter more than other input where nobody said otherwise: so the Messages protocol's servers. */
+static uint64_t price_of_writes(const struct agent_settings *settings)
+{
+	if (settings->price_written != 0)
+		return settings->price_written;
+	return settings->protocol == AGENT_PROTOCOL_MESSAGES ? settings->price_in * 5 / 4
+							     : settings->price_in;
+}
+
 static void count(struct loop *loop, const struct model_turn *turn, uint64_t estimate)
 {
 	const struct agent_settings *settings = &loop->settings;
@@ -212,7 +221,10 @@ static void count(struct loop *loop, const struct model_turn *turn, uint64_t est
 	sum->cached += usage.cached;
 	sum->out += usage.out;
 	sum->reasoning += usage.reasoning;
-	sum->cost_micro += ((usage.in - usage.cached) * settings->price_in +
+	if (usage.written > usage.in - usage.cached)
+		usage.written = usage.in - usage.cached;
+	sum->cost_micro += ((usage.in - usage.cached - usage.written) * settings->price_in +
+			    usage.written * price_of_writes(settings) +
 			    usage.cached * settings->price_cached +
 			    usage.out * settings->price_out) /
 			   1000000u;
