@@ -180,6 +180,21 @@ def test_files_go_in_and_come_out(ask, reckon):
     assert file["path"] == "out.txt" and file["saved"] == "made/out.txt" and file["size"] == 12
 
 
+@pytest.mark.parametrize("where", [(), ("-s", "x")])
+def test_links_to_what_is_not_there_are_told(ask, reckon, where):
+    answer = ("See [one](sandbox:/mnt/data/a%20b.csv), [two](sandbox:/mnt/data/gone.csv), "
+              "![three](sandbox:/mnt/data/plots/no.png) and sandbox:/mnt/data/also.txt.")
+    try:
+        with ModelServer(Reply(calls=["open('a b.csv', 'w').write('1')"]), Reply(text=answer)) as model:
+            done = ask(model, *where, "?").expect(0)
+    finally:
+        private_daemon.end(reckon)
+    told = [line for line in done.err.splitlines() if "there is no such file" in line]
+    assert [name for name in ("a b.csv", "gone.csv", "plots/no.png", "also.txt")
+            if any(f"links to {name}," in line for line in told)] == ["gone.csv", "plots/no.png", "also.txt"]
+    assert len(told) == 3 and done.out == f"{answer}\n"
+
+
 def test_images_go_to_models_that_see(ask_each):
     script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
     with ModelServer(*script) as model:

@@ -239,7 +239,15 @@ void ask_show_break(struct ask *ask);
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
 
+/* ---- dead_links.c ---- */
+
+/* Says which links of the answer name files that are not there. */
+void ask_tell_dead_links(struct ask *ask);
+
 /* ---- picture.c ---- */
+
+/* Appends what "a%20b.png" means. */
+int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err);
 
 /* A markdown_image_fn; `arg` is the struct ask. */
 void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);

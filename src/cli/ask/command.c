@@ -176,6 +176,8 @@ int ask_conclude(struct ask *ask)
 	ask_show_end(ask);
 	if (ask->view.output.status != 0)
 		return ask->view.output.status;
+	if (ask->stop == AGENT_STOP_ANSWER)
+		ask_tell_dead_links(ask);
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
 	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)

@@ -25,8 +25,7 @@ static int digit_of(char byte)
 	return at - digits < 16 ? (int)(at - digits) : (int)(at - digits) - 6;
 }
 
-/* "a%20b.png" */
-static int unescape(const char *text, size_t len, struct buf *ret, struct err *err)
+int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	for (size_t i = 0; i < len; i++) {
 		const int high = i + 2 < len && text[i] == '%' ? digit_of(text[i + 1]) : -1;
@@ -67,7 +66,7 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg)
 	struct err err;
 
 	if (ask->view.images == TERM_IMAGE_NONE ||
-	    unescape(path, len, &plain, &err) < 0)
+	    ask_unescape(path, len, &plain, &err) < 0)
 		return;
 	name = name_of(ask, buf_text(&plain));
 	/* What cannot be shown still has its name in the text. */
