@@ -757,6 +757,10 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
     page = (reckon.cwd / "run.md").read_text()
     assert page.startswith("> How much?\n> Be exact.\n\nI try.\n\n```python\n1 / 0\n```\n")
     assert "````python\nprint('```')\nx = 42\n````\n\n````text\n```\n````\n" in page
+    # Its pictures are in the page; the notebook runs again, past what failed.
+    assert re.search(r"^!\[PNG\]\(data:image/png;base64,[A-Za-z0-9+/]*" + IMAGE, page, re.M)
+    assert [cell.metadata.get("tags") for cell in book.cells if cell.cell_type == "code"] == [
+        ["raises-exception"], None, None]
     answer = json.loads((reckon.cwd / "run.json").read_text())
     jsonschema.validate(answer, SCHEMA)
     assert answer["answer"] == "It is `42`."

@@ -59,6 +59,30 @@ static const char *why_no_record(const struct journal_item *cell)
 	return "(its record was too long to be kept; what the model saw:)\n\n";
 }
 
+/* The pictures that a cell displayed, in the page itself: it stays whole wherever it goes. */
+static int add_images(struct buf *ret, const struct json_value *record, struct err *err)
+{
+	const struct json_value *results = json_read_member(record, "results");
+
+	for (size_t i = 0; i < json_read_count(results); i++) {
+		const struct json_value *data =
+			json_read_member(json_read_at(results, i), "data");
+		struct image_found image;
+
+		/* Text would need to be encoded first; a figure is rarely SVG alone. */
+		if (!repl_find_image(data, &image) || image.is_text)
+			continue;
+		if (buf_addf(ret, err, "![%s](data:%s;base64,", image.label, image.mime) < 0)
+			return (int)err->code;
+		for (size_t k = 0; k < image.len; k++)
+			if (image.text[k] != '\n' && buf_addc(ret, image.text[k], err) < 0)
+				return (int)err->code;
+		if (buf_adds(ret, ")\n\n", err) < 0)
+			return (int)err->code;
+	}
+	return 0;
+}
+
 static int add_output(struct buf *ret, const struct journal_item *cell, struct err *err)
 {
 	struct json_value *record = NULL;
@@ -75,6 +99,8 @@ static int add_output(struct buf *ret, const struct journal_item *cell, struct e
 	text = json_read_text(json_read_member(record, "text"), NULL);
 	if (text != NULL && text[0] != '\0')
 		rc = add_block(ret, "text", text, err);
+	if (rc == 0)
+		rc = add_images(ret, record, err);
 	json_read_free(record);
 	return rc;
 }

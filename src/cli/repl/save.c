@@ -117,6 +117,20 @@ static void write_prose(struct json_writer *json, const struct repl_cell *cell, 
 	json_write_object_end(json);
 }
 
+/* Who runs the notebook again (nbclient, papermill) goes on where the tag says that a cell fails. */
+static void write_cell_metadata(struct json_writer *json, const struct json_value *record)
+{
+	json_write_key(json, "metadata");
+	json_write_object_begin(json);
+	if (json_read_kind(json_read_member(record, "error")) == JSON_KIND_OBJECT) {
+		json_write_key(json, "tags");
+		json_write_array_begin(json);
+		json_write_string(json, "raises-exception");
+		json_write_array_end(json);
+	}
+	json_write_object_end(json);
+}
+
 static void write_cell(struct json_writer *json, const struct repl_cell *cell, size_t index)
 {
 	struct json_value *record = record_of(cell);
@@ -128,9 +142,7 @@ static void write_cell(struct json_writer *json, const struct repl_cell *cell, s
 	json_write_member_string(json, "cell_type", "code");
 	json_write_member_string(json, "id", id);
 	json_write_member_uint(json, "execution_count", cell->number);
-	json_write_key(json, "metadata");
-	json_write_object_begin(json);
-	json_write_object_end(json);
+	write_cell_metadata(json, record);
 	json_write_member_string(json, "source", cell->source);
 	json_write_key(json, "outputs");
 	json_write_array_begin(json);
