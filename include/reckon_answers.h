@@ -39,6 +39,9 @@ enum {
 RECKON_PUBLIC int reckon_answers_tool(reckon_answers *answers, const char *call, int kind,
 				      const char *text, size_t len, reckon_error *err);
 
+/* How many calls wait for their answers. */
+RECKON_PUBLIC size_t reckon_answers_waiting(reckon_answers *answers);
+
 /* A tool that code may call. */
 typedef struct reckon_tool {
 	const char *name;	 /* an identifier */

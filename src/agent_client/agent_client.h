@@ -35,6 +35,7 @@ struct agent_client_model {
 	const char *key;      /* "": none */
 	const char *language; /* NULL: the default of the language table */
 	const char *headers;  /* of each request, as in models.ini; NULL: none */
+	const char *tools;    /* that code may call: JSON, [{"name", "description", "parameters"}]; or NULL */
 	/* Of the way there, or NULL; see agent_client_network(). */
 	const char *ca_file;
 	const char *proxy;

@@ -22,7 +22,7 @@
 #include "agent_client/inner.h"
 #include "languages/languages.h"
 
-#define START_MAX 65536
+#define START_MAX (1024u * 1024u)
 #define EXIT_NOT_STARTED 125
 
 /* All that the agent has of our environment: how it shall log, and where a test looks for errors. */
@@ -108,6 +108,7 @@ static int send_start(struct agent_client *talk, const struct agent_client_model
 	    agent_pack_text(&payload, AGENT_TAG_LANGUAGE, language, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_CA_FILE, model->ca_file, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_HEADERS, model->headers, err) < 0 ||
+	    pack_some(&payload, AGENT_TAG_TOOLS, model->tools, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_PROXY, model->proxy, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_NO_PROXY, model->no_proxy, err) < 0 ||
 	    agent_pack_text(&payload, AGENT_TAG_KEY, model->key, err) < 0 ||

@@ -41,7 +41,8 @@ OF_CELL = {
     "InputEvent": of_execution("input_request", "The program waits for a line of input",
                                prompt=TEXT, password={"type": "boolean"}),
     "ToolCallEvent": of_execution("tool_call", "The code calls a tool, and waits for its result",
-                                  id=TEXT, name=TEXT, arguments=ANY),
+                                  id=TEXT, name=TEXT, arguments=ANY,
+                                  wait_s={"type": "integer", "minimum": 0}),
 }
 OF_STREAM = {
     "GapEvent": event("gap", "So many events are gone", missing={"type": "integer", "minimum": 1}),

@@ -65,6 +65,7 @@ struct language {
 	const char *kernelspec_name, *kernelspec_display_name, *mime;
 
 	const char *tool_description; /* of the model's tool, which has the language's name */
+	const char *tool_words; /* how code calls the client's tools, in a sentence; NULL: it cannot */
 };
 
 /* The row at a place from 0 on; the first one is the default. NULL at the end. */

@@ -63,7 +63,7 @@
 enum agent_type {
 	/* parent to agent */
 	AGENT_START = 1,     /* SETTINGS MODEL BASE_URL KEY LANGUAGE [CA_FILE] [PROXY] [NO_PROXY]
-			      * [HEADERS]                                                       */
+			      * [HEADERS] [TOOLS]                                               */
 	AGENT_ASK = 2,	     /* TEXT FILE*                                                      */
 	AGENT_RESULT = 3,    /* STATUS TEXT [REPEAT SAME] IMAGE*; the id is that of the EXECUTE */
 	AGENT_INTERRUPT = 4, /* nothing                                                         */
@@ -118,6 +118,7 @@ enum agent_tag {
 	AGENT_TAG_NAME = 23,	  /* of a tool */
 	AGENT_TAG_ARGUMENTS = 24, /* a JSON object */
 	AGENT_TAG_JSON = 29,	  /* reckon.conversation/1 */
+	AGENT_TAG_TOOLS = 31,	  /* that code may call: [{"name", "description", "parameters"}] */
 	AGENT_TAG_HEADERS = 30,	  /* of each request: "NAME: VALUE", with AGENT_HEADERS_MARK between */
 };
 

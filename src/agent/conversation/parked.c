@@ -21,7 +21,8 @@ static int make_system(struct loop *loop, struct err *err)
 	const struct buf *own = &loop->conversation.instructions;
 
 	if (loop->conversation.runs_code &&
-	    prompt_begin(conv, (enum agent_calling)loop->settings.calling, loop->language, err) < 0)
+	    (prompt_begin(conv, (enum agent_calling)loop->settings.calling, loop->language, err) < 0 ||
+	     prompt_tools(conv, loop->language, loop->tools, err) < 0))
 		return (int)err->code;
 	if (own->len == 0)
 		return 0;

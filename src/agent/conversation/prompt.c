@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/conversation/reading.h"
+#include "base/cleanup.h"
+#include "codec/json_read.h"
 #include "languages/languages.h"
 
 static const char common[] =
@@ -104,6 +106,46 @@ int prompt_begin(struct model_conversation *conv, enum agent_calling calling, co
 		return buf_adds(&conv->system, with_schema, err);
 	}
 	return 0;
+}
+
+static int tell_tool(struct buf *ret, const struct json_value *tool, struct err *err)
+{
+	const char *name = json_read_text(json_read_member(tool, "name"), NULL);
+	size_t len = 0;
+	const char *words = json_read_text(json_read_member(tool, "description"), &len);
+	const struct json_value *parameters = json_read_member(tool, "parameters");
+	cleanup_buf struct buf wanted = BUF_INIT(MODEL_TEXT_MAX);
+
+	if (name == NULL)
+		return 0;
+	if (json_read_kind(parameters) == JSON_KIND_OBJECT &&
+	    json_read_dump(parameters, &wanted, err) < 0)
+		return (int)err->code;
+	if (buf_addf(ret, err, "\n- `%s`", name) < 0 ||
+	    (len > 0 && (buf_adds(ret, ": ", err) < 0 || buf_add(ret, words, len, err) < 0)))
+		return (int)err->code;
+	if (wanted.len == 0)
+		return 0;
+	return buf_addf(ret, err, "\n  Arguments: %s", buf_text(&wanted));
+}
+
+int prompt_tools(struct model_conversation *conv, const char *language, const char *json, struct err *err)
+{
+	const struct language *spoken = language_find(language);
+	struct json_value *tools = NULL;
+	int rc;
+
+	if (json[0] == '\0' || spoken == NULL || spoken->tool_words == NULL)
+		return 0;
+	if (json_read_parse(json, strlen(json), MODEL_TEXT_MAX, &tools, err) < 0)
+		return (int)err->code;
+	rc = buf_addf(&conv->system, err, "\nCode may call these functions of the person's program, %s. "
+		      "Prefer one cell that calls many, and print only what you need of what they "
+		      "give:", spoken->tool_words);
+	for (size_t i = 0; rc == 0 && i < json_read_count(tools); i++)
+		rc = tell_tool(&conv->system, json_read_at(tools, i), err);
+	json_read_free(tools);
+	return rc == 0 ? buf_addc(&conv->system, '\n', err) : rc;
 }
 
 int prompt_question(const struct kernel_item *items, size_t count, struct buf *ret,

@@ -71,6 +71,7 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->key = take_text(link, AGENT_TAG_KEY);
 	loop->language = take_text(link, AGENT_TAG_LANGUAGE);
 	loop->headers = take_text(link, AGENT_TAG_HEADERS);
+	loop->tools = take_text(link, AGENT_TAG_TOOLS);
 	loop->ways.limit = (enum agent_limit)loop->settings.limit;
 	loop->ways.echo = (enum agent_echo)loop->settings.echo;
 	model_conversation_init(&loop->conv);
@@ -81,8 +82,10 @@ int loop_start(struct loop *loop, struct err *err)
 	conversation_init(&loop->conversation);
 	loop->conversation.made_by =
 		conversation_maker(&loop->settings, loop->base_url, loop->model);
-	return prompt_begin(&loop->conv, (enum agent_calling)loop->settings.calling,
-			    loop->language, err);
+	if (prompt_begin(&loop->conv, (enum agent_calling)loop->settings.calling, loop->language,
+			 err) < 0)
+		return (int)err->code;
+	return prompt_tools(&loop->conv, loop->language, loop->tools, err);
 }
 
 void loop_done(struct loop *loop)
@@ -99,6 +102,7 @@ void loop_done(struct loop *loop)
 	free(loop->key);
 	free(loop->language);
 	free(loop->headers);
+	free(loop->tools);
 }
 
 int loop_remember(struct loop *loop, struct err *err)

@@ -30,7 +30,7 @@ struct loop {
 	struct net *net;
 	const struct provider *provider;
 	struct agent_settings settings;
-	char *model, *base_url, *key, *language, *headers;
+	char *model, *base_url, *key, *language, *headers, *tools;
 	struct model_conversation conv;
 	struct conversation conversation;
 	struct provider_ways ways; /* learned of the server */

@@ -1,7 +1,7 @@
 """Questions to models, which answer by running code: runs."""
 from .common import EVENTS, FOLLOW, SESSION_MAX
 from .model import Call, Field, Struct
-from .sessions import NAMED
+from .sessions import DAY_MS, NAMED, TOOL
 
 TAG = ("Runs", "Questions that a model answers by running code")
 RUN_EVENTS = ("Server-sent events (docs/events.md), `id` per event: `run`, `text`, `thought`, "
@@ -79,6 +79,11 @@ CALLS = (
                 Field("keep", "flag", "The new session stays; else it ends with the run"),
                 Field("files", "many", "What the model is told of; with content it is put into the "
                       "workspace first, 6 MiB together", most=100, of=RUN_FILE, short="path"),
+                Field("tools", "many", "Tools that the code of its cells may call: an event "
+                      "`tool_call` that POST …/executions/{execution}/tool_results answers; the "
+                      "model is told of them", of=TOOL, most=64),
+                Field("wait_s", "seconds", "So long a cell may wait for answers in all", least=1,
+                      most=DAY_MS, default=600),
                 Field("limits", "one", of=RUN_LIMITS),
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),

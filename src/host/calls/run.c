@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "host/calls/call.h"
 #include "host/db/run.h"
+#include "host/executions/asking.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 
@@ -270,6 +271,8 @@ static int hash_request(const struct host *host, const struct api_run_create_in 
 						.keep = in->keep,
 						.files = in->files,
 						.limits = in->limits,
+						.tools = in->tools,
+						.wait_ms = in->wait_ms,
 						.conversation = in->conversation,
 						.continues = in->continues,
 						.results = in->results,
@@ -375,6 +378,8 @@ void handle_run_create(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 		return;
 	}
+	if (!asking_is_good(host, req, &in->tools) || !asking_fits(host, req, &in->tools))
+		return;
 	if ((in->idempotency_key != NULL && was_asked(host, req, in->idempotency_key, hash)) ||
 	    !may_begin(host, req) || (bytes > 0 && !quota_disk(host, req, bytes)))
 		return;
@@ -382,6 +387,8 @@ void handle_run_create(struct host *host, const struct request *req,
 	if (run == NULL)
 		return;
 	run->keeps_session = in->keep;
+	run->tools = asking_keep(&in->tools);
+	run->wait_ms = in->wait_ms;
 	begin(run, req, in);
 }
 

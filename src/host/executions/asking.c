@@ -130,33 +130,62 @@ static void add_own(struct asking *asking, const struct api_list *list)
 	}
 }
 
-int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
-	       struct err *err)
+static struct asking *make(uint64_t wait_ms, struct err *err)
 {
-	const char *kept = in->tools.count == 0 ? session->row.tools : NULL;
 	reckon_answers *answers;
 	struct asking *asking;
 	reckon_error error;
 
-	*ret = NULL;
-	if (!in->allow_input && in->tools.count == 0 && kept == NULL)
-		return 0;
-	if (reckon_answers_new(&answers, &error) < 0)
-		return err_set(err, ERR_SYSTEM, "%s", error.message);
+	if (reckon_answers_new(&answers, &error) < 0) {
+		(void)err_set(err, ERR_SYSTEM, "%s", error.message);
+		return NULL;
+	}
 	asking = mem_new0(1, sizeof(*asking));
 	asking->answers = answers;
 	asking->tools = mem_new0(TOOLS_MAX, sizeof(*asking->tools));
 	asking->questions = (reckon_questions){ .answers = answers,
-						.input = in->allow_input,
 						.tools = asking->tools,
-						.wait_ms = in->wait_ms };
-	add_own(asking, &in->tools);
-	if (kept != NULL && db_tools_each(session->host->db, kept, add_tool, asking, err) < 0) {
+						.wait_ms = wait_ms };
+	return asking;
+}
+
+int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
+		struct err *err)
+{
+	struct asking *asking = make(wait_ms, err);
+
+	if (asking == NULL)
+		return (int)err->code;
+	if (db_tools_each(host->db, tools, add_tool, asking, err) < 0) {
 		asking_free(asking);
 		return (int)err->code;
 	}
 	*ret = asking;
 	return 0;
+}
+
+int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
+	       struct err *err)
+{
+	const char *kept = in->tools.count == 0 ? session->row.tools : NULL;
+
+	*ret = NULL;
+	if (!in->allow_input && in->tools.count == 0 && kept == NULL)
+		return 0;
+	if (kept != NULL) {
+		if (asking_kept(session->host, kept, in->wait_ms, ret, err) < 0)
+			return (int)err->code;
+	} else if ((*ret = make(in->wait_ms, err)) == NULL) {
+		return (int)err->code;
+	}
+	(*ret)->questions.input = in->allow_input;
+	add_own(*ret, &in->tools);
+	return 0;
+}
+
+bool asking_waits(const struct asking *asking)
+{
+	return asking != NULL && reckon_answers_waiting(asking->answers) > 0;
 }
 
 int asking_once(const struct session *session, const struct api_execute_once_in *in,

@@ -22,6 +22,11 @@ char *asking_keep(const struct api_list *tools);
 int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret, struct err *err);
 int asking_once(const struct session *session, const struct api_execute_once_in *in,
 		struct asking **ret, struct err *err);
+/* The same with tools that asking_keep() wrote. */
+int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
+		struct err *err);
+/* Whether calls wait for the client; NULL: none. */
+bool asking_waits(const struct asking *asking);
 void asking_free(struct asking *asking); /* NULL is fine */
 /* For its thread; NULL is fine. */
 const reckon_questions *asking_questions(const struct asking *asking);

@@ -26,7 +26,7 @@ void lease_take(struct lease *lease, uint64_t request)
 	if (lease == NULL || lease->count == LEASE_CONNECTIONS_MAX)
 		return;
 	lease->requests[lease->count++] = request;
-	lease->alone_ns = 0;
+	lease->alone_ns = lease->least_ns = 0;
 }
 
 /* Takes the ids of this range out; how many there were. */
@@ -49,6 +49,14 @@ void lease_drop(struct lease *lease, uint64_t request, uint64_t now_ns)
 		lease->alone_ns = lease->count == 0 ? now_ns : 0;
 }
 
+void hold_renew(struct lease *lease, uint64_t now_ns, uint64_t least_ms)
+{
+	if (lease == NULL || lease->alone_ns == 0)
+		return;
+	lease->alone_ns = now_ns;
+	lease->least_ns = least_ms * 1000000u;
+}
+
 void lease_lose(struct lease *lease, uint64_t first, uint64_t last)
 {
 	/* Who went before that has gone by itself, and its grace goes on. */
@@ -57,5 +65,10 @@ void lease_lose(struct lease *lease, uint64_t first, uint64_t last)
 
 bool lease_is_over(const struct lease *lease, uint64_t now_ns)
 {
-	return lease != NULL && lease->alone_ns != 0 && now_ns - lease->alone_ns >= lease->grace_ns;
+	uint64_t grace;
+
+	if (lease == NULL || lease->alone_ns == 0)
+		return false;
+	grace = lease->least_ns > lease->grace_ns ? lease->least_ns : lease->grace_ns;
+	return now_ns - lease->alone_ns >= grace;
 }

@@ -21,6 +21,7 @@ struct lease {
 	uint64_t grace_ns;
 	uint64_t requests[LEASE_CONNECTIONS_MAX];
 	size_t count;
+	uint64_t least_ns; /* see hold_renew(); 0: the grace alone */
 	uint64_t alone_ns; /* since when there is none; 0: there is one, or nobody went */
 };
 
@@ -32,6 +33,9 @@ struct lease *lease_new(uint64_t grace_ms, uint64_t request);
 void lease_take(struct lease *lease, uint64_t request);
 /* Its connection is gone. */
 void lease_drop(struct lease *lease, uint64_t request, uint64_t now_ns);
+/* Nobody could be expected to be there until now: who has gone has so long from now on, or the
+ * grace where that is longer. */
+void hold_renew(struct lease *lease, uint64_t now_ns, uint64_t least_ms);
 /* The process of the connections with these ids died. */
 void lease_lose(struct lease *lease, uint64_t first, uint64_t last);
 bool lease_is_over(const struct lease *lease, uint64_t now_ns);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/executions/asking.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "reckon_agent.h"
@@ -214,6 +215,12 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	run->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
 	if (run->cell == NULL)
 		return driver_cell_refuse(&run->driver, "infra_error", broken.text, err);
+	if (run->tools != NULL &&
+	    asking_kept(run->host, run->tools, run->wait_ms, &run->cell->asking,
+			&broken) < 0) {
+		execution_free(TAKE_PTR(run->cell));
+		return driver_cell_refuse(&run->driver, "infra_error", broken.text, err);
+	}
 	job = execution_job(run->cell);
 	driver_cell_begun(&run->driver, job->execution->id);
 	run_expect(run, job);

@@ -165,6 +165,7 @@ static int start(struct run *run, struct models_choice *choice, struct err *err)
 		.key = choice->key,
 		.headers = choice->entry != NULL ? choice->entry->headers : NULL,
 		.language = run->session->row.language,
+		.tools = run->tools,
 	};
 	char path[600];
 

@@ -15,12 +15,14 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/calls/call.h"
+#include "host/executions/asking.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
 
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
 #define ENDED_KEPT 200u
 #define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all of them have rows */
+#define ANSWERED_GRACE_MS 60000u /* after the code has waited: so long to come back */
 #define ARTIFACTS "/reckon/v1/artifacts/"
 
 /* ---- one of many ---------------------------------------------------------------------------- */
@@ -70,6 +72,7 @@ static void free_one(struct run *run)
 		free(run->files[i]);
 	free(run->files);
 	free(run->model);
+	free(run->tools);
 	free(run->lease);
 	free(run->waiters);
 	free(run->event_waiters);
@@ -220,10 +223,15 @@ static void forget_one(struct run *run, uint64_t request)
 	lease_drop(run->lease, request, clock_mono_ns());
 }
 
-/* Nobody is going to read what it would cost. */
+/* Nobody is going to read what it would cost. While its code waits for the client, that one may
+ * work elsewhere: it comes back to answer. */
 static void stop_abandoned(struct run *run)
 {
-	if (!lease_is_over(run->lease, clock_mono_ns()))
+	const uint64_t now = clock_mono_ns();
+
+	if (run->cell != NULL && asking_waits(run->cell->asking))
+		hold_renew(run->lease, now, ANSWERED_GRACE_MS);
+	if (!lease_is_over(run->lease, now))
 		return;
 	free(TAKE_PTR(run->lease));
 	run->is_abandoned = true;

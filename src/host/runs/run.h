@@ -60,6 +60,8 @@ struct run {
 	struct agent_client_tool_result results[AGENT_CALLS_MAX]; /* of calls that wait; copies */
 	size_t result_count;
 	struct agent_usage before; /* what the run that it goes on with had used */
+	char *tools; /* that its cells may call, as asking_keep() has them; NULL: none */
+	uint64_t wait_ms; /* a cell, for their answers */
 	char **files; /* lines that the model is told */
 	size_t file_count;
 	char *model; /* PROVIDER/NAME */

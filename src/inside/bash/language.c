@@ -25,4 +25,6 @@ const struct language language_bash = {
 	.kernelspec_display_name = "Bash",
 	.mime = "text/x-sh",
 	.tool_description = "Runs a script in a persistent bash session and returns its output.",
+	.tool_words = "each by a command: `reckon-tool NAME '{\"argument\": ...}'` prints its value as JSON, "
+		      "and exits with 1 where it fails",
 };

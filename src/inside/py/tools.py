@@ -1,4 +1,4 @@
-"""Tools of the client: `await tools.NAME(**args)`, `tools.NAME.sync(**args)`.
+"""Tools of the client: `await tools.NAME(**args)`, `tools.NAME.sync(**args)`, `await NAME(…)`.
 
 A call is one packet on the execution's socket, with a socket for its answer: so many may wait at
 once, in coroutines and threads, and each sleeps until its own answer is there.
@@ -45,8 +45,24 @@ class Tool:
         names = ", ".join(map(str, names)) if isinstance(names, dict) else "..."
         return f"tools.{self.__name__}({names})"
 
-    async def __call__(self, /, **arguments):
-        answer = self._channel.call(self.__name__, arguments)
+    def _by_name(self, given, arguments):
+        """What stands in order has the names of the schema; one dict alone can be all of it."""
+        if not given:
+            return arguments
+        names = self.parameters.get("properties")
+        names = list(names) if isinstance(names, dict) else []
+        if len(given) == 1 and not arguments and isinstance(given[0], dict) and set(given[0]) <= {*names}:
+            return given[0]
+        if len(given) > len(names):
+            raise TypeError(f"{self!r} takes {len(names)} arguments in order, {len(given)} were given")
+        for name, value in zip(names, given):
+            if name in arguments:
+                raise TypeError(f"{self!r} got {name} twice")
+            arguments[name] = value
+        return arguments
+
+    async def __call__(self, /, *given, **arguments):
+        answer = self._channel.call(self.__name__, self._by_name(given, arguments))
         loop = _get_loop()
         ready = loop.create_future()
         try:
@@ -57,9 +73,9 @@ class Tool:
             loop.remove_reader(answer.fileno())
             answer.close()
 
-    def sync(self, /, **arguments):
+    def sync(self, /, *given, **arguments):
         """The same for code that does not await: waits for the answer."""
-        with self._channel.call(self.__name__, arguments) as answer:
+        with self._channel.call(self.__name__, self._by_name(given, arguments)) as answer:
             return _read(answer)
 
 
@@ -151,6 +167,9 @@ def begin(declared, fd):
     channel = _Channel(fd)
     _box = (Tools(_loads(declared), channel), channel)
     builtins.tools = _box[0]
+    for tool in _box[0]:
+        if tool.__name__.isidentifier():
+            vars(builtins).setdefault(tool.__name__, tool)  # what is there already stays
 
 
 def lent():
@@ -170,3 +189,6 @@ def end():
     channel.close()
     if getattr(builtins, "tools", None) is box:
         del builtins.tools
+    for tool in box:
+        if vars(builtins).get(tool.__name__) is tool:
+            delattr(builtins, tool.__name__)

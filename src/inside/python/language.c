@@ -30,4 +30,6 @@ const struct language language_python = {
 	.mime = "text/x-python",
 	.tool_description = "Runs a cell in a persistent Python session and returns its output, as "
 			    "in a notebook.",
+	.tool_words = "each as a coroutine: `await NAME(argument=...)` (also `tools.NAME`), many at once "
+		      "with asyncio.gather; what fails raises tools.ToolError",
 };

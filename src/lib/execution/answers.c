@@ -135,6 +135,17 @@ int reckon_answers_tool(reckon_answers *answers, const char *call, int kind, con
 	return api_fail(err, &inner);
 }
 
+size_t reckon_answers_waiting(reckon_answers *answers)
+{
+	size_t count = 0;
+
+	(void)pthread_mutex_lock(&answers->lock);
+	for (size_t i = 0; i < ANSWERS_CALLS_MAX; i++)
+		count += answers->calls[i] != 0;
+	(void)pthread_mutex_unlock(&answers->lock);
+	return count;
+}
+
 /* ---- the side that executes ----------------------------------------------------------------- */
 
 int answers_fd(const struct reckon_answers *answers)

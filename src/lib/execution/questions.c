@@ -276,7 +276,9 @@ static bool is_declared(const struct run *run, const char *name)
 static int tell_call(struct run *run, const char *name, const struct json_value *arguments,
 		     uint64_t number, struct err *err)
 {
+	const struct questions *questions = &run->questions;
 	cleanup_buf struct buf json = BUF_INIT(PACKET_MAX * 8);
+	const uint64_t waited = questions_waited_ns(run, clock_mono_ns());
 	char id[32];
 
 	(void)snprintf(id, sizeof(id), "tc_%llu", (unsigned long long)number);
@@ -285,8 +287,13 @@ static int tell_call(struct run *run, const char *name, const struct json_value 
 	if (run->options->on_event == NULL)
 		return 0;
 	buf_clear(&run->event);
-	if (record_event_tool(run_moment(run), id, name, buf_text(&json), json.len, &run->event,
-			      err) < 0)
+	if (record_event_tool(run_moment(run),
+			      &(struct record_call){ .id = id,
+						     .name = name,
+						     .arguments = buf_text(&json),
+						     .len = json.len,
+						     .wait_ms = (questions->wait_ns - waited) / MS },
+			      &run->event, err) < 0)
 		return (int)err->code;
 	run_emit(run, RECORD_EVENT_TOOL, 0, NULL);
 	return 0;

@@ -104,17 +104,18 @@ int record_event_input(struct record_moment moment, const char *prompt, size_t l
 	return end(&writer, before, err);
 }
 
-int record_event_tool(struct record_moment moment, const char *id, const char *name,
-		      const char *arguments, size_t len, struct buf *ret, struct err *err)
+int record_event_tool(struct record_moment moment, const struct record_call *call, struct buf *ret,
+		      struct err *err)
 {
 	size_t before = ret->len;
 	struct json_writer writer;
 
 	begin(&writer, ret, moment, RECORD_EVENT_TOOL);
-	json_write_member_string(&writer, "id", id);
-	json_write_member_string(&writer, "name", name);
+	json_write_member_string(&writer, "id", call->id);
+	json_write_member_string(&writer, "name", call->name);
 	json_write_key(&writer, "arguments");
-	json_write_raw(&writer, arguments, len);
+	json_write_raw(&writer, call->arguments, call->len);
+	json_write_member_uint(&writer, "wait_s", call->wait_ms / 1000);
 	return end(&writer, before, err);
 }
 

@@ -238,8 +238,14 @@ int record_event_bundle(struct record_moment moment, enum record_bundle kind,
 int record_event_error(struct record_moment moment, const struct record *record, struct buf *ret,
 		       struct err *err); /* the error set last */
 int record_event_clear(struct record_moment moment, bool wait, struct buf *ret, struct err *err);
-int record_event_tool(struct record_moment moment, const char *id, const char *name,
-		      const char *arguments, size_t len, struct buf *ret, struct err *err);
+/* `wait_ms`: so long it may still wait for its answer. */
+struct record_call {
+	const char *id, *name, *arguments;
+	size_t len;
+	uint64_t wait_ms;
+};
+int record_event_tool(struct record_moment moment, const struct record_call *call, struct buf *ret,
+		      struct err *err);
 int record_event_input(struct record_moment moment, const char *prompt, size_t len, bool password,
 		       struct buf *ret, struct err *err);
 /* `record_json` is what record_finish() wrote. */
