@@ -65,19 +65,53 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 	return 0;
 }
 
+enum call_status run_resume(struct run *run, struct request *request, const char *id,
+			    const char *session, uint64_t after)
+{
+	struct api_run_show_out out;
+	struct next_event next;
+	enum call_status status;
+
+	run->request = request;
+	request_end_at_eof(request);
+	status = call_make(request, API_RUN_SHOW, &(struct api_run_show_in){ .id = id }, &out,
+			   &run->call);
+	if (status != CALL_OK)
+		return status;
+	if (out.run == NULL || out.run->session == NULL || strcmp(out.run->session, session) != 0)
+		return CALL_FAILED;
+	copy_id(run->id, id);
+	copy_id(run->session, session);
+	run->in = (struct api_run_events_in){ .id = run->id, .has_after = true, .after = after };
+	events_open(&run->reader, request, API_RUN_EVENTS, &run->in);
+	/* Asked for before anything is answered: from here on somebody reads it. */
+	if (events_next(&run->reader, EVENTS_POLL, &run->call, &next) == EVENT_GONE)
+		return CALL_GONE;
+	upstream_cancel_when_gone(request, run->call.frame);
+	return CALL_OK;
+}
+
+void run_leave(struct run *run)
+{
+	upstream_cancel_now(run->request);
+}
+
 static const struct {
 	const char *name;
 	enum run_event_kind kind;
 } kinds[] = {
 	{ "text", RUN_TEXT },	 { "thought", RUN_THOUGHT }, { "code", RUN_CODE },
 	{ "discard", RUN_DISCARD }, { "turn", RUN_TURN },    { "cell", RUN_CELL },
-	{ "record", RUN_RECORD }, { "done", RUN_DONE },
+	{ "record", RUN_RECORD }, { "done", RUN_DONE },	     { "tool_call", RUN_TOOL },
 };
 
 static const struct json_value *member_of(const struct json_value *json, enum run_event_kind kind)
 {
-	const struct json_value *member =
-		json_read_member(json, kind == RUN_DONE ? "answer" : "record");
+	const char *name = kind == RUN_DONE   ? "answer"
+			   : kind == RUN_TOOL ? "arguments"
+			   : kind == RUN_TURN ? "usage"
+					      : "record";
+	const struct json_value *member = json_read_member(json, name);
 
 	return json_read_kind(member) == JSON_KIND_OBJECT ? member : NULL;
 }
@@ -85,7 +119,7 @@ static const struct json_value *member_of(const struct json_value *json, enum ru
 /* False: one that no dialect looks at. */
 static bool take(struct run *run, const struct api_event *event, struct run_event *ret)
 {
-	int64_t call = 0;
+	int64_t call = 0, wait = 0;
 	struct err err;
 	size_t i = 0;
 
@@ -103,14 +137,20 @@ static bool take(struct run *run, const struct api_event *event, struct run_even
 			json_read_text(json_read_member(run->document, "session"), NULL));
 		return false;
 	}
-	*ret = (struct run_event){ .kind = kinds[i].kind };
+	*ret = (struct run_event){ .kind = kinds[i].kind, .number = event->id };
 	ret->text = json_read_text(json_read_member(run->document,
-						    ret->kind == RUN_CELL ? "code" : "text"),
+						    ret->kind == RUN_CELL   ? "code"
+						    : ret->kind == RUN_TOOL ? "name"
+									    : "text"),
 				   &ret->len);
+	ret->id = json_read_text(json_read_member(run->document, "id"), NULL);
+	if (json_read_int(json_read_member(run->document, "wait_s"), &wait) && wait > 0)
+		ret->wait_s = (uint64_t)wait;
 	ret->execution = json_read_text(json_read_member(run->document, "execution"), NULL);
 	if (json_read_int(json_read_member(run->document, "call"), &call) && call > 0)
 		ret->call = (uint64_t)call;
-	if (ret->kind == RUN_RECORD || ret->kind == RUN_DONE)
+	if (ret->kind == RUN_RECORD || ret->kind == RUN_DONE || ret->kind == RUN_TOOL ||
+	    ret->kind == RUN_TURN)
 		ret->json = member_of(run->document, ret->kind);
 	if (ret->text == NULL)
 		ret->text = "";

@@ -11,6 +11,9 @@
  * The run ends when the client goes away: what nobody reads is not paid for. One in the background
  * goes on, and is followed again by its id, from its first event that is kept. Everything that an
  * event shows lives until the next one.
+ *
+ * Where code calls tools that the run lends (`in.tools`), the request can end while the run goes on:
+ * run_leave(); another one takes it up with run_resume(), and answers the calls.
  */
 #pragma once
 
@@ -28,8 +31,9 @@ enum run_event_kind {
 	RUN_THOUGHT,   /* `text`: a piece of what it thinks */
 	RUN_CODE,      /* `text`: a piece of the code of `call`, while it is written */
 	RUN_DISCARD,   /* what came since the last RUN_TURN does not hold */
-	RUN_TURN,      /* an answer of the model is complete */
+	RUN_TURN,      /* an answer of the model is complete: `json` has the sums so far */
 	RUN_CELL,      /* `text` is about to run as `execution` */
+	RUN_TOOL,      /* the code of the cell calls the tool `text` with `json`, as `id` */
 	RUN_RECORD,    /* `json` is its record, or NULL where that was too long or there is none */
 	RUN_DONE,      /* `json` is the answer (docs/ask.schema.json); the end */
 	RUN_FAILED,    /* `failure`; the end */
@@ -41,6 +45,9 @@ struct run_event {
 	size_t len;
 	uint64_t call;
 	const char *execution;
+	uint64_t number; /* of the event; 0: it is none */
+	const char *id;	 /* of RUN_TOOL, for API_EXECUTION_TOOL_RESULTS */
+	uint64_t wait_s; /* of RUN_TOOL: so long it waits */
 	const struct json_value *json;
 	const struct api_failure *failure;
 };
@@ -67,3 +74,13 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 /* One that was begun by an earlier request. */
 void run_follow(struct run *run, struct request *request, const char *id);
 enum run_event_kind run_next(struct run *run, struct run_event *ret);
+
+/*
+ * Takes up a run that goes on, behind its event of this number; it is held from here on. CALL_FAILED
+ * when there is none, it has ended, or belongs to another session: nothing was answered.
+ */
+enum call_status run_resume(struct run *run, struct request *request, const char *id,
+			    const char *session, uint64_t after);
+/* At the end of the request, whatever is to be answered has been: while code waits for its calls the
+ * run goes on. */
+void run_leave(struct run *run);

@@ -4,7 +4,9 @@
  *   anthropic.c   routes, errors, models, counting of tokens
  *   order.c       a request of Messages becomes an order: a conversation, and how it is answered
  *   history.c     its messages become those of the conversation
+ *   programmatic.c  tools that code calls, over several requests
  *   message.c     a run becomes a message, whole or as a stream
+ *   envelope.c    its head and its end
  *   blocks.c      the blocks of its content
  *   files.c       files of the tenant, and those that code left, by ids that name artifacts
  */
@@ -18,6 +20,7 @@
 #define ANTHROPIC_BODY_MAX (32u * 1024u * 1024u)
 #define ANTHROPIC_TALK_MAX (15u * 1024u * 1024u)
 #define ANTHROPIC_FILES_MAX 100u
+#define ANTHROPIC_LENT_MAX 64u
 #define ANTHROPIC_JSON "application/json"
 #define ANTHROPIC_CONTAINER "container_"
 #define ANTHROPIC_FILE "file_"
@@ -39,6 +42,12 @@ struct order_upload {
 	bool is_new;	  /* the last message brings it: it goes there also when earlier ones did */
 };
 
+/* Where in the events of a run its code waits. */
+struct programmatic_place {
+	uint64_t turn; /* the answer of the model that wrote the code */
+	uint64_t last; /* that the client was told of */
+};
+
 /* What is asked of Messages. */
 struct order {
 	struct arena arena;
@@ -53,6 +62,16 @@ struct order {
 	const char *container; /* as the client says it; NULL: a new one */
 	char session[ID_SIZE];
 	bool is_stream, shows_thoughts;
+	const char *caller; /* what its code is called, which calls tools */
+	struct api_tool lent[ANTHROPIC_LENT_MAX]; /* to code */
+	size_t lent_count;
+	/* of code that waits for tools, which the last message answers */
+	bool is_waiting;
+	const char *waiting_cell; /* as the client knows it */
+	char run[ID_SIZE], execution[ID_SIZE]; /* "": none of ours */
+	struct programmatic_place place;
+	struct api_tool_result answers[ANTHROPIC_LENT_MAX];
+	size_t answer_count;
 };
 
 /* ---- order.c ---- */
@@ -71,6 +90,21 @@ int history_write(const struct json_value *messages, struct order *order,
 int history_uploads(const struct json_value *messages, struct order *order, struct err *err);
 /* Text, or blocks of text, as one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
+
+/* ---- programmatic.c ---- */
+/* Who may call a tool of the application's: the model, its code. */
+void programmatic_callers(const struct json_value *tool, bool *ret_direct, bool *ret_code);
+/* Notes the tools that code may call. */
+int programmatic_tools(const struct json_value *tools, struct order *order, struct err *err);
+/* Notes what the last message answers to code that waits. */
+int programmatic_answers(const struct json_value *messages, struct order *order, struct err *err);
+/* Whether a block is a call by code; whether a result answers one of those that stand before. */
+bool programmatic_is_call(const struct json_value *block);
+bool programmatic_is_answer(const struct json_value *before, const struct json_value *result);
+bool programmatic_id(const char *run, const struct programmatic_place *place, const char *call,
+		     char ret[NAME_SIZE]);
+/* What the model is told instead of an output. */
+void programmatic_write_lost(const struct order *order, struct json_writer *writer);
 
 /* ---- message.c ---- */
 void message_create(struct request *request);
@@ -93,11 +127,18 @@ void blocks_done(struct blocks *blocks);
 int blocks_text(struct blocks *blocks, enum block_kind kind, const char *text, size_t len);
 int blocks_close(struct blocks *blocks);
 /* A block that comes as a whole; its `input` in a stream as one delta. */
-int blocks_call(struct blocks *blocks, const char *type, const char *id, const char *name,
-		const char *input, size_t len);
+struct block_call {
+	const char *type, *id, *name;
+	const char *input; /* an object */
+	size_t len;
+	const char *caller, *cell; /* of a call by code: the tool's type, the cell; NULL: the model */
+};
+int blocks_call(struct blocks *blocks, const struct block_call *call);
 int blocks_whole(struct blocks *blocks, const struct buf *json);
 /* The two of a cell. */
 int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *cell);
+/* The one of a cell that is gone. */
+int blocks_lost(struct blocks *blocks, enum anthropic_tool tool, const char *cell);
 int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *record);
 
 /* ---- files.c ---- */

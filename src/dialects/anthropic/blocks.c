@@ -166,8 +166,17 @@ int blocks_close(struct blocks *blocks)
 	return blocks->is_stream ? send_stop(blocks) : close_whole(blocks, open == BLOCK_TEXT);
 }
 
-int blocks_call(struct blocks *blocks, const char *type, const char *id, const char *name,
-		const char *input, size_t len)
+static void write_caller(struct json_writer *json, const struct block_call *call)
+{
+	json_write_key(json, "caller");
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", call->caller != NULL ? call->caller : "direct");
+	if (call->caller != NULL)
+		json_write_member_string(json, "tool_id", call->cell);
+	json_write_object_end(json);
+}
+
+int blocks_call(struct blocks *blocks, const struct block_call *call)
 {
 	cleanup_buf struct buf out = BUF_INIT(CONTENT_MAX);
 	struct json_writer json;
@@ -175,16 +184,15 @@ int blocks_call(struct blocks *blocks, const char *type, const char *id, const c
 
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", type);
-	json_write_member_string(&json, "id", id);
-	json_write_member_string(&json, "name", name);
+	json_write_member_string(&json, "type", call->type);
+	json_write_member_string(&json, "id", call->id);
+	json_write_member_string(&json, "name", call->name);
 	json_write_key(&json, "input");
 	if (blocks->is_stream)
 		json_write_raw(&json, "{}", 2);
 	else
-		json_write_raw(&json, input, len);
-	json_write_key(&json, "caller");
-	json_write_raw(&json, "{\"type\":\"direct\"}", 17);
+		json_write_raw(&json, call->input, call->len);
+	write_caller(&json, call);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
 		return give_up(blocks);
@@ -192,7 +200,7 @@ int blocks_call(struct blocks *blocks, const char *type, const char *id, const c
 		return blocks_whole(blocks, &out);
 	if (blocks_close(blocks) < 0 || send_start(blocks, out.data, out.len) < 0 ||
 	    send_delta(blocks, "input_json_delta", "partial_json", "", 0) < 0 ||
-	    send_delta(blocks, "input_json_delta", "partial_json", input, len) < 0)
+	    send_delta(blocks, "input_json_delta", "partial_json", call->input, call->len) < 0)
 		return -1;
 	return send_stop(blocks);
 }
@@ -220,9 +228,12 @@ int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct ru
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
 		return give_up(blocks);
-	return blocks_call(blocks, "server_tool_use", id_of(cell->execution, id),
-			   is_bash ? "bash_code_execution" : "code_execution", input.data,
-			   input.len);
+	return blocks_call(blocks, &(struct block_call){
+					   .type = "server_tool_use",
+					   .id = id_of(cell->execution, id),
+					   .name = is_bash ? "bash_code_execution" : "code_execution",
+					   .input = input.data,
+					   .len = input.len });
 }
 
 static void write_output(struct json_writer *json, const char *type, const char *artifact,
@@ -343,21 +354,33 @@ static void write_record(struct json_writer *json, bool is_bash, const struct js
 	json_write_object_end(json);
 }
 
-int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *record)
+static int add_result(struct blocks *blocks, bool is_bash, const char *id,
+		      const struct json_value *record)
 {
 	cleanup_buf struct buf out = BUF_INIT(CONTENT_MAX);
-	const bool is_bash = tool == ANTHROPIC_BASH;
 	struct json_writer json;
-	char id[NAME_SIZE];
 	struct err err;
 
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "type", is_bash ? "bash_code_execution_tool_result"
 							: "code_execution_tool_result");
-	json_write_member_string(&json, "tool_use_id", id_of(record->execution, id));
+	json_write_member_string(&json, "tool_use_id", id);
 	json_write_key(&json, "content");
-	write_record(&json, is_bash, record->json);
+	write_record(&json, is_bash, record);
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err) < 0 ? give_up(blocks) : blocks_whole(blocks, &out);
+}
+
+int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *record)
+{
+	char id[NAME_SIZE];
+
+	return add_result(blocks, tool == ANTHROPIC_BASH, id_of(record->execution, id),
+			  record->json);
+}
+
+int blocks_lost(struct blocks *blocks, enum anthropic_tool tool, const char *cell)
+{
+	return add_result(blocks, tool == ANTHROPIC_BASH, cell, NULL);
 }

@@ -227,9 +227,10 @@ static int write_result(const struct json_value *block, struct json_writer *writ
 	return 0;
 }
 
-/* Those of blocks[from, to), as one message. */
+/* Those of blocks[from, to), as one message; not those that code had, which calls in `before`. */
 static int write_results(const struct json_value *content, size_t from, size_t to,
-			 struct json_writer *writer, struct err *err)
+			 const struct json_value *before, struct json_writer *writer,
+			 struct err *err)
 {
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "role", "tool");
@@ -237,6 +238,7 @@ static int write_results(const struct json_value *content, size_t from, size_t t
 	json_write_array_begin(writer);
 	for (size_t i = from; i < to; i++)
 		if (is_result(json_read_at(content, i)) &&
+		    !programmatic_is_answer(before, json_read_at(content, i)) &&
 		    write_result(json_read_at(content, i), writer, err) < 0)
 			return (int)err->code;
 	json_write_array_end(writer);
@@ -280,7 +282,8 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 	return 0;
 }
 
-static int write_user(const struct json_value *content, const char *role, struct order *order,
+static int write_user(const struct json_value *content, const char *role,
+		      const struct json_value *before, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
@@ -288,8 +291,9 @@ static int write_user(const struct json_value *content, const char *role, struct
 	bool any = json_read_kind(content) == JSON_KIND_STRING, has_results = false;
 
 	for (size_t i = 0; i < count; i++)
-		has_results = has_results || is_result(json_read_at(content, i));
-	if (has_results && write_results(content, 0, count, writer, err) < 0)
+		has_results = has_results || (is_result(json_read_at(content, i)) &&
+					      !programmatic_is_answer(before, json_read_at(content, i)));
+	if (has_results && write_results(content, 0, count, before, writer, err) < 0)
 		return (int)err->code;
 	if (any ? history_text(content, &text, err) < 0
 		: take_blocks(content, order, &text, &any, err) < 0)
@@ -363,7 +367,8 @@ static int write_call(const struct json_value *block, struct json_writer *writer
 
 static bool is_call(const struct json_value *block)
 {
-	return is(block, "tool_use") || is(block, "server_tool_use");
+	return (is(block, "tool_use") && !programmatic_is_call(block)) ||
+	       is(block, "server_tool_use");
 }
 
 /* What the model said in one turn: blocks[from, to). */
@@ -371,15 +376,19 @@ static int write_turn(const struct json_value *content, size_t from, size_t to,
 		      struct json_writer *writer, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
+	bool has_calls = false;
 
 	for (size_t i = from; i < to; i++) {
 		const struct json_value *block = json_read_at(content, i);
 		size_t len;
 		const char *words = json_read_text(json_read_member(block, "text"), &len);
 
+		has_calls = has_calls || is_call(block);
 		if (is(block, "text") && words != NULL && add_line(&text, words, len, err) < 0)
 			return (int)err->code;
 	}
+	if (text.len == 0 && !has_calls)
+		return 0;
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "role", "assistant");
 	json_write_member_text(writer, "text", buf_text(&text), text.len);
@@ -416,7 +425,7 @@ static int write_assistant(const struct json_value *content, struct json_writer 
 			return (int)err->code;
 		for (from = at; at < count && is_result(json_read_at(content, at)); at++)
 			;
-		if (at > from && write_results(content, from, at, writer, err) < 0)
+		if (at > from && write_results(content, from, at, NULL, writer, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
@@ -424,9 +433,13 @@ static int write_assistant(const struct json_value *content, struct json_writer 
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static int write_message(const struct json_value *message, bool is_last, struct order *order,
+static int write_message(const struct json_value *messages, size_t at, struct order *order,
 			 struct json_writer *writer, struct err *err)
 {
+	const struct json_value *message = json_read_at(messages, at);
+	const struct json_value *before =
+		at > 0 ? json_read_member(json_read_at(messages, at - 1), "content") : NULL;
+	const bool is_last = at + 1 == json_read_count(messages);
 	const struct json_value *content = json_read_member(message, "content");
 	const char *role = member(message, "role");
 
@@ -434,7 +447,7 @@ static int write_message(const struct json_value *message, bool is_last, struct 
 			     json_read_kind(content) != JSON_KIND_ARRAY))
 		return err_set(err, ERR_INVALID, "role and content are required");
 	if (strcmp(role, "user") == 0 || strcmp(role, "system") == 0)
-		return write_user(content, role, order, writer, err);
+		return write_user(content, role, before, order, writer, err);
 	if (strcmp(role, "assistant") != 0)
 		return err_set(err, ERR_INVALID, "role is user, assistant or system");
 	if (is_last)
@@ -451,8 +464,9 @@ int history_write(const struct json_value *messages, struct order *order,
 	json_write_key(writer, "messages");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < count; i++)
-		if (write_message(json_read_at(messages, i), i + 1 == count, order, writer, err) < 0)
+		if (write_message(messages, i, order, writer, err) < 0)
 			return err_wrap(err, "messages.%zu", i);
+	programmatic_write_lost(order, writer);
 	json_write_array_end(writer);
 	return 0;
 }

@@ -9,18 +9,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "dialects/anthropic/anthropic.h"
+#include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
-
-struct message {
-	struct request *request;
-	struct order *order;
-	struct run run;
-	struct blocks blocks;
-	bool has_begun;
-};
+#define GATHER_MS 40u /* calls that come together are told together; later ones with the next message */
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
@@ -49,152 +41,13 @@ static const char *stop_of(const struct json_value *answer)
 	return NULL;
 }
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
-static void write_usage(struct json_writer *json, const struct json_value *answer)
-{
-	const struct json_value *usage = json_read_member(answer, "usage");
-	const uint64_t cached = count_of(usage, "cached_tokens");
-	const uint64_t all = count_of(usage, "input_tokens");
-
-	json_write_key(json, "usage");
-	json_write_object_begin(json);
-	json_write_member_uint(json, "input_tokens", all > cached ? all - cached : 0);
-	json_write_member_uint(json, "cache_creation_input_tokens", 0);
-	json_write_member_uint(json, "cache_read_input_tokens", cached);
-	json_write_member_uint(json, "output_tokens", count_of(usage, "output_tokens"));
-	json_write_key(json, "output_tokens_details");
-	json_write_object_begin(json);
-	json_write_member_uint(json, "thinking_tokens", count_of(usage, "reasoning_tokens"));
-	json_write_object_end(json);
-	json_write_key(json, "server_tool_use");
-	json_write_null(json);
-	json_write_member_string(json, "service_tier", "standard");
-	json_write_object_end(json);
-}
-
-/* The session, which stays for whoever names it again. */
-static void write_container(const struct message *message, struct json_writer *json)
-{
-	cleanup_call struct call call = CALL_INIT;
-	struct api_session session;
-	char id[NAME_SIZE], at[CLOCK_RFC3339_SIZE];
-
-	json_write_key(json, "container");
-	if (message->order->tool == ANTHROPIC_NO_CODE ||
-	    call_make(message->request, API_SESSION_SHOW,
-		      &(struct api_session_show_in){ .session = message->run.session }, &session,
-		      &call) != CALL_OK ||
-	    !name_swap(session.id, "se_", ANTHROPIC_CONTAINER, id, sizeof(id))) {
-		json_write_null(json);
-		return;
-	}
-	clock_rfc3339(clock_wall_ms() + session.idle_timeout_ms, at);
-	json_write_object_begin(json);
-	json_write_member_string(json, "id", id);
-	json_write_member_string(json, "expires_at", at);
-	json_write_key(json, "skills");
-	json_write_null(json);
-	json_write_object_end(json);
-}
-
-/* ---- its head ------------------------------------------------------------------------------- */
-
-static void write_head(const struct message *message, struct json_writer *json)
-{
-	char id[NAME_SIZE];
-
-	if (!name_swap(message->run.id, "run_", "msg_", id, sizeof(id)))
-		(void)snprintf(id, sizeof(id), "msg_0");
-	json_write_member_string(json, "id", id);
-	json_write_member_string(json, "type", "message");
-	json_write_member_string(json, "role", "assistant");
-	json_write_member_string(json, "model", message->order->model);
-}
-
-static int send_json(const struct message *message, struct json_writer *json, const char *name)
-{
-	struct err err;
-
-	if (json_write_finish(json, &err) < 0) {
-		answer_break_off(message->request);
-		return -1;
-	}
-	return sse_event(message->request, 0, name, json->out->data, json->out->len);
-}
-
-static int begin_stream(struct message *message)
-{
-	cleanup_buf struct buf out = BUF_INIT(8192);
-	struct json_writer json;
-	char headers[160];
-
-	if (message->has_begun || !message->order->is_stream)
-		return 0;
-	message->has_begun = true;
-	anthropic_headers(message->request, headers, sizeof(headers));
-	json_write_init(&json, &out);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", "message_start");
-	json_write_key(&json, "message");
-	json_write_object_begin(&json);
-	write_head(message, &json);
-	json_write_key(&json, "content");
-	json_write_raw(&json, "[]", 2);
-	json_write_member_string(&json, "stop_reason", NULL);
-	json_write_member_string(&json, "stop_sequence", NULL);
-	json_write_member_string(&json, "container", NULL);
-	write_usage(&json, NULL);
-	json_write_object_end(&json);
-	json_write_object_end(&json);
-	if (sse_begin(message->request, headers) < 0)
-		return -1;
-	return send_json(message, &json, "message_start");
-}
-
-/* ---- its end -------------------------------------------------------------------------------- */
-
-static void fail(const struct message *message, unsigned status, const char *text)
-{
-	cleanup_buf struct buf out = BUF_INIT(16384);
-	struct json_writer json;
-
-	if (!message->has_begun) {
-		/* The driver has asked again as often as it may. */
-		answer_refuse(message->request, &(struct refusal){
-							.status = status,
-							.code = "failed",
-							.message = text,
-							.headers = "x-should-retry: false\r\n" });
-		return;
-	}
-	json_write_init(&json, &out);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", "error");
-	json_write_key(&json, "error");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", anthropic_error_type(status));
-	json_write_member_string(&json, "message", text);
-	json_write_object_end(&json);
-	json_write_member_string(&json, "request_id", request_id(message->request));
-	json_write_object_end(&json);
-	if (send_json(message, &json, "error") == 0)
-		answer_end(message->request);
-}
-
 /* What is wrong with the conversation is the client's; all else is not. */
 static void fail_as(const struct message *message, const struct json_value *answer)
 {
 	const char *why = text_of(answer, "message");
 	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
-	fail(message, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
+	message_fail(message, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
 }
 
 /* What the application is to do. */
@@ -213,68 +66,15 @@ static int add_calls(struct message *message, const struct json_value *answer)
 			buf_clear(&input);
 			(void)buf_adds(&input, "{}", &err);
 		}
-		if (blocks_call(&message->blocks, "tool_use", text_of(call, "id"),
-				text_of(call, "name"), buf_text(&input), input.len) < 0)
+		if (blocks_call(&message->blocks, &(struct block_call){
+							  .type = "tool_use",
+							  .id = text_of(call, "id"),
+							  .name = text_of(call, "name"),
+							  .input = buf_text(&input),
+							  .len = input.len }) < 0)
 			return -1;
 	}
 	return 0;
-}
-
-static void end_stream(struct message *message, const struct json_value *answer)
-{
-	cleanup_buf struct buf out = BUF_INIT(8192), stop = BUF_INIT(64);
-	struct json_writer json;
-
-	json_write_init(&json, &out);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", "message_delta");
-	json_write_key(&json, "delta");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "stop_reason", stop_of(answer));
-	json_write_member_string(&json, "stop_sequence", NULL);
-	write_container(message, &json);
-	json_write_object_end(&json);
-	write_usage(&json, answer);
-	json_write_object_end(&json);
-	if (send_json(message, &json, "message_delta") < 0)
-		return;
-	json_write_init(&json, &stop);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "type", "message_stop");
-	json_write_object_end(&json);
-	if (send_json(message, &json, "message_stop") == 0)
-		answer_end(message->request);
-}
-
-static void end_whole(struct message *message, const struct json_value *answer)
-{
-	cleanup_buf struct buf out = BUF_INIT(MESSAGE_MAX), content = BUF_INIT(MESSAGE_MAX);
-	const struct buf *blocks = &message->blocks.content;
-	struct json_writer json;
-	struct err err;
-
-	if (buf_addc(&content, '[', &err) < 0 ||
-	    buf_add(&content, buf_text(blocks), blocks->len, &err) < 0 ||
-	    buf_addc(&content, ']', &err) < 0) {
-		answer_refuse_simple(message->request, 500, "internal", err.text, NULL);
-		return;
-	}
-
-	json_write_init(&json, &out);
-	json_write_object_begin(&json);
-	write_head(message, &json);
-	json_write_key(&json, "content");
-	json_write_raw(&json, content.data, content.len);
-	json_write_member_string(&json, "stop_reason", stop_of(answer));
-	json_write_member_string(&json, "stop_sequence", NULL);
-	json_write_member_string(&json, "stop_details", NULL);
-	write_container(message, &json);
-	write_usage(&json, answer);
-	json_write_object_end(&json);
-	if (json_write_finish(&json, &err) < 0)
-		answer_refuse_simple(message->request, 500, "internal", err.text, NULL);
-	else
-		anthropic_answer(message->request, &out);
 }
 
 static void end(struct message *message, const struct json_value *answer)
@@ -283,13 +83,56 @@ static void end(struct message *message, const struct json_value *answer)
 		fail_as(message, answer);
 		return;
 	}
-	if (begin_stream(message) < 0 || blocks_close(&message->blocks) < 0 ||
+	message_usage(json_read_member(answer, "usage"), &message->usage);
+	if (message_begin(message) < 0 || blocks_close(&message->blocks) < 0 ||
 	    add_calls(message, answer) < 0)
 		return;
-	if (message->order->is_stream)
-		end_stream(message, answer);
-	else
-		end_whole(message, answer);
+	message_finish(message, stop_of(answer));
+}
+
+/* Its code waits for the application: the run goes on, and the next request takes it up. */
+static void park(struct message *message)
+{
+	if (message_begin(message) < 0 || blocks_close(&message->blocks) < 0)
+		return;
+	for (size_t i = 0; i < message->call_count; i++) {
+		const struct lent_call *call = &message->calls[i];
+		char id[NAME_SIZE];
+
+		if (!programmatic_id(message->run.id, &message->place, call->id, id))
+			continue;
+		if (blocks_call(&message->blocks, &(struct block_call){
+							  .type = "tool_use",
+							  .id = id,
+							  .name = call->name,
+							  .input = call->arguments,
+							  .len = call->len,
+							  .caller = message->order->caller,
+							  .cell = message->cell }) < 0)
+			return;
+	}
+	message_finish(message, "tool_use");
+	run_leave(&message->run);
+}
+
+/* A call by code, which is told when no other comes. */
+static int take_call(struct message *message, const struct run_event *event)
+{
+	struct arena *arena = &message->order->arena;
+	cleanup_buf struct buf arguments = BUF_INIT(MESSAGE_MAX);
+	struct err err;
+
+	if (message->call_count == ANTHROPIC_LENT_MAX || event->id == NULL ||
+	    json_read_dump(event->json, &arguments, &err) < 0)
+		return 0;
+	message->calls[message->call_count++] = (struct lent_call){
+		.id = arena_text(arena, event->id, strlen(event->id)),
+		.name = arena_text(arena, event->text, strlen(event->text)),
+		.arguments = arena_text(arena, buf_text(&arguments), arguments.len),
+		.len = arguments.len,
+	};
+	message->wait_s = event->wait_s;
+	return 0;
 }
 
 /* ---- its content ---------------------------------------------------------------------------- */
@@ -300,7 +143,7 @@ static int send_ping(struct message *message)
 
 	if (!message->order->is_stream)
 		return 0;
-	if (begin_stream(message) < 0)
+	if (message_begin(message) < 0)
 		return -1;
 	return sse_event(message->request, 0, "ping", ping, sizeof(ping) - 1);
 }
@@ -316,20 +159,31 @@ static int take(struct message *message, const struct run_event *event)
 	case RUN_TEXT:
 		if (event->len == 0)
 			return 0;
-		return begin_stream(message) < 0
+		return message_begin(message) < 0
 			       ? -1
 			       : blocks_text(blocks, BLOCK_TEXT, event->text, event->len);
 	case RUN_THOUGHT:
 		if (!message->order->shows_thoughts || event->len == 0)
 			return 0;
-		return begin_stream(message) < 0
+		return message_begin(message) < 0
 			       ? -1
 			       : blocks_text(blocks, BLOCK_THINKING, event->text, event->len);
 	case RUN_CELL:
-		return begin_stream(message) < 0 ? -1 : blocks_cell(blocks, tool, event);
+		if (event->execution == NULL ||
+		    !name_swap(event->execution, "ex_", "srvtoolu_", message->cell,
+			       sizeof(message->cell)))
+			message->cell[0] = '\0';
+		message->call_count = 0;
+		return message_begin(message) < 0 ? -1 : blocks_cell(blocks, tool, event);
+	case RUN_TOOL:
+		return take_call(message, event);
 	case RUN_RECORD:
-		return begin_stream(message) < 0 ? -1 : blocks_record(blocks, tool, event);
+		message->call_count = 0; /* whatever it has not waited for */
+		return message_begin(message) < 0 ? -1 : blocks_record(blocks, tool, event);
 	case RUN_TURN:
+		message_usage(event->json, &message->usage);
+		message->place.turn = event->number;
+		return blocks_close(blocks);
 	case RUN_DISCARD: /* it comes again, in a block of its own */
 		return blocks_close(blocks);
 	case RUN_GONE:
@@ -341,18 +195,50 @@ static int take(struct message *message, const struct run_event *event)
 	return 0;
 }
 
+/* What an earlier message has told already. */
+static bool is_known(struct message *message, const struct run_event *event)
+{
+	if (event->number == 0 || event->number > message->order->place.last ||
+	    event->kind == RUN_DONE)
+		return false;
+	if (event->kind == RUN_TURN) {
+		message_usage(event->json, &message->usage);
+		message->before = message->usage;
+		message->place.turn = event->number;
+	}
+	return true;
+}
+
+static enum run_event_kind next(struct message *message, struct run_event *ret)
+{
+	const bool waits = message->call_count > 0;
+	enum run_event_kind kind;
+
+	message->run.quiet_ms = waits ? GATHER_MS : RUN_QUIET_MS;
+	do
+		kind = run_next(&message->run, ret);
+	while (is_known(message, ret));
+	if (ret->number != 0)
+		message->place.last = ret->number;
+	return kind;
+}
+
 static void follow(struct message *message)
 {
 	struct run_event event;
 
-	while (run_next(&message->run, &event) != RUN_GONE) {
+	while (next(message, &event) != RUN_GONE) {
+		if (event.kind == RUN_QUIET && message->call_count > 0) {
+			park(message);
+			return;
+		}
 		if (event.kind == RUN_DONE) {
 			upstream_cancel_when_gone(message->request, 0);
 			end(message, event.json);
 			return;
 		}
 		if (event.kind == RUN_FAILED) {
-			fail(message, 500,
+			message_fail(message, 500,
 			     event.failure->message != NULL ? event.failure->message
 							    : "it could not be begun");
 			return;
@@ -438,6 +324,7 @@ static void answer(struct request *request, struct order *order)
 		.files = { order->files, order->file_count },
 		.session = order->session[0] != '\0' ? order->session : NULL,
 		.has_keep_conversation = true, /* the client has it */
+		.tools = { order->lent, order->lent_count },
 		.language = language_of(order),
 	};
 
@@ -447,13 +334,54 @@ static void answer(struct request *request, struct order *order)
 		in.has_keep = in.keep = runs_code;
 		in.template = runs_code ? NULL : ANTHROPIC_CODE_LANGUAGE;
 	}
-	blocks_init(&message.blocks, request, order->is_stream);
 	if (run_begin(&message.run, request, &in) == 0) {
 		request_note(request, NULL, message.run.session, NULL);
-		follow(&message);
+		blocks_init(&message.blocks, request, order->is_stream);
+		if (!order->is_waiting ||
+		    (message_begin(&message) == 0 && order->waiting_cell != NULL &&
+		     blocks_lost(&message.blocks, order->tool, order->waiting_cell) == 0))
+			follow(&message);
+		blocks_done(&message.blocks);
 	}
 	run_done(&message.run);
-	blocks_done(&message.blocks);
+}
+
+/*
+ * Code that waits gets its answers, and its message the rest. False: it waits no more, and the
+ * conversation goes on without what it would have given.
+ */
+static bool take_up(struct request *request, struct order *order)
+{
+	struct message message = { .request = request, .order = order, .run = RUN_INIT };
+	const uint64_t turn = order->place.turn;
+	cleanup_call struct call call = CALL_INIT;
+	enum call_status status = CALL_FAILED;
+
+	if (order->run[0] != '\0' && order->execution[0] != '\0')
+		status = run_resume(&message.run, request, order->run, order->session,
+				    turn > 0 ? turn - 1 : 0);
+	/* Calls that were given up meanwhile have had their answer: the code's error comes. */
+	if (status == CALL_OK)
+		status = call_make(request, API_EXECUTION_TOOL_RESULTS,
+				   &(struct api_execution_tool_results_in){
+					   .session = order->session,
+					   .execution = order->execution,
+					   .results = { order->answers, order->answer_count } },
+				   NULL, &call);
+	if (status == CALL_FAILED && call.failure != NULL &&
+	    call.failure->error != API_ERR_NOT_WAITING) {
+		call_refuse(request, call.failure);
+		status = CALL_GONE;
+	} else if (message.run.id[0] != '\0' && status != CALL_GONE) {
+		request_note(request, NULL, message.run.session, NULL);
+		(void)snprintf(message.cell, sizeof(message.cell), "%s", order->waiting_cell);
+		blocks_init(&message.blocks, request, order->is_stream);
+		follow(&message);
+		blocks_done(&message.blocks);
+		status = CALL_OK;
+	}
+	run_done(&message.run);
+	return status != CALL_FAILED;
 }
 
 void message_create(struct request *request)
@@ -472,8 +400,10 @@ void message_create(struct request *request)
 		return;
 	}
 	buf_done(&body);
-	if (look_at_container(request, &order) < 0 || bring_uploads(request, &order) < 0)
+	if (look_at_container(request, &order) < 0 ||
+	    (order.is_waiting && take_up(request, &order)) || bring_uploads(request, &order) < 0)
 		return;
+	order.place = (struct programmatic_place){ 0 };
 	if (order_write(&order, &err) < 0)
 		refuse(request, &err);
 	else

@@ -39,16 +39,18 @@ static int add_code_tool(const char *type, struct order *order, struct err *err)
 	static const struct {
 		const char *type;
 		enum anthropic_tool tool;
+		const char *caller; /* what SDKs know as one */
 	} versions[] = {
-		{ "code_execution_20250522", ANTHROPIC_PYTHON },
-		{ "code_execution_20250825", ANTHROPIC_BASH },
-		{ "code_execution_20260120", ANTHROPIC_PYTHON },
-		{ "code_execution_20260521", ANTHROPIC_PYTHON },
+		{ "code_execution_20250522", ANTHROPIC_PYTHON, "code_execution_20250825" },
+		{ "code_execution_20250825", ANTHROPIC_BASH, "code_execution_20250825" },
+		{ "code_execution_20260120", ANTHROPIC_PYTHON, "code_execution_20260120" },
+		{ "code_execution_20260521", ANTHROPIC_PYTHON, "code_execution_20260120" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		if (strcmp(type, versions[i].type) == 0) {
 			order->tool = versions[i].tool;
+			order->caller = versions[i].caller;
 			return 0;
 		}
 	return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here", type);
@@ -97,7 +99,10 @@ static int write_tools(const struct json_value *tools, struct json_writer *write
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(tools); i++) {
-		if (is_own(json_read_at(tools, i)) &&
+		bool direct, code;
+
+		programmatic_callers(json_read_at(tools, i), &direct, &code);
+		if (direct && is_own(json_read_at(tools, i)) &&
 		    write_tool(json_read_at(tools, i), writer, err) < 0)
 			return (int)err->code;
 	}
@@ -255,7 +260,9 @@ static int read_body(const struct json_value *body, struct order *ret, struct er
 	ret->model = arena_text(&ret->arena, model, strlen(model));
 	(void)json_read_bool(json_read_member(body, "stream"), &ret->is_stream);
 	if (take_container(body, ret, err) < 0 ||
-	    find_code_tool(json_read_member(body, "tools"), ret, err) < 0)
+	    find_code_tool(json_read_member(body, "tools"), ret, err) < 0 ||
+	    programmatic_tools(json_read_member(body, "tools"), ret, err) < 0 ||
+	    programmatic_answers(json_read_member(body, "messages"), ret, err) < 0)
 		return (int)err->code;
 	return history_uploads(json_read_member(body, "messages"), ret, err);
 }

@@ -289,6 +289,7 @@ static int take(struct reply *reply, const struct run_event *event)
 		}
 		break;
 	case RUN_GONE:
+	case RUN_TOOL: /* no tools are lent */
 	case RUN_CODE: /* the cell tells all of it in a moment */
 	case RUN_DONE:
 	case RUN_FAILED:

@@ -1,0 +1,154 @@
+"""Anthropic's programmatic tool calling: code in a container awaits the application's tools."""
+import contextlib
+import json
+import os
+
+import anthropic
+import pytest
+from model_server import ModelServer, Reply
+from test_serve_anthropic import ASKED, Speaking, types, user
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+VERSIONS = ["code_execution_20250825", "code_execution_20260120", "code_execution_20260521"]
+GATHER = """import asyncio
+regions = ["West", "East"]
+found = await asyncio.gather(*[query_database(sql=region) for region in regions])
+print({region: sum(row["revenue"] for row in rows) for region, rows in zip(regions, found)})"""
+ONE = "rows = await query_database({'sql': 'SELECT 1'})\nprint(rows)"
+
+
+def tools(version=VERSIONS[1]):
+    return [{"type": version, "name": "code_execution"},
+            {"name": "query_database", "description": "Runs SQL; returns rows as JSON objects.",
+             "input_schema": {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]},
+             "allowed_callers": [version]}]
+
+
+def result(call, content="[]", **more):
+    return {"type": "tool_result", "tool_use_id": call.id, "content": content, **more}
+
+
+def calls_of(message):
+    return [block for block in message.content if block.type == "tool_use"]
+
+
+@contextlib.contextmanager
+def speaking(reckon, *script, **options):
+    with ModelServer(*script) as model, Speaking(reckon, model, **options) as server:
+        server.model = model
+        yield server
+
+
+def asker(client, streams, **body):
+    def ask(messages, **more):
+        if not streams:
+            return client.messages.create(**ASKED, **body, messages=messages, **more)
+        with client.messages.stream(**ASKED, **body, messages=messages, **more) as stream:
+            return stream.get_final_message()
+    return ask
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_code_awaits_tools_in_parallel(reckon, version, streams):
+    script = [Reply(text="I query.", calls=["x = 5\n" + GATHER]), Reply(text="West leads.", usage=(300, 30)),
+              Reply(calls=["print(x)"]), Reply(text="Five.")]
+    with speaking(reckon, *script) as server:
+        ask = asker(server.client(), streams, tools=tools(version))
+        talk = [user("Which region leads?")]
+        first = ask(talk)
+        assert types(first) == ["text", "server_tool_use", "tool_use", "tool_use"]
+        assert first.stop_reason == "tool_use" and first.content[1].name == "code_execution"
+        calls = calls_of(first)
+        assert [call.input for call in calls] == [{"sql": "West"}, {"sql": "East"}]
+        caller = version.replace("20260521", "20260120")  # as the SDKs know it
+        assert {(call.caller.type, call.caller.tool_id) for call in calls} == {(caller, first.content[1].id)}
+        assert first.container.expires_at and first.usage.output_tokens == 20
+        rows = [json.dumps([{"revenue": number}]) for number in (10, 4)]
+        talk += [first.to_param(), user([result(call, row) for call, row in zip(calls, rows)])]
+        second = ask(talk, container=first.container.id)
+        # The very cell went on: its variables, its output, and its answer's place.
+        assert types(second) == ["code_execution_tool_result", "text"]
+        assert second.content[0].tool_use_id == first.content[1].id
+        assert second.content[0].content.stdout == "{'West': 10, 'East': 4}\n"
+        assert (second.stop_reason, second.id != first.id) == ("end_turn", True)
+        assert (second.usage.input_tokens, second.usage.output_tokens) == (300, 30)
+        # What is in the history is told to the model, once, and does not run again.
+        talk += [second.to_param(), user("And x?")]
+        third = ask(talk, container=first.container.id)
+        assert third.content[1].content.stdout == "5\n" and third.content[2].text == "Five."
+    told = server.model.asked[2].body["messages"]
+    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert "West" in told[3]["content"] and "query_database" in told[0]["content"]
+    names = [tool["function"]["name"] for tool in server.model.asked[0].body["tools"]]
+    assert "query_database" not in names
+
+
+def test_one_after_the_other(reckon):
+    code = "for i in range(3):\n    print(await query_database(str(i)))"
+    with speaking(reckon, Reply(calls=[code]), Reply(text="Three.")) as server:
+        ask = asker(server.client(), False, tools=tools())
+        talk, container, seen = [user("?")], {}, []
+        while True:
+            message = ask(talk, **container)
+            if message.stop_reason != "tool_use":
+                break
+            call, = calls_of(message)
+            seen.append(call.input["sql"])
+            container = {"container": message.container.id}
+            talk += [message.to_param(), user([result(call, [{"type": "text", "text": "row " + call.input["sql"]}],
+                                                      is_error=len(seen) == 4)])]
+        assert seen == ["0", "1", "2"] and message.content[0].content.stdout == "row 0\nrow 1\nrow 2\n"
+        assert len(server.model.asked) == 2
+
+
+def test_errors_of_tools_and_of_requests(reckon):
+    code = "try:\n    await query_database('x')\nexcept tools.ToolError as error:\n    print('failed:', error)"
+    with speaking(reckon, Reply(calls=[code]), Reply(text="It failed.")) as server:
+        ask = asker(server.client(), False, tools=tools())
+        first = ask([user("?")])
+        call, = calls_of(first)
+        talk = [user("?"), first.to_param()]
+
+        def refused(content, words, **more):
+            with pytest.raises(anthropic.BadRequestError) as caught:
+                ask([*talk, user(content)], **more)
+            assert words in caught.value.message
+        here = {"container": first.container.id}
+        refused([result(call)], "container_id is required when there are pending tool uses")
+        refused([result(call), {"type": "text", "text": "and"}], "nothing else", **here)
+        refused([{"type": "text", "text": "no"}], "without tool_result blocks", **here)
+        # None of these has answered it.
+        last = ask([*talk, user([result(call, "no table", is_error=True)])], **here)
+        assert last.content[0].content.stdout == "failed: no table\n" and last.content[1].text == "It failed."
+        for body, words in (({"tools": tools()[1:]}, "not among the tools"),
+                            ({"tools": [tools()[0], {**tools()[1], "strict": True}]}, "strict")):
+            with pytest.raises(anthropic.BadRequestError) as caught:
+                server.client().messages.create(**ASKED, **body, messages=[user("?")])
+            assert words in caught.value.message
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_code_that_is_gone(reckon, streams):
+    """The run was ended meanwhile, and ids may be anybody's: the model is told, and goes on."""
+    with speaking(reckon, Reply(calls=[ONE]), Reply(text="Again."), Reply(text="Forged.")) as server:
+        ask = asker(server.client(), streams, tools=tools())
+        first = ask([user("?")])
+        call, = calls_of(first)
+        run = "run_" + first.id.removeprefix("msg_").split("_")[0]
+        assert server.ask("POST", f"/agent/{run}/interrupt").json["interrupted"]
+        server.wait(run)
+        last = ask([user("?"), first.to_param(), user([result(call)])], container=first.container.id)
+        assert types(last) == ["code_execution_tool_result", "text"]
+        assert last.content[0].content.error_code == "unavailable"
+        assert last.content[0].tool_use_id == first.content[0].id and last.content[1].text == "Again."
+        content = json.loads(json.dumps(first.to_param()["content"], default=lambda each: each.to_dict()))
+        content[1]["id"] = "toolu_code_01HZZZZZZZZZZZZZZZZZZZZZZZ_1_9_1"
+        forged = ask([user("?"), {"role": "assistant", "content": content},
+                      user([{"type": "tool_result", "tool_use_id": content[1]["id"], "content": "1"}])],
+                     container=first.container.id)
+        assert forged.content[1].text == "Forged."
+    told = server.model.asked[1].body["messages"]
+    assert "not answered in time" in told[-1]["content"] and told[-1]["role"] == "tool"
