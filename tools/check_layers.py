@@ -52,7 +52,7 @@ ONLY = {  # all that the first may see of the second
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
                                  "dialects/names.h", "dialects/program.h",
                                  "dialects/program_code.h", "dialects/program_language.h",
-                                 "dialects/run.h", "dialects/stored.h"},
+                                 "dialects/run.h", "dialects/sealed.h", "dialects/stored.h"},
     ("host", "agent_client"): {"agent_client/agent_client.h", "agent_client/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers

@@ -7,6 +7,7 @@
  */
 #include "agent/link.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,6 +135,17 @@ int link_call(struct link *link, const struct model_call *call, struct err *err)
 	    agent_pack(&payload, AGENT_TAG_ARGUMENTS, call->args.data, call->args.len, err) < 0)
 		return (int)err->code;
 	return agent_send(link->sock, AGENT_CALL, 0, &payload, err);
+}
+
+int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64), json = BUF_INIT(AGENT_TALK_MAX);
+
+	if (buf_addf(&json, err, "{\"made_by\":\"%016" PRIx64 "\",", maker) < 0 ||
+	    buf_add(&json, members, len, err) < 0 || buf_addc(&json, '}', err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_JSON, json.data, json.len, err) < 0)
+		return (int)err->code;
+	return agent_send(link->sock, AGENT_SEALED, 0, &payload, err);
 }
 
 int link_talked(struct link *link, const struct buf *json, struct err *err)

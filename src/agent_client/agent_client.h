@@ -92,6 +92,8 @@ struct agent_client_end {
 void agent_client_read_end(const struct agent_client_frame *done, struct agent_client_end *ret);
 /* The sums so far of a TURN or a DONE. */
 void agent_client_read_usage(const struct agent_client_frame *frame, struct agent_usage *ret);
+/* JSON of a SEALED, which is an object then; false: it is none. */
+bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf *ret);
 /* TEXT of a frame that has it; "" otherwise. */
 const char *agent_client_read_text(const struct agent_client_frame *frame, size_t *ret_len);
 

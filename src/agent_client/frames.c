@@ -259,6 +259,16 @@ void agent_client_read_usage(const struct agent_client_frame *frame, struct agen
 		memcpy(ret, usage->data, sizeof(*ret));
 }
 
+bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf *ret)
+{
+	const struct kernel_item *json = agent_find(frame->items, frame->count, AGENT_TAG_JSON);
+	enum json_kind kind;
+	struct err ignored;
+
+	return json_read_compact(json->data, json->len, AGENT_TALK_MAX, ret, &kind, &ignored) == 0 &&
+	       kind == JSON_KIND_OBJECT;
+}
+
 const char *agent_client_read_text(const struct agent_client_frame *frame, size_t *ret_len)
 {
 	const struct kernel_item *text = agent_find(frame->items, frame->count, AGENT_TAG_TEXT);

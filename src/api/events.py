@@ -62,6 +62,8 @@ RUN_EVENTS = {
     "NoticeEvent": event("notice", "For example why it waits", text=TEXT),
     "DiscardEvent": event("discard", "What was said since the last turn does not hold: it comes "
                           "again, or not", text=TEXT),
+    "SealedEvent": event("sealed", "What of its thoughts the provider wants back unchanged: `sealed` of "
+                         "a conversation's message", sealed={"type": "object"}),
     "CodeEvent": event("code", "A piece of code while the model writes it", text=TEXT,
                        call={"type": "integer", "minimum": 0}),
     "TurnEvent": event("turn", "An answer of the model is complete; sums so far", usage=USAGE),

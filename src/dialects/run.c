@@ -103,6 +103,7 @@ static const struct {
 	{ "text", RUN_TEXT },	 { "thought", RUN_THOUGHT }, { "code", RUN_CODE },
 	{ "discard", RUN_DISCARD }, { "turn", RUN_TURN },    { "cell", RUN_CELL },
 	{ "record", RUN_RECORD }, { "done", RUN_DONE },	     { "tool_call", RUN_TOOL },
+	{ "sealed", RUN_SEALED },
 };
 
 static const struct json_value *member_of(const struct json_value *json, enum run_event_kind kind)
@@ -110,6 +111,7 @@ static const struct json_value *member_of(const struct json_value *json, enum ru
 	const char *name = kind == RUN_DONE   ? "answer"
 			   : kind == RUN_TOOL ? "arguments"
 			   : kind == RUN_TURN ? "usage"
+			   : kind == RUN_SEALED ? "sealed"
 					      : "record";
 	const struct json_value *member = json_read_member(json, name);
 
@@ -150,7 +152,7 @@ static bool take(struct run *run, const struct api_event *event, struct run_even
 	if (json_read_int(json_read_member(run->document, "call"), &call) && call > 0)
 		ret->call = (uint64_t)call;
 	if (ret->kind == RUN_RECORD || ret->kind == RUN_DONE || ret->kind == RUN_TOOL ||
-	    ret->kind == RUN_TURN)
+	    ret->kind == RUN_TURN || ret->kind == RUN_SEALED)
 		ret->json = member_of(run->document, ret->kind);
 	if (ret->text == NULL)
 		ret->text = "";

@@ -29,6 +29,7 @@ enum run_event_kind {
 	RUN_QUIET,     /* nothing happened for RUN_QUIET_MS */
 	RUN_TEXT,      /* `text`: a piece of what the model says */
 	RUN_THOUGHT,   /* `text`: a piece of what it thinks */
+	RUN_SEALED,    /* `json`: of its thoughts, for `sealed` of the message (docs/conversation.schema.json) */
 	RUN_CODE,      /* `text`: a piece of the code of `call`, while it is written */
 	RUN_DISCARD,   /* what came since the last RUN_TURN does not hold */
 	RUN_TURN,      /* an answer of the model is complete: `json` has the sums so far */

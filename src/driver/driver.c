@@ -148,6 +148,14 @@ static void emit_code(struct driver *driver, const struct agent_client_frame *fr
 		driver->ops->event(&event, driver->arg);
 }
 
+static void emit_sealed(struct driver *driver, const struct agent_client_frame *frame)
+{
+	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+
+	if (agent_client_read_sealed(frame, &json))
+		emit(driver, DRIVER_EVENT_SEALED, json.data, json.len);
+}
+
 static int take_frame(struct driver *driver, const struct agent_client_frame *frame,
 		      enum driver_result *ret, struct err *err)
 {
@@ -174,6 +182,9 @@ static int take_frame(struct driver *driver, const struct agent_client_frame *fr
 	case AGENT_DISCARD:
 		buf_clear(&driver->prose);
 		emit(driver, DRIVER_EVENT_DISCARD, text, len);
+		return 0;
+	case AGENT_SEALED:
+		emit_sealed(driver, frame);
 		return 0;
 	case AGENT_TURN:
 		agent_client_read_usage(frame, &driver->usage);

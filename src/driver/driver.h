@@ -61,6 +61,7 @@ enum driver_event_kind {
 	DRIVER_EVENT_NOTICE,  /* one line, for example why it waits */
 	DRIVER_EVENT_CODE,    /* a piece of the code of a call, while it is written */
 	DRIVER_EVENT_DISCARD, /* why what came since the last TURN does not hold: it comes again */
+	DRIVER_EVENT_SEALED,  /* JSON: what of its thoughts the provider wants back unchanged */
 	DRIVER_EVENT_TURN,    /* an answer of the model is complete: usage holds the sums so far */
 };
 

@@ -15,7 +15,7 @@
 #include "base/file/fd.h"
 
 #define FIRST AGENT_READY
-#define COUNT (AGENT_DISCARD - AGENT_READY + 1)
+#define COUNT (AGENT_SEALED - AGENT_READY + 1)
 
 /* How long a field of this tag may be in a frame of the agent, and how long it must be. */
 static const struct bound {
@@ -56,6 +56,7 @@ static const struct shape {
 	[AGENT_CODE - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
 	[AGENT_CALL - FIRST] = { BIT(CALL) | BIT(NAME) | BIT(ARGUMENTS), 0, true },
 	[AGENT_DISCARD - FIRST] = { BIT(TEXT), 0, true },
+	[AGENT_SEALED - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_TALKED - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
 };

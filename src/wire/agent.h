@@ -14,7 +14,7 @@
  *    | or TALK ------------------------>  |   a whole conversation, see docs/conversation.schema.json
  *    | ASK ---------------------------->  |   a question
  *    | or CONTINUE -------------------->  |   none: the conversation's last message is answered
- *    | <-- TEXT, THOUGHT, CODE, NOTICE, TURN |   any number: to be shown
+ *    | <-- TEXT, THOUGHT, SEALED, CODE, NOTICE, TURN |   any number: to be shown
  *    | <--------------------- EXECUTE (n) |   one cell at a time
  *    | RESULT (n) --------------------->  |   exactly one for each
  *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
@@ -86,6 +86,7 @@ enum agent_type {
 	AGENT_CALL = 42,    /* CALL NAME ARGUMENTS: of a tool of the application's; DONE follows  */
 	AGENT_TALKED = 43,  /* JSON: the conversation as it is now; DONE follows                  */
 	AGENT_DISCARD = 44, /* TEXT: why what the model said since the last TURN holds no more    */
+	AGENT_SEALED = 45,  /* JSON: what the provider wants back unchanged, see conversation.h   */
 };
 
 enum agent_tag {

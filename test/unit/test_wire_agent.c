@@ -21,7 +21,7 @@ static void the_monitor_table_is_closed(void **state)
 				 type == AGENT_READY || type == AGENT_DONE);
 		assert_int_equal(agent_may_send(AGENT_STATE_THINKING, (uint16_t)type),
 				 (type >= AGENT_TEXT && type <= AGENT_DONE) ||
-					 (type >= AGENT_PAGE && type <= AGENT_DISCARD));
+					 (type >= AGENT_PAGE && type <= AGENT_SEALED));
 		assert_int_equal(agent_may_send(AGENT_STATE_LISTING, (uint16_t)type),
 				 type == AGENT_MODELS || type == AGENT_DONE);
 		assert_false(agent_may_send(AGENT_STATE_IDLE, (uint16_t)type));

@@ -384,10 +384,45 @@ static int take_own(const struct json_value *message, struct model_turn *turn, s
 	return 0;
 }
 
+static bool is_thought(const struct json_value *item)
+{
+	static const char *const types[] = { "thinking", "redacted_thinking", "reasoning" };
+	const char *type = json_read_text(json_read_member(item, "type"), NULL);
+
+	for (size_t i = 0; type != NULL && i < ARRAY_LEN(types); i++)
+		if (strcmp(types[i], type) == 0)
+			return true;
+	return false;
+}
+
+/* One of those that clients bring back: what holds for another model is left out. */
+static int take_sealed(const struct json_value *sealed, uint64_t maker, struct model_turn *turn,
+		       struct err *err)
+{
+	const char *made_by = json_read_text(json_read_member(sealed, "made_by"), NULL);
+	const struct json_value *items = json_read_member(sealed, "items");
+	const struct json_value *extra = json_read_member(sealed, "extra");
+	int64_t call = -1;
+
+	if (made_by == NULL || strtoull(made_by, NULL, 16) != maker)
+		return 0;
+	for (size_t i = 0; i < json_read_count(items); i++)
+		if (is_thought(json_read_at(items, i)) &&
+		    ((turn->sealed.len > 0 && buf_addc(&turn->sealed, ',', err) < 0) ||
+		     json_read_dump(json_read_at(items, i), &turn->sealed, err) < 0))
+			return (int)err->code;
+	if (json_read_kind(extra) != JSON_KIND_OBJECT ||
+	    !json_read_int(json_read_member(sealed, "call"), &call) || call < 0 ||
+	    (size_t)call >= turn->call_count || turn->calls[call].extra.len > 0)
+		return 0;
+	return json_read_dump(extra, &turn->calls[call].extra, err);
+}
+
 static int take_assistant(const struct json_value *message, const struct place *place,
-			  bool is_own, struct model_conversation *conv, struct err *err)
+			  bool is_own, uint64_t maker, struct model_conversation *conv, struct err *err)
 {
 	const struct json_value *calls = json_read_member(message, "calls");
+	const struct json_value *sealed = json_read_member(message, "sealed");
 	struct model_turn *turn;
 
 	if (conversation_close_calls(conv, err) < 0)
@@ -403,6 +438,9 @@ static int take_assistant(const struct json_value *message, const struct place *
 	for (size_t i = 0; i < turn->call_count; i++)
 		if (!is_own)
 			buf_clear(&turn->calls[i].extra);
+	for (size_t i = 0; i < json_read_count(sealed); i++)
+		if (take_sealed(json_read_at(sealed, i), maker, turn, err) < 0)
+			return (int)err->code;
 	return model_turn_settle(turn, MODEL_CODE, conv->count, err);
 }
 
@@ -446,7 +484,7 @@ static int take_tool_message(const struct json_value *message, const struct plac
 	return take_images(message, last, place, err);
 }
 
-static int take_message(const struct json_value *message, const struct place *place, bool is_own,
+static int take_message(const struct json_value *message, const struct place *place, uint64_t maker,
 			struct conversation *conversation, struct model_conversation *conv,
 			struct err *err)
 {
@@ -455,7 +493,8 @@ static int take_message(const struct json_value *message, const struct place *pl
 	if (role != NULL && strcmp(role, "user") == 0)
 		return take_user(message, place, conv, err);
 	if (role != NULL && strcmp(role, "assistant") == 0)
-		return take_assistant(message, place, is_own, conv, err);
+		return take_assistant(message, place, conversation->made_by == maker, maker, conv,
+				      err);
 	if (role != NULL && strcmp(role, "tool") == 0)
 		return take_tool_message(message, place, conv, err);
 	if (role == NULL || strcmp(role, "system") != 0)
@@ -466,7 +505,7 @@ static int take_message(const struct json_value *message, const struct place *pl
 	return take_text(message, "text", &conversation->instructions, err);
 }
 
-static int take_messages(const struct json_value *document, bool is_own,
+static int take_messages(const struct json_value *document, uint64_t maker,
 			 struct conversation *conversation, struct model_conversation *conv,
 			 struct err *err)
 {
@@ -476,7 +515,7 @@ static int take_messages(const struct json_value *document, bool is_own,
 	if (json_read_count(messages) > MESSAGES_MAX)
 		return err_set(err, ERR_LIMIT, "conversation: more than %u messages", MESSAGES_MAX);
 	for (; place.index < json_read_count(messages); place.index++)
-		if (take_message(json_read_at(messages, place.index), &place, is_own, conversation,
+		if (take_message(json_read_at(messages, place.index), &place, maker, conversation,
 				 conv, err) < 0)
 			return (int)err->code;
 	return 0;
@@ -521,7 +560,7 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	    take_choice(document, &conv->sampling, err) < 0 ||
 	    take_output(document, &conv->sampling, err) < 0)
 		return (int)err->code;
-	return take_messages(document, conversation->made_by == maker, conversation, conv, err);
+	return take_messages(document, maker, conversation, conv, err);
 }
 
 int conversation_read(const char *json, size_t len, uint64_t maker,

@@ -18,7 +18,9 @@
  *    "messages": [
  *      {"role": "system", "text"},
  *      {"role": "user", "text", "images": [{"mime", "base64"}], "files": ["NAME (1.2 MB)"]},
- *      {"role": "assistant", "text", "calls": [{"id", "name", "arguments": {}}]},
+ *      {"role": "assistant", "text", "calls": [{"id", "name", "arguments": {}}],
+ *       "sealed": [{"made_by", "items": [{…}]}, {"made_by", "call": 0, "extra": {…}}]},
+ *                                         thoughts with signatures, as AGENT_SEALED told them
  *      {"role": "tool", "results": [{"id", "text", "failed": false}], "images": []}],
  *    "made_by": "…", "usage": {…}, …}   what only a run writes; opaque to everybody else
  *

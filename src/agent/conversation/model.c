@@ -24,6 +24,7 @@ void model_turn_init(struct model_turn *turn, enum model_role role)
 		.text = BUF_INIT(MODEL_TEXT_MAX),
 		.thoughts = BUF_INIT(MODEL_TEXT_MAX),
 		.blob = BUF_INIT(MODEL_BLOB_MAX),
+		.sealed = BUF_INIT(MODEL_BLOB_MAX),
 	};
 }
 
@@ -61,6 +62,7 @@ void model_turn_done(struct model_turn *turn)
 	buf_done(&turn->text);
 	buf_done(&turn->thoughts);
 	buf_done(&turn->blob);
+	buf_done(&turn->sealed);
 	model_turn_init(turn, turn->role);
 }
 

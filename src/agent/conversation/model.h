@@ -84,6 +84,7 @@ struct model_turn {
 	struct model_image *images; /* of a question, or of the results together */
 	size_t image_count;
 	struct buf blob; /* the provider's own items, JSON with commas between them, or empty */
+	struct buf sealed; /* the same of thoughts alone, from another day: they stand before the text */
 	/* of a question whose earlier steps, or the questions before it, were left out */
 	size_t text_own; /* length of what the person said; what follows is our note */
 	uint64_t steps_left_out, questions_left_out;

@@ -33,7 +33,7 @@
 
 static uint64_t turn_bytes(const struct model_turn *turn)
 {
-	uint64_t bytes = turn->text.len;
+	uint64_t bytes = turn->text.len + turn->sealed.len;
 
 	for (size_t i = 0; i < turn->call_count; i++)
 		bytes += turn->calls[i].args.len;

@@ -52,10 +52,31 @@ static void write_call(struct json_writer *writer, const struct model_call *call
 	json_write_object_end(writer);
 }
 
-static void write_answer(struct json_writer *writer, const struct model_turn *turn)
+/* Of the same maker as the rest: another's was not taken. */
+static void write_sealed(struct json_writer *writer, const struct model_turn *turn, uint64_t maker)
+{
+	char made_by[24];
+
+	if (turn->sealed.len == 0)
+		return;
+	(void)snprintf(made_by, sizeof(made_by), "%016" PRIx64, maker);
+	json_write_key(writer, "sealed");
+	json_write_array_begin(writer);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "made_by", made_by);
+	json_write_key(writer, "items");
+	json_write_array_begin(writer);
+	json_write_raw(writer, turn->sealed.data, turn->sealed.len);
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+	json_write_array_end(writer);
+}
+
+static void write_answer(struct json_writer *writer, const struct model_turn *turn, uint64_t maker)
 {
 	write_text(writer, "text", &turn->text);
 	write_text(writer, "thoughts", &turn->thoughts);
+	write_sealed(writer, turn, maker);
 	if (turn->thought_key != NULL)
 		json_write_member_string(writer, "thought_key", turn->thought_key);
 	if (turn->blob.len > 0) {
@@ -91,7 +112,8 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 	json_write_array_end(writer);
 }
 
-static void write_turn(struct json_writer *writer, const struct model_turn *turn, bool has_images)
+static void write_turn(struct json_writer *writer, const struct model_turn *turn, bool has_images,
+		       uint64_t maker)
 {
 	static const char *const roles[] = { [MODEL_ROLE_USER] = "user",
 					     [MODEL_ROLE_MODEL] = "assistant",
@@ -104,7 +126,7 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 		write_text(writer, "text", &turn->text);
 		break;
 	case MODEL_ROLE_MODEL:
-		write_answer(writer, turn);
+		write_answer(writer, turn, maker);
 		break;
 	case MODEL_ROLE_RESULTS:
 		write_results(writer, turn);
@@ -215,7 +237,7 @@ static int write_once(const struct conversation *conversation, const struct mode
 	json_write_key(&writer, "messages");
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < conv->count; i++)
-		write_turn(&writer, conv->turns[i], i >= images_from);
+		write_turn(&writer, conv->turns[i], i >= images_from, conversation->made_by);
 	json_write_array_end(&writer);
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);

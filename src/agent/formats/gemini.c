@@ -11,6 +11,8 @@
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
 
+#define SIGNATURE "thoughtSignature"
+
 static void write_text(struct json_writer *writer, const struct buf *text)
 {
 	json_write_object_begin(writer);
@@ -74,6 +76,23 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 		write_images(writer, turn);
 }
 
+/* A first call of another day that has none gets what stands for one. */
+static void write_signature(struct json_writer *writer, const struct model_call *call, bool is_first)
+{
+	struct json_value *extra = NULL;
+	const char *signature = NULL;
+	struct err ignored;
+
+	if (call->extra.len > 0 && json_read_parse(call->extra.data, call->extra.len, MODEL_BLOB_MAX,
+						   &extra, &ignored) == 0)
+		signature = json_read_text(json_read_member(extra, SIGNATURE), NULL);
+	if (signature == NULL && is_first)
+		signature = "skip_thought_signature_validator";
+	if (signature != NULL)
+		json_write_member_string(writer, SIGNATURE, signature);
+	json_read_free(extra);
+}
+
 static void write_answer(struct json_writer *writer, const struct model_turn *turn)
 {
 	if (turn->blob.len > 0) {
@@ -94,10 +113,7 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 		json_write_key(writer, "args");
 		json_write_raw(writer, buf_text(&call->args), call->args.len);
 		json_write_object_end(writer);
-		/* A call of another day has no signature; this is what stands for one. */
-		if (i == 0)
-			json_write_member_string(writer, "thoughtSignature",
-						 "skip_thought_signature_validator");
+		write_signature(writer, call, i == 0);
 		json_write_object_end(writer);
 	}
 }
@@ -261,6 +277,23 @@ static int take_call(struct decoder *decoder, const struct json_value *function,
 	return 0;
 }
 
+static void tell_signature(const struct decoder *decoder, const struct json_value *part)
+{
+	const char *signature = json_read_text(json_read_member(part, SIGNATURE), NULL);
+	cleanup_buf struct buf extra = BUF_INIT(MODEL_EVENT_MAX);
+	struct json_writer writer;
+	struct err ignored;
+
+	if (signature == NULL)
+		return;
+	json_write_init(&writer, &extra);
+	json_write_object_begin(&writer);
+	json_write_member_string(&writer, SIGNATURE, signature);
+	json_write_object_end(&writer);
+	if (json_write_finish(&writer, &ignored) == 0)
+		decoder_tell_call(decoder, decoder->turn->call_count - 1, &extra);
+}
+
 static int take_part(struct decoder *decoder, const struct json_value *part, struct err *err)
 {
 	const struct json_value *function = json_read_member(part, "functionCall");
@@ -274,6 +307,8 @@ static int take_part(struct decoder *decoder, const struct json_value *part, str
 		return (int)err->code;
 	if (function != NULL && take_call(decoder, function, err) < 0)
 		return (int)err->code;
+	if (function != NULL)
+		tell_signature(decoder, part);
 	return decoder_keep(decoder, part, err);
 }
 

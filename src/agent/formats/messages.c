@@ -107,6 +107,8 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 		json_write_array_end(writer);
 		return;
 	}
+	if (turn->sealed.len > 0)
+		json_write_raw(writer, turn->sealed.data, turn->sealed.len);
 	/* A block without text is refused. */
 	if (turn->text.len > 0)
 		write_text(writer, &turn->text, false);
@@ -364,6 +366,7 @@ static int end_block(struct decoder *decoder, struct err *err)
 	const struct buf *text = &decoder->turn->text;
 	struct json_writer writer;
 	struct model_call *call;
+	bool is_thought = false;
 
 	json_write_init(&writer, &block);
 	switch (decoder->block) {
@@ -380,6 +383,7 @@ static int end_block(struct decoder *decoder, struct err *err)
 		break;
 	case DECODER_BLOCK_THOUGHT:
 		write_thought(&writer, decoder);
+		is_thought = decoder->scratch.len > 0; /* what has no signature is refused */
 		break;
 	case DECODER_BLOCK_CALL:
 		if (decoder_call(decoder, decoder->item, &call, err) < 0 ||
@@ -389,11 +393,15 @@ static int end_block(struct decoder *decoder, struct err *err)
 		break;
 	case DECODER_BLOCK_OTHER:
 		json_write_raw(&writer, buf_text(&decoder->scratch), decoder->scratch.len);
+		is_thought = memmem(buf_text(&decoder->scratch), decoder->scratch.len,
+				    "\"redacted_thinking\"", 19) != NULL;
 		break;
 	}
 	decoder->block = DECODER_BLOCK_NONE;
 	if (json_write_finish(&writer, err) < 0)
 		return (int)err->code;
+	if (is_thought)
+		decoder_tell_thought(decoder, block.data, block.len);
 	return decoder_keep_text(decoder, block.data, block.len, err);
 }
 

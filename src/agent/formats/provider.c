@@ -75,6 +75,32 @@ int decoder_keep(struct decoder *decoder, const struct json_value *item, struct 
 	return decoder_keep_text(decoder, json.data, json.len, err);
 }
 
+static void tell(const struct decoder *decoder, const struct buf *members)
+{
+	if (decoder->sealed != NULL)
+		decoder->sealed(members->data, members->len, decoder->arg);
+}
+
+void decoder_tell_thought(const struct decoder *decoder, const char *json, size_t len)
+{
+	cleanup_buf struct buf members = BUF_INIT(MODEL_BLOB_MAX);
+	struct err full; /* then it does not go back */
+
+	if (buf_adds(&members, "\"items\":[", &full) == 0 &&
+	    buf_add(&members, json, len, &full) == 0 && buf_addc(&members, ']', &full) == 0)
+		tell(decoder, &members);
+}
+
+void decoder_tell_call(const struct decoder *decoder, size_t call, const struct buf *extra)
+{
+	cleanup_buf struct buf members = BUF_INIT(MODEL_BLOB_MAX);
+	struct err full;
+
+	if (buf_addf(&members, &full, "\"call\":%zu,\"extra\":", call) == 0 &&
+	    buf_add(&members, buf_text(extra), extra->len, &full) == 0)
+		tell(decoder, &members);
+}
+
 bool provider_blob_holds(const struct model_turn *turn)
 {
 	for (size_t i = 0; i < turn->call_count; i++)

@@ -64,9 +64,13 @@ enum decoder_block {
 
 struct details;
 
+/* A member of an object in `sealed` of a conversation: "items": […], or "call" and "extra". */
+typedef void decoder_sealed_fn(const char *members, size_t len, void *arg);
+
 struct decoder {
 	struct model_turn *turn;
 	model_piece_fn *piece; /* or NULL */
+	decoder_sealed_fn *sealed; /* or NULL */
 	void *arg;
 	bool ended;	   /* the stream said that it is complete */
 	bool refused;	   /* what it says is why it does not answer */
@@ -91,6 +95,10 @@ int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret
 /* Appends one item to what goes back unchanged. */
 int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err);
 int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err);
+/* Tells of one that is a thought, as whoever goes on with the conversation gives it back. */
+void decoder_tell_thought(const struct decoder *decoder, const char *json, size_t len);
+/* The same of what belongs to a call: an object. */
+void decoder_tell_call(const struct decoder *decoder, size_t call, const struct buf *extra);
 
 /* What is known of a server, by its section of models.ini and by what it refused. */
 struct provider_ways {

@@ -57,6 +57,8 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 		json_write_raw(writer, turn->blob.data, turn->blob.len);
 		return;
 	}
+	if (turn->sealed.len > 0)
+		json_write_raw(writer, turn->sealed.data, turn->sealed.len);
 	if (turn->text.len > 0 || turn->call_count == 0) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "type", "message");
@@ -249,6 +251,7 @@ static int take_item(struct decoder *decoder, const struct json_value *event, bo
 		     struct err *err)
 {
 	const struct json_value *item = json_read_member(event, "item");
+	cleanup_buf struct buf thought = BUF_INIT(MODEL_BLOB_MAX);
 	struct model_call *call;
 	const char *arguments;
 	size_t len;
@@ -264,7 +267,12 @@ static int take_item(struct decoder *decoder, const struct json_value *event, bo
 		if (arguments != NULL && call->args.len == 0 && !call->too_long)
 			model_call_add(call, arguments, len);
 	}
-	return is_whole && !is_lost_thought(item) ? decoder_keep(decoder, item, err) : 0;
+	if (!is_whole || is_lost_thought(item))
+		return 0;
+	if (strcmp(provider_text(item, "type"), "reasoning") == 0 &&
+	    json_read_dump(item, &thought, err) == 0)
+		decoder_tell_thought(decoder, thought.data, thought.len);
+	return decoder_keep(decoder, item, err);
 }
 
 static int take_arguments(struct decoder *decoder, const struct json_value *event, const char *key,

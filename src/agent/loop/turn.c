@@ -75,6 +75,17 @@ static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
 		attempt->gone = true;
 }
 
+static void on_sealed(const char *members, size_t len, void *arg)
+{
+	struct attempt *attempt = arg;
+	struct err err;
+
+	attempt->was_told = true;
+	if (link_sealed(attempt->loop->link, attempt->loop->conversation.made_by, members, len,
+			&err) < 0)
+		attempt->gone = true;
+}
+
 /* What is new of the code in the calls. */
 static void show_code(struct attempt *attempt)
 {
@@ -350,6 +361,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 
 	decoder_init(&attempt.decoder, turn);
 	attempt.decoder.piece = on_piece;
+	attempt.decoder.sealed = on_sealed;
 	attempt.decoder.arg = &attempt;
 	loop->conv.count--; /* it is no part of what is sent */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);

@@ -49,6 +49,7 @@ static void on_event(const struct driver_event *event, void *arg)
 		ask_show_break(ask);
 		ask_show_notice(ask, event->text, event->len);
 		return;
+	case DRIVER_EVENT_SEALED:
 	case DRIVER_EVENT_THOUGHT: /* nothing to show */
 	case DRIVER_EVENT_CODE:	   /* it is shown as a whole */
 		return;

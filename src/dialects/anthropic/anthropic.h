@@ -16,6 +16,7 @@
 #include "codec/json_write.h"
 #include "dialects/names.h"
 #include "dialects/run.h"
+#include "dialects/sealed.h"
 
 #define ANTHROPIC_BODY_MAX (32u * 1024u * 1024u)
 #define ANTHROPIC_TALK_MAX (15u * 1024u * 1024u)
@@ -119,6 +120,7 @@ struct blocks {
 	enum block_kind open;
 	unsigned count;
 	struct buf text;    /* of the open block */
+	struct buf signature; /* of the open block, when it is a thought */
 	struct buf content; /* all blocks, comma-separated JSON: of a message that is no stream */
 };
 void blocks_init(struct blocks *blocks, struct request *request, bool is_stream);
@@ -126,6 +128,8 @@ void blocks_done(struct blocks *blocks);
 /* All of these: negative when there is nobody left to answer, or no memory for it. */
 int blocks_text(struct blocks *blocks, enum block_kind kind, const char *text, size_t len);
 int blocks_close(struct blocks *blocks);
+/* What the provider wants back of its thoughts: the signature of the open one, or a block of its own. */
+int blocks_sealed(struct blocks *blocks, const struct json_value *sealed);
 /* A block that comes as a whole; its `input` in a stream as one delta. */
 struct block_call {
 	const char *type, *id, *name;

@@ -20,12 +20,14 @@ void blocks_init(struct blocks *blocks, struct request *request, bool is_stream)
 	*blocks = (struct blocks){ .request = request,
 				   .is_stream = is_stream,
 				   .text = BUF_INIT(CONTENT_MAX),
+				   .signature = BUF_INIT(SEALED_MAX * 2),
 				   .content = BUF_INIT(CONTENT_MAX) };
 }
 
 void blocks_done(struct blocks *blocks)
 {
 	buf_done(&blocks->text);
+	buf_done(&blocks->signature);
 	buf_done(&blocks->content);
 }
 
@@ -149,10 +151,11 @@ static int close_whole(struct blocks *blocks, bool is_text)
 		json_write_key(&json, "citations");
 		json_write_null(&json);
 	} else {
-		json_write_member_string(&json, "signature", "");
+		json_write_member_string(&json, "signature", buf_text(&blocks->signature));
 	}
 	json_write_object_end(&json);
 	buf_clear(&blocks->text);
+	buf_clear(&blocks->signature);
 	return json_write_finish(&json, &err) < 0 ? give_up(blocks) : blocks_whole(blocks, &out);
 }
 
@@ -164,6 +167,38 @@ int blocks_close(struct blocks *blocks)
 		return 0;
 	blocks->open = BLOCK_NONE;
 	return blocks->is_stream ? send_stop(blocks) : close_whole(blocks, open == BLOCK_TEXT);
+}
+
+static int add_redacted(struct blocks *blocks, const struct buf *data)
+{
+	cleanup_buf struct buf out = BUF_INIT(SEALED_MAX * 2 + 64);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &out);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "type", "redacted_thinking");
+	json_write_member_string(&json, "data", buf_text(data));
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0 ? give_up(blocks) : blocks_whole(blocks, &out);
+}
+
+int blocks_sealed(struct blocks *blocks, const struct json_value *sealed)
+{
+	cleanup_buf struct buf text = BUF_INIT(SEALED_MAX * 2);
+	struct err err;
+
+	if (sealed_text(sealed, &text, &err) < 0)
+		return 0; /* it does not go back */
+	if (blocks->open != BLOCK_THINKING)
+		return add_redacted(blocks, &text);
+	if (blocks->is_stream)
+		return send_delta(blocks, "signature_delta", "signature", text.data, text.len) < 0
+			       ? -1
+			       : blocks_close(blocks);
+	if (buf_add(&blocks->signature, text.data, text.len, &err) < 0)
+		return give_up(blocks);
+	return blocks_close(blocks);
 }
 
 static void write_caller(struct json_writer *json, const struct block_call *call)

@@ -371,6 +371,24 @@ static bool is_call(const struct json_value *block)
 	       is(block, "server_tool_use");
 }
 
+/* Thoughts, as they go back to the provider that had them. */
+static void write_thoughts(const struct json_value *content, size_t from, size_t to,
+			   struct json_writer *writer)
+{
+	json_write_key(writer, "sealed");
+	json_write_array_begin(writer);
+	for (size_t i = from; i < to; i++) {
+		const struct json_value *block = json_read_at(content, i);
+		const char *key = is(block, "thinking") ? "signature" : "data";
+		size_t len;
+		const char *text = json_read_text(json_read_member(block, key), &len);
+
+		if (text != NULL && (is(block, "thinking") || is(block, "redacted_thinking")))
+			(void)sealed_write(text, len, writer);
+	}
+	json_write_array_end(writer);
+}
+
 /* What the model said in one turn: blocks[from, to). */
 static int write_turn(const struct json_value *content, size_t from, size_t to,
 		      struct json_writer *writer, struct err *err)
@@ -399,6 +417,7 @@ static int write_turn(const struct json_value *content, size_t from, size_t to,
 		    write_call(json_read_at(content, i), writer, err) < 0)
 			return (int)err->code;
 	json_write_array_end(writer);
+	write_thoughts(content, from, to, writer);
 	json_write_object_end(writer);
 	return 0;
 }

@@ -168,6 +168,10 @@ static int take(struct message *message, const struct run_event *event)
 		return message_begin(message) < 0
 			       ? -1
 			       : blocks_text(blocks, BLOCK_THINKING, event->text, event->len);
+	case RUN_SEALED:
+		if (!message->order->shows_thoughts)
+			return 0;
+		return message_begin(message) < 0 ? -1 : blocks_sealed(blocks, event->json);
 	case RUN_CELL:
 		if (event->execution == NULL ||
 		    !name_swap(event->execution, "ex_", "srvtoolu_", message->cell,

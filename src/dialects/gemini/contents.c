@@ -278,6 +278,23 @@ static int write_user(const struct json_value *parts, struct order *order,
 
 /* ---- of the model --------------------------------------------------------------------------- */
 
+/* What goes back to the provider that had it. */
+static void write_signatures(const struct json_value *parts, size_t from, size_t to,
+			     struct json_writer *writer)
+{
+	json_write_key(writer, "sealed");
+	json_write_array_begin(writer);
+	for (size_t i = from; i < to; i++) {
+		size_t len;
+		const char *text = json_read_text(
+			order_member(json_read_at(parts, i), "thoughtSignature"), &len);
+
+		if (text != NULL)
+			(void)sealed_write(text, len, writer);
+	}
+	json_write_array_end(writer);
+}
+
 static int write_turn(const struct json_value *parts, size_t from, size_t to, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
@@ -300,6 +317,7 @@ static int write_turn(const struct json_value *parts, size_t from, size_t to, st
 			return (int)err->code;
 	}
 	json_write_array_end(writer);
+	write_signatures(parts, from, to, writer);
 	json_write_object_end(writer);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 #include "dialects/run.h"
+#include "dialects/sealed.h"
 
 #define GEMINI_BODY_MAX (32u * 1024u * 1024u)
 #define GEMINI_TALK_MAX (15u * 1024u * 1024u)
@@ -93,11 +94,22 @@ int data_write_image(const struct json_value *part, struct order *order, struct 
 		     struct err *err);
 
 /* ---- parts.c ---- */
+/* What the provider wants back of its thoughts, until there are parts to carry it. */
+struct signatures {
+	struct buf texts[GEMINI_CALLS_MAX];
+	size_t first, count;
+};
+void signatures_done(struct signatures *signatures);
+/* Negative: there are too many. */
+int signatures_add(struct signatures *signatures, const struct json_value *sealed);
 /* Parts are appended to `ret`, with a comma where there is one already. Negative: they do not fit. */
-int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len);
-int parts_cell(struct buf *ret, const struct run_event *cell);
+int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len,
+	       struct signatures *signatures);
+int parts_cell(struct buf *ret, const struct run_event *cell, struct signatures *signatures);
 int parts_record(struct buf *ret, const struct run_event *record);
-int parts_calls(struct buf *ret, const struct json_value *answer);
+int parts_calls(struct buf *ret, const struct json_value *answer, struct signatures *signatures);
+/* Those that no part has carried. */
+int parts_signatures(struct buf *ret, struct signatures *signatures);
 
 /* ---- reply.c ---- */
 enum gemini_form { GEMINI_WHOLE, GEMINI_EVENTS, GEMINI_ARRAY };

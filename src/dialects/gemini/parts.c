@@ -33,7 +33,50 @@ static int end(struct json_writer *json, struct buf *ret)
 	return 0;
 }
 
-int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len)
+/* ---- signatures ----------------------------------------------------------------------------- */
+
+void signatures_done(struct signatures *signatures)
+{
+	for (size_t i = 0; i < signatures->count; i++)
+		buf_done(&signatures->texts[i]);
+	*signatures = (struct signatures){ 0 };
+}
+
+int signatures_add(struct signatures *signatures, const struct json_value *sealed)
+{
+	struct buf *text = &signatures->texts[signatures->count];
+	struct err err;
+
+	if (signatures->count == GEMINI_CALLS_MAX)
+		return -1;
+	*text = BUF_INIT(SEALED_MAX * 2);
+	signatures->count++;
+	return sealed_text(sealed, text, &err) < 0 ? -1 : 0;
+}
+
+/* The oldest goes with the part that is being written. */
+static void write_signature(struct json_writer *json, struct signatures *signatures)
+{
+	if (signatures->first == signatures->count)
+		return;
+	json_write_member_string(json, "thoughtSignature",
+				 buf_text(&signatures->texts[signatures->first++]));
+	if (signatures->first == signatures->count)
+		signatures_done(signatures);
+}
+
+int parts_signatures(struct buf *ret, struct signatures *signatures)
+{
+	while (signatures->count > 0)
+		if (parts_text(ret, false, "", 0, signatures) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len,
+	       struct signatures *signatures)
 {
 	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX);
 	struct json_writer json;
@@ -42,10 +85,11 @@ int parts_text(struct buf *ret, bool is_thought, const char *text, size_t len)
 	json_write_member_text(&json, "text", text, len);
 	if (is_thought)
 		json_write_member_bool(&json, "thought", true);
+	write_signature(&json, signatures);
 	return end(&json, ret);
 }
 
-int parts_cell(struct buf *ret, const struct run_event *cell)
+int parts_cell(struct buf *ret, const struct run_event *cell, struct signatures *signatures)
 {
 	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX);
 	struct json_writer json;
@@ -58,6 +102,7 @@ int parts_cell(struct buf *ret, const struct run_event *cell)
 	if (cell->execution != NULL)
 		json_write_member_string(&json, "id", cell->execution);
 	json_write_object_end(&json);
+	write_signature(&json, signatures);
 	return end(&json, ret);
 }
 
@@ -160,7 +205,7 @@ int parts_record(struct buf *ret, const struct run_event *record)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static int add_call(struct buf *ret, const struct json_value *call)
+static int add_call(struct buf *ret, const struct json_value *call, struct signatures *signatures)
 {
 	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX), args = BUF_INIT(GEMINI_OUT_MAX);
 	const struct json_value *arguments = json_read_member(call, "arguments");
@@ -180,15 +225,16 @@ static int add_call(struct buf *ret, const struct json_value *call)
 	json_write_key(&json, "args");
 	json_write_raw(&json, buf_text(&args), args.len);
 	json_write_object_end(&json);
+	write_signature(&json, signatures);
 	return end(&json, ret);
 }
 
-int parts_calls(struct buf *ret, const struct json_value *answer)
+int parts_calls(struct buf *ret, const struct json_value *answer, struct signatures *signatures)
 {
 	const struct json_value *calls = json_read_member(answer, "calls");
 
 	for (size_t i = 0; i < json_read_count(calls); i++)
-		if (add_call(ret, json_read_at(calls, i)) < 0)
+		if (add_call(ret, json_read_at(calls, i), signatures) < 0)
 			return -1;
 	return 0;
 }

@@ -21,6 +21,7 @@ struct reply {
 	size_t settled;	  /* bytes of `parts` that hold, whatever becomes of the turn */
 	bool is_thought;  /* the text */
 	bool has_begun;
+	struct signatures signatures;
 };
 
 /* ---- how it ended --------------------------------------------------------------------------- */
@@ -203,7 +204,8 @@ static int flush(struct reply *reply)
 {
 	if (reply->text.len == 0)
 		return 0;
-	if (parts_text(&reply->parts, reply->is_thought, reply->text.data, reply->text.len) < 0)
+	if (parts_text(&reply->parts, reply->is_thought, reply->text.data, reply->text.len,
+		       &reply->signatures) < 0)
 		return give_up(reply);
 	buf_clear(&reply->text);
 	return 0;
@@ -221,7 +223,11 @@ static void end(struct reply *reply, const struct json_value *answer)
 	}
 	if (flush(reply) < 0)
 		return;
-	if (parts_calls(&reply->parts, answer) < 0) {
+	if (parts_calls(&reply->parts, answer, &reply->signatures) < 0 ||
+	    parts_signatures(&reply->parts, &reply->signatures) < 0 ||
+	    /* SDKs forget a whole turn of a chat of which one content has no parts. */
+	    (reply->parts.len == 0 &&
+	     parts_text(&reply->parts, false, "", 0, &reply->signatures) < 0)) {
 		(void)give_up(reply);
 		return;
 	}
@@ -246,7 +252,8 @@ static int say(struct reply *reply, bool is_thought, const struct run_event *eve
 	if (event->len == 0 || (is_thought && !reply->order->shows_thoughts))
 		return 0;
 	if (reply->form != GEMINI_WHOLE)
-		return parts_text(&reply->parts, is_thought, event->text, event->len) < 0
+		return parts_text(&reply->parts, is_thought, event->text, event->len,
+				  &reply->signatures) < 0
 			       ? give_up(reply)
 			       : send_parts(reply, NULL);
 	if (reply->is_thought != is_thought && flush(reply) < 0)
@@ -259,7 +266,7 @@ static int add(struct reply *reply, const struct run_event *event)
 {
 	if (flush(reply) < 0)
 		return -1;
-	if ((event->kind == RUN_CELL ? parts_cell(&reply->parts, event)
+	if ((event->kind == RUN_CELL ? parts_cell(&reply->parts, event, &reply->signatures)
 				     : parts_record(&reply->parts, event)) < 0)
 		return give_up(reply);
 	reply->settled = reply->parts.len;
@@ -274,6 +281,8 @@ static int take(struct reply *reply, const struct run_event *event)
 	case RUN_TEXT:
 	case RUN_THOUGHT:
 		return say(reply, event->kind == RUN_THOUGHT, event);
+	case RUN_SEALED:
+		return signatures_add(&reply->signatures, event->json) < 0 ? give_up(reply) : 0;
 	case RUN_CELL:
 	case RUN_RECORD:
 		return add(reply, event);
@@ -344,6 +353,7 @@ static void answer(struct request *request, const struct order *order, const cha
 	run_done(&reply.run);
 	buf_done(&reply.parts);
 	buf_done(&reply.text);
+	signatures_done(&reply.signatures);
 }
 
 static void refuse(struct request *request, const struct err *err)

@@ -196,6 +196,7 @@ static int take(struct response *response, const struct run_event *event)
 	case RUN_DISCARD: /* it comes again, in an item of its own */
 		return items_close(items);
 	case RUN_GONE:
+	case RUN_SEALED:
 	case RUN_TOOL: /* no tools are lent */
 	case RUN_CODE: /* the cell tells all of it in a moment */
 	case RUN_DONE:

@@ -59,6 +59,17 @@ static void push_code(struct run *run, const struct driver_event *event)
 	run_event_end(run, &writer, "code");
 }
 
+static void push_sealed(struct run *run, const char *object, size_t len)
+{
+	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
+	struct json_writer writer;
+
+	run_event_begin(&writer, &json, "sealed");
+	json_write_key(&writer, "sealed");
+	json_write_raw(&writer, object, len);
+	run_event_end(run, &writer, "sealed");
+}
+
 static void push_begin(struct run *run)
 {
 	cleanup_buf struct buf json = BUF_INIT(4096);
@@ -96,6 +107,9 @@ static void on_event(const struct driver_event *event, void *arg)
 	case DRIVER_EVENT_DISCARD:
 		push_text(arg, "notice", event->text, event->len);
 		push_text(arg, "discard", event->text, event->len);
+		return;
+	case DRIVER_EVENT_SEALED:
+		push_sealed(arg, event->text, event->len);
 		return;
 	case DRIVER_EVENT_TURN:
 		push_turn(arg);

@@ -100,7 +100,7 @@ static void on_event(const struct driver_event *event, void *arg)
 
 	if (event->kind == DRIVER_EVENT_TURN)
 		emit_turn(arg);
-	else
+	else if (event->kind != DRIVER_EVENT_SEALED) /* the conversation has it */
 		(void)emit_text(arg, kinds[event->kind], event->call, event->text, event->len);
 }
 
