@@ -29,8 +29,8 @@ def user(content):
 class Speaking(Asking):
     """A daemon that any name of a Claude means the scripted model to."""
 
-    def __init__(self, reckon, model, **options):
-        super().__init__(reckon, model, prices="[aliases]\nclaude-* = scripted/m\n", **options)
+    def __init__(self, reckon, model, args=(), **options):
+        super().__init__(reckon, model, *args, prices="[aliases]\nclaude-* = scripted/m\n", **options)
 
     def client(self, path="/anthropic", **options):
         return anthropic.Anthropic(base_url=f"http://127.0.0.1:{self.port}{path}",
@@ -244,3 +244,40 @@ def test_a_client_that_leaves_ends_the_run(reckon):
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
         assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_long_turn_pauses(reckon, streams):
+    """At the limit of cells: what came is sent back as it is, and goes on."""
+    script = [Reply(text="One.", calls=["x = 1\nprint(x)"]), Reply(calls=["print(x + 1)", "print(x + 2)"]),
+              Reply(calls=["print(x + 3)"]), Reply(text="Done.")]
+    with ModelServer(*script) as model, Speaking(reckon, model, default="max-steps = 2") as server:
+        client = server.client()
+
+        def ask(*messages, **more):
+            if not streams:
+                return client.messages.create(**ASKED, tools=[CODE], messages=list(messages), **more)
+            with client.messages.stream(**ASKED, tools=[CODE], messages=list(messages), **more) as stream:
+                return stream.get_final_message()
+        first = ask(user("Count."))
+        assert first.stop_reason == "pause_turn" and first.content[-1].content.stdout == "3\n"
+        assert [block.content.stdout for block in first.content if "result" in block.type] == ["1\n", "2\n", "3\n"]
+        last = ask(user("Count."), first.to_param(), container=first.container.id)
+        assert last.content[0].type == "server_tool_use" and last.content[1].content.stdout == "4\n"
+        assert (last.stop_reason, last.content[-1].text) == ("end_turn", "Done.")
+        with pytest.raises(anthropic.BadRequestError):
+            ask(user("Count."), {"role": "assistant", "content": "I beg"})
+    assert len(model.asked) == 4 and "limit" not in json.dumps(model.asked[3].body["messages"][1:])
+
+
+def test_a_quota_says_how_much_there_may_be(reckon):
+    with ModelServer(Reply(calls=["import time\ntime.sleep(30)"])) as model, \
+            Speaking(reckon, model, args=("--agent-runs-tenant", "1")) as server:
+        client = server.client()
+        server.begin()
+        with pytest.raises(anthropic.RateLimitError) as caught:
+            client.messages.create(**ASKED, messages=[user("?")])
+        headers = caught.value.response.headers
+        assert headers["anthropic-ratelimit-requests-limit"] == "1" and "retry-after" in headers
+        assert headers["anthropic-ratelimit-requests-remaining"] == "0"
+        assert headers["anthropic-ratelimit-requests-reset"].endswith("Z") and headers["request-id"]

@@ -553,6 +553,7 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	if (made_by != NULL)
 		conversation->made_by = strtoull(made_by, NULL, 16);
 	(void)json_read_bool(json_read_member(document, "code"), &conversation->runs_code);
+	(void)json_read_bool(json_read_member(document, "pause"), &conversation->pauses);
 	take_usage(document, conversation);
 	take_sampling(document, &conv->sampling);
 	if (take_text(document, "instructions", &conversation->instructions, err) < 0 ||

@@ -12,6 +12,7 @@
  *    "tools": [{"name", "description", "parameters"}],
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
+ *    "pause": false,                    at the limit of cells the run ends; else the model is to answer
  *    "max_calls": 0,                    cells and calls of tools of one run together; 0: no limit
  *    "output": {"name", "schema", "strict"},   JSON that the last answer is; without it any words
  *    "sampling": {"temperature", "top_p", "seed", "stop": [], "max_tokens", "reasoning_effort"},
@@ -39,6 +40,7 @@
 /* What of a conversation is not the talk. */
 struct conversation {
 	bool runs_code;
+	bool pauses; /* at the limit of cells, instead of being told to answer */
 	uint64_t calls_max; /* 0: no limit */
 	uint64_t calls;	    /* cells and calls of the run that waits */
 	struct agent_usage usage; /* of the run that waits for the application */

@@ -228,6 +228,7 @@ static int write_once(const struct conversation *conversation, const struct mode
 	json_write_member_string(&writer, "made_by", made_by);
 	write_text(&writer, "instructions", &conversation->instructions);
 	json_write_member_bool(&writer, "code", conversation->runs_code);
+	json_write_member_bool(&writer, "pause", conversation->pauses);
 	json_write_member_uint(&writer, "max_calls", conversation->calls_max);
 	json_write_member_uint(&writer, "calls", conversation->calls);
 	write_usage(&writer, &conversation->usage);

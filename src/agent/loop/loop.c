@@ -277,7 +277,8 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 		loop->empty = 0;
 	if (!ran)
 		return end_of_turn(loop, loop->conv.turns[at], end, err);
-	if (was_out)
+	if (was_out ||
+	    (loop->conversation.pauses && loop->usage.steps >= loop->settings.steps_max))
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
 	return 0;

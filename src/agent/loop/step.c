@@ -197,8 +197,8 @@ static int one(struct loop *loop, const struct model_call *call, struct source *
 		loop->calls_refused = 0;
 		return outcome_read(loop, call, source, results, end, err);
 	}
-	if (source->problem[0] == '\0' && !source->is_reading && loop->usage.steps < max &&
-	    !is_out_of_calls(loop)) {
+	if (source->problem[0] == '\0' && !source->is_reading &&
+	    (loop->usage.steps < max || loop->conversation.pauses) && !is_out_of_calls(loop)) {
 		loop->calls_refused = 0;
 		loop->calls++;
 		return outcome_run(loop, call, source, results, end, err);

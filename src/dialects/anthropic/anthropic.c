@@ -7,10 +7,12 @@
  */
 #include "dialects/anthropic/anthropic.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define LIST_MAX (1024u * 1024u)
 #define BYTES_OF_TOKEN 3u
@@ -71,11 +73,29 @@ static void write_message(struct json_writer *json, const struct refusal *refusa
 	json_write_member_string(json, "message", text);
 }
 
+/* When to come again; and how much there may be, where a quota was reached. */
+static void write_limit(const struct refusal *refusal, char *ret, size_t size)
+{
+	const struct api_failure *failure = refusal->more;
+	const unsigned retry_s = refusal->retry_s > 0 ? refusal->retry_s : 1;
+	char at[CLOCK_RFC3339_SIZE];
+	int len = snprintf(ret, size, "Retry-After: %u\r\n", retry_s);
+
+	if (failure == NULL || failure->quota == NULL)
+		return;
+	clock_rfc3339(clock_wall_ms() + retry_s * UINT64_C(1000), at);
+	(void)snprintf(ret + len, size - (size_t)len,
+		       "anthropic-ratelimit-requests-limit: %" PRIu64 "\r\n"
+		       "anthropic-ratelimit-requests-remaining: 0\r\n"
+		       "anthropic-ratelimit-requests-reset: %s\r\n",
+		       failure->quota->limit, at);
+}
+
 void anthropic_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	const unsigned status = status_of(refusal);
-	char headers[512], retry[40] = "";
+	char headers[768], retry[320] = "";
 	struct json_writer json;
 	struct err err;
 
@@ -86,6 +106,14 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal)
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "type", anthropic_error_type(status));
 	write_message(&json, refusal);
+	if (refusal->code != NULL && strcmp(refusal->code, ANTHROPIC_NO_THREADS) == 0) {
+		json_write_key(&json, "details");
+		json_write_object_begin(&json);
+		json_write_member_string(&json, "error_code", ANTHROPIC_NO_THREADS);
+		json_write_key(&json, "unsupported");
+		json_write_raw(&json, "[\"thread\"]", 10);
+		json_write_object_end(&json);
+	}
 	json_write_object_end(&json);
 	json_write_member_string(&json, "request_id", request_id(request));
 	json_write_object_end(&json);
@@ -94,8 +122,7 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal)
 		return;
 	}
 	if (status == 429 || status == 529)
-		(void)snprintf(retry, sizeof(retry), "Retry-After: %u\r\n",
-			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+		write_limit(refusal, retry, sizeof(retry));
 	(void)snprintf(headers, sizeof(headers), "request-id: %s\r\n%s%s", request_id(request), retry,
 		       refusal->headers != NULL ? refusal->headers : "");
 	answer_text(request, status, ANTHROPIC_JSON, &body, headers);

@@ -24,6 +24,7 @@
 #define ANTHROPIC_LENT_MAX 64u
 #define ANTHROPIC_JSON "application/json"
 #define ANTHROPIC_CONTAINER "container_"
+#define ANTHROPIC_NO_THREADS "thread_unsupported_request" /* as SDKs know it, which go on without */
 #define ANTHROPIC_FILE "file_"
 /* What its tools are defined to run; the first is also the name of a small template. */
 #define ANTHROPIC_CODE_LANGUAGE "python"
@@ -63,6 +64,7 @@ struct order {
 	const char *container; /* as the client says it; NULL: a new one */
 	char session[ID_SIZE];
 	bool is_stream, shows_thoughts;
+	bool wants_thread; /* it leaves out what a server would know */
 	const char *caller; /* what its code is called, which calls tools */
 	struct api_tool lent[ANTHROPIC_LENT_MAX]; /* to code */
 	size_t lent_count;

@@ -469,9 +469,10 @@ static int write_message(const struct json_value *messages, size_t at, struct or
 		return write_user(content, role, before, order, writer, err);
 	if (strcmp(role, "assistant") != 0)
 		return err_set(err, ERR_INVALID, "role is user, assistant or system");
-	if (is_last)
-		return err_set(err, ERR_INVALID, "the conversation ends with a user message: an "
-			       "answer that is begun cannot be gone on with");
+	/* One that was paused is gone on with; one that was begun by the client is not. */
+	if (is_last && !is_result(json_read_at(content, json_read_count(content) - 1)))
+		return err_set(err, ERR_INVALID, "the conversation ends with a user message, or with "
+			       "what a tool gave: an answer that is begun cannot be gone on with");
 	return write_assistant(content, writer, err);
 }
 

@@ -29,7 +29,7 @@ static const char *stop_of(const struct json_value *answer)
 	} reasons[] = {
 		{ "answer", "end_turn" },   { "tool_calls", "tool_use" },
 		{ "length", "max_tokens" }, { "refused", "refusal" },
-		{ "max_steps", "end_turn" }, { "stuck", "end_turn" },
+		{ "max_steps", "pause_turn" }, { "stuck", "end_turn" },
 		{ "max_tokens", "max_tokens" }, { "budget", "max_tokens" },
 		{ "max_time", "max_tokens" },
 	};
@@ -313,9 +313,10 @@ static int bring_uploads(struct request *request, struct order *order)
 	return 0;
 }
 
-static void refuse(struct request *request, const struct err *err)
+static void refuse(struct request *request, const struct order *order, const struct err *err)
 {
-	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text, NULL);
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400,
+			     order->wants_thread ? ANTHROPIC_NO_THREADS : "invalid", err->text, NULL);
 }
 
 static void answer(struct request *request, struct order *order)
@@ -400,7 +401,7 @@ void message_create(struct request *request)
 	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
-		refuse(request, &err);
+		refuse(request, &order, &err);
 		return;
 	}
 	buf_done(&body);
@@ -409,7 +410,7 @@ void message_create(struct request *request)
 		return;
 	order.place = (struct programmatic_place){ 0 };
 	if (order_write(&order, &err) < 0)
-		refuse(request, &err);
+		refuse(request, &order, &err);
 	else
 		answer(request, &order);
 }

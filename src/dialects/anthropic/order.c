@@ -236,6 +236,7 @@ int order_write(struct order *order, struct err *err)
 	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->tool != ANTHROPIC_NO_CODE);
+	json_write_member_bool(&writer, "pause", true);
 	if (is_given(body, "tool_choice") &&
 	    write_choice(json_read_member(body, "tool_choice"), order, &writer, err) < 0)
 		return (int)err->code;
@@ -254,6 +255,10 @@ static int read_body(const struct json_value *body, struct order *ret, struct er
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
 	if (model == NULL || model[0] == '\0' || strlen(model) > 318)
 		return err_set(err, ERR_INVALID, "model: Field required");
+	ret->wants_thread = is_given(body, "thread");
+	if (ret->wants_thread)
+		return err_set(err, ERR_INVALID, "thread: conversations are not kept here: send all "
+			       "messages");
 	if (json_read_kind(json_read_member(body, "messages")) != JSON_KIND_ARRAY ||
 	    json_read_count(json_read_member(body, "messages")) == 0)
 		return err_set(err, ERR_INVALID, "messages: at least one message is required");
