@@ -261,10 +261,11 @@ def test_uploads_that_are_refused(reckon):
         start = {"X-Goog-Upload-Command": "start"}
         upload(400, {})
         upload(400, {"X-Goog-Upload-Command": "upload"})
+        upload(400, {"X-Goog-Upload-Command": "upload", "X-Goog-Upload-Offset": "9" * 15}, b"x")
         upload(400, {"X-Goog-Upload-Command": "upload, finalize", "X-Goog-Upload-Offset": "8"})
         upload(400, start, b"[")
         upload(400, start, json.dumps({"file": {"displayName": "x" * 300}}))
-        upload(413, {**start, "X-Goog-Upload-Header-Content-Length": str(9 << 20)})
+        upload(413, {**start, "X-Goog-Upload-Header-Content-Length": str(513 << 20)})
         upload(413, {**start, "X-Goog-Upload-Header-Content-Length": "9" * 40})
         upload(401, start, key=None)
         upload(401, {"X-Goog-Upload-Command": "upload, finalize"}, b"bytes", key=None)
@@ -359,3 +360,49 @@ def test_a_client_that_leaves_ends_the_run(reckon):
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
         assert len(model.asked) == 1
+
+
+def test_a_large_file_in_pieces(reckon, tmp_path):
+    """What SDKs send in several requests, and code reads without that a model was sent it."""
+    path = tmp_path / "large.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * (5 << 20))  # 20 MiB and a line
+    code = "text = open('input_file_0.csv').read()\nprint(len(text), text[:3], text[-4:])"
+    with ModelServer(Reply(calls=[code]), Reply(text="Read.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        file = client.files.upload(file=path, config={"mime_type": "text/csv"})
+        assert file.size_bytes == path.stat().st_size and file.state == "ACTIVE"
+        assert [each.name for each in client.files.list()] == [file.name]  # its pieces are gone
+        response = client.models.generate_content(model=MODEL, contents=[file, "?", file], config=config(CODE))
+        assert parts_of(response)[1].code_execution_result.output == f"{path.stat().st_size} a,b 1,2\n\n"
+        eventually(lambda: not server.ask("GET", "/sessions?status=live").json["sessions"])
+        with pytest.raises(errors.ClientError):
+            client.models.generate_content(model=MODEL, contents=[file, "?"])  # nobody could read it
+    assert len(json.dumps(model.asked[0].body)) < 20000
+
+
+def test_pieces_that_do_not_fit_together(reckon):
+    with ModelServer() as model, Speaking(reckon, model) as server:
+        def upload(status, command, offset, body=b"", url="/v1beta/files?upload_id=mine&name=a.txt", **options):
+            answer = server.ask("POST", url, body, {"X-Goog-Upload-Command": command,
+                                                    "X-Goog-Upload-Offset": str(offset)},
+                                prefix="/gemini/upload", **options)
+            assert answer.status == status, answer
+            return answer
+        upload(200, "upload", 0, b"one ")
+        upload(200, "upload", 0, b"one ")  # a client tries again
+        upload(200, "upload", 8, b"four")
+        assert upload(200, "query", 0).headers["X-Goog-Upload-Size-Received"] == "4"
+        upload(400, "upload, finalize", 8, b"!")  # 4 to 8 are missing
+        upload(401, "upload", 4, b"two ", key=None)
+        upload(200, "upload", 4, b"two ")
+        assert upload(200, "query", 0).headers["X-Goog-Upload-Size-Received"] == "12"
+        made = upload(200, "upload, finalize", 12, b"!").json["file"]
+        assert (made["sizeBytes"], made["displayName"]) == ("13", "a.txt")
+        assert server.ask("GET", f"/files/{made['name'].removeprefix('files/')}/content").body == b"one two four!"
+        upload(200, "upload", 0, b"gone", url="/v1beta/files?upload_id=other")
+        assert [each["name"] for each in server.ask("GET", "/v1beta/files", prefix="/gemini").json["files"]] == [
+            made["name"]]
+        assert upload(200, "cancel", 0, url="/v1beta/files?upload_id=other").headers[
+            "X-Goog-Upload-Status"] == "cancelled"
+        upload(400, "upload, finalize", 4, b"!", url="/v1beta/files?upload_id=other")
+        assert len(server.ask("GET", "/files").json["files"]) == 1

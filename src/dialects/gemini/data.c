@@ -125,14 +125,34 @@ static bool is_image(const struct json_value *part, struct order *order)
 	return mime != NULL && strncmp(mime, "image/", 6) == 0;
 }
 
+/* One that is copied there: named once, however many parts name it. */
+static int take_large(struct order_stored *stored, struct order *order, struct err *err)
+{
+	struct api_run_file *file = &order->files[order->file_count];
+	char path[64];
+
+	if (stored->path != NULL)
+		return 0;
+	if (order->file_count == GEMINI_FILES_MAX)
+		return err_set(err, ERR_INVALID, "fileData: there are at most %u", GEMINI_FILES_MAX);
+	(void)snprintf(path, sizeof(path), "input_file_%zu%s", order->file_count,
+		       suffix_of(stored->mime != NULL ? stored->mime : ""));
+	file->path = stored->path = arena_text(&order->arena, path, strlen(path));
+	order->file_count++;
+	return 0;
+}
+
 /* With code it goes to the workspace, as the vendor names it there; text is told without. */
 int data_take(const struct json_value *part, struct order *order, struct buf *text, struct err *err)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_FILE_BYTES_MAX);
 	struct api_run_file *file = &order->files[order->file_count];
 	const char *mime = mime_of(part, order);
+	struct order_stored *stored = stored_of(part, order);
 	char path[64];
 
+	if (stored != NULL && stored->is_large)
+		return take_large(stored, order, err);
 	if (!order->runs_code && is_image(part, order))
 		return 0; /* data_write_image() has it */
 	if (mime == NULL || read_base64(part, order, &bytes) == NULL)
@@ -164,7 +184,8 @@ int data_write_image(const struct json_value *part, struct order *order, struct 
 	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_BODY_MAX);
 	const char *base64;
 
-	if (!is_image(part, order))
+	if (!is_image(part, order) ||
+	    (stored_of(part, order) != NULL && stored_of(part, order)->is_large))
 		return 0;
 	base64 = read_base64(part, order, &bytes);
 	if (base64 == NULL)

@@ -10,6 +10,7 @@
  *   reply.c     a run becomes a response, whole or as a stream
  *   parts.c     the parts of its content
  *   files.c     files of the tenant
+ *   upload.c    they are uploaded, in pieces
  */
 #pragma once
 
@@ -26,6 +27,7 @@
 #define GEMINI_CALLS_MAX 16u			   /* of one turn of the model */
 #define GEMINI_MODEL_SIZE 320u
 #define GEMINI_JSON "application/json"
+#define GEMINI_PIECE "gemini-upload" /* of the metadata of a piece: which upload it is of */
 /* What its tool is defined to run; also the name of a small template. */
 #define GEMINI_CODE_LANGUAGE "python"
 #define GEMINI_LANGUAGE_NAME "PYTHON" /* as its parts say it */
@@ -39,7 +41,9 @@ struct order_call {
 /* A file of the tenant's that a content names. */
 struct order_stored {
 	const char *id, *mime;
-	const char *base64; /* NULL until it is there */
+	const char *base64; /* NULL until it is there, and of a large one */
+	bool is_large;	    /* it is copied into the workspace */
+	const char *path;   /* there; NULL: no part has needed it */
 };
 
 /* What is asked of generateContent. */
@@ -51,6 +55,8 @@ struct order {
 	size_t file_count, file_bytes, image_bytes;
 	struct order_stored stored[GEMINI_FILES_MAX];
 	size_t stored_count;
+	char session[ID_SIZE]; /* that has large files; "": none was needed */
+	uint64_t session_frame; /* of the call that made it, whose CANCEL ends it */
 	struct order_call calls[GEMINI_CALLS_MAX];
 	size_t call_count;
 	unsigned call_number;
@@ -73,6 +79,9 @@ bool order_has(const struct json_value *object, const char *name); /* an object 
 /* Appends "tools", "code" and "tool_choice". */
 int tools_write(const struct json_value *body, struct order *order, struct json_writer *writer,
 		struct err *err);
+
+/* Whether code execution is among them. */
+bool tools_run_code(const struct json_value *body);
 
 /* ---- contents.c ---- */
 /* Appends "messages" to an object that was begun. */
@@ -120,13 +129,21 @@ void models_list(struct request *request);
 void models_show(struct request *request, const char *model);
 void models_count_tokens(struct request *request);
 
-/* ---- files.c ---- */
+/* ---- upload.c ---- */
 void files_upload(struct request *request);
+
+/* ---- files.c ---- */
+void files_write(const struct request *request, struct json_writer *json,
+		 const struct api_stored_file *file);
+/* Where the client has reached us; "" when it says nothing that could be it. */
+void files_origin(const struct request *request, char *ret, size_t size);
 void files_show(struct request *request, const char *id);
 void files_list(struct request *request);
 void files_delete(struct request *request, const char *id);
 /* Reads those that the contents name. Negative: one is refused, or the client is gone. */
 int files_bring(struct request *request, struct order *order);
+/* Copies the large ones into a session of the request's. Negative: as above. */
+int files_copy(struct request *request, struct order *order);
 
 /* ---- gemini.c ---- */
 void gemini_refuse(struct request *request, const struct refusal *refusal);

@@ -207,5 +207,6 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 		return err_set(err, ERR_INVALID, "contents: at least one content is required");
 	if (json_read_kind(order_member(asked_of(ret), "cachedContent")) != JSON_KIND_NULL)
 		return err_set(err, ERR_INVALID, "cachedContent: nothing is cached here");
+	ret->runs_code = tools_run_code(asked_of(ret));
 	return data_stored(contents, ret, err);
 }

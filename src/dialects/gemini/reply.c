@@ -346,6 +346,10 @@ static void answer(struct request *request, const struct order *order, const cha
 		.template = order->runs_code ? NULL : GEMINI_CODE_LANGUAGE,
 	};
 
+	if (order->session[0] != '\0') {
+		in.session = order->session;
+		in.template = NULL;
+	}
 	if (run_begin(&reply.run, request, &in) == 0) {
 		request_note(request, NULL, reply.run.session, NULL);
 		follow(&reply);
@@ -380,7 +384,13 @@ void reply_create(struct request *request, const char *model, enum gemini_form f
 		refuse(request, &err);
 		return;
 	}
+	if (files_copy(request, &order) < 0)
+		return;
 	json_read_free(order.body);
 	order.body = NULL;
 	answer(request, &order, model, form);
+	if (order.session_frame != 0) {
+		upstream_cancel_when_gone(request, order.session_frame);
+		upstream_cancel_now(request);
+	}
 }

@@ -263,3 +263,13 @@ int tools_write(const struct json_value *body, struct order *order, struct json_
 	json_write_member_bool(writer, "code", order->runs_code);
 	return write_choice(order_text(config, "mode"), names, writer, err);
 }
+
+bool tools_run_code(const struct json_value *body)
+{
+	const struct json_value *tools = order_member(body, "tools");
+
+	for (size_t i = 0; i < json_read_count(tools); i++)
+		if (order_has(json_read_at(tools, i), "codeExecution"))
+			return true;
+	return false;
+}
