@@ -171,6 +171,10 @@ void files_handle(struct request *request, const char *rest)
 	(void)snprintf(id, sizeof(id), "%.*s", (int)len, len > 0 ? rest + 1 : "");
 	if (!name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))
 		(void)snprintf(file, sizeof(file), "-");
+	if (verb == HTTP_VERB_GET && len > 0 &&
+	    (rest[1 + len] == '\0' || strcmp(rest + 1 + len, "/content") == 0) &&
+	    files_named_handle(request, id, rest[1 + len] != '\0'))
+		return;
 	if (rest[0] == '\0' && verb == HTTP_VERB_POST)
 		create(request);
 	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
@@ -188,12 +192,12 @@ void files_handle(struct request *request, const char *rest)
 
 /* ---- into a session ------------------------------------------------------------------------- */
 
-static int import(struct request *request, const char *id, const char *session, struct buf *ret)
+int files_import_one(struct request *request, const char *id, const char *session, char *ret_path,
+		     size_t size)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_file_put put;
 	char file[ID_SIZE];
-	struct err full; /* more files than are told of */
 
 	if (id == NULL || !name_swap(id, OPENAI_FILE, "file_", file, sizeof(file)))
 		(void)snprintf(file, sizeof(file), "-");
@@ -201,8 +205,7 @@ static int import(struct request *request, const char *id, const char *session, 
 			   &(struct api_stored_copy_in){ .session = session, .file = file }, &put,
 			   &call) < 0)
 		return -1;
-	(void)buf_addf(ret, &full, "%s- %s", ret->len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n",
-		       put.path);
+	(void)snprintf(ret_path, size, "%s", put.path);
 	return 0;
 }
 
@@ -210,9 +213,15 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 		 struct buf *ret)
 {
 	const size_t count = json_read_count(ids);
+	char path[4100];
+	struct err full; /* more files than are told of */
 
-	for (size_t i = 0; i < count && i < IMPORT_MAX; i++)
-		if (import(request, json_read_text(json_read_at(ids, i), NULL), session, ret) < 0)
+	for (size_t i = 0; i < count && i < IMPORT_MAX; i++) {
+		if (files_import_one(request, json_read_text(json_read_at(ids, i), NULL), session, path,
+				     sizeof(path)) < 0)
 			return -1;
+		(void)buf_addf(ret, &full, "%s- %s",
+			       ret->len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n", path);
+	}
 	return 0;
 }

@@ -6,15 +6,10 @@
  * Never:    leaves an item open that another one follows.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "dialects/openai/openai.h"
-
-#define FILES_MAX 1000u
-#define SANDBOX "sandbox:" OPENAI_WORKSPACE
 
 void items_init(struct items *items, struct request *request, const struct order *order,
 		const struct run *run)
@@ -36,7 +31,7 @@ void items_done(struct items *items)
 	buf_done(&items->code);
 	buf_done(&items->output);
 	buf_done(&items->kept);
-	free(items->files);
+	cites_done(&items->cites);
 }
 
 static int give_up(const struct items *items)
@@ -145,80 +140,24 @@ static void container_of(const struct items *items, char ret[NAME_SIZE])
 		(void)snprintf(ret, NAME_SIZE, OPENAI_CONTAINER "0");
 }
 
-/* ---- files that an answer speaks of ---------------------------------------------------------- */
-
-static void know_file(struct items *items, const struct json_value *file)
-{
-	const char *path = json_read_text(json_read_member(file, "path"), NULL);
-	const char *artifact = json_read_text(json_read_member(file, "artifact"), NULL);
-	struct items_file *at = NULL;
-
-	if (path == NULL || artifact == NULL || strlen(path) >= sizeof(at->path) ||
-	    strlen(artifact) >= sizeof(at->artifact))
-		return;
-	for (size_t i = 0; i < items->file_count && at == NULL; i++)
-		if (strcmp(items->files[i].path, path) == 0)
-			at = &items->files[i];
-	if (at == NULL && items->file_count == FILES_MAX)
-		return;
-	if (at == NULL) {
-		items->files = mem_grow(items->files, items->file_count + 1, sizeof(*at));
-		at = &items->files[items->file_count++];
-	}
-	(void)snprintf(at->path, sizeof(at->path), "%s", path);
-	(void)snprintf(at->artifact, sizeof(at->artifact), "%s", artifact);
-}
-
-/* Python and JavaScript count characters, of which most have one byte. */
-static size_t characters(const char *text, size_t len)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < len; i++)
-		count += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return count;
-}
-
-static const struct items_file *file_at(const struct items *items, const char *path, size_t *ret)
-{
-	const struct items_file *found = NULL;
-
-	*ret = 0;
-	for (size_t i = 0; i < items->file_count; i++) {
-		const size_t len = strlen(items->files[i].path);
-
-		if (len > *ret && strncmp(items->files[i].path, path, len) == 0) {
-			found = &items->files[i];
-			*ret = len;
-		}
-	}
-	return found;
-}
-
 /* The next `sandbox:/mnt/data/NAME` of a file that is known; *at moves behind it. */
 static bool next_citation(const struct items *items, const char **at, struct json_writer *json)
 {
-	const char *text = buf_text(&items->text), *mark;
 	char container[NAME_SIZE], id[NAME_SIZE];
+	struct cite cite;
 
 	container_of(items, container);
-	while ((mark = strstr(*at, SANDBOX)) != NULL) {
-		size_t len;
-		const struct items_file *file = file_at(items, mark + strlen(SANDBOX), &len);
-		const size_t start = characters(text, (size_t)(mark - text));
-
-		*at = mark + strlen(SANDBOX) + len;
-		if (file == NULL || !name_of_artifact(OPENAI_CONTAINER_FILE, file->artifact,
-						      file->path, id, sizeof(id)))
+	while (cites_next(&items->cites, buf_text(&items->text), at, &cite)) {
+		if (!name_of_artifact(OPENAI_CONTAINER_FILE, cite.file->artifact, cite.file->path,
+				      id, sizeof(id)))
 			continue;
 		json_write_object_begin(json);
 		json_write_member_string(json, "type", "container_file_citation");
 		json_write_member_string(json, "container_id", container);
 		json_write_member_string(json, "file_id", id);
-		json_write_member_string(json, "filename", file->path);
-		json_write_member_uint(json, "start_index", start);
-		json_write_member_uint(json, "end_index",
-				       start + characters(mark, (size_t)(*at - mark)));
+		json_write_member_string(json, "filename", cite.file->path);
+		json_write_member_uint(json, "start_index", cite.start);
+		json_write_member_uint(json, "end_index", cite.end);
 		json_write_object_end(json);
 		return true;
 	}
@@ -403,78 +342,6 @@ int items_close(struct items *items)
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static void write_image(struct json_writer *json, const char *mime, const char *base64, size_t len)
-{
-	cleanup_buf struct buf url = BUF_INIT(OPENAI_OUT_MAX);
-	struct err full; /* larger than an answer can be: it is a file of the container all the same */
-
-	if (buf_addf(&url, &full, "data:%s;base64,", mime) < 0 ||
-	    buf_add(&url, base64, len, &full) < 0)
-		return;
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", "image");
-	json_write_member_text(json, "url", url.data, url.len);
-	json_write_object_end(json);
-}
-
-static void add_text(const struct json_value *object, const char *key, struct buf *ret)
-{
-	size_t len;
-	const char *text = json_read_text(json_read_member(object, key), &len);
-	struct err full;
-
-	if (text == NULL || len == 0)
-		return;
-	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
-		(void)buf_addc(ret, '\n', &full);
-	(void)buf_add(ret, text, len, &full);
-}
-
-/* What was printed, the value of the last expression, what was raised: as in a notebook. */
-static void write_logs(struct json_writer *json, const struct json_value *record)
-{
-	const struct json_value *results = json_read_member(record, "results");
-	const struct json_value *error = json_read_member(record, "error");
-	cleanup_buf struct buf logs = BUF_INIT(OPENAI_OUT_MAX);
-
-	add_text(record, "stdout", &logs);
-	add_text(record, "stderr", &logs);
-	for (size_t i = 0; i < json_read_count(results); i++) {
-		const struct json_value *result = json_read_at(results, i);
-		bool is_main = false;
-
-		(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
-		if (is_main)
-			add_text(json_read_member(result, "data"), "text/plain", &logs);
-	}
-	add_text(error, "traceback", &logs);
-	if (logs.len == 0)
-		return;
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", "logs");
-	json_write_member_text(json, "logs", logs.data, logs.len);
-	json_write_object_end(json);
-}
-
-static void write_outputs(struct json_writer *json, const struct json_value *record)
-{
-	const struct json_value *results = json_read_member(record, "results");
-	static const char *const types[] = { "image/png", "image/jpeg" };
-
-	write_logs(json, record);
-	for (size_t i = 0; i < json_read_count(results); i++)
-		for (size_t k = 0; k < ARRAY_LEN(types); k++) {
-			const struct json_value *data =
-				json_read_member(json_read_at(results, i), "data");
-			size_t len;
-			const char *base64 =
-				json_read_text(json_read_member(data, types[k]), &len);
-
-			if (base64 != NULL)
-				write_image(json, types[k], base64, len);
-		}
-}
-
 enum outputs { OUTPUTS_NONE, OUTPUTS_ALL, OUTPUTS_LOGS };
 
 static int write_cell(const struct items *items, const char *id, const char *status,
@@ -500,9 +367,9 @@ static int write_cell(const struct items *items, const char *id, const char *sta
 	} else {
 		json_write_array_begin(&json);
 		if (is_whole && outputs == OUTPUTS_LOGS)
-			write_logs(&json, record);
+			outputs_write_logs(&json, record);
 		else if (is_whole)
-			write_outputs(&json, record);
+			outputs_write(&json, record);
 		json_write_array_end(&json);
 	}
 	json_write_object_end(&json);
@@ -537,14 +404,12 @@ int items_cell(struct items *items, const struct run_event *cell)
 int items_record(struct items *items, const struct run_event *record)
 {
 	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX), kept = BUF_INIT(OPENAI_OUT_MAX);
-	const struct json_value *files = json_read_member(record->json, "files");
 	const char *status = record->json != NULL ? "completed" : "failed";
 	const enum outputs outputs = items->order->shows_outputs ? OUTPUTS_ALL : OUTPUTS_NONE;
 	char id[NAME_SIZE];
 
 	id_of(items, "ci_", id);
-	for (size_t i = 0; i < json_read_count(files); i++)
-		know_file(items, json_read_at(files, i));
+	cites_add(&items->cites, record->json);
 	if (items->is_stream && send_of_item(items, "response.code_interpreter_call.completed", id,
 					     NULL, NULL) < 0)
 		return -1;

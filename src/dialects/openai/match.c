@@ -4,7 +4,8 @@
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/openai", "/v1/responses", "/v1/containers",
-					"/v1/chat/completions", "/v1/conversations", NULL };
+					"/v1/chat/completions", "/v1/conversations",
+					"/v1/assistants", "/v1/threads", NULL };
 
 /* Anthropic has models and files at the same paths, with a version in each request. */
 static bool is_ours(const struct http *http)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "dialects/openai/conversations.h"
+#include "dialects/openai/threads.h"
 
 #define LIST_MAX (1024u * 1024u)
 
@@ -170,6 +171,9 @@ static const struct route {
 	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/conversations", false,
 	  conversations_handle },
 	{ HTTP_VERB_POST, "/v1/chat/completions", true, chat_create },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/assistants", false,
+	  assistants_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/threads", false, threads_handle },
 	{ HTTP_VERB_GET, "/v1/models", false, models },
 	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files_handle },
 	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", false,

@@ -12,6 +12,8 @@
  *   chat_order.c  a request of Chat Completions becomes an order
  *   chat.c        a run becomes a completion, whole or as a stream
  *   files.c       files of the tenant
+ *   files_named.c what runs of threads left
+ *   threads.h     Assistants
  *   containers.c  sessions as containers, and their files
  */
 #pragma once
@@ -19,11 +21,11 @@
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 #include "dialects/names.h"
+#include "dialects/openai/outputs.h"
 #include "dialects/run.h"
 
 #define OPENAI_BODY_MAX (32u * 1024u * 1024u)
 #define OPENAI_TALK_MAX (15u * 1024u * 1024u)
-#define OPENAI_OUT_MAX ((size_t)64 * 1024 * 1024)
 #define OPENAI_FILES_MAX 100u
 #define OPENAI_FILE_BYTES_MAX (6u * 1024u * 1024u)
 #define OPENAI_JSON "application/json"
@@ -33,7 +35,6 @@
 #define OPENAI_RESPONSES "openai.responses" /* a collection of documents */
 /* What its code interpreter is defined to run; also the name of a small template. */
 #define OPENAI_CODE_LANGUAGE "python"
-#define OPENAI_WORKSPACE "/mnt/data/"
 
 /* ---- talk.c ---- */
 /* The messages of a conversation. What models say in one turn, and its results, are one message each. */
@@ -113,10 +114,6 @@ int input_content(const struct json_value *content, struct order *order, struct 
 /* ---- items.c ---- */
 enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING };
 
-struct items_file {
-	char path[256], artifact[48];
-};
-
 struct items {
 	struct request *request;
 	const struct order *order;
@@ -129,8 +126,7 @@ struct items {
 	struct buf code;   /* of the cell that runs */
 	struct buf output; /* complete ones, comma-separated JSON */
 	struct buf kept;   /* the same for a conversation: with what cells printed */
-	struct items_file *files; /* that code left: the last of each path */
-	size_t file_count;
+	struct cites cites; /* that code left */
 };
 void items_init(struct items *items, struct request *request, const struct order *order,
 		const struct run *run);
@@ -157,6 +153,17 @@ void containers_handle(struct request *request, const char *rest);
 /* ---- files.c ---- */
 #define OPENAI_FILE "file-" /* file_… of the tenant's files */
 void files_handle(struct request *request, const char *rest);
+/* Copies one into a session, where its path is. Negative: refused. */
+int files_import_one(struct request *request, const char *id, const char *session, char *ret_path,
+		     size_t size);
+
+/* ---- files_named.c ---- */
+#define OPENAI_PICTURE "file-i"
+#define OPENAI_FILE_OF "file-a"
+/* False: it is one of the tenant's. */
+bool files_named_handle(struct request *request, const char *id, bool is_content);
+
+/* ---- files.c ---- */
 /* Copies files of the tenant into a session; their lines are appended to `ret`. Negative: refused. */
 int files_import(struct request *request, const struct json_value *ids, const char *session,
 		 struct buf *ret);
