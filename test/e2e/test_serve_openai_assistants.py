@@ -191,7 +191,7 @@ def test_cancelled_and_removed(reckon):
         assert runs.update(run.id, thread_id=thread.id, metadata={"a": "b"}).metadata == {"a": "b"}
         assert client.beta.threads.delete(thread.id).deleted
         for collection in ("threads", "thread_messages", "thread_runs", "thread_run_steps"):
-            assert not server.ask("GET", f"/documents/openai.{collection}").json["documents"], collection
+            assert not server.ask("GET", f"/documents/conversation.openai.{collection}").json["documents"], collection
         assert server.ask("GET", f"/agent/{run.id}").status == 404
         for gone in (lambda: client.beta.threads.retrieve(thread.id), lambda: client.beta.threads.messages.list(thread.id),
                      lambda: runs.retrieve(run.id, thread_id=thread.id),

@@ -167,7 +167,7 @@ def test_conversations(reckon):
                      lambda: client.responses.create(model=MODEL, input="?", conversation=talk.id)):
             with pytest.raises(openai.NotFoundError):
                 gone()
-        assert not server.ask("GET", "/documents/openai.conversation_items").json["documents"]
+        assert not server.ask("GET", "/documents/conversation.openai.conversation_items").json["documents"]
 
 
 def test_functions_in_a_conversation(reckon):

@@ -48,7 +48,18 @@ ANSWER = Field("answer", "json", "The answer", place="whole",
 
 CONVERSATION = {"$ref": "#/components/schemas/Conversation"}
 
-STRUCTS = (RUN_LIMITS, RUN_FILE, RUN_RESULT, MODEL, RUN)
+FORGOTTEN = Struct("forgotten", "What was removed.", (
+    Field("runs", "number", "Runs, with their questions, answers and conversations", required=True),
+    Field("executions", "number", "Executions, with code and outputs, of the sessions they ran in",
+          required=True),
+    Field("sessions", "number", "Sessions that had ended, with all that was kept of them",
+          required=True),
+    Field("documents", "number", "Of collections whose names begin with `conversation.`",
+          required=True),
+    Field("more", "flag", "Something goes on, or is left: ask again", required=True),
+), schema="Forgotten")
+
+STRUCTS = (RUN_LIMITS, RUN_FILE, RUN_RESULT, MODEL, RUN, FORGOTTEN)
 
 CALLS = (
     Call("run_create", "POST", "agent", "A model answers a question by running code",
@@ -115,6 +126,15 @@ CALLS = (
     Call("run_delete", "DELETE", "agent/{id}",
          "Remove a run that has ended: its answer, its events and its conversation", "Removed",
          "agent", takes=(ID,), errors=(404, 507), operation="deleteRun"),
+    Call("run_forget", "DELETE", "agent", "Remove the conversations of a tenant, or of a key",
+         "Removed", "agent",
+         takes=(Field("tenant", "id", "Of this tenant; another than the key's own takes the scope "
+                      "admin", place="query", schema={"type": "string"}),
+                Field("key", "id", "Only runs that this key began; documents, which know no key, "
+                      "stay", place="query", schema={"type": "string"}),
+                Field("sessions", "flag", "The live sessions that they ran in end, and go as well",
+                      place="query")),
+         gives=FORGOTTEN, errors=(403, 404, 507), operation="forgetRuns"),
     Call("model_list", "GET", "models", "Models that this daemon asks", "Their names", "agent",
          gives=(Field("models", "many", "Each once; patterns of aliases are left out",
                       required=True, of=MODEL),), operation="listModels"),

@@ -132,7 +132,7 @@ static void put_scopes(struct json_writer *json, const struct admin *admin)
 /* ---- finding -------------------------------------------------------------------------------- */
 
 /* The id of the tenant that `name` names: an id is one already. */
-static int tenant_id(struct client *client, const char *name, struct buf *ret, struct err *err)
+int remote_tenant_id(struct client *client, const char *name, struct buf *ret, struct err *err)
 {
 	struct json_value *page;
 	const struct json_value *tenants;
@@ -269,7 +269,7 @@ static int ask_key_create(const struct admin *admin, struct client *client,
 	cleanup_buf struct buf body = BUF_INIT(65536), id = BUF_INIT(256);
 	struct json_writer json;
 
-	if (admin->tenant != NULL && tenant_id(client, admin->tenant, &id, err) < 0)
+	if (admin->tenant != NULL && remote_tenant_id(client, admin->tenant, &id, err) < 0)
 		return (int)err->code;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
@@ -323,7 +323,7 @@ static int ask_key_ls(const struct admin *admin, struct client *client, struct j
 
 	if (buf_addf(&path, err, "keys?limit=%u%s", PAGE,
 		     admin->tenant != NULL ? "&tenant=" : "") < 0 ||
-	    (admin->tenant != NULL && tenant_id(client, admin->tenant, &path, err) < 0))
+	    (admin->tenant != NULL && remote_tenant_id(client, admin->tenant, &path, err) < 0))
 		return (int)err->code;
 	return client_call(client, "GET", buf_text(&path), NULL, ret, err);
 }
@@ -335,7 +335,7 @@ static int tenant_path(const struct admin *admin, struct client *client, struct 
 	cleanup_buf struct buf id = BUF_INIT(256);
 
 	if (need_name(admin, "TENANT", err) < 0 ||
-	    tenant_id(client, admin->remote.name, &id, err) < 0 ||
+	    remote_tenant_id(client, admin->remote.name, &id, err) < 0 ||
 	    buf_adds(path, "tenants/", err) < 0)
 		return (int)err->code;
 	return client_path_add(path, buf_text(&id), false, err);
@@ -422,7 +422,7 @@ static int usage_path(const struct admin *admin, struct client *client, struct b
 	const char *between = "?";
 
 	if (buf_adds(path, "usage", err) < 0 ||
-	    (admin->tenant != NULL && tenant_id(client, admin->tenant, &id, err) < 0))
+	    (admin->tenant != NULL && remote_tenant_id(client, admin->tenant, &id, err) < 0))
 		return (int)err->code;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		const char *value = i == 0 && admin->tenant != NULL ? buf_text(&id)

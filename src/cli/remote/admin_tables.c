@@ -164,9 +164,29 @@ static const struct opt_command tenant_rm_table = {
 	.run = remote_exec,
 };
 
+static const struct opt_item forget_items[] = {
+	{ 'b', "begun-by", "KEY", "only runs that this key began, key_…", OPT_HINT_NONE, NULL, false },
+	{ 'l', "live", NULL, "live sessions stay; their history goes", OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTION_JSON,
+	REMOTE_OPTIONS,
+};
+
+static const struct opt_command tenant_forget_table = {
+	.name = "tenant forget",
+	.operands = "[TENANT]",
+	.summary = "remove its conversations with models",
+	.notes = "\n"
+		 "Questions, answers and conversations go, the sessions that they ran in with\n"
+		 "history and files, and what other protocols kept of them. Without TENANT:\n"
+		 "your own, for which a key with the scope agent is enough.\n",
+	.items = forget_items,
+	.count = ARRAY_LEN(forget_items),
+	.run = remote_exec,
+};
+
 static const struct opt_command *const tenant_subs[] = {
 	&tenant_create_table, &tenant_ls_table, &tenant_show_table, &tenant_set_table,
-	&tenant_rm_table, NULL,
+	&tenant_rm_table, &tenant_forget_table, NULL,
 };
 
 const struct opt_command cmd_tenant_table = {

@@ -51,6 +51,7 @@ static const struct {
 	{ "tenant show", remote_tenant_one },
 	{ "tenant set", remote_tenant_one },
 	{ "tenant rm", remote_admin_rm },
+	{ "tenant forget", remote_tenant_forget },
 	{ "usage", remote_usage },
 };
 

@@ -147,6 +147,9 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv);
 int remote_session_rm(const struct opt_command *self, int argc, char **argv);
 int remote_key_create(const struct opt_command *self, int argc, char **argv);
 int remote_admin_rm(const struct opt_command *self, int argc, char **argv);
+/* Appends the id of a tenant that is named by it or by its name. */
+int remote_tenant_id(struct client *client, const char *name, struct buf *ret, struct err *err);
+int remote_tenant_forget(const struct opt_command *self, int argc, char **argv);
 int remote_admin_ls(const struct opt_command *self, int argc, char **argv);
 int remote_tenant_one(const struct opt_command *self, int argc, char **argv);
 int remote_usage(const struct opt_command *self, int argc, char **argv);

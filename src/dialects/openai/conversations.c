@@ -19,9 +19,9 @@
 
 #define ITEMS_MAX 2000u
 
-static const struct object_kind conversation_kind = { "openai.conversations", "conv_",
+static const struct object_kind conversation_kind = { "conversation.openai.conversations", "conv_",
 						      "conversation" };
-static const struct object_kind item_kind = { "openai.conversation_items", "msg_",
+static const struct object_kind item_kind = { "conversation.openai.conversation_items", "msg_",
 					      "conversation item" };
 
 static const char *text_of(const struct json_value *object, const char *key)

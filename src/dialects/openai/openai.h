@@ -32,7 +32,7 @@
 #define OPENAI_CONTAINER "cntr_"
 #define OPENAI_CONTAINER_FILE "cfile_"
 #define OPENAI_RESPONSE "resp_"
-#define OPENAI_RESPONSES "openai.responses" /* a collection of documents */
+#define OPENAI_RESPONSES "conversation.openai.responses" /* a collection of documents */
 /* What its code interpreter is defined to run; also the name of a small template. */
 #define OPENAI_CODE_LANGUAGE "python"
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "dialects/openai/threads.h"
 
-const struct object_kind thread_step_kind = { "openai.thread_run_steps", "step_", "thread.run.step" };
+const struct object_kind thread_step_kind = { "conversation.openai.thread_run_steps", "step_", "thread.run.step" };
 
 static const char *text_of(const struct json_value *object, const char *key)
 {

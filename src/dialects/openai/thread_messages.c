@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "dialects/openai/threads.h"
 
-const struct object_kind thread_message_kind = { "openai.thread_messages", "msg_",
+const struct object_kind thread_message_kind = { "conversation.openai.thread_messages", "msg_",
 						 "thread.message" };
 
 static const char *text_of(const struct json_value *object, const char *key)

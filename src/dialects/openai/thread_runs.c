@@ -15,7 +15,7 @@
 
 #define POLL_MS 200u /* what the SDK waits for before it asks again */
 
-const struct object_kind thread_run_kind = { "openai.thread_runs", "run_", "thread.run" };
+const struct object_kind thread_run_kind = { "conversation.openai.thread_runs", "run_", "thread.run" };
 
 static const char *text_of(const struct json_value *object, const char *key)
 {

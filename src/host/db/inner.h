@@ -23,6 +23,13 @@ struct db {
 int db_failed(struct db *db, const char *what, struct err *err);
 int db_exec(struct db *db, const char *sql, struct err *err); /* any number of statements */
 
+/* ---- operations/retain.c ---- */
+/* With all that names it. */
+int db_remove_session(struct db *db, const char *id, struct err *err);
+/* Those that have ended and for which `where` holds, in which ?1 and ?2 stand for texts. */
+int db_remove_executions(struct db *db, const char *where, const char *one, const char *two,
+			 uint64_t *ret, struct err *err);
+
 /* ---- statement.c ---- */
 /* A statement for one use; given back by its scope. */
 void db_statement_done(sqlite3_stmt **statement);

@@ -79,7 +79,38 @@ int db_retain_executions(struct db *db, const char *before, unsigned limit, unsi
 	return run(db, "DELETE FROM execution WHERE id" OLD_ONES, before, limit, ret, err);
 }
 
-static int remove_session(struct db *db, const char *id, struct err *err)
+int db_remove_executions(struct db *db, const char *where, const char *one, const char *two,
+			 uint64_t *ret, struct err *err)
+{
+	struct tables tables;
+	char sql[512];
+
+	if (find_tables(db, "execution", &tables, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i <= tables.count; i++) {
+		cleanup_statement sqlite3_stmt *statement = NULL;
+		const bool is_last = i == tables.count;
+
+		if (is_last)
+			(void)snprintf(sql, sizeof(sql), "DELETE FROM execution WHERE status <> 'pending'"
+				       " AND %s", where);
+		else
+			(void)snprintf(sql, sizeof(sql), "DELETE FROM \"%s\" WHERE execution IN (SELECT id"
+				       " FROM execution WHERE status <> 'pending' AND %s)",
+				       tables.name[i], where);
+		if (db_prepare(db, sql, &statement, err) < 0)
+			return (int)err->code;
+		db_bind_text(statement, 1, one);
+		db_bind_text(statement, 2, two);
+		if (db_step(db, statement, err) < 0)
+			return (int)err->code;
+		if (is_last)
+			*ret += (uint64_t)sqlite3_changes(db->sqlite);
+	}
+	return 0;
+}
+
+int db_remove_session(struct db *db, const char *id, struct err *err)
 {
 	struct tables tables, by_execution;
 	unsigned ignored;
@@ -127,7 +158,7 @@ int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_
 		if (found <= 0)
 			return found;
 		db_column_text(statement, 0, id, sizeof(id));
-		if (remove_session(db, id, err) < 0)
+		if (db_remove_session(db, id, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
