@@ -1,0 +1,64 @@
+"""Clients of OpenAI's API, each as its users have it: SDKs of two generations, LangChain, Agents, Vercel.
+
+tools/setup.sh installs them from test/sdks/openai and test/sdks/openai-before.
+"""
+import os
+import subprocess
+
+import pytest
+from model_server import ModelServer, Reply
+from node_clients import node
+from reckon_cli import ROOT
+from reckon_serve import SECONDS
+from test_serve_openai import Speaking
+
+PROGRAMS, MADE = ROOT / "test/sdks/openai", ROOT / "build/sdks"
+WEATHER = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_1"}
+pytestmark = pytest.mark.parametrize("as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True)
+
+
+def reply(body):
+    """Runs code when it can, asks for the weather when that is what is wanted, then says so."""
+    last = body["messages"][-1]
+    names = [tool["function"]["name"] for tool in body.get("tools") or []]
+    if last["role"] == "tool":
+        return Reply(text=f"It is {last['content'].strip()}.")
+    if "weather" in str(last["content"]) and "get_weather" in names:
+        return Reply(calls=[WEATHER])
+    return Reply(calls=["print(6*7)"]) if "python" in names else Reply(text="I guess 42.")
+
+
+def run(reckon, *words):
+    with ModelServer(reply) as model, Speaking(reckon, model) as server:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=SECONDS, env={
+            "PATH": os.environ["PATH"], "HOME": "/nonexistent", "MODULES": str(MADE / "openai"),
+            "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/openai/v1"})
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+def test_python_of_the_generation_before(reckon):
+    assert run(reckon, MADE / "openai-before/venv/bin/python", PROGRAMS / "python_client.py") == {
+        "responses": "It is 42.", "chat": "I guess 42.", "threads": "It is 42.", "poll": "completed"}
+
+
+@pytest.mark.parametrize("package", ["openai", "openai-before"])
+def test_node(reckon, package):
+    assert run(reckon, node(), PROGRAMS / "node_client.mjs", package) == {
+        "responses": "code_interpreter_call,message It is 42.", "chat": "I guess 42.",
+        "tools": "It is 12 degrees in Bern.", "threads": "It is 42.", "poll": "completed"}
+
+
+def test_langchain(reckon):
+    assert run(reckon, MADE / "openai/venv/bin/python", PROGRAMS / "langchain_client.py") == {
+        "whole": "It is 42.", "stream": "It is 42."}
+
+
+def test_agents(reckon):
+    assert run(reckon, MADE / "openai/venv/bin/python", PROGRAMS / "agents_client.py") == {
+        "whole": "It is 42.", "stream": "It is 12 degrees in Bern."}
+
+
+def test_vercel(reckon):
+    assert run(reckon, node(), PROGRAMS / "vercel_client.mjs") == {
+        "whole": "It is 42.", "stream": "It is 42.", "outputs": '[{"type":"logs","logs":"42\\n"}]'}
