@@ -516,6 +516,8 @@ int thread_follow(struct thread_run *run)
 								     : "it could not be begun");
 		case RUN_GONE:
 		case RUN_THOUGHT:
+		case RUN_SEALED:
+		case RUN_TOOL: /* no tools are lent */
 		case RUN_CODE:
 			break;
 		}

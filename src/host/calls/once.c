@@ -198,6 +198,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 	const struct api_bytes *content = file->text.data != NULL ? &file->text : &file->base64;
 	const struct api_import copy = { .file = file->file, .path = file->path };
 	const struct api_list one = { .items = &copy, .count = 1 };
+	struct lend *lends = NULL; /* none: a copy is asked for */
 	struct job *job = NULL;
 	struct err err;
 
@@ -209,7 +210,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 		return NULL;
 	}
 	if (file->file != NULL)
-		return stored_imports(host, req, &one, &job) ? job : NULL;
+		return stored_imports(host, req, &one, &job, &lends) ? job : NULL;
 	job = job_new(NULL, JOB_FILE_PUT, req->id);
 	job->path = mem_strdup(file->path);
 	if (put_content(job, content, &err) == 0)
