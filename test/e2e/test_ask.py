@@ -800,6 +800,58 @@ def test_a_chat_goes_on_after_what_failed(ask, reckon):
     assert reckon("chat", *ask.args()[1:], "--json", env=ask.env(model), stdin="a\n").expect(2)
 
 
+def questions(request):
+    return [message["content"] for message in request.body["messages"] if message["role"] == "user"]
+
+
+def test_a_chat_is_edited_and_has_commands(ask, reckon):
+    """What was asked before, arrows, a paste of several lines; and lines for the program itself."""
+    reckon.file("in.csv", "a,b\n1,2\n")
+    script = [Reply(text="first answer", usage=(1000, 100)), Reply(text="second answer", usage=(2000, 50)),
+              Reply(text="third answer"), Reply(text="fourth answer")]
+    with ModelServer(*script) as model:
+        with Terminal(reckon, "chat", *ask.args("--price", "1:10")[1:], env=ask.env(model), columns=100) as term:
+            def prompts(count):
+                term.until(lambda: term.text.count("you>") == count, f"prompt {count}")
+
+            prompts(1)
+            term.type("what is x?").key("home").type("Say: ").key("enter")
+            term.wait("first answer")
+            prompts(2)
+            term.paste("two lines,\nasked at once").key("enter")
+            term.wait("second answer")
+            prompts(3)
+            term.type("/cost").key("enter")
+            term.wait("3000 tokens in (0 cached), 150 out, cost 0.0045")
+            prompts(4)
+            term.type("/file in.csv").key("enter")
+            term.wait("in.csv is in /mnt/data")
+            prompts(5)
+            term.key("up", "up").key("enter")
+            term.until(lambda: term.text.count("cost 0.0045") == 2, "the cost again")
+            prompts(6)
+            term.type("and now?").key("enter")
+            term.wait("third answer")
+            prompts(7)
+            term.type("/nosuch").key("enter")
+            term.wait("there is no /nosuch")
+            prompts(8)
+            term.type("/save chat.md").key("enter")
+            term.wait("saved as chat.md")
+            prompts(9)
+            term.type("/mnt/data/in.csv has what?").key("enter")
+            term.wait("fourth answer")
+            prompts(10)
+            term.key("ctrl-d")
+            assert term.end() == 0
+    private_daemon.end(reckon)
+    last = [questions(request)[-1] for request in model.asked]
+    assert last[0].startswith("Say: what is x?") and last[1] == "two lines,\nasked at once"
+    assert "and now?" in last[2] and "in.csv" in "".join(questions(model.asked[2])[2:])
+    assert "/mnt/data/in.csv has what?" in last[3] and len(model.asked) == 4
+    assert "third answer" in (reckon.cwd / "chat.md").read_text()
+
+
 def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
     tick = b'data: {"choices":[{"index":0,"delta":{"content":"going on "}}]}\n\n'
     with ModelServer(Reply(raw=tick, endless=b": wait\n\n"), Reply(text="back again")) as model:

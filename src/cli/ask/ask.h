@@ -97,6 +97,7 @@ struct ask {
 	enum ask_approve approve;
 	const char *save_path; /* or NULL */
 	bool json, is_chat;
+	struct agent_usage chat_usage; /* of all its questions */
 	bool said_files; /* the model was told of them */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
@@ -159,6 +160,11 @@ int ask_wishes_tell(struct ask *ask, struct err *err);
 /* ---- chat.c ---- */
 
 int ask_chat(struct ask *ask, struct err *err);
+
+/* ---- chat_command.c ---- */
+
+/* Whether the line is one of "/help" and its kin, which was done then. */
+bool ask_chat_command(struct ask *ask, const char *line);
 
 /* ---- options.c ---- */
 

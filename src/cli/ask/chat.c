@@ -6,6 +6,7 @@
  * Never:    ends because a question could not be answered.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +15,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/repl/editor.h"
+#include "cli/repl/history.h"
 
 static void prompt(const struct ask *ask)
 {
@@ -24,14 +28,98 @@ static void prompt(const struct ask *ask)
 			   ask->view.coloured ? "\x1b[0m" : "");
 }
 
+static bool every_line_is_whole(void *arg, const char *text, size_t len, struct buf *ret_indent)
+{
+	(void)arg;
+	(void)text;
+	(void)len;
+	(void)ret_indent;
+	return true;
+}
+
+static void complete_nothing(void *arg, const char *text, size_t len, size_t cursor,
+			     struct editor_matches *ret)
+{
+	(void)arg;
+	(void)text;
+	(void)len;
+	(void)cursor;
+	ret->count = 0;
+}
+
+/* The editor of the console: what was asked before, arrows, several lines pasted at once. */
+static void open_editor(struct ask *ask)
+{
+	const struct editor_hooks hooks = { .is_whole = every_line_is_whole,
+					    .complete = complete_nothing };
+	struct repl *view = &ask->view;
+	char path[PATH_MAX];
+	struct err err;
+	bool has_path;
+
+	if (!ask->to_terminal || isatty(STDIN_FILENO) != 1 || view->dumb)
+		return;
+	has_path = !ask->keep.off && history_path(path, &err) == 0 &&
+		   strlen(path) + sizeof("-chat") <= sizeof(path);
+	if (has_path)
+		(void)strcat(path, "-chat");
+	if (history_open(has_path ? path : NULL, &view->history, &err) < 0)
+		run_output_line("reckon: no history: %s", err.text);
+	if (editor_open(&hooks, view->history, &view->editor, &err) < 0)
+		view->editor = NULL;
+}
+
+static void close_editor(struct ask *ask)
+{
+	editor_close(TAKE_PTR(ask->view.editor));
+	history_free(TAKE_PTR(ask->view.history));
+}
+
+static bool take_question(struct ask *ask, const char *text, size_t len)
+{
+	struct err err;
+
+	buf_clear(&ask->question);
+	if (run_input_check_source(text, len, &err) == 0 &&
+	    buf_add(&ask->question, text, len, &err) == 0)
+		return true;
+	(void)cli_complain(&err);
+	return false;
+}
+
+/* As read_question(), with the editor. */
+static bool edit_question(struct ask *ask)
+{
+	for (;;) {
+		cleanup_buf struct buf line = BUF_INIT(RUN_SOURCE_MAX);
+		enum editor_end end;
+
+		ask_interrupts_clear();
+		end = editor_read(ask->view.editor, "you> ", ask->view.coloured, NULL, &line);
+		if (end == EDITOR_EOF)
+			return false;
+		if (end == EDITOR_CANCELLED) {
+			run_output_line("Ctrl-D leaves");
+			continue;
+		}
+		if (strspn(buf_text(&line), " \t\n") == line.len)
+			continue;
+		history_add(ask->view.history, line.data, line.len);
+		if (!ask_chat_command(ask, buf_text(&line)) &&
+		    take_question(ask, line.data, line.len))
+			return true;
+	}
+}
+
 /* One line that says something; false at the end. */
 static bool read_question(struct ask *ask)
 {
 	const bool is_terminal = isatty(STDIN_FILENO) == 1;
 	cleanup_free char *line = NULL;
 	size_t size = 0;
-	struct err err;
 
+	if (ask->view.editor != NULL)
+		return edit_question(ask);
 	for (;;) {
 		ssize_t len = -1;
 
@@ -51,11 +139,8 @@ static bool read_question(struct ask *ask)
 			line[--len] = '\0';
 		if (strspn(line, " \t") == (size_t)len)
 			continue;
-		buf_clear(&ask->question);
-		if (run_input_check_source(line, (size_t)len, &err) == 0 &&
-		    buf_add(&ask->question, line, (size_t)len, &err) == 0)
+		if (!ask_chat_command(ask, line) && take_question(ask, line, (size_t)len))
 			return true;
-		(void)cli_complain(&err);
 	}
 }
 
@@ -64,6 +149,20 @@ static void forget(struct ask *ask)
 {
 	ask->prose_open = false;
 	err_clear(&ask->why);
+}
+
+static void add_usage(struct ask *ask)
+{
+	const struct agent_usage *one = &ask->driver.usage;
+	struct agent_usage *sum = &ask->chat_usage;
+
+	sum->requests += one->requests;
+	sum->steps += one->steps;
+	sum->in += one->in;
+	sum->cached += one->cached;
+	sum->out += one->out;
+	sum->reasoning += one->reasoning;
+	sum->cost_micro += one->cost_micro;
 }
 
 static void say_kept(const struct ask *ask)
@@ -78,22 +177,27 @@ int ask_chat(struct ask *ask, struct err *err)
 	bool begun = false;
 
 	if (ask->to_terminal && isatty(STDIN_FILENO))
-		run_output_line("%s/%s. Ctrl-C stops an answer, Ctrl-D leaves.", ask->provider,
-				ask->model);
+		run_output_line("%s/%s. /help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.",
+				ask->provider, ask->model);
+	open_editor(ask);
 	/* What was read ahead could not be waited for. */
 	if (isatty(STDIN_FILENO))
 		(void)setvbuf(stdin, NULL, _IONBF, 0);
 	while (ask->view.output.status == 0 && read_question(ask)) {
 		begun = true;
-		if (ask_converse(ask, err) < 0)
+		if (ask_converse(ask, err) < 0) {
+			close_editor(ask);
 			return (int)err->code;
+		}
 		(void)ask_conclude(ask);
+		add_usage(ask);
 		if (ask->stop == AGENT_STOP_LOST)
 			break;
 		forget(ask);
 	}
-	if (ask->to_terminal && isatty(STDIN_FILENO))
+	if (ask->to_terminal && isatty(STDIN_FILENO) && ask->view.editor == NULL)
 		repl_print("\n");
+	close_editor(ask);
 	if (begun && ask_save(ask) != EXIT_CODE_OK)
 		ask->view.output.unsaved = true;
 	say_kept(ask);

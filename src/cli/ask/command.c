@@ -19,6 +19,7 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "cli/repl/editor.h"
 #include "cli/term/look.h"
 #include "cli/term/width.h"
 
@@ -74,13 +75,13 @@ static void on_interrupt(int signo)
 	reckon_session *session = atomic_load(&running);
 	const int count = atomic_fetch_add(&interrupts, 1) + 1;
 
-	(void)signo;
 	if (count >= 3)
 		_exit(EXIT_CODE_INTERRUPTED);
 	if (session != NULL)
 		reckon_interrupt(session);
 	if (atomic_load(&wake_fd) >= 0)
 		(void)!write(atomic_load(&wake_fd), "", 1);
+	editor_signal(signo);
 	errno = saved;
 }
 
