@@ -271,7 +271,7 @@ int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct e
 	if (len > SPEC_MAX)
 		return err_set(err, ERR_INVALID, "the file's name is too long");
 	/* "data/" is the directory data, as shells complete it. */
-	while (len > 1 && plain[len - 1] == '/')
+	while (len > 1 && plain[len - 1] == '/' && strchr(plain, ':') == NULL)
 		plain[--len] = '\0';
 	text = plain;
 	colon = strrchr(text, ':');
