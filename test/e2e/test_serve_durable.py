@@ -478,7 +478,6 @@ def test_a_dead_warden_takes_no_session_along(server):
     for path, answer in answers.items():
         assert answer.status < 300 or answer.status == 503 and answer.code == "unavailable" and \
             int(answer.headers["Retry-After"]) >= 1, (path, answer)
-    assert answers["executions"].status == 503
     for session in sessions:
         ask = {"code": "print(open('d/f').read())\nx"}
         answer = server.ask("POST", f"/sessions/{session}/executions", ask)
