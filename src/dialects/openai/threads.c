@@ -153,7 +153,9 @@ static void handle_one(struct request *request, const char *id, const char *behi
 		if (thread_settle(request, value, going) >= 0)
 			thread_messages_handle(request, id, behind + 9);
 	} else if (strncmp(behind, "/runs", 5) == 0) {
-		thread_runs_handle(request, id, behind + 5);
+		if (behind[5] != '\0' || verb != HTTP_VERB_GET ||
+		    thread_settle(request, value, going) >= 0)
+			thread_runs_handle(request, id, behind + 5);
 	} else if (behind[0] != '\0') {
 		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
 	} else if (verb == HTTP_VERB_GET) {
