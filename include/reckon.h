@@ -277,9 +277,9 @@ typedef struct reckon_execute_options {
 	uint64_t text_bytes;       /* of the record's `text`; 0: 16 KiB; from 1 KiB to 1 MiB */
 	reckon_input_fn *on_input; /* or NULL */
 	void *on_input_arg;
-	/* NULL: a new one; else "ex_" and 26 of 0-9 and A-Z, which no other execution has. */
-	const char *execution_id;
+	const char *execution_id;  /* NULL: a new one; else "ex_" and 26 of 0-9, A-Z; no other's */
 	const struct reckon_questions *questions; /* of its code, or NULL: reckon_answers.h */
+	const char *const *env; /* NAME=value…, NULL at the end: for this cell alone; or NULL */
 } reckon_execute_options;
 
 /*

@@ -47,7 +47,8 @@
 
 enum kernel_type {
 	/* host to kernel */
-	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED]; fds: stdout, stderr, stdin  */
+	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED], ENV* for it alone; fds: stdout,
+				   stderr, stdin                                              */
 	KERNEL_VARIABLES = 2,	/* -> VARIABLES_REPLY                                           */
 	KERNEL_COMPLETE = 3,	/* CODE, CURSOR -> COMPLETE_REPLY                               */
 	KERNEL_INSPECT = 4,	/* CODE, CURSOR, [DETAIL] -> INSPECT_REPLY                      */

@@ -38,7 +38,7 @@ CALLS = (
              Field("template", "text", "That of the session; no other is in its box", **NAME),
              Field("cwd", "text", "Where it begins; /mnt/data when left out", form="path",
                    least=1, most=1023),
-             Field("env", "env", "Variables of its environment; at most 32 KiB", most=256),
+             Field("env", "env", "Variables above the session's own; at most 32 KiB", most=256),
          ), gives=CONTEXT_STRUCT, status=201, errors=STARTS, operation="createContext",
          body="ContextCreate"),
     Call("context_delete", "DELETE", "sessions/{session}/contexts/{context}",

@@ -45,7 +45,7 @@ static int take_metadata(const struct e2b *e2b, const struct json_value *given, 
 	return -1;
 }
 
-static int take_env(const struct e2b *e2b, const struct json_value *given, struct api_list *ret)
+bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct api_list *ret)
 {
 	const size_t count = json_read_count(given);
 	const char **items = arena_new(e2b->arena, count + 1, sizeof(*items));
@@ -55,22 +55,22 @@ static int take_env(const struct e2b *e2b, const struct json_value *given, struc
 
 	if (count > ENV_COUNT_MAX) {
 		e2b_refuse(e2b, 400, "more than 256 variables");
-		return -1;
+		return false;
 	}
 	for (size_t i = 0; i < count && json_read_member_at(given, i, &key, &value); i++) {
 		char *item;
 
 		text = json_read_text(value, &len);
 		if (text == NULL || strlen(text) != len || key[0] == '\0' || strchr(key, '=') != NULL) {
-			e2b_refuse(e2b, 400, "envVars holds texts without NUL");
-			return -1;
+			e2b_refuse(e2b, 400, "variables are texts without NUL");
+			return false;
 		}
 		item = arena_new(e2b->arena, strlen(key) + len + 2, 1);
 		(void)snprintf(item, strlen(key) + len + 2, "%s=%s", key, text);
 		items[i] = item;
 	}
 	*ret = (struct api_list){ items, count };
-	return 0;
+	return true;
 }
 
 /* What a box cannot have. */
@@ -128,7 +128,7 @@ void e2b_create(struct e2b *e2b)
 	if (!is_possible(e2b, body) ||
 	    !take_end(e2b, json_read_member(body, "timeout"), &in.expires_in_ms) ||
 	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
-	    take_env(e2b, json_read_member(body, "envVars"), &in.env) < 0 ||
+	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||
 	    e2b_template_of(e2b, wanted, &in.template) < 0)
 		return;
 	in.idle_timeout_ms = e2b_idle_ms(in.expires_in_ms);

@@ -83,6 +83,8 @@ static inline void e2b_json_done(struct json_value **value)
 void e2b_control(struct e2b *e2b);
 /* The body's `timeout` or `duration` in ms; false when it was answered that it is none. */
 bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
+/* An object of strings, as variables of an environment. False: it was refused. */
+bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct api_list *ret);
 /* A session that is unused ends later than its time-out. */
 uint64_t e2b_idle_ms(uint64_t timeout_ms);
 

@@ -191,11 +191,8 @@ static bool take(const struct e2b *e2b, const struct json_value *body, struct ap
 		e2b_refuse(e2b, 400, "Only one of context_id or language can be provided");
 		return false;
 	}
-	if (json_read_count(json_read_member(body, "env_vars")) > 0) {
-		e2b_refuse(e2b, 400, "this server has no variables of one execution: give envs to "
-				     "the sandbox, or set them in the code");
+	if (!e2b_take_env(e2b, json_read_member(body, "env_vars"), &ret->env))
 		return false;
-	}
 	if (context != NULL && context[0] != '\0')
 		ret->context = e2b_context_of(context);
 	else if (language != NULL && language[0] != '\0')

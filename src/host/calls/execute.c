@@ -21,6 +21,7 @@
 #define HASH_CONTEXT 60
 #define HASH_LANGUAGE 5
 #define HASH_ASKS 61
+#define HASH_ENV 62
 #define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
 
 /* What it points at is the row's, or constant. */
@@ -83,6 +84,8 @@ static void hash_request(const struct host *host, const struct api_execute_in *i
 	for (size_t i = 0; i < in->tools.count; i++)
 		add_to_hash(host, HASH_ASKS, ((const struct api_tool *)in->tools.items)[i].name,
 			    ret);
+	for (size_t i = 0; i < in->env.count; i++)
+		add_to_hash(host, HASH_ENV, ((const char *const *)in->env.items)[i], ret);
 }
 
 /* Whether whoever asks does not wait for the record. */
@@ -145,6 +148,8 @@ static int start(struct host *host, const struct request *req, struct session *s
 	job = execution_job(execution);
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
+	if (in->env.count > 0)
+		(void)answer_take_env(job, &in->env, err); /* the table bounds it */
 	if (!is_behind(in))
 		execution_wait(execution, req);
 	context_enqueue(session, context, job);

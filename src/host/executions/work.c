@@ -208,6 +208,7 @@ static void work_execute(struct job *job)
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,
+		.env = (const char *const *)job->env_list,
 		.questions = asking_questions(job->execution->asking),
 	};
 	reckon_execution *done;

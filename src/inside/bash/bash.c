@@ -127,6 +127,20 @@ static int answer(uint64_t id, const struct bash_outcome *outcome, struct err *e
 	return send_done(id, "error", outcome, err);
 }
 
+static void each_variable(const struct kernel_item *items, size_t count,
+			  void (*fn)(const char *entry))
+{
+	for (size_t i = 0; i < count; i++) {
+		cleanup_free char *entry = NULL;
+
+		if (items[i].tag != KERNEL_TAG_ENV)
+			continue;
+		entry = strndup(items[i].data, items[i].len);
+		if (entry != NULL)
+			fn(entry);
+	}
+}
+
 static int execute(uint64_t id, const struct kernel_item *code, int *fds, size_t nfds,
 		   struct err *err)
 {
@@ -204,15 +218,7 @@ static void configure(const struct kernel_item *items, size_t count)
 	uint64_t number;
 
 	cwd_is_missing = path != NULL && chdir(path) < 0;
-	for (size_t i = 0; i < count; i++) {
-		cleanup_free char *entry = NULL;
-
-		if (items[i].tag != KERNEL_TAG_ENV)
-			continue;
-		entry = strndup(items[i].data, items[i].len);
-		if (entry != NULL)
-			bash_shell_export(entry);
-	}
+	each_variable(items, count, bash_shell_export);
 	if (resume_number(seed, &number))
 		bash_shell_seed(seed->data, seed->len);
 }
@@ -237,6 +243,7 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	switch (head->type) {
 	case KERNEL_EXECUTE:
 		procview_refresh();
+		each_variable(items, count, bash_shell_lend);
 		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds, err);
 	case KERNEL_VARIABLES:
 		return send_variables(head->id, err);

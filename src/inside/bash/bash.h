@@ -37,6 +37,8 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 		   struct err *err);
 /* In the shell, if one runs, and in the environment of those to come. `entry` is "K=V". */
 void bash_shell_export(const char *entry);
+/* The same for what is run next alone. */
+void bash_shell_lend(const char *entry);
 /* The shell is not part of this process's world any more (a branch): the next cell starts one. */
 void bash_shell_forget(void);
 /* For the shell to come: RANDOM begins with this. */

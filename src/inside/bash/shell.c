@@ -40,6 +40,7 @@
 #define HOLD_FIRST 10
 #define PATIENCE_GROWS 11 /* to 512 s: what is asked meanwhile waits in a pipe */
 #define STATE_TRIES 16
+#define LENT_MAX (2u << 20)
 enum hold { HOLD_STDIN, HOLD_STDOUT, HOLD_STDERR, HOLD_CELL, HOLD_STATUS, HOLD_STATE, HOLD_COUNT_ };
 
 extern char **environ;
@@ -51,10 +52,12 @@ static struct {
 	struct buf state;
 	struct buf first_state;
 	char seed[24];
+	struct buf lent; /* commands: variables for the next cell */
 } shell = { .pidfd = -1,
 	    .commands = -1,
 	    .state = { .max = BASH_STATE_MAX },
-	    .first_state = { .max = BASH_STATE_MAX } };
+	    .first_state = { .max = BASH_STATE_MAX },
+	    .lent = { .max = LENT_MAX } };
 
 /* The holder of one cell's descriptors. */
 struct holder {
@@ -75,6 +78,9 @@ struct holder {
 	"\\builtin echo " BASH_MARK_REST "; \\builtin declare -f; \\builtin alias -p; "         \
 	"\\builtin shopt -p; \\builtin set +o; \\builtin trap -p; \\builtin umask -p; "         \
 	"\\builtin printf cd\\ --\\ %q\\ \\|\\|\\ :\\\\n \"$PWD\""
+
+/* What undoes bash_shell_lend(). Once: a variable that a cell sets later is its own. */
+#define TAKE_BACK "\\builtin eval \"${__reckon_back-}\"; __reckon_back=; "
 
 static int open_pidfd(pid_t pid)
 {
@@ -441,7 +447,7 @@ static bool fetch_state(const struct holder *holder, struct err *err)
 		const struct timespec patience = patience_after((unsigned)asked);
 		enum heard heard;
 		int n = snprintf(text, sizeof(text),
-				 "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; "
+				 TAKE_BACK "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; "
 				 "\\builtin echo d%d >/proc/%d/fd/14\n",
 				 STATE_COMMANDS, held, asked, held);
 
@@ -535,6 +541,9 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 		shell_gone();
 		return (int)err->code;
 	}
+	if (shell.lent.len > 0 && command(shell.lent.data, shell.lent.len, err) < 0)
+		return (int)err->code;
+	buf_done(&shell.lent);
 	if (holder_start(&holder, code, len, fds, err) < 0) {
 		holder_end(&holder);
 		return (int)err->code;
@@ -563,13 +572,42 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 	return 0;
 }
 
+static bool add_export(struct buf *line, const char *name, const char *value)
+{
+	struct err err;
+	bool ok = buf_addf(line, &err, "\n\\builtin export '%s'='", name) >= 0;
+
+	for (const char *at = value; ok && *at != '\0'; at++)
+		ok = (*at == '\'' ? buf_adds(line, "'\\''", &err) : buf_addc(line, *at, &err)) >= 0;
+	return ok && buf_adds(line, "'\n", &err) >= 0;
+}
+
+/* What was there before is a command that the shell keeps until the cell has ended. */
+void bash_shell_lend(const char *entry)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	const size_t len = strspn(entry, letters);
+	cleanup_free char *name = NULL;
+	struct err err;
+
+	/* What is no name of bash's cannot be a variable of its. */
+	if (entry[len] != '=' || len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
+		return;
+	name = strndup(entry, len);
+	if (name != NULL &&
+	    buf_addf(&shell.lent, &err,
+		     "\n__reckon_back+=\"\\builtin unset %s; $(\\builtin declare -p %s 2>/dev/null)\"$'\\n'\n",
+		     name, name) == 0)
+		(void)add_export(&shell.lent, name, entry + len + 1);
+}
+
 void bash_shell_export(const char *entry)
 {
 	cleanup_buf struct buf line = BUF_INIT(1u << 20);
 	const char *equals = strchr(entry, '=');
 	cleanup_free char *name = NULL;
 	struct err err;
-	bool ok = true;
+	bool ok;
 
 	if (equals == NULL || equals == entry)
 		return;
@@ -579,10 +617,7 @@ void bash_shell_export(const char *entry)
 	(void)setenv(name, equals + 1, 1);
 	if (shell.pid == 0 && shell.state.len == 0)
 		return;
-	ok = buf_addf(&line, &err, "\n\\builtin export '%s'='", name) >= 0;
-	for (const char *at = equals + 1; ok && *at != '\0'; at++)
-		ok = (*at == '\'' ? buf_adds(&line, "'\\''", &err) : buf_addc(&line, *at, &err)) >= 0;
-	ok = ok && buf_adds(&line, "'\n", &err) >= 0;
+	ok = add_export(&line, name, equals + 1);
 	if (ok && shell.pid != 0)
 		ok = command(line.data, line.len, &err) >= 0;
 	if (ok)

@@ -17,6 +17,7 @@ from _reckon import (
     brief, display, errors, events, figures, magic, magics, magics_more, pretty, render, settings, shell,
     streams, tools, wire)
 
+_environ = os.environ
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _CO_COROUTINE = 0x80
@@ -465,7 +466,29 @@ def _debug_error():
         _as_user(magics_more.post_mortem)
 
 
-def run(source, name, input_allowed):
+def _lend(environment):
+    """Variables of the environment for one cell; what they were."""
+    before = {}
+    for entry in environment:
+        name, found, value = entry.partition("=")
+        if found and name:
+            before.setdefault(name, _environ.get(name))
+            _environ[name] = value
+    return before
+
+
+def _take_back(before):
+    for name, value in before.items():
+        try:
+            if value is None:
+                _environ.pop(name, None)
+            else:
+                _environ[name] = value
+        except BaseException:  # an interrupt: the others go all the same
+            pass
+
+
+def run(source, name, input_allowed, environment=()):
     """Runs a cell; returns the status of its DONE."""
     global _count
     global _name
@@ -479,6 +502,7 @@ def run(source, name, input_allowed):
     status, value, failed = "ok", None, None
     settings.before_cell()
     _warn_anew()
+    lent = _lend(environment)
     result = events.before_cell(source)
     try:
         value, has_value = _user_part(source, name)
@@ -510,6 +534,7 @@ def run(source, name, input_allowed):
     except BaseException as error:
         if status == "ok":
             status = _fail(error)
+    _take_back(lent)
     tools.end()
     del result, failed
     try:

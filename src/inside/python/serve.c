@@ -90,6 +90,23 @@ static void send_done(const char *status)
 		PyErr_Clear();
 }
 
+static PyObject *list_of(size_t count, enum kernel_tag tag)
+{
+	PyObject *list = PyList_New(0);
+
+	for (size_t i = 0; list != NULL && i < count; i++) {
+		PyObject *text;
+
+		if (items[i].tag != (uint32_t)tag)
+			continue;
+		text = text_of(&items[i]);
+		if (text == NULL || PyList_Append(list, text) < 0)
+			PyErr_Clear();
+		Py_XDECREF(text);
+	}
+	return list;
+}
+
 static void execute(const struct kernel_head *head, size_t count)
 {
 	const struct kernel_item *allowed = kernel_find(items, count, KERNEL_TAG_INPUT_ALLOWED);
@@ -101,9 +118,9 @@ static void execute(const struct kernel_head *head, size_t count)
 	python_io_begin(head->id);
 	python_interrupt_to_user();
 	result = call("cell", "run",
-		      Py_BuildValue("NNO", text_of(kernel_find(items, count, KERNEL_TAG_CODE)),
+		      Py_BuildValue("NNON", text_of(kernel_find(items, count, KERNEL_TAG_CODE)),
 				    text_of(kernel_find(items, count, KERNEL_TAG_FILENAME)),
-				    input ? Py_True : Py_False));
+				    input ? Py_True : Py_False, list_of(count, KERNEL_TAG_ENV)));
 	if (python_io_is_child()) /* user code forked and let the copy run off the cell's end */
 		_exit(0);
 	PyEval_SetTrace(NULL, NULL);
@@ -192,23 +209,6 @@ static void request(const struct kernel_head *head, size_t count)
 	}
 	Py_XDECREF(done);
 	python_io_end();
-}
-
-static PyObject *list_of(size_t count, enum kernel_tag tag)
-{
-	PyObject *list = PyList_New(0);
-
-	for (size_t i = 0; list != NULL && i < count; i++) {
-		PyObject *text;
-
-		if (items[i].tag != (uint32_t)tag)
-			continue;
-		text = text_of(&items[i]);
-		if (text == NULL || PyList_Append(list, text) < 0)
-			PyErr_Clear();
-		Py_XDECREF(text);
-	}
-	return list;
 }
 
 static void configure(size_t count)

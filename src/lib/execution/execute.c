@@ -26,6 +26,8 @@
 /* Of a `done` event; a larger one is brief. What a usual limit of output lets through is not. */
 #define DONE_RECORD_MAX ((size_t)6 * 1024 * 1024)
 #define CODE_MAX (32u * 1024u * 1024u)
+#define ENV_MAX (256u * 1024u)
+#define ENV_COUNT_MAX 4096u
 /* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
 #define GONE_NS (2000ull * 1000000u)
 
@@ -126,7 +128,8 @@ static void clear_interrupts(struct reckon_session *session)
 static int send_execute(struct run *run, const char *code, size_t len, const int fds[3],
 			struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CODE_MAX + 4096);
+	cleanup_buf struct buf payload = BUF_INIT(CODE_MAX + ENV_MAX + 4096);
+	const char *const *env = run->options->env;
 	char name[48];
 
 	(void)snprintf(name, sizeof(name), "<cell %llu>",
@@ -138,6 +141,9 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
 	     (run->options->questions != NULL && run->options->questions->input != 0)) &&
 	    kernel_pack(&payload, KERNEL_TAG_INPUT_ALLOWED, "1", 1, err) < 0)
 		return (int)err->code;
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+		if (kernel_pack(&payload, KERNEL_TAG_ENV, env[i], strlen(env[i]), err) < 0)
+			return (int)err->code;
 	return kernel_send(run->session->control, KERNEL_EXECUTE, run->request, &payload, fds, 3,
 			   err);
 }
@@ -424,6 +430,24 @@ static void run_init(struct run *run, struct reckon_session *session,
 	session->engine->is_busy = true;
 }
 
+static int check_env(const char *const *env, struct err *err)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+		const char *equals = strchr(env[i], '=');
+
+		if (equals == NULL || equals == env[i]) {
+			(void)err_set(err, ERR_INVALID, "\"%.100s\" is not a variable", env[i]);
+			return err_remedy(err, "write it as NAME=value");
+		}
+		bytes += strlen(env[i]) + sizeof(struct kernel_field);
+		if (bytes > ENV_MAX || i >= ENV_COUNT_MAX)
+			return err_set(err, ERR_LIMIT, "the environment of the code is too large");
+	}
+	return 0;
+}
+
 static int check_arguments(const char *code, size_t len, const reckon_execute_options *options,
 			   struct err *err)
 {
@@ -438,7 +462,7 @@ static int check_arguments(const char *code, size_t len, const reckon_execute_op
 	    (options->text_bytes < RECORD_TEXT_MIN || options->text_bytes > RECORD_TEXT_MAX))
 		return err_set(err, ERR_INVALID, "text_bytes is %llu, from 1 KiB to 1 MiB",
 			       (unsigned long long)options->text_bytes);
-	return 0;
+	return check_env(options->env, err);
 }
 
 /* A record of megabytes would come twice: its streams and results have been told as they came. */

@@ -69,6 +69,26 @@ static int new_handle(const struct reckon_session *of, struct client_call *call,
 	return 0;
 }
 
+/* The variables of the session, as they were packed for its first kernel: a context's own come behind. */
+static int inherit_variables(struct reckon_session *context, const struct reckon_session *of,
+			     struct err *err)
+{
+	const struct buf *from = &of->configured;
+
+	for (size_t at = 0; at < from->len;) {
+		struct kernel_field head;
+
+		memcpy(&head, from->data + at, sizeof(head));
+		at += sizeof(head);
+		if (head.tag == KERNEL_TAG_ENV &&
+		    kernel_pack(&context->configured, KERNEL_TAG_ENV, from->data + at, head.len,
+				err) < 0)
+			return (int)err->code;
+		at += head.len;
+	}
+	return 0;
+}
+
 static int begin(struct reckon_session *context, const struct reckon_session *of,
 		 const reckon_context_options *options, const struct warden_request *request,
 		 struct client_call *call, struct err *err)
@@ -86,6 +106,7 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	/* Before there is a kernel there is nothing to end, least of all the session. */
 	context->number = of->number;
 	if (session_adopt_kernel(context, call, err) < 0 ||
+	    inherit_variables(context, of, err) < 0 ||
 	    session_configure(context, options->env, options->cwd, err) < 0)
 		return (int)err->code;
 	return session_meet(context, err);

@@ -16,6 +16,14 @@ assert execution.text == "x" and len(results) == 1 and execution.execution_count
 assert sandbox.run_code("import os; os.environ['FROM_CREATE']").text == "yes"
 assert sandbox.run_code("x = 1").execution_count == 3
 
+# Variables of one execution: what was there before is there again.
+ask = "import os; os.environ.get('OWN'), os.environ.get('FROM_CREATE')"
+assert sandbox.run_code(ask, envs={"OWN": "it's", "FROM_CREATE": "no"}).text == '("it\'s", \'no\')'
+assert sandbox.run_code(ask).text == "(None, 'yes')"
+shown = sandbox.run_code("echo $OWN $FROM_CREATE", language="bash", envs={"OWN": "it's $x", "FROM_CREATE": "no"})
+assert "".join(shown.logs.stdout) == "it's $x no\n", shown
+assert "".join(sandbox.run_code("echo ${OWN-none} $FROM_CREATE", language="bash").logs.stdout) == "none yes\n"
+
 failed = sandbox.run_code("1/0").error
 assert (failed.name, failed.value) == ("ZeroDivisionError", "division by zero")
 assert "ZeroDivisionError" in failed.traceback and "\x1b" not in failed.traceback

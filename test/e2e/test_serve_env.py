@@ -1,0 +1,67 @@
+"""Variables of the environment for one execution: there while it runs, as before when it has ended."""
+import json
+
+import pytest
+from reckon_serve import Server
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+PYTHON = "import os; print(os.environ.get('A'), os.environ.get('B'))"
+BASH = "echo ${A-None} ${B-None}"
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon) as running:
+        yield running
+
+
+@pytest.fixture
+def session(server):
+    return server.create(env={"B": "of the session"})
+
+
+@pytest.mark.parametrize("language, code, dies, stops", [
+    ("python", PYTHON, "import os; os._exit(3)", "import os; os.environ['B'] = 'own'; 1 / 0"),
+    ("bash", BASH, "exit 3", "export B=own; false")])
+def test_one_execution(server, session, language, code, dies, stops):
+    def run(code, **more):
+        return server.execute(session, code, language=language, **more)
+
+    def shown(**more):
+        return run(code, **more)["stdout"].strip()
+
+    own = {"A": "it's \"$A\"\n ü \\", "B": "other"}
+    assert shown() == "None of the session"
+    assert run(code, env=own)["stdout"].split() == ["it's", '"$A"', "ü", "\\", "other"]
+    assert shown() == "None of the session"
+    # What the programs see that it starts; however it ends, and whatever it does to them.
+    see = f"!{BASH}" if language == "python" else f"bash -c '{BASH}'"
+    assert run(see, env={"A": "1"})["stdout"] == "1 of the session\n"
+    for ending in (stops, dies):
+        run(ending, env=own)
+        assert shown() == "None of the session", ending
+    # What a cell sets without them is its own, and stays.
+    run("os.environ['A'] = '7'" if language == "python" else "export A=7")
+    assert shown(env={"A": "8"}) == "8 of the session"
+    assert shown() == "7 of the session"
+    # One that the shell keeps to itself: it runs all the same.
+    assert shown(env={"UID": "5", "SHELLOPTS": "x", "C": ""}) == "7 of the session"
+    assert shown() == "7 of the session"
+
+
+def test_what_is_refused_and_what_is_kept(server, session):
+    def ask(body, **headers):
+        return server.ask("POST", f"/sessions/{session}/executions", {"code": PYTHON, **body}, headers)
+
+    for env in ({"": "x"}, {"A=B": "x"}, {"A-B": "x"}, {"A": 1}, {"A": "x\0"}, ["A"], {"A": "x" * 40000},
+                {f"A{i}": "x" for i in range(300)}):
+        assert ask({"env": env}).code == "invalid", env
+    key = {"Idempotency-Key": "k"}
+    first = ask({"env": {"A": "secret-1"}}, **key)
+    assert first.json["stdout"] == "secret-1 of the session\n"
+    assert ask({"env": {"A": "secret-1"}}, **key).json["id"] == first.json["id"]
+    assert ask({"env": {"A": "secret-2"}}, **key).code == "idempotency_conflict"
+    # Values are in no history.
+    assert ask({"code": "len(os.environ['A'])", "env": {"A": "secret-3"}}).json["results"]
+    history = server.ask("GET", f"/sessions/{session}/executions").json
+    assert "secret-3" not in json.dumps(history)
