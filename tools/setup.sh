@@ -157,7 +157,15 @@ for section in "$@"; do
 	esac
 done
 
+# Commits are judged by tools/hooks, unless somebody has hooks of their own.
+setup_hooks() {
+	if [ -e .git ] && command -v git >/dev/null && ! git config core.hooksPath >/dev/null; then
+		git config core.hooksPath tools/hooks
+	fi
+}
+
 setup_packages "$@"
+setup_hooks
 case " $* " in
 *" test "*)
 	setup_venv

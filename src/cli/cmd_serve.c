@@ -100,7 +100,7 @@ const struct opt_command cmd_serve_table = {
 		 "  reckon serve --listen 127.0.0.1:7263\n"
 		 "\n"
 		 "The first start prints an API key, once. One line says when it is ready. The\n"
-		 "interface: docs/http-api.md, and GET /reckon/v1/openapi.json.",
+		 "interface: docs/http-api.md, and its own /reckon/v1/openapi.json.",
 	.items = serve_items,
 	.count = ARRAY_LEN(serve_items),
 	.run = run_serve,

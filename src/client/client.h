@@ -9,7 +9,7 @@
  *   client_close(client)
  *
  * Errors are struct err, like everywhere: what the server said of it is in text and remedy, and
- * client_last() has its code ("session_lost") for who wants to tell cases apart. The codes:
+ * client_last() has its code ("session_lost") for callers that tell cases apart. The codes:
  *
  *   400 405 409 413 …   ERR_INVALID       what was asked is wrong              exit 2
  *   404                 ERR_NOT_FOUND                                          exit 2
@@ -94,7 +94,7 @@ const struct client_answer *client_last(const struct client *client);
 /*
  * One request. `path` is below /reckon/v1/, with its query ("sessions?limit=5"); build it with
  * client_path_add() when any of it comes from somebody. `body` is JSON, or NULL. *ret (may be
- * NULL) is the answer, for json_read_free(); one that is no JSON is an error.
+ * NULL) is the answer, for json_read_free(); one that is not JSON is an error.
  */
 int client_call(struct client *client, const char *method, const char *path,
 		const struct buf *body, struct json_value **ret, struct err *err);

@@ -225,7 +225,7 @@ struct host {
 	bool is_draining;
 	bool is_upgrading;
 	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
-	uint64_t unread_until_ns; /* then it waits no more for who comes for an end; 0: cells run */
+	uint64_t unread_until_ns; /* after it, a stop no longer waits for clients that fetch results; 0: cells run */
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
@@ -261,7 +261,7 @@ int listen_open(struct host *host, struct err *err);
 /* ---- sessions/session.c ---- */
 /* NULL when this tenant has no live session with this id. */
 struct session *session_find(struct host *host, const struct tenant *tenant, const char *id);
-struct session *session_by_id(struct host *host, const char *id); /* whosever it is */
+struct session *session_by_id(struct host *host, const char *id); /* of any tenant */
 void session_index(struct session *session); /* from now on it is found: it has an id */
 /* What a job found the box to use now. */
 void session_measured(struct session *session, uint64_t memory, uint64_t workspace);

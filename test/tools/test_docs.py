@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIP = {"build", "build-asan", "build-clang", "build-fuzz", ".git"}
-README_LINES = 150
+README_LINES = 165
 COLUMNS = 100
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
