@@ -97,7 +97,7 @@ typedef struct reckon_archive_info {
 	uint64_t links;
 	uint64_t bytes;
 	uint64_t replaced; /* read: files that were there */
-	uint64_t renamed;  /* read: names with bytes that are no text, which became %XX */
+	uint64_t renamed;  /* read: names with bytes that are not text, which became %XX */
 	uint64_t skipped;  /* write: links that lead out, pipes, sockets, what cannot be read */
 	uint64_t changed;  /* write: files that became shorter meanwhile and end in zeros */
 	char artifact[40]; /* read: the archive itself, kept */
@@ -118,7 +118,7 @@ typedef void reckon_file_fn(const char *path, const reckon_file_info *info, void
 /*
  * Unpacks a tar (.gz, .xz, .zst, .bz2) or zip archive into a folder of the workspace, which is made
  * when missing. Read by another process behind a fence; bounded by the session's limits. What
- * leads out, is no file, folder or link, or is encrypted is refused with all the rest: until all
+ * leads out, is not a file, folder or link, or is encrypted is refused with all the rest: until all
  * of it is there nothing can be seen. `on_replaced` may be NULL.
  */
 RECKON_PUBLIC int reckon_archive_read(reckon_session *session, const char *path, int source_fd,

@@ -61,7 +61,7 @@ RECKON_PUBLIC int reckon_watch_open(reckon_session *session, const reckon_watch_
 RECKON_PUBLIC int reckon_watch_fd(const reckon_watch *watch);
 
 /* 1: *ret is the next one, its texts live until the next call; 0: none now. Does not wait. Names that
- * are no text have '?' for what is none. */
+ * are not text have '?' for what is none. */
 RECKON_PUBLIC int reckon_watch_next(reckon_watch *watch, reckon_watch_event *ret, reckon_error *err);
 
 RECKON_PUBLIC void reckon_watch_close(reckon_watch *watch); /* NULL is fine */

@@ -4,7 +4,7 @@
 usage: check_cycles.py BUILD [--show]
 
 Who defines a symbol and who wants it is read from the objects (nm), so neither a macro nor a
-header can hide a call. A call through a pointer is no edge: this is how news travel upwards.
+header can hide a call. A call through a pointer is not an edge: this is how news travel upwards.
 KNOWN has the sizes of the circles that are there: none may grow, none may come, and one that
 shrinks is to be entered, so that it does not grow back.
 """

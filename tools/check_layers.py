@@ -107,7 +107,7 @@ def judge(parts, brackets, name):
             homes = (home,) if isinstance(home, str) else home
             return None if own in homes else f"<{name}> belongs to {'/ and '.join(homes)}/ alone"
         known = first in SYSTEM_FOLDERS if rest else name.removesuffix(".h") in SYSTEM
-        return None if known else f"<{name}> is no system header and has no home in check_layers.py"
+        return None if known else f"<{name}> is not a system header and has no home in check_layers.py"
     if not rest or first == own:
         return None
     if first not in MAY_INCLUDE:

@@ -25,7 +25,7 @@ with pd.ExcelWriter("co2-report.xlsx", engine="xlsxwriter") as writer:
     chart.set_legend({"none": True})
     sheet.insert_chart("G3", chart)
 
-# What was written is read back: a report that does not open is no report.
+# What was written is read back: a report that does not open is not a report.
 back = pd.read_excel("co2-report.xlsx", header=1, engine="openpyxl")
 assert list(back["Year"]) == list(table["year"])
 print(f"co2-report.xlsx: {rows} years, {len(table.columns)} columns, read back unchanged")

@@ -417,7 +417,7 @@ GONE_OF = {
         "sort": "dict(sorted(d.items()))", "length": "len(d)", "to_json": "json.dumps(d)",
         "map": "{k: f(v) for k, v in d.items()}", "contains": "key in d", "push": "d[key] = value",
         "remove": "del d[key], or d.pop(key)", "json": "d itself: it is parsed already",
-        "text": "d itself: it is no response", "extend": "d.update(other)",
+        "text": "d itself: it is not a response", "extend": "d.update(other)",
         "index": "list(d).index(key)", "to_dict": "d itself: it is a dict already",
         "head": "list(d.items())[:5]", "columns": "d.keys()",
     },

@@ -34,7 +34,7 @@ static int port_of(const char *url, uint16_t *ret, struct err *err)
 	curl_free(port);
 	curl_url_cleanup(parts);
 	if (value == 0 || value > UINT16_MAX)
-		return err_set(err, ERR_INVALID, "%.200s is no address", url);
+		return err_set(err, ERR_INVALID, "%.200s is not an address", url);
 	*ret = (uint16_t)value;
 	return 0;
 }

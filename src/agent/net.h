@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 #define NET_STREAM_MAX ((uint64_t)64 * 1024 * 1024) /* of one answer */
-#define NET_ERROR_MAX ((size_t)64 * 1024)	    /* kept of an answer that is no stream */
+#define NET_ERROR_MAX ((size_t)64 * 1024)	    /* kept of an answer that is not a stream */
 
 struct net;
 
@@ -49,7 +49,7 @@ int net_open(const struct net_options *options, struct net **ret, struct err *er
 void net_close(struct net *net); /* NULL is fine */
 
 /*
- * Sends it, a GET when it has no body, and takes the answer in, of what is no stream as much as
+ * Sends it, a GET when it has no body, and takes the answer in, of what is not a stream as much as
  * ret->body may hold. 0 when there is one, whatever its status, or when it was
  * interrupted or timed out; else an error of the network or of `bytes`.
  */

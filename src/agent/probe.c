@@ -18,7 +18,7 @@ static int refuse_stream(const char *bytes, size_t len, void *arg, struct err *e
 	(void)bytes;
 	(void)len;
 	(void)arg;
-	return err_set(err, ERR_PROTOCOL, "the answer is no list of models");
+	return err_set(err, ERR_PROTOCOL, "the answer is not a list of models");
 }
 
 static int get(struct loop *loop, struct net_answer *answer, struct err *err)

@@ -182,7 +182,7 @@ static int check_object(const struct agent_client *talk, size_t count, enum agen
 
 	if (json_read_compact(json->data, json->len, AGENT_TALK_MAX, &compact, &kind, err) < 0)
 		return (int)err->code;
-	return kind == JSON_KIND_OBJECT ? 0 : err_set(err, ERR_PROTOCOL, "JSON that is no object");
+	return kind == JSON_KIND_OBJECT ? 0 : err_set(err, ERR_PROTOCOL, "JSON that is not an object");
 }
 
 static bool is_word(const struct agent_client *talk, size_t count, enum agent_tag tag)

@@ -168,7 +168,7 @@ static int check_bytes(const struct where *where, const struct api_bytes *bytes,
 		return err_set(err, ERR_INVALID, "%s%s must have %" PRIu64 " to %" PRIu64 " bytes",
 			       where->prefix, field->name, field->least, field->most);
 	if (field->kind == API_JSON && bytes->len == 0)
-		return err_set(err, ERR_INVALID, "%s%s is no JSON", where->prefix, field->name);
+		return err_set(err, ERR_INVALID, "%s%s is not JSON", where->prefix, field->name);
 	if (field->kind == API_OBJECT && (bytes->len < 2 || bytes->data[0] != '{' ||
 					  memchr(bytes->data, '\0', bytes->len) != NULL))
 		return err_set(err, ERR_INVALID, "%s%s must be an object", where->prefix,
@@ -229,7 +229,7 @@ static int check_env(const struct where *where, const struct api_list *list, str
 		const size_t len = env_name_len(variables[i]);
 
 		if (len == 0 || variables[i][len] != '=')
-			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is no variable's name", name,
+			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is not a variable's name", name,
 				       shown_len(variables[i]), variables[i]);
 		total += strlen(variables[i]) + 1;
 	}
@@ -271,7 +271,7 @@ static int check_given(const struct where *where, const void *value, struct err 
 		return check_text(where, *(const char *const *)at, err);
 	case API_ID:
 		if (!api_is_id(field, *(const char *const *)at, strlen(*(const char *const *)at)))
-			return err_set(err, ERR_INVALID, "%s%s is no id", where->prefix,
+			return err_set(err, ERR_INVALID, "%s%s is not an id", where->prefix,
 				       field->name);
 		return 0;
 	case API_CODE:
@@ -330,7 +330,7 @@ static int check_beside(const struct api_type *type, const struct where *where,
 
 	for (const char *const *name = field->excludes; name != NULL && *name != NULL; name++)
 		if ((other = find(type, *name)) != NULL && is_set(other, value))
-			return err_set(err, ERR_INVALID, "%s%s and %s%s exclude each other",
+			return err_set(err, ERR_INVALID, "%s%s and %s%s cannot be used together",
 				       where->prefix, field->name, where->prefix, *name);
 	return field->needs != NULL ? check_need(type, field, value, err) : 0;
 }

@@ -12,7 +12,7 @@
 #include "codec/http.h"
 
 #define API_NO_OFFSET UINT16_MAX
-#define API_NAMED_MAX 63u  /* of what may be given for one: a longer text is no name at all */
+#define API_NAMED_MAX 63u  /* of what may be given for one: a longer text is not a name at all */
 #define API_MONEY_UNIT 1000000 /* of a `money`, in one */
 #define API_ENV_TOTAL_MAX (32u * 1024u) /* all variables, each with "=" and NUL */
 
@@ -112,7 +112,7 @@ struct api_call {
 	const struct api_type *takes, *gives;
 	uint16_t session_offset; /* of the session's id in what it takes; or API_NO_OFFSET */
 	uint16_t execution_offset;
-	const char *media;	 /* of an answer that is no JSON, else NULL */
+	const char *media;	 /* of an answer that is not JSON, else NULL */
 	bool is_whole;		 /* the answer is the value of the one field that is given */
 	bool gives_descriptor;	 /* one comes along: of a file, or to write an upload to */
 	bool gives_events;	 /* the answer is a stream, which is asked for piece by piece */

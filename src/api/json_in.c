@@ -258,7 +258,7 @@ static int take_env(const struct taking *taking, struct api_list *ret, struct er
 
 		/* Or the name would be another one, and the value begin with its rest. */
 		if (strchr(name, '=') != NULL)
-			return err_set(err, ERR_INVALID, "%s: \"%.60s\" is no variable's name",
+			return err_set(err, ERR_INVALID, "%s: \"%.60s\" is not a variable's name",
 				       taking->field->name, name);
 		if (text == NULL || strlen(text) != len)
 			return err_set(err, ERR_INVALID, "%s.%.60s must be a string without NUL",

@@ -3,7 +3,7 @@
  *
  * Runs in:  what speaks for clients.
  * Reads:    text of anybody.
- * Never:    takes what is no time for one.
+ * Never:    takes what is not a time for one.
  */
 #include "api/moment.h"
 

@@ -37,7 +37,7 @@ static _Thread_local const struct log_context *about;
 struct line {
 	char text[LINE_SIZE];
 	size_t len;
-	unsigned has; /* bits of context_names that are there already */
+	unsigned has; /* bits of context_names that already exist */
 };
 
 struct value {

@@ -362,7 +362,7 @@ void usage_prepare(struct warden *warden, struct box_kernel *kernel);
 void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
 void usage_end(struct warden *warden, struct box_kernel *kernel); /* no cell of it runs any more */
 void usage_close(const struct box_kernel *kernel); /* it has ended */
-/* A kernel came or went: what was measured last is no base line for anybody. */
+/* A kernel came or went: what was measured last is not a base line for anybody. */
 void usage_forget(struct session *session);
 
 /* turns.c */

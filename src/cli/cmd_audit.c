@@ -63,7 +63,7 @@ static int run_audit(const struct opt_command *self, int argc, char **argv)
 	audit.argv[1] = mode;
 	rc = opt_parse(self, argc, argv, take, &audit, &err);
 	if (rc == 0 && audit.word == NULL) {
-		rc = err_set(&err, ERR_INVALID, "audit: what to do?");
+		rc = err_set(&err, ERR_INVALID, "audit: missing subcommand");
 		(void)err_remedy(&err, "ls or verify; see reckon help audit");
 	}
 	if (rc < 0) {

@@ -181,7 +181,7 @@ static int show(const struct doctor *doctor, const char *json)
 		print_walls(walls, true);
 	}
 	missing = count_missing(walls, true);
-	/* No list at all is no proof of a wall. */
+	/* No list at all is not a proof of a wall. */
 	if (json_read_count(walls) == 0)
 		missing++;
 	json_read_free(document);

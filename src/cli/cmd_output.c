@@ -109,7 +109,7 @@ static int check_choice(struct fetch *fetch, struct err *err)
 			 (choice->tail > 0);
 
 	if (ways > 1) {
-		err_set(err, ERR_INVALID, "--range, --lines, --head and --tail exclude each other");
+		err_set(err, ERR_INVALID, "--range, --lines, --head and --tail cannot be used together");
 		return err_remedy(err, "--grep goes with the last three");
 	}
 	if (fetch->has_range && choice->needle != NULL)

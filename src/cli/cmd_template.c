@@ -27,7 +27,7 @@ static int run_template(const struct opt_command *self, int argc, char **argv)
 	struct err err;
 
 	if (argc < 2) {
-		err_set(&err, ERR_INVALID, "template: what to do?");
+		err_set(&err, ERR_INVALID, "template: missing subcommand");
 		err_remedy(&err, "ls, build NAME, add NAME, verify NAME or rm NAME; see reckon help "
 				 "template");
 		return cli_complain(&err);
@@ -88,7 +88,7 @@ static int run_model(const struct opt_command *self, int argc, char **argv)
 	struct err err;
 
 	if (argc < 2) {
-		err_set(&err, ERR_INVALID, "model: what to do?");
+		err_set(&err, ERR_INVALID, "model: missing subcommand");
 		err_remedy(&err, "ls, install or rm NAME; see reckon help model");
 		return cli_complain(&err);
 	}

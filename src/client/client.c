@@ -30,7 +30,7 @@ static int take_key(struct client *client, const char *key, struct err *err)
 {
 	if (key == NULL)
 		return 0;
-	/* What could break out of its header is no key. */
+	/* What could break out of its header is not a key. */
 	for (const char *at = key; *at != '\0'; at++)
 		if (*at <= ' ' || *at > '~')
 			return err_set(err, ERR_INVALID, "the API key has a character that no key "
@@ -180,7 +180,7 @@ static int parse(const struct client *client, const struct buf *text, struct jso
 {
 	if (json_read_parse(buf_text(text), text->len, CLIENT_JSON_MAX, ret, err) == 0)
 		return 0;
-	(void)err_wrap(err, "%s answered what is no JSON", client->name);
+	(void)err_wrap(err, "%s answered what is not JSON", client->name);
 	err->code = ERR_PROTOCOL;
 	return err_remedy(err, "check the address: is that a Reckon daemon?");
 }

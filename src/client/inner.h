@@ -54,7 +54,7 @@ struct transfer {
 	struct client_answer answer;
 	char execution[ID_SIZE]; /* Reckon-Execution */
 	char type[64];
-	struct buf refusal; /* the body of an answer that is no success */
+	struct buf refusal; /* the body of an answer that is not a success */
 	uint64_t received;
 	bool is_broken; /* no whole answer: the connection failed, so asking again may help */
 	/* its own */

@@ -54,7 +54,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	if (transfer->accept[0] != '\0' &&
 	    strncasecmp(transfer->type, transfer->accept, strlen(transfer->accept)) != 0) {
 		(void)err_set(&transfer->err, ERR_PROTOCOL,
-			      "%s answered with \"%.40s\", which is no answer of Reckon's",
+			      "%s answered with \"%.40s\", which is not an answer of Reckon's",
 			      transfer->client->name, transfer->type);
 		(void)err_remedy(&transfer->err, "check the address");
 		(void)fail(transfer, ERR_PROTOCOL);

@@ -76,7 +76,7 @@ int url_parse(const char *text, struct url *ret, struct err *err)
 		return parse_unix(text, text + 5, ret, err);
 	ret->is_tls = strncmp(text, "https://", 8) == 0;
 	if (!ret->is_tls && strncmp(text, "http://", 7) != 0)
-		return bad(text, "is no address of a daemon", err);
+		return bad(text, "is not an address of a daemon", err);
 	at += ret->is_tls ? 8 : 7;
 	len = host_length(at);
 	if (strchr(at, '@') != NULL)

@@ -77,7 +77,7 @@ int base64_decode(const char *text, size_t len, struct buf *ret, struct err *err
 	size_t used = 0;
 
 	if (len % 4 != 0)
-		return err_set(err, ERR_INVALID, "base 64 of a length that is no multiple of 4");
+		return err_set(err, ERR_INVALID, "base 64 of a length that is not a multiple of 4");
 	if (buf_reserve(ret, len / 4 * 3, &out, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < len; i += 4) {

@@ -542,7 +542,7 @@ int http_range(const char *header, uint64_t size, uint64_t *ret_first, uint64_t 
 	uint64_t first = 0, last = size == 0 ? 0 : size - 1;
 	const char *dash;
 
-	/* What is no byte range, or several, may be answered with the whole. */
+	/* What is not a byte range, or several, may be answered with the whole. */
 	if (strncmp(header, "bytes=", 6) != 0 || strchr(header, ',') != NULL)
 		return 0;
 	header += 6;

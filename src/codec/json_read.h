@@ -53,7 +53,7 @@ size_t json_read_count(const struct json_value *value); /* members; 0 for what h
 bool json_read_member_at(const struct json_value *value, size_t index, const char **ret_key,
 			 const struct json_value **ret_value);
 
-/* The text (terminated, may hold NUL bytes), NULL when it is no string. ret_len may be NULL. */
+/* The text (terminated, may hold NUL bytes), NULL when it is not a string. ret_len may be NULL. */
 const char *json_read_text(const struct json_value *value, size_t *ret_len);
 /* False, and *ret untouched, when the value is of another kind. */
 bool json_read_int(const struct json_value *value, int64_t *ret);

@@ -22,6 +22,6 @@ void jupyter_write_bundle(struct json_writer *json, const struct json_value *eve
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
 			 const char *otherwise);
 
-/* Cursors: Jupyter counts characters, we count bytes. What is no UTF-8 counts one each. */
+/* Cursors: Jupyter counts characters, we count bytes. What is not UTF-8 counts one each. */
 size_t jupyter_bytes_of(const char *code, size_t len, int64_t characters);
 uint64_t jupyter_characters_of(const char *code, size_t len, size_t bytes);

@@ -33,7 +33,7 @@ int page_choose(const struct page_choice *choice, const char *bytes, size_t len,
 
 /*
  * The same, or a range of bytes, for a model: as text, with control characters escaped, and what is
- * missing as a last line in brackets. Of bytes that are no text only so much is said.
+ * missing as a last line in brackets. Of bytes that are not text only so much is said.
  */
 int page_show(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
 	      struct buf *ret, struct err *err);

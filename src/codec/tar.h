@@ -47,7 +47,7 @@ void tar_reader_init(struct tar_reader *reader);
 void tar_reader_done(struct tar_reader *reader);
 /*
  * TAR_ENTRY: *ret is it, good until the next call. TAR_EXTRA: ret->size bytes of pax follow (at most
- * TAR_EXTRA_MAX), for tar_read_extra(), then padding. Negative: this is no archive of ours.
+ * TAR_EXTRA_MAX), for tar_read_extra(), then padding. Negative: this is not an archive of ours.
  */
 int tar_read_head(struct tar_reader *reader, const char block[TAR_BLOCK], struct tar_entry *ret,
 		  struct err *err);

@@ -216,7 +216,7 @@ int call_json_body(struct request *request, size_t max, struct json_value **ret)
 	}
 	if (json_read_kind(document) != JSON_KIND_OBJECT) {
 		json_read_free(document);
-		answer_refuse_simple(request, 400, "invalid", "the body is no JSON object",
+		answer_refuse_simple(request, 400, "invalid", "the body is not a JSON object",
 				     "send a JSON object");
 		return -1;
 	}

@@ -3,7 +3,7 @@
  *
  * Runs in:  the processes that speak HTTP, and tests.
  * Reads:    what anybody may have made up; whoever reads the conversation judges it again.
- * Never:    lets through what is no JSON object.
+ * Never:    lets through what is not a JSON object.
  */
 #include "dialects/sealed.h"
 

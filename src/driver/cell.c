@@ -15,7 +15,7 @@
 #define GRACE_NS (UINT64_C(30) * 1000000000u)
 #define NOTE_MAX ((size_t)65536)
 
-static const char no_text[] = "This is no source code: it holds NUL, or bytes that are no UTF-8.";
+static const char no_text[] = "This is not source code: it holds NUL, or bytes that are not UTF-8.";
 static const char stopped[] = "The question was ended.";
 
 static bool is_source(const struct kernel_item *code)

@@ -241,7 +241,7 @@ static int read_file(const char *path, struct buf *ret, struct err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "%.200s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID, "%.200s is no file", path);
+		return err_set(err, ERR_INVALID, "%.200s is not a file", path);
 	if ((st.st_mode & S_IWOTH) != 0) {
 		(void)err_set(err, ERR_DENIED, "%.200s can be written by anybody", path);
 		return err_remedy(err, "chmod o-w it");

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LEAP_MS (10ull * 60 * 1000)	  /* more than this ahead is no slewing */
+#define LEAP_MS (10ull * 60 * 1000)	  /* more than this ahead is not slewing */
 #define BELIEVED_MS (24ull * 3600 * 1000) /* after it stood so long */
 
 uint64_t monotonic_at(struct monotonic *monotonic, uint64_t wall_ms, uint64_t boot_ms)

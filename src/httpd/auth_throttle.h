@@ -23,7 +23,7 @@ struct auth_peer {
 struct auth_throttle *auth_throttle_new(void); /* before the fence: needs random bytes */
 void auth_peer_of(const struct sockaddr *address, socklen_t len, struct auth_peer *ret);
 
-/* The key from there was wrong; a request without a key is no guess. */
+/* The key from there was wrong; a request without a key is not a guess. */
 void auth_failed(struct auth_throttle *throttle, const struct auth_peer *peer);
 /* Whether this key may be asked about. */
 bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer, const char *key);

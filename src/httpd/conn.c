@@ -236,7 +236,7 @@ static void begin_bad(struct conn *conn)
 	request_start(conn, handle_bad);
 }
 
-/* Whoever it is for gets what was read of it; then it is no connection of ours any more. */
+/* Whoever it is for gets what was read of it; then it is not a connection of ours any more. */
 static void hand_off(struct conn *conn, unsigned number)
 {
 	const int fd = conn->fd;

@@ -241,7 +241,7 @@ static void finish(struct conn *conn)
 		upstream_end(conn);
 	memset(request->cancels, 0, sizeof(request->cancels));
 	if (!request->has_ended || request->answer_left > 0)
-		conn_abort(conn); /* a client has to see that this is no whole answer */
+		conn_abort(conn); /* a client has to see that this is not a whole answer */
 }
 
 bool request_go_on(struct conn *conn)

@@ -361,7 +361,7 @@ static void on_upstream(unsigned ready, void *arg)
 		}
 		take_frame(server, &head, fd);
 		if (server->payload.cap > FRONT_INLINE_MAX * 2)
-			buf_done(&server->payload); /* a large one is no reason to stay large */
+			buf_done(&server->payload); /* a large one is not a reason to stay large */
 	}
 }
 

@@ -108,7 +108,7 @@ static bool find_areas(struct scratch *scratch)
 		*next++ = '\0';
 		from = strtoul(at, &at, 16);
 		to = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
-		/* " rwxp offset dev inode path": inode 0 is no file's. */
+		/* " rwxp offset dev inode path": inode 0 is not a file's. */
 		if (*at != ' ' || at[1] != 'r' || at[4] != 'p' || strchr(at, '/') == NULL)
 			continue;
 		if (scratch->area_count == AREAS_MAX)

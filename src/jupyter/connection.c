@@ -35,7 +35,7 @@ static int read_port(const struct json_value *file, const char *name, unsigned *
 	int64_t port;
 
 	if (!json_read_int(json_read_member(file, name), &port) || port < 1 || port > 65535)
-		return err_set(err, ERR_INVALID, "%s is no port", name);
+		return err_set(err, ERR_INVALID, "%s is not a port", name);
 	*ret = (unsigned)port;
 	return 0;
 }

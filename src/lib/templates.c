@@ -198,7 +198,7 @@ static void write_template(struct json_writer *json, int dir_fd, const char *nam
 	json_write_object_end(json);
 }
 
-/* 1: it is one; 0: the directory is no template. */
+/* 1: it is one; 0: the directory is not a template. */
 static int try_template(struct json_writer *json, int all_fd, const char *name, struct err *err)
 {
 	cleanup_fd int dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -101,7 +101,7 @@ static int check_owner(int fd, const char *path, struct err *err)
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "%.200s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID, "%.200s is no file", path);
+		return err_set(err, ERR_INVALID, "%.200s is not a file", path);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & others) != 0 ||
 	    ((st.st_mode & group) != 0 && (st.st_uid != 0 || (st.st_mode & S_IWGRP) != 0))) {
 		err_set(err, ERR_DENIED, "%.200s: others can read this key", path);

@@ -284,7 +284,7 @@ static const char *judge(const struct models *models, const struct models_entry 
 	if (entry->price_written != MODELS_UNSET && entry->price_in == MODELS_UNSET)
 		return "\"price-cache-write\" needs \"price-in\" and \"price-out\"";
 	if ((entry->key != NULL) + (entry->key_file != NULL) > 1)
-		return "\"key\" and \"key-file\" exclude each other";
+		return "\"key\" and \"key-file\" cannot be used together";
 	if (entry->section == MODELS_PROVIDER)
 		return judge_provider(entry);
 	if (entry->section == MODELS_MODEL &&
@@ -363,7 +363,7 @@ int models_load(const char *path, bool must_exist, struct models **ret,
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "%.200s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID, "%.200s is no file", path);
+		return err_set(err, ERR_INVALID, "%.200s is not a file", path);
 	if ((st.st_mode & S_IWOTH) != 0 || (st.st_uid != geteuid() && st.st_uid != 0)) {
 		(void)err_set(err, ERR_DENIED, "%.200s can be written by others", path);
 		return err_remedy(err, "it says where your keys are sent: make it yours, chmod o-w it");

@@ -159,7 +159,7 @@ struct models_choice {
 };
 
 /*
- * ERR_INVALID for what is no provider or has no model, and for a key that is not there; the remedy
+ * ERR_INVALID for what is not a provider or has no model, and for a key that is not there; the remedy
  * says what to set. `ret` is models_choice_done()'s afterwards, also when this fails.
  */
 int models_choose(const struct models *models, const struct models_wish *wish,

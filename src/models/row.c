@@ -89,7 +89,7 @@ int models_url_check(const char *url, const char *what, struct err *err)
 	else if (strncmp(url, "http://", 7) == 0)
 		host = url + 7;
 	if (host == NULL || *host == '\0' || *host == '/') {
-		err_set(err, ERR_INVALID, "%s: '%.100s' is no address", what, url);
+		err_set(err, ERR_INVALID, "%s: invalid address '%.100s'", what, url);
 		return err_remedy(err, "it begins with https:// or http://");
 	}
 	for (const char *at = url; *at != '\0'; at++)

@@ -35,7 +35,7 @@ static void __attribute__((noreturn)) broken(struct archive *archive)
 }
 
 /*
- * One byte of a name. What no name here may hold (control characters, bytes that are no UTF-8)
+ * One byte of a name. What no name here may hold (control characters, bytes that are not UTF-8)
  * is written as %XX: such archives exist, from old systems, and their files are wanted.
  */
 static size_t copy_name_byte(const char *name, char *ret, size_t room, size_t *ret_used,

@@ -108,11 +108,11 @@ static int check_page(const struct kernel_item *items, size_t count, struct err 
 		return err_set(err, ERR_PROTOCOL, "a part that is in no table");
 	for (size_t i = 0; i < handle->len; i++)
 		if (!isalnum((unsigned char)handle->data[i]) && handle->data[i] != '_')
-			return err_set(err, ERR_PROTOCOL, "a handle that is no word");
+			return err_set(err, ERR_PROTOCOL, "a handle that is not a word");
 	if (needle != NULL && (needle->len == 0 || needle->len > AGENT_NEEDLE_MAX ||
 			       memchr(needle->data, '\n', needle->len) != NULL ||
 			       memchr(needle->data, '\0', needle->len) != NULL))
-		return err_set(err, ERR_PROTOCOL, "a text to look for that is no line");
+		return err_set(err, ERR_PROTOCOL, "a text to look for that is not a line");
 	return 0;
 }
 

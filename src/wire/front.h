@@ -112,7 +112,7 @@ enum front_state {
 	FRONT_STATE_SERVING,  /* requests */
 };
 
-/* The monitor table: whether a front may send a frame of this type, which is no call, in `state`. */
+/* The monitor table: whether a front may send a frame of this type, which is not a call, in `state`. */
 bool front_may_send(enum front_state state, uint16_t type);
 
 /* Sends a frame without a payload. ERR_TIMEOUT: the peer does not read just now. */

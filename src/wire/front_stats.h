@@ -33,5 +33,5 @@ struct front_stats {
 
 #define page_get(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define page_set(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
-/* Each number has one writer, so this is no race. */
+/* Each number has one writer, so this is not a race. */
 #define page_add(field, value) page_set(field, page_get(field) + (value))

@@ -250,7 +250,7 @@ def test_instructions_temperature_and_effort(reckon, provider, system, temperatu
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--temperature", "hot"), "is no temperature"), (("--temperature", "3"), "is no temperature"),
+    (("--temperature", "hot"), "is not a temperature"), (("--temperature", "3"), "is not a temperature"),
     (("--effort", "huge"), "is not a choice"), (("--system", "@nowhere.md"), "nowhere.md")])
 def test_wishes_that_are_none(reckon, args, words):
     done = reckon("ask", "--model", "openai/m", *args, "?", env={"OPENAI_API_KEY": "k"}).expect(2, 125)
@@ -593,11 +593,11 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
     (("--model", "openai", "?"), "has no model of its own"),
     (("--model", "nobody/m", "?"), "is not PROVIDER/NAME"),
     (("--model", "openai/m", "?"), "there is no key for openai"),
-    (("--model", "openai/m", "--base-url", "ftp://x", "?"), "is no address"),
+    (("--model", "openai/m", "--base-url", "ftp://x", "?"), "invalid address"),
     (("--model", "openai/m", "--base-url", "http://x"), "there is no question"),
     (("--model", "openai/m", "--base-url", "http://x", "?", "missing.csv"), "missing.csv"),
     (("--model", "openai/m", "--base-url", "http://x", "--budget", "1", "?"), "needs --price"),
-    (("--model", "openai/m", "--base-url", "http://x", "--price", "1:-2", "?"), "is no price"),
+    (("--model", "openai/m", "--base-url", "http://x", "--price", "1:-2", "?"), "invalid price"),
     (("--model", "openai/m", "--base-url", "http://x", "--max-steps", "0", "?"), "out of range"),
     (("--model", "openai/m", "--base-url", "http://x", "--approve", "always", "?"),
      "no terminal to ask"),

@@ -134,7 +134,7 @@ def test_only_what_this_talk_named_can_be_read(ask, reckon):
     sent = json.dumps([asked.body for asked in model.asked])
     assert "a secret of another" not in sent
     assert sent.count("no output of this conversation has the handle") >= 2
-    assert "is no handle" in sent
+    assert "invalid handle" in sent
 
 
 def test_reading_is_bounded_too(ask):
@@ -320,7 +320,7 @@ def test_what_failed_in_an_earlier_question_does_not_end_this_one_at_once(ask, r
 
 
 def test_a_server_that_enforces_no_schema(ask_each):
-    """What is no object is the answer, in the model's own words."""
+    """What is not an object is the answer, in the model's own words."""
     for said in ("It is 42.", '{"action": "run", "content": "print(4'):
         with ModelServer(Reply(text=said)) as model:
             assert ask_each.json(model, "--calling", "schema", "?")["answer"] == said

@@ -17,7 +17,7 @@ from test_ask import SCHEMA
 MODELS = ROOT / "build/models"
 FEW = ("-t", "python", "--max-steps", "1", "--answer-tokens", "80", "--max-time", "100s")
 
-# The same, for a server that is there already.
+# The same, for a server that already exists.
 SHORT = ("-t", "python", "--context", "4096", "--answer-tokens", "60", "--max-time", "100s")
 FORMATS = ["openai", "openai-responses", "anthropic"]
 
@@ -146,7 +146,7 @@ def test_models_are_listed_added_and_removed(reckon, models, tmp_path):
     done = reckon("model", "install", mine).expect(0)
     assert "local/mine" in done.out
     assert "local/mine\t" in reckon("model", "ls").out
-    # What is no model is said by the server, and ends the question.
+    # What is not a model is said by the server, and ends the question.
     done = reckon("ask", "--model", "local/mine", *FEW, "?", timeout=150).expect(125)
     assert "did not start" in done.err
     assert "no model is called" in reckon("ask", "--model", "local/other", *FEW, "?").err
@@ -156,7 +156,7 @@ def test_models_are_listed_added_and_removed(reckon, models, tmp_path):
 
 @pytest.mark.parametrize("args,words", [
     ((), "what to do"), (("install", "nothing.gguf"), "not a GGUF file"),
-    (("rm", "../x"), "is no name"), (("rm", "x"), "no model is called"),
+    (("rm", "../x"), "is not a name"), (("rm", "x"), "no model is called"),
     (("install", "--fast"), "unknown option"),
 ])
 def test_what_model_refuses(reckon, args, words):

@@ -246,7 +246,7 @@ def test_the_list_and_taking_away(reckon):
     assert listed[1]["question"] == "First thing" and listed[1]["stop"] == "answer"
     reckon("runs", "rm", listed[1]["id"]).expect(0)
     assert [run.name for run in kept(reckon)] == [listed[0]["id"]]
-    assert "is no run" in reckon("runs", "rm", listed[1]["id"]).expect(2).err
+    assert "invalid run" in reckon("runs", "rm", listed[1]["id"]).expect(2).err
 
 
 # ---- what somebody else may have written -----------------------------------------------------
@@ -270,7 +270,7 @@ SETTING = ('{"type":"setting","at":"2026-11-22T09:00:00.000Z","model":"openai/m"
 
 
 @pytest.mark.parametrize("text,words", [
-    ("", "it is empty"), ("what\n", "line 1"), ("[]\n", "line 1: it is no object"),
+    ("", "it is empty"), ("what\n", "line 1"), ("[]\n", "line 1: it is not an object"),
     (BEGIN + "{\n", "line 2"), (BEGIN.replace("/1", "/9"), "not reckon.run/1"),
     (BEGIN + BEGIN, "line 2: a second beginning"), (b"\xff\xfe\x00\n", "line 1"),
     (BEGIN + SETTING.replace("openai/m", "nothing"), "line 2"),
@@ -613,7 +613,7 @@ def test_what_cannot_be_resumed(reckon):
         [run] = kept(reckon)
         resume = ("chat", "--resume", run.name)
         assert "--language" in reckon(*resume, "-l", "bash", env=env(model)).expect(2).err
-        assert "is no run" in reckon("chat", "--resume=200101-aaaaa", env=env(model)).expect(2).err
+        assert "invalid run" in reckon("chat", "--resume=200101-aaaaa", env=env(model)).expect(2).err
         with reckon.start(*resume, env=env(model), stdin=-1) as process:
             # Asking by a second one could take it before the first has it.
             inode = f":{(run / 'run.jsonl').stat().st_ino} "

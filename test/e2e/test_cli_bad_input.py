@@ -192,7 +192,7 @@ def test_what_may_not_be_read_or_written(reckon):
     (["output", "out_x", "--range", "9-1"], ["--range", "'9-1'"]),
     (["output", "out_x", "--lines", "0:3"], ["--lines", "'0:3'"]),
     (["output", "out_x", "--head", "0"], ["--head"]),
-    (["output", "out_x", "--head", "1", "--tail", "1"], ["exclude each other"]),
+    (["output", "out_x", "--head", "1", "--tail", "1"], ["cannot be used together"]),
     (["output", "out_x", "--grep", ""], ["--grep"]),
     (["output", "out_x", "--range", "0-9", "--grep", "a"], ["--grep", "--range"]),
     (["output", "out_x", "--lines", "1:2", "-o", "x"], ["-o"]),

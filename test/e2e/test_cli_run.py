@@ -428,7 +428,7 @@ def test_a_directory_goes_in_whole(reckon):
     code = "import pathlib; print(sorted(str(p) for p in pathlib.Path().rglob('*') if p.is_file()))"
     done = reckon("run", "-t", "python", "-f", "data/", "-f", "data/sub:other", "-f", "empty", "-c", code)
     assert done.expect(0).out == f"{['data/.hidden', 'data/a.csv', 'data/sub/b.csv', 'other/b.csv']}\n"
-    assert "data/link is no regular file" in done.err
+    assert "data/link is not a regular file" in done.err
 
 
 # ---- programs and notebooks --------------------------------------------------------------------
@@ -456,7 +456,7 @@ def test_a_notebook_runs_its_code_cells(reckon):
 
 
 @pytest.mark.parametrize("text, why", [
-    (b"x = 1", "is no notebook: it is not JSON"), (b"{}", "is no notebook: it has no cells"),
+    (b"x = 1", "is not a notebook: it is not JSON"), (b"{}", "is not a notebook: it has no cells"),
     (b'{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
      "its language is none that Reckon runs"),
     (b'{"cells": [{"cell_type": "code", "source": "a\\u0000b"}]}', "")])

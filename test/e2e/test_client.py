@@ -436,7 +436,7 @@ def test_files_and_folders_go_both_ways(shared, session):
     shared("files", "get", "-s", session, "up", "-o", "down").expect(0)
     for name, content in tree.items():
         assert (shared.cwd / "down" / name).read_bytes() == content
-    assert "is there already" in shared("files", "get", "-s", session, "up", "-o",
+    assert "already exists" in shared("files", "get", "-s", session, "up", "-o",
                                         "down").expect(2).err
     shared("files", "get", "-f", "-s", session, "up", "-o", "down").expect(0)
     assert shared("files", "get", "-s", session, "up/a.txt", "-o", "-").expect(0).stdout == b"a"
@@ -449,7 +449,7 @@ def test_files_and_folders_go_both_ways(shared, session):
     for path in ("a.txt", "down/a.txt", "new/a.txt"):
         assert (shared.cwd / path).read_bytes() == b"a"
     assert (shared.cwd / "new/d/e/f.bin").read_bytes() == tree["up/d/e/f.bin"]
-    assert "is there already" in shared("files", "get", "-s", session, "up/a.txt").expect(2).err
+    assert "already exists" in shared("files", "get", "-s", session, "up/a.txt").expect(2).err
     shared("files", "rm", "-s", session, "up").expect(0)
     assert shared("files", "ls", "-s", session).expect(0).out == ""
     shutil.rmtree(shared.cwd / "up")
@@ -509,7 +509,7 @@ def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
     (back / "run.sh").write_text("mine")
     (back / "here").unlink()
     (back / "here").symlink_to("zero")
-    assert "is there already" in shared("files", "get", "-s", session, "tree", "-o",
+    assert "already exists" in shared("files", "get", "-s", session, "tree", "-o",
                                         "back").expect(2).err
     assert (back / "run.sh").read_text() == "mine"
     (back / "sub").chmod(0o700)
@@ -662,7 +662,7 @@ def test_create_takes_limits_and_says_its_name(private):
     shown = parse_json(private("session", "show", "n", "--json").expect(0).stdout)
     assert shown["idle_timeout_s"] == 3600 and shown["limits"]["memory_bytes"] == 256 << 20
     assert re.fullmatch(r"se_\w{26}\n", private("session", "create", "-t", "python").out)
-    assert "is there already" in private("session", "create", "n").expect(2).err
+    assert "already exists" in private("session", "create", "n").expect(2).err
     for args in (["se_x"], ["a", "b"], ["--idle", "0"], ["--idle", "9999h"], ["a/b"]):
         private("session", "create", *args).expect(2)
     assert "there are 2 sessions" in private("files", "ls").expect(2).err
@@ -1033,7 +1033,7 @@ def test_a_private_daemon_that_dies_while_a_cell_runs_is_an_error(private):
         end(private, signal.SIGKILL)
         _, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 125
-    assert b"nobody answers at your private daemon" in err
+    assert b"cannot connect to your private daemon" in err
     shown = private("session", "show", "x").expect(0).out
     assert re.search(r"^status +[\w ]+$", shown, re.M)
 

@@ -245,7 +245,7 @@ def test_thoughts_are_for_the_model_that_made_them(talk):
 @pytest.mark.parametrize("document,words", [
     ("{", "conversation"), ("[]", "schema"), ({"schema": "x"}, "schema"),
     ({"messages": [{"role": "robot"}]}, "messages[0]: its role"),
-    ({"messages": [{"role": "user", "text": 7}]}, '"text" is no text'),
+    ({"messages": [{"role": "user", "text": 7}]}, '"text" is not text'),
     ({"messages": [{"role": "user", "images": [{"mime": "text/html", "base64": "x"}]}]}, "an image has"),
     ({"messages": [{"role": "tool", "results": [{"id": "x"}]}]}, "results follow"),
     ({"messages": [{"role": "user"}, {"role": "assistant", "calls": [{"id": "a"}]}]}, 'a call has "id"'),

@@ -74,7 +74,7 @@ def test_a_session_that_is_not_there_is_made(reckon):
     (["exec", "-s", "box", "--", "no-such-program"], 2, b"no-such-program"),
     (["exec", "-s", "box", "-C", "/no/such", "--", "ls"], 2, b"/no/such"),
     (["exec", "-s", "box", "-e", "A", "--", "ls"], 2, b"--env"),
-    (["shell", "-s", "box"], 2, b"standard input is no terminal"),
+    (["shell", "-s", "box"], 2, b"standard input is not a terminal"),
     (["shell", "-s", "box", "ls"], 2, b"ls"),
     (["kill", "-s", "box"], 2, b"missing argument PROCESS"),
     (["kill", "-s", "box", "nothing"], 2, b"no process nothing runs there"),

@@ -280,7 +280,7 @@ def test_it_does_not_outlive_whoever_started_it(jupyter):
 
 
 @pytest.mark.parametrize("text, why", [
-    ("", "JSON"), ("{}", "shell_port is no port"), ('{"shell_port": 99999}', "shell_port"),
+    ("", "JSON"), ("{}", "shell_port is not a port"), ('{"shell_port": 99999}', "shell_port"),
     (json.dumps({f"{name}_port": 1 for name in ("shell", "iopub", "stdin", "control", "hb")}),
      "transport"),
     (json.dumps({**{f"{name}_port": 1 for name in ("shell", "iopub", "stdin", "control", "hb")},

@@ -314,7 +314,7 @@ def test_contents(server):
     contents("PATCH", "/nothing", {"path": "e"}, 404)
     contents("DELETE", "/a", status=204)
     contents("DELETE", "/a", status=404)
-    # What is no content, and what leads out of the folder.
+    # What is not a content, and what leads out of the folder.
     for model in ({}, {"type": "file", "format": "text"},
                   {"type": "file", "format": "base64", "content": "?"},
                   {"type": "notebook", "format": "json", "content": "text"}):
@@ -666,7 +666,7 @@ def test_autogen(server, name, tmp_path):
     assert (status, text.split(), files) == (0, ["42", "6"], [])
     assert found[1][0] != 0 and "ZeroDivisionError" in found[1][1]
     assert (found[2][0], found[2][2]) == (0, [".png"]), found[2]
-    assert "{" not in found[2][1]  # what is no text or picture would be shown to the model as JSON
+    assert "{" not in found[2][1]  # what is not text or picture would be shown to the model as JSON
     if name == "ag2":  # it restarts
         assert "NameError" in found[3][1]
     assert ask(server, "GET", "/kernels").json == []

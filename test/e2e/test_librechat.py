@@ -351,7 +351,7 @@ def test_a_program_that_fails_between_its_calls(server):
     assert "1 MiB" in done["stderr"]
     assert ask_one("while True: pass", timeout=300)["error"] == "Time limit exceeded"
     assert ask_one("exit 3", lang="bash")["error"] == "Sandbox exited with code 3"
-    assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # that is no call
+    assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # that is not a call
     check_nothing_stays(server, 5)
 
 

@@ -218,10 +218,10 @@ def raw(*pieces, status=200, kind="application/json"):
 
 
 HOSTILE = {
-    "no JSON": (raw(b"<html>hello</html>"), "the answer is no JSON"),
+    "no JSON": (raw(b"<html>hello</html>"), "the answer is not JSON"),
     "no list": (json_of({"hello": 1}), "no list of models"),
     "a number": (json_of(7), "no list of models"),
-    "deep": (raw(b"[" * 100000), "the answer is no JSON"),
+    "deep": (raw(b"[" * 100000), "the answer is not JSON"),
     "a stream": (raw(b"data: {}\n\n", kind="text/event-stream"), "no list of models"),
     "endless": (lambda path: (200, "application/json", iter(lambda: b" " * 65536, None)),
                 "more than"),

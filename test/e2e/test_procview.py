@@ -40,7 +40,7 @@ def test_loky_works(reckon):
 
 
 def test_nothing_of_the_host_is_there(reckon):
-    """Each name in /proc that is no process lies on another file system than procfs."""
+    """Each name in /proc that is not a process lies on another file system than procfs."""
     code = """
 import os
 own = os.stat("/proc/self/").st_dev

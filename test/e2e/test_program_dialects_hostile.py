@@ -19,7 +19,7 @@ DOORS = {  # path: a good body, and the key that an error's body has
 
 @pytest.fixture(scope="module")
 def bodies():
-    """What is no JSON object of ours, whichever door it comes to."""
+    """What is not JSON object of ours, whichever door it comes to."""
     return [b"", b"null", b"[]", b"1", b"\"x\"", b"{", b"{}x", b"\xff\xfe{}", b"{\"a\":1,\"a\":2}",
             b"{\"code\":NaN}", b"{\"code\":\"\\ud800\"}", b"{\"code\":" + b"[" * 100000,
             b"{\"x\":" * 60 + b"1" + b"}" * 60]

@@ -88,7 +88,7 @@ def test_archives(ask):
         "files": 1, "folders": 0, "links": 0, "skipped": 0, "changed": 0}
     assert whole["size"] > 0 and part["size"] > 0
     ticket = ask("archive_put")["ticket"]
-    assert ask.fail("archive_commit", ticket=ticket) == "INVALID", "nothing is no archive"
+    assert ask.fail("archive_commit", ticket=ticket) == "INVALID", "nothing is not an archive"
 
 
 def test_what_is_kept(ask):

@@ -177,7 +177,7 @@ def test_who_breaks_a_rule_of_handing_over_is_ended(reckon, payload, along, head
 
 
 def test_who_hands_over_nothing_but_its_own_end(reckon):
-    """A socket of a client that has gone is no breach: that happens to honest ones, too."""
+    """A socket of a client that has gone is not a breach: that happens to honest ones, too."""
     with TwoDialects(reckon) as front:
         client = front.connect()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")

@@ -61,7 +61,7 @@ def test_nothing_remains(reckon):
         done = json.loads(reckon("tenant", "forget", "other", "--json", *reach, server.key).expect(0).out)
         assert done["runs"] == 4 and done["documents"] > 8 and done["sessions"] == 4, done
         assert found(reckon) == set()
-        # The assistant itself is no conversation.
+        # The assistant itself is not a conversation.
         assert len(server.client().beta.assistants.list().data) == 1
         # It works on.
         assert server.client().responses.create(model=MODEL, input="?").output_text == f"Said {MARK}."

@@ -9,7 +9,7 @@ import pytest
 from reckon_serve import PREFIX, Server
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-HUGE = 200_000  # a text of more is no edge that a quick test goes to
+HUGE = 200_000  # a text of more is not an edge that a quick test goes to
 
 
 @pytest.fixture

@@ -248,7 +248,7 @@ def test_odd_ids_and_traces_are_not_taken(reckon):
         for bad in (PARENT.upper(), PARENT + "-", "00-" + "0" * 32 + PARENT[35:], "x"):
             assert "traceparent" not in server.ask("GET", "/health",
                                                    headers={"traceparent": bad}).headers
-        # Also what is no request has an id.
+        # Also what is not a request has an id.
         assert b"\r\nReckon-Request-Id: rq_" in server.raw(b"NONSENSE\r\n\r\n")
         ids = {server.ask("GET", "/health").headers["Reckon-Request-Id"] for _ in range(10)}
         assert len(ids) == 10

@@ -58,7 +58,7 @@ def test_anthropic(reckon, streams, protocol, wanted, unwanted):
                 "gemini": ["thinking", "redacted_thinking"]}[protocol] == [block.type for block in thoughts]
         ask({"role": "user", "content": "1 + 1?"}, first.to_param(), {"role": "user", "content": "Sure?"},
             container=first.container.id)
-        # Another model gets none of it, and what is no signature of ours is no error.
+        # Another model gets none of it, and what is not a signature of ours is not an error.
         changed = json.loads(first.to_json())["content"]
         for block in changed:
             if "thinking" in block["type"]:

@@ -339,7 +339,7 @@ for python in "python3", sys.executable:
 
 
 def test_the_distributions_python_finds_no_packages(tiny):
-    """Called by its path it is no part of the template, and has nothing to import either."""
+    """Called by its path it is not part of the template, and has nothing to import either."""
     code = """
 import os, sys
 folders = [path for path in sys.path if "dist-packages" in path]

@@ -385,7 +385,7 @@ static void complete(int sock, const struct kernel_head *head, const struct buf 
 	     { KERNEL_TAG_MATCH, "pri\xffnt" });
 }
 
-/* The code says what to answer; an indent that is no white space is what a liar would send. */
+/* The code says what to answer; an indent that is not a white space is what a liar would send. */
 static void is_complete(int sock, const struct kernel_head *head, const struct buf *payload)
 {
 	struct kernel_item item;

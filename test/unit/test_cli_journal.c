@@ -83,7 +83,7 @@ static void what_is_written_is_read_again(void **state)
 	assert_int_equal(journal.file_count, 1);
 	assert_string_equal(journal.files[0].path, "/tmp/c");
 	assert_int_equal(journal.cell_count, 3);
-	/* NUL has no place in code, and what is no UTF-8 none in JSON. */
+	/* NUL has no place in code, and what is not UTF-8 none in JSON. */
 	assert_string_equal(journal_cell(&journal, 1)->text, "print('\xf0\x9f\x98\x80')#");
 	assert_string_equal(journal_cell(&journal, 1)->record, record);
 	assert_string_equal(journal_cell(&journal, 2)->status, "refused");

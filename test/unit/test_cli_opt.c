@@ -292,7 +292,7 @@ static void the_second_word_names_a_command(void **state)
 	assert_true(help);
 	assert_null(sub_of(&err, &help, NULL));
 	assert_false(help);
-	assert_string_equal(err.text, "table: what to do?");
+	assert_string_equal(err.text, "table: missing subcommand");
 	assert_null(sub_of(&err, &help, "claer"));
 	assert_int_equal(err.code, ERR_INVALID);
 	assert_string_equal(err.remedy, "did you mean reckon table clear?");

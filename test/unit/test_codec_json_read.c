@@ -63,7 +63,7 @@ static void what_is_not_strict_is_refused(void **state)
 		assert_err(&err, ERR_INVALID, compact(bad[i], &out, &kind, &err));
 		assert_string_equal(buf_text(&out), "kept");
 	}
-	/* A NUL byte is no end of text. */
+	/* A NUL byte is not an end of text. */
 	assert_err(&err, ERR_INVALID, json_read_compact("1\0", 2, 16, &out, &kind, &err));
 	assert_err(&err, ERR_INVALID, json_read_compact("[1]\0{", 5, 16, &out, &kind, &err));
 	assert_string_equal(buf_text(&out), "kept");
@@ -143,7 +143,7 @@ static void values_are_found_and_typed(void **state)
 	assert_true(json_read_member_at(document, 1, &key, &value));
 	assert_string_equal(key, "i");
 	assert_false(json_read_member_at(document, 6, &key, &value));
-	/* What is not there, or of another kind, is no crash. */
+	/* What is not there, or of another kind, is not a crash. */
 	assert_null(json_read_member(document, "missing"));
 	assert_null(json_read_member(json_read_member(document, "missing"), "x"));
 	assert_null(json_read_text(json_read_member(document, "i"), NULL));

@@ -242,7 +242,7 @@ static void what_may_not_run_is_told_to_the_model(void **state)
 		enum driver_session session;
 	} cases[] = {
 		{ "good", "not allowed", true, false, DRIVER_SESSION_LIVE },
-		{ "binary", "This is no source code: it holds NUL, or bytes that are no UTF-8.",
+		{ "binary", "This is not source code: it holds NUL, or bytes that are not UTF-8.",
 		  false, true, DRIVER_SESSION_LIVE },
 		{ "good", "42 (it is gone)", false, false, DRIVER_SESSION_NEW },
 		{ "good", " (it is gone)", false, false, DRIVER_SESSION_LOST },

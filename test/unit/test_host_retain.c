@@ -133,7 +133,7 @@ static void a_leap_is_not_believed_at_once(void **state)
 	(void)state;
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS, boot), BEGAN_MS);
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
-	/* What a time service does little by little is no leap. */
+	/* What a time service does little by little is not a leap. */
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
 	assert_false(steady.has_leapt);
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);

@@ -83,7 +83,7 @@ static void types_are_recognised(void **state)
 	assert_string_equal(mime_guess(NULL, NULL, 0), "text/plain");
 }
 
-/* A character that the window cuts is no reason to call a text binary; one that the file cuts is. */
+/* A character that the window cuts is not a reason to call a text binary; one that the file cuts is. */
 static void a_cut_character_at_the_window_is_text(void **state)
 {
 	char head[MIME_HEAD_SIZE];

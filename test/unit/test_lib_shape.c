@@ -138,7 +138,7 @@ static void bars_are_left_as_they_ended(void **state)
 		     "train: 100%|###| 2/2 [00:02]\nvalid: 100%|###| 2/2 [00:02]\n",
 		     ROOM, "… 2 earlier states of the bars below\n"
 			   "train: 100%|###| 2/2 [00:02]\nvalid: 100%|###| 2/2 [00:02]\n");
-	/* A table with a percentage is no bar. */
+	/* A table with a percentage is not a bar. */
 	assert_shape("a| 1%| x\nb| 2%| y\nc| 3%| z\n", ROOM, "a| 1%| x\nb| 2%| y\nc| 3%| z\n");
 }
 

@@ -65,7 +65,7 @@ static int take_text(const struct json_value *object, const char *key, struct bu
 	if (text != NULL)
 		return buf_add(ret, text, len, err);
 	if (json_read_kind(value) != JSON_KIND_NULL)
-		return err_set(err, ERR_INVALID, "conversation: \"%s\" is no text", key);
+		return err_set(err, ERR_INVALID, "conversation: \"%s\" is not text", key);
 	return 0;
 }
 

@@ -254,7 +254,7 @@ static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
 	call->own_id = true;
 }
 
-/* Models write code where JSON belongs: what is no object becomes the one argument there is. */
+/* Models write code where JSON belongs: what is not an object becomes the one argument there is. */
 int model_call_settle(struct model_call *call, const char *argument, struct err *err)
 {
 	cleanup_buf struct buf made = BUF_INIT(2 * MODEL_ARGS_MAX * 6);

@@ -97,7 +97,7 @@ static int take_pair(const char *text, enum agent_unit unit, struct reading *ret
 	}
 	if (end == NULL || *end != '\0' || ret->part.last < ret->part.first ||
 	    (unit == AGENT_UNIT_LINES && ret->part.first == 0))
-		return err_set(err, ERR_INVALID, "'%.60s' is no range such as 151:400", text);
+		return err_set(err, ERR_INVALID, "invalid range '%.60s': expected a range such as 151:400", text);
 	return 0;
 }
 
@@ -107,7 +107,7 @@ static int take_count(const char *text, enum agent_unit unit, struct reading *re
 
 	ret->part.unit = unit;
 	if (end == NULL || *end != '\0' || ret->part.last == 0)
-		return err_set(err, ERR_INVALID, "'%.60s' is no number of lines", text);
+		return err_set(err, ERR_INVALID, "invalid number of lines '%.60s'", text);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static int take_handle(const char *text, struct reading *ret, struct err *err)
 	for (size_t i = 0; i < len && is_word; i++)
 		is_word = isalnum((unsigned char)text[i]) || text[i] == '_';
 	if (!is_word)
-		return err_set(err, ERR_INVALID, "'%.60s' is no handle; they are words such as "
+		return err_set(err, ERR_INVALID, "invalid handle '%.60s'; they are words such as "
 			       "out_5f3a or result_3, and stand where something was left out", text);
 	memcpy(ret->handle, text, len + 1);
 	return 0;

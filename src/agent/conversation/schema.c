@@ -235,7 +235,7 @@ int schema_check(const char *schema, const char *json, size_t len, struct err *e
 	int rc;
 
 	if (json_read_parse(json, len, VALUE_MAX, &value, err) < 0)
-		return err_wrap(err, "the answer is no JSON");
+		return err_wrap(err, "the answer is not JSON");
 	rc = json_read_parse(schema, strlen(schema), VALUE_MAX, &rules, err);
 	check.root = rules;
 	if (rc == 0)

@@ -10,5 +10,5 @@
 
 #include "base/err.h"
 
-/* ERR_INVALID, in words for whoever wrote it: it is no JSON, or does not obey. */
+/* ERR_INVALID, in words for whoever wrote it: it is not JSON, or does not obey. */
 int schema_check(const char *schema, const char *json, size_t len, struct err *err);

@@ -139,7 +139,7 @@ void fault_judge(unsigned status, const struct json_value *error, struct fault *
 void fault_read(unsigned status, const char *json, size_t len, struct fault *ret)
 {
 	struct json_value *document = NULL;
-	struct err ignored; /* what is no JSON is quoted as it is */
+	struct err ignored; /* what is not JSON is quoted as it is */
 
 	if (json_read_parse(json, len, MODEL_EVENT_MAX, &document, &ignored) == 0) {
 		fault_judge(status, document, ret);

@@ -45,7 +45,7 @@ static bool read_fence(const char *line, size_t len, struct fence_line *ret)
 		len--;
 	ret->info = line + at;
 	ret->info_len = len - at;
-	/* ```x``` within a line is no fence. */
+	/* ```x``` within a line is not a fence. */
 	return ret->count >= 3 && memchr(ret->info, '`', ret->info_len) == NULL;
 }
 

@@ -211,9 +211,9 @@ static int write_place(struct provider_request *request, struct err *err)
 
 	for (const char *at = model; *at != '\0'; at++)
 		if (!isalnum((unsigned char)*at) && strchr("-._/", *at) == NULL)
-			return err_set(err, ERR_INVALID, "'%.60s' is no name of a model", model);
+			return err_set(err, ERR_INVALID, "invalid name of a model '%.60s'", model);
 	if (strstr(model, "..") != NULL)
-		return err_set(err, ERR_INVALID, "'%.60s' is no name of a model", model);
+		return err_set(err, ERR_INVALID, "invalid name of a model '%.60s'", model);
 	if (provider_url(request, has_version ? "/" : "/v1beta/", err) < 0 ||
 	    buf_addf(&request->url, err, "%s%s:streamGenerateContent?alt=sse",
 		     strchr(model, '/') != NULL ? "" : "models/", model) < 0)

@@ -115,7 +115,7 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 	unsigned kept = 0;
 
 	if (json_read_parse(json, len, LIST_ANSWER_MAX, &document, err) < 0)
-		return err_set(err, ERR_PROTOCOL, "the answer is no JSON");
+		return err_set(err, ERR_PROTOCOL, "the answer is not JSON");
 	models = find_list(document);
 	for (size_t i = 0; i < json_read_count(models); i++) {
 		const struct json_value *model = json_read_at(models, i);
@@ -135,5 +135,5 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 			kept++;
 	}
 	json_read_free(document);
-	return models != NULL ? 0 : err_set(err, ERR_PROTOCOL, "the answer is no list of models");
+	return models != NULL ? 0 : err_set(err, ERR_PROTOCOL, "the answer is not a list of models");
 }

@@ -24,5 +24,5 @@ struct list {
 void list_init(struct list *list);
 void list_done(struct list *list);
 
-/* ERR_PROTOCOL for what is no list of models; `json` may be anything. */
+/* ERR_PROTOCOL for what is not a list of models; `json` may be anything. */
 int list_read(const char *json, size_t len, struct list *ret, struct err *err);

@@ -187,7 +187,7 @@ static void judge(struct attempt *attempt, const struct net_answer *answer, int 
 	else if (answer->status != 200)
 		fault_read(answer->status, buf_text(&answer->body), answer->body.len, ret);
 	else if (!answer->is_stream)
-		fault_set(ret, FAULT_BROKEN, "the answer is no stream of events");
+		fault_set(ret, FAULT_BROKEN, "the answer is not a stream of events");
 	else if (!decoder->ended)
 		fault_set(ret, FAULT_BUSY, "the stream ended in the middle of the answer");
 	if (ret->kind != FAULT_NONE && answer->retry_ms > 0)
@@ -363,7 +363,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 	attempt.decoder.piece = on_piece;
 	attempt.decoder.sealed = on_sealed;
 	attempt.decoder.arg = &attempt;
-	loop->conv.count--; /* it is no part of what is sent */
+	loop->conv.count--; /* it is not part of what is sent */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
 	net_answer_init(&answer);
 	rc = post(&attempt, &answer, err);

@@ -136,7 +136,7 @@ class Call:
     errors: tuple = ()     # statuses beside those that any call with such a scope and verb can have
     operation: str = ""    # in the OpenAPI document; "": the name
     body: str = ""         # name of the body's schema there
-    media: str = ""        # of an answer that is no JSON
+    media: str = ""        # of an answer that is not JSON
     description: str = ""
     own_scope: Optional[str] = None  # enough for what the key itself began
     streams: str = ""      # the answer may be a stream of events: of which, a Struct's schema

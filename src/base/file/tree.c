@@ -100,7 +100,7 @@ static int move_failed(const char *from, const char *to, struct err *err)
 	case EISDIR:
 		return err_set(err, ERR_INVALID, "%.200s is a folder", to);
 	case ENOTDIR:
-		return err_set(err, ERR_INVALID, "%.200s is no folder", to);
+		return err_set(err, ERR_INVALID, "%.200s is not a folder", to);
 	case ENOTEMPTY:
 		return err_set(err, ERR_INVALID, "the folder %.200s is not empty", to);
 	case EINVAL:

@@ -13,11 +13,11 @@
 /* A directory and its parents (0755); one that is there is fine. */
 int fs_mkdir_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, struct err *err);
 
-/* A link whose target is text that nobody here follows; replaces what is no directory. */
+/* A link whose target is text that nobody here follows; replaces what is not a directory. */
 int fs_symlink_beneath(int dir_fd, const char *path, const char *target, uid_t uid, gid_t gid,
 		       struct err *err);
 
-/* A second name for the regular file `from`; replaces what is no directory. */
+/* A second name for the regular file `from`; replaces what is not a directory. */
 int fs_link_beneath(int dir_fd, const char *from, const char *path, uid_t uid, gid_t gid,
 		    struct err *err);
 

@@ -87,7 +87,7 @@ int cgroup_base_make(const struct cgroup_host *host, int at)
 			continue;
 		if (is_open_already(host, &opened))
 			return TAKE_FD(fd);
-		/* A file system without such locks is no reason to have no limits. */
+		/* A file system without such locks is not a reason to have no limits. */
 		(void)lock(fd);
 		if (stat(path, &there) == 0 && is_same(&opened, &there))
 			return TAKE_FD(fd);

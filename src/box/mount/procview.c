@@ -206,7 +206,7 @@ static int cover(const struct dirent *entry, struct err *err)
 	return 0;
 }
 
-/* Whether each name that is no process is on another file system than procfs. */
+/* Whether each name that is not a process is on another file system than procfs. */
 static int check_covered(DIR *dir, struct err *err)
 {
 	struct stat proc, st;

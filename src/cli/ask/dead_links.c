@@ -43,7 +43,7 @@ void ask_tell_dead_links(struct ask *ask)
 
 	for (unsigned i = 0; i < LINKS_MAX && (at = strstr(at, ASK_LINK)) != NULL; i++) {
 		cleanup_buf struct buf name = BUF_INIT(NAME_BYTES_MAX);
-		struct err full; /* what is too long is no name */
+		struct err full; /* what is too long is not a name */
 		size_t len;
 
 		at += sizeof(ASK_LINK) - 1;

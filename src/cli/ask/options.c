@@ -132,7 +132,7 @@ static int take_budget(struct agent_settings *settings, const char *value, struc
 	if (models_amount_read(value, &end, &settings->budget_micro) && *end == '\0' &&
 	    settings->budget_micro > 0)
 		return 0;
-	err_set(err, ERR_INVALID, "'%.60s' is no amount", value);
+	err_set(err, ERR_INVALID, "invalid amount '%.60s'", value);
 	return err_remedy(err, "a number as in 0.50, in the currency of --price");
 }
 
@@ -148,7 +148,7 @@ static int take_price(struct agent_settings *settings, const char *value, struct
 		     *end == '\0'))
 			return 0;
 	}
-	err_set(err, ERR_INVALID, "'%.60s' is no price", value);
+	err_set(err, ERR_INVALID, "invalid price '%.60s'", value);
 	return err_remedy(err, "IN:OUT or IN:OUT:CACHED for a million tokens, as in 1.25:10:0.125");
 }
 

@@ -110,7 +110,7 @@ static int run_path(const char *id, char ret[JOURNAL_ID_SIZE + sizeof(FILE_NAME)
 		    struct err *err)
 {
 	if (!has_form(id, false))
-		return err_set(err, ERR_NOT_FOUND, "'%.60s' is no run", id);
+		return err_set(err, ERR_NOT_FOUND, "invalid run '%.60s'", id);
 	(void)snprintf(ret, JOURNAL_ID_SIZE + sizeof(FILE_NAME) + 1, "%s/%s", id, FILE_NAME);
 	return 0;
 }
@@ -185,7 +185,7 @@ int runs_find(int dir, const char *given, char ret_id[JOURNAL_ID_SIZE], struct e
 	if (meant > 1)
 		err_set(err, ERR_INVALID, "'%.60s' could be any of %zu runs", given, meant);
 	else
-		err_set(err, ERR_NOT_FOUND, "'%.60s' is no run", given);
+		err_set(err, ERR_NOT_FOUND, "invalid run '%.60s'", given);
 	return err_remedy(err, "reckon runs ls shows what there is");
 }
 
@@ -321,7 +321,7 @@ static int open_run(int dir, const char *id, bool write, int *ret_fd, struct err
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "run %s", id);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_PROTOCOL, "run %s: it is no file", id);
+		return err_set(err, ERR_PROTOCOL, "run %s: it is not a file", id);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

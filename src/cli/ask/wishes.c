@@ -59,7 +59,7 @@ int ask_wishes_take_temperature(struct ask *ask, const char *value, struct err *
 
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || strpbrk(value, "xXeE") != NULL ||
 	    number > 2 || end[-1] == '.' || (value[0] == '0' && value[1] >= '0' && value[1] <= '9')) {
-		(void)err_set(err, ERR_INVALID, "'%.60s' is no temperature", value);
+		(void)err_set(err, ERR_INVALID, "'%.60s' is not a temperature", value);
 		return err_remedy(err, "from 0 to 2, as in 0.2");
 	}
 	ask->temperature = value;
@@ -83,7 +83,7 @@ int ask_wishes_load(struct ask *ask, struct err *err)
 			       : 0;
 	if (run_input_check_source(ask->system_option, strlen(ask->system_option), err) < 0 ||
 	    buf_adds(text, ask->system_option, err) < 0)
-		return err_set(err, ERR_INVALID, "--system: is no UTF-8 text of at most %u KiB",
+		return err_set(err, ERR_INVALID, "--system: is not UTF-8 text of at most %u KiB",
 			       ASK_SYSTEM_MAX >> 10);
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 #define NAME_MAX_BYTES 512u
 #define PATH_MAX_BYTES 8192u
-/* A byte that is no UTF-8 is written as three. */
+/* A byte that is not UTF-8 is written as three. */
 #define TEXT_MAX_BYTES (3u * AGENT_ANSWER_MAX)
 
 static int broken(struct err *err, const char *what)
@@ -34,7 +34,7 @@ static const char *text_of(const struct json_value *line, const char *key, size_
 	const char *text = json_read_text(json_read_member(line, key), &len);
 
 	if (text == NULL)
-		err_set(err, ERR_PROTOCOL, "\"%s\" is no text", key);
+		err_set(err, ERR_PROTOCOL, "\"%s\" is not text", key);
 	else if (len > max || strlen(text) != len)
 		err_set(err, ERR_PROTOCOL, "\"%s\" is too long", key);
 	else
@@ -62,7 +62,7 @@ static const char *name_of(const struct json_value *line, const char *key, struc
 
 	if (text == NULL || (text[0] != '\0' && is_plain(text)))
 		return text;
-	err_set(err, ERR_PROTOCOL, "\"%s\" is no name", key);
+	err_set(err, ERR_PROTOCOL, "\"%s\" is not a name", key);
 	return NULL;
 }
 
@@ -79,7 +79,7 @@ static int count_of(const struct json_value *object, const char *key, uint64_t *
 
 	if (!json_read_int(json_read_member(object, key), &value) || value < 0 ||
 	    value > JOURNAL_TOKENS_MAX)
-		return err_set(err, ERR_PROTOCOL, "\"%s\" is no count", key);
+		return err_set(err, ERR_PROTOCOL, "\"%s\" is not a count", key);
 	*ret = (uint64_t)value;
 	return 0;
 }
@@ -101,8 +101,8 @@ static int usage_of(const struct json_value *line, struct journal_question *ques
 		return (int)err->code;
 	has_cost = json_read_double(json_read_member(line, "cost"), &cost);
 	if (!has_cost && !is_null(line, "cost"))
-		return broken(err, "\"cost\" is no number");
-	/* Also what is no number at all. */
+		return broken(err, "\"cost\" is not a number");
+	/* Also what is not a number at all. */
 	if (!(cost >= 0 && cost * 1e6 <= (double)JOURNAL_TOKENS_MAX))
 		return broken(err, "\"cost\" is out of range");
 	usage.cost_micro = (uint64_t)(cost * 1e6 + 0.5);
@@ -347,7 +347,7 @@ static int judge(struct journal *journal, const struct json_value *line, struct 
 	const char *type;
 
 	if (json_read_kind(line) != JSON_KIND_OBJECT)
-		return broken(err, "it is no object");
+		return broken(err, "it is not an object");
 	type = name_of(line, "type", err);
 	if (type == NULL)
 		return (int)err->code;

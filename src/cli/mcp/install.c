@@ -153,7 +153,7 @@ static int make(const struct buf *before, const struct place *place,
 	    json_read_parse(buf_text(before), before->len, CONFIG_MAX, &document, err) < 0)
 		return (int)err->code;
 	if (document != NULL && json_read_kind(document) != JSON_KIND_OBJECT)
-		code = err_set(err, ERR_INVALID, "it is no JSON object");
+		code = err_set(err, ERR_INVALID, "it is not a JSON object");
 	json_write_init(&json, &compact);
 	json_write_object_begin(&json);
 	if (code == 0)

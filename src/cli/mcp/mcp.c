@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-client.
  * Reads:    the command line.
- * Never:    writes to stdout what is no message, while a client listens there.
+ * Never:    writes to stdout what is not a message, while a client listens there.
  */
 #include "cli/mcp/mcp.h"
 

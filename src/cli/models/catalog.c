@@ -68,7 +68,7 @@ static void judge_local(struct catalog_row *row)
 	err_remedy(&row->why, "reckon model install");
 }
 
-/* Whether anybody has said something about it; what is built in alone is no configuration. */
+/* Whether anybody has said something about it; what is built in alone is not a configuration. */
 static bool is_configured(const struct models_provider *provider, const struct catalog_row *row)
 {
 	if (provider->is_local) /* one row is enough for what is one server */
@@ -88,7 +88,7 @@ static void judge(struct catalog *catalog, const struct models_provider *provide
 		  struct catalog_row *row)
 {
 	const struct models_wish wish = { 0 };
-	struct err ignored; /* a budget without a price is no matter of the server's */
+	struct err ignored; /* a budget without a price is not a matter of the server's */
 
 	*row = (struct catalog_row){ .names = BUF_INIT(LOCAL_NAMES_MAX) };
 	models_settings_init(&row->settings);
@@ -110,7 +110,7 @@ int catalog_collect(struct catalog *catalog, struct err *err)
 		const char *name = catalog->wanted[i];
 
 		if (!models_provider_find(catalog->models, name, strlen(name), &provider)) {
-			err_set(err, ERR_INVALID, "%.100s is no provider", name);
+			err_set(err, ERR_INVALID, "%.100s is not a provider", name);
 			return err_remedy(err, "reckon models lists those that there are");
 		}
 	}

@@ -203,7 +203,7 @@ const struct opt_command *opt_sub(const struct opt_command *command, int argc, c
 	if (*ret_help)
 		return NULL;
 	if (word == NULL) {
-		(void)err_set(err, ERR_INVALID, "%s: what to do?", command->name);
+		(void)err_set(err, ERR_INVALID, "%s: missing subcommand", command->name);
 		(void)err_remedy(err, "see reckon %s --help", command->name);
 		return NULL;
 	}

@@ -107,7 +107,7 @@ static int check(const struct start *start, struct err *err)
 	if (start->is_shell && start->argc > 0)
 		return remote_unexpected(start->argv[0], err);
 	if (start->is_shell && !isatty(STDIN_FILENO)) {
-		(void)err_set(err, ERR_INVALID, "standard input is no terminal");
+		(void)err_set(err, ERR_INVALID, "standard input is not a terminal");
 		return err_remedy(err, "reckon exec -s NAME -- sh runs commands from a pipe");
 	}
 	if (!start->is_shell && start->argc == 0) {

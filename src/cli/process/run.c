@@ -123,7 +123,7 @@ static int pass_signal(const struct remote_process *process, int number, struct 
 	return remote_process_post(process->client, process->path, "signal", &body, err);
 }
 
-/* What cannot be told because it has just ended is no failure. */
+/* What cannot be told because it has just ended is not a failure. */
 static int on_wake(void *arg, struct err *err)
 {
 	const struct running *running = arg;

@@ -79,7 +79,7 @@ static int put_time(struct json_writer *json, const char *key, const char *text,
 					       strtoull(text, NULL, 10) * units[i].seconds);
 			return 0;
 		}
-	(void)err_set(err, ERR_INVALID, "'%.60s' is no time", text);
+	(void)err_set(err, ERR_INVALID, "invalid time '%.60s'", text);
 	return err_remedy(err, "as 3600, 15m, 12h or 90d");
 }
 
@@ -92,7 +92,7 @@ static int put_quota(struct json_writer *json, const char *text, struct err *err
 
 	if (equals == NULL || equals == text || whole + part != len || whole > 15 || part == 1 ||
 	    (len > 0 && whole == 0) || (whole > 1 && value[0] == '0')) {
-		(void)err_set(err, ERR_INVALID, "'%.60s' is no quota", text);
+		(void)err_set(err, ERR_INVALID, "invalid quota '%.60s'", text);
 		return err_remedy(err, "NAME=NUMBER, or NAME= to take it away");
 	}
 	json_write_key_text(json, text, (size_t)(equals - text));

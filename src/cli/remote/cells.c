@@ -31,7 +31,7 @@ double remote_number(const struct json_value *value)
 
 static int differs(const struct remote_cells *at, const char *option, struct err *err)
 {
-	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s is there already",
+	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists",
 		      option, remote_text(at->session, "name"));
 	return err_remedy(err, "leave it out, take another name, or end that one: reckon session rm "
 			       "%s", remote_text(at->session, "name"));

@@ -280,7 +280,7 @@ static int get_to(struct files *files, const char *path, int dir_fd, const char 
 
 	if (!files->force && fs_path_is_safe(as) &&
 	    fstatat(dir_fd, as, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		(void)err_set(err, ERR_INVALID, "%.200s is there already", as);
+		(void)err_set(err, ERR_INVALID, "%.200s already exists", as);
 		return err_remedy(err, "-f replaces it");
 	}
 	if (path_of(files, path, &where, err) < 0 ||
@@ -433,7 +433,7 @@ static int put_file(struct files *files, const char *file, const char *name, str
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_INVALID, "%.200s: is not a regular file", file);
 	if (!fs_path_is_safe(name))
-		return err_set(err, ERR_INVALID, "'%.200s' is no name for a file there", name);
+		return err_set(err, ERR_INVALID, "'%.200s' is not a name for a file there", name);
 	if (path_of(files, name, &where, err) < 0)
 		return err_wrap(err, "%.200s", file);
 	term_progress_begin(&progress, file);
@@ -462,7 +462,7 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 	if (type == FTW_D)
 		return 0;
 	if (type != FTW_F || !S_ISREG(st->st_mode)) {
-		run_output_line("reckon: %s is no regular file, so it is left out", path);
+		run_output_line("reckon: %s is not a regular file, so it is left out", path);
 		return 0;
 	}
 	walk.code = buf_addf(&name, walk.err, "%s%s", walk.name, path + walk.root_len);

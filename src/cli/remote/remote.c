@@ -119,7 +119,7 @@ int remote_read_event(const struct client *client, reckon_event *event,
 
 	if (json_read_parse(event->json, event->json_len, CLIENT_JSON_MAX, &document, err) < 0) {
 		err->code = ERR_PROTOCOL;
-		return err_wrap(err, "%s sent an event that is no JSON", client_name(client));
+		return err_wrap(err, "%s sent an event that is not JSON", client_name(client));
 	}
 	if (strcmp(event->name, "stream") == 0) {
 		event->text = json_read_text(json_read_member(document, "text"), &event->text_len);

@@ -177,7 +177,7 @@ static int write_one(const char *path, const struct stat *st, int type, struct F
 		entry.kind = TAR_LINK;
 		walk.code = write_link(path, &entry);
 	} else if (type != FTW_D) {
-		run_output_line("reckon: %s is no regular file, so it is left out", path);
+		run_output_line("reckon: %s is not a regular file, so it is left out", path);
 	}
 	return walk.code < 0 ? 1 : 0;
 }
@@ -217,7 +217,7 @@ int remote_tar_put(struct client *client, const char *where, const char *root, s
 	if (code < 0)
 		return is_not_offered(client) ? 1 : err_wrap(err, "%.200s", root);
 	if (json_read_int(json_read_member(answer, "renamed"), &renamed) && renamed > 0)
-		run_output_line("reckon: %lld names are no text; their bytes are there as %%XX",
+		run_output_line("reckon: %lld names are not text; their bytes are there as %%XX",
 				(long long)renamed);
 	json_read_free(answer);
 	return 0;
@@ -300,7 +300,7 @@ static int judge(const struct unpacking *at, struct err *err)
 		return err_set(err, ERR_INVALID, "%.200s is a folder here", name);
 	if (at->force)
 		return 0;
-	(void)err_set(err, ERR_INVALID, "%.200s is there already", name);
+	(void)err_set(err, ERR_INVALID, "%.200s already exists", name);
 	return err_remedy(err, "-f replaces it");
 }
 
@@ -344,7 +344,7 @@ static int make_folder(struct unpacking *at, struct err *err)
 			return err_sys(err, "make %.200s", buf_text(&at->name));
 		/* What was there keeps its mode. */
 		return S_ISDIR(st.st_mode) ? 0
-					   : err_set(err, ERR_INVALID, "%.200s is no folder here",
+					   : err_set(err, ERR_INVALID, "%.200s is not a folder here",
 						     buf_text(&at->name));
 	}
 	at->folders = mem_grow(at->folders, at->folder_count + 1, sizeof(*at->folders));
@@ -476,7 +476,7 @@ static void say_skipped(const struct client *client)
 
 	if (count > 0)
 		run_output_line("reckon: %lu left out: links that lead out of the folder, pipes, sockets, "
-				"names that are no text", count);
+				"names that are not text", count);
 }
 
 int remote_tar_get(struct client *client, const char *where, int dir_fd, const char *base,
@@ -495,7 +495,7 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 	code = client_download(client, where, fd, NULL, err);
 	client_on_progress(client, NULL, NULL);
 	term_progress_end(&progress);
-	/* "denied" is what the server says of a file: that it is no folder. */
+	/* "denied" is what the server says of a file: that it is not a folder. */
 	if (code < 0)
 		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0 ? 1
 												  : code;

@@ -146,7 +146,7 @@ void repl_files_list(struct repl *repl);
 void repl_files_bring_back(struct repl *repl);
 void repl_files_done(struct repl *repl);
 int repl_files_read(const char *path, struct buf *ret, struct err *err);
-/* A new file; an old one is replaced only with `force`. The last part is no link that is followed. */
+/* A new file; an old one is replaced only with `force`. The last part is not a link that is followed. */
 int repl_files_write(const char *path, bool force, const void *bytes, size_t len, struct err *err);
 
 /* ---- save.c ---- */

@@ -131,7 +131,7 @@ static int copy_entry(struct copy *copy, int dir, const char *name, size_t len, 
 	cleanup_fd int below = -1;
 	struct stat st;
 
-	/* What git keeps of a folder is no part of the program. */
+	/* What git keeps of a folder is not part of the program. */
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, ".git") == 0)
 		return 0;
 	if (end >= PATH_SIZE)

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    directories that the user named, as the user.
- * Never:    follows a link out of it, or takes what is no regular file.
+ * Never:    follows a link out of it, or takes what is not a regular file.
  */
 #include <ftw.h>
 #include <limits.h>
@@ -38,7 +38,7 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 	if (type == FTW_D)
 		return 0;
 	if (type != FTW_F || !S_ISREG(st->st_mode)) {
-		(void)err_set(&left_out, ERR_INVALID, "%.200s is no regular file, so it is left out",
+		(void)err_set(&left_out, ERR_INVALID, "%.200s is not a regular file, so it is left out",
 			      path);
 		(void)cli_complain(&left_out);
 		return 0;

@@ -115,7 +115,7 @@ static int too_large(struct err *err)
 	return err_remedy(err, "data goes in with -f FILE");
 }
 
-/* What editors of Windows put before UTF-8 is no part of the text. */
+/* What editors of Windows put before UTF-8 is not part of the text. */
 static void drop_mark(struct buf *source)
 {
 	static const char mark[] = "\xef\xbb\xbf";

@@ -116,12 +116,12 @@ int run_notebook_add(struct run *run, const char *origin, const char *text, size
 	int code;
 
 	if (json_read_parse(text, len, RUN_NOTEBOOK_MAX, &notebook, err) < 0)
-		return err_set(err, ERR_INVALID, "is no notebook: it is not JSON");
+		return err_set(err, ERR_INVALID, "is not a notebook: it is not JSON");
 	cells = json_read_member(notebook, "cells");
 	if (cells == NULL)
 		cells = json_read_member(json_read_at(json_read_member(notebook, "worksheets"), 0),
 					 "cells");
-	code = cells == NULL ? err_set(err, ERR_INVALID, "is no notebook: it has no cells")
+	code = cells == NULL ? err_set(err, ERR_INVALID, "is not a notebook: it has no cells")
 			     : take_language(run, notebook, err);
 	if (code == 0)
 		code = add_cells(run, origin, cells, err);

@@ -30,7 +30,7 @@ static const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ 'w', "workdir", "DIR", "with --entry: where it begins (/mnt/data)", OPT_HINT_NONE, NULL,
 	  false, true },
-	{ OPT_IMAGE, "image", "TEMPLATE", "the same as --template, for who knows docker run",
+	{ OPT_IMAGE, "image", "TEMPLATE", "the same as --template, for users of docker run",
 	  OPT_HINT_CHOICE, "data python", false, true },
 	{ OPT_NETWORK, "network", "none", "there is no other: a box has no network",
 	  OPT_HINT_CHOICE, "none", false, true },
@@ -310,7 +310,7 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		run->workdir = value;
 		return value[0] != '\0' && strlen(value) < 1000
 			       ? 0
-			       : err_set(err, ERR_INVALID, "'%.60s' is no folder", value);
+			       : err_set(err, ERR_INVALID, "'%.60s' is not a folder", value);
 	case OPT_NETWORK:
 		return check_network(value, err);
 	case OPT_IMAGE:
@@ -404,7 +404,7 @@ static int choose_language(struct run *run, struct err *err)
 int run_options_check(struct run *run, struct err *err)
 {
 	if (run->json && run->events) {
-		err_set(err, ERR_INVALID, "--json and --events exclude each other");
+		err_set(err, ERR_INVALID, "--json and --events cannot be used together");
 		return err_remedy(err, "the last line of --events holds the record");
 	}
 	if (run->session == NULL && (run->url != NULL || run->key != NULL)) {

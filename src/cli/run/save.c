@@ -141,7 +141,7 @@ static int save_bytes(int dir_fd, const char *path, const void *bytes, size_t le
 	return (int)err->code;
 }
 
-/* HTML that is no page by itself: a browser would guess how its letters are encoded. */
+/* HTML that is not a page by itself: a browser would guess how its letters are encoded. */
 static bool is_fragment(const struct saved *saved)
 {
 	const char *text = saved->text;

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-client.
  * Reads:    nothing but its arguments.
- * Never:    writes to what is no terminal.
+ * Never:    writes to what is not a terminal.
  */
 #include "cli/term/progress.h"
 

@@ -25,7 +25,7 @@ int term_show_character(uint32_t character, struct buf *ret, struct err *err);
 
 /*
  * Appends a line of code (without its newline) such that two different lines look different:
- * hidden characters and bytes that are no text as escapes, in reverse video when `coloured`, so
+ * hidden characters and bytes that are not text as escapes, in reverse video when `coloured`, so
  * that they differ from the same escape written out. Tabs at the start are four columns each.
  */
 int term_reveal_line(const char *text, size_t len, bool coloured, struct buf *ret,

@@ -123,7 +123,7 @@ struct blocks {
 	unsigned count;
 	struct buf text;    /* of the open block */
 	struct buf signature; /* of the open block, when it is a thought */
-	struct buf content; /* all blocks, comma-separated JSON: of a message that is no stream */
+	struct buf content; /* all blocks, comma-separated JSON: of a message that is not a stream */
 };
 void blocks_init(struct blocks *blocks, struct request *request, bool is_stream);
 void blocks_done(struct blocks *blocks);

@@ -131,7 +131,7 @@ static int take_document(const struct json_value *block, struct order *order, st
 	if (order->file_count == ANTHROPIC_FILES_MAX || len > FILE_BYTES_MAX / 3 * 4)
 		return err_set(err, ERR_INVALID, "document: too many, or too large");
 	if (base64_decode(data, len, &bytes, err) < 0)
-		return err_set(err, ERR_INVALID, "document: data is no base64");
+		return err_set(err, ERR_INVALID, "document: data is not base64");
 	file->path = path_of(order, title, member(source, "media_type"));
 	file->base64 = (struct api_bytes){
 		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len

@@ -213,7 +213,7 @@ static int take_container(const struct json_value *body, struct order *order, st
 			       ? 0
 			       : err_set(err, ERR_INVALID, "container: Input should be a string");
 	order->container = arena_text(&order->arena, id, strlen(id));
-	/* What is no id of ours becomes one that nothing has. */
+	/* What is not an id of ours becomes one that nothing has. */
 	if (!name_swap(id, ANTHROPIC_CONTAINER, "se_", order->session, sizeof(order->session)))
 		(void)snprintf(order->session, sizeof(order->session), "-");
 	return 0;

@@ -237,7 +237,7 @@ static int take_call(const struct json_value *call, const struct json_value *con
 	if (order->answer_count == ANTHROPIC_LENT_MAX)
 		return err_set(err, ERR_INVALID, "messages: too many calls wait");
 	order->waiting_cell = cell;
-	/* What is no id of ours waits nowhere: the code is taken for gone. */
+	/* What is not an id of ours waits nowhere: the code is taken for gone. */
 	if (!read_id(id, run, &place, &number) || cell == NULL ||
 	    !name_swap(cell, CELL, "ex_", order->execution, sizeof(order->execution)))
 		return 0;

@@ -219,7 +219,7 @@ static int put_input(const struct e2b *e2b, const struct api_process *process,
 	else if (process->pty == NULL && !process->stdin)
 		e2b_rpc_refuse(e2b->request, 500, "stdin not enabled or closed");
 	else if (decode(pty[0] != '\0' ? pty : plain, &bytes) < 0)
-		e2b_rpc_refuse(e2b->request, 400, "the input is no base 64, or longer than 4 MiB");
+		e2b_rpc_refuse(e2b->request, 400, "the input is not base 64, or longer than 4 MiB");
 	else {
 		if (bytes.len > 0)
 			status = call_make(e2b->request, API_PROCESS_STDIN,

@@ -244,7 +244,7 @@ static bool take_arguments(const struct e2b *e2b, const struct json_value *confi
 
 		items[i + 1].text = json_read_text(json_read_at(args, i), &len);
 		if (items[i + 1].text == NULL || strlen(items[i + 1].text) != len) {
-			e2b_rpc_refuse(e2b->request, 400, "an argument is no text, or holds a NUL");
+			e2b_rpc_refuse(e2b->request, 400, "an argument is not text, or holds a NUL");
 			return false;
 		}
 	}
@@ -288,7 +288,7 @@ static bool take_env(const struct e2b *e2b, const struct json_value *config, con
 		const char *text = json_read_text(value, &len);
 
 		if (text == NULL || strlen(text) != len || key[0] == '\0' || strchr(key, '=') != NULL) {
-			e2b_rpc_refuse(e2b->request, 400, "a variable is no text, or has no name");
+			e2b_rpc_refuse(e2b->request, 400, "a variable is not text, or has no name");
 			return false;
 		}
 		items[used++] = variable(e2b, key, text);

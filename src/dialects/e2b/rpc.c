@@ -44,7 +44,7 @@ static const char *code_of(unsigned status)
 	return "internal";
 }
 
-/* As HTTP, for a call that is no stream. */
+/* As HTTP, for a call that is not a stream. */
 static unsigned status_of(unsigned status)
 {
 	switch (status) {

@@ -189,7 +189,7 @@ int data_write_image(const struct json_value *part, struct order *order, struct 
 		return 0;
 	base64 = read_base64(part, order, &bytes);
 	if (base64 == NULL)
-		return err_set(err, ERR_INVALID, "inlineData: data is no base64");
+		return err_set(err, ERR_INVALID, "inlineData: data is not base64");
 	order->image_bytes += bytes.len; /* one file may be named by thousands of parts */
 	if (order->image_bytes > GEMINI_TALK_MAX)
 		return err_set(err, ERR_LIMIT, "inlineData: the images are larger than %u bytes "

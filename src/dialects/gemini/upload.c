@@ -345,7 +345,7 @@ void files_upload(struct request *request)
 	if (call_check_key(request) < 0)
 		return;
 	if (target.offset > UPLOAD_MAX)
-		answer_refuse_simple(request, 400, "invalid", "that is no offset of a file", NULL);
+		answer_refuse_simple(request, 400, "invalid", "that is not an offset of a file", NULL);
 	else if (strcmp(command, "upload, finalize") == 0 || strcmp(command, "finalize") == 0)
 		take_last(request, &target);
 	else if (strcmp(command, "upload") == 0 && strcmp(target.upload, "-") != 0)

@@ -134,7 +134,7 @@ void change_make(struct request *request, const char *folder)
 		if (find_name(request, all, folder, "untitled", "", suffix, 0, path) == 0)
 			make_file(request, session, path, "");
 	} else {
-		answer_refuse_simple(request, 400, "invalid", "ext is no ending of a name", NULL);
+		answer_refuse_simple(request, 400, "invalid", "ext is not an ending of a name", NULL);
 	}
 }
 

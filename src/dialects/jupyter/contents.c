@@ -188,7 +188,7 @@ static void refuse_type(struct request *request, const char *path, const char *w
 	answer_refuse_simple(request, 400, "invalid", message, "bad type");
 }
 
-/* A notebook is JSON in JSON; bytes that are no text are base 64. False: answered. */
+/* A notebook is JSON in JSON; bytes that are not text are base 64. False: answered. */
 static bool write_content(struct request *request, struct json_writer *json, const char *path,
 			  const struct wanted *wanted, const struct buf *bytes)
 {

@@ -186,7 +186,7 @@ int cell_abort(struct channels *channels, const struct frame *frame);
 int cell_answer(struct channels *channels, const struct frame *frame);
 
 /* ---- answers.c ---- */
-/* Whatever is no cell: between busy and idle. */
+/* Whatever is not a cell: between busy and idle. */
 int answers_handle(struct channels *channels, const struct frame *frame);
 
 /* ---- server.c ---- */

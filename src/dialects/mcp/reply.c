@@ -44,7 +44,7 @@ static void envelope(const struct mcp *mcp, struct json_writer *json)
 {
 	json_write_object_begin(json);
 	json_write_member_string(json, "jsonrpc", "2.0");
-	/* Null is no id in MCP's schema, so that an error without one has none. */
+	/* Null is not an id in MCP's schema, so that an error without one has none. */
 	if (mcp->rpc.id[0] != '\0') {
 		json_write_key(json, "id");
 		json_write_raw(json, mcp->rpc.id, strlen(mcp->rpc.id));

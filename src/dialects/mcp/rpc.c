@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-front-mcp.
  * Reads:    messages of anybody.
- * Never:    takes a batch, an id that is no string or whole number, or a message that is two things.
+ * Never:    takes a batch, an id that is not a string or whole number, or a message that is two things.
  */
 #include "dialects/mcp/rpc.h"
 

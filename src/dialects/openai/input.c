@@ -69,7 +69,7 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 	if (order->file_count == OPENAI_FILES_MAX)
 		return err_set(err, ERR_INVALID, "input_file: too many files");
 	if (base64_decode(data, strlen(data), &bytes, err) < 0)
-		return err_set(err, ERR_INVALID, "input_file: file_data is no base64 of at most 6 MiB");
+		return err_set(err, ERR_INVALID, "input_file: file_data is not base64 of at most 6 MiB");
 	file->path = path_of(order, member(part, "filename"));
 	file->base64 = (struct api_bytes){
 		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len

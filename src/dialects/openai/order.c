@@ -44,7 +44,7 @@ int order_take_container(const struct json_value *container, struct order *order
 
 	if (id != NULL) {
 		order->container = id;
-		/* What is no id of ours becomes one that nothing has. */
+		/* What is not an id of ours becomes one that nothing has. */
 		if (!name_swap(id, OPENAI_CONTAINER, "se_", order->session,
 			       sizeof(order->session)))
 			(void)snprintf(order->session, sizeof(order->session), "-");

@@ -372,7 +372,7 @@ static void write_sampling(const struct thread_order *order, struct json_writer 
 	json_write_key(json, "sampling");
 	json_write_object_begin(json);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		/* What an assistant shows where nothing was said is no wish. */
+		/* What an assistant shows where nothing was said is not a wish. */
 		const struct json_value *value = thread_wish(order, numbers[i].key);
 		double number = 1.0;
 

@@ -91,7 +91,7 @@ static bool is_by_path(const struct http *http, struct ports_address *ret)
 	if (len == 0)
 		return false;
 	ret->road = port[len] == '/' ? PORTS_BY_PATH : PORTS_TUNNEL;
-	/* What is no id is no session's, and what is no port is said to be none. */
+	/* What is not an id is not a session's, and what is not a port is said to be none. */
 	if (!take_id(id, (size_t)(behind - id), ret->session))
 		(void)snprintf(ret->session, sizeof(ret->session), "-");
 	ret->port = take_port(port, len);

@@ -54,7 +54,7 @@ void ports_follow_link(struct request *request, const struct ports_address *addr
 	struct err err;
 
 	if (address->port == 0 || !ports_is_token(address->token)) {
-		answer_refuse_simple(request, 404, "not_found", "this is no link to a port",
+		answer_refuse_simple(request, 404, "not_found", "this is not a link to a port",
 				     "use the whole url, as it was given");
 		return;
 	}

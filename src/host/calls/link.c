@@ -280,7 +280,7 @@ struct tenant *link_take(struct host *host, const struct request *req, const cha
 	int found;
 
 	if (!is_our_token(host, token, id)) {
-		front_fail(host, req->id, API_ERR_DENIED, "this is no link of this server", "",
+		front_fail(host, req->id, API_ERR_DENIED, "this is not a link of this server", "",
 			  "use the whole url, as it was given", 0);
 		return NULL;
 	}

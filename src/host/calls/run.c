@@ -101,7 +101,7 @@ static int take_question(struct run *run, const struct request *req,
 	return 0;
 }
 
-/* What is put there; `data` NULL: it is there already. */
+/* What is put there; `data` NULL: it already exists. */
 static struct api_bytes content_of(const struct api_run_file *file)
 {
 	return file->text.data != NULL ? file->text : file->base64;
@@ -130,7 +130,7 @@ static int put_file(struct run *run, const struct api_run_file *file, struct err
 	char line[4200];
 
 	if (!utf8_is_valid(file->path, strlen(file->path)))
-		return err_set(err, ERR_INVALID, "files: that is no path");
+		return err_set(err, ERR_INVALID, "files: that is not a path");
 	if (content.data != NULL) {
 		fd = memfd_create("reckon-file", MFD_CLOEXEC);
 		if (fd < 0)

@@ -171,7 +171,7 @@ static bool is_free(struct host *host, const struct request *req, const char *na
 
 	if (name == NULL || session_named(host, req->tenant, name) == NULL)
 		return true;
-	(void)snprintf(message, sizeof(message), "a session named %.63s is there already", name);
+	(void)snprintf(message, sizeof(message), "a session named %.63s already exists", name);
 	front_fail(host, req->id, API_ERR_SESSION_EXISTS, message, "",
 		  "use that one, delete it, or choose another name", 0);
 	return false;

@@ -7,7 +7,7 @@
 
 struct db;
 
-/* Makes the file `path`, which is not there yet. It is no part of a log: one file is all of it. */
+/* Makes the file `path`, which is not there yet. It is not part of a log: one file is all of it. */
 int db_copy(struct db *db, const char *path, struct err *err);
 /* ERR_INVALID, with the first thing that SQLite finds wrong. */
 int db_check_whole(struct db *db, struct err *err);

@@ -109,7 +109,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* After each commit, in the loop. What becomes of the checkpoint is no concern of the commit's. */
+/* After each commit, in the loop. What becomes of the checkpoint is not a concern of the commit's. */
 static int on_commit(void *arg, sqlite3 *sqlite, const char *name, int pages)
 {
 	struct db_log *log = arg;

@@ -157,7 +157,7 @@ static void publish(struct execution *execution)
 
 void execution_publish(struct host *host)
 {
-	/* Every job that ends wakes us: with thousands of sessions that is no time for a walk. */
+	/* Every job that ends wakes us: with thousands of sessions that is not a time for a walk. */
 	if (host->followers == 0)
 		return;
 	for (struct session *session = host->sessions; session != NULL; session = session->next)

@@ -6,7 +6,7 @@
  * front says CANCEL of that id when the connection is gone. When the last one has gone, and none
  * has come back within the grace, it is over.
  *
- * A dialect process that dies takes its connections along, which is no client's doing: then nothing
+ * A dialect process that dies takes its connections along, which is not a client's doing: then nothing
  * ends.
  */
 #pragma once

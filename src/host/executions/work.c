@@ -117,7 +117,7 @@ static void open_box(struct job *job)
 	};
 
 	lent_source(session, source);
-	/* The warden of an engine that stood ready may be gone, which is no reason to fail. */
+	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
 	if (work_engine(session->host, &session->engine, &job->error) < 0 ||

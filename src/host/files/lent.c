@@ -61,7 +61,7 @@ int lend_check(const struct lend *list, struct err *err)
 {
 	for (const struct lend *at = list; at != NULL; at = at->next) {
 		if (!fs_path_is_safe(at->path))
-			return err_set(err, ERR_INVALID, "files: %.200s is no path below %s",
+			return err_set(err, ERR_INVALID, "files: %.200s is not a path below %s",
 				       at->path, LENT_TARGET);
 		for (const struct lend *other = at->next; other != NULL; other = other->next)
 			if (are_in_the_way(at->path, other->path) ||

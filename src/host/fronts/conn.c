@@ -24,7 +24,7 @@
 #define PAUSE_FIRST_MS 20u /* before the second start in a row; the first one comes at once */
 #define PAUSE_MAX_MS 250u
 #define READY_MS 30000u /* from a start to READY; but for the first start of all, which has no limit */
-#define STEADY_NS (10ull * 1000000000u) /* up for so long, it is no start in a row any more */
+#define STEADY_NS (10ull * 1000000000u) /* up for so long, it is not a start in a row any more */
 #define MS 1000000ull
 
 struct pending {

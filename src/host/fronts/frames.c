@@ -112,6 +112,6 @@ void front_on_frame(unsigned ready, void *arg)
 			return;
 		}
 		if (front->payload.cap > FRONT_INLINE_MAX * 2)
-			buf_done(&front->payload); /* a large one is no reason to stay large */
+			buf_done(&front->payload); /* a large one is not a reason to stay large */
 	}
 }

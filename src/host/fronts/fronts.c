@@ -230,7 +230,7 @@ enum api_error front_error_of(const reckon_error *error)
 
 void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
 {
-	/* libreckon's remedy is for who has no daemon. */
+	/* libreckon's remedy assumes that there is no daemon. */
 	if (error->code == RECKON_ELOST)
 		front_fail(host, request, front_error_of(error), error->message, "",
 			  "ask again: the session gets another box, with its files", 1);

@@ -60,7 +60,7 @@ static int parse_address(const char *text, union address *ret, socklen_t *ret_le
 		if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1)
 			return 0;
 	}
-	(void)err_set(err, ERR_INVALID, "--listen: %.60s is no address", host);
+	(void)err_set(err, ERR_INVALID, "--listen: %.60s is not an address", host);
 	return err_remedy(err, "names are not looked up; use 127.0.0.1 or [::1]");
 }
 
@@ -129,7 +129,7 @@ static int take_inherited(struct host *host, struct err *err)
 		return err_sys(err, "the socket that was passed");
 	if (listens == 0 || type != SOCK_STREAM ||
 	    (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
-		return err_set(err, ERR_INVALID, "the socket that was passed is no TCP listener");
+		return err_set(err, ERR_INVALID, "the socket that was passed is not a TCP listener");
 	if (check_reach(host, &address, "the socket that was passed", err) < 0)
 		return (int)err->code;
 	/* Out of the way: a front gets its socket to us as descriptor 3. */

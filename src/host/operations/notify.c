@@ -45,7 +45,7 @@ void notify_manager(const char *state)
 	if (name == NULL || name[0] == '\0')
 		return;
 	if (!address_of(name, &address, &len)) {
-		log_line(LOG_WARN, "NOTIFY_SOCKET is no address", NULL);
+		log_line(LOG_WARN, "NOTIFY_SOCKET is not an address", NULL);
 		return;
 	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -17,7 +17,7 @@ struct reserve {
 	bool is_full;	 /* nothing is begun, or added, until there is room again */
 };
 
-/* Makes the file. A disk that is too small, or full already, has none, which is no failure. */
+/* Makes the file. A disk that is too small, or full already, has none, which is not a failure. */
 void reserve_setup(struct host *host);
 /* To be called before something is written: gives room up, or takes it again. Costs one system call. */
 void reserve_look(struct host *host);

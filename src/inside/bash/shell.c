@@ -590,7 +590,7 @@ void bash_shell_lend(const char *entry)
 	cleanup_free char *name = NULL;
 	struct err err;
 
-	/* What is no name of bash's cannot be a variable of its. */
+	/* What is not a name of bash's cannot be a variable of its. */
 	if (entry[len] != '=' || len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
 		return;
 	name = strndup(entry, len);

@@ -240,7 +240,7 @@ static void synchronise(void)
 
 static int write_failed(void)
 {
-	/* A reader that has seen enough (the output limit) is no concern of the program. */
+	/* A reader that has seen enough (the output limit) is not a concern of the program. */
 	if (errno == EPIPE)
 		return 0;
 	PyErr_SetFromErrno(PyExc_OSError);

@@ -315,7 +315,7 @@ int reckon_agent_open(reckon_session *session, const reckon_agent_options *given
 	agent->model = name_model(&options);
 	agent->text_bytes = options.text_bytes;
 	agent->wake_fd = -1;
-	/* What is no UTF-8 of an answer becomes three bytes. */
+	/* What is not UTF-8 of an answer becomes three bytes. */
 	agent->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
 	driver_init(&agent->driver, &ops, agent, ANSWER_RECORDS_MAX);
 	if (start(agent, &options, &inner) < 0) {

@@ -79,7 +79,7 @@ static int check_place(const reckon_agent_options *options, struct err *err)
 	if (options->model == NULL || options->model[0] == '\0')
 		return err_set(err, ERR_INVALID, "no model is named");
 	if (url == NULL || (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)) {
-		(void)err_set(err, ERR_INVALID, "base_url '%.100s' is no address",
+		(void)err_set(err, ERR_INVALID, "base_url: invalid address '%.100s'",
 			      url != NULL ? url : "");
 		return err_remedy(err, "it begins with https:// or http://");
 	}

@@ -314,7 +314,7 @@ static const char *open_call(struct run *run, const char *packet, size_t len, in
 	if (questions->calls >= CALLS_MAX)
 		return "an execution may call tools 1000 times";
 	if (json_read_parse(packet, len, PACKET_MAX, &document, &err) < 0)
-		return "the call is no JSON";
+		return "the call is not JSON";
 	name = json_read_text(json_read_member(document, "name"), &name_len);
 	arguments = json_read_member(document, "arguments");
 	if (name == NULL || name_len > NAME_MAX_LEN || strlen(name) != name_len ||

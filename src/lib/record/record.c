@@ -275,7 +275,7 @@ static char *copy_detail(const char *json)
 {
 	struct buf compact = BUF_INIT(DETAIL_MAX);
 	enum json_kind kind;
-	struct err ignored; /* a detail that is no object is left out, the message stays */
+	struct err ignored; /* a detail that is not an object is left out, the message stays */
 
 	if (json != NULL && json_read_compact(json, strlen(json), DETAIL_MAX, &compact, &kind,
 					      &ignored) == 0 && kind == JSON_KIND_OBJECT)

@@ -155,14 +155,14 @@ void record_order_settle(struct record *record); /* once, before it is rendered 
  */
 size_t record_order_for_text(const struct record *record, size_t max, struct record_output *ret);
 
-/* note.c: the lines for what is no text; an image is stored when there is a store. */
+/* note.c: the lines for what is not text; an image is stored when there is a store. */
 void record_note_data(struct record_result *result, const char *mime, const char *data, size_t len);
 void record_store_images(struct record *record, struct record_result *result);
 void record_add_image_lines(const struct record *record, const struct record_result *result,
 			   struct buf *ret);
 void record_images_copy(struct record_result *to, const struct record_result *from);
 void record_images_done(struct record_result *result);
-/* Takes "image/vnd.reckon.scaled", which is no form of the result; false: it is no such image. */
+/* Takes "image/vnd.reckon.scaled", which is not a form of the result; false: it is no such image. */
 bool record_take_scaled(struct record_result *result, const char *data, size_t len);
 
 /* record.c: a last diagnostic for each thing that was only counted. */

@@ -163,7 +163,7 @@ void text_settled(const char *text, size_t len, struct buf *ret)
 /* No mark is kept together with more than this many others: some text is nothing but marks. */
 #define MARKS_MAX 32u
 
-/* Bytes that are no UTF-8 may all look like the middle of a character: three steps are enough. */
+/* Bytes that are not UTF-8 may all look like the middle of a character: three steps are enough. */
 static size_t down(const char *text, size_t at)
 {
 	for (int i = 0; i < 3 && at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80; i++)

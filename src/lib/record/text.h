@@ -14,7 +14,7 @@
 
 /*
  * Replaces `ret` with the text without terminal escapes and control characters (tab and newline
- * stay; "\r\n" is a newline) and with U+FFFD for what is no UTF-8.
+ * stay; "\r\n" is a newline) and with U+FFFD for what is not UTF-8.
  */
 void text_plain(const char *text, size_t len, struct buf *ret);
 
@@ -40,6 +40,6 @@ void text_count(uint64_t count, char ret[TEXT_COUNT_SIZE]);
 
 /*
  * Replaces `ret` with a path as it may be shown: itself when fs_path_is_safe() would take it,
- * else with every byte that is no printable text as \xNN and each backslash doubled.
+ * else with every byte that is not a printable text as \xNN and each backslash doubled.
  */
 void text_show_path(const char *path, struct buf *ret);

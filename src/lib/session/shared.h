@@ -32,7 +32,7 @@ void shared_set_sequence(struct shared *shared, uint64_t sequence);
 void shared_begin(struct shared *shared);
 void shared_end(struct shared *shared);
 
-/* Looks at the workspace: what is there now is no execution's doing. */
+/* Looks at the workspace: what is there now is not an execution's doing. */
 int shared_look(struct shared *shared, int workspace, struct err *err);
 /*
  * The same, and everything that changed since the last look is added to the record: of executions

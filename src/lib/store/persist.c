@@ -104,7 +104,7 @@ static int put(struct pass *pass, struct persist_entry *entry, struct err *err)
 	if (fd < 0 || fstat(fd, &before) < 0)
 		return err_sys(err, "open");
 	if (!S_ISREG(before.st_mode))
-		return err_set(err, ERR_INVALID, "it is no regular file any more");
+		return err_set(err, ERR_INVALID, "it is not a regular file any more");
 	if ((uint64_t)before.st_size > pass->bytes_left)
 		return err_set(err, ERR_LIMIT, "the files together are larger than the workspace "
 					       "may be");

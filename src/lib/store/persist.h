@@ -85,7 +85,7 @@ void persist_forget(struct keep *keep);
 void persist_annotate(const struct keep *keep, struct workspace *scan);
 
 /*
- * Makes the workspace exactly what the entries say: what is there already is removed. Everything is
+ * Makes the workspace exactly what the entries say: what already exists is removed. Everything is
  * given to uid:gid (unless (uid_t)-1). What content is missing, or not what its hash says, `missing`
  * is told of, and all else is made; without it that is ERR_LOST, what was made so far is still
  * there, and nobody must use it. `keep` knows it afterwards.

@@ -236,7 +236,7 @@ int store_spool_append(struct store_spool *spool, const void *bytes, size_t len,
 	uint64_t room = spool->max_bytes - spool->object.size;
 	size_t fits = len < room ? len : (size_t)room;
 
-	/* What a failed write left is no prefix of the stream any more: nothing may follow it. */
+	/* What a failed write left is not a prefix of the stream any more: nothing may follow it. */
 	if (spool->name[0] == '\0')
 		return err_set(err, ERR_SYSTEM, "an earlier write to the artifact store failed");
 	while (fits > 0) {
@@ -262,7 +262,7 @@ uint64_t store_spool_size(const struct store_spool *spool)
 }
 
 /*
- * Whether the content is there already. It is made young in the same breath, under a lock that a
+ * Whether the content already exists. It is made young in the same breath, under a lock that a
  * collector takes alone: what somebody is about to name is not collected.
  */
 static bool is_there(int dir_fd, const struct store_object *object)

@@ -13,7 +13,7 @@
 #include "reckon_files.h"
 
 int files_copy(int source, int target, struct err *err);
-/* What the host did to these names of the workspace is no execution's doing, and is kept. */
+/* What the host did to these names of the workspace is not an execution's doing, and is kept. */
 void files_note(struct reckon_session *session, const struct part *part);
 void files_note_one(struct reckon_session *session, const char *path);
 /* Makes of "no space" the limit that it is; anything else stays. */

@@ -206,7 +206,7 @@ static int write_archive(struct reckon_session *session, const char *path, const
 	cleanup_fd int folder = -1;
 
 	if (!is_format(format)) {
-		(void)err_set(err, ERR_INVALID, "\"%.20s\" is no format of archives", format);
+		(void)err_set(err, ERR_INVALID, "\"%.20s\" is not a format of archives", format);
 		return err_remedy(err, "use tar, tar.gz, tar.zst or zip");
 	}
 	if (session_check_box(session, err) < 0)

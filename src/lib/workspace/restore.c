@@ -54,7 +54,7 @@ static int lost(const char *path, struct err *err)
 	return (int)err->code;
 }
 
-/* ---- what is there already: the template's ------------------------------------------------- */
+/* ---- what already exists: the template's ------------------------------------------------- */
 
 static int clear_workspace(int dir_fd, struct err *err)
 {

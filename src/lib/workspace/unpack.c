@@ -53,7 +53,7 @@ static int begin_file(struct unpack *to, const struct unarchiver_frame *frame, i
 	struct err ignored;
 	struct stat st;
 
-	/* The last of one name stays, and is no second name of another: so not over what is there. */
+	/* The last of one name stays, and is not a second name of another: so not over what is there. */
 	if (fs_open_file_beneath(to->hidden.fd, frame->path, &before, &st, &ignored) == 0 &&
 	    fs_remove_beneath(to->hidden.fd, frame->path, &ignored) == 0 && to->info.files > 0)
 		to->info.files--;

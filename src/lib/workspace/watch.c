@@ -275,7 +275,7 @@ static int watch_open(const struct reckon_session *session, const reckon_watch_o
 		return (int)err->code;
 	path = options.path != NULL ? options.path : "";
 	if (path[0] != '\0' && !fs_path_is_safe(path))
-		return err_set(err, ERR_INVALID, "\"%.100s\" is no path of the workspace", path);
+		return err_set(err, ERR_INVALID, "\"%.100s\" is not a path of the workspace", path);
 	if (options.folders_max > FOLDERS_MAX)
 		return err_set(err, ERR_INVALID, "folders_max is at most %u", FOLDERS_MAX);
 	watch->folders_max = options.folders_max > 0 ? options.folders_max : FOLDERS_DEFAULT;

@@ -131,7 +131,7 @@ static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 
 static void add_tree(struct reckon_watch *watch, const char *path, bool tells, unsigned depth);
 
-/* A name that is no safe path is bytes, and no less a folder. */
+/* A name that is not a safe path is bytes, and no less a folder. */
 static void add_entry(struct reckon_watch *watch, const char *folder, const struct dirent *entry,
 		      bool tells, unsigned depth)
 {

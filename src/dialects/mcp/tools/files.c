@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-front-mcp.
  * Reads:    paths that a model wrote; files that hostile programs wrote.
- * Never:    sends more of a file than the budget, or bytes that are no text as text.
+ * Never:    sends more of a file than the budget, or bytes that are not text as text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static int show_part(struct tool *tool, int fd, const struct api_download *file,
 	len = n > 0 ? (size_t)n - utf8_incomplete_tail(space, (size_t)n) : 0;
 	*ret_is_text = n >= 0 && utf8_is_valid(space, len) && memchr(space, '\0', len) == NULL;
 	if (!*ret_is_text) {
-		tool_say(tool, "[%" PRIu64 " bytes that are no text%s%s]\n", file->size,
+		tool_say(tool, "[%" PRIu64 " bytes that are not text%s%s]\n", file->size,
 			 file->mime != NULL ? ": " : "", file->mime != NULL ? file->mime : "");
 		return 0;
 	}

@@ -304,9 +304,9 @@ def _no_directory(facts):
 def _exists(facts):
     path = _name_of(facts.error)
     if path and os.path.isdir(path):
-        yield "the folder is there already: os.makedirs(path, exist_ok=True) does not raise"
+        yield "the folder already exists: os.makedirs(path, exist_ok=True) does not raise"
     elif path:
-        yield "the file is there already: mode 'w' replaces it, os.remove(path) removes it"
+        yield "the file already exists: mode 'w' replaces it, os.remove(path) removes it"
 
 
 @hints.on("UnidentifiedImageError")

@@ -202,7 +202,7 @@ def _numeric_only(facts, match):
         names = _text_columns(tables[0][1]) if tables else []
         if trial.runs(facts, code):
             facts.is_fixed = True
-            told = f"columns that are no numbers: {hints.listing(names, 200)}; " if names else ""
+            told = f"columns that are not numbers: {hints.listing(names, 200)}; " if names else ""
             yield f"{told}{code} leaves them out" if told else f"{code} leaves texts out"
             return
 

@@ -190,7 +190,7 @@ def _reduction(facts, match):
         ]
         if names:
             yield (
-                f"columns of {_shown(facts, text, value)} that are no numbers:"
+                f"columns of {_shown(facts, text, value)} that are not numbers:"
                 f" {hints.listing(names, 200)}; choose the others before {how}()"
             )
             return
@@ -200,7 +200,7 @@ def _reduction(facts, match):
             yield (
                 f"{text or 'the column'} holds texts ({brief.dtype_text(value.dtype)}):"
                 " pd.to_numeric(…) makes numbers of them"
-                + (f"; {count} of {seen} are no numbers: {hints.listing(bad, 120)}" if bad else "")
+                + (f"; {count} of {seen} are not numbers: {hints.listing(bad, 120)}" if bad else "")
             )
             return
 

@@ -188,7 +188,7 @@ def _indices(facts, match):
                 " computed"
             )
         else:
-            yield f"{text} is a {brief.type_name(value)} and {said(facts, node.slice)} is no int"
+            yield f"{text} is a {brief.type_name(value)} and {said(facts, node.slice)} is not an int"
         return
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         if match[1] in ("string", "str"):

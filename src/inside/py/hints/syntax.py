@@ -120,7 +120,7 @@ def _characters(line, message):
     if character in _QUOTES:
         yield f"{character} is a typographic quote: write {_QUOTES[character]}"
     elif character in _OTHER:
-        yield f"{character} is no operator: write {_OTHER[character]}"
+        yield f"{character} is not an operator: write {_OTHER[character]}"
     elif character and not character.isprintable():
         yield (
             f"an invisible character (U+{ord(character):04X}) stands in the line: type the line"
@@ -271,7 +271,7 @@ def _syntax(facts):
         yield "the cell ends before the bracket is closed: it may be cut off"
     elif "outside function" in message:
         yield (
-            "a cell is no function: leave return away, the last expression of a cell is shown; or"
+            "a cell is not a function: leave return away, the last expression of a cell is shown; or"
             " write def"
         )
     elif "'await' outside" in message:

@@ -75,7 +75,7 @@ def _format(facts, match):
     if facts.called() is not None and "pandas" in facts.places[-1].file:
         yield (
             "pd.to_datetime(…, format='mixed') reads several formats in one column; errors='coerce'"
-            " makes NaT of what is no date"
+            " makes NaT of what is not a date"
         )
 
 
@@ -109,7 +109,7 @@ def _rest(facts, match):
 )
 def _unknown_date(facts, match):
     yield (
-        "pd.to_datetime(…, errors='coerce') makes NaT of what is no date; .isna() then finds those"
+        "pd.to_datetime(…, errors='coerce') makes NaT of what is not a date; .isna() then finds those"
         " rows"
     )
 
@@ -117,7 +117,7 @@ def _unknown_date(facts, match):
 @hints.on("ValueError", says=r"Invalid isoformat string: '(.*)'")
 def _iso(facts, match):
     found = formats_of(match[1])
-    yield "it is no ISO date" + (
+    yield "it is not an ISO date" + (
         f"; datetime.strptime(text, {found[0]!r}) reads it" if found else " (2024-01-31T12:00:00)"
     )
 
@@ -166,7 +166,7 @@ def _json(facts):
     elif rest.startswith(("True", "False", "None")):
         yield "it is a Python literal, not JSON: ast.literal_eval(text) reads it"
     elif rest.startswith(("NaN", "undefined")):
-        yield f"{rest.split()[0]} is no JSON"
+        yield f"{rest.split()[0]} is not JSON"
     elif rest[:1] in "]}" and before.endswith(","):
         yield "a comma stands before the closing bracket: JSON has none there"
     elif before.endswith(",") and rest[:1] in "]}":
@@ -181,7 +181,7 @@ def _json(facts):
 
 
 def guess(data, is_whole):
-    """What bytes are that are no UTF-8: a sentence, or None."""
+    """What bytes are that are not UTF-8: a sentence, or None."""
     for start, kind in hints_files.MAGIC:
         if data.startswith(start):
             return kind
@@ -203,11 +203,11 @@ def guess(data, is_whole):
     try:
         decoded = data.decode("cp1252")
     except UnicodeDecodeError:
-        return "is no UTF-8; encoding='latin-1' reads any bytes"
+        return "is not UTF-8; encoding='latin-1' reads any bytes"
     odd = [c for c in decoded if ord(c) > 127]
     sample = "".join(odd[:5])
     return (
-        f"is no UTF-8; encoding='cp1252' (or 'latin-1') reads it, with {sample!r} in it"
+        f"is not UTF-8; encoding='cp1252' (or 'latin-1') reads it, with {sample!r} in it"
         if odd
         else None
     )

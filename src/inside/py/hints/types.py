@@ -56,7 +56,7 @@ def _advice(operator, left, right, texts):
                 return f"str({texts[1 - at]}) or an f-string makes text of the number"
             if is_number(value):
                 return f"float({text}) or int({text}) makes a number of the text"
-            return f"{text} is a text that is no number: {brief.brief(value, 60)}"
+            return f"{text} is a text that is not a number: {brief.brief(value, 60)}"
         if (
             _type(value) is list
             and brief.exact(other, int, float)
@@ -380,7 +380,7 @@ def _dates(facts, match):
 @hints.on("TypeError", says=r"object (\w+) can't be used in 'await' expression|'coroutine' object")
 def _await(facts, match):
     if match[1]:
-        yield f"what stands after await is no coroutine but {match[1]}: leave await away"
+        yield f"what stands after await is not a coroutine but {match[1]}: leave await away"
     else:
         yield "an async function was called without await: write await in front of the call"
 

@@ -320,7 +320,7 @@ def _number(facts, match):
             " as 0 or NaN"
         )
     elif match[1] is None and hints_types.is_number(text) and match[2] == "10":
-        yield f"{shown} is no whole number: int(float(text)) cuts its fraction off"
+        yield f"{shown} is not a whole number: int(float(text)) cuts its fraction off"
     elif (
         "," in text
         and any(len(part.partition(".")[0]) != 3 for part in text.strip().split(",")[1:])
@@ -334,13 +334,13 @@ def _number(facts, match):
         )
     elif not told and not facts.is_fixed:
         yield (
-            f"{shown} is no number; in a column, pd.to_numeric(column, errors='coerce') makes NaN"
+            f"{shown} is not a number; in a column, pd.to_numeric(column, errors='coerce') makes NaN"
             " of such texts"
         )
 
 
 def bad_numbers(value):
-    """Texts in a column that are no numbers: (some of them, how many of how many looked at)."""
+    """Texts in a column that are not numbers: (some of them, how many of how many looked at)."""
     seen, bad = 0, {}
     count = 0
     for item in list(value.iloc[:5000]):
@@ -362,7 +362,7 @@ def _columns_of_texts(facts):
                 found = True
                 yield (
                     f"{text or f'the column {brief.brief(value.name, 40)}'}: {count} of {seen}"
-                    f" values are no numbers: {hints.listing(bad, 150)}; pd.to_numeric(…,"
+                    f" values are not numbers: {hints.listing(bad, 150)}; pd.to_numeric(…,"
                     " errors='coerce') makes NaN of them"
                 )
                 break
@@ -377,7 +377,7 @@ def _columns_of_texts(facts):
             ]
             if names:
                 yield (
-                    f"columns of {text or 'the table'} that are no numbers:"
+                    f"columns of {text or 'the table'} that are not numbers:"
                     f" {hints.listing(names, 200)}; leave them out, or encode them (pd.get_dummies,"
                     " OneHotEncoder)"
                 )

@@ -481,7 +481,7 @@ def sized(value, limit=120):
 
 
 def typed(value, limit=120):
-    """sized() with the type in front of what is no container, too: int 5."""
+    """sized() with the type in front of what is not a container, too: int 5."""
     kind = _type(value)
     if exact(value, int, float, str, bytes, bool, complex, bytearray):
         return f"{class_name(kind)} {brief(value, limit)}"

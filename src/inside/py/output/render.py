@@ -94,7 +94,7 @@ def _method(value, name):
         method = getattr(value, name, None)
         if method is None or not callable(method) or getattr(value, _CANARY, None) is not None:
             return None
-    except Exception:  # a __getattr__ that fails is no hook
+    except Exception:  # a __getattr__ that fails is not a hook
         return None
     return method
 

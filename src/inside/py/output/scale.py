@@ -12,7 +12,7 @@ _BytesIO = io.BytesIO
 
 
 def _is_large(data):
-    """Whether a smaller one is worth while; of what is no PNG, Pillow has to say."""
+    """Whether a smaller one is worth while; of what is not a PNG, Pillow has to say."""
     size = render.size_of_png(data)
     return len(data) > BYTES_MAX or size is None or max(size) > EDGE_MAX
 
