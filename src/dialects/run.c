@@ -65,6 +65,28 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 	return 0;
 }
 
+/* It goes on, or has come to an end of its own meanwhile, which is told as if it were now. */
+static bool can_resume(const struct api_run_show_out *out, const char *session)
+{
+	static const char *const broken[] = { "interrupted", "session_lost", "failed" };
+	struct json_value *answer = NULL;
+	const char *own, *stop;
+	struct err err;
+	bool can;
+
+	if (out->run != NULL)
+		return out->run->session != NULL && strcmp(out->run->session, session) == 0;
+	if (json_read_parse(out->answer.data, out->answer.len, EVENT_BYTES_MAX, &answer, &err) < 0)
+		return false;
+	own = json_read_text(json_read_member(answer, "session"), NULL);
+	stop = json_read_text(json_read_member(answer, "stop"), NULL);
+	can = own != NULL && stop != NULL && strcmp(own, session) == 0;
+	for (size_t i = 0; can && i < sizeof(broken) / sizeof(broken[0]); i++)
+		can = strcmp(broken[i], stop) != 0;
+	json_read_free(answer);
+	return can;
+}
+
 enum call_status run_resume(struct run *run, struct request *request, const char *id,
 			    const char *session, uint64_t after)
 {
@@ -78,7 +100,7 @@ enum call_status run_resume(struct run *run, struct request *request, const char
 			   &run->call);
 	if (status != CALL_OK)
 		return status;
-	if (out.run == NULL || out.run->session == NULL || strcmp(out.run->session, session) != 0)
+	if (!can_resume(&out, session))
 		return CALL_FAILED;
 	copy_id(run->id, id);
 	copy_id(run->session, session);

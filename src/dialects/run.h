@@ -78,7 +78,7 @@ enum run_event_kind run_next(struct run *run, struct run_event *ret);
 
 /*
  * Takes up a run that goes on, behind its event of this number; it is held from here on. CALL_FAILED
- * when there is none, it has ended, or belongs to another session: nothing was answered.
+ * when there is none, it was broken off, or belongs to another session: nothing was answered.
  */
 enum call_status run_resume(struct run *run, struct request *request, const char *id,
 			    const char *session, uint64_t after);

@@ -7,6 +7,7 @@ import anthropic
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_anthropic import ASKED, Speaking, types, user
+from waiting import eventually
 
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
@@ -59,16 +60,19 @@ def test_code_awaits_tools_in_parallel(reckon, version, streams):
         ask = asker(server.client(), streams, tools=tools(version))
         talk = [user("Which region leads?")]
         first = ask(talk)
-        assert types(first) == ["text", "server_tool_use", "tool_use", "tool_use"]
-        assert first.stop_reason == "tool_use" and first.content[1].name == "code_execution"
-        calls = calls_of(first)
-        assert [call.input for call in calls] == [{"sql": "West"}, {"sql": "East"}]
+        assert types(first)[:3] == ["text", "server_tool_use", "tool_use"] and first.stop_reason == "tool_use"
+        assert first.content[1].name == "code_execution" and first.container.expires_at
+        assert first.usage.output_tokens == 20
         caller = version.replace("20260521", "20260120")  # as the SDKs know it
-        assert {(call.caller.type, call.caller.tool_id) for call in calls} == {(caller, first.content[1].id)}
-        assert first.container.expires_at and first.usage.output_tokens == 20
-        rows = [json.dumps([{"revenue": number}]) for number in (10, 4)]
-        talk += [first.to_param(), user([result(call, row) for call, row in zip(calls, rows)])]
-        second = ask(talk, container=first.container.id)
+        rows, asked, second = {"West": 10, "East": 4}, [], first
+        while second.stop_reason == "tool_use":  # once where both calls came at once, as they do
+            calls = calls_of(second)
+            assert {(call.caller.type, call.caller.tool_id) for call in calls} == {(caller, first.content[1].id)}
+            asked += [call.input["sql"] for call in calls]
+            talk += [second.to_param(), user([result(call, json.dumps([{"revenue": rows[call.input["sql"]]}]))
+                                              for call in calls])]
+            second = ask(talk, container=first.container.id)
+        assert asked == ["West", "East"]
         # The very cell went on: its variables, its output, and its answer's place.
         assert types(second) == ["code_execution_tool_result", "text"]
         assert second.content[0].tool_use_id == first.content[1].id
@@ -152,3 +156,37 @@ def test_code_that_is_gone(reckon, streams):
         assert forged.content[1].text == "Forged."
     told = server.model.asked[1].body["messages"]
     assert "not answered in time" in told[-1]["content"] and told[-1]["role"] == "tool"
+
+
+def test_answers_that_come_too_late(reckon):
+    """The code sees an error and goes on, with nobody there; whoever comes then gets its output."""
+    code = "try:\n    await query_database('x')\nexcept tools.ToolError as error:\n    print('late')"
+    with speaking(reckon, Reply(calls=[code]), Reply(text="It was late."),
+                  env={"RECKON_ANTHROPIC_WAIT_S": "1"}) as server:
+        ask = asker(server.client(), False, tools=tools())
+        first = ask([user("?")])
+        eventually(lambda: len(server.model.asked) == 2)
+        call, = calls_of(first)
+        last = ask([user("?"), first.to_param(), user([result(call)])], container=first.container.id)
+    assert types(last) == ["code_execution_tool_result", "text"] and last.content[1].text == "It was late."
+    assert last.content[0].content.stdout == "late\n"
+
+
+def test_nobody_else_answers(reckon):
+    """Ids of another tenant's code, with a container of one's own: it is not answered, nor seen."""
+    with speaking(reckon, Reply(calls=[ONE]), Reply(calls=["x = 1"]), Reply(text="Mine."), Reply(text="Gone."),
+                  Reply(text="Answered.")) as server:
+        first = asker(server.client(), False, tools=tools())([user("?")])
+        other = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
+        scopes = ["agent", "sessions", "read", "files", "execute"]
+        key = server.ask("POST", "/keys", {"tenant": other, "scopes": scopes}).json["key"]
+        theirs = asker(server.client(api_key=key), False, tools=tools())
+        own = theirs([user("?")])
+        call, = calls_of(first)
+        with pytest.raises(anthropic.NotFoundError):
+            theirs([user("?"), first.to_param(), user([result(call)])], container=first.container.id)
+        planted = theirs([user("?"), first.to_param(), user([result(call, "planted")])], container=own.container.id)
+        assert planted.content[0].content.error_code == "unavailable" and planted.content[1].text == "Gone."
+        last = asker(server.client(), False, tools=tools())(
+            [user("?"), first.to_param(), user([result(call, "[7]")])], container=first.container.id)
+        assert last.content[0].content.stdout == "[7]\n" and last.content[1].text == "Answered."

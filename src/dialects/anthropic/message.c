@@ -6,13 +6,15 @@
  * Never:    begins a stream before it is known that there is something to say.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
-#define GATHER_MS 40u /* calls that come together are told together; later ones with the next message */
+#define WAIT_MS 600000u
+#define GATHER_MS 100u /* calls that come together are told together; later ones with the next message */
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
@@ -77,6 +79,18 @@ static int add_calls(struct message *message, const struct json_value *answer)
 	return 0;
 }
 
+/* Of a run that was taken up when its events were no longer kept. */
+static int add_kept(struct message *message, const struct json_value *answer)
+{
+	struct blocks *blocks = &message->blocks;
+	size_t len = 0;
+	const char *text = json_read_text(json_read_member(answer, "answer"), &len);
+
+	if (!message->order->is_waiting || blocks->count > 0 || blocks->open != BLOCK_NONE || len == 0)
+		return 0;
+	return blocks_text(blocks, BLOCK_TEXT, text, len);
+}
+
 static void end(struct message *message, const struct json_value *answer)
 {
 	if (stop_of(answer) == NULL) {
@@ -84,8 +98,8 @@ static void end(struct message *message, const struct json_value *answer)
 		return;
 	}
 	message_usage(json_read_member(answer, "usage"), &message->usage);
-	if (message_begin(message) < 0 || blocks_close(&message->blocks) < 0 ||
-	    add_calls(message, answer) < 0)
+	if (message_begin(message) < 0 || add_kept(message, answer) < 0 ||
+	    blocks_close(&message->blocks) < 0 || add_calls(message, answer) < 0)
 		return;
 	message_finish(message, stop_of(answer));
 }
@@ -276,6 +290,15 @@ static int look_at_container(struct request *request, struct order *order)
 	return 0;
 }
 
+/* So long code may wait for the application. */
+static uint64_t wait_ms(void)
+{
+	const char *text = getenv("RECKON_ANTHROPIC_WAIT_S");
+	const unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	return seconds > 0 && seconds <= 86400 ? seconds * UINT64_C(1000) : WAIT_MS;
+}
+
 static const char *language_of(const struct order *order)
 {
 	return order->tool == ANTHROPIC_BASH ? ANTHROPIC_SHELL_LANGUAGE : NULL;
@@ -330,6 +353,8 @@ static void answer(struct request *request, struct order *order)
 		.session = order->session[0] != '\0' ? order->session : NULL,
 		.has_keep_conversation = true, /* the client has it */
 		.tools = { order->lent, order->lent_count },
+		.has_wait_ms = true,
+		.wait_ms = wait_ms(),
 		.language = language_of(order),
 	};
 
