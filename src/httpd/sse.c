@@ -7,6 +7,7 @@
  * Never:    takes more events before the client has taken what there is.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -40,10 +41,19 @@ int sse_begin(struct request *request, const char *headers)
 
 int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
 {
-	cleanup_buf struct buf text = BUF_INIT(len + 256);
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, id);
+	return sse_event_named(request, id != 0 ? text : NULL, name, data, len);
+}
+
+int sse_event_named(struct request *request, const char *id, const char *name, const char *data,
+		    size_t len)
+{
+	cleanup_buf struct buf text = BUF_INIT(len + SSE_ID_MAX + 256);
 	struct err err;
 
-	if ((id != 0 && buf_addf(&text, &err, "id: %" PRIu64 "\n", id) < 0) ||
+	if ((id != NULL && buf_addf(&text, &err, "id: %.*s\n", (int)SSE_ID_MAX, id) < 0) ||
 	    (name != NULL && buf_addf(&text, &err, "event: %s\n", name) < 0) ||
 	    buf_adds(&text, "data: ", &err) < 0 || buf_add(&text, data, len, &err) < 0 ||
 	    buf_adds(&text, "\n\n", &err) < 0) {

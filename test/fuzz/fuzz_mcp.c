@@ -1,5 +1,5 @@
 /*
- * fuzz_mcp.c - messages of MCP, ids of its sessions, and headers that repeat a name.
+ * fuzz_mcp.c - messages of MCP, ids of its sessions and events, and headers that repeat a name.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: what they are says the first one.
@@ -62,6 +62,25 @@ static void words(const char *text, size_t len)
 	(void)rpc_header_read(copy, &value);
 }
 
+/* What was read is written in one way. */
+static void event_id(const char *text, size_t len)
+{
+	struct rpc_cursor cursor = { 0 }, again = { 0 };
+	struct rpc rpc = { 0 }, other = { 0 };
+	char copy[1024], id[RPC_EVENT_ID_SIZE];
+
+	if (len >= sizeof(copy))
+		return;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	if (!rpc_event_id_read(copy, &rpc, &cursor) || !rpc_event_id_write(&rpc, &cursor, id))
+		return;
+	if (!rpc_event_id_read(id, &other, &again) || strcmp(rpc.id, other.id) != 0 ||
+	    strcmp(rpc.token, other.token) != 0 || cursor.after != again.after ||
+	    cursor.progress != again.progress || strcmp(cursor.execution, again.execution) != 0)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
@@ -70,6 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] == 'w')
 		words(text + 1, size - 1);
+	else if (data[0] == 'e')
+		event_id(text + 1, size - 1);
 	else
 		message(text + 1, size - 1);
 	return 0;

@@ -62,7 +62,7 @@ class Mcp:
     def last(self, text):
         found = None
         for line in text.decode().splitlines():
-            if line.startswith("data: "):
+            if line.startswith("data: ") and line != "data: ":
                 each = json.loads(line[6:])
                 if "id" in each and "method" not in each:
                     found = each

@@ -115,7 +115,7 @@ static int send_logs(struct mcp *mcp)
 
 static int send_progress(struct mcp *mcp)
 {
-	for (mcp->progress = 0; mcp->progress <= 100; mcp->progress += 50)
+	for (mcp->cursor.progress = 0; mcp->cursor.progress <= 100; mcp->cursor.progress += 50)
 		if (mcp_progress(mcp, 100, NULL, 0) < 0 ||
 		    request_wait_note(mcp->request, LOG_PAUSE_MS) < 0)
 			return -1;

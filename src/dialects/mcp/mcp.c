@@ -312,6 +312,25 @@ static bool has_good_key(struct mcp *mcp)
 			      &call) == 0;
 }
 
+static const struct refusal no_get = { .status = 405,
+				       .code = "method_not_allowed",
+				       .message = "messages are sent with POST",
+				       .headers = "Allow: POST, DELETE\r\n" };
+
+/* A stream of an older client; a modern one calls again. */
+static void resume(struct mcp *mcp)
+{
+	const char *version = header(mcp, "mcp-protocol-version");
+
+	if (version != NULL && !rpc_is_legacy_version(version))
+		answer_refuse(mcp->request, &no_get);
+	else if (!names_media(header(mcp, "accept"), "text/event-stream"))
+		answer_refuse_simple(mcp->request, 406, "not_acceptable", "a stream is events",
+				     "send Accept: text/event-stream");
+	else if (take_legacy(mcp) && take_name(mcp))
+		mcp_resume(mcp, header(mcp, "last-event-id"));
+}
+
 static void serve(struct mcp *mcp)
 {
 	const struct http *http = request_head(mcp->request);
@@ -323,12 +342,11 @@ static void serve(struct mcp *mcp)
 		answer_refuse_simple(mcp->request, 403, "denied",
 				     "pages of other origins may not use this server",
 				     "send no Origin, or that of this server");
+	} else if (http->verb == HTTP_VERB_GET && header(mcp, "last-event-id") != NULL) {
+		if (has_good_key(mcp))
+			resume(mcp);
 	} else if (http->verb != HTTP_VERB_POST && http->verb != HTTP_VERB_DELETE) {
-		answer_refuse(mcp->request,
-			      &(struct refusal){ .status = 405,
-						 .code = "method_not_allowed",
-						 .message = "messages are sent with POST",
-						 .headers = "Allow: POST, DELETE\r\n" });
+		answer_refuse(mcp->request, &no_get);
 	} else if (has_good_key(mcp)) {
 		if (http->verb == HTTP_VERB_DELETE)
 			mcp_delete_session(mcp);

@@ -1,7 +1,7 @@
 /*
  * mcp.h - what the files of the MCP dialect share.
  *
- *   rpc.c        messages: JSON-RPC, eras, ids of sessions; pure
+ *   rpc*.c       messages: JSON-RPC, eras, ids of sessions and events; pure
  *   mcp.c        a request: headers, key, message, which method
  *   reply.c      results, errors, notifications: as one JSON answer, or as events
  *   methods.c    initialize, server/discover, lists
@@ -10,6 +10,7 @@
  *   running.c    calls that run, for notifications/cancelled, and questions to a client
  *   tool_*.c     the tools
  *   tasks.c      executions that a client does not wait for
+ *   resume.c     a stream that broke off goes on
  *   tools/content.c    images, files and links of a result
  *   tools/figures.c    the figures of a record
  *   tools/resources.c  files, outputs and figures by their URI
@@ -43,7 +44,8 @@ struct mcp {
 	bool accepts_stream;
 	bool has_begun; /* the answer is a stream */
 	bool has_fixtures;
-	uint64_t progress;
+	struct rpc_cursor cursor;
+	bool is_resumed; /* the stream of an earlier request goes on */
 	char headers[RPC_SESSION_SIZE + 32]; /* of the answer */
 };
 
@@ -156,6 +158,8 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 int tool_session(struct tool *tool);
 
 int tool_run(struct tool *tool);
+/* The execution that `running` names, as the call that began it would. */
+int tool_run_again(struct tool *tool, struct running *running);
 /* An execution: until its end (1; else what the tool returns), and what is shown of its record. */
 int tool_run_wait(struct tool *tool, const char *session, const char *execution);
 int tool_run_show(struct tool *tool, const char *session, const char *execution);
@@ -170,6 +174,14 @@ void mcp_tasks_update(struct mcp *mcp);
 void mcp_tasks_result(struct mcp *mcp);
 void mcp_tasks_cancel(struct mcp *mcp);
 void mcp_tasks_list(struct mcp *mcp);
+
+/* ---- resume.c ---- */
+/* The stream of this call can be resumed from here on. Negative: nobody is left. */
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution);
+/* The first event of a stream, which has an id and nothing else. */
+int mcp_prime(struct mcp *mcp);
+/* GET with Last-Event-ID. */
+void mcp_resume(struct mcp *mcp, const char *last);
 
 /* ---- tools/approve.c ---- */
 /* 1: go on; 0: there is something to answer; negative: it has been answered, or nobody is left. */

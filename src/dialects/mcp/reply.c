@@ -86,18 +86,24 @@ int mcp_begin_stream(struct mcp *mcp)
 	if (mcp->has_begun)
 		return 0;
 	mcp->has_begun = true;
-	return sse_begin(mcp->request, "X-Accel-Buffering: no\r\n");
+	if (sse_begin(mcp->request, "X-Accel-Buffering: no\r\n") < 0)
+		return -1;
+	return mcp_prime(mcp);
 }
 
 int mcp_send(struct mcp *mcp, const struct buf *message)
 {
+	char id[RPC_EVENT_ID_SIZE];
+
 	if (mcp_begin_stream(mcp) < 0)
 		return -1;
-	return sse_event(mcp->request, 0, "message", buf_text(message), message->len);
+	return sse_event_named(mcp->request, rpc_event_id_write(&mcp->rpc, &mcp->cursor, id) ? id : NULL, "message",
+			       buf_text(message), message->len);
 }
 
 static void send_last(struct mcp *mcp, unsigned status, const struct buf *message)
 {
+	mcp->cursor.execution[0] = '\0'; /* nothing comes after it */
 	if (!mcp->has_begun)
 		answer_text(mcp->request, status, MCP_JSON, message,
 			    mcp->headers[0] != '\0' ? mcp->headers : NULL);
@@ -195,7 +201,7 @@ int mcp_progress(struct mcp *mcp, uint64_t total, const char *text, size_t len)
 	json_write_object_begin(&json);
 	json_write_key(&json, "progressToken");
 	json_write_raw(&json, mcp->rpc.token, strlen(mcp->rpc.token));
-	json_write_member_uint(&json, "progress", mcp->progress);
+	json_write_member_uint(&json, "progress", mcp->cursor.progress);
 	if (total > 0)
 		json_write_member_uint(&json, "total", total);
 	if (text != NULL)

@@ -9,9 +9,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 
@@ -91,6 +93,19 @@ int rpc_session_write(const char *version, unsigned capabilities, char ret[RPC_S
 		      struct err *err);
 /* False when it is none of ours. */
 bool rpc_session_read(const char *session, const char **ret_version, unsigned *ret_capabilities);
+
+/* Where a stream is: its execution, the last event of it that was looked at, and how often progress
+ * was reported. `execution` "": it cannot be resumed. */
+struct rpc_cursor {
+	char session[ID_SIZE], execution[ID_SIZE];
+	uint64_t after, progress;
+};
+#define RPC_EVENT_ID_SIZE 512
+/* The id of an event, with the ids that `rpc` has. False: there is none. */
+bool rpc_event_id_write(const struct rpc *rpc, const struct rpc_cursor *cursor,
+			char ret[RPC_EVENT_ID_SIZE]);
+/* False when it is none of ours; else `id` and `token` of `rpc` are set. */
+bool rpc_event_id_read(const char *text, struct rpc *rpc, struct rpc_cursor *ret);
 
 /* The value of a header that names something: plain, or =?base64?…?=. False: neither. */
 bool rpc_header_read(const char *value, struct buf *ret);

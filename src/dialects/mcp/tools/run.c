@@ -32,8 +32,12 @@ static int show_progress(struct tool *tool, const struct api_event *event)
 	    json_read_parse(event->data.data, event->data.len, RECORD_MAX, &data, &ignored) < 0)
 		return 0;
 	text = json_read_text(json_read_member(data, "text"), &len);
-	tool->mcp->progress++;
-	if (text != NULL)
+	/* The first event of a stream stands before all that is told. */
+	if (text != NULL && tool->mcp->accepts_stream)
+		code = mcp_begin_stream(tool->mcp);
+	tool->mcp->cursor.after = event->id;
+	tool->mcp->cursor.progress++;
+	if (text != NULL && code == 0)
 		code = mcp_progress(tool->mcp, 0, text, len);
 	json_read_free(data);
 	return code;
@@ -68,7 +72,9 @@ static int follow(struct tool *tool, const struct running *running, struct json_
 	struct api_execution_events_in in = { .session = running->session,
 					      .execution = running->execution,
 					      .has_goes_on = true,
-					      .goes_on = true };
+					      .goes_on = true,
+					      .has_after = tool->mcp->is_resumed,
+					      .after = tool->mcp->cursor.after };
 	cleanup_call struct call call = CALL_INIT;
 	struct api_events events = { 0 };
 	struct err ignored;
@@ -301,6 +307,10 @@ static int begin(struct tool *tool, struct running *running, const struct api_ex
 		upstream_cancel_when_gone(tool->mcp->request, call.frame);
 	(void)snprintf(running->execution, sizeof(running->execution), "%s", out.execution->id);
 	request_note(tool->mcp->request, NULL, running->session, running->execution);
+	if (mcp_resumable(tool->mcp, running->session, running->execution) < 0) {
+		*ret_code = -1;
+		return 0;
+	}
 	/* It was cancelled before it had an id. */
 	if (running->is_cancelled &&
 	    call_make(tool->mcp->request, API_EXECUTION_CANCEL,
@@ -313,13 +323,13 @@ static int begin(struct tool *tool, struct running *running, const struct api_ex
 	return 1;
 }
 
-static int run(struct tool *tool, struct running *running, const struct api_execute_in *in)
+int tool_run_again(struct tool *tool, struct running *running)
 {
 	struct json_value *done = NULL;
 	const struct json_value *record;
 	int code = 0;
 
-	if (!begin(tool, running, in, &code) || !follow(tool, running, &done, &code)) {
+	if (!follow(tool, running, &done, &code)) {
 		json_read_free(done);
 		return code;
 	}
@@ -333,6 +343,13 @@ static int run(struct tool *tool, struct running *running, const struct api_exec
 		code = fetch_and_show(tool, running);
 	json_read_free(done);
 	return code;
+}
+
+static int run(struct tool *tool, struct running *running, const struct api_execute_in *in)
+{
+	int code = 0;
+
+	return begin(tool, running, in, &code) ? tool_run_again(tool, running) : code;
 }
 
 /*

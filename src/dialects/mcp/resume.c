@@ -1,0 +1,91 @@
+/*
+ * resume.c - a stream that broke off goes on: GET with the id of the last event that its client got.
+ *
+ * Runs in:  reckon-front-mcp.
+ * Reads:    ids of anybody: what stands in one counts as far as the key of the request goes.
+ * Never:    keeps what was sent: the events of the execution are the daemon's, and an id says which of
+ *           them were looked at, and whose answer the stream ends with.
+ *
+ * Only a call that runs code has such a stream.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dialects/mcp/mcp.h"
+
+/* ---- a stream that can be resumed ------------------------------------------------------------- */
+
+int mcp_prime(struct mcp *mcp)
+{
+	char id[RPC_EVENT_ID_SIZE];
+
+	/* Older clients take an event without data for a message. */
+	if (mcp->is_resumed || mcp->version == NULL ||
+	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 || !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
+		return 0;
+	return sse_event_named(mcp->request, id, NULL, "", 0);
+}
+
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution)
+{
+	if (mcp->rpc.is_modern)
+		return 0;
+	mcp->cursor = (struct rpc_cursor){ 0 };
+	(void)snprintf(mcp->cursor.session, sizeof(mcp->cursor.session), "%s", session);
+	(void)snprintf(mcp->cursor.execution, sizeof(mcp->cursor.execution), "%s", execution);
+	return mcp->has_begun ? mcp_prime(mcp) : 0;
+}
+
+/* ---- and one that is -------------------------------------------------------------------------- */
+
+/* 1: the client may follow it; else it has been answered. */
+static int find_execution(struct mcp *mcp)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_execution_show_out out;
+
+	switch (call_make(mcp->request, API_EXECUTION_SHOW,
+			  &(struct api_execution_show_in){ .session = mcp->cursor.session,
+							   .execution = mcp->cursor.execution },
+			  &out, &call)) {
+	case CALL_OK:
+		return 1;
+	case CALL_FAILED:
+		mcp_error_status(mcp, 404, RPC_REFUSED, "what that stream was about is not there",
+				 NULL);
+		return 0;
+	case CALL_GONE:
+	case CALL_WAITS:
+		return 0;
+	}
+	return 0;
+}
+
+void mcp_resume(struct mcp *mcp, const char *last)
+{
+	struct tool tool = TOOL_INIT(mcp);
+	struct running running = { 0 };
+	int code;
+
+	mcp->is_resumed = true;
+	mcp->accepts_stream = true;
+	if (!rpc_event_id_read(last, &mcp->rpc, &mcp->cursor)) {
+		mcp_error_status(mcp, 400, RPC_INVALID_REQUEST,
+				 "the header Last-Event-ID is none of an event that was sent here",
+				 NULL);
+		return;
+	}
+	if (find_execution(mcp) == 0 || mcp_begin_stream(mcp) < 0)
+		return;
+	(void)snprintf(running.session, sizeof(running.session), "%s", mcp->cursor.session);
+	(void)snprintf(running.execution, sizeof(running.execution), "%s", mcp->cursor.execution);
+	running_add(&running, mcp);
+	code = tool_run_again(&tool, &running);
+	running_remove(&running);
+	if (code == 0 && tool.is_cancelled)
+		answer_end(mcp->request);
+	else if (code == 0)
+		mcp_answer_tool(&tool);
+	tool_done(&tool);
+}
