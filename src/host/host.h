@@ -45,6 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process/grant.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
@@ -143,6 +144,7 @@ struct session {
 	struct session *next_over;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
+	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
 	/* sessions/keep.c, sessions/restore.c */
 	struct db_persisted kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */

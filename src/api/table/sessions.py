@@ -46,6 +46,12 @@ MISSING = Struct("missing", "What the store lacks of a session's workspace.", (
           schema={"type": "array", "items": {"type": "string"}}),
 ))
 
+MOUNT = Struct("mount", "A folder of the host, below /mnt.", (
+    Field("target", "text", "Where the code sees it", required=True),
+    Field("source", "text", "Where it is on the host", required=True),
+    Field("writable", "flag", "Else it is for reading", required=True),
+), schema="Mount")
+
 SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("id", "text", "se_…", required=True),
     Field("name", "text", "Of one live session at a time", nullable=True),
@@ -69,6 +75,7 @@ SESSION_STRUCT = Struct("session", "A session, live or gone.", (
         "type": "array", "items": {"$ref": "#/components/schemas/ToolDeclaration"}}),
     Field("files_missing", "one", "Names of the workspace whose content is gone or damaged: until it "
           "is there again requests are 503, unless `restore` does without", of=MISSING),
+    Field("mounts", "many", "Folders of the host that a live session has", required=True, of=MOUNT),
 ), schema="Session")
 
 SESSIONS = Struct("sessions", "A page of sessions.", (
@@ -115,10 +122,14 @@ TOOL = Struct("tool", "A tool of the client that the code may call.", (
 TOOLS = Field("tools", "many", "For each execution that names none of its own; 256 KiB in all", of=TOOL,
               most=64)
 
+GRANT = Field("grant", "text", "gr_…: folders of the host that a program of the person's own granted, as "
+              "`reckon mcp --mount` does. A private daemon mounts them, any other refuses; the session ends "
+              "with the grant", most=31)
+
 HELD = Field("held", "flag", "It ends with the request that opened it: when its client goes away, or "
              "at a CANCEL of this call", place="internal")
 
-STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, MISSING, SESSION_STRUCT, SESSIONS, TOOL)
+STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, MISSING, MOUNT, SESSION_STRUCT, SESSIONS, TOOL)
 
 CALLS = (
     Call("session_list", "GET", "sessions", "Sessions that are and were, newest first", "A page",
@@ -133,8 +144,8 @@ CALLS = (
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
          begins=True,
-         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), HELD), gives=SESSION_STRUCT, status=201,
-         errors=(404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
+         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), GRANT, HELD), gives=SESSION_STRUCT, status=201,
+         errors=(403, 404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
     Call("session_change", "PATCH", "sessions/{session}",

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/mcp/mcp.h"
+#include "cli/options/parse.h"
 #include "codec/base64.h"
 #include "codec/json_write.h"
 #include "codec/sse.h"
@@ -41,6 +42,9 @@ struct bridge {
 	const char *max_text;
 	bool approve; /* a person is asked */
 	const char *name;  /* of the default session */
+	char grant[ID_SIZE]; /* of folders of this host; "" */
+	int grant_fd;
+	bool grants_writing;
 	char own[ID_SIZE]; /* that name, when nobody gave one: it ends with this process */
 	char session[128]; /* Mcp-Session-Id */
 	char version[40];  /* agreed with an older client */
@@ -251,10 +255,9 @@ static int begin(struct message *message, const struct json_value *document, str
 	const char *method = member_text(document, "method"), *name = member_text(params, "name");
 	const char *version = member_text(json_read_member(params, "_meta"),
 					  META "protocolVersion");
-	struct buf lines[6] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256),
-					    BUF_INIT(16384), BUF_INIT(64),
-					    BUF_INIT(128) };
-	const char *headers[10] = { "Content-Type: application/json",
+	struct buf lines[7] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256), BUF_INIT(16384),
+				BUF_INIT(64),  BUF_INIT(128), BUF_INIT(64) };
+	const char *headers[11] = { "Content-Type: application/json",
 				   "Accept: application/json, text/event-stream" };
 	size_t count = 2;
 	int code = 0;
@@ -286,8 +289,11 @@ static int begin(struct message *message, const struct json_value *document, str
 		headers[count++] = buf_text(&lines[4]);
 	if (code == 0 && (code = buf_addf(&lines[5], err, "Reckon-Session: %s", bridge->name)) == 0)
 		headers[count++] = buf_text(&lines[5]);
-	if (bridge->approve)
-		headers[count++] = "Reckon-Approve: 1";
+	if (bridge->approve || bridge->grants_writing)
+		headers[count++] = bridge->approve ? "Reckon-Approve: 1" : "Reckon-Approve: writes";
+	if (code == 0 && bridge->grant[0] != '\0' &&
+	    (code = buf_addf(&lines[6], err, "Reckon-Grant: %s", bridge->grant)) == 0)
+		headers[count++] = buf_text(&lines[6]);
 	if (code == 0)
 		code = client_exchange_begin(
 			bridge->client,
@@ -505,10 +511,37 @@ static int serve(struct bridge *bridge, struct err *err)
 	return 0;
 }
 
+/* ---- folders of this host --------------------------------------------------------------------- */
+
+static int grant_folders(struct bridge *bridge, const struct mcp_options *options, struct err *err)
+{
+	if (options->mount_count == 0)
+		return 0;
+	if (!client_is_private(bridge->client)) {
+		(void)err_set(err, ERR_INVALID, "--mount: %.200s mounts no folders of this computer",
+			      client_name(bridge->client));
+		return err_remedy(err, "leave out --url and RECKON_URL: your private daemon does");
+	}
+	if (grant_create(bridge->grant, &bridge->grant_fd, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < options->mount_count; i++) {
+		cleanup_free char *source = NULL, *target = NULL;
+		struct grant_folder folder;
+		bool writable;
+
+		if (parse_mount_spec(options->mounts[i], &source, &target, &writable, err) < 0 ||
+		    grant_add(bridge->grant_fd, source, target, writable, &folder, err) < 0)
+			return err_wrap(err, "--mount");
+		bridge->grants_writing |= writable;
+		grant_folder_done(&folder);
+	}
+	return 0;
+}
+
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options)
 {
 	struct bridge bridge = { .max_text = options->max_text, .approve = options->approve,
-				  .name = options->remote.session };
+				  .name = options->remote.session, .grant_fd = -1 };
 	struct err err;
 	int status = EXIT_CODE_OK;
 
@@ -519,7 +552,7 @@ int mcp_bridge(const struct opt_command *self, const struct mcp_options *options
 	}
 	if (remote_open(&options->remote, &bridge.client, &err) < 0)
 		return remote_complain(self, &err);
-	if (serve(&bridge, &err) < 0)
+	if (grant_folders(&bridge, options, &err) < 0 || serve(&bridge, &err) < 0)
 		status = remote_complain(self, &err);
 	while (bridge.messages != NULL) {
 		struct message *next = bridge.messages->next;
@@ -528,6 +561,8 @@ int mcp_bridge(const struct opt_command *self, const struct mcp_options *options
 		bridge.messages = next;
 	}
 	end_session(&bridge);
+	if (bridge.grant_fd >= 0)
+		grant_remove(bridge.grant, bridge.grant_fd);
 	client_close(bridge.client);
 	return status;
 }

@@ -18,6 +18,7 @@
 #include "base/file/fd.h"
 #include "cli/cli.h"
 #include "cli/mcp/mcp.h"
+#include "cli/options/parse.h"
 #include "codec/json_write.h"
 
 #define CONFIG_MAX ((size_t)64 * 1024 * 1024)
@@ -55,6 +56,50 @@ static int find_reckon(char ret[PATH_MAX], struct err *err)
 	return err_set(err, ERR_NOT_FOUND, "the program reckon was not found beside %s", self);
 }
 
+/* From wherever the client is started, it is the same folder. */
+static void write_mount(struct json_writer *json, const char *given)
+{
+	cleanup_buf struct buf spec = BUF_INIT(PATH_MAX + 512);
+	cleanup_free char *source = NULL, *target = NULL;
+	char real[PATH_MAX];
+	struct err ignored;
+	bool writable;
+
+	if (parse_mount_spec(given, &source, &target, &writable, &ignored) < 0 ||
+	    realpath(source, real) == NULL ||
+	    buf_addf(&spec, &ignored, "%s%s%s%s", real, target != NULL ? ":" : "",
+		     target != NULL ? target : "", writable ? ":rw" : "") < 0)
+		return;
+	json_write_text(json, buf_text(&spec), spec.len);
+}
+
+/* What a client could not start with is not written down. */
+static int check_mounts(const struct mcp_options *options, struct err *err)
+{
+	char id[ID_SIZE];
+	cleanup_fd int fd = -1;
+	int code = 0;
+
+	if (options->mount_count == 0)
+		return 0;
+	if (options->remote.where.url != NULL)
+		return err_set(err, ERR_INVALID, "--mount and --url cannot be used together");
+	if (grant_create(id, &fd, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < options->mount_count && code == 0; i++) {
+		cleanup_free char *source = NULL, *target = NULL;
+		struct grant_folder folder = { 0 };
+		bool writable;
+
+		code = parse_mount_spec(options->mounts[i], &source, &target, &writable, err);
+		if (code == 0)
+			code = grant_add(fd, source, target, writable, &folder, err);
+		grant_folder_done(&folder);
+	}
+	grant_remove(id, -1);
+	return code < 0 ? err_wrap(err, "--mount") : 0;
+}
+
 static void write_entry(struct json_writer *json, const struct mcp_options *options,
 			const char *program)
 {
@@ -79,6 +124,10 @@ static void write_entry(struct json_writer *json, const struct mcp_options *opti
 	}
 	if (options->approve)
 		json_write_string(json, "--approve");
+	for (size_t at = 0; at < options->mount_count; at++) {
+		json_write_string(json, "--mount");
+		write_mount(json, options->mounts[at]);
+	}
 	json_write_array_end(json);
 	json_write_object_end(json);
 }
@@ -300,6 +349,8 @@ static int install(const struct mcp_options *options, bool take_out, struct err 
 		return err_remedy(err, "one of claude-code, claude-desktop, cursor, gemini, vscode, "
 				       "windsurf; any other: let it start `reckon mcp`");
 	}
+	if (!take_out && check_mounts(options, err) < 0)
+		return (int)err->code;
 	if (options->config == NULL && (home == NULL || home[0] != '/'))
 		return err_set(err, ERR_INVALID, "HOME is not set: name the file with --config");
 	if (options->config != NULL)

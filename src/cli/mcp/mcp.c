@@ -9,8 +9,24 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/id.h"
 #include "cli/cli.h"
+#include "cli/options/parse.h"
+
+static int add_mount(struct mcp_options *options, const char *value, struct err *err)
+{
+	cleanup_free char *source = NULL, *target = NULL;
+	bool writable;
+
+	if (options->mount_count == GRANT_FOLDERS_MAX)
+		return err_set(err, ERR_INVALID, "at most %u folders can be given with --mount",
+			       GRANT_FOLDERS_MAX);
+	if (parse_mount_spec(value, &source, &target, &writable, err) < 0)
+		return err_wrap(err, "--mount");
+	options->mounts[options->mount_count++] = value;
+	return 0;
+}
 
 static int take(int id, const char *value, void *arg, struct err *err)
 {
@@ -20,6 +36,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 		options->client = value;
 	else if (id == MCP_OPT_APPROVE)
 		options->approve = true;
+	else if (id == MCP_OPT_MOUNT)
+		return add_mount(options, value, err);
 	else if (id == 's' && !id_is_name(value, strlen(value), "se"))
 		return err_set(err, ERR_INVALID,
 			       "invalid value '%.40s' for --session: expected a name, such as work",

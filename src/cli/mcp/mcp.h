@@ -1,14 +1,17 @@
 /* mcp.h - what the files of `reckon mcp` share. */
 #pragma once
 
+#include "base/process/grant.h"
 #include "cli/remote/remote.h"
 
-enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT, MCP_OPT_APPROVE };
+enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT, MCP_OPT_APPROVE, MCP_OPT_MOUNT };
 
 struct mcp_options {
 	struct remote remote; /* its operand: what to do */
 	const char *client, *config, *max_text;
 	bool approve;
+	const char *mounts[GRANT_FOLDERS_MAX]; /* as they were given */
+	size_t mount_count;
 };
 
 /* Until stdin ends; the exit status. */

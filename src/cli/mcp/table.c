@@ -19,6 +19,9 @@ static const struct opt_item mcp_items[] = {
 	  false },
 	{ MCP_OPT_APPROVE, "approve", NULL, "ask the person before code runs, or files or variables go",
 	  OPT_HINT_NONE, NULL, false },
+	{ MCP_OPT_MOUNT, "mount", "SRC[:DST][:ro|rw]",
+	  "let sessions see a folder of this computer, read-only, at /mnt/NAME (repeatable)",
+	  OPT_HINT_FILE, NULL, false },
 	{ 's', "session", "NAME", "session of calls that name none (one that ends with the client)",
 	  OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTIONS,
@@ -31,6 +34,7 @@ const struct opt_command cmd_mcp_table = {
 	.notes = "\n"
 		 "  claude mcp add reckon -- reckon mcp\n"
 		 "  reckon mcp install --client claude-desktop\n"
+		 "  reckon mcp install --client cursor --mount ~/project\n"
 		 "  reckon mcp doctor\n"
 		 "\n"
 		 "A client starts `reckon mcp`; install edits its configuration and keeps a backup,\n"

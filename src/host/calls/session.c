@@ -18,6 +18,7 @@
 #include "host/calls/document.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
+#include "host/sessions/folders.h"
 #include "host/sessions/prewarmed.h"
 #include "languages/languages.h"
 
@@ -141,8 +142,10 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.ended_at = copy(arena, row->ended_at),
 		.why = copy(arena, row->why),
 	};
-	if (live != NULL && live->phase == SESSION_LIVE)
+	if (live != NULL && live->phase == SESSION_LIVE) {
 		tell_kept(arena, live, ret);
+		folders_show(arena, live, ret);
+	}
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -288,22 +291,31 @@ void handle_session_create(struct host *host, const struct request *req,
 	struct session *session;
 	struct lend *lends;
 	struct job *imports, *job;
+	struct grant folders;
 	struct err err;
 
 	wish.tools = in->tools;
 	if (!asking_is_good(host, req, &in->tools) ||
 	    !asking_fits(host, req, &in->tools) ||
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
-	    !stored_imports(host, req, &in->files, &imports, &lends))
+	    !folders_take(host, req, in->grant, &folders))
 		return;
+	if (!stored_imports(host, req, &in->files, &imports, &lends)) {
+		grant_done(&folders);
+		return;
+	}
 	session = answer_session_add(host, req, &wish);
 	job = job_new(session, JOB_OPEN, req->id);
 	job->imports = imports;
 	job->lends = lends;
 	if (session == NULL) {
+		grant_done(&folders);
 		job_free(job);
 		return;
 	}
+	session->folders = folders;
+	if (in->grant != NULL)
+		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
 	session->held_by = in->held ? req->id : 0;
 	if (lends != NULL && id_new(session->row.lent, "le", &err) < 0)
 		answer_open_failed(session, job, &err);

@@ -197,6 +197,8 @@ static const char *const versions[] = {
 	" WHERE idempotency IS NOT NULL;",
 	/* files/lent.c */
 	"ALTER TABLE session ADD COLUMN lent TEXT;",
+	/* sessions/folders.c */
+	"ALTER TABLE kept ADD COLUMN host_grant TEXT;",
 };
 
 int db_failed(struct db *db, const char *what, struct err *err)

@@ -112,7 +112,7 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT OR REPLACE INTO kept VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	if (db_prepare(db, "INSERT OR REPLACE INTO kept VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
@@ -127,6 +127,7 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 	db_bind_text(statement, 10, or_null(kept->restored_at));
 	(void)sqlite3_bind_int64(statement, 11, (sqlite3_int64)kept->not_kept);
 	db_bind_text(statement, 12, or_null(kept->not_kept_why));
+	db_bind_text(statement, 13, or_null(kept->grant));
 	return db_step(db, statement, err);
 }
 
@@ -159,6 +160,7 @@ static int read_kept(sqlite3_stmt *row, struct db_persisted *ret, struct err *er
 	db_column_text(row, 8, ret->restored_at, sizeof(ret->restored_at));
 	ret->not_kept = (uint64_t)sqlite3_column_int64(row, 9);
 	db_column_text(row, 10, ret->not_kept_why, sizeof(ret->not_kept_why));
+	db_column_text(row, 11, ret->grant, sizeof(ret->grant));
 	if (sqlite3_column_bytes(row, 0) > 0 &&
 	    buf_add(&ret->env, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0),
 		    err) < 0) {
@@ -174,7 +176,7 @@ int db_persisted_find(struct db *db, const char *session, struct db_persisted *r
 	int found;
 
 	if (db_prepare(db, "SELECT env, used_ms, used_boot_ms, boot, expires_ms, kernel, lost_why,"
-			   " variables, restored_at, not_kept, not_kept_why FROM kept"
+			   " variables, restored_at, not_kept, not_kept_why, host_grant FROM kept"
 			   " WHERE session = ?", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "host/db/db.h"
 #include "reckon_keep.h"
 
@@ -28,6 +29,7 @@ struct db_persisted {
 	char restored_at[CLOCK_RFC3339_SIZE];
 	uint64_t not_kept;
 	char not_kept_why[160];
+	char grant[ID_SIZE]; /* of folders of the host, base/process/grant.h; or "" */
 };
 void db_persisted_init(struct db_persisted *kept);
 void db_persisted_done(struct db_persisted *kept);

@@ -16,6 +16,7 @@
 #include "host/calls/document.h"
 #include "host/files/lent.h"
 #include "host/host.h"
+#include "host/sessions/folders.h"
 #include "host/sessions/prewarmed.h"
 #include "host/files/watch.h"
 #include "host/processes/port_work.h"
@@ -84,7 +85,7 @@ static void open_box(struct job *job)
 	const struct front_limits *limits = &session->limits;
 	const bool has_lent = session->row.lent[0] != '\0';
 	char source[96];
-	const reckon_mount lent = { .source = source, .target = LENT_TARGET };
+	cleanup_folders struct folders_open folders = FOLDERS_NONE;
 	const reckon_session_options options = {
 		.size = sizeof(options),
 		.template_name =
@@ -112,11 +113,14 @@ static void open_box(struct job *job)
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
 		.group_weight = job->share.weight,
 		.group_cpu_percent = job->share.percent,
-		.mounts = &lent,
-		.mount_count = has_lent ? 1 : 0,
+		.mounts = folders.mounts,
+		.mount_count = session->folders.count + (has_lent ? 1 : 0),
 	};
 
+	if (!folders_open(job, &folders))
+		return;
 	lent_source(session, source);
+	folders.mounts[folders.count] = (reckon_mount){ .source = source, .target = LENT_TARGET };
 	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;

@@ -16,6 +16,7 @@
 #include "host/db/log.h"
 #include "host/files/lent.h"
 #include "host/host.h"
+#include "host/sessions/folders.h"
 
 #define USE_WRITTEN_NS (30ull * 1000000000u)
 #define GRACE_MS 60000u /* after a start with another clock than the last use was stamped with */
@@ -209,6 +210,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
 		return (int)err->code;
 	session->parked_sequence = session->sequence;
+	folders_again(session);
 	return 0;
 }
 

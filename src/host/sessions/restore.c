@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/host.h"
+#include "host/sessions/folders.h"
 #include "host/files/watch.h"
 
 #define RESTORING_MAX 4u
@@ -140,6 +141,7 @@ static void begin(struct session *session)
 	if (job->is_intact)
 		tell_lost(session, session->missing->count, "files are missing in the store",
 			  session->missing->why);
+	folders_again(session);
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->restoring++;

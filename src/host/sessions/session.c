@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/executions/cancel.h"
+#include "host/sessions/folders.h"
 #include "host/sessions/row_before_open.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
@@ -141,6 +142,7 @@ void session_forget(struct session *session)
 	db_session_done(&session->row);
 	db_persisted_done(&session->kept);
 	missing_free(session->missing);
+	grant_done(&session->folders);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
 	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)
@@ -430,6 +432,11 @@ static void tick_one(struct session *session, uint64_t now)
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
 	if (session->phase != SESSION_LIVE)
 		return;
+	if (folders_are_over(session)) {
+		session_end(session, API_ERR_SESSION_CLOSED,
+			    "the program that granted it folders of the host has ended", 0);
+		return;
+	}
 	if (persist_expired(session, now) != NULL) {
 		session_end(session, API_ERR_SESSION_EXPIRED, persist_expired(session, now), 0);
 		return;

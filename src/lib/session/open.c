@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -108,6 +109,7 @@ static int add_mount(const reckon_mount *mount, struct warden_mount *ret, struct
 		     struct err *err)
 {
 	cleanup_free char *real = NULL;
+	struct stat named, opened;
 	int fd;
 
 	if (mount->source == NULL)
@@ -119,6 +121,10 @@ static int add_mount(const reckon_mount *mount, struct warden_mount *ret, struct
 		return err_remedy(err, "name a directory that exists and that you can read");
 	}
 	mounts->fd[mounts->count++] = fd;
+	/* Of a name in /proc/self/fd it is the very directory that counts. */
+	if (stat(mount->source, &named) < 0 || fstat(fd, &opened) < 0 ||
+	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
+		return err_set(err, ERR_DENIED, "mount %.200s: it was moved meanwhile", mount->source);
 	if (mount->target != NULL)
 		(void)snprintf(ret->target, sizeof(ret->target), "%s", mount->target);
 	else

@@ -2,7 +2,7 @@
  * approve.c - a person is asked before a tool does what cannot be taken back: runs code, replaces or
  * deletes a file, ends or empties a session.
  *
- * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 of the daemon or Reckon-Approve: 1 of a client.
+ * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 of the daemon or Reckon-Approve of a client.
  * Reads:    arguments that a model wrote; what a client says that its person answered.
  * Never:    takes an answer twice, for another call than the person saw, or for granted.
  *
@@ -28,11 +28,20 @@ static bool is_on(const char *value)
 	return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+/* What is asked about: nothing; code that can write to folders of the host, if the client can ask; all
+ * that cannot be taken back. */
+enum level { ASK_NOTHING, ASK_WRITES, ASK_ALL };
+
 /* A client can ask for it, and cannot go without what the daemon wants. */
-static bool is_wanted(const struct tool *tool)
+static enum level level_of(const struct tool *tool)
 {
-	return is_on(getenv("RECKON_MCP_APPROVE")) ||
-	       is_on(http_header(request_head(tool->mcp->request), "reckon-approve"));
+	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-approve");
+
+	if (is_on(getenv("RECKON_MCP_APPROVE")))
+		return ASK_ALL;
+	if (of_client != NULL && strcmp(of_client, "writes") == 0)
+		return ASK_WRITES;
+	return is_on(of_client) ? ASK_ALL : ASK_NOTHING;
 }
 
 /* ---- the question ----------------------------------------------------------------------------- */
@@ -272,15 +281,21 @@ static int ask_modern(struct tool *tool, const char *name, const struct buf *par
 int tool_approve(struct tool *tool, const char *name)
 {
 	cleanup_buf struct buf question = BUF_INIT(32768), params = BUF_INIT(ASKED_MAX);
+	const enum level level = level_of(tool);
+	const bool can_ask = (tool->mcp->capabilities & RPC_CAN_ELICIT) != 0 &&
+			     (tool->mcp->rpc.is_modern || tool->mcp->accepts_stream);
 	struct err err;
 
-	if (!is_wanted(tool))
+	if (level == ASK_NOTHING ||
+	    (level == ASK_WRITES && (!can_ask || strcmp(name, "run_code") != 0)))
 		return 1;
 	write_question(name, tool->args, &question);
 	if (question.len == 0)
 		return 1;
-	if ((tool->mcp->capabilities & RPC_CAN_ELICIT) == 0 ||
-	    (!tool->mcp->rpc.is_modern && !tool->mcp->accepts_stream))
+	if (level == ASK_WRITES && buf_adds(&question, "\n\n(It can change files in the folders that "
+						       "were mounted for writing.)", &err) < 0)
+		return tool_fail(tool, err.text, NULL);
+	if (!can_ask)
 		return tool_fail(tool, "a person has to approve this, and this client cannot ask: it "
 				       "was not done",
 				 "use a client that has elicitation, or a server without --approve "

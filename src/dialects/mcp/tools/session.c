@@ -15,9 +15,25 @@
 #define IDLE_MS (4 * 3600 * 1000ull) /* a person comes back to a chat after a meal */
 #define NO_SESSION "open one with the tool session (action new), or run code without a session"
 
+/* Of folders of the host; `reckon mcp --mount` says it. */
+static const char *grant_of(const struct mcp *mcp)
+{
+	return http_header(request_head(mcp->request), "reckon-grant");
+}
+
+static void say_mounts(struct tool *tool, const struct api_session *session)
+{
+	const struct api_mount *mounts = session->mounts.items;
+
+	for (size_t i = 0; i < session->mounts.count; i++)
+		tool_say(tool, "[%s is the host's folder %.1000s, %s]\n", mounts[i].target,
+			 mounts[i].source,
+			 mounts[i].writable ? "also for writing" : "for reading alone");
+}
+
 /* 1: *ret is the live one of this name; 0: there is none; -1: *ret_code. */
 static int find_named(struct tool *tool, const char *name, char ret[ID_SIZE], bool *ret_had,
-		      int *ret_code)
+		      bool *ret_mounts, int *ret_code)
 {
 	cleanup_call struct call call = CALL_INIT;
 	const struct api_session *at;
@@ -31,6 +47,7 @@ static int find_named(struct tool *tool, const char *name, char ret[ID_SIZE], bo
 	for (size_t i = 0; i < page.sessions.count; i++)
 		if (strcmp(at[i].status, "live") == 0) {
 			(void)snprintf(ret, ID_SIZE, "%s", at[i].id);
+			*ret_mounts = at[i].mounts.count > 0;
 			return 1;
 		}
 	return 0;
@@ -42,11 +59,12 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 	static const char metadata[] = "{\"made_by\":\"mcp\"}";
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session_create_in in = { .name = name,
+					    .grant = grant_of(tool->mcp),
 					    .metadata = { metadata, sizeof(metadata) - 1 },
 					    .has_idle_timeout_ms = true,
 					    .idle_timeout_ms = IDLE_MS };
 	struct api_session session;
-	bool had;
+	bool had, has_mounts;
 	enum call_status status =
 		call_make(tool->mcp->request, API_SESSION_CREATE, &in, &session, &call);
 
@@ -57,11 +75,12 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 	}
 	if (status == CALL_OK) {
 		(void)snprintf(ret, ID_SIZE, "%s", session.id);
+		say_mounts(tool, &session);
 		return 1;
 	}
 	/* Two calls at once began it. */
 	if (status == CALL_FAILED && call.failure->error == API_ERR_SESSION_EXISTS && name != NULL)
-		return find_named(tool, name, ret, &had, ret_code) == 1;
+		return find_named(tool, name, ret, &had, &has_mounts, ret_code) == 1;
 	*ret_code = status == CALL_FAILED ? tool_failure(tool, call.failure) : -1;
 	return 0;
 }
@@ -69,7 +88,7 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 static int find_given(struct tool *tool, const char *given, char ret[ID_SIZE], int *ret_code)
 {
 	char message[160];
-	bool had;
+	bool had, has_mounts;
 	int found;
 
 	if (strncmp(given, "se_", 3) == 0 && strlen(given) < ID_SIZE) {
@@ -80,7 +99,7 @@ static int find_given(struct tool *tool, const char *given, char ret[ID_SIZE], i
 		*ret_code = tool_fail(tool, "session must be the id of a session, se_...", NO_SESSION);
 		return 0;
 	}
-	found = find_named(tool, given, ret, &had, ret_code);
+	found = find_named(tool, given, ret, &had, &has_mounts, ret_code);
 	if (found == 0) {
 		(void)snprintf(message, sizeof(message), "there is no live session %.63s", given);
 		*ret_code = tool_fail(tool, message, NO_SESSION);
@@ -92,7 +111,7 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 {
 	const char *name = tool->mcp->name;
 	const char *given;
-	bool had = false;
+	bool had = false, has_mounts = false;
 	int found = 0;
 
 	*ret_code = 0;
@@ -101,7 +120,14 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 	if (given != NULL)
 		return find_given(tool, given, ret, ret_code);
 	if (name != NULL)
-		found = find_named(tool, name, ret, &had, ret_code);
+		found = find_named(tool, name, ret, &had, &has_mounts, ret_code);
+	if (found == 1 && may_create && !has_mounts && grant_of(tool->mcp) != NULL) {
+		*ret_code = tool_fail(tool, "the default session was opened without the folders of "
+					    "the host that are granted now",
+				      "end it with the tool session (action end), then run the code "
+				      "again; or start `reckon mcp` with another --session");
+		return 0;
+	}
 	if (found != 0)
 		return found == 1;
 	if (!may_create) {
