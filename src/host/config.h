@@ -48,6 +48,7 @@ struct config {
 	uint64_t max_memory, max_disk, max_wall_ms;
 	uint64_t quota_processes;
 	char models_file[4096]; /* "": runs/model.c knows where */
+	uint64_t mcp_approve;
 	uint64_t runs_max, tenant_runs_max;
 	uint64_t log_level; /* enum log_level */
 	uint64_t log_format; /* enum log_format */

@@ -232,6 +232,9 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* A dialect has no options but what stands in its environment (fronts/child.c). */
+	if (host->config.mcp_approve != 0 && setenv("RECKON_MCP_APPROVE", "1", 1) < 0)
+		return err_sys(err, "setenv");
 	(void)monotonic_now(&host->monotonic); /* whatever the clock does from here on is seen */
 	strict_tick(&host->strict);
 	if (open_state(host, err) < 0 ||

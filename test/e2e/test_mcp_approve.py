@@ -17,7 +17,7 @@ CAN = {"elicitation": {}}
 
 @pytest.fixture
 def server(reckon):
-    with Server(reckon, env={"RECKON_MCP_APPROVE": "1"}) as running:
+    with Server(reckon, "--mcp-approve") as running:
         yield running
 
 
@@ -114,6 +114,16 @@ def test_a_client_can_want_it_alone(reckon):
         mcp = Mcp(server, modern=True, capabilities=CAN)
         assert text_of(mcp.run("6 * 7")).startswith("42")
         mcp.more = {"Reckon-Approve": "1"}
+        assert ask(mcp, code="1")["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+@pytest.mark.parametrize("how", ["file", "environment"])
+def test_where_it_can_be_said(reckon, how):
+    config = reckon.file("reckon.ini", b"[mcp]\nmcp-approve = yes\n")
+    args, env = ((("--config", config), {}) if how == "file" else ((), {"RECKON_MCP_APPROVE": "1"}))
+    with Server(reckon, *args, env=env) as server:
+        mcp = Mcp(server, modern=True, capabilities=CAN)
         assert ask(mcp, code="1")["resultType"] == "input_required"
 
 

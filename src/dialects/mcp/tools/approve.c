@@ -2,7 +2,7 @@
  * approve.c - a person is asked before a tool does what cannot be taken back: runs code, replaces or
  * deletes a file, ends or empties a session.
  *
- * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 of the daemon or Reckon-Approve of a client.
+ * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 (`reckon serve --mcp-approve`) or Reckon-Approve of a client.
  * Reads:    arguments that a model wrote; what a client says that its person answered.
  * Never:    takes an answer twice, for another call than the person saw, or for granted.
  *
@@ -299,7 +299,7 @@ int tool_approve(struct tool *tool, const char *name)
 		return tool_fail(tool, "a person has to approve this, and this client cannot ask: it "
 				       "was not done",
 				 "use a client that has elicitation, or a server without --approve "
-				 "(RECKON_MCP_APPROVE)");
+				 "or --mcp-approve");
 	if (write_params(&question, &params, &err) < 0)
 		return tool_fail(tool, err.text, NULL);
 	return tool->mcp->rpc.is_modern ? ask_modern(tool, name, &params) : ask_legacy(tool, &params);
