@@ -4,6 +4,10 @@ import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
 
 const [version, modules, transport, where, key] = process.argv.slice(2);
+// Half red, half blue.
+const FIGURE = `import numpy, matplotlib.pyplot as plt
+shown = numpy.zeros((10, 20, 3)); shown[:, :10, 0] = 1; shown[:, 10:, 2] = 1
+figure = plt.figure(figsize=(4, 2)); figure.add_axes([0, 0, 1, 1]).imshow(shown, aspect='auto'); plt.axis('off'); plt.show()`;
 const require = createRequire(modules + "/");
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 
@@ -28,21 +32,43 @@ await client.connect(transport === "http"
     { requestInit: { headers: { Authorization: `Bearer ${key}` } } })
   : new StdioClientTransport({ command: where, args: ["mcp"], env: process.env }));
 
-const call = async (name, args) => client.callTool({ name, arguments: args });
+const call = async (name, args, more) => client.callTool({ name, arguments: args },
+  ...(version === "v1" ? [undefined, more] : [more]));
+const run = (code, more = {}, about = undefined) => call("run_code", { code, session, ...more }, about);
+const text = (result) => result.content[0].text;
 const { tools } = await client.listTools();
-const first = await call("run_code", { code: "x = 6" });
-const session = first.structuredContent.session;
-const again = await call("run_code", { code: "print(x * 7)", session });
-const wrong = await call("run_code", { code: "1 / 0", session });
+let session = undefined;
+session = (await call("run_code", { code: "x = 0" })).structuredContent.session;
+for (let i = 0; i < 10; i += 1) await run("x += 1");
+const counted = text(await run("print(x)")).split("\n")[0];
+const wrong = await run("1 / 0");
 await call("files", { action: "write", path: "a.txt", text: "hello", session });
 const { resources } = await client.listResources();
 const { contents } = await client.readResource({ uri: resources[0].uri });
 const listed = await call("session", { action: "list" });
-const cut = await call("run_code", { code: "for i in range(9000): print(i)", session, max_text: 1024 });
+const cut = await run("for i in range(9000): print(i)", { max_text: 1024 });
 const page = await call("output", { handle: cut.structuredContent.outputs[0], length: 1024 });
+const drawn = await run(FIGURE);
+const wrote = await run("open('out.csv', 'w').write('a,b\\n1,2\\n')");
+const out = wrote.content.find((block) => block.type === "resource_link");
+const file = (await client.readResource({ uri: out.uri })).contents[0].text;
+const late = await run("while True: pass", { timeout_s: 0.5 });
+const abort = new AbortController();
+const begun = new Promise((done) => {
+  run("import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", {},
+    { signal: abort.signal, onprogress: () => { abort.abort(); } }).catch(() => done("cancelled"));
+});
+const cancelled = await begun;
+const kept = text(await run("print(x)")).split("\n")[0];
+const flood = await run("line = 'y' * 65535\nfor _ in range(1600): print(line)");
+const crash = await run("import os\nos.kill(os.getpid(), 9)");
+const after = text(await run("print('x' in globals())")).split("\n");
 console.log(JSON.stringify({
-  tools: tools.map((tool) => tool.name), text: again.content[0].text.split("\n")[0],
-  isError: wrong.isError, resource: contents[0].text,
-  listed: listed.content[0].text.includes(session), page: page.content[0].text.slice(0, 5),
+  tools: tools.map((tool) => tool.name), counted, isError: wrong.isError, resource: contents[0].text,
+  listed: text(listed).includes(session), page: text(page).slice(0, 5),
+  figure: drawn.content.find((block) => block.type === "image").data, file,
+  late: [late.isError, late.structuredContent.status], cancelled, kept,
+  flood: [flood.isError, text(flood).length < 20000, flood.structuredContent.outputs.length > 0],
+  crash: [crash.isError, crash.structuredContent.status], after: after.includes("False"),
 }));
 await client.close();
