@@ -1,4 +1,6 @@
 """MCP's tasks, of 2025-11-25 and as an extension: code that runs while its client does something else."""
+import json
+
 import pytest
 from mcp_client import Mcp, text_of
 from reckon_serve import Server
@@ -103,6 +105,56 @@ def test_the_extension(server):
     for method in ("tasks/list", "tasks/result"):
         assert refused(mcp, method, taskId=name) == -32601
     assert Mcp(server, modern=True).run("6 * 7", timeout_s=600)["resultType"] == "complete"
+
+
+def messages(mcp, message):
+    """Those of a stream, as they come."""
+    connection = mcp.server.connect()
+    connection.request("POST", "/mcp", json.dumps(message), mcp.headers(message))
+    answer = connection.getresponse()
+    while line := answer.readline().decode():
+        if line.startswith("data: ") and line != "data: \n":
+            yield json.loads(line[6:])
+    connection.close()
+
+
+def test_how_a_task_ended_is_told_where_its_result_is_waited_for(server):
+    mcp = Mcp(server)
+    name = begin(mcp, WAITS)["taskId"]
+    stream = messages(mcp, mcp.message("tasks/result", {"taskId": name}, "t"))
+    assert next(stream)["params"]["message"] == "begun\n"
+    mcp.call("files", action="write", path="go", text="")
+    told, result = stream
+    assert told["method"] == "notifications/tasks/status" and "42" in text_of(result["result"])
+    assert told["params"]["taskId"] == name and told["params"]["status"] == "completed"
+    assert told["params"]["ttl"] is None and told["params"]["createdAt"]
+
+
+def listen(mcp, names):
+    return messages(mcp, mcp.message("subscriptions/listen", {"notifications": {"taskIds": names}}))
+
+
+def test_tasks_are_told_to_those_who_listen(server):
+    mcp = Mcp(server, modern=True, capabilities=HAS_TASKS, name="work")
+    name = mcp.run(WAITS, timeout_s=600)["taskId"]
+    ended = mcp.run("1 / 0", timeout_s=600, session=mcp.call("session", action="new")[
+        "structuredContent"]["session"])["taskId"]
+    poll(mcp, ended)
+    told = listen(mcp, [name, "se_0/ex_0", 7, ended])
+    assert next(told)["params"]["notifications"] == {"taskIds": [name, ended]}
+    first = {each["params"]["taskId"]: each for each in (next(told), next(told))}
+    assert all(each["method"] == "notifications/tasks" for each in first.values())
+    assert first[name]["params"]["status"] == "working" and "result" not in first[name]["params"]
+    assert first[ended]["params"]["result"]["isError"] is True
+    mcp.call("files", action="write", path="go", text="")
+    last = next(told)["params"]
+    assert last["taskId"] == name and last["status"] == "completed" and "42" in text_of(last["result"])
+    assert "io.modelcontextprotocol/subscriptionId" in last["_meta"]
+    told.close()
+    # Who has not the extension hears of none.
+    other = listen(Mcp(server, modern=True), [name])
+    assert next(other)["params"]["notifications"] == {}
+    other.close()
 
 
 def test_what_is_no_task(server):

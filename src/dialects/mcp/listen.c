@@ -5,7 +5,8 @@
  * Reads:    which changes a client wants.
  * Never:    sends what was not asked for.
  *
- * The tools do not change while a daemon runs: a stream is silent but for its comments.
+ * The tools do not change while a daemon runs, so a stream tells of tasks, if of anything. How they
+ * stand is looked at as often as a client is told to ask.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +14,16 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
+#define TASKS_MAX 16u
+#define LOOK_MS 1000u
+
 struct listener {
 	struct listener *next;
 	struct mcp *mcp;
 	bool wants_tools, wants_prompts;
 	bool tools_changed, prompts_changed;
+	struct task_watch tasks[TASKS_MAX];
+	size_t task_count;
 };
 
 static struct listener *listeners;
@@ -32,7 +38,8 @@ void mcp_list_changed(bool tools)
 	}
 }
 
-static int tell(struct listener *listener, const char *method, const char *more)
+/* `more`: members of its params, with a comma behind each. */
+static int tell_of(struct listener *listener, const char *method, const char *more)
 {
 	cleanup_buf struct buf params = BUF_INIT(4096);
 	struct err err;
@@ -43,32 +50,98 @@ static int tell(struct listener *listener, const char *method, const char *more)
 	return mcp_notify(listener->mcp, method, buf_text(&params));
 }
 
+static int tell(struct listener *listener, const char *method)
+{
+	return tell_of(listener, method, "");
+}
+
 static int acknowledge(struct listener *listener)
 {
-	char more[160];
+	cleanup_buf struct buf more = BUF_INIT(2048), whole = BUF_INIT(3072);
+	struct json_writer json;
+	struct err err;
 
-	(void)snprintf(more, sizeof(more), "\"notifications\":{%s%s%s},",
-		       listener->wants_tools ? "\"toolsListChanged\":true" : "",
-		       listener->wants_tools && listener->wants_prompts ? "," : "",
-		       listener->wants_prompts ? "\"promptsListChanged\":true" : "");
-	return tell(listener, "notifications/subscriptions/acknowledged", more);
+	json_write_init(&json, &more);
+	json_write_object_begin(&json);
+	if (listener->wants_tools)
+		json_write_member_bool(&json, "toolsListChanged", true);
+	if (listener->wants_prompts)
+		json_write_member_bool(&json, "promptsListChanged", true);
+	if (listener->task_count > 0) {
+		json_write_key(&json, "taskIds");
+		json_write_array_begin(&json);
+		for (size_t i = 0; i < listener->task_count; i++)
+			json_write_string(&json, listener->tasks[i].id);
+		json_write_array_end(&json);
+	}
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0 ||
+	    buf_addf(&whole, &err, "\"notifications\":%s,", buf_text(&more)) < 0)
+		return -1;
+	return tell_of(listener, "notifications/subscriptions/acknowledged", buf_text(&whole));
+}
+
+/* 1: there are tasks that go on. */
+static int tell_tasks(struct listener *listener)
+{
+	int go_on = 0;
+
+	for (size_t i = 0; i < listener->task_count; i++) {
+		if (mcp_task_tell(listener->mcp, &listener->tasks[i]) < 0)
+			return -1;
+		go_on |= !listener->tasks[i].is_over;
+	}
+	return go_on;
 }
 
 static int follow(struct listener *listener)
 {
-	for (;;) {
-		const int code = request_wait_note(listener->mcp->request, MCP_BEAT_MS);
+	uint64_t quiet_ms = 0;
 
-		if (code < 0 || (code == 0 && sse_beat(listener->mcp->request) < 0))
+	for (;;) {
+		const int go_on = tell_tasks(listener);
+		const uint64_t wait_ms = go_on > 0 ? LOOK_MS : MCP_BEAT_MS;
+		int code;
+
+		if (go_on < 0)
 			return -1;
+		code = request_wait_note(listener->mcp->request, wait_ms);
+		quiet_ms += wait_ms;
+		if (code < 0 || (code == 0 && quiet_ms >= MCP_BEAT_MS &&
+				 sse_beat(listener->mcp->request) < 0))
+			return -1;
+		if (quiet_ms >= MCP_BEAT_MS)
+			quiet_ms = 0;
 		if (listener->tools_changed &&
-		    tell(listener, "notifications/tools/list_changed", "") < 0)
+		    tell(listener, "notifications/tools/list_changed") < 0)
 			return -1;
 		if (listener->prompts_changed &&
-		    tell(listener, "notifications/prompts/list_changed", "") < 0)
+		    tell(listener, "notifications/prompts/list_changed") < 0)
 			return -1;
 		listener->tools_changed = listener->prompts_changed = false;
 	}
+}
+
+/* Those that there are, of the first ones that the client names. */
+static int take_tasks(struct listener *listener)
+{
+	struct mcp *mcp = listener->mcp;
+	const struct json_value *ids =
+		json_read_member(json_read_member(mcp->rpc.params, "notifications"), "taskIds");
+	const size_t count = json_read_count(ids);
+
+	if ((mcp->capabilities & RPC_HAS_TASKS) == 0 || json_read_kind(ids) != JSON_KIND_ARRAY)
+		return 0;
+	for (size_t i = 0; i < count && i < TASKS_MAX; i++) {
+		const char *id = json_read_text(json_read_at(ids, i), NULL);
+		const int found =
+			mcp_task_watch(mcp, id, &listener->tasks[listener->task_count]);
+
+		if (found < 0)
+			return -1;
+		listener->task_count += (size_t)found;
+	}
+	return 0;
 }
 
 static bool wants(const struct mcp *mcp, const char *name)
@@ -93,6 +166,8 @@ void mcp_listen(struct mcp *mcp)
 						    "text/event-stream", NULL);
 		return;
 	}
+	if (take_tasks(&listener) < 0)
+		return;
 	listeners = &listener;
 	if (acknowledge(&listener) == 0)
 		(void)follow(&listener);

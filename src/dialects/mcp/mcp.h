@@ -174,6 +174,15 @@ void mcp_tasks_update(struct mcp *mcp);
 void mcp_tasks_result(struct mcp *mcp);
 void mcp_tasks_cancel(struct mcp *mcp);
 void mcp_tasks_list(struct mcp *mcp);
+/* A task that a client of the extension listens for. */
+struct task_watch {
+	char id[2 * ID_SIZE];
+	bool is_told, is_over;
+};
+/* 1: it is there. */
+int mcp_task_watch(struct mcp *mcp, const char *id, struct task_watch *ret);
+/* notifications/tasks: how it stands, once, and how it ended. Negative: nobody is left. */
+int mcp_task_tell(struct mcp *mcp, struct task_watch *watch);
 
 /* ---- resume.c ---- */
 /* The stream of this call can be resumed from here on. Negative: nobody is left. */

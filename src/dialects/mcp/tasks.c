@@ -70,23 +70,16 @@ static void take_record(const struct mcp *mcp, struct task *task, const struct j
 	take_times(task, rpc_text(record, "started_at", TIME_SIZE - 1), NULL);
 }
 
-/* 1: it is there; 0: it is not, which has been answered; -1: nobody is left. */
-static int find(struct mcp *mcp, struct task *ret)
+/* 1: it is there; 0: it is not; -1: nobody is left. `id` may be NULL. */
+static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 {
-	static const char required[] =
-		"{\"requiredCapabilities\":{\"extensions\":{\"" RPC_TASKS "\":{}}}}";
 	cleanup_call struct call call = CALL_INIT;
-	const char *id = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
 	struct api_execution_show_out out;
 	struct json_value *record = NULL;
 	enum call_status status = CALL_FAILED;
 	struct err err;
 	int end = 0;
 
-	if (mcp->rpc.is_modern && (mcp->capabilities & RPC_HAS_TASKS) == 0) {
-		mcp_error(mcp, RPC_MISSING_CAPABILITY, "the client has not declared tasks", required);
-		return 0;
-	}
 	if (id != NULL && sscanf(id, "%31[^/]/%31[^/]%n", ret->session, ret->execution, &end) == 2 &&
 	    id[end] == '\0')
 		status = call_make(mcp->request, API_EXECUTION_SHOW,
@@ -105,8 +98,24 @@ static int find(struct mcp *mcp, struct task *ret)
 		json_read_free(record);
 		return 1;
 	}
-	mcp_error(mcp, RPC_INVALID_PARAMS, "there is no such task", NULL);
 	return 0;
+}
+
+/* 1: it is there; 0: it is not, which has been answered; -1: nobody is left. */
+static int find(struct mcp *mcp, struct task *ret)
+{
+	static const char required[] =
+		"{\"requiredCapabilities\":{\"extensions\":{\"" RPC_TASKS "\":{}}}}";
+	int found;
+
+	if (mcp->rpc.is_modern && (mcp->capabilities & RPC_HAS_TASKS) == 0) {
+		mcp_error(mcp, RPC_MISSING_CAPABILITY, "the client has not declared tasks", required);
+		return 0;
+	}
+	found = look_up(mcp, rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE), ret);
+	if (found == 0)
+		mcp_error(mcp, RPC_INVALID_PARAMS, "there is no such task", NULL);
+	return found;
 }
 
 /* Its members. */
@@ -152,35 +161,110 @@ void mcp_task_begun(struct tool *tool, const struct api_execution *execution)
 	mcp_result_end(tool->mcp, &out, &json);
 }
 
-/* With what came of it. */
-static void answer_ended(struct mcp *mcp, const struct task *task)
+/* With what came of it. Negative: nobody is left. */
+static int write_ended(struct mcp *mcp, struct json_writer *json, const struct task *task)
 {
 	static const char error[] = "{\"code\":-32603,\"message\":\"the code ended without a record\"}";
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
 	struct tool tool = TOOL_INIT(mcp);
-	const bool has_result = strcmp(task->status, "completed") == 0;
+	int code = 0;
+
+	write_task(mcp, json, task);
+	if (strcmp(task->status, "failed") == 0) {
+		json_write_key(json, "error");
+		json_write_raw(json, error, sizeof(error) - 1);
+	} else if (strcmp(task->status, "completed") == 0) {
+		code = tool_run_show(&tool, task->session, task->execution);
+		json_write_key(json, "result");
+		json_write_object_begin(json);
+		json_write_member_string(json, "resultType", "complete");
+		if (code >= 0 && tool_write(&tool, json) < 0)
+			json_write_member_bool(json, "isError", true);
+		json_write_object_end(json);
+	}
+	tool_done(&tool);
+	return code;
+}
+
+static void answer_ended(struct mcp *mcp, const struct task *task)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
 	struct json_writer json;
 
-	if (has_result && tool_run_show(&tool, task->session, task->execution) < 0) {
-		tool_done(&tool);
-		return;
-	}
 	mcp_result_begin(mcp, &out, &json);
-	write_task(mcp, &json, task);
-	if (has_result) {
-		json_write_key(&json, "result");
-		json_write_object_begin(&json);
-		json_write_member_string(&json, "resultType", "complete");
-		if (tool_write(&tool, &json) < 0)
-			json_write_member_bool(&json, "isError", true);
-		json_write_object_end(&json);
-	} else if (strcmp(task->status, "failed") == 0) {
-		json_write_key(&json, "error");
-		json_write_raw(&json, error, sizeof(error) - 1);
-	}
-	mcp_result_end(mcp, &out, &json);
-	tool_done(&tool);
+	if (write_ended(mcp, &json, task) >= 0)
+		mcp_result_end(mcp, &out, &json);
 }
+
+/* ---- notifications ---------------------------------------------------------------------------- */
+
+int mcp_task_watch(struct mcp *mcp, const char *id, struct task_watch *ret)
+{
+	struct task task = { 0 };
+	const int found = look_up(mcp, id, &task);
+
+	*ret = (struct task_watch){ .is_over = false };
+	if (found > 0)
+		(void)snprintf(ret->id, sizeof(ret->id), "%s/%s", task.session, task.execution);
+	return found;
+}
+
+int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	struct task task = { 0 };
+	struct json_writer json;
+	struct err err;
+
+	if (watch->is_over)
+		return 0;
+	/* Its session may be gone meanwhile, and with it all there was to tell. */
+	if (look_up(mcp, watch->id, &task) <= 0) {
+		watch->is_over = true;
+		return 0;
+	}
+	if (watch->is_told && !is_over(&task))
+		return 0;
+	json_write_init(&json, &out);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "jsonrpc", "2.0");
+	json_write_member_string(&json, "method", "notifications/tasks");
+	json_write_key(&json, "params");
+	json_write_object_begin(&json);
+	json_write_key(&json, "_meta");
+	json_write_object_begin(&json);
+	json_write_key(&json, RPC_META "subscriptionId");
+	json_write_raw(&json, mcp->rpc.id, strlen(mcp->rpc.id));
+	json_write_object_end(&json);
+	if (write_ended(mcp, &json, &task) < 0)
+		return -1;
+	json_write_object_end(&json);
+	json_write_object_end(&json);
+	watch->is_told = true;
+	watch->is_over = is_over(&task);
+	return json_write_finish(&json, &err) < 0 ? 0 : mcp_send(mcp, &out);
+}
+
+/* Of 2025-11-25, on the stream that waits for the result. */
+static int tell_status(struct mcp *mcp, const char *id)
+{
+	cleanup_buf struct buf params = BUF_INIT(4096);
+	struct task task = { 0 };
+	struct json_writer json;
+	struct err err;
+	const int found = look_up(mcp, id, &task);
+
+	if (found <= 0)
+		return found;
+	json_write_init(&json, &params);
+	json_write_object_begin(&json);
+	write_task(mcp, &json, &task);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0
+		       ? 0
+		       : mcp_notify(mcp, "notifications/tasks/status", buf_text(&params));
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
 
 void mcp_tasks_get(struct mcp *mcp)
 {
@@ -211,7 +295,8 @@ void mcp_tasks_result(struct mcp *mcp)
 
 	if (find(mcp, &task) > 0) {
 		tool.task = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
-		if ((is_over(&task) || tool_run_wait(&tool, task.session, task.execution) == 1) &&
+		if ((is_over(&task) || (tool_run_wait(&tool, task.session, task.execution) == 1 &&
+					tell_status(mcp, tool.task) >= 0)) &&
 		    tool_run_show(&tool, task.session, task.execution) == 0)
 			mcp_answer_tool(&tool);
 	}
