@@ -209,17 +209,14 @@ static void answer_nothing(struct mcp *mcp)
 		answer_end(mcp->request);
 }
 
-void mcp_tools_call(struct mcp *mcp)
+static void call(struct mcp *mcp, const char *name, const struct json_value *args)
 {
-	const char *name = rpc_text(mcp->rpc.params, "name", 128);
 	struct tool tool = TOOL_INIT(mcp);
 	size_t which = 0;
 	char message[192];
 
-	tool.args = json_read_member(mcp->rpc.params, "arguments");
+	tool.args = args;
 	tool.in_background = !mcp->rpc.is_modern && json_read_member(mcp->rpc.params, "task") != NULL;
-	if (name != NULL && mcp->has_fixtures && fixtures_call(mcp, name, tool.args))
-		return;
 	while (which < ARRAY_LEN(tools) && (name == NULL || strcmp(tools[which].name, name) != 0))
 		which++;
 	if (which == ARRAY_LEN(tools)) {
@@ -241,4 +238,24 @@ void mcp_tools_call(struct mcp *mcp)
 			mcp_answer_tool(&tool);
 	}
 	tool_done(&tool);
+}
+
+void mcp_tools_call(struct mcp *mcp)
+{
+	const char *name = rpc_text(mcp->rpc.params, "name", 128);
+	const struct json_value *args = json_read_member(mcp->rpc.params, "arguments");
+	struct json_value *code = NULL;
+	int is_code;
+
+	if (name != NULL && mcp->has_fixtures) {
+		is_code = fixtures_code(mcp, name, args, &code);
+		if (is_code < 0 || (is_code == 0 && fixtures_call(mcp, name, args)))
+			return;
+		if (is_code > 0) {
+			name = "run_code";
+			args = code;
+		}
+	}
+	call(mcp, name, args);
+	json_read_free(code);
 }

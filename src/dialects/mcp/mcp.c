@@ -108,6 +108,9 @@ static bool check_modern_headers(struct mcp *mcp)
 		wrong = "MCP-Protocol-Version";
 	else if (!header_is(mcp, "mcp-method", method))
 		wrong = "Mcp-Method";
+	else if (strncmp(method, "tasks/", 6) == 0 && header(mcp, "mcp-name") != NULL &&
+		 !header_is(mcp, "mcp-name", rpc_text(rpc->params, "taskId", 4096)))
+		wrong = "Mcp-Name";
 	else if (field != NULL && rpc_text(rpc->params, field, 4096) != NULL &&
 		 !header_is(mcp, "mcp-name", rpc_text(rpc->params, field, 4096)))
 		wrong = "Mcp-Name";

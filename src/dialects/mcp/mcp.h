@@ -214,6 +214,9 @@ int tool_add_figures(struct tool *tool, const struct running *running,
 bool fixtures_are_on(void);
 /* False: it is none of them. */
 bool fixtures_call(struct mcp *mcp, const char *tool, const struct json_value *args);
+/* 1: run_code has to be called, with these arguments; 0: it is none of them; -1: it was answered. */
+int fixtures_code(struct mcp *mcp, const char *tool, const struct json_value *args,
+		  struct json_value **ret);
 bool fixtures_read(struct mcp *mcp, const char *uri);
 bool fixtures_prompt(struct mcp *mcp);
 /* The entries of one of their lists, with a comma before each but the first of all. */
