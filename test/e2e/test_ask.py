@@ -545,7 +545,7 @@ def test_a_server_that_is_not_there(ask, reckon):
 def test_no_stream_but_a_page(ask):
     page = Reply(raw=b"<html>login</html>", headers={"Content-Type": "text/html"})
     with ModelServer(page) as model:
-        assert "no stream of events" in ask(model, "?").expect(125).err
+        assert "not a stream of events" in ask(model, "?").expect(125).err
 
 
 # ---- the person -------------------------------------------------------------------------------

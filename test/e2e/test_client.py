@@ -727,9 +727,9 @@ def endless_body():
 
 
 ODD = {
-    "html": (http(200, "<html>hi</html>", "text/html"), "no answer of Reckon's"),
+    "html": (http(200, "<html>hi</html>", "text/html"), "not an answer of Reckon's"),
     "html 404": (http(404, "<html>no</html>", "text/html"), "answered 404 with text/html"),
-    "no json": (http(200, "{"), "no JSON"),
+    "no json": (http(200, "{"), "not JSON"),
     "another's error": (http(403, '{"detail": "no"}'), "answered 403 with application/json"),
     "gateway": (http(502, "bad gateway", "text/plain"), "try again"),
     "redirect": (http(302, "", more="Location: http://127.0.0.1:1/\r\n"), "answered 302"),

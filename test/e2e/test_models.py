@@ -219,10 +219,10 @@ def raw(*pieces, status=200, kind="application/json"):
 
 HOSTILE = {
     "no JSON": (raw(b"<html>hello</html>"), "the answer is not JSON"),
-    "no list": (json_of({"hello": 1}), "no list of models"),
-    "a number": (json_of(7), "no list of models"),
+    "no list": (json_of({"hello": 1}), "not a list of models"),
+    "a number": (json_of(7), "not a list of models"),
     "deep": (raw(b"[" * 100000), "the answer is not JSON"),
-    "a stream": (raw(b"data: {}\n\n", kind="text/event-stream"), "no list of models"),
+    "a stream": (raw(b"data: {}\n\n", kind="text/event-stream"), "not a list of models"),
     "endless": (lambda path: (200, "application/json", iter(lambda: b" " * 65536, None)),
                 "more than"),
     "wrong key": (json_of({"error": {"message": f"bad key {KEY}, \x1b]0;x\x07", "type":
@@ -311,7 +311,7 @@ def test_what_the_environment_configures_is_listed(models, ini):
     assert found["anthropic"]["key_from"] == "ANTHROPIC_API_KEY"
     assert "openai" not in found and "not configured: openai " in done.err
     assert models(env={}).expect(1).out == ""
-    assert "no provider" in models("nobody").expect(2).err
+    assert "not a provider" in models("nobody").expect(2).err
 
 
 def test_a_server_that_quotes_the_key_does_not_have_it_shown(reckon, ini):

@@ -63,7 +63,7 @@ def test_allowed_includes_pass(tmp_path):
         "box/a.c": '#include <seccomp.h>\n#include "base/a.h"\n#include "wire/warden.h"\n',
         "lib/a.c": '#include "reckon.h"\n#include <sodium.h>\n#include "codec/json.h"\n',
         "cli/a.c": '#include <reckon.h>\n#include "codec/json.h"\n',
-        "bench/a.c": '#include <reckon.h>\n#include "lib/branch.h"\n',
+        "bench/a.c": '#include <reckon.h>\n#include "lib/session/branch.h"\n',
     }))
     assert (status, text.strip()) == (0, f"{tmp_path}: every include stays in its layer")
 
@@ -92,11 +92,11 @@ def test_a_named_language_is_found(tmp_path, name, line, status):
 
 
 def test_an_exception_is_allowed_and_no_more_than_needed(tmp_path):
-    plant(tmp_path, {"inside/python/language.c": ROW, "lib/open.c": 'return "python";\n'})
+    plant(tmp_path, {"inside/python/language.c": ROW, "lib/session/open.c": 'return "python";\n'})
     assert run("check_languages.py", tmp_path)[0] == 0
-    plant(tmp_path, {"lib/open.c": "int a;\n"})
+    plant(tmp_path, {"lib/session/open.c": "int a;\n"})
     status, text = run("check_languages.py", tmp_path)
-    assert (status, "lib/open.c needs no exception" in text) == (1, True)
+    assert (status, "lib/session/open.c needs no exception" in text) == (1, True)
 
 
 def test_a_tree_without_languages_is_refused(tmp_path):
