@@ -1,5 +1,5 @@
 /*
- * e2b.c - the protocol of E2B's SDKs: a control plane, and for each sandbox envd and an interpreter.
+ * e2b.c - answers, paths and bodies: what the handlers of all sides use.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    heads and bodies of anybody.
@@ -11,17 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/envd.h"
-#include "dialects/e2b/interpreter.h"
 
-#define ERROR_MAX (32u * 1024u)
 #define PATH_PART_MAX 4096u
 #define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read after the key was looked at */
-#define CORS_ASKED                                                                                 \
-	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
-	     "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
-
-extern const struct dialect dialect_e2b;
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
@@ -48,93 +40,6 @@ void e2b_answer_json(const struct e2b *e2b, unsigned status, struct json_writer 
 		e2b_refuse(e2b, 500, err.text);
 	else
 		e2b_answer(e2b, status, json->out, headers);
-}
-
-/* ---- errors --------------------------------------------------------------------------------- */
-
-static bool is_session_over(const struct refusal *refusal)
-{
-	return strncmp(refusal->code, "session_", 8) == 0;
-}
-
-/* A number as `code`; of a sandbox's side that is gone also which one. */
-static void write_error(const struct e2b_target *target, unsigned status,
-			const struct refusal *refusal, struct json_writer *json)
-{
-	const bool is_gone = status == 502;
-	const char *remedy = status == 401 ? "E2B_API_KEY must be a key of this server: see `reckon "
-					     "e2b env`"
-			     : refusal->remedy != NULL && refusal->remedy[0] != '\0' ? refusal->remedy
-										     : NULL;
-	char message[2048];
-
-	json_write_object_begin(json);
-	if (is_gone)
-		json_write_member_string(json, "sandboxId", target->sandbox);
-	if (is_gone)
-		(void)snprintf(message, sizeof(message), "The sandbox was not found: %.1500s%s%.400s",
-			       refusal->message, refusal->cause != NULL ? ": " : "",
-			       refusal->cause != NULL ? refusal->cause : "");
-	else
-		(void)snprintf(message, sizeof(message), "%.1500s%s%.400s%s", refusal->message,
-			       remedy != NULL ? " (" : "", remedy != NULL ? remedy : "",
-			       remedy != NULL ? ")" : "");
-	json_write_member_string(json, "message", message);
-	json_write_member_uint(json, "code", status);
-	if (!is_gone)
-		json_write_member_string(json, "error_code", refusal->code);
-	json_write_object_end(json);
-}
-
-static unsigned status_of(const struct e2b_target *target, const struct refusal *refusal)
-{
-	if (!is_session_over(refusal))
-		return refusal->status == 410 ? 404 : refusal->status;
-	return target->side == E2B_CONTROL ? 404 : 502;
-}
-
-/* The interpreter's clients show what it says as it is. */
-static void refuse_in_words(struct request *request, unsigned status,
-			    const struct refusal *refusal)
-{
-	cleanup_buf struct buf text = BUF_INIT(ERROR_MAX);
-	struct err err;
-
-	if (buf_adds(&text, refusal->message, &err) < 0)
-		answer_break_off(request);
-	else
-		answer_text(request, status, "text/plain; charset=utf-8", &text, E2B_CORS);
-}
-
-static void refuse(struct request *request, const struct refusal *refusal)
-{
-	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
-	char headers[256] = E2B_CORS;
-	struct e2b_target target;
-	struct json_writer json;
-	unsigned status;
-	struct err err;
-
-	e2b_target_of(request_head(request), &target);
-	status = status_of(&target, refusal);
-	if (e2b_is_rpc(request_head(request)) && status != 502) {
-		e2b_rpc_refuse(request, status, refusal->message);
-		return;
-	}
-	if (target.side == E2B_INTERPRETER && status != 502) {
-		refuse_in_words(request, status, refusal);
-		return;
-	}
-	json_write_init(&json, &body);
-	write_error(&target, status, refusal, &json);
-	if (json_write_finish(&json, &err) < 0) {
-		answer_break_off(request);
-		return;
-	}
-	if (status == 429 || status == 503)
-		(void)snprintf(headers, sizeof(headers), E2B_CORS "Retry-After: %u\r\n",
-			       refusal->retry_s > 0 ? refusal->retry_s : 1);
-	answer_text(request, status, E2B_JSON, &body, headers);
 }
 
 void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message)
@@ -213,122 +118,3 @@ bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const
 	       strcmp(e2b->part[0], first) == 0 &&
 	       (third == NULL || strcmp(e2b->part[2], third) == 0);
 }
-
-/* The first of these that is there, in our spelling. */
-static void take_key(struct request *request)
-{
-	static const char *const places[] = { "x-api-key", "x-access-token",
-					      "e2b-traffic-access-token" };
-	const struct http *http = request_head(request);
-	char key[E2B_KEY_SIZE];
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		const char *found = http_header(http, places[i]);
-
-		if (found == NULL || found[0] == '\0' || strlen(found) >= E2B_KEY_SIZE)
-			continue;
-		e2b_key_of(found, key, sizeof(key));
-		request_use_key(request, key);
-		return;
-	}
-}
-
-/* Of an address that guesses, no key is looked at but those that were good. */
-static bool may_ask(const struct e2b *e2b)
-{
-	char key[E2B_KEY_SIZE];
-
-	request_key(e2b->request, key, sizeof(key));
-	if (key[0] == '\0' || request_may_present(e2b->request, key))
-		return true;
-	answer_refuse_simple(e2b->request, 429, "too_many_attempts",
-			     "too many unknown keys came from this address",
-			     "use a key that is known, or wait");
-	return false;
-}
-
-static bool is_health(const struct e2b *e2b)
-{
-	return e2b->part_count == 1 && strcmp(e2b->part[0], "health") == 0;
-}
-
-/* Whether the sandbox is there: 502 is the answer when it is not. */
-static void health(struct e2b *e2b)
-{
-	cleanup_call struct call call = CALL_INIT;
-
-	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = e2b->target.session }, NULL,
-			   &call) == 0)
-		e2b_answer_empty(e2b, e2b->target.side == E2B_ENVD ? 204 : 200);
-}
-
-static void interpret(struct e2b *e2b)
-{
-	if (e2b->part_count == 1 && strcmp(e2b->part[0], "execute") == 0 &&
-	    request_head(e2b->request)->verb == HTTP_VERB_POST)
-		e2b_execute(e2b);
-	else if (strcmp(e2b->part[0], "contexts") == 0)
-		e2b_contexts(e2b);
-	else
-		e2b_refuse(e2b, 404, "there is nothing here");
-}
-
-static void envd(struct e2b *e2b)
-{
-	if (e2b_is_rpc(request_head(e2b->request)))
-		e2b_rpc(e2b);
-	else if (e2b->part_count == 1 && strcmp(e2b->part[0], "files") == 0)
-		e2b_files(e2b);
-	else
-		e2b_refuse(e2b, 404, "there is nothing here");
-}
-
-static void dispatch(struct e2b *e2b)
-{
-	if (e2b->target.side == E2B_CONTROL)
-		e2b_control(e2b);
-	else if (e2b->target.side != E2B_PORT && is_health(e2b))
-		health(e2b);
-	else if (e2b->target.side == E2B_INTERPRETER)
-		interpret(e2b);
-	else if (e2b->target.side == E2B_ENVD)
-		envd(e2b);
-	else
-		e2b_refuse(e2b, 501, "this is not here yet");
-}
-
-static void handle(struct request *request)
-{
-	const struct http *http = request_head(request);
-	cleanup_arena struct arena arena = { 0 };
-	struct e2b e2b = { .request = request, .arena = &arena };
-
-	e2b_target_of(http, &e2b.target);
-	take_key(request);
-	if (http->verb == HTTP_VERB_OTHER &&
-	    http_header(http, "access-control-request-method") != NULL) {
-		if (answer_begin(request, 204, NULL, 0, CORS_ASKED) == 0)
-			answer_end(request);
-		return;
-	}
-	if (e2b.target.is_half) {
-		e2b_refuse(&e2b, 400, "E2b-Sandbox-Id and E2b-Sandbox-Port go together");
-		return;
-	}
-	if (e2b.target.side != E2B_PORT && !e2b_take_path(&e2b, http->path)) {
-		e2b_refuse(&e2b, 404, "there is nothing here");
-		return;
-	}
-	if (may_ask(&e2b))
-		dispatch(&e2b);
-}
-
-static const struct key_place keys[] = { { KEY_NONE, NULL } };
-
-const struct dialect dialect_e2b = {
-	.name = "e2b",
-	.keys = keys,
-	.handle = handle,
-	.refuse = refuse,
-};

@@ -1,7 +1,8 @@
 /*
  * e2b.h - what the files of the E2B dialect share.
  *
- *   e2b.c        a request: which side it is of, its key, the form of an error
+ *   routes.c     a request: which side it is of, its key, the form of an error
+ *   e2b.c        answers, paths, bodies
  *   target.c     which sandbox and port a head means; ids of sandboxes and sessions
  *   control.c    /sandboxes: get, kill, time-outs, connect; which path is what
  *   create.c     a new sandbox
@@ -81,12 +82,8 @@ static inline void e2b_json_done(struct json_value **value)
 
 /* ---- control.c ---- */
 void e2b_control(struct e2b *e2b);
-/* The body's `timeout` or `duration` in ms; false when it was answered that it is none. */
-bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
 /* An object of strings, as variables of an environment. False: it was refused. */
 bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct api_list *ret);
-/* A session that is unused ends later than its time-out. */
-uint64_t e2b_idle_ms(uint64_t timeout_ms);
 
 /* ---- create.c ---- */
 void e2b_create(struct e2b *e2b);
@@ -95,6 +92,10 @@ void e2b_create(struct e2b *e2b);
 void e2b_list(struct e2b *e2b);
 
 /* ---- sandbox.c ---- */
+/* The body's `timeout` or `duration` in ms; false when it was answered that it is none. */
+bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
+/* A session that is unused ends later than its time-out. */
+uint64_t e2b_idle_ms(uint64_t timeout_ms);
 /* As create and connect answer it. */
 void e2b_write_sandbox(struct json_writer *json, const struct api_session *session,
 		       const char *token);

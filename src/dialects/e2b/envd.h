@@ -5,6 +5,7 @@
  *   upload.c      bodies that become files
  *   path.c        a client's paths, ours
  *   rpc.c         Connect: messages, streams, errors
+ *   entry.h       a file or folder as it is told
  *   filesystem.c  the service filesystem.Filesystem
  *   watch.c       its methods that tell of changes
  */
@@ -33,10 +34,10 @@ void e2b_files(struct e2b *e2b);
 void e2b_upload(struct e2b *e2b, const char *path);
 
 /* ---- rpc.c ---- */
+#define E2B_RPC_FILESYSTEM "filesystem.Filesystem"
 bool e2b_is_rpc(const struct http *http);
 /* Of a stream the error goes into its last message. */
 void e2b_rpc_refuse(struct request *request, unsigned status, const char *message);
-void e2b_rpc(struct e2b *e2b);
 /* Whether the body is of the media type that the method takes; answers when it is not. */
 bool e2b_rpc_check(const struct e2b *e2b);
 /* The message that asks; NULL when that was answered with an error. */
@@ -58,8 +59,6 @@ const char *e2b_rpc_text(const struct json_value *message, const char *member);
 
 /* ---- filesystem.c ---- */
 void e2b_filesystem(struct e2b *e2b, const char *method);
-/* Adds the member `entry`, when there is something; negative: nobody waits any more. */
-int e2b_write_entry(const struct e2b *e2b, const char *whole, struct json_writer *json);
 
 /* ---- watch.c ---- */
 void e2b_watch_dir(struct e2b *e2b, const struct json_value *message);

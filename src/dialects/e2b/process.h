@@ -2,6 +2,7 @@
  * process.h - the service process.Process: what its files share.
  *
  *   process.c         one message, one answer: lists, input, signals, sizes
+ *   process_select.c  which process a message is about
  *   process_stream.c  Start and Connect: a process's events as a stream
  */
 #pragma once

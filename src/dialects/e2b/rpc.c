@@ -11,10 +11,10 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/process.h"
+#include "dialects/e2b/envd.h"
 
 #define STREAM_JSON "application/connect+json"
-#define FILESYSTEM "filesystem.Filesystem"
+#define FILESYSTEM E2B_RPC_FILESYSTEM
 #define PROCESS "process.Process"
 #define ANSWER_MAX ((size_t)48 << 20)
 #define PING_S 90u
@@ -286,14 +286,4 @@ void e2b_rpc_end(const struct e2b *e2b, const char *code, const char *message)
 		answer_break_off(e2b->request);
 	else if (answer_write(e2b->request, whole.data, whole.len) == 0)
 		answer_end(e2b->request);
-}
-
-void e2b_rpc(struct e2b *e2b)
-{
-	if (request_head(e2b->request)->verb != HTTP_VERB_POST || e2b->part_count != 2)
-		e2b_rpc_refuse(e2b->request, 501, "there is no such method");
-	else if (strcmp(e2b->part[0], FILESYSTEM) == 0)
-		e2b_filesystem(e2b, e2b->part[1]);
-	else
-		e2b_process(e2b, e2b->part[1]);
 }

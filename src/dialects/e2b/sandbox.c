@@ -17,6 +17,9 @@
 #define MEMORY_DEFAULT (1024u * (uint64_t)MIB)
 #define DISK_DEFAULT (1024u * (uint64_t)MIB)
 #define ANSWER_MAX (256u * 1024u)
+#define TIMEOUT_S_MAX (365 * 86400)
+#define IDLE_MS_MAX (30ull * 86400 * 1000)
+#define IDLE_MARGIN_MS 60000u
 
 void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms)
 {
@@ -151,4 +154,26 @@ void e2b_answer_sandbox(const struct e2b *e2b, unsigned status, const struct api
 	json_write_init(&json, &body);
 	e2b_write_sandbox(&json, session, out.token);
 	e2b_answer_json(e2b, status, &json, NULL);
+}
+
+uint64_t e2b_idle_ms(uint64_t timeout_ms)
+{
+	return timeout_ms + IDLE_MARGIN_MS < IDLE_MS_MAX ? timeout_ms + IDLE_MARGIN_MS
+							 : IDLE_MS_MAX;
+}
+
+bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms)
+{
+	double seconds = 0;
+
+	if (!json_read_double(value, &seconds)) {
+		e2b_refuse(e2b, 400, "the time-out must be a number of seconds");
+		return false;
+	}
+	if (seconds > TIMEOUT_S_MAX) {
+		e2b_refuse(e2b, 400, "the time-out is longer than a year");
+		return false;
+	}
+	*ret_ms = seconds > 0 ? (uint64_t)(seconds * 1000) : 0;
+	return true;
 }

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "dialects/e2b/envd.h"
+#include "dialects/e2b/entry.h"
 #include "dialects/events.h"
 
 #define EVENT_MAX ((size_t)1 << 20)
@@ -81,7 +81,7 @@ static int write_change(const struct watch *watch, struct json_writer *json, con
 	json_write_member_string(json, "type", text);
 	if (watch->has_entry && is_there &&
 	    buf_addf(&whole, &ignored, "%s/%s", watch->root, name) == 0)
-		code = e2b_write_entry(watch->e2b, whole.data, json);
+		code = entry_add(watch->e2b, whole.data, json);
 	json_write_object_end(json);
 	return code;
 }
