@@ -12,8 +12,6 @@
 #include "base/cleanup.h"
 #include "dialects/openai/threads.h"
 
-const struct object_kind assistant_kind = { "openai.assistants", "asst_", "assistant" };
-
 static int check_tools(const struct json_value *body, struct err *err)
 {
 	const struct json_value *tools = json_read_member(body, "tools");

@@ -8,7 +8,6 @@
 #include "dialects/openai/conversations.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -21,8 +20,6 @@
 
 static const struct object_kind conversation_kind = { "conversation.openai.conversations", "conv_",
 						      "conversation" };
-static const struct object_kind item_kind = { "conversation.openai.conversation_items", "msg_",
-					      "conversation item" };
 
 static const char *text_of(const struct json_value *object, const char *key)
 {
@@ -30,77 +27,6 @@ static const char *text_of(const struct json_value *object, const char *key)
 }
 
 /* ---- items ---------------------------------------------------------------------------------- */
-
-/* A string as content is one part. */
-static void write_content(struct json_writer *json, const struct json_value *item,
-			  const struct json_value *content)
-{
-	const char *role = text_of(item, "role");
-	const bool is_model = role != NULL && strcmp(role, "assistant") == 0;
-	size_t len;
-	const char *text = json_read_text(content, &len);
-
-	json_write_key(json, "content");
-	if (text == NULL) {
-		object_write_value(json, content);
-		return;
-	}
-	json_write_array_begin(json);
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", is_model ? "output_text" : "input_text");
-	json_write_member_text(json, "text", text, len);
-	if (is_model) {
-		json_write_key(json, "annotations");
-		json_write_raw(json, "[]", 2);
-	}
-	json_write_object_end(json);
-	json_write_array_end(json);
-}
-
-static void write_item(struct json_writer *json, const struct json_value *item, const char *id)
-{
-	const struct json_value *value;
-	const char *key;
-
-	json_write_object_begin(json);
-	json_write_member_string(json, "id", id);
-	if (json_read_member(item, "type") == NULL)
-		json_write_member_string(json, "type", "message");
-	if (json_read_member(item, "status") == NULL)
-		json_write_member_string(json, "status", "completed");
-	for (size_t i = 0; json_read_member_at(item, i, &key, &value); i++)
-		if (strcmp(key, "content") == 0)
-			write_content(json, item, value);
-		else if (strcmp(key, "id") != 0)
-			object_write_member(json, key, value);
-	json_write_object_end(json);
-}
-
-/* Appends it as JSON to `list`; without one nothing is refused. */
-static int put_item(struct request *request, const char *conversation,
-		    const struct json_value *item, const char *given, struct json_writer *list)
-{
-	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
-	struct json_writer json;
-	char id[NAME_SIZE];
-	struct err err;
-
-	if (given != NULL)
-		(void)snprintf(id, sizeof(id), "%s", given);
-	else if (object_id(&item_kind, id) < 0)
-		return -1;
-	json_write_init(&json, &shown);
-	write_item(&json, item, id);
-	if (json_write_finish(&json, &err) < 0) {
-		if (list != NULL)
-			openai_refuse_invalid(request, &err);
-		return -1;
-	}
-	if (list == NULL)
-		return object_store(request, &item_kind, id, conversation, &shown, NULL);
-	json_write_raw(list, shown.data, shown.len);
-	return object_put(request, &item_kind, id, conversation, &shown, NULL);
-}
 
 static void write_seen(struct json_writer *json, const struct json_value *object, const void *arg)
 {
@@ -146,7 +72,8 @@ static void add_items(struct request *request, const char *conversation,
 	json_write_key(&json, "data");
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < json_read_count(items); i++)
-		if (put_item(request, conversation, json_read_at(items, i), NULL, &json) < 0)
+		if (conversation_put(request, conversation, json_read_at(items, i), NULL, &json) <
+		    0)
 			return;
 	json_write_array_end(&json);
 	json_write_member_string(&json, "first_id", NULL);
@@ -160,63 +87,6 @@ static void add_items(struct request *request, const char *conversation,
 }
 
 /* ---- of responses --------------------------------------------------------------------------- */
-
-/* Of the index-th input of a response: the same whoever stores it. */
-static void input_id(const char *response, size_t index, char ret[NAME_SIZE])
-{
-	char name[NAME_SIZE];
-
-	if (!name_swap(response, OPENAI_RESPONSE, "msg_", name, sizeof(name)))
-		name[0] = '\0';
-	(void)snprintf(ret, NAME_SIZE, "%.50si%03zu", name, index);
-}
-
-static void extend_by_text(struct request *request, const char *conversation, const char *response,
-			   const struct json_value *text)
-{
-	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_value *document = NULL;
-	struct json_writer json;
-	char id[NAME_SIZE];
-	struct err err;
-
-	input_id(response, 0, id);
-	json_write_init(&json, &item);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "role", "user");
-	object_write_member(&json, "content", text);
-	json_write_object_end(&json);
-	if (json_read_parse(buf_text(&item), item.len, OPENAI_OUT_MAX, &document, &err) == 0)
-		(void)put_item(request, conversation, document, id, NULL);
-	json_read_free(document);
-}
-
-void conversation_extend(struct request *request, const char *conversation, const char *response,
-			 const struct json_value *input, const struct items *items)
-{
-	cleanup_buf struct buf list = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_value *output = NULL;
-	char id[NAME_SIZE];
-	struct err err;
-
-	if (json_read_kind(input) == JSON_KIND_STRING)
-		extend_by_text(request, conversation, response, input);
-	for (size_t i = 0; i < json_read_count(input); i++) {
-		input_id(response, i, id);
-		(void)put_item(request, conversation, json_read_at(input, i), id, NULL);
-	}
-	if (buf_addc(&list, '[', &err) < 0 ||
-	    buf_add(&list, buf_text(&items->kept), items->kept.len, &err) < 0 ||
-	    buf_addc(&list, ']', &err) < 0 ||
-	    json_read_parse(list.data, list.len, OPENAI_OUT_MAX, &output, &err) < 0)
-		return;
-	for (size_t i = 0; i < json_read_count(output); i++) {
-		const struct json_value *item = json_read_at(output, i);
-
-		(void)put_item(request, conversation, item, text_of(item, "id"), NULL);
-	}
-	json_read_free(output);
-}
 
 int conversation_wait(struct request *request, const char *conversation, const char *response)
 {
@@ -271,8 +141,8 @@ int conversation_load(struct request *request, struct order *order)
 	rc = find_settled(request, order->conversation, &value);
 	json_read_free(value);
 	return rc < 0 ? rc
-		      : object_each(request, &item_kind, order->conversation, ITEMS_MAX, take_earlier,
-				    order);
+		      : object_each(request, &conversation_item_kind, order->conversation,
+				    ITEMS_MAX, take_earlier, order);
 }
 
 /* ---- conversations -------------------------------------------------------------------------- */
@@ -325,7 +195,7 @@ static void put(struct request *request, const char *id, const struct json_value
 		 object_put(request, &conversation_kind, id != NULL ? id : new, NULL, &shown, NULL) ==
 			 0) {
 		for (size_t i = 0; id == NULL && i < json_read_count(items); i++)
-			(void)put_item(request, new, json_read_at(items, i), NULL, NULL);
+			(void)conversation_put(request, new, json_read_at(items, i), NULL, NULL);
 		openai_answer(request, &shown);
 	}
 	json_read_free(body);
@@ -346,7 +216,7 @@ static void delete(struct request *request, const char *id)
 	const int found = object_find(request, &conversation_kind, id, &value);
 
 	json_read_free(value);
-	if (found == 0 && object_clear(request, &item_kind, id) == 0)
+	if (found == 0 && object_clear(request, &conversation_item_kind, id) == 0)
 		object_delete(request, &conversation_kind, id);
 }
 
@@ -364,16 +234,16 @@ static void handle_items(struct request *request, const char *id, const char *re
 		return;
 	}
 	if (rest[0] == '\0' && verb == HTTP_VERB_GET) {
-		object_list(request, &item_kind, id, write_seen, &shows_outputs);
+		object_list(request, &conversation_item_kind, id, write_seen, &shows_outputs);
 	} else if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
 		if (object_body(request, &body) == 0 && check_items(body, &items, request) == 0)
 			add_items(request, id, items);
 	} else if (rest[0] == '/' && verb == HTTP_VERB_GET) {
-		object_show(request, &item_kind, rest + 1);
+		object_show(request, &conversation_item_kind, rest + 1);
 	} else if (rest[0] == '/' && verb == HTTP_VERB_DELETE) {
 		if (call_or_refuse(request, API_DOCUMENT_DELETE,
 				   &(struct api_document_delete_in){
-					   .collection = item_kind.collection,
+					   .collection = conversation_item_kind.collection,
 					   .id = object_name(rest + 1) }, NULL, &call) == 0)
 			object_answer(request, value); /* the conversation */
 	} else {

@@ -1,7 +1,8 @@
 /*
  * openai.h - OpenAI's API: Responses and Chat Completions with the code interpreter, containers, models.
  *
- *   openai.c      routes, errors, models
+ *   routes.c      which path is whose
+ *   openai.c      answers, errors, models
  *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
  *   input.c       its input becomes messages of the conversation
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
@@ -92,7 +93,7 @@ int order_write_output(const struct json_value *format, const struct json_value 
 /* Which container a code interpreter is to have. */
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
 
-/* ---- stored.c ---- */
+/* ---- stored_ids.c ---- */
 /* GET, DELETE, GET …/input_items, POST …/cancel. */
 void stored_handle(struct request *request, const char *rest);
 
@@ -169,6 +170,7 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 		 struct buf *ret);
 
 /* ---- openai.c ---- */
+void models_handle(struct request *request, const char *rest);
 void openai_refuse(struct request *request, const struct refusal *refusal);
 void openai_answer(struct request *request, const struct buf *body);
 /* 400, with what is wrong. */

@@ -5,6 +5,7 @@
  *   response_write.c   its JSON
  *   response_follow.c  its events become its items, its stream and its end
  *   stored.c           what is kept of it: a document
+ *   stored_ids.c       by its id: which method is what
  *   replay.c           one that was begun before: shown as it is now, streamed again, ended
  *
  * What it is follows from the order and the events of its run, numbers of its own events included: so

@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "dialects/openai/threads.h"
 
-const struct object_kind thread_step_kind = { "conversation.openai.thread_run_steps", "step_", "thread.run.step" };
-
 static const char *text_of(const struct json_value *object, const char *key)
 {
 	return json_read_text(json_read_member(object, key), NULL);

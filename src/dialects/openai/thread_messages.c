@@ -12,9 +12,6 @@
 #include "base/cleanup.h"
 #include "dialects/openai/threads.h"
 
-const struct object_kind thread_message_kind = { "conversation.openai.thread_messages", "msg_",
-						 "thread.message" };
-
 static const char *text_of(const struct json_value *object, const char *key)
 {
 	return json_read_text(json_read_member(object, key), NULL);

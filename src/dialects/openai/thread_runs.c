@@ -15,8 +15,6 @@
 
 #define POLL_MS 200u /* what the SDK waits for before it asks again */
 
-const struct object_kind thread_run_kind = { "conversation.openai.thread_runs", "run_", "thread.run" };
-
 static const char *text_of(const struct json_value *object, const char *key)
 {
 	return json_read_text(json_read_member(object, key), NULL);

@@ -13,8 +13,6 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 
-const struct object_kind thread_kind = { "conversation.openai.threads", "thread_", "thread" };
-
 static int write_shown(const char *id, const struct json_value *body, const struct json_value *was,
 		       struct buf *ret, struct err *err)
 {

@@ -8,6 +8,7 @@
  *   thread_runs.c      runs: begun, shown, cancelled, answered
  *   thread_events.c    the events of a run become steps and messages, stored and streamed
  *   thread_write.c     their JSON
+ *   thread_kinds.c     the collections of their documents
  *
  * A run of a thread is a run of ours, under the same id; after the application's tools have answered
  * another one goes on with it, its "part". Steps and messages follow from the events of the parts,

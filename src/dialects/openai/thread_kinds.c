@@ -1,0 +1,17 @@
+/*
+ * thread_kinds.c - the collections of documents that are Assistants.
+ *
+ * Runs in:  reckon-front-openai.
+ * Reads:    nothing.
+ * Never:    calls anything.
+ */
+#include "dialects/openai/threads.h"
+
+const struct object_kind thread_kind = { "conversation.openai.threads", "thread_", "thread" };
+const struct object_kind thread_message_kind = { "conversation.openai.thread_messages", "msg_",
+						 "thread.message" };
+const struct object_kind thread_run_kind = { "conversation.openai.thread_runs", "run_",
+					     "thread.run" };
+const struct object_kind thread_step_kind = { "conversation.openai.thread_run_steps", "step_",
+					      "thread.run.step" };
+const struct object_kind assistant_kind = { "openai.assistants", "asst_", "assistant" };
