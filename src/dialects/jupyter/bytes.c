@@ -5,12 +5,29 @@
  * Reads:    files of hostile programs.
  * Never:    holds more of one than CONTENTS_MAX.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "dialects/jupyter/server.h"
+
+void bytes_refuse_missing(struct request *request, const char *path)
+{
+	char message[512];
+
+	(void)snprintf(message, sizeof(message), "No such file or directory: %.400s", path);
+	answer_refuse_simple(request, 404, "not_found", message, NULL);
+}
+
+void bytes_refuse(struct request *request, const struct api_failure *failure, const char *path)
+{
+	if (failure->error == API_ERR_NOT_FOUND)
+		bytes_refuse_missing(request, path);
+	else
+		call_refuse(request, failure);
+}
 
 static int take(struct request *request, int fd, uint64_t size, struct buf *ret)
 {
@@ -45,7 +62,7 @@ int bytes_read(struct request *request, const char *session, const char *path, s
 			  &call);
 
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, path);
+		bytes_refuse(request, call.failure, path);
 	if (status != CALL_OK)
 		return -1;
 	if (ret_file->size > CONTENTS_MAX || call.reply.fd < 0) {

@@ -15,19 +15,7 @@
 #include "dialects/jupyter/server.h"
 
 #define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */
-#define LINE_MAX_BYTES 65536u /* that a program is answered with */
 #define WAIT_MS (24u * 3600u * 1000u) /* for somebody who is asked for a line */
-
-struct cell {
-	struct channels *channels;
-	const struct frame *frame;
-	char execution[64];
-	bool silent, has_error;
-	bool may_ask;
-	uint64_t question; /* that waits for its answer; 0: none does */
-	struct json_value *record; /* NULL: it has not ended, or has none */
-	char why[256];		   /* of one that has none */
-};
 
 /* ---- what a cell gives ---------------------------------------------------------------------- */
 
@@ -94,30 +82,6 @@ static int ask(struct cell *cell, const struct json_value *event)
 		return 0;
 	cell->question = (uint64_t)number;
 	return channels_send(cell->channels, "stdin", "input_request", cell->frame, &content);
-}
-
-int cell_answer(struct channels *channels, const struct frame *frame)
-{
-	cleanup_call struct call call = CALL_INIT;
-	struct cell *cell = channels->cell;
-	const char *line = frame_text(frame, "value", NULL);
-	const uint64_t question = cell->question;
-
-	cell->question = 0;
-	if (question == 0)
-		return 0;
-	/* What is too long is refused, and waits: then there is no more input. */
-	struct api_execution_input_in in = { .session = channels->kernel.session,
-					     .execution = cell->execution,
-					     .has_seq = true,
-					     .seq = question };
-
-	if (strlen(line) > LINE_MAX_BYTES)
-		in.has_end = in.end = true;
-	else
-		in.text = line;
-	return call_make(channels->request, API_EXECUTION_INPUT, &in, NULL, &call) == CALL_GONE ? -1
-												: 0;
 }
 
 /* The record of `done` is what the reply is made of. */
@@ -320,6 +284,7 @@ int cell_run(struct channels *channels, const struct frame *frame)
 	json_read_free(cell.record);
 	return sent < 0 ? -1 : !is_good && frame_flag(frame, "stop_on_error", true);
 }
+
 
 
 int cell_abort(struct channels *channels, const struct frame *frame)

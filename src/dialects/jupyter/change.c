@@ -60,7 +60,7 @@ static void finish_write(struct request *request, const char *session, const cha
 			 enum call_status status, const struct call *call, unsigned code)
 {
 	if (status == CALL_FAILED)
-		contents_refuse(request, call->failure, path);
+		bytes_refuse(request, call->failure, path);
 	if (status == CALL_OK)
 		contents_answer(request, session, path, code);
 }
@@ -234,7 +234,7 @@ void change_move(struct request *request, const char *path)
 		(void)snprintf(message, sizeof(message), "File already exists: %.400s", to);
 		answer_refuse_simple(request, 409, "conflict", message, NULL);
 	} else if (status == CALL_FAILED) {
-		contents_refuse(request, call.failure, path);
+		bytes_refuse(request, call.failure, path);
 	} else if (status == CALL_OK) {
 		contents_answer(request, session, to, 200);
 	}
@@ -255,7 +255,7 @@ void change_remove(struct request *request, const char *path)
 							 .recursive = true },
 			   NULL, &call);
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, path);
+		bytes_refuse(request, call.failure, path);
 	if (status == CALL_OK)
 		server_answer_nothing(request);
 }

@@ -33,7 +33,7 @@ static void write_checkpoint(struct json_writer *json, const struct api_download
 	clock_rfc3339(file->has_modified_ms ? file->modified_ms : 0, modified);
 	json_write_object_begin(json);
 	json_write_member_string(json, "id", ID);
-	kernels_write_moment(json, "last_modified", modified);
+	server_write_moment(json, "last_modified", modified);
 	json_write_object_end(json);
 }
 
@@ -82,7 +82,7 @@ static int copy(struct request *request, const char *session, const char *from, 
 		return -1;
 	status = bytes_write(request, session, to, &bytes, false, &call);
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, to);
+		bytes_refuse(request, call.failure, to);
 	return status == CALL_OK ? 0 : -1;
 }
 
@@ -108,7 +108,7 @@ static void remove_it(struct request *request, const char *session, const char *
 			  &call);
 
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, place);
+		bytes_refuse(request, call.failure, place);
 	if (status == CALL_OK)
 		server_answer_nothing(request);
 }

@@ -42,8 +42,8 @@ void contents_begin(struct json_writer *json, const struct entry *entry)
 				 entry->is_folder			? "directory"
 				 : contents_is_notebook(entry->path) ? "notebook"
 								       : "file");
-	kernels_write_moment(json, "created", entry->modified);
-	kernels_write_moment(json, "last_modified", entry->modified);
+	server_write_moment(json, "created", entry->modified);
+	server_write_moment(json, "last_modified", entry->modified);
 	json_write_member_bool(json, "writable", true);
 	json_write_key(json, "size");
 	if (entry->is_folder)
@@ -63,24 +63,6 @@ void contents_write(struct json_writer *json, const struct entry *entry)
 	json_write_object_end(json);
 }
 
-/* ---- what is wrong -------------------------------------------------------------------------- */
-
-static void refuse_missing(struct request *request, const char *path)
-{
-	char message[512];
-
-	(void)snprintf(message, sizeof(message), "No such file or directory: %.400s", path);
-	answer_refuse_simple(request, 404, "not_found", message, NULL);
-}
-
-void contents_refuse(struct request *request, const struct api_failure *failure, const char *path)
-{
-	if (failure->error == API_ERR_NOT_FOUND)
-		refuse_missing(request, path);
-	else
-		call_refuse(request, failure);
-}
-
 /* ---- what is there -------------------------------------------------------------------------- */
 
 int contents_list(struct request *request, const char *session, const char *folder,
@@ -97,7 +79,7 @@ int contents_list(struct request *request, const char *session, const char *fold
 	struct err err;
 
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, folder);
+		bytes_refuse(request, call.failure, folder);
 	if (status != CALL_OK)
 		return -1;
 	if (json_read_parse(out.files.data, out.files.len, ANSWER_MAX, ret, &err) == 0)
@@ -272,7 +254,7 @@ void contents_answer(struct request *request, const char *session, const char *p
 			  &call);
 
 	if (known == CALL_FAILED && call.failure->error == API_ERR_NOT_FOUND) {
-		refuse_missing(request, path);
+		bytes_refuse_missing(request, path);
 	} else if (known != CALL_GONE) {
 		entry.is_folder = known == CALL_FAILED;
 		if (known == CALL_OK) {
@@ -286,7 +268,7 @@ void contents_answer(struct request *request, const char *session, const char *p
 	}
 }
 
-static void show(struct request *request, const char *path)
+void contents_show(struct request *request, const char *path)
 {
 	const struct wanted wanted = wanted_of(request);
 	cleanup_call struct call call = CALL_INIT;
@@ -306,14 +288,14 @@ static void show(struct request *request, const char *path)
 		return;
 	}
 	if (home == HOME_NONE) {
-		refuse_missing(request, path);
+		bytes_refuse_missing(request, path);
 		return;
 	}
 	status = call_make(request, API_FILE_GET,
 			   &(struct api_file_get_in){ .session = session, .path = path }, &file,
 			   &call);
 	if (status == CALL_FAILED && call.failure->error != API_ERR_DENIED)
-		contents_refuse(request, call.failure, path);
+		bytes_refuse(request, call.failure, path);
 	else if (status == CALL_FAILED && wanted.type[0] != '\0' &&
 		 strcmp(wanted.type, "directory") != 0)
 		refuse_type(request, path, "a directory");
@@ -343,14 +325,14 @@ void contents_download(struct request *request, const char *rest)
 		return;
 	home = home_find(request, session);
 	if (home == HOME_NONE)
-		refuse_missing(request, path);
+		bytes_refuse_missing(request, path);
 	if (home != HOME_FOUND)
 		return;
 	status = call_make(request, API_FILE_GET,
 			   &(struct api_file_get_in){ .session = session, .path = path }, &file,
 			   &call);
 	if (status == CALL_FAILED)
-		contents_refuse(request, call.failure, path);
+		bytes_refuse(request, call.failure, path);
 	if (status == CALL_OK && call.reply.fd >= 0 &&
 	    answer_begin(request, 200, "application/octet-stream", file.size,
 			 "Content-Disposition: attachment\r\n"
@@ -358,57 +340,4 @@ void contents_download(struct request *request, const char *rest)
 			 "Content-Security-Policy: sandbox; default-src 'none'\r\n") == 0 &&
 	    answer_file(request, call.reply.fd, 0, file.size) == 0)
 		answer_end(request);
-}
-
-/* ---- a request ------------------------------------------------------------------------------ */
-
-/* The path of a file, and what of its checkpoints: cut off at the word behind it. */
-static const char *cut_checkpoints(char *path)
-{
-	static const char word[] = "/checkpoints";
-	char *last = NULL;
-
-	for (char *at = strstr(path, word); at != NULL; at = strstr(at + 1, word))
-		if (at[sizeof(word) - 1] == '\0' || at[sizeof(word) - 1] == '/')
-			last = at;
-	if (last == NULL || last == path)
-		return NULL;
-	*last = '\0';
-	return last + sizeof(word) - 1;
-}
-
-void contents_route(struct request *request, const char *rest)
-{
-	const enum http_verb verb = request_head(request)->verb;
-	char path[CONTENTS_PATH_SIZE];
-	const char *of_checkpoints;
-	size_t len;
-
-	rest += strspn(rest, "/");
-	if (!http_decode(rest, strlen(rest), path, sizeof(path))) {
-		answer_refuse_simple(request, 400, "invalid", "the path is malformed", NULL);
-		return;
-	}
-	len = strlen(path);
-	while (len > 0 && path[len - 1] == '/')
-		path[--len] = '\0';
-	of_checkpoints = cut_checkpoints(path);
-	request_note(request,
-		     of_checkpoints != NULL ? "/jupyter/api/contents/{path}/checkpoints"
-					    : "/jupyter/api/contents/{path}",
-		     NULL, NULL);
-	if (of_checkpoints != NULL)
-		checkpoints_route(request, path, of_checkpoints);
-	else if (verb == HTTP_VERB_GET)
-		show(request, path);
-	else if (verb == HTTP_VERB_POST)
-		change_make(request, path);
-	else if (verb == HTTP_VERB_PUT && path[0] != '\0')
-		change_write(request, path);
-	else if (verb == HTTP_VERB_PATCH && path[0] != '\0')
-		change_move(request, path);
-	else if (verb == HTTP_VERB_DELETE && path[0] != '\0')
-		change_remove(request, path);
-	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }

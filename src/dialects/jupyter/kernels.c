@@ -1,5 +1,5 @@
 /*
- * kernels.c - kernels as REST knows them: sessions, marked in their metadata, and contexts of the home.
+ * kernels.c - kernels: sessions, marked in their metadata, and contexts of the home.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    bodies of anybody.
@@ -22,19 +22,7 @@ const char *kernels_context(const struct kernel_ref *kernel)
 
 /* ---- as JSON -------------------------------------------------------------------------------- */
 
-void kernels_write_moment(struct json_writer *json, const char *key, const char *moment)
-{
-	char text[40];
-	const size_t len = strcspn(moment, ".Z");
-	const char *digits = moment[len] == '.' ? moment + len + 1 : "";
-
-	(void)snprintf(text, sizeof(text), "%.*s.%.*s%.*sZ", (int)len, moment,
-		       (int)strspn(digits, "0123456789"), digits,
-		       (int)(6 - strspn(digits, "0123456789") % 7), "000000");
-	json_write_member_string(json, key, text);
-}
-
-static bool write_uuid(const struct kernel_ref *kernel, char ret[UUID_SIZE])
+bool kernels_uuid(const struct kernel_ref *kernel, char ret[UUID_SIZE])
 {
 	return server_uuid_of(kernel->context[0] != '\0' ? kernel->context : kernel->session, ret);
 }
@@ -43,29 +31,15 @@ void kernels_write(struct json_writer *json, const struct kernel_ref *kernel)
 {
 	char uuid[UUID_SIZE];
 
-	if (!write_uuid(kernel, uuid))
+	if (!kernels_uuid(kernel, uuid))
 		uuid[0] = '\0';
 	json_write_object_begin(json);
 	json_write_member_string(json, "id", uuid);
 	json_write_member_string(json, "name", server_spec_of(kernel->language));
-	kernels_write_moment(json, "last_activity", kernel->created_at);
+	server_write_moment(json, "last_activity", kernel->created_at);
 	json_write_member_string(json, "execution_state", kernel->is_busy ? "busy" : "idle");
 	json_write_member_uint(json, "connections", 0);
 	json_write_object_end(json);
-}
-
-static void answer_kernel(struct request *request, unsigned status, const struct kernel_ref *kernel)
-{
-	cleanup_buf struct buf body = BUF_INIT(16384);
-	char headers[128] = "", uuid[UUID_SIZE];
-	struct json_writer json;
-
-	if (status == 201 && write_uuid(kernel, uuid))
-		(void)snprintf(headers, sizeof(headers), "Location: /jupyter/api/kernels/%s\r\n",
-			       uuid);
-	json_write_init(&json, &body);
-	kernels_write(&json, kernel);
-	server_answer(request, status, &json, &body, headers);
 }
 
 /* ---- what is there -------------------------------------------------------------------------- */
@@ -218,27 +192,6 @@ int kernels_find(struct request *request, const char *uuid, struct kernel_ref *r
 	return find_context(request, uuid, ret);
 }
 
-static bool write_one(const struct kernel_ref *kernel, void *arg)
-{
-	kernels_write(arg, kernel);
-	return true;
-}
-
-static void list(struct request *request)
-{
-	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	struct json_writer json;
-
-	if (server_take_nothing(request) < 0)
-		return;
-	json_write_init(&json, &body);
-	json_write_array_begin(&json);
-	if (kernels_each(request, write_one, &json) < 0)
-		return;
-	json_write_array_end(&json);
-	server_answer(request, 200, &json, &body, NULL);
-}
-
 /* ---- one more ------------------------------------------------------------------------------- */
 
 static int make_session(struct request *request, const char *language, struct kernel_ref *ret)
@@ -307,16 +260,6 @@ int kernels_make(struct request *request, const char *spec, const char *path,
 			       : make_session(request, language, ret);
 }
 
-static void start(struct request *request)
-{
-	cleanup_json struct json_value *body = NULL;
-	struct kernel_ref kernel;
-
-	if (server_take_object(request, SERVER_BODY_MAX, &body) == 0 &&
-	    kernels_make(request, server_text(body, "name"), server_text(body, "path"), &kernel) == 0)
-		answer_kernel(request, 201, &kernel);
-}
-
 /* ---- one ------------------------------------------------------------------------------------ */
 
 enum call_status kernels_make_end(struct request *request, const struct kernel_ref *kernel,
@@ -352,87 +295,4 @@ enum call_status kernels_make_restart(struct request *request, const struct kern
 			 &(struct api_restart_in){ .session = kernel->session,
 						   .context = kernels_context(kernel) },
 			 NULL, call);
-}
-
-typedef enum call_status change_fn(struct request *request, const struct kernel_ref *kernel,
-				   struct call *call);
-
-static int change(struct request *request, const char *uuid, change_fn *fn)
-{
-	cleanup_call struct call call = CALL_INIT;
-	struct kernel_ref kernel;
-	enum call_status status;
-
-	if (server_take_nothing(request) < 0 || kernels_find(request, uuid, &kernel) < 0)
-		return -1;
-	status = fn(request, &kernel, &call);
-	if (status == CALL_FAILED)
-		call_refuse(request, call.failure);
-	return status == CALL_OK ? 0 : -1;
-}
-
-static void show(struct request *request, const char *uuid)
-{
-	struct kernel_ref kernel;
-
-	if (server_take_nothing(request) == 0 && kernels_find(request, uuid, &kernel) == 0)
-		answer_kernel(request, 200, &kernel);
-}
-
-static void end(struct request *request, const char *uuid)
-{
-	if (change(request, uuid, kernels_make_end) == 0)
-		server_answer_nothing(request);
-}
-
-static void interrupt(struct request *request, const char *uuid)
-{
-	if (change(request, uuid, kernels_make_interrupt) == 0)
-		server_answer_nothing(request);
-}
-
-static void restart(struct request *request, const char *uuid)
-{
-	struct kernel_ref now;
-
-	if (change(request, uuid, kernels_make_restart) == 0 &&
-	    kernels_find(request, uuid, &now) == 0)
-		answer_kernel(request, 200, &now);
-}
-
-void kernels_route(struct request *request, const char *rest)
-{
-	static const struct {
-		enum http_verb verb;
-		const char *what;
-		void (*fn)(struct request *request, const char *uuid);
-	} routes[] = {
-		{ HTTP_VERB_GET, "", show },
-		{ HTTP_VERB_DELETE, "", end },
-		{ HTTP_VERB_POST, "/interrupt", interrupt },
-		{ HTTP_VERB_POST, "/restart", restart },
-		{ HTTP_VERB_GET, "/channels", channels_serve },
-	};
-	const enum http_verb verb = request_head(request)->verb;
-	const size_t len = rest[0] == '/' ? strcspn(rest + 1, "/") : 0;
-	char uuid[64], route[96];
-
-	if (rest[0] == '\0' && verb == HTTP_VERB_GET) {
-		list(request);
-		return;
-	}
-	if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
-		start(request);
-		return;
-	}
-	for (size_t i = 0; len > 0 && i < ARRAY_LEN(routes); i++)
-		if (routes[i].verb == verb && strcmp(routes[i].what, rest + 1 + len) == 0) {
-			(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)len, rest + 1);
-			(void)snprintf(route, sizeof(route), "/jupyter/api/kernels/{id}%s",
-				       routes[i].what);
-			request_note(request, route, NULL, NULL);
-			routes[i].fn(request, uuid);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }

@@ -1,11 +1,5 @@
 /*
- * server.c - Jupyter Server's interface below /jupyter: what it is, and where its parts are.
- *
- *   /jupyter/api, /api/status, /api/me, /api/kernelspecs[/NAME]
- *   /jupyter/api/kernels[/ID[/interrupt|/restart|/channels]]
- *   /jupyter/api/sessions[/ID]
- *   /jupyter/api/contents[/PATH[/checkpoints[/ID]]], /jupyter/files/PATH
- *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
+ * server.c - what the server is, as it says it; answers and bodies of all its parts.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    heads and bodies of anybody.
@@ -17,9 +11,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
-
-extern const struct dialect dialect_jupyter;
 
 static const struct {
 	const char *spec, *language, *display;
@@ -64,7 +55,7 @@ void server_answer_nothing(struct request *request)
 }
 
 /* A key that is missing or wrong is 403: so a Jupyter server says it. */
-static void refuse(struct request *request, const struct refusal *refusal)
+void server_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	const unsigned status = refusal->status == 401 ? 403 : refusal->status;
@@ -118,9 +109,21 @@ const char *server_text(const struct json_value *object, const char *key)
 	return text != NULL ? text : "";
 }
 
+void server_write_moment(struct json_writer *json, const char *key, const char *moment)
+{
+	char text[40];
+	const size_t len = strcspn(moment, ".Z");
+	const char *digits = moment[len] == '.' ? moment + len + 1 : "";
+
+	(void)snprintf(text, sizeof(text), "%.*s.%.*s%.*sZ", (int)len, moment,
+		       (int)strspn(digits, "0123456789"), digits,
+		       (int)(6 - strspn(digits, "0123456789") % 7), "000000");
+	json_write_member_string(json, key, text);
+}
+
 /* ---- what the server is --------------------------------------------------------------------- */
 
-static void show_version(struct request *request)
+void server_show_version(struct request *request)
 {
 	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX), body = BUF_INIT(64);
 	struct err err;
@@ -128,44 +131,6 @@ static void show_version(struct request *request)
 	if (request_body(request, SERVER_BODY_MAX, &unused) == 0 &&
 	    buf_adds(&body, "{\"version\":\"2.21.1\"}", &err) == 0)
 		answer_text(request, 200, SERVER_JSON, &body, NULL);
-}
-
-struct status {
-	uint64_t kernels;
-	char first[40], last[40]; /* when a kernel began */
-};
-
-static bool count(const struct kernel_ref *kernel, void *arg)
-{
-	struct status *status = arg;
-
-	status->kernels++;
-	if (status->first[0] == '\0' || strcmp(kernel->created_at, status->first) < 0)
-		(void)snprintf(status->first, sizeof(status->first), "%s", kernel->created_at);
-	if (strcmp(kernel->created_at, status->last) > 0)
-		(void)snprintf(status->last, sizeof(status->last), "%s", kernel->created_at);
-	return true;
-}
-
-/* A server of kernels began with the first of them. */
-static void show_status(struct request *request)
-{
-	cleanup_buf struct buf body = BUF_INIT(4096);
-	struct status status = { 0 };
-	struct json_writer json;
-	char now[CLOCK_RFC3339_SIZE];
-
-	if (server_take_nothing(request) < 0 || kernels_each(request, count, &status) < 0)
-		return;
-	clock_rfc3339_now(now);
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_uint(&json, "connections", 0);
-	json_write_member_uint(&json, "kernels", status.kernels);
-	kernels_write_moment(&json, "last_activity", status.kernels > 0 ? status.last : now);
-	kernels_write_moment(&json, "started", status.kernels > 0 ? status.first : now);
-	json_write_object_end(&json);
-	server_answer(request, 200, &json, &body, NULL);
 }
 
 /* Of what is asked about, all is allowed that the key is: that is judged with each request. */
@@ -188,7 +153,7 @@ static void write_permissions(struct request *request, struct json_writer *json)
 	json_write_raw(json, "{}", 2);
 }
 
-static void show_me(struct request *request)
+void server_show_me(struct request *request)
 {
 	static const char identity[] = "{\"username\":\"reckon\",\"name\":\"Reckon\","
 				       "\"display_name\":\"Reckon\",\"initials\":\"R\","
@@ -270,80 +235,10 @@ static void show_spec(struct request *request, const char *name)
 	answer_refuse_simple(request, 404, "not_found", "no such kernelspec", NULL);
 }
 
-/* ---- a request ------------------------------------------------------------------------------ */
-
-struct route {
-	enum http_verb verb; /* 0: any */
-	const char *path;
-	void (*fn)(struct request *request);
-	void (*below)(struct request *request, const char *rest);
-};
-
-/* A path, or, of those that have something below them, a path or what begins with it and a slash. */
-static bool is_for(const struct route *route, enum http_verb verb, const char *path)
-{
-	const size_t len = strlen(route->path);
-
-	if ((route->verb != 0 && route->verb != verb) || strncmp(route->path, path, len) != 0)
-		return false;
-	return path[len] == '\0' || (route->below != NULL && path[len] == '/');
-}
-
-static void show_spec_of(struct request *request, const char *rest)
+void server_show_specs(struct request *request, const char *rest)
 {
 	if (rest[0] == '\0')
 		list_specs(request);
 	else
 		show_spec(request, rest + 1);
 }
-
-static void download(struct request *request, const char *rest)
-{
-	contents_download(request, rest[0] == '/' ? rest + 1 : rest);
-}
-
-static void serve_terminal(struct request *request, const char *rest)
-{
-	terminals_serve(request, rest[0] == '/' ? rest + 1 : rest);
-}
-
-static void handle(struct request *request)
-{
-	static const struct route routes[] = {
-		{ HTTP_VERB_GET, "/api", show_version, NULL },
-		{ HTTP_VERB_GET, "/api/", show_version, NULL },
-		{ HTTP_VERB_GET, "/api/status", show_status, NULL },
-		{ HTTP_VERB_GET, "/api/me", show_me, NULL },
-		{ HTTP_VERB_GET, "/api/kernelspecs", NULL, show_spec_of },
-		{ 0, "/api/kernels", NULL, kernels_route },
-		{ 0, "/api/sessions", NULL, sessions_route },
-		{ 0, "/api/contents", NULL, contents_route },
-		{ 0, "/api/terminals", NULL, terminals_route },
-		{ HTTP_VERB_GET, "/files", NULL, download },
-		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
-	};
-	const struct http *http = request_head(request);
-	const char *path = http->path + strlen("/jupyter");
-
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (is_for(&routes[i], http->verb, path)) {
-			request_note(request, routes[i].path, NULL, NULL);
-			if (routes[i].below != NULL)
-				routes[i].below(request, path + strlen(routes[i].path));
-			else
-				routes[i].fn(request);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
-}
-
-static const struct key_place keys[] = {
-	{ KEY_SCHEME, "token" }, { KEY_BEARER, NULL }, { KEY_QUERY, "token" }, { KEY_NONE, NULL }
-};
-
-const struct dialect dialect_jupyter = {
-	.name = "jupyter",
-	.keys = keys,
-	.handle = handle,
-	.refuse = refuse,
-};

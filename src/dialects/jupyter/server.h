@@ -1,15 +1,17 @@
 /*
  * server.h - what the files of the Jupyter dialect share.
  *
- *   server.c    routes, what the server is, the form of an error
+ *   routes.c    which path is whose
+ *   server.c    what the server is, answers, the form of an error
  *   ids.c       a kernel's UUID is another spelling of an id; pure
  *   home.c      the session whose workspace is the folder of notebooks
- *   kernels.c   kernels as REST knows them: started, listed, interrupted, restarted, ended
+ *   kernels.c   kernels: found, made, interrupted, restarted, ended
+ *   kernels_rest.c  as REST knows them
  *   sessions.c  which notebook has which kernel
- *   contents.c, change.c, checkpoints.c, bytes.c   files of the workspace
+ *   contents.c, contents_route.c, change.c, checkpoints.c, bytes.c   files of the workspace
  *   terminals.c shells in it
  *   channels.c  the WebSocket of a kernel: cells, one after the other, and what is asked beside them
- *   cell.c      one cell
+ *   cell.c      one cell; beside.c what comes while it runs; send.c messages to the client
  *   answers.c   what is answered without running code: kernel_info, completion, …
  *   frames.c    messages on a WebSocket, in both forms; pure
  */
@@ -105,14 +107,16 @@ enum call_status kernels_make_interrupt(struct request *request, const struct ke
 					struct call *call);
 enum call_status kernels_make_restart(struct request *request, const struct kernel_ref *kernel,
 				      struct call *call);
-/* "2026-11-25T06:11:43.196Z", with the six digits that clients insist on. */
-void kernels_write_moment(struct json_writer *json, const char *key, const char *moment);
+/* False: it has none. */
+bool kernels_uuid(const struct kernel_ref *kernel, char ret[UUID_SIZE]);
 
+/* ---- kernels_rest.c ---- */
 void kernels_route(struct request *request, const char *rest);
 
 /* ---- sessions.c, contents.c, terminals.c: what is behind their paths ---- */
 void sessions_route(struct request *request, const char *rest);
 void contents_route(struct request *request, const char *rest);
+void contents_show(struct request *request, const char *path);
 void contents_download(struct request *request, const char *rest);
 void terminals_route(struct request *request, const char *rest);
 void terminals_serve(struct request *request, const char *name);
@@ -121,6 +125,8 @@ void terminals_serve(struct request *request, const char *name);
 #define CONTENTS_MAX ((size_t)64 * 1024 * 1024) /* of one file, read or written through JSON */
 #define CONTENTS_PATH_SIZE 4096u
 
+void bytes_refuse_missing(struct request *request, const char *path);
+void bytes_refuse(struct request *request, const struct api_failure *failure, const char *path);
 /* The content of a file. Negative: it was answered. */
 int bytes_read(struct request *request, const char *session, const char *path, struct buf *ret,
 	       struct api_download *ret_file);
@@ -139,7 +145,6 @@ struct entry {
 void contents_begin(struct json_writer *json, const struct entry *entry);
 /* Without its content. */
 void contents_write(struct json_writer *json, const struct entry *entry);
-void contents_refuse(struct request *request, const struct api_failure *failure, const char *path);
 bool contents_is_notebook(const char *path);
 /* What is at the path is answered so, without its content. */
 void contents_answer(struct request *request, const char *session, const char *path,
@@ -169,27 +174,53 @@ struct channels {
 };
 
 void channels_serve(struct request *request, const char *uuid);
+
+/* ---- send.c ---- */
 /* Negative: nobody reads any more. `parent` may be NULL. */
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content);
 int channels_status(struct channels *channels, const struct frame *parent, const char *state);
+
+/* ---- beside.c ---- */
+/* Messages that came while a cell ran. */
+struct waiting {
+	struct frame *frames;
+	size_t first, count, bytes;
+};
+bool waiting_take(struct waiting *waiting, struct frame *ret);
+void waiting_done(struct waiting *waiting);
 /* What waits now does not run when the cell fails that runs. */
 void channels_fail(struct channels *channels);
 /* While a cell runs: until the next message, which is answered or kept, or until reckond answers. */
 int channels_wait_beside(struct channels *channels);
 
 /* ---- cell.c ---- */
+struct cell {
+	struct channels *channels;
+	const struct frame *frame;
+	char execution[64];
+	bool silent, has_error;
+	bool may_ask;
+	uint64_t question; /* that waits for its answer; 0: none does */
+	struct json_value *record; /* NULL: it has not ended, or has none */
+	char why[256];		   /* of one that has none */
+};
 /* 1: what waits behind it is not to run. */
 int cell_run(struct channels *channels, const struct frame *frame);
 int cell_abort(struct channels *channels, const struct frame *frame);
-/* What the client says to the question of the cell that runs. */
-int cell_answer(struct channels *channels, const struct frame *frame);
 
 /* ---- answers.c ---- */
 /* Whatever is not a cell: between busy and idle. */
 int answers_handle(struct channels *channels, const struct frame *frame);
 
 /* ---- server.c ---- */
+void server_refuse(struct request *request, const struct refusal *refusal);
+void server_show_version(struct request *request);
+void server_show_me(struct request *request);
+/* All kernelspecs, or the one behind the slash. */
+void server_show_specs(struct request *request, const char *rest);
+/* "2026-11-25T06:11:43.196Z", with the six digits that clients insist on. */
+void server_write_moment(struct json_writer *json, const char *key, const char *moment);
 /* The key is good, and the body is nothing to us. Negative: it was answered. */
 int server_take_nothing(struct request *request);
 /* The body: an object, or NULL when it is empty; its type is never looked at. */

@@ -29,7 +29,7 @@ static void write_terminal(struct json_writer *json, const struct api_process *p
 {
 	json_write_object_begin(json);
 	json_write_member_string(json, "name", process->id);
-	kernels_write_moment(json, "last_activity", process->created_at);
+	server_write_moment(json, "last_activity", process->created_at);
 	json_write_object_end(json);
 }
 

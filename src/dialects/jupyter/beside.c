@@ -1,0 +1,117 @@
+/*
+ * beside.c - what comes while a cell runs: answered at once, or kept until it has ended.
+ *
+ * Runs in:  reckon-front-jupyter.
+ * Reads:    messages of anybody.
+ * Never:    keeps messages without a bound.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "dialects/jupyter/server.h"
+
+#define WAITING_MAX 256u
+#define WAITING_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define CLOSE_TOO_MUCH 1009u
+#define BUSY_MS 20000u /* a sign of life for clients that wait for one */
+#define LINE_MAX_BYTES 65536u /* that a program is answered with */
+
+static int keep_waiting(struct channels *channels, struct waiting *waiting, struct frame *frame)
+{
+	if (waiting->frames == NULL)
+		waiting->frames = mem_new0(WAITING_MAX, sizeof(*waiting->frames));
+	if (waiting->count == WAITING_MAX ||
+	    waiting->bytes + frame->bytes.len > WAITING_BYTES_MAX) {
+		frame_done(frame);
+		websocket_close(channels->request, CLOSE_TOO_MUCH, "too many messages wait");
+		return -1;
+	}
+	waiting->bytes += frame->bytes.len;
+	waiting->frames[(waiting->first + waiting->count++) % WAITING_MAX] = *frame;
+	return 0;
+}
+
+bool waiting_take(struct waiting *waiting, struct frame *ret)
+{
+	if (waiting->count == 0)
+		return false;
+	*ret = waiting->frames[waiting->first];
+	waiting->first = (waiting->first + 1) % WAITING_MAX;
+	waiting->count--;
+	waiting->bytes -= ret->bytes.len;
+	return true;
+}
+
+void waiting_done(struct waiting *waiting)
+{
+	struct frame frame;
+
+	while (waiting_take(waiting, &frame))
+		frame_done(&frame);
+	free(waiting->frames);
+}
+
+/* What the client says to the question of the cell that runs. */
+static int answer_cell(struct channels *channels, const struct frame *frame)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct cell *cell = channels->cell;
+	const char *line = frame_text(frame, "value", NULL);
+	const uint64_t question = cell->question;
+
+	cell->question = 0;
+	if (question == 0)
+		return 0;
+	/* What is too long is refused, and waits: then there is no more input. */
+	struct api_execution_input_in in = { .session = channels->kernel.session,
+					     .execution = cell->execution,
+					     .has_seq = true,
+					     .seq = question };
+
+	if (strlen(line) > LINE_MAX_BYTES)
+		in.has_end = in.end = true;
+	else
+		in.text = line;
+	return call_make(channels->request, API_EXECUTION_INPUT, &in, NULL, &call) == CALL_GONE ? -1
+												: 0;
+}
+
+/* While a cell runs. What asks the kernel something would wait for it, and we would with it. */
+static int take_beside(struct channels *channels, const struct websocket_message *message)
+{
+	struct frame frame;
+	int code = 0;
+
+	if (!frame_read(message->bytes, message->len, message->kind == WEBSOCKET_BINARY, &frame)) {
+		frame_done(&frame);
+		return 0;
+	}
+	if (strcmp(frame.type, "input_reply") == 0)
+		code = answer_cell(channels, &frame);
+	else if (strcmp(frame.channel, "control") != 0 &&
+		 strcmp(frame.type, "kernel_info_request") != 0)
+		return keep_waiting(channels, channels->waiting, &frame);
+	else
+		code = answers_handle(channels, &frame);
+	frame_done(&frame);
+	return code;
+}
+
+int channels_wait_beside(struct channels *channels)
+{
+	struct websocket_message message;
+	const int what = websocket_next(channels->request, BUSY_MS, &message);
+
+	if (what < 0)
+		return -1;
+	if (what == 0)
+		return channels_status(channels, NULL, "busy");
+	return what == 1 ? take_beside(channels, &message) : 0;
+}
+
+void channels_fail(struct channels *channels)
+{
+	channels->to_abort = channels->waiting->count;
+}

@@ -1,0 +1,131 @@
+/*
+ * routes.c - Jupyter Server's interface below /jupyter: which path is whose.
+ *
+ *   /jupyter/api, /api/status, /api/me, /api/kernelspecs[/NAME]
+ *   /jupyter/api/kernels[/ID[/interrupt|/restart|/channels]]
+ *   /jupyter/api/sessions[/ID]
+ *   /jupyter/api/contents[/PATH[/checkpoints[/ID]]], /jupyter/files/PATH
+ *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
+ *
+ * Runs in:  reckon-front-jupyter.
+ * Reads:    heads and bodies of anybody.
+ * Never:    is called by another file of this folder: what handlers need is below them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dialects/jupyter/server.h"
+
+extern const struct dialect dialect_jupyter;
+
+/* ---- how it is ------------------------------------------------------------------------------ */
+
+struct status {
+	uint64_t kernels;
+	char first[40], last[40]; /* when a kernel began */
+};
+
+static bool count(const struct kernel_ref *kernel, void *arg)
+{
+	struct status *status = arg;
+
+	status->kernels++;
+	if (status->first[0] == '\0' || strcmp(kernel->created_at, status->first) < 0)
+		(void)snprintf(status->first, sizeof(status->first), "%s", kernel->created_at);
+	if (strcmp(kernel->created_at, status->last) > 0)
+		(void)snprintf(status->last, sizeof(status->last), "%s", kernel->created_at);
+	return true;
+}
+
+/* A server of kernels began with the first of them. */
+static void show_status(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(4096);
+	struct status status = { 0 };
+	struct json_writer json;
+	char now[CLOCK_RFC3339_SIZE];
+
+	if (server_take_nothing(request) < 0 || kernels_each(request, count, &status) < 0)
+		return;
+	clock_rfc3339_now(now);
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_member_uint(&json, "connections", 0);
+	json_write_member_uint(&json, "kernels", status.kernels);
+	server_write_moment(&json, "last_activity", status.kernels > 0 ? status.last : now);
+	server_write_moment(&json, "started", status.kernels > 0 ? status.first : now);
+	json_write_object_end(&json);
+	server_answer(request, 200, &json, &body, NULL);
+}
+
+/* ---- a request ------------------------------------------------------------------------------ */
+
+struct route {
+	enum http_verb verb; /* 0: any */
+	const char *path;
+	void (*fn)(struct request *request);
+	void (*below)(struct request *request, const char *rest);
+};
+
+/* A path, or, of those that have something below them, a path or what begins with it and a slash. */
+static bool is_for(const struct route *route, enum http_verb verb, const char *path)
+{
+	const size_t len = strlen(route->path);
+
+	if ((route->verb != 0 && route->verb != verb) || strncmp(route->path, path, len) != 0)
+		return false;
+	return path[len] == '\0' || (route->below != NULL && path[len] == '/');
+}
+
+static void download(struct request *request, const char *rest)
+{
+	contents_download(request, rest[0] == '/' ? rest + 1 : rest);
+}
+
+static void serve_terminal(struct request *request, const char *rest)
+{
+	terminals_serve(request, rest[0] == '/' ? rest + 1 : rest);
+}
+
+static void handle(struct request *request)
+{
+	static const struct route routes[] = {
+		{ HTTP_VERB_GET, "/api", server_show_version, NULL },
+		{ HTTP_VERB_GET, "/api/", server_show_version, NULL },
+		{ HTTP_VERB_GET, "/api/status", show_status, NULL },
+		{ HTTP_VERB_GET, "/api/me", server_show_me, NULL },
+		{ HTTP_VERB_GET, "/api/kernelspecs", NULL, server_show_specs },
+		{ 0, "/api/kernels", NULL, kernels_route },
+		{ 0, "/api/sessions", NULL, sessions_route },
+		{ 0, "/api/contents", NULL, contents_route },
+		{ 0, "/api/terminals", NULL, terminals_route },
+		{ HTTP_VERB_GET, "/files", NULL, download },
+		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
+	};
+	const struct http *http = request_head(request);
+	const char *path = http->path + strlen("/jupyter");
+
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (is_for(&routes[i], http->verb, path)) {
+			request_note(request, routes[i].path, NULL, NULL);
+			if (routes[i].below != NULL)
+				routes[i].below(request, path + strlen(routes[i].path));
+			else
+				routes[i].fn(request);
+			return;
+		}
+	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+}
+
+static const struct key_place keys[] = {
+	{ KEY_SCHEME, "token" }, { KEY_BEARER, NULL }, { KEY_QUERY, "token" }, { KEY_NONE, NULL }
+};
+
+const struct dialect dialect_jupyter = {
+	.name = "jupyter",
+	.keys = keys,
+	.handle = handle,
+	.refuse = server_refuse,
+};
