@@ -1,7 +1,8 @@
 /*
  * librechat.h - what the files of the LibreChat dialect share.
  *
- *   librechat.c  routes, the form of an error
+ *   routes.c     which path is whose
+ *   librechat.c  the form of an error
  *   ids.c        ids of 21 characters, as LibreChat takes them, of ours
  *   store.c      which file an id is: the files of a session that may be gone
  *   exec.c       /exec: a program
@@ -103,4 +104,5 @@ void librechat_upload(struct request *request, bool is_batch);
 /* ---- librechat.c ---- */
 void librechat_answer(struct request *request, unsigned status, struct json_writer *json,
 		      struct buf *body);
+void librechat_refuse(struct request *request, const struct refusal *refusal);
 int librechat_refuse_file(struct request *request);
