@@ -1,7 +1,8 @@
 /*
  * sandboxfusion.h - what the files of the SandboxFusion dialect share.
  *
- *   sandboxfusion.c  routes, the form of an error
+ *   routes.c         which path is whose
+ *   sandboxfusion.c  the form of an error, numbers
  *   files.c          files of a request: into the box, and out of it
  *   run.c            /run_code: compiler and program; the languages by SandboxFusion's names
  *   cells.c          /run_jupyter: cells in one kernel
@@ -27,6 +28,7 @@
 #define FUSION_TIMEOUT_MS_MAX 3600000u
 
 /* ---- sandboxfusion.c ---- */
+void fusion_refuse(struct request *request, const struct refusal *refusal);
 /* 422, as a validation says it: the field, and what is wrong with it. Always negative. */
 int fusion_refuse_field(struct request *request, const char *field, const char *message);
 /* Seconds, as milliseconds; `ret` stays when it is left out. Negative: it was refused. */
