@@ -22,13 +22,6 @@ static const struct json_value *parts_of(const struct json_value *content)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-int contents_add_line(struct buf *ret, const char *text, size_t len, struct err *err)
-{
-	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
-		return (int)err->code;
-	return buf_add(ret, text, len, err);
-}
-
 /* What a model thought is nothing that it said. */
 static int add_text(const struct json_value *part, struct buf *ret, struct err *err)
 {
@@ -37,7 +30,7 @@ static int add_text(const struct json_value *part, struct buf *ret, struct err *
 	const char *text = json_read_text(json_read_member(part, "text"), &len);
 
 	(void)json_read_bool(json_read_member(part, "thought"), &is_thought);
-	return text != NULL && !is_thought ? contents_add_line(ret, text, len, err) : 0;
+	return text != NULL && !is_thought ? data_add_line(ret, text, len, err) : 0;
 }
 
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err)

@@ -1,7 +1,9 @@
 /*
  * gemini.h - Gemini's API: generateContent with code execution, models, counting of tokens.
  *
- *   gemini.c    routes, errors
+ *   routes.c    which path is whose
+ *   gemini.c    answers, errors
+ *   members.c   members of what a client sent
  *   models.c    models, tokens
  *   order.c     a request of generateContent becomes an order: a conversation, and how it is answered
  *   tools.c     its tools, their schemas and which may be called
@@ -70,6 +72,8 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 int order_write(struct order *order, struct err *err);
 void order_done(struct order *order);
 #define cleanup_order __attribute__((cleanup(order_done)))
+
+/* ---- members.c ---- */
 /* A member by its name in camel case, or as it is in snake case: the vendor takes both. */
 const struct json_value *order_member(const struct json_value *object, const char *name);
 const char *order_text(const struct json_value *object, const char *name);
@@ -90,10 +94,9 @@ int contents_write(const struct json_value *contents, struct order *order,
 /* The texts of a content's parts as one. */
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err);
 
-/* Appends, on a line of its own. */
-int contents_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
-
 /* ---- data.c ---- */
+/* Appends, on a line of its own. */
+int data_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
 /* Notes the files that the contents name. */
 int data_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* With code it goes to the workspace; without, to `text`. */

@@ -21,35 +21,6 @@ void order_done(struct order *order)
 	arena_done(&order->arena);
 }
 
-const struct json_value *order_member(const struct json_value *object, const char *name)
-{
-	const struct json_value *value = json_read_member(object, name);
-	char snake[64];
-	size_t len = 0;
-
-	if (value != NULL)
-		return value;
-	for (; *name != '\0' && len + 2 < sizeof(snake); name++) {
-		const bool is_upper = *name >= 'A' && *name <= 'Z';
-
-		if (is_upper)
-			snake[len++] = '_';
-		snake[len++] = (char)(is_upper ? *name - 'A' + 'a' : *name);
-	}
-	snake[len] = '\0';
-	return json_read_member(object, snake);
-}
-
-const char *order_text(const struct json_value *object, const char *name)
-{
-	return json_read_text(order_member(object, name), NULL);
-}
-
-bool order_has(const struct json_value *object, const char *name)
-{
-	return json_read_kind(order_member(object, name)) == JSON_KIND_OBJECT;
-}
-
 /* ---- how it is sampled ---------------------------------------------------------------------- */
 
 static int write_number(const struct json_value *config, const char *from, const char *to,
