@@ -1,5 +1,5 @@
 /*
- * anthropic.c - Anthropic's API: which path is what, how an error looks, models, tokens.
+ * anthropic.c - Anthropic's API: answers, how an error looks, models, tokens.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    heads and bodies of anybody.
@@ -16,8 +16,6 @@
 
 #define LIST_MAX (1024u * 1024u)
 #define BYTES_OF_TOKEN 3u
-
-extern const struct dialect dialect_anthropic;
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
@@ -182,7 +180,7 @@ static void list_models(struct request *request, const char *only)
 		anthropic_answer(request, &body);
 }
 
-static void models(struct request *request, const char *rest)
+void anthropic_models(struct request *request, const char *rest)
 {
 	char name[400];
 
@@ -195,7 +193,7 @@ static void models(struct request *request, const char *rest)
 /* ---- tokens --------------------------------------------------------------------------------- */
 
 /* Only the model's own server could count: this is what the driver would take them for. */
-static void count_tokens(struct request *request, const char *rest)
+void anthropic_count_tokens(struct request *request, const char *rest)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), told = BUF_INIT(256);
 	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
@@ -213,90 +211,3 @@ static void count_tokens(struct request *request, const char *rest)
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)
 		anthropic_answer(request, &told);
 }
-
-/* ---- routes --------------------------------------------------------------------------------- */
-
-static void create_message(struct request *request, const char *rest)
-{
-	(void)rest;
-	message_create(request);
-}
-
-static void files(struct request *request, const char *rest)
-{
-	const enum http_verb verb = request_head(request)->verb;
-	char id[NAME_SIZE];
-	const char *slash;
-
-	if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
-		files_create(request);
-		return;
-	}
-	if (rest[0] == '\0') {
-		files_list(request);
-		return;
-	}
-	slash = strchr(rest + 1, '/');
-	(void)snprintf(id, sizeof(id), "%.*s",
-		       (int)(slash != NULL ? (size_t)(slash - rest - 1) : strlen(rest + 1)),
-		       rest + 1);
-	if (slash == NULL && verb == HTTP_VERB_DELETE)
-		files_delete(request, id);
-	else if (slash == NULL)
-		files_show(request, id);
-	else if (strcmp(slash, "/content") == 0)
-		files_content(request, id);
-	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
-}
-
-static const struct route {
-	unsigned verbs;
-	const char *path;
-	bool is_whole; /* nothing may stand behind it */
-	void (*fn)(struct request *request, const char *rest);
-} routes[] = {
-	{ HTTP_VERB_POST, "/v1/messages", true, create_message },
-	{ HTTP_VERB_POST, "/v1/messages/count_tokens", true, count_tokens },
-	{ HTTP_VERB_GET, "/v1/models", false, models },
-	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files },
-};
-
-static void handle(struct request *request)
-{
-	static const char prefix[] = "/anthropic";
-	const struct http *http = request_head(request);
-	const char *path = http->path;
-	bool is_path = false;
-
-	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
-		path += sizeof(prefix) - 1;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		const struct route *route = &routes[i];
-		const size_t len = strlen(route->path);
-
-		if (strncmp(path, route->path, len) != 0 ||
-		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
-			continue;
-		is_path = true;
-		if ((route->verbs & http->verb) == 0)
-			continue;
-		request_note(request, route->path, NULL, NULL);
-		route->fn(request, path + len);
-		return;
-	}
-	answer_refuse_simple(request, is_path ? 405 : 404, "not_found",
-			     is_path ? "this method does nothing here"
-				     : "there is nothing at this path", NULL);
-}
-
-static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" },
-					 { KEY_BEARER, NULL },
-					 { KEY_NONE, NULL } };
-
-const struct dialect dialect_anthropic = {
-	.name = "anthropic",
-	.keys = keys,
-	.handle = handle,
-	.refuse = anthropic_refuse,
-};

@@ -1,9 +1,10 @@
 /*
  * anthropic.h - Anthropic's API: Messages with code execution, files that code left, models.
  *
- *   anthropic.c   routes, errors, models, counting of tokens
+ *   routes.c      which path is whose
+ *   anthropic.c   answers, errors, models, counting of tokens
  *   order.c       a request of Messages becomes an order: a conversation, and how it is answered
- *   history.c     its messages become those of the conversation
+ *   history.c     its messages become those of the conversation; history_text.c what they say
  *   programmatic.c  tools that code calls, over several requests
  *   message.c     a run becomes a message, whole or as a stream
  *   envelope.c    its head and its end
@@ -91,8 +92,12 @@ int history_write(const struct json_value *messages, struct order *order,
 		  struct json_writer *writer, struct err *err);
 /* Notes what the messages put into the container. */
 int history_uploads(const struct json_value *messages, struct order *order, struct err *err);
+
+/* ---- history_text.c ---- */
 /* Text, or blocks of text, as one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
+/* Appends, on a line of its own. */
+int history_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
 
 /* ---- programmatic.c ---- */
 /* Who may call a tool of the application's: the model, its code. */
@@ -155,6 +160,8 @@ void files_create(struct request *request);
 void files_delete(struct request *request, const char *id);
 
 /* ---- anthropic.c ---- */
+void anthropic_models(struct request *request, const char *rest);
+void anthropic_count_tokens(struct request *request, const char *rest);
 void anthropic_refuse(struct request *request, const struct refusal *refusal);
 const char *anthropic_error_type(unsigned status);
 /* "request-id: …" and what else each answer has. */

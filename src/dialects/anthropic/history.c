@@ -34,34 +34,6 @@ static bool is(const struct json_value *block, const char *type)
 	return strcmp(type_of(block), type) == 0;
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
-static int add_line(struct buf *ret, const char *text, size_t len, struct err *err)
-{
-	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
-		return (int)err->code;
-	return buf_add(ret, text, len, err);
-}
-
-int history_text(const struct json_value *content, struct buf *ret, struct err *err)
-{
-	size_t len;
-	const char *text = json_read_text(content, &len);
-
-	if (text != NULL)
-		return buf_add(ret, text, len, err);
-	if (json_read_kind(content) != JSON_KIND_ARRAY)
-		return err_set(err, ERR_INVALID, "Input should be a string or blocks");
-	for (size_t i = 0; i < json_read_count(content); i++) {
-		const struct json_value *block = json_read_at(content, i);
-
-		text = json_read_text(json_read_member(block, "text"), &len);
-		if (is(block, "text") && text != NULL && add_line(ret, text, len, err) < 0)
-			return (int)err->code;
-	}
-	return 0;
-}
-
 /* ---- images and documents ------------------------------------------------------------------- */
 
 static int write_image(const struct json_value *block, struct json_writer *writer, struct err *err)
@@ -124,9 +96,9 @@ static int take_document(const struct json_value *block, struct order *order, st
 	if (data == NULL || (!is(source, "text") && !is(source, "base64")))
 		return err_set(err, ERR_INVALID, "document: a source of this type is not taken");
 	if (is(source, "text")) {
-		if (title != NULL && add_line(text, title, strlen(title), err) < 0)
+		if (title != NULL && history_add_line(text, title, strlen(title), err) < 0)
 			return (int)err->code;
-		return add_line(text, data, len, err);
+		return history_add_line(text, data, len, err);
 	}
 	if (order->file_count == ANTHROPIC_FILES_MAX || len > FILE_BYTES_MAX / 3 * 4)
 		return err_set(err, ERR_INVALID, "document: too many, or too large");
@@ -195,7 +167,7 @@ static int cell_text(const struct json_value *content, struct buf *ret, struct e
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const char *text = json_read_text(json_read_member(content, keys[i]), &len);
 
-		if (text != NULL && len > 0 && add_line(ret, text, len, err) < 0)
+		if (text != NULL && len > 0 && history_add_line(ret, text, len, err) < 0)
 			return (int)err->code;
 	}
 	if (json_read_int(json_read_member(content, "return_code"), &code) && code != 0)
@@ -270,7 +242,7 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 			continue;
 		*ret_any = true;
 		if (is(block, "text") && words != NULL)
-			rc = add_line(text, words, len, err);
+			rc = history_add_line(text, words, len, err);
 		else if (is(block, "document"))
 			rc = take_document(block, order, text, err);
 		else if (!is(block, "image") && !is(block, "container_upload"))
@@ -402,7 +374,8 @@ static int write_turn(const struct json_value *content, size_t from, size_t to,
 		const char *words = json_read_text(json_read_member(block, "text"), &len);
 
 		has_calls = has_calls || is_call(block);
-		if (is(block, "text") && words != NULL && add_line(&text, words, len, err) < 0)
+		if (is(block, "text") && words != NULL &&
+		    history_add_line(&text, words, len, err) < 0)
 			return (int)err->code;
 	}
 	if (text.len == 0 && !has_calls)
