@@ -1,7 +1,8 @@
 /*
  * native.h - what the files of the native API share.
  *
- *   native.c    a request: which call, its parts, its answer
+ *   native.c    a request: which call, its parts
+ *   answer.c    what a call gave, as its answer
  *   begin.c     calls that begin something, which may be answered with its events
  *   follow.c    answers that are streams of events; socket.c: the same over a WebSocket
  *   terminal.c  the input and output of a process over a WebSocket
