@@ -23,7 +23,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,29 +50,6 @@ struct plan {
 	int log;
 	int ready; /* its stdout: it says so when it is ready, or ends */
 };
-
-int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	cleanup_fd int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(*ret_peer);
-	int n;
-
-	if (sock < 0)
-		return err_sys(err, "socket");
-	_Static_assert(sizeof(url->socket) <= sizeof(address.sun_path), "a path fits");
-	memcpy(address.sun_path, url->socket, sizeof(url->socket));
-	do
-		n = connect(sock, (const struct sockaddr *)&address, sizeof(address));
-	while (n < 0 && errno == EINTR);
-	/* The peer of a socket is who called listen(). */
-	if (n == 0 && (ret_peer == NULL ||
-		       getsockopt(sock, SOL_SOCKET, SO_PEERCRED, ret_peer, &len) == 0))
-		return 1;
-	if (n < 0 && (errno == ECONNREFUSED || errno == ENOENT))
-		return 0;
-	return err_sys(err, "connect to your private daemon");
-}
 
 /* reckond is beside us, or where our kind is installed. */
 static int find_program(char *ret, size_t size, struct err *err)
@@ -450,4 +426,33 @@ int daemon_renew(struct client *client, struct err *err)
 		return (int)err->code;
 	tell(client, "your private daemon was of another version, and was started anew", "");
 	return 0;
+}
+
+/* ---- for its user --------------------------------------------------------------------------- */
+
+int client_private(struct client *client, struct client_private *ret, struct err *err)
+{
+	struct ucred peer = { 0 };
+	char dir[32], *at = ret->socket;
+	ssize_t len;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!client->is_private)
+		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
+	if (daemon_connect(&client->url, &peer, err) < 0 ||
+	    daemon_kernels(client, &ret->kernels, err) < 0)
+		return (int)err->code;
+	ret->pid = peer.pid;
+	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", client->runtime_fd);
+	len = readlink(dir, at, sizeof(ret->socket) - RUNTIME_NAME_SIZE - 8);
+	(void)snprintf(at + (len > 0 ? len : 0), RUNTIME_NAME_SIZE + 8, "%s",
+		       strrchr(client->url.socket, '/'));
+	return 0;
+}
+
+int client_private_end(struct client *client, struct err *err)
+{
+	if (!client->is_private)
+		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
+	return daemon_end(client, err);
 }

@@ -83,32 +83,3 @@ bool daemon_noted(struct client *client, const char *state, const char *name)
 	client->url = url;
 	return true;
 }
-
-/* ---- for its user --------------------------------------------------------------------------- */
-
-int client_private(struct client *client, struct client_private *ret, struct err *err)
-{
-	struct ucred peer = { 0 };
-	char dir[32], *at = ret->socket;
-	ssize_t len;
-
-	memset(ret, 0, sizeof(*ret));
-	if (!client->is_private)
-		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
-	if (daemon_connect(&client->url, &peer, err) < 0 ||
-	    daemon_kernels(client, &ret->kernels, err) < 0)
-		return (int)err->code;
-	ret->pid = peer.pid;
-	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", client->runtime_fd);
-	len = readlink(dir, at, sizeof(ret->socket) - RUNTIME_NAME_SIZE - 8);
-	(void)snprintf(at + (len > 0 ? len : 0), RUNTIME_NAME_SIZE + 8, "%s",
-		       strrchr(client->url.socket, '/'));
-	return 0;
-}
-
-int client_private_end(struct client *client, struct err *err)
-{
-	if (!client->is_private)
-		return err_set(err, ERR_INVALID, "%s is not your private daemon", client->name);
-	return daemon_end(client, err);
-}

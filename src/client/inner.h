@@ -94,7 +94,7 @@ enum daemon_start {
 	DAEMON_START_NEVER,
 };
 int daemon_find(struct client *client, enum daemon_start may_start, struct err *err);
-/* daemon.c: 1: somebody listens, who is *ret_peer (may be NULL); 0: nobody. */
+/* daemon_connect.c: 1: somebody listens, who is *ret_peer (may be NULL); 0: nobody. */
 int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *err);
 /* daemon.c: how many sessions would lose variables if it ended. */
 int daemon_kernels(struct client *client, size_t *ret, struct err *err);
