@@ -28,59 +28,6 @@
 #define LOCAL_CONTEXT 8192u
 #define LOCAL_ANSWER 512u
 
-/* ---- providers ---- */
-
-const char *models_protocol_name(enum agent_protocol protocol)
-{
-	static const char *const names[AGENT_PROTOCOL_COUNT_] = {
-		[AGENT_PROTOCOL_CHAT] = "chat",
-		[AGENT_PROTOCOL_RESPONSES] = "responses",
-		[AGENT_PROTOCOL_MESSAGES] = "messages",
-		[AGENT_PROTOCOL_GEMINI] = "gemini",
-	};
-
-	return (unsigned)protocol < AGENT_PROTOCOL_COUNT_ ? names[protocol] : "";
-}
-
-bool models_provider_find(const struct models *models, const char *name, size_t len,
-			  struct models_provider *ret)
-{
-	const struct models_builtin *builtin = models_builtin_find(name, len);
-	const struct models_entry *entry = models_entry_find(models, MODELS_PROVIDER, name, len);
-
-	if (builtin == NULL && entry == NULL)
-		return false;
-	*ret = (struct models_provider){
-		.name = builtin != NULL ? builtin->name : entry->name,
-		.builtin = builtin,
-		.entry = entry,
-		.protocol = builtin != NULL ? builtin->protocol
-					    : (enum agent_protocol)entry->protocol,
-		.is_local = builtin != NULL && builtin->base_url == NULL,
-	};
-	return true;
-}
-
-bool models_provider_at(const struct models *models, size_t index, struct models_provider *ret)
-{
-	const struct models_builtin *builtin = models_builtin_at(index);
-
-	if (builtin != NULL)
-		return models_provider_find(models, builtin->name, strlen(builtin->name), ret);
-	index -= models_builtin_count();
-	for (size_t i = 0; models != NULL && i < models->count; i++) {
-		const struct models_entry *entry = models->entries[i];
-		const size_t len = strlen(entry->name);
-
-		if (entry->section != MODELS_PROVIDER ||
-		    models_builtin_find(entry->name, len) != NULL)
-			continue;
-		if (index-- == 0)
-			return models_provider_find(models, entry->name, len, ret);
-	}
-	return false;
-}
-
 /* ---- keys ---- */
 
 static const char *look(const struct models_wish *wish, const char *name)

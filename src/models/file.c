@@ -69,20 +69,6 @@ static void models_free_fn(struct models **models)
 }
 #define cleanup_models __attribute__((cleanup(models_free_fn)))
 
-const struct models_entry *models_entry_find(const struct models *models,
-					     enum models_section section, const char *name,
-					     size_t name_len)
-{
-	for (size_t i = 0; models != NULL && i < models->count; i++) {
-		const struct models_entry *entry = models->entries[i];
-
-		if (entry->section == section && strlen(entry->name) == name_len &&
-		    memcmp(entry->name, name, name_len) == 0)
-			return entry;
-	}
-	return NULL;
-}
-
 /* ---- the text ---- */
 
 static const char *const section_names[] = { "[default]", "[provider …]", "[model …]",
