@@ -4,6 +4,7 @@
  *   tables.c        their options
  *   process.c        exec and shell: the command line, and the start
  *   run.c    until it ends: its output, signals, the terminal
+ *   post.c          a word to it: input, a signal, the size of a terminal
  *   input.c  our standard input becomes its own, in a thread
  *   ps.c             ps and kill
  */

@@ -90,18 +90,6 @@ static int catch_signals(bool has_terminal, struct err *err)
 	return 0;
 }
 
-int remote_process_post(struct client *client, const char *path, const char *what,
-			const struct buf *body, struct err *err)
-{
-	cleanup_buf struct buf nothing = BUF_INIT(16);
-	char where[REMOTE_PROCESS_PATH_MAX + 16];
-
-	(void)snprintf(where, sizeof(where), "%s/%s", path, what);
-	if (body == NULL && buf_adds(&nothing, "{}", err) < 0)
-		return (int)err->code;
-	return client_call(client, "POST", where, body != NULL ? body : &nothing, NULL, err);
-}
-
 static int resize(const struct remote_process *process, struct err *err)
 {
 	cleanup_buf struct buf body = BUF_INIT(64);

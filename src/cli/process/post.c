@@ -1,0 +1,23 @@
+/*
+ * post.c - a word to a program in a session: input, a signal, the size of a terminal.
+ *
+ * Runs in:  reckon-client, in any thread: each has a client of its own.
+ * Reads:    nothing.
+ * Never:    asks twice.
+ */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cli/process/process.h"
+
+int remote_process_post(struct client *client, const char *path, const char *what,
+			const struct buf *body, struct err *err)
+{
+	cleanup_buf struct buf nothing = BUF_INIT(16);
+	char where[REMOTE_PROCESS_PATH_MAX + 16];
+
+	(void)snprintf(where, sizeof(where), "%s/%s", path, what);
+	if (body == NULL && buf_adds(&nothing, "{}", err) < 0)
+		return (int)err->code;
+	return client_call(client, "POST", where, body != NULL ? body : &nothing, NULL, err);
+}
