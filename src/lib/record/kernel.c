@@ -248,20 +248,6 @@ static void encode_metadata(struct encoding *encoding, const struct kernel_item 
 	(void)buf_adds(metadata, "{}", &err);
 }
 
-void record_result_free(struct record_result *result)
-{
-	if (result == NULL)
-		return;
-	buf_done(&result->data);
-	buf_done(&result->metadata);
-	buf_done(&result->text);
-	buf_done(&result->plain);
-	buf_done(&result->note);
-	record_images_done(result);
-	free(result->display_id);
-	free(result);
-}
-
 static struct record_result *result_new(void)
 {
 	struct record_result *result = mem_new0(1, sizeof(*result));

@@ -246,21 +246,6 @@ void record_images_copy(struct record_result *to, const struct record_result *fr
 	image_copy(&to->scaled, &from->scaled);
 }
 
-static void image_done(struct record_image *image)
-{
-	buf_done(&image->bytes);
-	free(image->mime);
-	*image = (struct record_image){ 0 };
-}
-
-void record_images_done(struct record_result *result)
-{
-	for (size_t i = 0; i < result->image_count; i++)
-		image_done(&result->images[i]);
-	result->image_count = 0;
-	image_done(&result->scaled);
-}
-
 /* A file of this execution with the same content has a name that says more than an id. */
 static const char *file_name(const struct record *record, const char *sha256)
 {

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "codec/json_write.h"
 #include "lib/record/state.h"
 #include "lib/record/text.h"
@@ -23,22 +22,6 @@
 #define RUN_MAX 16u	  /* parts of streams in a row that a text shows one by one */
 #define DATA_MAX (8u * 1024u * 1024u) /* of the content of results, told again in "outputs" */
 #define PLAIN_MAX (64u * 1024u)	      /* of a result past that */
-
-static void append(struct record *record, struct record_output output)
-{
-	struct record_order *order = &record->order;
-
-	if (order->at == NULL || order->count == order->cap) {
-		order->cap = order->cap > 0 ? order->cap * 2 : 16;
-		order->at = mem_grow(order->at, order->cap, sizeof(*order->at));
-	}
-	order->at[order->count++] = output;
-}
-
-bool record_output_is_stream(const struct record_output *output)
-{
-	return output->kind == RECORD_OUTPUT_STDOUT || output->kind == RECORD_OUTPUT_STDERR;
-}
 
 /* Past the bound: the last part of this stream that no result follows; NULL when there is none. */
 static struct record_output *find_part(struct record_order *order, enum record_output_kind kind)
@@ -66,39 +49,12 @@ void record_note_output(struct record *record, enum record_stream stream, size_t
 	if (last == NULL || last->kind != kind)
 		last = order->changes >= CHANGES_MAX ? find_part(order, kind) : NULL;
 	if (last == NULL) {
-		append(record, (struct record_output){ .kind = kind, .start = *written });
+		record_entry_append(record, (struct record_output){ .kind = kind, .start = *written });
 		last = &order->at[order->count - 1];
 		order->changes++;
 	}
 	*written += bytes;
 	last->end = *written;
-}
-
-void record_order_add(struct record *record, enum record_output_kind kind, size_t index)
-{
-	append(record, (struct record_output){ .kind = kind, .index = index });
-}
-
-/* Parts of one stream that have become neighbours are one. */
-static void persist_entry(struct record_order *order, size_t *kept, const struct record_output *output)
-{
-	struct record_output *last = *kept > 0 ? &order->at[*kept - 1] : NULL;
-
-	if (last != NULL && record_output_is_stream(output) && last->kind == output->kind)
-		last->end = output->end;
-	else
-		order->at[(*kept)++] = *output;
-}
-
-void record_order_drop(struct record *record, enum record_output_kind kind)
-{
-	struct record_order *order = &record->order;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < order->count; i++)
-		if (order->at[i].kind != kind)
-			persist_entry(order, &kept, &order->at[i]);
-	order->count = kept;
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
@@ -148,7 +104,7 @@ void record_order_settle(struct record *record)
 			if (output.end <= output.start)
 				continue;
 		}
-		persist_entry(order, &kept, &output);
+		record_order_keep(order, &kept, &output);
 		if (record_output_is_stream(&output))
 			last[output.kind] = kept - 1;
 	}
@@ -163,7 +119,7 @@ void record_order_settle(struct record *record)
 			order->at[last[kind]].end = len;
 			continue;
 		}
-		append(record, (struct record_output){ 0 });
+		record_entry_append(record, (struct record_output){ 0 });
 		memmove(order->at + 1, order->at, (order->count - 1) * sizeof(*order->at));
 		order->at[0] = (struct record_output){ .kind = (enum record_output_kind)kind,
 						       .end = len };

@@ -88,20 +88,11 @@ static void free_listed(struct record_listed *file)
 	free(file->artifact);
 }
 
-static void drop_results(struct record *record)
-{
-	for (size_t i = 0; i < record->result_count; i++)
-		record_result_free(record->results[i]);
-	record->result_count = 0;
-	record->results_size = 0;
-	record_order_drop(record, RECORD_OUTPUT_RESULT);
-}
-
 void record_free(struct record *record)
 {
 	if (record == NULL)
 		return;
-	drop_results(record);
+	record_results_drop(record);
 	free(record->results);
 	for (size_t i = 0; i < record->file_count; i++)
 		free_listed(&record->files[i]);
@@ -133,19 +124,6 @@ void record_freep(struct record **record)
 }
 
 /* ---- collecting ------------------------------------------------------------------------- */
-
-void record_clear(struct record *record, bool wait)
-{
-	record->clear_waits = wait;
-	if (!wait)
-		drop_results(record);
-}
-
-void record_clear_waited(struct record *record)
-{
-	if (record->clear_waits)
-		record_clear(record, false);
-}
 
 void record_set_stream(struct record *record, enum record_stream stream, const char *text,
 		       size_t len)

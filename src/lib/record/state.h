@@ -138,16 +138,22 @@ struct record {
 /* A clean, NUL-terminated copy of at most `max` bytes (head and tail when it was longer). */
 char *record_copy_text(const char *text, size_t len, size_t max);
 
-void record_result_free(struct record_result *result); /* NULL is fine */
 void record_failure_clear(struct record_failure *failure);
 
-/* record.c: ends the wait of record_clear(). */
-void record_clear_waited(struct record *record);
+/* results.c */
+void record_result_free(struct record_result *result); /* NULL is fine */
+void record_results_drop(struct record *record);
+void record_clear_waited(struct record *record); /* ends the wait of record_clear() */
 
-/* order.c */
+/* entries.c: those of the order. */
 bool record_output_is_stream(const struct record_output *output);
+void record_entry_append(struct record *record, struct record_output output);
+/* One of them behind those `kept`; parts of one stream that have become neighbours are one. */
+void record_order_keep(struct record_order *order, size_t *kept, const struct record_output *output);
 void record_order_add(struct record *record, enum record_output_kind kind, size_t index);
 void record_order_drop(struct record *record, enum record_output_kind kind);
+
+/* order.c */
 void record_order_settle(struct record *record); /* once, before it is rendered and written */
 /*
  * What a text shows, in `ret`, which has room for as many entries as the order has: that order, but
@@ -161,14 +167,15 @@ void record_store_images(struct record *record, struct record_result *result);
 void record_add_image_lines(const struct record *record, const struct record_result *result,
 			   struct buf *ret);
 void record_images_copy(struct record_result *to, const struct record_result *from);
-void record_images_done(struct record_result *result);
 /* Takes "image/vnd.reckon.scaled", which is not a form of the result; false: it is no such image. */
 bool record_take_scaled(struct record_result *result, const char *data, size_t len);
 
 /* record.c: a last diagnostic for each thing that was only counted. */
 void record_report_dropped(struct record *record);
 
-/* write.c: what a status other than ok means, in one sentence; "" for ok. */
+/* status.c: the name of the error when nothing was raised. */
+const char *record_status_error(enum record_status status);
+/* What a status other than ok means, in one sentence; "" for ok. */
 void record_explain(const struct record *record, enum record_status status, struct buf *ret);
 
 struct json_writer;

@@ -114,16 +114,6 @@ void store_closep(struct store **store)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-int store_disk_err(struct err *err, const char *what)
-{
-	bool is_full = errno == ENOSPC || errno == EDQUOT;
-
-	(void)err_sys(err, "%s in the artifact store", what);
-	if (is_full)
-		(void)err_remedy(err, "free some space where the state directory is");
-	return (int)err->code;
-}
-
 static void drop_name(struct store_spool *spool)
 {
 	if (spool->name[0] != '\0')
@@ -277,23 +267,6 @@ static bool is_there(int dir_fd, const struct store_object *object)
 		  utimensat(dir_fd, object->sha256, NULL, AT_SYMLINK_NOFOLLOW) == 0;
 	(void)flock(dir_fd, LOCK_UN);
 	return is_same;
-}
-
-int store_open_shard(struct store *store, const char *sha256, int *ret_fd, struct err *err)
-{
-	const char shard[3] = { sha256[0], sha256[1], '\0' };
-	int fd;
-
-	if (mkdirat(store->root_fd, shard, 0700) == 0)
-		store->root_is_dirty = true;
-	else if (errno != EEXIST)
-		return store_disk_err(err, "make a directory");
-	fd = openat(store->root_fd, shard, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(err, "open artifact directory %s", shard);
-	store_note_dirty(store, sha256);
-	*ret_fd = fd;
-	return 0;
 }
 
 /* Puts the complete temporary file where its hash says, unless the same content is there. */

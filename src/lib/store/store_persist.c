@@ -106,18 +106,6 @@ int store_describe(struct store *store, const char *sha256, struct store_object 
 
 /* ---- durable names -------------------------------------------------------------------------- */
 
-static unsigned digit(char c)
-{
-	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
-}
-
-void store_note_dirty(struct store *store, const char *sha256)
-{
-	const unsigned shard = digit(sha256[0]) * 16 + digit(sha256[1]);
-
-	store->dirty[shard / 64] |= (uint64_t)1 << shard % 64;
-}
-
 void store_relax(struct store *store)
 {
 	store->is_relaxed = true;
