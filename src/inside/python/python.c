@@ -25,18 +25,6 @@
 #define POOL_SIZE_MAX 512
 #define POOL_OBJECTS_MAX 200000
 
-static PyObject *layer; /* dict: name of a module of the Python layer -> module */
-
-PyObject *python_layer_get(const char *module, const char *name)
-{
-	PyObject *found = PyDict_GetItemString(layer, module);
-	PyObject *value = found != NULL ? PyDict_GetItemString(PyModule_GetDict(found), name) : NULL;
-
-	if (value == NULL)
-		PyErr_Format(PyExc_RuntimeError, "the kernel has no %s.%s", module, name);
-	return value;
-}
-
 /* Turns the pending Python exception into *err. */
 static int python_error(struct err *err, const char *what)
 {
@@ -115,7 +103,7 @@ static PyObject *new_module(const char *name, PyObject *builtins)
 	return module;
 }
 
-static int load_module(const struct python_layer_file *file, PyObject *builtins)
+static int load_module(PyObject *layer, const struct python_layer_file *file, PyObject *builtins)
 {
 	char name[64], shown[64];
 	PyObject *module, *code, *done = NULL;
@@ -148,15 +136,15 @@ static int load_layer(struct err *err)
 	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());
 	PyObject *package = builtins != NULL ? new_module("_reckon", builtins) : NULL;
 	PyObject *path = PyList_New(0);
+	PyObject *layer = python_layer_new();
 	int code = -1;
 
-	layer = PyDict_New();
 	if (package != NULL && layer != NULL && path != NULL &&
 	    PyModule_AddObjectRef(package, "__path__", path) == 0)
 		code = 0;
 	for (const struct python_layer_file *file = python_layer_files;
 	     code == 0 && file->name != NULL; file++) {
-		code = load_module(file, builtins);
+		code = load_module(layer, file, builtins);
 		if (code < 0)
 			code = python_error(err, file->name);
 	}

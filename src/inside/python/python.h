@@ -70,7 +70,9 @@ bool python_chance_anew(void); /* false: numpy has to do it */
 PyMODINIT_FUNC PyInit__reckon_c(void);
 int python_audit(const char *event, PyObject *args, void *data);
 
-/* python.c: an attribute of a module of the Python layer; borrowed, NULL with an exception. */
+/* layer.c: the modules of the Python layer, none yet; borrowed. */
+PyObject *python_layer_new(void);
+/* An attribute of one; borrowed, NULL with an exception. */
 PyObject *python_layer_get(const char *module, const char *name);
 
 /* serve.c */
