@@ -35,11 +35,6 @@
 static const char *const controller_names[CG_COUNT] = { "memory", "pids", "cpu", "cpuacct",
 							"freezer" };
 
-bool cgroup_has(const struct cgroup_host *host, enum cgroup_controller controller)
-{
-	return host->base[controller] >= 0;
-}
-
 /* ---- finding the hierarchies ------------------------------------------------------------- */
 
 static bool list_has(const char *list, const char *word)

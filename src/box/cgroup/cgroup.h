@@ -42,6 +42,7 @@ void cgroup_host_close(struct cgroup_host *host); /* removes our (empty) directo
 int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const char *root,
 			struct err *err);
 
+/* name.c */
 bool cgroup_has(const struct cgroup_host *host, enum cgroup_controller controller);
 
 struct cgroup_limits {

@@ -18,37 +18,10 @@
 #include "base/cleanup.h"
 #include "box/cgroup/file.h"
 
-#define PERIOD_US 100000
 #define MOVE_ROUNDS 16
 #define NEXT "next" /* the directory of the box that enters the group next, v1 */
 #define NAME_SIZE 96
 #define SHARES 1024u /* v1: what CGROUP_WEIGHT is called there */
-
-static bool is_with_cpu(const struct cgroup_host *host, enum cgroup_controller controller)
-{
-	return controller == CG_CPU || (host->base[controller] >= 0 &&
-					strcmp(host->parent[controller], host->parent[CG_CPU]) == 0);
-}
-
-bool cgroup_has_groups(const struct cgroup_host *host)
-{
-	if (!cgroup_has(host, CG_CPU))
-		return false;
-	/* cpu and cpuacct are one hierarchy as a rule; with others in it no box could be in two. */
-	return host->kind == CGROUP_V2 ||
-	       !(is_with_cpu(host, CG_MEMORY) || is_with_cpu(host, CG_PIDS) ||
-		 is_with_cpu(host, CG_FREEZER));
-}
-
-const char *cgroup_name_in(const struct cgroup_host *host, enum cgroup_controller controller,
-			   const char *name)
-{
-	const char *slash = strchr(name, '/');
-
-	if (slash == NULL || host->kind != CGROUP_V1 || is_with_cpu(host, controller))
-		return name;
-	return slash + 1;
-}
 
 int cgroup_group_create(const struct cgroup_host *host, const char *group, struct err *err)
 {
@@ -69,33 +42,6 @@ void cgroup_group_remove(const struct cgroup_host *host, const char *group)
 	(void)unlinkat(host->base[CG_CPU], group, AT_REMOVEDIR);
 }
 
-static int limit(const struct cgroup_host *host, const char *group, uint32_t percent,
-		 struct err *err)
-{
-	char text[48] = "-1";
-
-	if (host->kind == CGROUP_V2) {
-		(void)snprintf(text, sizeof(text), "max %d", PERIOD_US);
-		if (percent > 0)
-			(void)snprintf(text, sizeof(text), "%llu %d", percent * 1000ull, PERIOD_US);
-		return cgroup_file_write(host->base[CG_CPU], group, "cpu.max", text, err);
-	}
-	if (percent > 0)
-		(void)snprintf(text, sizeof(text), "%llu", percent * 1000ull);
-	return cgroup_file_write(host->base[CG_CPU], group, "cpu.cfs_quota_us", text, err);
-}
-
-int cgroup_group_limit_box(const struct cgroup_host *host, const char *name, uint32_t percent,
-			   struct err *err)
-{
-	char part[128];
-
-	if (host->kind != CGROUP_V2)
-		return limit(host, name, percent, err);
-	cgroup_part_name(part, sizeof(part), name, "box");
-	return limit(host, part, percent, err);
-}
-
 int cgroup_group_share(const struct cgroup_host *host, const char *group,
 		       const struct cgroup_share *share, struct err *err)
 {
@@ -106,7 +52,7 @@ int cgroup_group_share(const struct cgroup_host *host, const char *group,
 	if (cgroup_file_write_u64(host->base[CG_CPU], group, is_v2 ? "cpu.weight" : "cpu.shares",
 				  weight, err) < 0)
 		return (int)err->code;
-	return limit(host, group, share->percent, err);
+	return cgroup_cpu_limit(host, group, share->percent, err);
 }
 
 /* Until nobody is left: what forks while we read is met again. */

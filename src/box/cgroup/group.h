@@ -15,7 +15,7 @@ struct cgroup_share {
 	uint32_t percent; /* of one processor, for all of the group; 0: no limit */
 };
 
-/* False where this host does not let us share processor time out. */
+/* name.c: false where this host does not let us share processor time out. */
 bool cgroup_has_groups(const struct cgroup_host *host);
 
 int cgroup_group_create(const struct cgroup_host *host, const char *group, struct err *err);
@@ -42,10 +42,13 @@ int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *grou
 /* v1: the open file that the box's kernel writes "0" to, to get there. -1: nothing is to be done. */
 int cgroup_group_join(const struct cgroup_host *host, const char *name, int *ret, struct err *err);
 
+/* cpu.c: of one processor, for a group as it is named in that hierarchy; 0: no limit. */
+int cgroup_cpu_limit(const struct cgroup_host *host, const char *group, uint32_t percent,
+		     struct err *err);
 /* The share of a processor that one box may have; 0: no limit. */
 int cgroup_group_limit_box(const struct cgroup_host *host, const char *name, uint32_t percent,
 			   struct err *err);
 
-/* What a box is called in the hierarchy of one controller. */
+/* name.c: what a box is called in the hierarchy of one controller. */
 const char *cgroup_name_in(const struct cgroup_host *host, enum cgroup_controller controller,
 			   const char *name);
