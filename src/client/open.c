@@ -26,7 +26,7 @@ static int take_key(struct client *client, const char *key, struct err *err)
 {
 	if (key == NULL)
 		return 0;
-	/* What could break out of its header is no key. */
+	/* What could break out of its header is not a key. */
 	for (const char *at = key; *at != '\0'; at++)
 		if (*at <= ' ' || *at > '~')
 			return err_set(err, ERR_INVALID, "the API key has a character that no key "

@@ -146,7 +146,7 @@ int stream_beat(struct request *request, const void *bytes, size_t len);
 int sse_begin(struct request *request, const char *headers);
 /* `id` 0: none; `data` has no line break. */
 int sse_event(struct request *request, uint64_t id, const char *name, const char *data, size_t len);
-/* The same with an id that is no number: at most SSE_ID_MAX bytes without a line break; NULL: none. */
+/* The same with an id that is not a number: at most SSE_ID_MAX bytes without a line break; NULL: none. */
 #define SSE_ID_MAX 1024u
 int sse_event_named(struct request *request, const char *id, const char *name, const char *data,
 		    size_t len);
