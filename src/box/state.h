@@ -135,7 +135,7 @@ struct box_kernel {
 	struct cgroup_usage last; /* at the last USAGE, when is_measured */
 	bool is_measured;
 	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
-	/* turns.c */
+	/* sched_slice.c */
 	uint64_t turn_ns; /* as it was set last; 0: as it came */
 	bool is_beginning; /* its cell, and is among those of the warden */
 	struct box_kernel *begins_before, *begins_after; /* its neighbours there */
@@ -365,7 +365,7 @@ void usage_close(const struct box_kernel *kernel); /* it has ended */
 /* A kernel came or went: what was measured last is not a base line for anybody. */
 void usage_forget(struct session *session);
 
-/* turns.c */
+/* sched_slice.c */
 int sched_slice_setup(struct warden *warden, struct err *err);
 void sched_slice_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
 void sched_slice_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */

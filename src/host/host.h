@@ -1,43 +1,24 @@
 /*
  * host.h - what the files of reckond share.
  *
- *   main.c            start, signals, the graceful end
- *   config.c          options: file, command line, reload; fronts/listen.c: the socket
- *   fronts/peers.c           the dialect processes; fronts/peer.c: one of them, fronts/frames.c: what it sends
- *   fronts/child.c     how one is started and reaped; fronts/handoff.c: connections from one to another
- *   calls/answer.c          the request table: one function for each request
- *   calls/session.c calls/execute.c calls/file.c, calls/link.c: links that need no key
- *   calls/kept.c     what outlives a session: artifacts, versions, receipts; templates
- *   files/files.c           what a job did to files; files/work.c: in its thread
- *   db/files.c db/links.c   their rows
- *   sessions/beside.c          files of a session, beside what its kernels do
- *   sessions/context.c         further kernels of a session, and restarts; calls/context.c
- *   sessions/session.c         a session's life: opening, expiry, its end
- *   executions/job.c             the jobs of a session: a queue, and what is answered when one is done
- *   executions/hold.c executions/cancel.c executions/asking.c   executions ended by a request, or when whoever asked goes away
- *   executions/execution.c       one execution: its events, who waits for it, its record; executions/start.c: its begin
- *   executions/work.c            what a job does, in a thread of the pool; pool.c: the threads
- *   sessions/keep.c            sessions kept over a restart: manifests, clocks, what a transaction commits
- *   files/gc.c              what nobody needs any more leaves the store
- *   sessions/restore.c         a box for a session that has none any more
- *   executions/ring.c            events of an execution, written by its thread, read by the loop
- *   executions/replay.c          those of executions that have ended, within a sum
- *   db/db.c db_….c       SQLite
- *   tenants/tenant.c tenants/key.c    tenants, their keys; sessions/token.c: keys for one session
- *   tenants/quota.c tenants/usage.c   what a tenant may have at once, and what it used
- *   calls/tenant.c calls/key.c calls/document.c calls/stored.c calls/process.c (processes/process.h)
- *   calls/run.c run….c   questions that models answer (runs/run.h)
- *   private.c         the daemon of one user, on a socket of its own
- *   operations/observe.c         operations/metrics.c: what is counted; sessions/sample.c: what boxes use; operations/ready.c
- *   audit/audit.c           who did what: db/audit.c, audit/head.c; audit/main.c: offline
- *   audit/archive.c   its old entries: audit/segment.c, audit/walk.c
- *   operations/retain.c          what is too old; steady.c: by a clock that does not leap
- *   operations/operate.c         reload, drain, stop, upgrade; operations/notify.c: the service manager
+ *   main.c, config.c, private.c   start, options, the daemon of one user
+ *   pool.c, transaction.c          threads for what blocks; what the loop commits at once
+ *   db/                            SQLite: one file for each table
+ *   fronts/                        the dialect processes: started, their requests, their answers
+ *   calls/                         one handler for each call of the field table
+ *   tenants/                       tenants, keys, quotas, what was used
+ *   sessions/                      a session's life; kept over a restart; its box made again
+ *   executions/                    jobs and their queue, executions, their events, who waits
+ *   files/                         what jobs did to files; watches; what nobody needs is removed
+ *   processes/                     programs beside the kernels, and ports
+ *   runs/                          questions that models answer by running code
+ *   audit/                         who did what: a chain of hashes
+ *   operations/                    metrics, readiness, reload, drain, stop, doctor, retention
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
- * pool from pool_submit() until it comes back, and with it the session's handles; a ring has a
- * lock. Only the loop speaks with the front and with SQLite; what it has committed threads bring
- * to the disk (turn.c) and, over a connection of their own, into the tables (db/log.c).
+ * pool from pool_submit() until it comes back, and with it the session's handles; an event buffer
+ * has a lock. Only the loop speaks with the front and with SQLite; what it has committed threads bring
+ * to the disk (transaction.c) and, over a connection of their own, into the tables (db/log.c).
  */
 #pragma once
 
@@ -102,7 +83,7 @@ struct context {
 	uint64_t unborn_transaction;
 };
 
-/* A session's files: a handle and a queue of their own (sessions/beside.c). */
+/* A session's files: a handle and a queue of their own (sessions/file_queue.c). */
 struct file_queue {
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running, *first, *last;
@@ -145,7 +126,7 @@ struct session {
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
-	/* sessions/keep.c, sessions/restore.c */
+	/* sessions/persist.c, sessions/restore.c */
 	struct db_persisted kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
 	uint64_t parked_sequence; /* of its last execution before that */
@@ -231,15 +212,15 @@ struct host {
 	bool is_stopping;
 	struct gc gc;
 	unsigned restoring; /* boxes that are being made for parked sessions */
-	struct pending_row *pending_rows, *pending_rows_last; /* executions/start.c */
-	struct execution *firsts; /* executions/first.c */
+	struct pending_row *pending_rows, *pending_rows_last; /* executions/pending_row.c */
+	struct execution *firsts; /* executions/row_before_run.c */
 	struct session *over; /* calls/once.c */
 	struct loop_timer *over_timer;
 	unsigned leaving;     /* of `session_count`: see struct tenant */
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	struct process_pace pace;
-	/* turn.c */
+	/* transaction.c */
 	bool transaction_is_open;
 	bool answer_is_reading; /* what is answered now needs nothing of the transaction */
 	uint64_t transaction; /* the one that is open, or was last */
@@ -301,7 +282,7 @@ void session_fail_waiting(struct session *session, enum api_error end, const cha
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
 void session_fail_executions(struct session *session, enum api_error end, const char *why);
 
-/* ---- sessions/keep.c ---- */
+/* ---- sessions/persist.c ---- */
 /* What an earlier run left, as sessions without a box. */
 int persist_revive(struct host *host, struct err *err);
 void persist_stop(struct host *host);
@@ -359,7 +340,7 @@ void once_done(struct session *session);
 void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
 void once_forget(struct session *session); /* it goes */
 
-/* ---- executions/start.c ---- */
+/* ---- executions/pending_row.c ---- */
 /* It has begun: this is to be its row, written with its end or soon. Its code is there. */
 void pending_row_note(struct execution *execution, const struct db_execution *row,
 		const char *idempotency);
@@ -380,7 +361,7 @@ void work_run(struct pool_item *item);
 void work_probe(struct job *job); /* operations/ready.c */
 void work_file(struct job *job); /* files/work.c */
 
-/* ---- sessions/beside.c ---- */
+/* ---- sessions/file_queue.c ---- */
 void file_queue_enqueue(struct session *session, struct job *job);
 void file_queue_pump(struct session *session);
 bool file_queue_is_full(const struct session *session);

@@ -28,7 +28,7 @@ struct pool_item {
 typedef void pool_run_fn(struct pool_item *item);
 
 int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct err *err);
-/* All that it does is waited for by several: it hurries even when it does one thing (burst.h). */
+/* Several callers block on this pool, so its threads always run at real-time priority (rt_boost.h). */
 void pool_hurry(struct pool *pool);
 /* Waits for what is running. */
 void pool_free(struct pool *pool);

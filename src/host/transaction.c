@@ -7,7 +7,7 @@
  *
  * A transaction: all jobs that came back since the last one write into one transaction, with what changed
  * in their workspaces (the contents are in the store already, and synced). Their answers wait in
- * fronts/peer.c until it is committed and the log synced. When that fails none of it happened, and every
+ * fronts/conn.c until it is committed and the log synced. When that fails none of it happened, and every
  * answer becomes an error.
  *
  * A sync takes as long as the disk has other things to do, and a loop that waits for it hands out

@@ -29,7 +29,7 @@ struct kernel_ops {
 	 * branch copies the process at that point. */
 	int (*serve)(int sock);
 	/* A cell like those that sessions begin with, run once in a fork before the first session
-	 * (hot.c); or NULL, when a kernel does little in the memory it was forked with. */
+	 * (prefault.c); or NULL, when a kernel does little in the memory it was forked with. */
 	const char *rehearsal;
 	const char *first_cell; /* the least that a cell can do */
 };

@@ -1,4 +1,4 @@
-/* hot.h - keeps the pages that every session touches where a fork finds them. */
+/* prefault.h - keeps the pages that every session touches where a fork finds them. */
 #pragma once
 
 #include <stddef.h>

@@ -18,7 +18,7 @@
 #include "inside/prefault.h"
 #include "inside/zygote.h"
 
-/* reckon-kernel-direct has no zygote.c, and no hot.c. */
+/* reckon-kernel-direct has no zygote.c, and no prefault.c. */
 #pragma weak zygote_thread_reset
 #pragma weak prefault_write_rest
 

@@ -1,4 +1,4 @@
-/* standstill.h - stops everything that could change a session's memory, with or without a freezer. */
+/* task_freeze.h - stops everything that could change a session's memory, with or without a freezer. */
 #pragma once
 
 #include <stdbool.h>

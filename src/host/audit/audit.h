@@ -98,7 +98,7 @@ struct auditor {
 /* Compares both ends, and says "start". */
 int audit_setup(struct host *host, struct err *err);
 void audit_tick(struct host *host);
-/* A thread has written the end (turn.c), or could not. */
+/* A thread has written the end (transaction.c), or could not. */
 void audit_head_written(struct host *host, const struct audit_head *head, const struct err *failed);
 void audit_stop(struct host *host);
 /*

@@ -2,7 +2,7 @@
  * call.h - the calls of the field table: who handles each, and how it answers.
  *
  * For each row NAME of src/api/table there is handle_NAME(), which gets what the call takes, checked
- * and its key judged, and which answers once with reply_NAME(), or with one of fronts/peer.h's errors.
+ * and its key judged, and which answers once with reply_NAME(), or with one of fronts/conn.h's errors.
  */
 #pragma once
 

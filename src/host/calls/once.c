@@ -18,7 +18,7 @@
  * they were read to the end, or nobody does.
  *
  * With an Idempotency-Key, which is its tenant's, the client may come back: the code goes on without
- * it, and its row is on the disk, with the key, before it runs (executions/first.c).
+ * it, and its row is on the disk, with the key, before it runs (executions/row_before_run.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

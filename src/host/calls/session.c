@@ -338,7 +338,7 @@ static int add_session(const struct db_session *row, void *arg, struct err *err)
 	struct page *page = arg;
 
 	(void)err;
-	/* One whose box is not there yet (sessions/early.c). */
+	/* One whose box is not there yet (sessions/row_before_open.c). */
 	if (strcmp(row->state, "live") == 0 && session_by_id(page->host, row->id) == NULL)
 		return 0;
 	session_show(page->host, &page->arena, row, &page->items[page->count]);

@@ -128,7 +128,7 @@ static const char *const versions[] = {
 	" created_at TEXT NOT NULL, kernel TEXT NOT NULL, has_run INTEGER NOT NULL,"
 	" lost_why TEXT, variables TEXT) STRICT;"
 	"CREATE INDEX context_by_session ON context(session, id);"
-	/* sessions/keep.c: what was collected, for as long as there is room */
+	/* sessions/persist.c: what was collected, for as long as there is room */
 	"CREATE TABLE tombstone(number INTEGER PRIMARY KEY, tenant TEXT NOT NULL,"
 	" digits TEXT NOT NULL, removed_at TEXT NOT NULL) STRICT;"
 	"CREATE INDEX tombstone_by_digits ON tombstone(tenant, digits);",

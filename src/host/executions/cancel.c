@@ -2,7 +2,7 @@
  * cancel.c - executions that are ended by a request, or when whoever asked for them goes away.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests; who still holds an execution (hold.h).
+ * Reads:    checked requests; who still holds an execution (lease.h).
  * Never:    takes for abandoned what somebody waits for, or what was to go on.
  *
  * One that waits in a queue leaves it: it never ran, and its Idempotency-Key is free again. One

@@ -1,4 +1,4 @@
-/* cancel.h - executions that were to end when whoever asked for them goes away; see hold.h. */
+/* cancel.h - executions that were to end when whoever asked for them goes away; see lease.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -110,7 +110,7 @@ void session_pump(struct session *session)
 	job_arm(job);
 	run(session, job);
 	job->submitted_ns = clock_mono_ns();
-	/* Of these two the loop writes what is to be kept meanwhile (sessions/early.c, session_end()). */
+	/* Of these two the loop writes what is to be kept meanwhile (sessions/row_before_open.c, session_end()). */
 	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->is_early))
 		pool_submit_beside(session->host->pool, session->tenant->lane, &job->item);
 	else

@@ -64,14 +64,14 @@ struct execution {
 	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and is kept */
-	struct pending_row *pending_row; /* until its row is; see start.c */
+	struct pending_row *pending_row; /* until its row is; see pending_row.c */
 	/* Its row is to be on the disk before it runs, and is in this turn; 0: not, or it is. */
 	uint64_t first_transaction;
 	struct execution *next_first;
 	bool wants_stop, wants_kill;
 	struct asking *asking; /* what its code may ask its client; NULL: nothing */
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
-	struct lease *lease;	     /* NULL: it goes on whoever leaves; see hold.h */
+	struct lease *lease;	     /* NULL: it goes on whoever leaves; see lease.h */
 	bool is_cancelled;	     /* before it began */
 	struct event_buffer *events;
 	struct waiter *waiters; /* requests that get the record */
@@ -113,7 +113,7 @@ enum job_kind {
 	JOB_PROBE, /* of no session: is the warden there (operations/ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
 	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenants/tenant.c) */
-	JOB_SPARE,   /* of no session: an engine for the next one (sessions/spare.c) */
+	JOB_SPARE,   /* of no session: an engine for the next one (sessions/prewarmed.c) */
 	JOB_PROCESS_START,
 	JOB_PROCESS_SIGNAL,
 	JOB_PROCESS_CHECK, /* is there anything left of what it started */

@@ -8,9 +8,9 @@
  * Most cells end within a millisecond, and a transaction of its own for "it has begun" would cost
  * as much as the one for its end. So the row waits: for the end, which then writes both, or for
  * START_MS, or for whoever looks at executions or at the audit. What must be on the disk before it
- * runs (first.c) is written at once.
+ * runs (row_before_run.c) is written at once.
  *
- * A start is there until its row is committed. When a turn fails (sessions/keep.c) the rows that it held
+ * A start is there until its row is committed. When a turn fails (sessions/persist.c) the rows that it held
  * were never there, and wait again.
  */
 #include <sodium.h>

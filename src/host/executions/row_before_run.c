@@ -6,7 +6,7 @@
  * Never:    runs what a crash could make run twice, or lets others wait for its sync.
  *
  * What is acknowledged before its end, and what has an Idempotency-Key, must be known after a crash
- * even when that comes in its first moment. Its row is a transaction of its own (turn.c); until that is on
+ * even when that comes in its first moment. Its row is a transaction of its own (transaction.c); until that is on
  * the disk its job stays at the head of its queue, and the loop goes on with what others asked for.
  */
 #include "host/executions/row_before_run.h"

@@ -20,7 +20,7 @@ int row_before_run_write(struct execution *execution, struct err *err);
 bool row_before_run_holds(const struct job *job); /* it has to wait, at the head of its queue */
 void row_before_run_forget(struct execution *execution); /* it has ended, or goes */
 
-/* ---- for turn.c ---- */
+/* ---- for transaction.c ---- */
 void row_before_run_kept(struct host *host); /* more transactions are on the disk: what waited for them runs */
 /* These transactions never will be: what waited for them does not run, and whoever waits is told. */
 void row_before_run_failed(struct host *host, uint64_t from, const struct err *failed);

@@ -1,4 +1,4 @@
-/* child.h - a dialect's process, and the page of numbers that it shares with us; for peer.c. */
+/* child.h - a dialect's process, and the page of numbers that it shares with us; for conn.c. */
 #pragma once
 
 #include <stdbool.h>

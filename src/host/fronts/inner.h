@@ -1,5 +1,5 @@
 /*
- * inner.h - one dialect process as reckond sees it; for peer.c, front_frames.c, peers.c and
+ * inner.h - one dialect process as reckond sees it; for conn.c, frames.c, fronts.c and
  * handoff.c.
  */
 #pragma once
@@ -28,7 +28,7 @@ struct outgoing {
 	uint64_t request;
 	struct buf payload;
 	int fd;
-	uint64_t transaction; /* that it waits for (turn.c); 0: none */
+	uint64_t transaction; /* that it waits for (transaction.c); 0: none */
 	bool is_reading; /* it is as true when that turn fails */
 };
 
@@ -57,13 +57,13 @@ struct front_conn {
 	struct buf payload;
 };
 
-/* ---- peers.c ---- */
+/* ---- fronts.c ---- */
 /* The dialect's peer, made when there is none; it starts no process. NULL with *err. */
 struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err);
 /* The one whose process gave `request` its number; NULL when that process is gone. */
 struct front_conn *front_of_request(const struct host *host, uint64_t request);
 
-/* ---- peer.c ---- */
+/* ---- conn.c ---- */
 struct front_conn *front_new(struct host *host, size_t dialect, struct err *err);
 void front_free(struct front_conn *front); /* kills the process, if one runs */
 /* Starts the process, unless it runs: now, or when the pause after its last end is over. */

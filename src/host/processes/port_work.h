@@ -9,7 +9,7 @@ struct session;
 
 /* In a thread of the pool. */
 void work_port(struct job *job);
-/* sessions/beside.c: no more connections can wait. */
+/* sessions/file_queue.c: no more connections can wait. */
 bool file_queue_is_full_of_ports(const struct session *session);
 /* In the loop; false when the job was none. */
 bool port_answer_job(struct host *host, struct job *job);

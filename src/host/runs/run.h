@@ -3,8 +3,8 @@
  *
  *   calls/run.c     what the front asks of it
  *   run.c        its life: prepared, asked, ended; who waits for it
- *   calls/talk.c    conversations: what a run goes on with, what it left
- *   talk.c   its driver (src/driver): begun, stepped by the loop, ended; its events
+ *   calls/conversation.c    conversations: what a run goes on with, what it left
+ *   conversation.c   its driver (src/driver): begun, stepped by the loop, ended; its events
  *   cell.c   a cell of it: an execution of the session like any other
  *   model.c  which models there are
  *   kept.c   what of it is in the database (db/run.h)
@@ -125,7 +125,7 @@ void run_free_all(struct host *host);
 /* What happens from now on is on behalf of it; ends with answer_end(). */
 void run_act(struct run *run);
 
-/* ---- calls/talk.c ---- */
+/* ---- calls/conversation.c ---- */
 /* What the run begins or goes on with; -1: it was answered why not. */
 int talk_take(struct run *run, const struct request *req,
 	      const struct api_run_create_in *in);
@@ -133,7 +133,7 @@ bool talk_is_kept(const struct api_run_create_in *in);
 /* The session that the request names, or that of the run it goes on with; NULL: a new one. */
 const char *talk_session(struct run *run, const struct api_run_create_in *in);
 
-/* ---- talk.c ---- */
+/* ---- conversation.c ---- */
 /* Before anything else of its driver. */
 void run_driver_init(struct run *run);
 int run_ask(struct run *run, struct err *err);

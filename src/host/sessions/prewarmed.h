@@ -1,4 +1,4 @@
-/* spare.h - an engine that is connected to the warden already, for the session that comes next. */
+/* prewarmed.h - an engine that is connected to the warden already, for the session that comes next. */
 #pragma once
 
 #include "base/err.h"

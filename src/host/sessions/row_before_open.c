@@ -61,7 +61,7 @@ void row_before_open_write(struct session *session)
 		session->is_early = false;
 		return;
 	}
-	/* When its transaction fails it hears of it (turn.c), and goes again when the box is there. */
+	/* When its transaction fails it hears of it (transaction.c), and goes again when the box is there. */
 	session->is_early = session_commit_start(session, &ignored) >= 0;
 	transaction_leave(host, is_own, 1); /* the job that opens it */
 }

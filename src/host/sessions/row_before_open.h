@@ -1,4 +1,4 @@
-/* early.h - the row of a session, written while its box is made. */
+/* row_before_open.h - the row of a session, written while its box is made. */
 #pragma once
 
 struct session;

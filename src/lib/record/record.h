@@ -171,7 +171,7 @@ void record_add_note(struct record *record, const char *note, size_t len);
 
 /* ---- repeats ---------------------------------------------------------------------------- */
 
-/* Of the error, for stuck.h: "" where there is nothing. Valid until it is set again. */
+/* Of the error, for repeat_detector.h: "" where there is nothing. Valid until it is set again. */
 struct record_error_view {
 	const char *name;
 	const char *value;

@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon.
  * Reads:    the record alone.
- * Never:    compares text: fingerprints are enough (stuck.h).
+ * Never:    compares text: fingerprints are enough (repeat_detector.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
