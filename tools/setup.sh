@@ -125,9 +125,12 @@ fetch_pieces() { # FOLDER LIST
 
 # Source packages, unpacked: for what no wheel has.
 fetch_sources() { # FOLDER LIST
+	local names
 	rm -rf "$1/sources"
 	mkdir -p "$1/sources"
-	"$1/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+	# What pip builds them with to read their names may come as wheels.
+	names=$(sed -n 's/==.*//p' "$2" | paste -sd,)
+	"$1/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary "$names" \
 		--dest "$1/sources" -r "$2"
 	local each
 	for each in "$1/sources"/*.tar.gz; do
