@@ -139,7 +139,8 @@ int link_call(struct link *link, const struct model_call *call, struct err *err)
 
 int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64), json = BUF_INIT(AGENT_TALK_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64),
+			       json = BUF_INIT(AGENT_TALK_MAX);
 
 	if (buf_addf(&json, err, "{\"made_by\":\"%016" PRIx64 "\",", maker) < 0 ||
 	    buf_add(&json, members, len, err) < 0 || buf_addc(&json, '}', err) < 0 ||

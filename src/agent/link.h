@@ -47,7 +47,8 @@ int link_code(struct link *link, size_t call, const char *text, size_t len, stru
 int link_call(struct link *link, const struct model_call *call, struct err *err);
 /* The conversation as it is now. */
 /* What stands in `sealed` of a conversation: its maker, and other members. */
-int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len, struct err *err);
+int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len,
+		struct err *err);
 int link_talked(struct link *link, const struct buf *json, struct err *err);
 
 /* Has a cell run and waits for its result, whose fields are in `link` afterwards. */

@@ -82,7 +82,8 @@ static int take_list(struct loop *loop, struct net_answer *answer, struct list *
 		return (int)why->code;
 	}
 	if (answer->body.len == answer->body.max)
-		return err_set(why, ERR_LIMIT, "a list of more than %zu MiB", LIST_ANSWER_MAX >> 20);
+		return err_set(why, ERR_LIMIT, "a list of more than %zu MiB",
+			       LIST_ANSWER_MAX >> 20);
 	if (list_read(buf_text(&answer->body), answer->body.len, list, why) == 0)
 		return 0;
 	return err_remedy(why, "is this the address of a model's server?");
@@ -92,7 +93,8 @@ static int send_list(const struct loop *loop, const struct list *list, struct er
 {
 	cleanup_buf struct buf payload = BUF_INIT(AGENT_NAMES_BYTES + 1024);
 
-	if (agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&list->names), list->names.len, err) < 0 ||
+	if (agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&list->names), list->names.len, err) <
+		    0 ||
 	    agent_pack_u64(&payload, AGENT_TAG_COUNT, list->count, err) < 0)
 		return (int)err->code;
 	return agent_send(loop->link->sock, AGENT_MODELS, 0, &payload, err);

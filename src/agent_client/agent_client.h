@@ -51,8 +51,8 @@ struct agent_client;
  * Starts the program at `path` and tells it everything. The key is in its socket then: the caller
  * overwrites its own copy. May be called in a process with threads.
  */
-int agent_client_open(const char *path, const struct agent_client_model *model, struct agent_client **ret,
-		  struct err *err);
+int agent_client_open(const char *path, const struct agent_client_model *model,
+		      struct agent_client **ret, struct err *err);
 
 /* Ends the process, whatever it does, and waits for that. NULL is fine. */
 void agent_client_close(struct agent_client *talk);
@@ -144,7 +144,8 @@ struct agent_client_result {
 };
 
 /* The answer to the EXECUTE that was taken last. */
-int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result, struct err *err);
+int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result,
+			struct err *err);
 
 /* Opens what is kept under a handle: *ret_fd is closed here. */
 typedef int agent_client_open_fn(const char *handle, int *ret_fd, struct err *err, void *arg);

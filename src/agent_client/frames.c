@@ -117,7 +117,8 @@ static int pack_image(struct buf *payload, const struct agent_client_image *imag
 	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
 }
 
-int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result, struct err *err)
+int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result,
+			struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
 	size_t len = result->len;
@@ -171,7 +172,8 @@ static int check_object(const struct agent_client *talk, size_t count, enum agen
 
 	if (json_read_compact(json->data, json->len, AGENT_TALK_MAX, &compact, &kind, err) < 0)
 		return (int)err->code;
-	return kind == JSON_KIND_OBJECT ? 0 : err_set(err, ERR_PROTOCOL, "JSON that is not an object");
+	return kind == JSON_KIND_OBJECT ? 0
+					: err_set(err, ERR_PROTOCOL, "JSON that is not an object");
 }
 
 static bool is_word(const struct agent_client *talk, size_t count, enum agent_tag tag)
@@ -231,8 +233,9 @@ int agent_client_take(struct agent_client *talk, struct agent_client_frame *ret,
 	if (rc < 0 || judge(talk, &head, &count, err) < 0)
 		return err_wrap(err, "reckon-agent");
 	if (head.type == AGENT_PAGE)
-		return agent_client_page(talk, head.id, count, err) < 0 ? err_wrap(err, "reckon-agent")
-								     : 0;
+		return agent_client_page(talk, head.id, count, err) < 0
+			       ? err_wrap(err, "reckon-agent")
+			       : 0;
 	follow(talk, &head);
 	*ret = (struct agent_client_frame){ .type = head.type, .items = talk->items,
 					.count = count };
@@ -254,7 +257,8 @@ bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf
 	enum json_kind kind;
 	struct err ignored;
 
-	return json_read_compact(json->data, json->len, AGENT_TALK_MAX, ret, &kind, &ignored) == 0 &&
+	return json_read_compact(json->data, json->len, AGENT_TALK_MAX, ret, &kind, &ignored) ==
+		       0 &&
 	       kind == JSON_KIND_OBJECT;
 }
 

@@ -62,8 +62,8 @@ static char *copy_text(const char *text, size_t len)
 	return copied;
 }
 
-void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len, const char *code,
-		    size_t code_len)
+void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len,
+		      const char *code, size_t code_len)
 {
 	outcome->steps = mem_grow(outcome->steps, outcome->step_count + 1, sizeof(*outcome->steps));
 	outcome->steps[outcome->step_count++] = (struct outcome_step){
@@ -140,7 +140,8 @@ static void write_steps(struct json_writer *writer, const struct outcome *outcom
 	json_write_array_end(writer);
 }
 
-static void write_file(struct json_writer *writer, const struct outcome_file *file, const char *link)
+static void write_file(struct json_writer *writer, const struct outcome_file *file,
+		       const char *link)
 {
 	char url[256];
 

@@ -44,8 +44,8 @@ void outcome_init(struct outcome *outcome, size_t records_max);
 void outcome_done(struct outcome *outcome);
 
 /* A step that has not run. Everything is copied, here and below. */
-void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len, const char *code,
-		    size_t code_len);
+void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len,
+		      const char *code, size_t code_len);
 /* The last step runs, as this execution. */
 void outcome_begin_step(struct outcome *outcome, const char *execution);
 /* What became of the last step; `execution` and `record` may be NULL. */
@@ -81,7 +81,8 @@ struct outcome_frame {
 struct json_writer;
 /* The members "usage" and "cost" of an object. */
 void outcome_write_usage(struct json_writer *writer, const struct agent_usage *usage);
-void outcome_write_cost(struct json_writer *writer, const struct agent_usage *usage, bool has_price);
+void outcome_write_cost(struct json_writer *writer, const struct agent_usage *usage,
+			bool has_price);
 /* Appends the object, without a newline. */
 int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err);

@@ -86,8 +86,8 @@ static void find(struct agent_client *talk, const char *handle, const struct pag
 
 	err_clear(&why);
 	if (!is_offered(talk, handle))
-		(void)err_set(&why, ERR_NOT_FOUND, "no output of this conversation has the handle %s",
-			      handle);
+		(void)err_set(&why, ERR_NOT_FOUND,
+			      "no output of this conversation has the handle %s", handle);
 	else if (talk->open == NULL)
 		(void)err_set(&why, ERR_NOT_FOUND, "outputs cannot be read again here");
 	else if (talk->open(handle, &fd, &why, talk->open_arg) == 0 &&

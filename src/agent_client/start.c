@@ -94,7 +94,8 @@ static int pack_some(struct buf *payload, enum agent_tag tag, const char *text, 
 	return text != NULL ? agent_pack_text(payload, tag, text, err) : 0;
 }
 
-static int send_start(struct agent_client *talk, const struct agent_client_model *model, struct err *err)
+static int send_start(struct agent_client *talk, const struct agent_client_model *model,
+		      struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(START_MAX);
 	const char *language = model->language != NULL ? model->language
@@ -119,8 +120,8 @@ static int send_start(struct agent_client *talk, const struct agent_client_model
 	return rc;
 }
 
-int agent_client_open(const char *path, const struct agent_client_model *model, struct agent_client **ret,
-		  struct err *err)
+int agent_client_open(const char *path, const struct agent_client_model *model,
+		      struct agent_client **ret, struct err *err)
 {
 	cleanup_agent_client struct agent_client *talk = mem_new0(1, sizeof(*talk));
 

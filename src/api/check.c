@@ -229,8 +229,8 @@ static int check_env(const struct where *where, const struct api_list *list, str
 		const size_t len = env_name_len(variables[i]);
 
 		if (len == 0 || variables[i][len] != '=')
-			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is not a variable's name", name,
-				       shown_len(variables[i]), variables[i]);
+			return err_set(err, ERR_INVALID, "%s: \"%.*s\" is not a variable's name",
+				       name, shown_len(variables[i]), variables[i]);
 		total += strlen(variables[i]) + 1;
 	}
 	if (total > API_ENV_TOTAL_MAX)

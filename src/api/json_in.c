@@ -123,8 +123,9 @@ static int take_money(const struct taking *taking, uint64_t *ret, struct err *er
 	else if (!json_read_double(taking->value, &amount))
 		return refuse(taking, "be an amount of money, a number", err);
 	if (!isfinite(amount) || amount < least || amount > most)
-		return err_set(err, ERR_INVALID, "%s%s must be an amount of money, from %g to %.15g",
-			       taking->prefix, taking->field->name, least, most);
+		return err_set(err, ERR_INVALID,
+			       "%s%s must be an amount of money, from %g to %.15g", taking->prefix,
+			       taking->field->name, least, most);
 	*ret = (uint64_t)(amount * API_MONEY_UNIT + 0.5);
 	return 0;
 }
@@ -225,8 +226,9 @@ static int take_object(const struct taking *taking, struct api_bytes *ret, struc
 	if (json_read_kind(taking->value) != JSON_KIND_OBJECT)
 		return refuse(taking, "be an object", err);
 	if (json_read_dump(taking->value, &text, err) < 0)
-		return err_set(err, ERR_INVALID, "%s%s is larger than %" PRIu64 " bytes or too deep",
-			       taking->prefix, taking->field->name, taking->field->most);
+		return err_set(err, ERR_INVALID,
+			       "%s%s is larger than %" PRIu64 " bytes or too deep", taking->prefix,
+			       taking->field->name, taking->field->most);
 	*ret = (struct api_bytes){ arena_text(taking->arena, buf_text(&text), text.len), text.len };
 	return 0;
 }
@@ -236,8 +238,9 @@ static int take_json(const struct taking *taking, struct api_bytes *ret, struct 
 	cleanup_buf struct buf text = BUF_INIT(taking->field->most);
 
 	if (json_read_dump(taking->value, &text, err) < 0)
-		return err_set(err, ERR_INVALID, "%s%s is larger than %" PRIu64 " bytes or too deep",
-			       taking->prefix, taking->field->name, taking->field->most);
+		return err_set(err, ERR_INVALID,
+			       "%s%s is larger than %" PRIu64 " bytes or too deep", taking->prefix,
+			       taking->field->name, taking->field->most);
 	*ret = (struct api_bytes){ arena_text(taking->arena, buf_text(&text), text.len), text.len };
 	return 0;
 }
@@ -524,7 +527,8 @@ int api_take_query(const struct api_type *type, const char *query, struct arena 
 	char name[64], value[4097];
 	int more;
 
-	while ((more = http_query_next(&query, name, sizeof(name), value, sizeof(value), err)) > 0) {
+	while ((more = http_query_next(&query, name, sizeof(name), value, sizeof(value), err)) >
+	       0) {
 		const struct api_field *field = find(type, name, API_QUERY);
 
 		if (field == NULL)

@@ -52,8 +52,8 @@ bool api_moment(const char *at, uint64_t *ret_ms)
 
 	if (!take_digits(&at, 4, &tm.tm_year) || !take_char(&at, '-') ||
 	    !take_digits(&at, 2, &tm.tm_mon) || !take_char(&at, '-') ||
-	    !take_digits(&at, 2, &tm.tm_mday) || (*at != 'T' && *at != 't' && *at != ' ') || !at++ ||
-	    !take_digits(&at, 2, &tm.tm_hour) || !take_char(&at, ':') ||
+	    !take_digits(&at, 2, &tm.tm_mday) || (*at != 'T' && *at != 't' && *at != ' ') ||
+	    !at++ || !take_digits(&at, 2, &tm.tm_hour) || !take_char(&at, ':') ||
 	    !take_digits(&at, 2, &tm.tm_min) || !take_char(&at, ':') ||
 	    !take_digits(&at, 2, &tm.tm_sec))
 		return false;

@@ -34,7 +34,8 @@ struct err {
 	char remedy[176];
 };
 
-_Static_assert(sizeof(struct err) <= 512, "an error must fit an atomic pipe write (POSIX PIPE_BUF)");
+_Static_assert(sizeof(struct err) <= 512,
+	       "an error must fit an atomic pipe write (POSIX PIPE_BUF)");
 
 /* Clears *err to success. */
 void err_clear(struct err *err);

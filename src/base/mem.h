@@ -15,7 +15,8 @@
 #define MEM_UNINIT __attribute__((uninitialized))
 
 /* Zeroed memory, never NULL; release with free(). */
-void *mem_new0(size_t count, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
+void *mem_new0(size_t count, size_t size)
+	__attribute__((malloc, returns_nonnull, alloc_size(1, 2)));
 
 /* A copy of a NUL-terminated string, never NULL; release with free(). */
 char *mem_strdup(const char *text) __attribute__((malloc, returns_nonnull));

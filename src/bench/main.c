@@ -157,7 +157,8 @@ static int parse(struct bench *bench, int argc, char **argv, struct err *err)
 		}
 	}
 	if (optind < argc)
-		return err_set(err, ERR_INVALID, "bench takes no operand (\"%.80s\")", argv[optind]);
+		return err_set(err, ERR_INVALID, "bench takes no operand (\"%.80s\")",
+			       argv[optind]);
 	if (bench->runs == 0)
 		bench->runs = bench->is_quick ? 8 : 40;
 	bench->sessions = bench->is_quick ? 200 : 1000;
@@ -185,8 +186,8 @@ static void find_dirs(struct bench *bench)
 	if (templates != NULL && templates[0] != '\0')
 		(void)snprintf(bench->template_dir, sizeof(bench->template_dir), "%s", templates);
 	else
-		(void)snprintf(bench->template_dir, sizeof(bench->template_dir), "%.3000s/templates",
-			       bench->state_dir);
+		(void)snprintf(bench->template_dir, sizeof(bench->template_dir),
+			       "%.3000s/templates", bench->state_dir);
 	(void)snprintf(bench->tree, sizeof(bench->tree), "%s/data/tree", bench->template_dir);
 }
 

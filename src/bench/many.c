@@ -216,7 +216,8 @@ static int measure_memory(struct bench *bench, const struct crowd *crowd,
 		return (int)err->code;
 	if (now.kernels < before->kernels + crowd->count)
 		return err_set(err, ERR_SYSTEM, "%zu kernels (%zu processes) for %zu sessions",
-			       now.kernels - before->kernels, now.processes - before->processes, crowd->count);
+			       now.kernels - before->kernels, now.processes - before->processes,
+			       crowd->count);
 	samples_add(&bench->rows[row].samples,
 		    ((double)now.pss_bytes - (double)before->pss_bytes) / (double)crowd->count);
 	return 0;

@@ -30,7 +30,8 @@ static int check_box(struct warden *warden, const struct session *session, struc
 	if (now != session->of || now->stamp != session->stamp) {
 		/* Its tree is mounted in the box, and is not what a new kernel would be made of. */
 		(void)err_set(err, ERR_UNAVAILABLE,
-			      "template \"%s\" was rebuilt after the session was opened", now->name);
+			      "template \"%s\" was rebuilt after the session was opened",
+			      now->name);
 		return err_remedy(err, "open a new session");
 	}
 	return 0;
@@ -43,7 +44,8 @@ static int fill_place(struct warden *warden, struct box_kernel *kernel, uint32_t
 	struct session *session = kernel->session;
 	struct zygote_proc *zygote;
 
-	if (session_zygote(warden, session->of, kernel->language, flags, &zygote, ret_warmth, err) < 0)
+	if (session_zygote(warden, session->of, kernel->language, flags, &zygote, ret_warmth, err) <
+	    0)
 		return (int)err->code;
 	if (zygote == NULL)
 		return 0;

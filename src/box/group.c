@@ -62,7 +62,8 @@ static int cap_members(struct warden *warden, const struct group *group, struct 
 
 		if (at != NULL && at->group == group && at->state == SESSION_OPEN &&
 		    at->limits.cpu_percent > 0 &&
-		    cgroup_group_limit_box(&warden->cgroups, at->shell.name, group_cap(at), err) < 0)
+		    cgroup_group_limit_box(&warden->cgroups, at->shell.name, group_cap(at), err) <
+			    0)
 			return (int)err->code;
 	}
 	return 0;

@@ -200,8 +200,9 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 		return 0;
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0) {
 		(void)err_sys(err, "make a user namespace");
-		return err_remedy(err, "allow them: sysctl user.max_user_namespaces, or an AppArmor "
-				       "profile with userns; see reckon doctor");
+		return err_remedy(err,
+				  "allow them: sysctl user.max_user_namespaces, or an AppArmor "
+				  "profile with userns; see reckon doctor");
 	}
 	(void)snprintf(map, sizeof(map), "0 %u 1", warden->real_uid);
 	if (write_own("/proc/self/setgroups", "deny", err) < 0 ||
@@ -221,8 +222,9 @@ static void be_broken_by_limit(struct warden *warden, rlim_t limit)
 	(void)err_set(&warden->broken, ERR_UNAVAILABLE,
 		      "the limit of open files is %llu, and a warden needs %u",
 		      (unsigned long long)limit, DESCRIPTORS_MIN);
-	(void)err_remedy(&warden->broken, "raise the hard limit (ulimit -Hn), wait two seconds, and "
-					  "try again");
+	(void)err_remedy(&warden->broken,
+			 "raise the hard limit (ulimit -Hn), wait two seconds, and "
+			 "try again");
 	log_line(LOG_WARN, "no session can start", "why=\"%s\"", warden->broken.text);
 	warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
 }
@@ -408,10 +410,12 @@ static int parse(struct warden *warden, int argc, char **argv, int *ret_client, 
 			*ret_client = (int)number;
 			break;
 		case 't':
-			(void)snprintf(warden->template_dir, sizeof(warden->template_dir), "%s", optarg);
+			(void)snprintf(warden->template_dir, sizeof(warden->template_dir), "%s",
+				       optarg);
 			break;
 		case 'x':
-			(void)snprintf(warden->libexec_dir, sizeof(warden->libexec_dir), "%s", optarg);
+			(void)snprintf(warden->libexec_dir, sizeof(warden->libexec_dir), "%s",
+				       optarg);
 			break;
 		case 'i':
 			warden->idle_ns = number * 1000000000ull;
@@ -427,7 +431,8 @@ static int parse(struct warden *warden, int argc, char **argv, int *ret_client, 
 		}
 	}
 	if (warden->template_dir[0] == '\0' || (warden->listen_fd < 0) == (*ret_client < 0))
-		return err_set(err, ERR_INVALID, "needs --templates and one of --listen-fd, --client-fd");
+		return err_set(err, ERR_INVALID,
+			       "needs --templates and one of --listen-fd, --client-fd");
 	return 0;
 }
 
@@ -459,7 +464,8 @@ int main(int argc, char **argv)
 		warden->rotate_kernels = (unsigned)strtoul(rotate, NULL, 10);
 	if (parse(warden, argc, argv, &client, &err) < 0 || set_up(warden, &err) < 0 ||
 	    start(warden, client, &err) < 0) {
-		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text, err.remedy);
+		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text,
+			 err.remedy);
 		return 125;
 	}
 	run(warden);

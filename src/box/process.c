@@ -155,7 +155,8 @@ static void end_by_limit(struct warden *warden, struct box_process *process, uin
 	process->limit = limit;
 	(void)sys_pidfd_signal(process->as.made.kernel_pidfd, SIGKILL);
 	/* Its end comes through the pidfd, and takes the rest along. */
-	(void)cgroup_process_kill(&warden->cgroups, process->as.session->shell.name, process->as.id);
+	(void)cgroup_process_kill(&warden->cgroups, process->as.session->shell.name,
+				  process->as.id);
 }
 
 void process_timer(struct warden *warden, struct watch *watch, uint32_t events)

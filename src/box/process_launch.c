@@ -376,7 +376,8 @@ static int launch(struct warden *warden, struct box_process *process, const int 
 					      .fd = process->boot };
 	process->deadline_ns = clock_mono_ns() + LAUNCH_MS * 1000000ull;
 	process_set_timer(process);
-	if (cgroup_process_attach(&warden->cgroups, session->shell.name, process->as.id, pid, err) < 0 ||
+	if (cgroup_process_attach(&warden->cgroups, session->shell.name, process->as.id, pid, err) <
+		    0 ||
 	    watch_add(warden, &process->timer_watch, EPOLLIN, err) < 0 ||
 	    watch_add(warden, &process->boot_watch, EPOLLIN, err) < 0)
 		return (int)err->code;

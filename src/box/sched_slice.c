@@ -61,7 +61,8 @@ static void arm(struct warden *warden, uint64_t delay_ns)
 			      .tv_nsec = (long)(delay_ns % 1000000000u) + 1 },
 	};
 
-	warden->sched_slice_armed = timerfd_settime(warden->sched_slice_watch.fd, 0, &when, NULL) == 0;
+	warden->sched_slice_armed =
+		timerfd_settime(warden->sched_slice_watch.fd, 0, &when, NULL) == 0;
 }
 
 /* The oldest of those that begin is first. */

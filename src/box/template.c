@@ -117,8 +117,9 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 	ret->stamp = ini_stamp(path);
 	if (ret->stamp == 0) {
 		(void)err_set(err, ERR_NOT_FOUND, "no template \"%s\" is built", name);
-		return err_remedy(err, "reckon template ls names what can be built; reckon template add "
-				       "makes one of your own");
+		return err_remedy(err,
+				  "reckon template ls names what can be built; reckon template add "
+				  "makes one of your own");
 	}
 	line = ini_parse(path, on_ini_line, ret);
 	if (line != 0)
@@ -293,7 +294,8 @@ static void zygote_failed(struct warden *warden, struct zygote_proc *zygote, con
 		zygote->state = ZYGOTE_FAILED;
 		zygote->failure = *why;
 	}
-	log_line(LOG_WARN, "a zygote failed", "template=%s why=\"%s\"", zygote->of->name, why->text);
+	log_line(LOG_WARN, "a zygote failed", "template=%s why=\"%s\"", zygote->of->name,
+		 why->text);
 }
 
 static void zygote_became_warm(struct zygote_proc *zygote, const struct zygote_ready *ready)
@@ -328,7 +330,8 @@ static void zygote_ready(struct warden *warden, struct watch *watch, uint32_t ev
 		log_line(LOG_WARN, "a zygote ended", "template=%s", zygote->of->name);
 		template_forget(warden, zygote);
 	} else if (n != (ssize_t)sizeof(ready)) {
-		(void)err_set(&err, ERR_LOST, "the zygote of template \"%s\" ended while warming up",
+		(void)err_set(&err, ERR_LOST,
+			      "the zygote of template \"%s\" ended while warming up",
 			      zygote->of->name);
 		zygote_failed(warden, zygote, &err);
 	} else if (ready.err.code != ERR_OK) {

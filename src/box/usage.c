@@ -175,7 +175,8 @@ static void from_proc(struct box_kernel *kernel, struct warden_usage *ret)
 	read_cpu(kernel->made.kernel, &user, &system);
 	ret->cpu_user_ns = since(user, kernel->base_user);
 	ret->cpu_system_ns = since(system, kernel->base_system);
-	ret->memory_peak_bytes = procfile_number(kernel->made.kernel, "status", "VmHWM:", 10, 0) * 1024;
+	ret->memory_peak_bytes =
+		procfile_number(kernel->made.kernel, "status", "VmHWM:", 10, 0) * 1024;
 	ret->processes_peak = kernel->processes_peak;
 }
 

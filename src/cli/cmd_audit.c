@@ -46,8 +46,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 			continue;
 		size = strlen(item->name) + (value != NULL ? strlen(value) : 0) + 4;
 		audit->argv[audit->count] = mem_new0(size, 1);
-		(void)snprintf(audit->argv[audit->count++], size, value != NULL ? "--%s=%s" : "--%s",
-			       item->name, value);
+		(void)snprintf(audit->argv[audit->count++], size,
+			       value != NULL ? "--%s=%s" : "--%s", item->name, value);
 	}
 	return 0;
 }

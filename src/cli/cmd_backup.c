@@ -56,8 +56,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 			continue;
 		size = strlen(item->name) + (value != NULL ? strlen(value) : 0) + 4;
 		given->argv[given->count] = mem_new0(size, 1);
-		(void)snprintf(given->argv[given->count++], size, value != NULL ? "--%s=%s" : "--%s",
-			       item->name, value);
+		(void)snprintf(given->argv[given->count++], size,
+			       value != NULL ? "--%s=%s" : "--%s", item->name, value);
 	}
 	return 0;
 }

@@ -127,8 +127,8 @@ static void print_verdict(const struct json_value *document, const struct json_v
 	if (missing == 0) {
 		(void)printf("Every wall stands");
 	} else {
-		(void)printf("%zu wall%s that every host should have %s missing or partial (", missing,
-			     missing == 1 ? "" : "s", missing == 1 ? "is" : "are");
+		(void)printf("%zu wall%s that every host should have %s missing or partial (",
+			     missing, missing == 1 ? "" : "s", missing == 1 ? "is" : "are");
 		for (size_t i = 0; i < json_read_count(walls); i++) {
 			const struct json_value *wall = json_read_at(walls, i);
 

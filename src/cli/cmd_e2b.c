@@ -87,7 +87,8 @@ static int spell_url(const char *url, struct buf *ret, struct err *err)
 		(void)err_set(err, ERR_INVALID, "%.100s: E2B's SDKs need http:// or https://", url);
 		return err_remedy(err, "start a daemon with an address: reckon serve");
 	}
-	if (strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]%") !=
+	if (strspn(url,
+		   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]%") !=
 	    strlen(url))
 		return err_set(err, ERR_INVALID, "%.100s: not a plain address", url);
 	len = strlen(url);
@@ -96,7 +97,8 @@ static int spell_url(const char *url, struct buf *ret, struct err *err)
 	if (len >= path && strncmp(url + len - path, API_PATH, path) == 0)
 		len -= path;
 	if (memchr(host + 3, '/', len - (size_t)(host + 3 - url)) != NULL)
-		return err_set(err, ERR_INVALID, "%.100s: E2B's SDKs take no path in an address", url);
+		return err_set(err, ERR_INVALID, "%.100s: E2B's SDKs take no path in an address",
+			       url);
 	return buf_add(ret, url, len, err);
 }
 
@@ -109,8 +111,9 @@ static int print_env(const struct wanted *wanted, struct err *err)
 
 	if (key == NULL) {
 		(void)err_set(err, ERR_INVALID, "there is no API key");
-		return err_remedy(err, "set RECKON_API_KEY to what reckon serve printed at its first "
-				       "start, or to what reckon key create prints");
+		return err_remedy(err,
+				  "set RECKON_API_KEY to what reckon serve printed at its first "
+				  "start, or to what reckon key create prints");
 	}
 	if (spell_url(url != NULL ? url : URL_DEFAULT, &address, err) < 0 ||
 	    spell_key(key, &spelled, err) < 0)
@@ -120,7 +123,8 @@ static int print_env(const struct wanted *wanted, struct err *err)
 	(void)printf("export E2B_SANDBOX_URL=%s\n", address.data);
 	/* Only getHost() is made of it. */
 	colon = strrchr(strstr(address.data, "://") + 3, ':');
-	if (strstr(address.data, "://127.0.0.1") != NULL || strstr(address.data, "://[::1]") != NULL)
+	if (strstr(address.data, "://127.0.0.1") != NULL ||
+	    strstr(address.data, "://[::1]") != NULL)
 		(void)printf("export E2B_DOMAIN=localhost%s\n", colon != NULL ? colon : "");
 	else
 		(void)printf("export E2B_DOMAIN=%s\n", strstr(address.data, "://") + 3);

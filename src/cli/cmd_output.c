@@ -109,7 +109,8 @@ static int check_choice(struct fetch *fetch, struct err *err)
 			 (choice->tail > 0);
 
 	if (ways > 1) {
-		err_set(err, ERR_INVALID, "--range, --lines, --head and --tail cannot be used together");
+		err_set(err, ERR_INVALID,
+			"--range, --lines, --head and --tail cannot be used together");
 		return err_remedy(err, "--grep goes with the last three");
 	}
 	if (fetch->has_range && choice->needle != NULL)
@@ -256,7 +257,8 @@ static int to_page(const struct fetch *fetch)
 		       fetch->where->url != NULL ? fetch->where->url : "",
 		       fetch->where->url != NULL ? " " : "");
 	(void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s", fetch->id);
-	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &told, &err) < 0) {
+	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &told, &err) <
+	    0) {
 		err_wrap(&err, "%s", fetch->command);
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;

@@ -28,8 +28,9 @@ static int run_template(const struct opt_command *self, int argc, char **argv)
 
 	if (argc < 2) {
 		err_set(&err, ERR_INVALID, "template: missing subcommand");
-		err_remedy(&err, "ls, build NAME, add NAME, verify NAME or rm NAME; see reckon help "
-				 "template");
+		err_remedy(&err,
+			   "ls, build NAME, add NAME, verify NAME or rm NAME; see reckon help "
+			   "template");
 		return cli_complain(&err);
 	}
 	return hand_over(self, "reckon-template", argc, argv);
@@ -41,8 +42,16 @@ static int run_bench(const struct opt_command *self, int argc, char **argv)
 }
 
 enum {
-	OPT_REQUIREMENTS = OPT_LONG, OPT_LOCK, OPT_FROM, OPT_PRELOAD, OPT_ENV, OPT_MEMORY, OPT_FORCE,
-	OPT_INDEX_URL, OPT_FIND_LINKS, OPT_OFFLINE,
+	OPT_REQUIREMENTS = OPT_LONG,
+	OPT_LOCK,
+	OPT_FROM,
+	OPT_PRELOAD,
+	OPT_ENV,
+	OPT_MEMORY,
+	OPT_FORCE,
+	OPT_INDEX_URL,
+	OPT_FIND_LINKS,
+	OPT_OFFLINE,
 };
 
 static const struct opt_item template_items[] = {

@@ -100,8 +100,8 @@ int remote_daemon_status(const struct opt_command *self, int argc, char **argv)
 		     "sessions   %zu with variables (reckon session ls)\n"
 		     "socket     %s\n"
 		     "log        %.*s.log\n",
-		     (int)daemon.found.pid, daemon.version, daemon.found.kernels, daemon.found.socket,
-		     stem > 0 ? stem : 0, daemon.found.socket);
+		     (int)daemon.found.pid, daemon.version, daemon.found.kernels,
+		     daemon.found.socket, stem > 0 ? stem : 0, daemon.found.socket);
 	return EXIT_CODE_OK;
 }
 

@@ -62,7 +62,8 @@ int answer_error(struct client *client, const struct json_value *error, unsigned
 
 static int refused_by_other(const struct transfer *transfer, struct err *err)
 {
-	(void)err_set(err, ERR_PROTOCOL, "%s answered %u%s%.40s, which is not an answer of Reckon's",
+	(void)err_set(err, ERR_PROTOCOL,
+		      "%s answered %u%s%.40s, which is not an answer of Reckon's",
 		      transfer->client->name, transfer->answer.status,
 		      transfer->type[0] != '\0' ? " with " : "", transfer->type);
 	return err_remedy(err, transfer->answer.status >= 500
@@ -93,8 +94,9 @@ static int nobody(const struct client *client, struct err *err)
 	(void)err_set(err, ERR_UNAVAILABLE, "cannot connect to %s", client->name);
 	if (client->is_private)
 		return err_remedy(err, "ask again: it is started when it is needed");
-	return err_remedy(err, "start it there (reckon serve), or leave --url and RECKON_URL out to "
-			       "use your private daemon");
+	return err_remedy(err,
+			  "start it there (reckon serve), or leave --url and RECKON_URL out to "
+			  "use your private daemon");
 }
 
 int answer_broken(struct transfer *transfer, struct err *err)

@@ -71,7 +71,8 @@ static int find_program(char *ret, size_t size, struct err *err)
 	    access(ret, X_OK) == 0)
 		return 0;
 	(void)err_set(err, ERR_UNAVAILABLE, "reckond was not found");
-	return err_remedy(err, "install Reckon, or set RECKON_LIBEXEC to the directory that holds it");
+	return err_remedy(err,
+			  "install Reckon, or set RECKON_LIBEXEC to the directory that holds it");
 }
 
 /* What the daemon is told of the environment: where things are, nothing of what we are doing. */
@@ -120,8 +121,9 @@ static int wait_for(int fd, struct err *err)
 	while (polled < 0 && errno == EINTR);
 	if (polled == 0) {
 		(void)err_set(err, ERR_TIMEOUT, "your private daemon does not get ready");
-		return err_remedy(err, "its log is beside its socket; reckon serve --private starts one "
-				       "in the foreground");
+		return err_remedy(err,
+				  "its log is beside its socket; reckon serve --private starts one "
+				  "in the foreground");
 	}
 	do
 		n = read(fd, line, sizeof(line));
@@ -298,7 +300,8 @@ int daemon_find(struct client *client, enum daemon_start may_start, struct err *
 	if (may_start == DAEMON_START_NEVER)
 		return err_set(err, ERR_NOT_FOUND, "your private daemon does not run");
 	if (may_start == DAEMON_START_AGAIN && !has_history(state)) {
-		(void)err_set(err, ERR_NOT_FOUND, "your private daemon never ran, so it has nothing");
+		(void)err_set(err, ERR_NOT_FOUND,
+			      "your private daemon never ran, so it has nothing");
 		return err_remedy(err, "reckon session create, or reckon run -s NAME, starts it");
 	}
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
@@ -419,7 +422,8 @@ int daemon_renew(struct client *client, struct err *err)
 			       "your private daemon is of another version than this command, and "
 			       "stays: %zu session%s would lose variables", kernels,
 			       kernels == 1 ? "" : "s");
-		tell(client, text, "end them (reckon session ls); then the next command starts a new one");
+		tell(client, text,
+		     "end them (reckon session ls); then the next command starts a new one");
 		return 0;
 	}
 	if (daemon_end(client, err) < 0 || start_and_find(client, state, name, err) < 0)

@@ -58,7 +58,8 @@ static int set_up(struct client *client, const struct client_options *options, s
 {
 	const char *url = options->only_running ? NULL : given(options->url, "RECKON_URL");
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || (client->multi = curl_multi_init()) == NULL)
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 ||
+	    (client->multi = curl_multi_init()) == NULL)
 		return err_set(err, ERR_SYSTEM, "libcurl does not start");
 	if (url == NULL)
 		return open_private(client,

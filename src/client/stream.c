@@ -58,7 +58,8 @@ static int on_event(const struct sse_event *event, void *arg, struct err *err)
 		return take_failure(stream, event, err);
 	code = stream->execution->on_event(event->name, event->data, event->len,
 					   stream->execution->on_event_arg, err);
-	if (code == 0 && strcmp(event->name, stream->plan != NULL ? stream->plan->last : "done") == 0)
+	if (code == 0 &&
+	    strcmp(event->name, stream->plan != NULL ? stream->plan->last : "done") == 0)
 		stream->is_done = true;
 	return code;
 }
@@ -177,10 +178,10 @@ static int follow(struct stream *stream, const char *key, struct err *err)
 	err->code = ERR_UNAVAILABLE;
 	if (stream->plan != NULL && !stream->is_dead)
 		return err_remedy(err, "reckon ps -a -s SESSION says what became of it");
-	return err_remedy(err, stream->is_dead
-				       ? "reckon session show says what became of the session"
-				       : "if the daemon still runs, so does the cell: reckon logs -s "
-					 "SESSION has its record");
+	return err_remedy(
+		err, stream->is_dead ? "reckon session show says what became of the session"
+				     : "if the daemon still runs, so does the cell: reckon logs -s "
+				       "SESSION has its record");
 }
 
 int client_execute(struct client *client, const struct client_execution *execution,

@@ -283,7 +283,8 @@ static int dump_any(json_t *json, struct dump *dump)
 			if (dump_piece(index == 0 ? "[" : ",", 1, dump) < 0 ||
 			    dump_any(value, dump) < 0)
 				return -1;
-		return json_array_size(json) == 0 ? dump_piece("[]", 2, dump) : dump_piece("]", 1, dump);
+		return json_array_size(json) == 0 ? dump_piece("[]", 2, dump)
+						  : dump_piece("]", 1, dump);
 	}
 	if (!json_is_object(json))
 		return json_dump_callback(json, dump_piece, dump, JSON_ENCODE_ANY);

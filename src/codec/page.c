@@ -152,19 +152,23 @@ static void tell(const struct page_choice *choice, const struct lines *lines, co
 		(void)buf_addf(ret, &ignored, "none of %" PRIu64 " lines holds that text",
 			       given->last - given->first + 1);
 	else if (choice->needle != NULL && given->next_line > 0)
-		(void)buf_addf(ret, &ignored, "%" PRIu64 " of %" PRIu64 " matching lines; more: the "
-			       "same with --lines %" PRIu64 ":%" PRIu64, given->shown,
-			       given->matches, given->next_line + (given->next_byte > 0 ? 1 : 0),
-			       given->last);
+		(void)buf_addf(ret, &ignored,
+			       "%" PRIu64 " of %" PRIu64 " matching lines; more: the "
+			       "same with --lines %" PRIu64 ":%" PRIu64,
+			       given->shown, given->matches,
+			       given->next_line + (given->next_byte > 0 ? 1 : 0), given->last);
 	else if (given->next_byte > 0)
-		(void)buf_addf(ret, &ignored, "line %" PRIu64 " of %" PRIu64 " goes on; more: reckon "
-			       "output %s --range %zu-%zu", given->next_line, lines->count, handle,
-			       given->next_byte, given->next_byte + page_size(choice) - 1);
+		(void)buf_addf(ret, &ignored,
+			       "line %" PRIu64 " of %" PRIu64 " goes on; more: reckon "
+			       "output %s --range %zu-%zu",
+			       given->next_line, lines->count, handle, given->next_byte,
+			       given->next_byte + page_size(choice) - 1);
 	else if (given->next_line > 0)
-		(void)buf_addf(ret, &ignored, "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; more: "
-			       "reckon output %s --lines %" PRIu64 ":%" PRIu64, given->first,
-			       given->next_line - 1, lines->count, handle, given->next_line,
-			       given->last);
+		(void)buf_addf(ret, &ignored,
+			       "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; more: "
+			       "reckon output %s --lines %" PRIu64 ":%" PRIu64,
+			       given->first, given->next_line - 1, lines->count, handle,
+			       given->next_line, given->last);
 	else if (tail_first < given->first)
 		(void)buf_addf(ret, &ignored, "lines %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; "
 			       "before them: reckon output %s --lines %" PRIu64 ":%" PRIu64,
@@ -216,9 +220,10 @@ static void choose_bytes(const struct page_choice *choice, const char *bytes, si
 	if (from == to)
 		(void)buf_addf(ret_told, &ignored, "there are %zu bytes, none in this range", len);
 	else if (to < len)
-		(void)buf_addf(ret_told, &ignored, "bytes %zu to %zu of %zu; more: reckon output %s "
-			       "--range %zu-%zu", from, to - 1, len, handle, to,
-			       to + page_size(choice) - 1);
+		(void)buf_addf(ret_told, &ignored,
+			       "bytes %zu to %zu of %zu; more: reckon output %s "
+			       "--range %zu-%zu",
+			       from, to - 1, len, handle, to, to + page_size(choice) - 1);
 }
 
 static int add_shown(const char *bytes, size_t len, struct buf *ret, struct err *err)

@@ -30,8 +30,9 @@ static unsigned sum_of(const struct head *head)
 	unsigned sum = 0;
 
 	for (size_t i = 0; i < TAR_BLOCK; i++)
-		sum += i >= offsetof(struct head, sum) && i < offsetof(struct head, type) ? ' '
-											  : bytes[i];
+		sum += i >= offsetof(struct head, sum) && i < offsetof(struct head, type)
+			       ? ' '
+			       : bytes[i];
 	return sum;
 }
 
@@ -230,7 +231,9 @@ int tar_read_head(struct tar_reader *reader, const char block[TAR_BLOCK], struct
 	    !get_number(head.mtime, sizeof(head.mtime), &mtime))
 		return broken(err);
 	if (head.type == 'x' || head.type == 'g') {
-		*ret = (struct tar_entry){ .kind = TAR_OTHER, .size = size, .path = "", .link = "" };
+		*ret = (struct tar_entry){
+			.kind = TAR_OTHER, .size = size, .path = "", .link = ""
+		};
 		return size <= TAR_EXTRA_MAX ? TAR_EXTRA : broken(err);
 	}
 	if (take_name(reader, &head, err) < 0 || take_link(reader, &head, err) < 0)
@@ -271,7 +274,8 @@ static int take_pair(struct tar_reader *reader, const char *pair, size_t len, st
 		reader->has_link |= is_link;
 		buf_clear(into);
 		/* A name with a NUL byte is none. */
-		return memchr(pair, '\0', len) != NULL ? broken(err) : buf_add(into, pair, len, err);
+		return memchr(pair, '\0', len) != NULL ? broken(err)
+						       : buf_add(into, pair, len, err);
 	}
 	if (key == 4 && memcmp(equals - 4, "size", 4) == 0) {
 		if (len == 0 || len >= 19 || strspn(pair, "0123456789") < len)

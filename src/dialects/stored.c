@@ -24,7 +24,8 @@ void stored_form_name(struct stored_form *form, const char *given)
 	const char *slash = strrchr(given, '/');
 
 	given = slash != NULL ? slash + 1 : given;
-	(void)snprintf(form->name, sizeof(form->name), "%.255s", given[0] != '\0' ? given : "upload");
+	(void)snprintf(form->name, sizeof(form->name), "%.255s",
+		       given[0] != '\0' ? given : "upload");
 }
 
 static int take_parts(struct stored_form *form, const char *type, struct err *err)

@@ -134,8 +134,8 @@ static void emit(struct driver *driver, enum driver_event_kind kind, const char 
 		driver->ops->event(&event, driver->arg);
 }
 
-static void emit_code(struct driver *driver, const struct agent_client_frame *frame, const char *text,
-		      size_t len)
+static void emit_code(struct driver *driver, const struct agent_client_frame *frame,
+		      const char *text, size_t len)
 {
 	const struct driver_event event = {
 		.kind = DRIVER_EVENT_CODE,

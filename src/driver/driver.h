@@ -239,6 +239,7 @@ int driver_send_request(struct driver *driver, struct err *err);
 void driver_drop_request(struct driver *driver);
 void driver_drop_calls(struct driver *driver);
 /* The EXECUTE that was taken. */
-int driver_take_cell(struct driver *driver, const struct agent_client_frame *frame, struct err *err);
+int driver_take_cell(struct driver *driver, const struct agent_client_frame *frame,
+		     struct err *err);
 /* Tells the agent of a wish to stop, if there is one and it can be told. */
 int driver_tell_stop(struct driver *driver, struct err *err);

@@ -95,10 +95,11 @@ int driver_send_request(struct driver *driver, struct err *err)
 	if (send_load(driver, err) < 0)
 		return (int)err->code;
 	rc = driver->has_question
-		     ? agent_client_ask(driver->talk, buf_text(&driver->question), driver->question.len,
-				    (const char *const *)driver->files, driver->file_count, err)
+		     ? agent_client_ask(driver->talk, buf_text(&driver->question),
+					driver->question.len, (const char *const *)driver->files,
+					driver->file_count, err)
 		     : agent_client_continue(driver->talk, driver->results, driver->result_count,
-					 err);
+					     err);
 	driver->state = DRIVER_THINKING;
 	driver_drop_request(driver);
 	return rc;

@@ -37,10 +37,11 @@ const struct config_row config_rows[] = {
 const size_t config_row_count = ARRAY_LEN(config_rows);
 
 /* Each number has its eight bytes: a smaller member would be written over. */
-#define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_)    \
-	_Static_assert(CONFIG_##kind_ <= CONFIG_DIR                                                \
-			       ? sizeof(((struct config *)NULL)->member_) > (max_)                 \
-			       : sizeof(((struct config *)NULL)->member_) == sizeof(uint64_t), name_);
+#define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \
+	_Static_assert(CONFIG_##kind_ <= CONFIG_DIR                                             \
+			       ? sizeof(((struct config *)NULL)->member_) > (max_)              \
+			       : sizeof(((struct config *)NULL)->member_) == sizeof(uint64_t),  \
+		       name_);
 #include "base/serve_options.def"
 #undef OPTION
 
@@ -398,7 +399,8 @@ int config_describe(struct buf *ret, struct err *err)
 		if (row->section[0] == '\0')
 			continue;
 		if (strcmp(section, row->section) != 0 &&
-		    buf_addf(ret, err, "%s## [%s]\n\n| key | default | SIGHUP | |\n|---|---|---|---|\n",
+		    buf_addf(ret, err,
+			     "%s## [%s]\n\n| key | default | SIGHUP | |\n|---|---|---|---|\n",
 			     section[0] != '\0' ? "\n" : "", row->section) < 0)
 			return (int)err->code;
 		section = row->section;

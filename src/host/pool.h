@@ -37,7 +37,8 @@ void pool_free(struct pool *pool);
 struct pool_lane *pool_lane_new(void);
 void pool_lane_free(struct pool_lane *lane); /* NULL is fine */
 /* A new one has weight 1 and may use all threads. */
-void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, unsigned running_max);
+void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight,
+		   unsigned running_max);
 /* Those that no thread is free for, or that the lane may not have running yet. */
 size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane);
 size_t pool_waiting(struct pool *pool); /* in all lanes */

@@ -105,11 +105,12 @@ void access_answer(struct conn *conn, unsigned status, char *ret_headers, size_t
 	access->status = status;
 	ret_headers[0] = '\0';
 	if (access->about.request[0] != '\0')
-		used = snprintf(ret_headers, size, "Reckon-Request-Id: %s\r\n", access->about.request);
+		used = snprintf(ret_headers, size, "Reckon-Request-Id: %s\r\n",
+				access->about.request);
 	if (access->about.trace[0] != '\0')
 		(void)snprintf(ret_headers + used, size - (size_t)used,
-			       "traceparent: 00-%s-%s-%s\r\n", access->about.trace, access->about.span,
-			       access->is_sampled ? "01" : "00");
+			       "traceparent: 00-%s-%s-%s\r\n", access->about.trace,
+			       access->about.span, access->is_sampled ? "01" : "00");
 }
 
 static void count(struct front_stats *page, const struct access *access, bool is_whole, uint64_t us)

@@ -101,7 +101,8 @@ static const struct source *find(const struct auth_throttle *throttle, const str
 }
 
 /* Its place, or that of the one that was quiet longest. */
-static struct source *place(struct auth_throttle *throttle, const struct auth_peer *peer, uint64_t now)
+static struct source *place(struct auth_throttle *throttle, const struct auth_peer *peer,
+			    uint64_t now)
 {
 	struct source *set = throttle->sources[hash(throttle, peer, sizeof(*peer)) % SETS];
 	struct source *oldest = &set[0];
@@ -127,7 +128,8 @@ void auth_failed(struct auth_throttle *throttle, const struct auth_peer *peer)
 	source->at_ms = now;
 }
 
-bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer, const char *key)
+bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer,
+		  const char *key)
 {
 	const struct source *source = find(throttle, peer);
 	uint64_t known;

@@ -26,6 +26,7 @@ void auth_peer_of(const struct sockaddr *address, socklen_t len, struct auth_pee
 /* The key from there was wrong; a request without a key is not a guess. */
 void auth_failed(struct auth_throttle *throttle, const struct auth_peer *peer);
 /* Whether this key may be asked about. */
-bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer, const char *key);
+bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer,
+		  const char *key);
 /* What reckond said of a key. */
 void auth_learn(struct auth_throttle *throttle, const char *key, bool is_good);

@@ -178,7 +178,8 @@ int websocket_begin(struct request *request, const char *const *protocols, size_
  */
 int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_message *ret);
 /* Waits until the client has taken enough of what was sent before. */
-int websocket_send(struct request *request, enum websocket_kind kind, const void *bytes, size_t len);
+int websocket_send(struct request *request, enum websocket_kind kind, const void *bytes,
+		   size_t len);
 /* The last thing to do. `code`: RFC 6455 §7.4; `reason`: UTF-8, cut after 120 bytes, or NULL. */
 void websocket_close(struct request *request, unsigned code, const char *reason);
 

@@ -119,7 +119,8 @@ static int start(struct server *server, struct err *err)
 	server->is_local = address.ss_family == AF_UNIX;
 	/* reckond may start another one of us on the same socket: it must not make us wait. */
 	if (loop_timer_new(server->loop, on_accept_again, server, &server->accept_timer, err) < 0 ||
-	    loop_io_new(server->loop, FRONT_LISTEN_FD, on_listen, server, &server->listen_io, err) < 0)
+	    loop_io_new(server->loop, FRONT_LISTEN_FD, on_listen, server, &server->listen_io, err) <
+		    0)
 		return (int)err->code;
 	loop_io_want(server->listen_io, LOOP_READ);
 	return 0;

@@ -89,14 +89,15 @@ void origin_refuse_misdirected(void *arg)
 	char message[192];
 
 	(void)snprintf(message, sizeof(message), "this daemon is not known as %.128s", host);
-	answer_refuse(&conn->request,
-		      &(struct refusal){
-			      .status = 421,
-			      .code = "misdirected",
-			      .message = message,
-			      .cause = "a name that anybody may lead here would let their web pages in",
-			      .remedy = "use its address or localhost, or serve with --allow-host NAME",
-		      });
+	answer_refuse(
+		&conn->request,
+		&(struct refusal){
+			.status = 421,
+			.code = "misdirected",
+			.message = message,
+			.cause = "a name that anybody may lead here would let their web pages in",
+			.remedy = "use its address or localhost, or serve with --allow-host NAME",
+		});
 }
 
 /* Also of a request that another process read; a unix socket no name leads to. */

@@ -398,7 +398,8 @@ void websocket_close(struct request *request, unsigned code, const char *reason)
 	if (request->is_gone)
 		return;
 	if (len > REASON_MAX)
-		for (len = REASON_MAX; len > 0 && ((unsigned char)reason[len] & 0xc0) == 0x80; len--)
+		for (len = REASON_MAX; len > 0 && ((unsigned char)reason[len] & 0xc0) == 0x80;
+		     len--)
 			;
 	if (wslay_event_queue_close(websocket->context, (uint16_t)code, (const uint8_t *)reason,
 				    len) != 0 ||

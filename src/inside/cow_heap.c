@@ -216,8 +216,8 @@ static void join_text(struct scratch *scratch)
 
 		*next++ = '\0';
 		now = read_text(line);
-		if (now.file[0] != '\0' && strcmp(now.file, last.file) == 0 && now.from == last.to &&
-		    now.offset == last.offset + (last.to - last.from) &&
+		if (now.file[0] != '\0' && strcmp(now.file, last.file) == 0 &&
+		    now.from == last.to && now.offset == last.offset + (last.to - last.from) &&
 		    now.is_code != last.is_code) {
 			const struct text *plain = now.is_code ? &last : &now;
 

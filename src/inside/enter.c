@@ -48,7 +48,8 @@ static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *e
 	    park(plan->order_fd, PARK_ORDER, err) < 0)
 		return (int)err->code;
 	for (int fd = 0; fd < 3; fd++)
-		if (park(plan->stdio[fd] >= 0 ? plan->stdio[fd] : null_fd, PARK_STDIO + fd, err) < 0)
+		if (park(plan->stdio[fd] >= 0 ? plan->stdio[fd] : null_fd, PARK_STDIO + fd, err) <
+		    0)
 			return (int)err->code;
 	if (syscall(SYS_close_range, 0, PARK_CONTROL - 1, 0) < 0 ||
 	    syscall(SYS_close_range, PARK_END, ~0u, 0) < 0)

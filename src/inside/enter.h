@@ -19,8 +19,11 @@ struct enter_plan {
 	void *arg;
 };
 
-#define ENTER_PLAN_NONE                                                                       \
-	((struct enter_plan){ .init_pidfd = -1, .control_fd = -1, .landlock_fd = -1, .order_fd = -1, \
+#define ENTER_PLAN_NONE                          \
+	((struct enter_plan){ .init_pidfd = -1,  \
+			      .control_fd = -1,  \
+			      .landlock_fd = -1, \
+			      .order_fd = -1,    \
 			      .stdio = { -1, -1, -1 } })
 #define ENTER_ORDER_FD 203
 

@@ -236,7 +236,8 @@ static int receive_plan(struct launch *launch, struct err *err)
 	struct launch_plan *plan = &launch->plan;
 	int fds[LAUNCH_FDS_MAX];
 	size_t nfds, at = 3;
-	const ssize_t n = fd_recv_msg(LAUNCH_FD, plan, sizeof(*plan), fds, ARRAY_LEN(fds), &nfds, err);
+	const ssize_t n =
+		fd_recv_msg(LAUNCH_FD, plan, sizeof(*plan), fds, ARRAY_LEN(fds), &nfds, err);
 
 	if (n < 0)
 		return (int)err->code;
@@ -288,7 +289,8 @@ static int make_process(struct launch *launch, struct err *err)
 		return 0;
 	if (errno == EAGAIN) {
 		(void)err_set(err, ERR_LIMIT, "the session has as many processes as it may");
-		return err_remedy(err, "end some, or open the session with a higher limit of processes");
+		return err_remedy(err,
+				  "end some, or open the session with a higher limit of processes");
 	}
 	return err_sys(err, "make a process");
 }

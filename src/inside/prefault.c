@@ -203,7 +203,8 @@ static void forget_clean_pages(const struct scratch *scratch)
 			    (ssize_t)(want * 8))
 				return;
 			for (size_t e = 0; e <= want; e++) {
-				if (e < want && (entry[e] & PRESENT) != 0 && (entry[e] & CLEAN) != 0)
+				if (e < want && (entry[e] & PRESENT) != 0 &&
+				    (entry[e] & CLEAN) != 0)
 					continue;
 				if (e > from)
 					(void)madvise((char *)at + from * PAGE_BYTES,

@@ -119,7 +119,8 @@ static void report_boot(int boot_fd, const struct err *err, int notify_fd)
 	struct zygote_boot boot = { .err = *err };
 	struct err ignored;
 
-	(void)fd_send_msg(boot_fd, &boot, sizeof(boot), &notify_fd, notify_fd >= 0 ? 1 : 0, &ignored);
+	(void)fd_send_msg(boot_fd, &boot, sizeof(boot), &notify_fd, notify_fd >= 0 ? 1 : 0,
+			  &ignored);
 }
 
 /* The zygote ignores SIGCHLD so that twins leave no zombies; a kernel waits for its children. */
@@ -275,8 +276,8 @@ int main(int argc, char **argv)
 		int fds[ZYGOTE_FDS_MAX];
 		size_t nfds;
 		struct err err;
-		ssize_t n = fd_recv_msg(ZYGOTE_FD, &spawn, sizeof(spawn), fds, ARRAY_LEN(fds), &nfds,
-					&err);
+		ssize_t n = fd_recv_msg(ZYGOTE_FD, &spawn, sizeof(spawn), fds, ARRAY_LEN(fds),
+					&nfds, &err);
 
 		if (n != (ssize_t)sizeof(spawn))
 			_exit(n == 0 ? 0 : 1);

@@ -70,7 +70,8 @@ void ask_complete(struct kernel *kernel, const struct message *request)
 	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
 	begin(&json, &content);
 	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
-	json_write_member_uint(&json, "cursor_start", jupyter_characters_of(code, len, (size_t)first));
+	json_write_member_uint(&json, "cursor_start",
+			       jupyter_characters_of(code, len, (size_t)first));
 	json_write_member_uint(&json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
 	jupyter_write_value(&json, "metadata", NULL, "{}");
 	reply(kernel, request, "complete_reply", &json, &content);

@@ -202,7 +202,8 @@ static void write_expressions(struct cell *cell, struct json_writer *json)
 
 	json_write_key(json, "user_expressions");
 	json_write_object_begin(json);
-	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value); i++)
+	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value);
+	     i++)
 		if (json_read_text(value, NULL) != NULL) {
 			json_write_key(json, name);
 			write_expression(cell, json, json_read_text(value, NULL));

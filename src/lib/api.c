@@ -53,8 +53,8 @@ int api_options(const char *type, void *ret, size_t size, const void *given, str
 	}
 	for (size_t i = size; i < theirs; i++)
 		if (((const char *)given)[i] != 0) {
-			(void)err_set(err, ERR_INVALID, "%s has options this libreckon is too old for",
-				      type);
+			(void)err_set(err, ERR_INVALID,
+				      "%s has options this libreckon is too old for", type);
 			return err_remedy(err, "update libreckon, or leave the newer fields zero");
 		}
 	memcpy(ret, given, theirs < size ? theirs : size);

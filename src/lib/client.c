@@ -175,10 +175,11 @@ static int check_reply(const struct warden_reply *reply, size_t len, struct err 
 		(void)err_set(err, ERR_UNAVAILABLE,
 			      "reckon-warden is of another version (it speaks %u, this program %u)",
 			      reply->version, WARDEN_VERSION);
-		return err_remedy(err, reply->version > WARDEN_VERSION
-					       ? "Reckon was upgraded while this program ran: start "
-						 "it again"
-					       : "install the same version of reckon and libreckon");
+		return err_remedy(err,
+				  reply->version > WARDEN_VERSION
+					  ? "Reckon was upgraded while this program ran: start "
+					    "it again"
+					  : "install the same version of reckon and libreckon");
 	}
 	if (len != sizeof(*reply) || reply->magic != WARDEN_MAGIC)
 		return err_set(err, ERR_PROTOCOL, "a reply of %zu bytes that is none of ours", len);

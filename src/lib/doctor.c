@@ -48,7 +48,8 @@ static void write_walls(struct json_writer *json, const struct warden_walls *wal
 		member_fixed(json, "state", wall->state, sizeof(wall->state));
 		member_fixed(json, "detail", wall->detail, sizeof(wall->detail));
 		member_fixed(json, "remedy", wall->remedy, sizeof(wall->remedy));
-		json_write_member_bool(json, "optional", is_optional(wall->name, sizeof(wall->name)));
+		json_write_member_bool(json, "optional",
+				       is_optional(wall->name, sizeof(wall->name)));
 		json_write_object_end(json);
 	}
 	json_write_array_end(json);

@@ -309,8 +309,8 @@ static void plan_environment(struct plan *plan)
 	for (size_t i = 0; i < ENV_PASSED; i++) {
 		const char *value = secure_getenv(passed[i]);
 
-		if (value != NULL && snprintf(plan->env[i], sizeof(plan->env[i]), "%s=%s", passed[i],
-					      value) < (int)sizeof(plan->env[i]))
+		if (value != NULL && snprintf(plan->env[i], sizeof(plan->env[i]), "%s=%s",
+					      passed[i], value) < (int)sizeof(plan->env[i]))
 			plan->envp[count++] = plan->env[i];
 	}
 	plan->envp[count] = NULL;

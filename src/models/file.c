@@ -161,8 +161,8 @@ static void take_section(void *arg, const char *line, size_t len)
 		rest++;
 	if (rest == NULL || (rest < line + len && *rest != ';' && *rest != '#') ||
 	    !read_section(line + 1, (size_t)(close - line - 1), &section, &name, &name_len)) {
-		complain(parsing,
-			 "a section is [default], [provider NAME], [model PROVIDER/NAME] or [aliases]");
+		complain(parsing, "a section is [default], [provider NAME], [model PROVIDER/NAME] "
+				  "or [aliases]");
 		return;
 	}
 	if (models_entry_find(models, section, name, name_len) != NULL) {
@@ -352,7 +352,8 @@ int models_load(const char *path, bool must_exist, struct models **ret,
 		return err_set(err, ERR_INVALID, "%.200s is not a file", path);
 	if ((st.st_mode & S_IWOTH) != 0 || (st.st_uid != geteuid() && st.st_uid != 0)) {
 		(void)err_set(err, ERR_DENIED, "%.200s can be written by others", path);
-		return err_remedy(err, "it says where your keys are sent: make it yours, chmod o-w it");
+		return err_remedy(err,
+				  "it says where your keys are sent: make it yours, chmod o-w it");
 	}
 	if (fd_read_all(fd, &text, err) < 0)
 		return err_wrap(err, "%.200s", path);

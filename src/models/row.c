@@ -94,8 +94,8 @@ int models_url_check(const char *url, const char *what, struct err *err)
 	}
 	for (const char *at = url; *at != '\0'; at++)
 		if ((unsigned char)*at <= 0x20 || *at == 0x7f)
-			return err_set(err, ERR_INVALID, "%s: it holds a space or control character",
-				       what);
+			return err_set(err, ERR_INVALID,
+				       "%s: it holds a space or control character", what);
 	if (strpbrk(host, "?#") != NULL)
 		return err_set(err, ERR_INVALID, "%s: it ends before '?' and '#'", what);
 	if (memchr(host, '@', strcspn(host, "/")) != NULL)
@@ -108,7 +108,8 @@ int models_url_check(const char *url, const char *what, struct err *err)
 static bool is_variable(const char *text)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	static const char rest[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
 	return text[0] != '\0' && strchr(letters, text[0]) != NULL &&
 	       text[strspn(text, rest)] == '\0';
@@ -137,8 +138,10 @@ static int check_headers(const char *value, const char *what, struct err *err)
 
 		if (name == 0 || at[name] != ':' || at[name + 1] != ' ' || at[name + 2] == '\0' ||
 		    (mark != NULL && mark <= at + name + 1) || count == AGENT_HEADERS_MAX)
-			return err_set(err, ERR_INVALID, "%s takes up to %u of NAME: VALUE, with '"
-				       AGENT_HEADERS_MARK "' between them", what, AGENT_HEADERS_MAX);
+			return err_set(err, ERR_INVALID,
+				       "%s takes up to %u of NAME: VALUE, with '" AGENT_HEADERS_MARK
+				       "' between them",
+				       what, AGENT_HEADERS_MAX);
 		for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 			if (strlen(ours[i]) == name && strncasecmp(ours[i], at, name) == 0)
 				return err_set(err, ERR_INVALID, "%s: %s is set by Reckon", what,
@@ -148,7 +151,8 @@ static int check_headers(const char *value, const char *what, struct err *err)
 	return 0;
 }
 
-static int check_text(const struct models_row *row, const char *what, const char *value, struct err *err)
+static int check_text(const struct models_row *row, const char *what, const char *value,
+		      struct err *err)
 {
 	if (value[0] == '\0' || strlen(value) > row->max || !is_plain(value))
 		return err_set(err, ERR_INVALID, "%s takes 1 to %llu characters of text", what,
@@ -164,8 +168,8 @@ static int check_text(const struct models_row *row, const char *what, const char
 	return 0;
 }
 
-static int read_choice(const struct models_row *row, const char *what, const char *value, uint64_t *ret,
-		       struct err *err)
+static int read_choice(const struct models_row *row, const char *what, const char *value,
+		       uint64_t *ret, struct err *err)
 {
 	const size_t len = strlen(value);
 	const char *at = row->choices;
@@ -183,8 +187,8 @@ static int read_choice(const struct models_row *row, const char *what, const cha
 }
 
 /* Digits, and for seconds one unit. */
-static int read_count(const struct models_row *row, const char *what, const char *value, uint64_t *ret,
-		      struct err *err)
+static int read_count(const struct models_row *row, const char *what, const char *value,
+		      uint64_t *ret, struct err *err)
 {
 	const size_t digits = strspn(value, "0123456789");
 	const uint64_t min = strcmp(row->name, "retries") == 0 ? 0 : 1;
@@ -210,8 +214,8 @@ static int read_count(const struct models_row *row, const char *what, const char
 	return 0;
 }
 
-static int read_number(const struct models_row *row, const char *what, const char *value, uint64_t *ret,
-		       struct err *err)
+static int read_number(const struct models_row *row, const char *what, const char *value,
+		       uint64_t *ret, struct err *err)
 {
 	const char *end;
 

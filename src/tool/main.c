@@ -35,10 +35,11 @@ struct request {
 
 static int usage(FILE *to, int status)
 {
-	(void)fprintf(to,
-		      "usage: reckon-tool [-r] NAME ['{\"argument\": …}' | -]\n"
-		      "Calls a tool of the client and prints its value as JSON (-r: a text as it is).\n"
-		      "-: the arguments are on standard input. Status: 1 it failed, 3 it was denied.\n");
+	(void)fprintf(
+		to,
+		"usage: reckon-tool [-r] NAME ['{\"argument\": …}' | -]\n"
+		"Calls a tool of the client and prints its value as JSON (-r: a text as it is).\n"
+		"-: the arguments are on standard input. Status: 1 it failed, 3 it was denied.\n");
 	return status;
 }
 
@@ -58,10 +59,12 @@ static int write_call(const struct request *request, struct buf *ret, struct err
 	if (strcmp(request->arguments, "-") == 0 ? fd_read_all(STDIN_FILENO, &text, err) < 0
 						 : buf_adds(&text, request->arguments, err) < 0)
 		return (int)err->code;
-	if (json_read_compact(buf_text(&text), text.len, TOOLS_CALL_MAX, &arguments, &kind, err) < 0)
+	if (json_read_compact(buf_text(&text), text.len, TOOLS_CALL_MAX, &arguments, &kind, err) <
+	    0)
 		return err_wrap(err, "arguments");
 	if (kind != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "arguments must be an object: '{\"name\": value}'");
+		return err_set(err, ERR_INVALID,
+			       "arguments must be an object: '{\"name\": value}'");
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "name", request->name);

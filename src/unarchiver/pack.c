@@ -131,7 +131,8 @@ void pack(const char *format)
 		struct err err;
 		size_t nfds = 0;
 		int fds[1];
-		const ssize_t n = fd_recv_msg(UNARCHIVER_FD, frame, sizeof(frame), fds, 1, &nfds, &err);
+		const ssize_t n =
+			fd_recv_msg(UNARCHIVER_FD, frame, sizeof(frame), fds, 1, &nfds, &err);
 		cleanup_fd int fd = n > 0 && nfds == 1 ? fds[0] : -1;
 
 		if (n < (ssize_t)sizeof(head))

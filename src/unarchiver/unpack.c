@@ -76,8 +76,8 @@ static void clean_path(const char *name, char ret[UNARCHIVER_PATH_MAX + 1])
 			if (len > 0)
 				ret[len++] = '/';
 			for (size_t used; name < end; name += used) {
-				len += copy_name_byte(name, ret + len, UNARCHIVER_PATH_MAX - len, &used,
-						      &changed);
+				len += copy_name_byte(name, ret + len, UNARCHIVER_PATH_MAX - len,
+						      &used, &changed);
 				if (len + 4 > UNARCHIVER_PATH_MAX)
 					fail(ERR_INVALID, "the path of an entry is too long");
 			}

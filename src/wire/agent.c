@@ -138,7 +138,8 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	}
 	if ((seen & shape->must) != shape->must)
 		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
-	if (type == AGENT_MODELS && agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_NAMES_BYTES)
+	if (type == AGENT_MODELS &&
+	    agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_NAMES_BYTES)
 		return err_set(err, ERR_PROTOCOL, "more names than are taken");
 	if (type == AGENT_DONE &&
 	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
@@ -200,7 +201,8 @@ int agent_next_past(const struct kernel_item *items, size_t count, size_t *at,
 	is_cell = ret->kind == AGENT_PAST_CELL;
 	if (ret->text == NULL || is_cell != (ret->code != NULL) ||
 	    is_cell != (ret->status != NULL) || is_cell != (ret->output != NULL))
-		return err_set(err, ERR_PROTOCOL, "a history that lacks a field, or has one too many");
+		return err_set(err, ERR_PROTOCOL,
+			       "a history that lacks a field, or has one too many");
 	return 1;
 }
 

@@ -13,8 +13,8 @@
 #define FRONT_PAGE_FD 5
 
 /* Upper ends of the latency buckets in microseconds; behind the last comes all that took longer. */
-#define FRONT_LATENCIES_US                                                                         \
-	500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,       \
+#define FRONT_LATENCIES_US                                                                    \
+	500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, \
 		10000000, 60000000
 #define FRONT_LATENCY_COUNT 15
 

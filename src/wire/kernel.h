@@ -54,29 +54,30 @@ enum kernel_type {
 	KERNEL_INSPECT = 4,	/* CODE, CURSOR, [DETAIL] -> INSPECT_REPLY                      */
 	KERNEL_INPUT_REPLY = 5, /* TEXT, or none: end of input                                  */
 	KERNEL_SYNC_ACK = 6,
-	KERNEL_SHUTDOWN = 7,	/* end at once, no answer                                       */
-	KERNEL_CONFIGURE = 8,	/* ENV ("K=V") any number, SEED, CWD at most once; no answer    */
-	KERNEL_RESUME = 9,	/* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
+	KERNEL_SHUTDOWN = 7,	 /* end at once, no answer                                       */
+	KERNEL_CONFIGURE = 8,	 /* ENV ("K=V") any number, SEED, CWD at most once; no answer    */
+	KERNEL_RESUME = 9,	 /* first packet of a branch: [SEED] (OPEN_FD OPEN_PATH OPEN_FLAGS
 				   OPEN_OFFSET)* files to open again; no answer              */
 	KERNEL_IS_COMPLETE = 10, /* CODE -> IS_COMPLETE_REPLY                                   */
-	KERNEL_TOOLS = 11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
+	KERNEL_TOOLS =
+		11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
 			      of the EXECUTE that follows (docs/internals/questions.md); no answer */
-	KERNEL_SEAT = 15,	/* fd: a group's `tasks`, to write "0" to; no answer. The
+	KERNEL_SEAT = 15, /* fd: a group's `tasks`, to write "0" to; no answer. The
 				   warden's word, before anybody else's                      */
-	KERNEL_PARK = 16,	/* it waits for whoever comes: what a first cell needs may be
+	KERNEL_PARK = 16, /* it waits for whoever comes: what a first cell needs may be
 				   made ready now; no answer. Before a SEAT                  */
 	/* kernel to host */
-	KERNEL_READY = 32,	    /* LANGUAGE, VERSION                                        */
-	KERNEL_DISPLAY = 33,	    /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
-	KERNEL_UPDATE_DISPLAY = 34, /* bundle with DISPLAY_ID                                   */
-	KERNEL_RESULT = 35,	    /* bundle: the value of the cell                            */
-	KERNEL_ERROR = 36,	    /* NAME VALUE TRACEBACK [REPAIR] HINT* (FRAME_FILE FRAME_LINE
+	KERNEL_READY = 32,	     /* LANGUAGE, VERSION                                        */
+	KERNEL_DISPLAY = 33,	     /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
+	KERNEL_UPDATE_DISPLAY = 34,  /* bundle with DISPLAY_ID                                   */
+	KERNEL_RESULT = 35,	     /* bundle: the value of the cell                            */
+	KERNEL_ERROR = 36,	     /* NAME VALUE TRACEBACK [REPAIR] HINT* (FRAME_FILE FRAME_LINE
 				       FRAME_FUNCTION FRAME_SOURCE)*; REPAIR: the failure in few
 				       words, at most 4 KiB; HINT: one line, 500 bytes, up to 5 */
-	KERNEL_CLEAR_OUTPUT = 37,   /* [WAIT]                                                   */
-	KERNEL_INPUT_REQUEST = 38,  /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
-	KERNEL_SYNC = 39,	    /* -> SYNC_ACK                                              */
-	KERNEL_DONE = 40,	    /* STATUS "ok" | "error" | "interrupted", NOTE*, VAR_NAME*
+	KERNEL_CLEAR_OUTPUT = 37,    /* [WAIT]                                                   */
+	KERNEL_INPUT_REQUEST = 38,   /* PROMPT [PASSWORD] -> INPUT_REPLY                         */
+	KERNEL_SYNC = 39,	     /* -> SYNC_ACK                                              */
+	KERNEL_DONE = 40,	     /* STATUS "ok" | "error" | "interrupted", NOTE*, VAR_NAME*
 				       VAR_GONE*: names of variables that are new, or gone, since
 				       the last DONE; at most 50 of each                        */
 	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW

@@ -13,7 +13,8 @@
 #include "base/file/fs.h"
 #include "base/utf8.h"
 
-_Static_assert(sizeof(struct unarchiver_entry) + 2u * UNARCHIVER_PATH_MAX <= UNARCHIVER_DATA_MAX, "an entry fits");
+_Static_assert(sizeof(struct unarchiver_entry) + 2u * UNARCHIVER_PATH_MAX <= UNARCHIVER_DATA_MAX,
+	       "an entry fits");
 
 size_t unarchiver_put(void *ret, enum unarchiver_type type, const void *bytes, size_t len)
 {
@@ -27,8 +28,9 @@ size_t unarchiver_put(void *ret, enum unarchiver_type type, const void *bytes, s
 	return sizeof(head) + len;
 }
 
-size_t unarchiver_put_entry(void *ret, enum unarchiver_type type, const struct unarchiver_entry *entry,
-		      const char *path, const char *target)
+size_t unarchiver_put_entry(void *ret, enum unarchiver_type type,
+			    const struct unarchiver_entry *entry, const char *path,
+			    const char *target)
 {
 	struct unarchiver_entry filled = *entry;
 	char bytes[sizeof(filled) + 2 * UNARCHIVER_PATH_MAX];
@@ -164,9 +166,11 @@ static bool may_come(enum unarchiver_state state, uint16_t type)
 	case UNARCHIVER_STATE_STARTING:
 		return type == UNARCHIVER_READY || type == UNARCHIVER_FAIL;
 	case UNARCHIVER_STATE_ENTRIES:
-		return type == UNARCHIVER_ENTRY || type == UNARCHIVER_END || type == UNARCHIVER_FAIL;
+		return type == UNARCHIVER_ENTRY || type == UNARCHIVER_END ||
+		       type == UNARCHIVER_FAIL;
 	case UNARCHIVER_STATE_DATA:
-		return type == UNARCHIVER_DATA || type == UNARCHIVER_DATA_END || type == UNARCHIVER_FAIL;
+		return type == UNARCHIVER_DATA || type == UNARCHIVER_DATA_END ||
+		       type == UNARCHIVER_FAIL;
 	case UNARCHIVER_STATE_PACKING:
 		return type == UNARCHIVER_END || type == UNARCHIVER_FAIL;
 	case UNARCHIVER_STATE_DONE:
@@ -175,8 +179,8 @@ static bool may_come(enum unarchiver_state state, uint16_t type)
 	return false;
 }
 
-static int take_rest(const struct unarchiver_head *head, const char *bytes, struct unarchiver_frame *ret,
-		     enum unarchiver_state *next, struct err *err)
+static int take_rest(const struct unarchiver_head *head, const char *bytes,
+		     struct unarchiver_frame *ret, enum unarchiver_state *next, struct err *err)
 {
 	switch ((enum unarchiver_type)head->type) {
 	case UNARCHIVER_READY:
@@ -211,8 +215,8 @@ static int take_rest(const struct unarchiver_head *head, const char *bytes, stru
 	return err_set(err, ERR_PROTOCOL, "frame %u", head->type);
 }
 
-int unarchiver_take(enum unarchiver_state *state, const void *frame, size_t len, struct unarchiver_frame *ret,
-	      struct err *err)
+int unarchiver_take(enum unarchiver_state *state, const void *frame, size_t len,
+		    struct unarchiver_frame *ret, struct err *err)
 {
 	enum unarchiver_state next = *state;
 	struct unarchiver_head head;

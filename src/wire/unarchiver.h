@@ -40,7 +40,12 @@ enum unarchiver_type {
 	UNARCHIVER_FINISH = 33,
 };
 
-enum unarchiver_kind { UNARCHIVER_FILE = 1, UNARCHIVER_FOLDER, UNARCHIVER_SYMLINK, UNARCHIVER_HARDLINK };
+enum unarchiver_kind {
+	UNARCHIVER_FILE = 1,
+	UNARCHIVER_FOLDER,
+	UNARCHIVER_SYMLINK,
+	UNARCHIVER_HARDLINK
+};
 
 struct unarchiver_head {
 	uint32_t magic;
@@ -95,8 +100,8 @@ struct unarchiver_frame {
  * ENTRIES. ERR_PROTOCOL: the peek is not what it was. ERR_INVALID, ERR_LIMIT: the archive
  * names what it may not.
  */
-int unarchiver_take(enum unarchiver_state *state, const void *frame, size_t len, struct unarchiver_frame *ret,
-	      struct err *err);
+int unarchiver_take(enum unarchiver_state *state, const void *frame, size_t len,
+		    struct unarchiver_frame *ret, struct err *err);
 
 /*
  * Whether an entry may be: a path beneath the folder, not too deep, a kind that is known, a
@@ -107,5 +112,6 @@ int unarchiver_check(const struct unarchiver_entry *entry, const char *path, con
 
 /* A frame in `ret` (UNARCHIVER_FRAME_MAX bytes); returns its length. */
 size_t unarchiver_put(void *ret, enum unarchiver_type type, const void *bytes, size_t len);
-size_t unarchiver_put_entry(void *ret, enum unarchiver_type type, const struct unarchiver_entry *entry,
-		      const char *path, const char *target);
+size_t unarchiver_put_entry(void *ret, enum unarchiver_type type,
+			    const struct unarchiver_entry *entry, const char *path,
+			    const char *target);

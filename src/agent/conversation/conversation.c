@@ -123,7 +123,8 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 				   json.len > 0 ? json.data : none, err);
 }
 
-static int take_tools(const struct json_value *document, struct model_conversation *conv, struct err *err)
+static int take_tools(const struct json_value *document, struct model_conversation *conv,
+		      struct err *err)
 {
 	const struct json_value *tools = json_read_member(document, "tools");
 	struct place place = { .what = "tools" };
@@ -183,7 +184,8 @@ static void take_sampling(const struct json_value *document, struct model_sampli
 }
 
 /* {"name", "schema", "strict"} */
-static int take_output(const struct json_value *document, struct model_sampling *ret, struct err *err)
+static int take_output(const struct json_value *document, struct model_sampling *ret,
+		       struct err *err)
 {
 	const struct json_value *output = json_read_member(document, "output");
 	const struct json_value *schema = json_read_member(output, "schema");
@@ -418,8 +420,8 @@ static int take_sealed(const struct json_value *sealed, uint64_t maker, struct m
 	return json_read_dump(extra, &turn->calls[call].extra, err);
 }
 
-static int take_assistant(const struct json_value *message, const struct place *place,
-			  bool is_own, uint64_t maker, struct model_conversation *conv, struct err *err)
+static int take_assistant(const struct json_value *message, const struct place *place, bool is_own,
+			  uint64_t maker, struct model_conversation *conv, struct err *err)
 {
 	const struct json_value *calls = json_read_member(message, "calls");
 	const struct json_value *sealed = json_read_member(message, "sealed");
@@ -456,7 +458,8 @@ static int take_result(const struct json_value *result, const struct place *plac
 	if (id != NULL && find_open(conv, &answer, &results))
 		call = id[0] != '\0' ? call_of(answer, id) : NULL;
 	else
-		return wrong(place, err, "results follow the assistant's message that has the calls");
+		return wrong(place, err,
+			     "results follow the assistant's message that has the calls");
 	if (call == NULL && id[0] != '\0')
 		return wrong(place, err, "no call of the message before has this \"id\"");
 	if (results != NULL && has_result(results, id))
@@ -565,7 +568,8 @@ static int read_document(const struct json_value *document, uint64_t maker,
 }
 
 int conversation_read(const char *json, size_t len, uint64_t maker,
-		      struct conversation *conversation, struct model_conversation *conv, struct err *err)
+		      struct conversation *conversation, struct model_conversation *conv,
+		      struct err *err)
 {
 	struct json_value *document = NULL;
 	int rc;

@@ -60,11 +60,12 @@ uint64_t conversation_maker(const struct agent_settings *settings, const char *b
  * sampling. ERR_INVALID, in words for whoever wrote it, for one that is none.
  */
 int conversation_read(const char *json, size_t len, uint64_t maker,
-		      struct conversation *conversation, struct model_conversation *conv, struct err *err);
+		      struct conversation *conversation, struct model_conversation *conv,
+		      struct err *err);
 
 /* Appends the document. Images go first, the oldest before the others, when it would be too long. */
-int conversation_write(const struct conversation *conversation, const struct model_conversation *conv,
-		       struct buf *ret, struct err *err);
+int conversation_write(const struct conversation *conversation,
+		       const struct model_conversation *conv, struct buf *ret, struct err *err);
 
 /* The calls of the application's tools that the last answer waits for: the index-th, or NULL. */
 const struct model_call *conversation_waiting(const struct model_conversation *conv, size_t index);

@@ -60,8 +60,8 @@ static int add_block(struct model_turn *turn, const char *language,
 	for (size_t i = 0; i <= longest; i++)
 		if (buf_addc(&turn->text, '`', err) < 0)
 			return (int)err->code;
-	if (buf_addf(&turn->text, err, "%s\n", language) < 0 || add_text(&turn->text, code, err) < 0 ||
-	    buf_addc(&turn->text, '\n', err) < 0)
+	if (buf_addf(&turn->text, err, "%s\n", language) < 0 ||
+	    add_text(&turn->text, code, err) < 0 || buf_addc(&turn->text, '\n', err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i <= longest; i++)
 		if (buf_addc(&turn->text, '`', err) < 0)
@@ -109,8 +109,8 @@ static int add_result(struct model_conversation *conv, const struct history_way 
 	    buf_addf(&text, err, "\n[it also showed %llu image%s, not repeated here]",
 		     (unsigned long long)past->images, past->images == 1 ? "" : "s") < 0)
 		return (int)err->code;
-	return model_turn_add_result(model_conversation_add(conv, MODEL_ROLE_RESULTS), call, text.data,
-				     text.len, failed, err);
+	return model_turn_add_result(model_conversation_add(conv, MODEL_ROLE_RESULTS), call,
+				     text.data, text.len, failed, err);
 }
 
 static int add_cell(struct model_conversation *conv, const struct history_way *way,
@@ -139,7 +139,8 @@ int history_add(struct model_conversation *conv, const struct history_way *way,
 {
 	switch (past->kind) {
 	case AGENT_PAST_QUESTION:
-		return add_text(&model_conversation_add(conv, MODEL_ROLE_USER)->text, past->text, err);
+		return add_text(&model_conversation_add(conv, MODEL_ROLE_USER)->text, past->text,
+				err);
 	case AGENT_PAST_CELL:
 		return add_cell(conv, way, past, err);
 	case AGENT_PAST_ANSWER:

@@ -71,8 +71,9 @@ void model_conversation_init(struct model_conversation *conv)
 	*conv = (struct model_conversation){ .system = BUF_INIT(MODEL_TEXT_MAX) };
 }
 
-int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind, const char *name,
-			const char *description, const char *parameters, struct err *err)
+int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind,
+				const char *name, const char *description, const char *parameters,
+				struct err *err)
 {
 	if (conv->tool_count == MODEL_TOOLS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %u tools", MODEL_TOOLS_MAX);
@@ -86,7 +87,8 @@ int model_conversation_add_tool(struct model_conversation *conv, enum model_tool
 	return 0;
 }
 
-const struct model_tool *model_conversation_tool(const struct model_conversation *conv, const char *name)
+const struct model_tool *model_conversation_tool(const struct model_conversation *conv,
+						 const char *name)
 {
 	for (size_t i = 0; i < conv->tool_count; i++)
 		if (strcmp(conv->tools[i].name, name) == 0)

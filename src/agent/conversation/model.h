@@ -106,7 +106,12 @@ struct model_tool {
 	char *parameters;  /* JSON schema of an object */
 };
 
-enum model_choice { MODEL_CHOICE_AUTO, MODEL_CHOICE_NONE, MODEL_CHOICE_REQUIRED, MODEL_CHOICE_TOOL };
+enum model_choice {
+	MODEL_CHOICE_AUTO,
+	MODEL_CHOICE_NONE,
+	MODEL_CHOICE_REQUIRED,
+	MODEL_CHOICE_TOOL
+};
 
 /* What the application wants of the model; passed on where the protocol has a word for it. */
 struct model_sampling {
@@ -135,10 +140,12 @@ struct model_conversation {
 };
 
 /* Everything is copied. ERR_LIMIT when there are too many. */
-int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind, const char *name,
-			const char *description, const char *parameters, struct err *err);
+int model_conversation_add_tool(struct model_conversation *conv, enum model_tool_kind kind,
+				const char *name, const char *description, const char *parameters,
+				struct err *err);
 /* NULL: there is none. */
-const struct model_tool *model_conversation_tool(const struct model_conversation *conv, const char *name);
+const struct model_tool *model_conversation_tool(const struct model_conversation *conv,
+						 const char *name);
 const struct model_tool *model_conversation_code_tool(const struct model_conversation *conv);
 void model_conversation_drop_tools(struct model_conversation *conv);
 void model_sampling_done(struct model_sampling *sampling);

@@ -21,7 +21,8 @@ static int make_system(struct loop *loop, struct err *err)
 	const struct buf *own = &loop->conversation.instructions;
 
 	if (loop->conversation.runs_code &&
-	    (prompt_begin(conv, (enum agent_calling)loop->settings.calling, loop->language, err) < 0 ||
+	    (prompt_begin(conv, (enum agent_calling)loop->settings.calling, loop->language, err) <
+		     0 ||
 	     prompt_tools(conv, loop->language, loop->tools, err) < 0))
 		return (int)err->code;
 	if (own->len == 0)
@@ -37,8 +38,10 @@ static int check_tools(const struct model_conversation *conv, struct err *err)
 	for (size_t i = 0; i < conv->tool_count; i++)
 		if (conv->tools[i].kind == MODEL_TOOL_APPLICATION &&
 		    model_conversation_tool(conv, conv->tools[i].name) != &conv->tools[i])
-			return err_set(err, ERR_INVALID, "conversation: the name '%.60s' is that of "
-				       "a tool of Reckon", conv->tools[i].name);
+			return err_set(err, ERR_INVALID,
+				       "conversation: the name '%.60s' is that of "
+				       "a tool of Reckon",
+				       conv->tools[i].name);
 	if (conv->sampling.choice == MODEL_CHOICE_TOOL &&
 	    model_conversation_tool(conv, conv->sampling.choice_tool) == NULL)
 		return err_set(err, ERR_INVALID, "conversation: \"tool_choice\" names no tool");

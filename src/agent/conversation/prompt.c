@@ -52,7 +52,8 @@ static const char with_fences[] =
 
 static const char with_schema[] =
 	"\nEvery message of yours is one JSON object. To run code: {\"action\": \"run\", "
-	"\"content\": \"print(2 + 3)\"}; its output comes back as the next message. When you know the "
+	"\"content\": \"print(2 + 3)\"}; its output comes back as the next message. When you know "
+	"the "
 	"answer: {\"action\": \"answer\", \"content\": \"the answer\"}.\n";
 
 static const char schema[] =
@@ -65,9 +66,9 @@ static const char code_parameters[] =
 	"\"description\":\"the source code, and nothing else\"}},\"required\":[\"" MODEL_CODE
 	"\"],\"additionalProperties\":false}";
 
-static const char reading_description[] =
-	"Shows a part of an earlier output that was left out, where a mark in it says `reckon output "
-	"HANDLE`.";
+static const char reading_description[] = "Shows a part of an earlier output that was left out, "
+					  "where a mark in it says `reckon output "
+					  "HANDLE`.";
 
 static const char reading_parameters[] =
 	"{\"type\":\"object\",\"properties\":{"
@@ -129,7 +130,8 @@ static int tell_tool(struct buf *ret, const struct json_value *tool, struct err 
 	return buf_addf(ret, err, "\n  Arguments: %s", buf_text(&wanted));
 }
 
-int prompt_tools(struct model_conversation *conv, const char *language, const char *json, struct err *err)
+int prompt_tools(struct model_conversation *conv, const char *language, const char *json,
+		 struct err *err)
 {
 	const struct language *spoken = language_find(language);
 	struct json_value *tools = NULL;
@@ -139,9 +141,11 @@ int prompt_tools(struct model_conversation *conv, const char *language, const ch
 		return 0;
 	if (json_read_parse(json, strlen(json), MODEL_TEXT_MAX, &tools, err) < 0)
 		return (int)err->code;
-	rc = buf_addf(&conv->system, err, "\nCode may call these functions of the person's program, %s. "
+	rc = buf_addf(&conv->system, err,
+		      "\nCode may call these functions of the person's program, %s. "
 		      "Prefer one cell that calls many, and print only what you need of what they "
-		      "give:", spoken->tool_words);
+		      "give:",
+		      spoken->tool_words);
 	for (size_t i = 0; rc == 0 && i < json_read_count(tools); i++)
 		rc = tell_tool(&conv->system, json_read_at(tools, i), err);
 	json_read_free(tools);

@@ -13,7 +13,8 @@ int prompt_begin(struct model_conversation *conv, enum agent_calling calling, co
 		 struct err *err);
 
 /* Tells of the tools that code may call, as AGENT_TAG_TOOLS has them; "": none. After prompt_begin(). */
-int prompt_tools(struct model_conversation *conv, const char *language, const char *json, struct err *err);
+int prompt_tools(struct model_conversation *conv, const char *language, const char *json,
+		 struct err *err);
 
 /* Appends question and files ("NAME (1.2 MB)") as the text of a user's turn. */
 int prompt_question(const struct kernel_item *items, size_t count, struct buf *ret,

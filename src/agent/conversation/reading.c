@@ -97,7 +97,8 @@ static int take_pair(const char *text, enum agent_unit unit, struct reading *ret
 	}
 	if (end == NULL || *end != '\0' || ret->part.last < ret->part.first ||
 	    (unit == AGENT_UNIT_LINES && ret->part.first == 0))
-		return err_set(err, ERR_INVALID, "invalid range '%.60s': expected a range such as 151:400", text);
+		return err_set(err, ERR_INVALID,
+			       "invalid range '%.60s': expected a range such as 151:400", text);
 	return 0;
 }
 
@@ -127,8 +128,10 @@ static int take_handle(const char *text, struct reading *ret, struct err *err)
 	for (size_t i = 0; i < len && is_word; i++)
 		is_word = isalnum((unsigned char)text[i]) || text[i] == '_';
 	if (!is_word)
-		return err_set(err, ERR_INVALID, "invalid handle '%.60s'; they are words such as "
-			       "out_5f3a or result_3, and stand where something was left out", text);
+		return err_set(err, ERR_INVALID,
+			       "invalid handle '%.60s'; they are words such as "
+			       "out_5f3a or result_3, and stand where something was left out",
+			       text);
 	memcpy(ret->handle, text, len + 1);
 	return 0;
 }
@@ -168,7 +171,8 @@ static int take_word(struct words *words, struct reading *ret, struct err *err)
 			       ? take_count(words->word, options[i].unit, ret, err)
 			       : take_pair(words->word, options[i].unit, ret, err);
 	}
-	return err_set(err, ERR_INVALID, "'%.60s' is none of --lines, --head, --tail, --grep", name);
+	return err_set(err, ERR_INVALID, "'%.60s' is none of --lines, --head, --tail, --grep",
+		       name);
 }
 
 int reading_of_words(const char *code, size_t len, struct reading *ret, struct err *err)

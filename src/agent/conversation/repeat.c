@@ -126,7 +126,8 @@ static int tell_failure(unsigned count, const struct repeat_failure *failure, st
 	if (count == 2)
 		return buf_adds(ret, "\nhint: the change did not reach the cause. Print the values "
 				     "that the failing line uses before you change more.", err);
-	if (buf_addf(ret, err, "\nWhat did not change since this failed before: %sthe error%s. If it "
+	if (buf_addf(ret, err,
+		     "\nWhat did not change since this failed before: %sthe error%s. If it "
 		     "fails so once more, this question ends.",
 		     code ? "the code, " : "", files ? ", the files" : "") < 0)
 		return (int)err->code;

@@ -147,10 +147,12 @@ static bool cut_middle(struct model_result *result, size_t head_max, size_t tail
 		       text->data[head - 1] == '\n' ? "" : "\n", tail - head);
 	if (text->data[head - 1] == '\n' && text->data[tail - 1] == '\n')
 		(void)buf_addf(&cut, &ignored,
-			       "reckon output result_%" PRIu64 " --lines %" PRIu64 ":%" PRIu64 "]\n",
+			       "reckon output result_%" PRIu64 " --lines %" PRIu64 ":%" PRIu64
+			       "]\n",
 			       result->number, first + 1, last);
 	else
-		(void)buf_addf(&cut, &ignored, "reckon output result_%" PRIu64 " --range %zu-%zu]\n",
+		(void)buf_addf(&cut, &ignored,
+			       "reckon output result_%" PRIu64 " --range %zu-%zu]\n",
 			       result->number, head, tail - 1);
 	(void)buf_add(&cut, text->data + tail, text->len - tail, &ignored);
 	replace(result, &cut);
@@ -236,10 +238,13 @@ static void note_left_out(struct model_turn *question, uint64_t steps, uint64_t 
 	question->questions_left_out += questions;
 	text->len = question->text_own;
 	if (question->questions_left_out > 0)
-		(void)buf_addf(text, &ignored, "\n\n[%" PRIu64 " earlier questions and their answers "
-			       "were left out here.]", question->questions_left_out);
+		(void)buf_addf(text, &ignored,
+			       "\n\n[%" PRIu64 " earlier questions and their answers "
+			       "were left out here.]",
+			       question->questions_left_out);
 	if (question->steps_left_out > 0)
-		(void)buf_addf(text, &ignored, "\n\n[The first %" PRIu64 " steps towards the answer "
+		(void)buf_addf(text, &ignored,
+			       "\n\n[The first %" PRIu64 " steps towards the answer "
 			       "were left out here; variables and files are as they made them.]",
 			       question->steps_left_out);
 }

@@ -215,8 +215,9 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 }
 
 /* `images_from`: turns before that one go without theirs. */
-static int write_once(const struct conversation *conversation, const struct model_conversation *conv,
-		      size_t images_from, struct buf *ret, struct err *err)
+static int write_once(const struct conversation *conversation,
+		      const struct model_conversation *conv, size_t images_from, struct buf *ret,
+		      struct err *err)
 {
 	struct json_writer writer;
 	char made_by[24];
@@ -244,8 +245,8 @@ static int write_once(const struct conversation *conversation, const struct mode
 	return json_write_finish(&writer, err);
 }
 
-int conversation_write(const struct conversation *conversation, const struct model_conversation *conv,
-		       struct buf *ret, struct err *err)
+int conversation_write(const struct conversation *conversation,
+		       const struct model_conversation *conv, struct buf *ret, struct err *err)
 {
 	const size_t last = conv->count > 2 ? conv->count - 2 : 0;
 	const size_t tries[] = { 0, last, conv->count };

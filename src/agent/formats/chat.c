@@ -461,7 +461,8 @@ static int take_choice(struct decoder *decoder, const struct json_value *choice,
 
 	if (delta == NULL) /* a server that answers whole */
 		delta = json_read_member(choice, "message");
-	if (details_take(&decoder->details, json_read_member(delta, "reasoning_details"), err) < 0 ||
+	if (details_take(&decoder->details, json_read_member(delta, "reasoning_details"), err) <
+		    0 ||
 	    take_thought(decoder, delta, err) < 0 || take_content(decoder, delta, err) < 0)
 		return (int)err->code;
 	calls = json_read_member(delta, "tool_calls");

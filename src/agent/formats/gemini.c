@@ -77,14 +77,15 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 }
 
 /* A first call of another day that has none gets what stands for one. */
-static void write_signature(struct json_writer *writer, const struct model_call *call, bool is_first)
+static void write_signature(struct json_writer *writer, const struct model_call *call,
+			    bool is_first)
 {
 	struct json_value *extra = NULL;
 	const char *signature = NULL;
 	struct err ignored;
 
-	if (call->extra.len > 0 && json_read_parse(call->extra.data, call->extra.len, MODEL_BLOB_MAX,
-						   &extra, &ignored) == 0)
+	if (call->extra.len > 0 && json_read_parse(call->extra.data, call->extra.len,
+						   MODEL_BLOB_MAX, &extra, &ignored) == 0)
 		signature = json_read_text(json_read_member(extra, SIGNATURE), NULL);
 	if (signature == NULL && is_first)
 		signature = "skip_thought_signature_validator";
@@ -347,7 +348,8 @@ static int take_chunk(struct decoder *decoder, const struct json_value *chunk, s
 	const struct json_value *parts =
 		json_read_member(json_read_member(candidate, "content"), "parts");
 	const char *reason = provider_text(candidate, "finishReason");
-	const char *blocked = provider_text(json_read_member(chunk, "promptFeedback"), "blockReason");
+	const char *blocked =
+		provider_text(json_read_member(chunk, "promptFeedback"), "blockReason");
 
 	if (json_read_member(chunk, "error") != NULL) {
 		fault_judge(0, chunk, &decoder->fault);

@@ -135,5 +135,6 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 			kept++;
 	}
 	json_read_free(document);
-	return models != NULL ? 0 : err_set(err, ERR_PROTOCOL, "the answer is not a list of models");
+	return models != NULL ? 0
+			      : err_set(err, ERR_PROTOCOL, "the answer is not a list of models");
 }

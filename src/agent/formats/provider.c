@@ -274,7 +274,8 @@ const char *provider_schema(const struct model_conversation *conv)
 	return conv->schema != NULL ? conv->schema : conv->sampling.schema;
 }
 
-void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv, bool has_name)
+void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv,
+			   bool has_name)
 {
 	const char *schema = provider_schema(conv);
 	const bool is_ours = conv->schema != NULL;

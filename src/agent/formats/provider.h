@@ -166,7 +166,8 @@ uint64_t provider_answer_tokens(const struct provider_request *request,
 /* What the answer has to obey: of our own calling, or the application's; NULL: nothing. */
 const char *provider_schema(const struct model_conversation *conv);
 /* Its members: "name", where the protocol has one, "schema" and "strict". */
-void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv, bool has_name);
+void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv,
+			   bool has_name);
 
 typedef int provider_take_fn(struct decoder *decoder, const struct json_value *document,
 			     struct err *err);

@@ -166,7 +166,8 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 }
 
 /* llama.cpp's server looks for it where Chat Completions have it, and OpenAI's refuses that. */
-static void write_schema(struct json_writer *writer, const struct model_conversation *conv, bool is_openai)
+static void write_schema(struct json_writer *writer, const struct model_conversation *conv,
+			 bool is_openai)
 {
 	if (!is_openai) {
 		json_write_key(writer, "response_format");
@@ -295,7 +296,8 @@ static int take_arguments(struct decoder *decoder, const struct json_value *even
 static void take_end(struct decoder *decoder, const struct json_value *response)
 {
 	const struct json_value *usage = json_read_member(response, "usage");
-	const char *reason = provider_text(json_read_member(response, "incomplete_details"), "reason");
+	const char *reason =
+		provider_text(json_read_member(response, "incomplete_details"), "reason");
 	struct model_usage *sum = &decoder->turn->usage;
 
 	sum->in = provider_tokens(usage, "input_tokens");

@@ -164,7 +164,8 @@ static void ask_again(struct loop *loop, struct loop_end *end)
 	}
 	model_conversation_cut(&loop->conv, loop->conv.count - 1);
 	(void)repeat_tell(REPEAT_EMPTY, loop->empty, NULL, &remark, &ignored);
-	(void)model_conversation_remark(&loop->conv, remark.len > 0 ? remark.data : first, &ignored);
+	(void)model_conversation_remark(&loop->conv, remark.len > 0 ? remark.data : first,
+					&ignored);
 }
 
 bool loop_checks_answer(const struct loop *loop)
@@ -180,13 +181,17 @@ static void reject(struct loop *loop, const struct err *why, struct loop_end *en
 	struct err ignored; /* then the model is asked without a remark */
 
 	if (++loop->empty >= REPEAT_MAX) {
-		loop_stop(end, AGENT_STOP_FAILED, "%u answers of the model in a row did not obey the "
-			  "schema: %s", REPEAT_MAX, why->text);
+		loop_stop(end, AGENT_STOP_FAILED,
+			  "%u answers of the model in a row did not obey the "
+			  "schema: %s",
+			  REPEAT_MAX, why->text);
 		return;
 	}
 	model_conversation_cut(&loop->conv, loop->conv.count - 1);
-	(void)buf_addf(&remark, &ignored, "[Your answer was not taken: %s. Answer with JSON that obeys "
-		       "the schema, and nothing else.]", why->text);
+	(void)buf_addf(&remark, &ignored,
+		       "[Your answer was not taken: %s. Answer with JSON that obeys "
+		       "the schema, and nothing else.]",
+		       why->text);
 	(void)model_conversation_remark(&loop->conv, buf_text(&remark), &ignored);
 }
 
@@ -356,7 +361,9 @@ static int answer(struct loop *loop, struct err *err)
 /* What was asked cannot be: it ends at once, and the conversation is as it was. */
 static int refuse(struct loop *loop, const struct err *why, struct err *err)
 {
-	const struct link_end told = { .stop = AGENT_STOP_FAILED, .usage = &loop->usage, .why = why };
+	const struct link_end told = { .stop = AGENT_STOP_FAILED,
+				       .usage = &loop->usage,
+				       .why = why };
 
 	return link_done(loop->link, &told, err);
 }

@@ -179,7 +179,8 @@ int outcome_read(struct loop *loop, const struct model_call *call, struct source
 	if (link_notice(loop->link, err, "reads %s again", reading->handle) < 0)
 		return (int)err->code;
 	if (strncmp(reading->handle, "result_", 7) != 0) {
-		if (link_page(loop->link, reading->handle, &reading->part, reading->needle, err) < 0)
+		if (link_page(loop->link, reading->handle, &reading->part, reading->needle, err) <
+		    0)
 			return (int)err->code;
 		return take_outcome(loop, call, source, results, end, err);
 	}

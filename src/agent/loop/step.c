@@ -39,7 +39,8 @@ static int set_reading(struct source *source, const char *words, size_t len, int
 /* The argument `code`; else the only text there is, whatever the model called it. */
 static const char *find_code(const struct json_value *args, size_t *ret_len)
 {
-	const char *code = json_read_text(json_read_member(args, "code"), ret_len), *only = NULL, *key;
+	const char *code = json_read_text(json_read_member(args, "code"), ret_len), *only = NULL,
+		   *key;
 	const struct json_value *value;
 	size_t texts = 0;
 
@@ -110,7 +111,8 @@ static int complain_of_name(const struct loop *loop, const struct model_call *ca
 	size_t len = 0, at;
 
 	for (; len < NAME_SHOWN_MAX && call->name[len] != '\0'; len++)
-		shown[len] = call->name[len] > ' ' && call->name[len] < 0x7f ? call->name[len] : '?';
+		shown[len] =
+			call->name[len] > ' ' && call->name[len] < 0x7f ? call->name[len] : '?';
 	shown[len] = '\0';
 	at = (size_t)snprintf(source->problem, sizeof(source->problem),
 			      "Error: there is no tool \"%s\", so nothing was run; the tools are",
@@ -239,8 +241,9 @@ static int take_application(struct loop *loop, const struct model_turn *turn,
 			    const struct model_call *call, struct model_turn *results,
 			    bool *ret_waits, struct err *err)
 {
-	static const char too_many[] = "Not called: the limit of calls is reached. Answer now, with "
-				       "what you know.";
+	static const char too_many[] =
+		"Not called: the limit of calls is reached. Answer now, with "
+		"what you know.";
 	static const char cut[] = "Error: your answer was cut at its length limit, so this was not "
 				  "called.";
 
@@ -343,7 +346,8 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 
 	*ret_ran = false;
 	/* A server that enforces no schema: what the model said is its answer. */
-	if (json_read_parse(buf_text(&turn->text), turn->text.len, MODEL_TEXT_MAX, &object, &why) < 0)
+	if (json_read_parse(buf_text(&turn->text), turn->text.len, MODEL_TEXT_MAX, &object, &why) <
+	    0)
 		return answer_with(loop, buf_text(&turn->text), turn->text.len, err);
 	action = json_read_text(json_read_member(object, "action"), NULL);
 	content = json_read_text(json_read_member(object, "content"), &len);

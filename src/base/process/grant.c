@@ -124,7 +124,7 @@ static int choose_target(const char *source, const char *target, char ret[GRANT_
 {
 	const char *name = target != NULL && strncmp(target, "/mnt/", 5) == 0 ? target + 5
 			   : target != NULL				      ? ""
-									      : strrchr(source, '/') + 1;
+					    : strrchr(source, '/') + 1;
 
 	if (name[0] == '\0' || strlen(name) > GRANT_TARGET_SIZE - 8 || strchr(name, '/') != NULL ||
 	    !fs_path_is_safe(name) || strcmp(name, "data") == 0) {
@@ -199,7 +199,8 @@ int grant_add(int fd, const char *source, const char *target, bool writable,
 	    choose_target(folder.source, target, folder.target, err) < 0)
 		goto failed;
 	if (is_taken(fd, folder.target, &is_full)) {
-		(void)err_set(err, ERR_INVALID, "two folders cannot be mounted at %s", folder.target);
+		(void)err_set(err, ERR_INVALID, "two folders cannot be mounted at %s",
+			      folder.target);
 		(void)err_remedy(err, "name another place, as in %.200s:/mnt/input", folder.source);
 		goto failed;
 	}
@@ -239,7 +240,8 @@ static int open_grant(int runtime_fd, const char *id, int *ret_fd, struct err *e
 		return err_set(err, ERR_NOT_FOUND, "no folders were granted by that id");
 	/* A lock that can be had is that of a process which is gone. */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return err_set(err, ERR_NOT_FOUND, "the program that granted the folders has ended");
+		return err_set(err, ERR_NOT_FOUND,
+			       "the program that granted the folders has ended");
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -262,7 +264,8 @@ static bool read_line(char *line, struct grant_folder *ret)
 	if (tab == NULL)
 		return false;
 	*tab = '\0';
-	if (sscanf(line, "%c %" SCNu64 " %" SCNu64 " %n", &mode, &ret->device, &ret->inode, &end) != 3 ||
+	if (sscanf(line, "%c %" SCNu64 " %" SCNu64 " %n", &mode, &ret->device, &ret->inode, &end) !=
+		    3 ||
 	    end == 0 || strlen(line + end) >= sizeof(ret->target) || tab[1] != '/')
 		return false;
 	ret->writable = mode == 'w';
@@ -282,7 +285,8 @@ int grant_read(int runtime_fd, const char *id, struct grant *ret, struct err *er
 		return (int)err->code;
 	line = text.data;
 	/* One that is being written has no end yet. */
-	while (text.len > 0 && ret->count < GRANT_FOLDERS_MAX && (end = strchr(line, '\n')) != NULL) {
+	while (text.len > 0 && ret->count < GRANT_FOLDERS_MAX &&
+	       (end = strchr(line, '\n')) != NULL) {
 		*end = '\0';
 		if (!read_line(line, &ret->folders[ret->count])) {
 			grant_done(ret);

@@ -60,8 +60,9 @@ static bool find_mount(const char *controller, char ret[256])
 		if (dash == NULL || sscanf(line, "%*s %*s %*s %*s %255s", point) != 1 ||
 		    sscanf(dash, " - %31s %*s %255s", type, options) != 2)
 			continue;
-		if (controller == NULL ? strcmp(type, "cgroup2") == 0
-				       : strcmp(type, "cgroup") == 0 && list_has(options, controller)) {
+		if (controller == NULL
+			    ? strcmp(type, "cgroup2") == 0
+			    : strcmp(type, "cgroup") == 0 && list_has(options, controller)) {
 			memcpy(ret, point, sizeof(point));
 			return true;
 		}
@@ -101,7 +102,8 @@ static void open_v1(struct cgroup_host *host)
 			continue;
 		if (strlen(point) + strlen(own) >= sizeof(host->parent[i]))
 			continue;
-		(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%.127s%.127s", point, own);
+		(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%.127s%.127s", point,
+			       own);
 		if (access(host->parent[i], F_OK) < 0)
 			/* A cgroup namespace shows paths that do not exist in its own mount. */
 			(void)snprintf(host->parent[i], sizeof(host->parent[i]), "%s", point);
@@ -422,7 +424,8 @@ static bool is_frozen(const struct cgroup_host *host, const char *group)
 	ssize_t n;
 
 	if (host->kind == CGROUP_V2)
-		return cgroup_file_key(host->base[CG_FREEZER], group, "cgroup.events", "frozen") == 1;
+		return cgroup_file_key(host->base[CG_FREEZER], group, "cgroup.events", "frozen") ==
+		       1;
 	(void)snprintf(path, sizeof(path), "%s/freezer.state", group);
 	fd = openat(host->base[CG_FREEZER], path, O_RDONLY | O_CLOEXEC);
 	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
@@ -461,7 +464,8 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 
 	if (host->kind == CGROUP_V2) {
 		/* Not a walk over the processes: a fork bomb makes them faster than we can read. */
-		if (cgroup_file_write(host->base[CG_FREEZER], name, "cgroup.kill", "1", &ignored) == 0)
+		if (cgroup_file_write(host->base[CG_FREEZER], name, "cgroup.kill", "1", &ignored) ==
+		    0)
 			return;
 		cgroup_part_name(part, sizeof(part), name, "box");
 		(void)cgroup_file_kill_procs(host->base[CG_FREEZER], part, 0);

@@ -104,13 +104,14 @@ int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen,
 int cgroup_kernel_create(const struct cgroup_host *host, const char *name, unsigned place,
 			 struct err *err);
 void cgroup_kernel_remove(const struct cgroup_host *host, const char *name, unsigned place);
-void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place, char *ret,
-			 size_t size);
+void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place,
+			 char *ret, size_t size);
 /*
  * Kills the processes of one kernel but `spare` (0: none), and waits for their end, bounded. How
  * many are still ending, or ERR_UNAVAILABLE without a freezer.
  */
-int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place, pid_t spare);
+int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place,
+		       pid_t spare);
 
 /* Kills whatever is in both parts. */
 void cgroup_kill(const struct cgroup_host *host, const char *name);

@@ -27,8 +27,8 @@
 #define GONE_TRIES 400 /* of 0.5 ms */
 #define KILL_ROUNDS 16
 
-void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place, char *ret,
-			 size_t size)
+void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place,
+			 char *ret, size_t size)
 {
 	const char *part = host->kind == CGROUP_V2 ? "/box" : "";
 	const char *box = cgroup_name_in(host, CG_FREEZER, name);
@@ -79,7 +79,8 @@ static int freeze_group(const struct cgroup_host *host, const char *group, bool 
  * has begun start anew. So the list is whole after a round or two; whoever cannot be stopped just
  * now (an uninterruptible wait) is killed all the same.
  */
-int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place, pid_t spare)
+int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place,
+		       pid_t spare)
 {
 	const struct timespec pause = { .tv_nsec = 500000 };
 	char group[128];

@@ -16,8 +16,9 @@ bool cgroup_has(const struct cgroup_host *host, enum cgroup_controller controlle
 
 static bool is_with_cpu(const struct cgroup_host *host, enum cgroup_controller controller)
 {
-	return controller == CG_CPU || (host->base[controller] >= 0 &&
-					strcmp(host->parent[controller], host->parent[CG_CPU]) == 0);
+	return controller == CG_CPU ||
+	       (host->base[controller] >= 0 &&
+		strcmp(host->parent[controller], host->parent[CG_CPU]) == 0);
 }
 
 bool cgroup_has_groups(const struct cgroup_host *host)

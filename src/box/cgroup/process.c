@@ -144,7 +144,8 @@ size_t cgroup_process_count(const struct cgroup_host *host, const char *box, uin
 	if (!cgroup_has(host, CG_FREEZER))
 		return 0;
 	group_name(host, CG_FREEZER, box, number, group, sizeof(group));
-	if (cgroup_file_text(host->base[CG_FREEZER], group, "cgroup.procs", text, sizeof(text)) <= 0)
+	if (cgroup_file_text(host->base[CG_FREEZER], group, "cgroup.procs", text, sizeof(text)) <=
+	    0)
 		return 0;
 	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
 		count++;

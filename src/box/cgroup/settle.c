@@ -76,7 +76,8 @@ bool cgroup_settle(const char *group, bool is_top)
 	char text[32768];
 	cleanup_fd int dir = open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir < 0 || (!is_delegated(group) && !(is_top && faccessat(dir, "cgroup.type", F_OK, 0) == 0)))
+	if (dir < 0 ||
+	    (!is_delegated(group) && !(is_top && faccessat(dir, "cgroup.type", F_OK, 0) == 0)))
 		return false;
 	/* Nothing is moved for a group that has no limit to give. */
 	if (!read_file(dir, "cgroup.controllers", text, sizeof(text)) ||

@@ -348,7 +348,8 @@ int filter_compile(struct filter_program *p, struct err *err)
 #endif
 	emit_tree(p, ranges, 0, count - 1);
 	if (p->len > FILTER_INSNS_MAX)
-		return err_set(err, ERR_LIMIT, "the system call filter has %u instructions", p->len);
+		return err_set(err, ERR_LIMIT, "the system call filter has %u instructions",
+			       p->len);
 	return 0;
 }
 

@@ -55,7 +55,8 @@ static int reopen_here(int fd, int *ret, struct stat *ret_st, struct err *err)
  * A user namespace that shows files of the directory's owner as the box's own: the session's uid
  * is nobody's on the host, so without this it could not read what only the owner may.
  */
-static int owner_map(const struct stat *st, const struct session *session, int *ret, struct err *err)
+static int owner_map(const struct stat *st, const struct session *session, int *ret,
+		     struct err *err)
 {
 	const pid_t warden_pid = getpid();
 	char path[64], line[64];

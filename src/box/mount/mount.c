@@ -80,9 +80,27 @@ static const struct shown {
 	{ "/dev/tty", "dev/tty", 1, 1, 0 },
 };
 
-static const char *const root_dirs[] = { "usr", "etc", "etc/alternatives", "etc/fonts", "etc/ssl",
-	"etc/ssl/certs", "etc/java-17-openjdk", "etc/java-21-openjdk", "proc", "dev", "dev/shm", "dev/pts", "tmp", "mnt", "mnt/data", "home", "run", "var",
-	"opt", "opt/template", "opt/reckon" };
+static const char *const root_dirs[] = { "usr",
+					 "etc",
+					 "etc/alternatives",
+					 "etc/fonts",
+					 "etc/ssl",
+					 "etc/ssl/certs",
+					 "etc/java-17-openjdk",
+					 "etc/java-21-openjdk",
+					 "proc",
+					 "dev",
+					 "dev/shm",
+					 "dev/pts",
+					 "tmp",
+					 "mnt",
+					 "mnt/data",
+					 "home",
+					 "run",
+					 "var",
+					 "opt",
+					 "opt/template",
+					 "opt/reckon" };
 
 static const char *const root_links[][2] = {
 	{ "usr/bin", "bin" }, { "usr/sbin", "sbin" }, { "usr/lib", "lib" }, { "usr/lib64", "lib64" },
@@ -178,7 +196,8 @@ static int enter_root(struct err *err)
 		return err_sys(err, "leave the old root");
 	if (chdir("/") < 0)
 		return err_sys(err, "chdir to the new root");
-	if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+	if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) <
+	    0)
 		return err_sys(err, "make the root read-only");
 	return 0;
 }
@@ -207,7 +226,8 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 	 * serves the zygote; every box covers it with one of its own. */
 	if (clone_tree(AT_FDCWD, "/proc", &proc_tree) < 0)
 		return err_sys(err, "copy the mount /proc");
-	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=300,mode=755") < 0)
+	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=300,mode=755") <
+	    0)
 		return err_sys(err, "mount a tmpfs for the root");
 	if (chdir(STAGE) < 0)
 		return err_sys(err, "enter the new root");
@@ -308,9 +328,11 @@ int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, stru
 	if (userns_fd >= 0) {
 		map.userns_fd = (unsigned)userns_fd;
 		if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &map, sizeof(map)) < 0) {
-			(void)err_sys(err, "the file system of a mounted directory cannot map owners");
-			return err_remedy(err, "take a directory on ext4, xfs or btrfs (tmpfs: from Linux "
-					       "6.3 on), or run Reckon as an ordinary user");
+			(void)err_sys(err,
+				      "the file system of a mounted directory cannot map owners");
+			return err_remedy(
+				err, "take a directory on ext4, xfs or btrfs (tmpfs: from Linux "
+				     "6.3 on), or run Reckon as an ordinary user");
 		}
 	}
 	*ret_tree = TAKE_FD(tree);
@@ -388,7 +410,8 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	 */
 	const struct sys_landlock_attr attr = {
 		.handled_access_fs = all,
-		.scoped = abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0,
+		.scoped =
+			abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0,
 	};
 	cleanup_fd int ruleset = -1;
 

@@ -71,8 +71,9 @@ static const char *const own_files[] = { "cpuinfo", "loadavg", "meminfo", "stat"
 
 static int write_at(int dir_fd, const char *name, const char *text, mode_t mode, struct err *err)
 {
-	cleanup_fd int fd = openat(dir_fd, name,
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+	cleanup_fd int fd =
+		openat(dir_fd, name,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
 
 	if (fd < 0)
 		return err_sys(err, "make %s of a box's /proc", name);
@@ -129,10 +130,12 @@ static int write_processors(int own, struct err *err)
 	count = count < 64 ? count : 64;
 	counted = (size_t)snprintf(stat, sizeof(stat), "cpu  0 0 0 0 0 0 0 0 0 0\n");
 	for (int i = 0; i < count; i++) {
-		used += (size_t)snprintf(info + used, sizeof(info) - used,
-					 "processor\t: %d\nvendor_id\t: virtual\nmodel name\t: virtual\n"
-					 "physical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\n"
-					 "cpu cores\t: %d\n\n", i, count, i, count);
+		used += (size_t)snprintf(
+			info + used, sizeof(info) - used,
+			"processor\t: %d\nvendor_id\t: virtual\nmodel name\t: virtual\n"
+			"physical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\n"
+			"cpu cores\t: %d\n\n",
+			i, count, i, count);
 		counted += (size_t)snprintf(stat + counted, sizeof(stat) - counted,
 					    "cpu%d 0 0 0 0 0 0 0 0 0 0\n", i);
 	}

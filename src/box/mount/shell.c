@@ -70,8 +70,9 @@ static int join_root(const struct shell_plan *plan, int *ret_sysctl, struct err 
 	if (setns(plan->root_ns_fd, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
 		return err_sys(err, "copy the template's mount namespace");
 	/* The box's own /proc will not show sysctls; this one still does. */
-	*ret_sysctl = plan->sysctl_dir >= 0 ? plan->sysctl_dir
-					    : open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*ret_sysctl = plan->sysctl_dir >= 0
+			      ? plan->sysctl_dir
+			      : open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (mount_session_dirs(&plan->quota, err) < 0)
 		return (int)err->code;
 	if (sethostname("sandbox", 7) < 0 || setdomainname("", 0) < 0)

@@ -131,8 +131,8 @@ static int take_seats(const struct branching *b, const struct cgroup_joins *seat
 		return (int)err->code;
 	for (size_t i = 0; i < count; i++)
 		if (calls[i].result < 0)
-			return err_set(err, ERR_SYSTEM, "join the new box's groups (step %zu): %s", i,
-				       strerror((int)-calls[i].result));
+			return err_set(err, ERR_SYSTEM, "join the new box's groups (step %zu): %s",
+				       i, strerror((int)-calls[i].result));
 	for (size_t i = 0; i <= seats->count; i++)
 		if (calls[i].result != (int64_t)i)
 			return err_set(err, ERR_DENIED, "the twin has descriptors of its own");
@@ -232,7 +232,8 @@ static int make_kernel(struct branching *b, struct err *err)
 		 "open the twin") < 0 ||
 	    call(b->twin, &base, &result, err, SYS_setns, (uint64_t)warden, CLONE_NEWPID, 0,
 		 "turn the twin back to its pid namespace") < 0 ||
-	    call(b->twin, &base, &result, err, SYS_close_range, 0, ~0u, 0, "close descriptors") < 0 ||
+	    call(b->twin, &base, &result, err, SYS_close_range, 0, ~0u, 0, "close descriptors") <
+		    0 ||
 	    trace_regs_set(b->twin, &b->twin_regs, err) < 0)
 		return (int)err->code;
 	return trace_wait_stop(b->kernel, &event, err);
@@ -328,7 +329,8 @@ static int check_list(const struct list *list, struct err *err)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->calls[i].result < 0 && (i >= 64 || (list->may_fail >> i & 1) == 0))
-			return err_set(err, ERR_SYSTEM, "system call %lu (step %zu) in the branch: %s",
+			return err_set(err, ERR_SYSTEM,
+				       "system call %lu (step %zu) in the branch: %s",
 				       (unsigned long)list->calls[i].nr, i,
 				       strerror((int)-list->calls[i].result));
 	return 0;

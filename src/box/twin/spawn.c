@@ -52,8 +52,8 @@ static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err
 	if (trace_call(twin, &base, SYS_setns, args, NULL, &result, err) < 0)
 		return (int)err->code;
 	if (fd < 0 || result != 0)
-		return err_set(err, ERR_SYSTEM, "turn the twin back to its pid namespace (%ld, %ld)",
-			       fd, result);
+		return err_set(err, ERR_SYSTEM,
+			       "turn the twin back to its pid namespace (%ld, %ld)", fd, result);
 	args[0] = 0;
 	args[1] = ~0u;
 	return trace_call(twin, &base, SYS_close_range, args, NULL, &result, err);
@@ -87,7 +87,9 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 		return (int)err->code;
 	/* Memory is charged to the group of the task that owns the map: T, before K exists. Where
 	 * there are seats it takes them itself, first of all that it does. */
-	return cgroup_has_joins(how->cgroups) ? 0 : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
+	return cgroup_has_joins(how->cgroups)
+		       ? 0
+		       : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
 }
 
 /* Twin -> kernel. */
@@ -221,7 +223,8 @@ static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twi
 	kernel->kernel = sender;
 	kernel->twin = (pid_t)procfile_number(sender, "status", "PPid:", 10, 0);
 	if (cgroup_has_joins(how->cgroups)) /* it was born in them */
-		return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender, err);
+		return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender,
+					   err);
 	if (cgroup_attach_twin(how->cgroups, how->shell->name, kernel->twin, err) < 0)
 		return (int)err->code;
 	return cgroup_attach_child(how->cgroups, how->shell->name, &how->place, sender, err);

@@ -98,7 +98,8 @@ static int stop_round(struct task_freeze *still, const struct stat *ns, pid_t ke
 	while ((entry = readdir(dir)) != NULL) {
 		int code;
 
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || !is_inside(entry->d_name, ns))
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    !is_inside(entry->d_name, ns))
 			continue;
 		code = stop_process(still, entry->d_name, kernel, err);
 		if (code < 0)

@@ -127,7 +127,8 @@ int trace_interrupt(pid_t pid, int *ret_sig, struct err *err)
 		return err_sys(err, "interrupt process %d", (int)pid);
 	while ((got = waitpid(pid, &status, __WALL | WNOHANG)) == 0) {
 		if (clock_mono_ns() > until)
-			return err_set(err, ERR_TIMEOUT, "process %d does not stand still", (int)pid);
+			return err_set(err, ERR_TIMEOUT, "process %d does not stand still",
+				       (int)pid);
 		(void)nanosleep(&pause, NULL);
 	}
 	if (got < 0)
@@ -177,7 +178,8 @@ static bool is_fork_event(int event)
 {
 	const int kind = event >> 8;
 
-	return kind == PTRACE_EVENT_FORK || kind == PTRACE_EVENT_VFORK || kind == PTRACE_EVENT_CLONE;
+	return kind == PTRACE_EVENT_FORK || kind == PTRACE_EVENT_VFORK ||
+	       kind == PTRACE_EVENT_CLONE;
 }
 
 int trace_until_fork(pid_t pid, pid_t *ret_child, struct err *err)

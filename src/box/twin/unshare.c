@@ -97,7 +97,8 @@ static int replace(pid_t pid, const struct trace_regs *base, int memory, const s
 	    copy_bytes(memory, area, made, err) < 0)
 		return (int)err->code;
 	{
-		const uint64_t move[6] = { made, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, area->from };
+		const uint64_t move[6] = { made, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+					   area->from };
 		const uint64_t protect[6] = { area->from, len, (uint64_t)area->prot };
 
 		if (call(pid, base, SYS_mremap, move, &ignored, err) < 0)

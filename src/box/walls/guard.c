@@ -60,7 +60,8 @@ static int check_cookies(pid_t member, const pid_t *pids, size_t count, struct e
 	int code = guard_core_call(PR_SCHED_CORE_GET, 0, PR_SCHED_CORE_SCOPE_THREAD, &own);
 
 	if (code == 0 && member != 0)
-		code = guard_core_call(PR_SCHED_CORE_GET, member, PR_SCHED_CORE_SCOPE_THREAD, &first);
+		code = guard_core_call(PR_SCHED_CORE_GET, member, PR_SCHED_CORE_SCOPE_THREAD,
+				       &first);
 	for (size_t i = 0; code == 0 && i < count; i++) {
 		code = guard_core_call(PR_SCHED_CORE_GET, pids[i], PR_SCHED_CORE_SCOPE_THREAD,
 				       &cookie);
@@ -219,14 +220,17 @@ int guard_require(uint32_t asked, struct err *err)
 	const char *why;
 
 	if ((asked & WARDEN_OPEN_CORE_SCHEDULING) != 0 && !guard_core_is_there(&why)) {
-		(void)err_set(err, ERR_UNAVAILABLE, "strict mode: core scheduling was asked for, and "
-						    "this host has none: %s", why);
+		(void)err_set(err, ERR_UNAVAILABLE,
+			      "strict mode: core scheduling was asked for, and "
+			      "this host has none: %s",
+			      why);
 		return err_remedy(err, "a Linux kernel with CONFIG_SCHED_CORE on a processor with "
 				       "several threads per core, or leave the option out");
 	}
 	if ((asked & WARDEN_OPEN_NO_SPECULATION) != 0 && !guard_speculation_is_there()) {
-		(void)err_set(err, ERR_UNAVAILABLE, "strict mode: speculation is to be off, and this "
-						    "host cannot turn it off for a process");
+		(void)err_set(err, ERR_UNAVAILABLE,
+			      "strict mode: speculation is to be off, and this "
+			      "host cannot turn it off for a process");
 		return err_remedy(err, "boot with spec_store_bypass_disable=prctl and "
 				       "spectre_v2_user=prctl, or leave the option out");
 	}

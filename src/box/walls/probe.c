@@ -160,14 +160,15 @@ static void add_cgroup(const struct warden *warden, struct warden_walls *walls, 
 	if (cgroup_has(&warden->cgroups, controller))
 		add(walls, name, "on", "", "%s", kinds[warden->cgroups.kind]);
 	else
-		add(walls, name, "partial", "run as root, or: systemd-run --user --scope -p Delegate=yes",
-		    "%s", cost);
+		add(walls, name, "partial",
+		    "run as root, or: systemd-run --user --scope -p Delegate=yes", "%s", cost);
 }
 
 /* A file that may be written to by all cannot be any more. */
 static int try_landlock(void)
 {
-	const struct sys_landlock_attr attr = { .handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE };
+	const struct sys_landlock_attr attr = { .handled_access_fs =
+							LANDLOCK_ACCESS_FS_WRITE_FILE };
 	const int ruleset = sys_landlock_create(&attr, sizeof(attr), 0);
 
 	if (ruleset < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
@@ -227,12 +228,14 @@ void probe_walls(struct warden *warden, struct warden_walls *walls)
 		  "do not mask /proc in the container that Reckon runs in");
 	add_identity(warden, walls);
 	add_tried(walls, "seccomp", try_listener, "allow-list, denied calls are reported",
-		  "no session can start", "a kernel with CONFIG_SECCOMP_FILTER (Linux 5.0 or later)");
+		  "no session can start",
+		  "a kernel with CONFIG_SECCOMP_FILTER (Linux 5.0 or later)");
 	add_landlock(walls);
 	add_cgroup(warden, walls, "memory limit", CG_MEMORY,
 		   "per process only (RLIMIT_DATA), not for the whole box");
 	add_cgroup(warden, walls, "process limit", CG_PIDS, "RLIMIT_NPROC only");
-	add_cgroup(warden, walls, "cpu limit", CG_CPU, "no CPU share; wall and CPU time limits work");
+	add_cgroup(warden, walls, "cpu limit", CG_CPU,
+		   "no CPU share; wall and CPU time limits work");
 	add_cgroup(warden, walls, "freezer", CG_FREEZER,
 		   "a session is stopped task by task before it is branched");
 	add_cgroup(warden, walls, "cpu accounting", CG_CPUACCT,
@@ -258,7 +261,8 @@ int probe_strict(struct warden *warden, struct err *err)
 		if (strcmp(walls.wall[i].state, "on") != 0 &&
 		    strcmp(walls.wall[i].state, "absent") != 0) {
 			(void)err_set(err, ERR_UNAVAILABLE, "strict mode: %s is %s: %s",
-				      walls.wall[i].name, walls.wall[i].state, walls.wall[i].detail);
+				      walls.wall[i].name, walls.wall[i].state,
+				      walls.wall[i].detail);
 			return err_remedy(err, "%s", walls.wall[i].remedy);
 		}
 	return 0;

@@ -39,7 +39,8 @@ static int check_line(const char *line, bool rootless, size_t *found, struct err
 	}
 	if (!rootless && strncmp(line, "Uid:", 4) == 0 && strtoul(line + 4, NULL, 10) == 0)
 		return err_set(err, ERR_DENIED, "a new kernel runs as root");
-	if (!rootless && strncmp(line, "Groups:", 7) == 0 && strpbrk(line + 7, "0123456789") != NULL)
+	if (!rootless && strncmp(line, "Groups:", 7) == 0 &&
+	    strpbrk(line + 7, "0123456789") != NULL)
 		return err_set(err, ERR_DENIED, "a new kernel has supplementary %.40s", line);
 	return 0;
 }
@@ -87,8 +88,8 @@ static int check_namespaces(pid_t pid, pid_t init, struct err *err)
 		if (stat(path, &box) < 0)
 			return err_sys(err, "%s", path);
 		if (own.st_ino != box.st_ino || own.st_dev != box.st_dev)
-			return err_set(err, ERR_DENIED, "a new kernel is not in its box's %s namespace",
-				       names[i]);
+			return err_set(err, ERR_DENIED,
+				       "a new kernel is not in its box's %s namespace", names[i]);
 	}
 	return 0;
 }
@@ -110,12 +111,14 @@ static const char *group_of(const char *text, const char *controller, size_t *re
 	for (const char *line = text; *line != '\0';) {
 		const size_t len = strcspn(line, "\n");
 		const char *list = memchr(line, ':', len);
-		const char *path = list != NULL ? memchr(list + 1, ':', (size_t)(line + len - list - 1))
-						: NULL;
+		const char *path = list != NULL
+					   ? memchr(list + 1, ':', (size_t)(line + len - list - 1))
+					   : NULL;
 
 		if (path != NULL &&
-		    (controller[0] == '\0' ? path == list + 1
-					   : list_has(list + 1, (size_t)(path - list - 1), controller))) {
+		    (controller[0] == '\0'
+			     ? path == list + 1
+			     : list_has(list + 1, (size_t)(path - list - 1), controller))) {
 			*ret_len = (size_t)(line + len - path - 1);
 			return path + 1;
 		}

@@ -177,8 +177,9 @@ int ask_chat(struct ask *ask, struct err *err)
 	bool begun = false;
 
 	if (ask->to_terminal && isatty(STDIN_FILENO))
-		run_output_line("%s/%s. /help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.",
-				ask->provider, ask->model);
+		run_output_line(
+			"%s/%s. /help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.",
+			ask->provider, ask->model);
 	open_editor(ask);
 	/* What was read ahead could not be waited for. */
 	if (isatty(STDIN_FILENO))

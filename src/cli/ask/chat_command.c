@@ -32,10 +32,10 @@ static void on_cost(struct ask *ask, const char *rest)
 	(void)rest;
 	if (ask_has_price(ask))
 		(void)snprintf(cost, sizeof(cost), ", cost %.4f", (double)sum->cost_micro / 1e6);
-	run_output_line("%s/%s: %llu cell%s, %llu tokens in (%llu cached), %llu out%s", ask->provider,
-			ask->model, (unsigned long long)sum->steps, sum->steps == 1 ? "" : "s",
-			(unsigned long long)sum->in, (unsigned long long)sum->cached,
-			(unsigned long long)sum->out, cost);
+	run_output_line("%s/%s: %llu cell%s, %llu tokens in (%llu cached), %llu out%s",
+			ask->provider, ask->model, (unsigned long long)sum->steps,
+			sum->steps == 1 ? "" : "s", (unsigned long long)sum->in,
+			(unsigned long long)sum->cached, (unsigned long long)sum->out, cost);
 }
 
 static void on_save(struct ask *ask, const char *rest)
@@ -43,11 +43,13 @@ static void on_save(struct ask *ask, const char *rest)
 	struct err err;
 
 	if (rest[0] == '\0') {
-		(void)err_set(&err, ERR_INVALID, "which file? Its end says the form: .ipynb, .py, .md "
-						 "or .json");
+		(void)err_set(&err, ERR_INVALID,
+			      "which file? Its end says the form: .ipynb, .py, .md "
+			      "or .json");
 		complain("save", &err);
 	} else if (journal_save_check(rest, &err) < 0 ||
-		   journal_save(&ask->keep.journal, rest, false, ask->view.run.out_path, &err) < 0) {
+		   journal_save(&ask->keep.journal, rest, false, ask->view.run.out_path, &err) <
+			   0) {
 		complain("save", &err);
 	} else {
 		run_output_line("saved as %s", rest);
@@ -121,6 +123,7 @@ bool ask_chat_command(struct ask *ask, const char *line)
 			commands[i].run(ask, rest);
 			return true;
 		}
-	run_output_line("reckon: there is no /%.*s; /help lists what there is", (int)len - 1, line + 1);
+	run_output_line("reckon: there is no /%.*s; /help lists what there is", (int)len - 1,
+			line + 1);
 	return true;
 }

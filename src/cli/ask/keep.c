@@ -179,7 +179,8 @@ void ask_keep_usage(struct ask *ask)
 	struct err err;
 
 	put_or_give_up(ask, &line,
-		       journal_write_usage(&line, &ask->driver.usage, ask_has_price(ask), &err), &err);
+		       journal_write_usage(&line, &ask->driver.usage, ask_has_price(ask), &err),
+		       &err);
 }
 
 size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell)
@@ -258,7 +259,8 @@ int ask_save(struct ask *ask)
 
 	if (path == NULL)
 		return EXIT_CODE_OK;
-	if (journal_save(&ask->keep.journal, path, !ask->is_chat, ask->view.run.out_path, &err) == 0) {
+	if (journal_save(&ask->keep.journal, path, !ask->is_chat, ask->view.run.out_path, &err) ==
+	    0) {
 		if (!ask->json)
 			run_output_line("saved as %s", path);
 		return EXIT_CODE_OK;
@@ -276,8 +278,8 @@ int ask_json_print(const struct ask *ask)
 
 	if (journal->question_count == 0)
 		return EXIT_CODE_RECKON; /* which was said: nothing could be noted */
-	if (journal_json_question(journal, journal->question_count - 1, ask->view.run.out_path, &out,
-				&err) < 0)
+	if (journal_json_question(journal, journal->question_count - 1, ask->view.run.out_path,
+				  &out, &err) < 0)
 		return cli_complain(&err);
 	return cli_write_stdout(out.data, out.len);
 }

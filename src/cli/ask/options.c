@@ -283,7 +283,8 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return err_set(err, ERR_INVALID, "the question is not UTF-8 text");
 	for (size_t i = 0; i < run->mount_count; i++)
 		writes = writes || run->mounts[i].writable;
-	if ((ask->approve == ASK_APPROVE_ALWAYS || (ask->approve == ASK_APPROVE_WRITES && writes)) &&
+	if ((ask->approve == ASK_APPROVE_ALWAYS ||
+	     (ask->approve == ASK_APPROVE_WRITES && writes)) &&
 	    !has_terminal()) {
 		err_set(err, ERR_INVALID, "there is no terminal to ask for leave to run cells");
 		return err_remedy(err, "--approve never lets them run, also where a directory is "
@@ -300,18 +301,19 @@ const struct opt_command cmd_ask_table = {
 	.name = "ask",
 	.operands = "QUESTION [FILE[:NAME]]...",
 	.summary = "let a model answer a question by running code",
-	.notes = "\n"
-		 "Providers, and where key and address come from:\n"
-		 "  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
-		 "                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
-		 "  openai-responses  the same, by OpenAI's newer Responses\n"
-		 "  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
-		 "  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
-		 "  local             what reckon model install has set up, on this host\n"
-		 "  and those of models.ini; reckon models lists all, and asks whether they work\n"
-		 "\n"
-		 "Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
-		 "Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
+	.notes =
+		"\n"
+		"Providers, and where key and address come from:\n"
+		"  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
+		"                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
+		"  openai-responses  the same, by OpenAI's newer Responses\n"
+		"  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
+		"  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
+		"  local             what reckon model install has set up, on this host\n"
+		"  and those of models.ini; reckon models lists all, and asks whether they work\n"
+		"\n"
+		"Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
+		"Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,
@@ -322,10 +324,11 @@ const struct opt_command cmd_chat_table = {
 	.name = "chat",
 	.operands = "[FILE[:NAME]]...",
 	.summary = "ask a model one question after the other",
-	.notes = "\n"
-		 "A line is a question; variables, files and what was said stay, for --resume too.\n"
-		 "Cells run in a session of your private daemon, or -s SESSION. Limits are of one\n"
-		 "question. Providers: reckon ask --help. --json: not for chats.",
+	.notes =
+		"\n"
+		"A line is a question; variables, files and what was said stay, for --resume too.\n"
+		"Cells run in a session of your private daemon, or -s SESSION. Limits are of one\n"
+		"question. Providers: reckon ask --help. --json: not for chats.",
 	.items = ask_items,
 	.count = ARRAY_LEN(ask_items),
 	.operand_hint = OPT_HINT_FILE,

@@ -72,9 +72,9 @@ static size_t first_question(const struct ask *ask)
 
 static int send(struct past *past, struct err *err)
 {
-	const int rc = past->fields > 0
-			       ? agent_client_tell(past->ask->driver.talk, AGENT_HISTORY, &past->frame, err)
-			       : 0;
+	const int rc = past->fields > 0 ? agent_client_tell(past->ask->driver.talk, AGENT_HISTORY,
+							    &past->frame, err)
+					: 0;
 
 	buf_clear(&past->frame);
 	past->fields = 0;
@@ -140,7 +140,8 @@ static int add_cell(struct past *past, const struct journal_item *cell, struct e
 	if (cell->record != NULL)
 		return add_record(past, cell, err);
 	if (cell->status == NULL)
-		return add_outcome(past, "interrupted", nobody_knows, sizeof(nobody_knows) - 1, err);
+		return add_outcome(past, "interrupted", nobody_knows, sizeof(nobody_knows) - 1,
+				   err);
 	return add_outcome(past, cell->status, cell->output, strlen(cell->output), err);
 }
 
@@ -224,8 +225,10 @@ int ask_past_tell(struct ask *ask, struct err *err)
 	int rc = 0;
 
 	if (!ask->resume.told && first > 0) {
-		run_output_line("reckon: the model is not told of the first %zu of %zu questions: it "
-				"could not read them all", first, ask->resume.questions);
+		run_output_line(
+			"reckon: the model is not told of the first %zu of %zu questions: it "
+			"could not read them all",
+			first, ask->resume.questions);
 		rc = buf_addf(&ask->note, err, "%sWhat was said before is left out here.",
 			      ask->note.len > 0 ? " " : "");
 	}

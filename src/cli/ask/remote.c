@@ -46,10 +46,11 @@ static int check_daemon(const struct ask *ask, const struct client *client, stru
 		return 0;
 	err_set(err, ERR_INVALID, "the run's session is at %.160s, and this is %.100s",
 		then != NULL ? then : "your private daemon", client_name(client));
-	return err_remedy(err, then != NULL ? "--url or RECKON_URL says which one is meant; -s NAME "
-					      "goes on in another session"
-					    : "unset RECKON_URL, or -s NAME goes on in another "
-					      "session");
+	return err_remedy(err, then != NULL
+				       ? "--url or RECKON_URL says which one is meant; -s NAME "
+					 "goes on in another session"
+				       : "unset RECKON_URL, or -s NAME goes on in another "
+					 "session");
 }
 
 static int open_named(struct remote_ask *this, const char *name, struct err *err)
@@ -82,7 +83,8 @@ static int open_again(struct remote_ask *this, struct err *err)
 	}
 	if (resume->session_name == NULL)
 		run_output_line("reckon: %s", why.text);
-	if (open_named(this, resume->session_name != NULL ? resume->session_name : this->name, err) < 0)
+	if (open_named(this, resume->session_name != NULL ? resume->session_name : this->name,
+		       err) < 0)
 		return (int)err->code;
 	if (!this->ask->is_fresh)
 		run_output_line("reckon: another session is named %s now", this->name);
@@ -164,7 +166,9 @@ static int open_session(struct ask *ask)
 	const char *name = ask->is_chat ? "chat" : "ask";
 	struct err err;
 
-	*this = (struct remote_ask){ .at = { .run = &ask->view.run }, .ask = ask, .wake = { -1, -1 } };
+	*this = (struct remote_ask){ .at = { .run = &ask->view.run },
+				     .ask = ask,
+				     .wake = { -1, -1 } };
 	ask->place_data = this;
 	if (connect_to(this, &err) < 0) {
 		if (may_do_without(ask, &err))
@@ -219,7 +223,8 @@ static int on_wake(const char *id, void *arg, struct err *err)
 		return 0;
 	if (ask_interrupts() > 1) {
 		this->left = true;
-		return err_set(err, ERR_TIMEOUT, "left session %s; its cell may still run", this->name);
+		return err_set(err, ERR_TIMEOUT, "left session %s; its cell may still run",
+			       this->name);
 	}
 	if (id[0] == '\0') {
 		/* Which cell is ours is known in a moment. */
@@ -228,8 +233,9 @@ static int on_wake(const char *id, void *arg, struct err *err)
 		return 0;
 	}
 	if (remote_is_queued(&this->at, id)) {
-		run_output_line("reckon: the cell waits for its turn; Ctrl-C again leaves it to run "
-				"later");
+		run_output_line(
+			"reckon: the cell waits for its turn; Ctrl-C again leaves it to run "
+			"later");
 		return 0;
 	}
 	return remote_interrupt(&this->at, err);
@@ -301,7 +307,8 @@ static int call(const struct remote_ask *this, const char *method, const char *e
 	    client_path_add(&path, execution, false, err) < 0 || buf_adds(&path, rest, err) < 0 ||
 	    buf_adds(&body, "{}", err) < 0)
 		return (int)err->code;
-	return client_call(this->at.client, method, buf_text(&path), is_look ? NULL : &body, ret, err);
+	return client_call(this->at.client, method, buf_text(&path), is_look ? NULL : &body, ret,
+			   err);
 }
 
 /* The first Ctrl-C stops it, the second leaves it alone. False: it is left. */
@@ -312,8 +319,10 @@ static bool wait_a_moment(const struct remote_ask *this, const char *execution, 
 	struct err err;
 
 	if (*told == 0)
-		run_output_line("reckon: a cell of this run %s in its session still: waiting for it; "
-				"Ctrl-C stops it", strcmp(status, "queued") == 0 ? "waits" : "runs");
+		run_output_line(
+			"reckon: a cell of this run %s in its session still: waiting for it; "
+			"Ctrl-C stops it",
+			strcmp(status, "queued") == 0 ? "waits" : "runs");
 	if (ask_interrupts() > 1)
 		return false;
 	if (ask_interrupts() > 0 && *told < 2 &&

@@ -218,8 +218,9 @@ static int tell_files(struct ask *ask, struct err *err)
 		if (add_name(is_there(ask, name) ? &back : &gone, name, err) < 0)
 			return (int)err->code;
 	}
-	if (back.len > 0 && buf_addf(&ask->note, err, " Of the person's files these are there again: %s.",
-				     back.data) < 0)
+	if (back.len > 0 &&
+	    buf_addf(&ask->note, err, " Of the person's files these are there again: %s.",
+		     back.data) < 0)
 		return (int)err->code;
 	if (gone.len == 0)
 		return 0;
@@ -305,9 +306,10 @@ static int run_all_again(struct ask *ask, struct err *err)
 			ask_interrupts() > 0 ? "; stopped before the last" : "");
 	if (counts.left_out > 0)
 		run_output_line("reckon: %zu did not run, as you said", counts.left_out);
-	if (buf_addf(&ask->note, err, " The cells above were run again in it: %zu ran%s, %zu of them "
-		     "ended otherwise than before.", counts.ran,
-		     ask_interrupts() > 0 ? " before the person stopped that" : "",
+	if (buf_addf(&ask->note, err,
+		     " The cells above were run again in it: %zu ran%s, %zu of them "
+		     "ended otherwise than before.",
+		     counts.ran, ask_interrupts() > 0 ? " before the person stopped that" : "",
 		     counts.other) < 0)
 		return (int)err->code;
 	if (counts.left_out == 0)
@@ -326,8 +328,9 @@ static int tell_loss(struct ask *ask, struct err *err)
 			"that cells made", ask->keep.journal.id);
 	run_output_line("reckon: a new one has begun%s%s",
 			ask->resume.rerun ? "" : "; --rerun runs the cells again first",
-			ask->keep.journal.file_count > 0 ? "; your files are there if they still exist"
-						       : "");
+			ask->keep.journal.file_count > 0
+				? "; your files are there if they still exist"
+				: "");
 	return 0;
 }
 
@@ -348,13 +351,16 @@ static int recall_cells(struct ask *ask, struct err *err)
 		rc = ask->place->recall(ask, cell->execution, &json, err);
 		if (rc == 0)
 			continue;
-		if (rc < 0 || json_read_parse(buf_text(&json), json.len, RUN_JSON_MAX, &record, err) < 0)
+		if (rc < 0 ||
+		    json_read_parse(buf_text(&json), json.len, RUN_JSON_MAX, &record, err) < 0)
 			return (int)err->code;
 		agent_client_result_read(record, &result);
 		ask_keep_record(ask, i, buf_text(&json), &result);
 		json_read_free(record);
-		run_output_line("reckon: cell %zu of run %s ended while nobody was there; its record "
-				"is here now", i, journal->id);
+		run_output_line(
+			"reckon: cell %zu of run %s ended while nobody was there; its record "
+			"is here now",
+			i, journal->id);
 	}
 	return 0;
 }

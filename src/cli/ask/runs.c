@@ -148,7 +148,8 @@ static int write_row(struct buf *ret, const struct runs_entry *entry, const stru
 	struct agent_usage usage;
 	bool has_cost;
 
-	clock_rfc3339((uint64_t)entry->used.tv_sec * 1000u + (uint64_t)entry->used.tv_nsec / 1000000u,
+	clock_rfc3339((uint64_t)entry->used.tv_sec * 1000u +
+			      (uint64_t)entry->used.tv_nsec / 1000000u,
 		      used);
 	journal_sum(journal, &usage, &has_cost);
 	first_words(journal, words);
@@ -237,7 +238,8 @@ static int runs_ls(const struct opt_command *self, int argc, char **argv)
 		if (err.code != ERR_NOT_FOUND)
 			return complain(self, &err);
 		if (!runs.json)
-			run_output_line("no run was kept yet; reckon ask and reckon chat keep theirs");
+			run_output_line(
+				"no run was kept yet; reckon ask and reckon chat keep theirs");
 		return EXIT_CODE_OK;
 	}
 	if (list_runs(&runs, dir, &text, &err) < 0)
@@ -412,14 +414,15 @@ const struct opt_command cmd_runs_table = {
 	.is_minor = true,
 	.operands = "COMMAND",
 	.summary = "what reckon ask and reckon chat have kept: list, show, save, remove",
-	.notes = "\n"
-		 "  reckon runs                        what there is\n"
-		 "  reckon runs save analysis.ipynb    the last one, with its outputs\n"
-		 "  reckon chat --resume ID            goes on with one\n"
-		 "\n"
-		 "ID is what ls shows, its beginning, what stands behind its '-', or \"last\".\n"
-		 "They lie in STATE/runs, 500 of them and 1 GiB at most; the ones used longest ago\n"
-		 "go first. See reckon-ask(1).",
+	.notes =
+		"\n"
+		"  reckon runs                        what there is\n"
+		"  reckon runs save analysis.ipynb    the last one, with its outputs\n"
+		"  reckon chat --resume ID            goes on with one\n"
+		"\n"
+		"ID is what ls shows, its beginning, what stands behind its '-', or \"last\".\n"
+		"They lie in STATE/runs, 500 of them and 1 GiB at most; the ones used longest ago\n"
+		"go first. See reckon-ask(1).",
 	.subs = subs,
 	.run = run_runs,
 };

@@ -232,8 +232,8 @@ static int open_new(int dir, const char *id, int *ret_fd, struct err *err)
 
 	if (folder < 0)
 		return err_sys(err, "run %s", id);
-	fd = openat(folder, FILE_NAME, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    FILE_MODE);
+	fd = openat(folder, FILE_NAME,
+		    O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		return err_sys(err, "run %s", id);
 	if (lock(fd, id, err) < 0)

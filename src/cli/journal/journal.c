@@ -53,7 +53,8 @@ void journal_done(struct journal *journal)
 
 struct journal_question *journal_last_question(struct journal *journal)
 {
-	return journal->question_count > 0 ? &journal->questions[journal->question_count - 1] : NULL;
+	return journal->question_count > 0 ? &journal->questions[journal->question_count - 1]
+					   : NULL;
 }
 
 struct journal_item *journal_cell(struct journal *journal, size_t number)

@@ -144,8 +144,8 @@ static void write_files(struct json_writer *writer, const struct part *part)
 
 static const struct journal_item *answer_of(const struct part *part)
 {
-	const struct journal_item *last = part->to > part->from ? &part->journal->items[part->to - 1]
-							      : NULL;
+	const struct journal_item *last =
+		part->to > part->from ? &part->journal->items[part->to - 1] : NULL;
 
 	return last != NULL && last->kind == JOURNAL_ANSWER ? last : NULL;
 }

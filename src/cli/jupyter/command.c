@@ -57,11 +57,12 @@ const struct opt_command jupyter_install_table = {
 	.name = "jupyter install",
 	.operands = "",
 	.summary = "offer Jupyter a kernel whose cells run in a Reckon session",
-	.notes = "\n"
-		 "  reckon jupyter install -t data --memory 4G -m .:/mnt/work:rw\n"
-		 "\n"
-		 "The options of the session are written into kernel.json; \".\" in a mount is the\n"
-		 "folder of the notebook.",
+	.notes =
+		"\n"
+		"  reckon jupyter install -t data --memory 4G -m .:/mnt/work:rw\n"
+		"\n"
+		"The options of the session are written into kernel.json; \".\" in a mount is the\n"
+		"folder of the notebook.",
 	.items = install_items,
 	.count = ARRAY_LEN(install_items),
 	.run = jupyter_install,

@@ -343,7 +343,8 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 	case MD_BLOCK_LI:
 		return enter_item(drawing, detail);
 	case MD_BLOCK_HR:
-		return begin_block(drawing) < 0 || put_rule(drawing) < 0 ? (int)drawing->err.code : 0;
+		return begin_block(drawing) < 0 || put_rule(drawing) < 0 ? (int)drawing->err.code
+									 : 0;
 	case MD_BLOCK_H:
 		drawing->heading = ((const MD_BLOCK_H_DETAIL *)detail)->level;
 		return begin_block(drawing);

@@ -471,7 +471,8 @@ int markdown_add(struct markdown *markdown, const char *text, size_t len, struct
 		len -= n + (newline != NULL);
 		if (newline == NULL)
 			break;
-		if (take_line(markdown, buf_text(&markdown->line), markdown->line.len, ret, err) < 0)
+		if (take_line(markdown, buf_text(&markdown->line), markdown->line.len, ret, err) <
+		    0)
 			return (int)err->code;
 		buf_clear(&markdown->line);
 	}

@@ -141,7 +141,8 @@ static int put_row(const struct markdown_table *table, const char *prefix, size_
 		if (buf_adds(ret, prefix, err) < 0)
 			return (int)err->code;
 		for (size_t column = 0; column < table->columns; column++) {
-			if (put_cell(table, row, column, columns[column].width, &at[column], ret, err) < 0)
+			if (put_cell(table, row, column, columns[column].width, &at[column], ret,
+				     err) < 0)
 				return (int)err->code;
 			more |= at[column] < cell_at(table, row, column)->end;
 		}
@@ -151,8 +152,8 @@ static int put_row(const struct markdown_table *table, const char *prefix, size_
 	return 0;
 }
 
-static int put_line(const struct markdown_table *table, const char *prefix, const struct column *columns,
-		    struct buf *ret, struct err *err)
+static int put_line(const struct markdown_table *table, const char *prefix,
+		    const struct column *columns, struct buf *ret, struct err *err)
 {
 	if (buf_adds(ret, prefix, err) < 0 || buf_adds(ret, "\x1b[2m", err) < 0)
 		return (int)err->code;

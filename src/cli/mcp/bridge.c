@@ -518,7 +518,8 @@ static int grant_folders(struct bridge *bridge, const struct mcp_options *option
 	if (options->mount_count == 0)
 		return 0;
 	if (!client_is_private(bridge->client)) {
-		(void)err_set(err, ERR_INVALID, "--mount: %.200s mounts no folders of this computer",
+		(void)err_set(err, ERR_INVALID,
+			      "--mount: %.200s mounts no folders of this computer",
 			      client_name(bridge->client));
 		return err_remedy(err, "leave out --url and RECKON_URL: your private daemon does");
 	}

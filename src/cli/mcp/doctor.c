@@ -126,7 +126,8 @@ static int run_check(struct server *server, const struct check *check, struct er
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 	const char *place = strstr(check->message, "%s"), *handle;
-	const size_t before = place != NULL ? (size_t)(place - check->message) : strlen(check->message);
+	const size_t before =
+		place != NULL ? (size_t)(place - check->message) : strlen(check->message);
 	size_t len;
 	int code;
 

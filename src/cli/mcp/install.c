@@ -346,8 +346,9 @@ static int install(const struct mcp_options *options, bool take_out, struct err 
 		(void)err_set(err, ERR_INVALID, "%s%.60s", options->client != NULL
 			      ? "unknown client " : "missing --client",
 			      options->client != NULL ? options->client : "");
-		return err_remedy(err, "one of claude-code, claude-desktop, cursor, gemini, vscode, "
-				       "windsurf; any other: let it start `reckon mcp`");
+		return err_remedy(err,
+				  "one of claude-code, claude-desktop, cursor, gemini, vscode, "
+				  "windsurf; any other: let it start `reckon mcp`");
 	}
 	if (!take_out && check_mounts(options, err) < 0)
 		return (int)err->code;

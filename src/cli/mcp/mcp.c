@@ -47,9 +47,10 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	else if (id != MCP_OPT_MAX_TEXT)
 		return remote_take_all(id, value, &options->remote, err);
 	else if (strspn(value, "0123456789") != strlen(value) || strlen(value) > 7)
-		return err_set(err, ERR_INVALID,
-			       "invalid value '%.40s' for --max-text: expected bytes, such as 16384",
-			       value);
+		return err_set(
+			err, ERR_INVALID,
+			"invalid value '%.40s' for --max-text: expected bytes, such as 16384",
+			value);
 	else
 		options->max_text = value;
 	return 0;

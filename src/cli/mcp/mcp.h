@@ -4,7 +4,13 @@
 #include "base/process/grant.h"
 #include "cli/remote/remote.h"
 
-enum { MCP_OPT_CLIENT = OPT_LONG + 1, MCP_OPT_CONFIG, MCP_OPT_MAX_TEXT, MCP_OPT_APPROVE, MCP_OPT_MOUNT };
+enum {
+	MCP_OPT_CLIENT = OPT_LONG + 1,
+	MCP_OPT_CONFIG,
+	MCP_OPT_MAX_TEXT,
+	MCP_OPT_APPROVE,
+	MCP_OPT_MOUNT
+};
 
 struct mcp_options {
 	struct remote remote; /* its operand: what to do */

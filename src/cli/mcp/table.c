@@ -37,7 +37,8 @@ const struct opt_command cmd_mcp_table = {
 		 "  reckon mcp install --client cursor --mount ~/project\n"
 		 "  reckon mcp doctor\n"
 		 "\n"
-		 "A client starts `reckon mcp`; install edits its configuration and keeps a backup,\n"
+		 "A client starts `reckon mcp`; install edits its configuration and keeps a "
+		 "backup,\n"
 		 "uninstall takes the entry out, doctor starts the server and calls every tool.",
 	.items = mcp_items,
 	.count = ARRAY_LEN(mcp_items),

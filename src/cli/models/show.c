@@ -181,7 +181,8 @@ static void show_names(const struct catalog_row *row, bool all)
 	repl_print("%s/: %llu model%s\n", row->choice.provider, (unsigned long long)row->count,
 		   row->count == 1 ? "" : "s");
 	while (at < end) {
-		const size_t len = (size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
+		const size_t len =
+			(size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
 
 		if (all) {
 			repl_print("%*s", INDENT, "");
@@ -208,7 +209,8 @@ static bool lists_its_model(const struct catalog_row *row)
 	const size_t wanted = strlen(row->choice.model);
 
 	while (at < end) {
-		const size_t len = (size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
+		const size_t len =
+			(size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
 
 		if (len == wanted && memcmp(at, row->choice.model, len) == 0)
 			return true;
@@ -255,8 +257,9 @@ static void show_rest(const struct catalog *catalog)
 		if (!is_there)
 			run_output_line("not configured: %-17s %s", provider.name,
 					provider.is_local ? "reckon model install"
-					: provider.builtin->key_env != NULL ? provider.builtin->key_env
-									    : provider.builtin->url_env);
+					: provider.builtin->key_env != NULL
+						? provider.builtin->key_env
+						: provider.builtin->url_env);
 	}
 }
 
@@ -300,7 +303,8 @@ static void write_names(struct json_writer *writer, const struct catalog_row *ro
 	json_write_key(writer, "models");
 	json_write_array_begin(writer);
 	while (at < end) {
-		const size_t len = (size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
+		const size_t len =
+			(size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at);
 
 		json_write_text(writer, at, len);
 		at += len + 1;

@@ -53,7 +53,8 @@ static void bash_value(FILE *out, const struct opt_item *item)
 		break;
 	case OPT_HINT_LIVE:
 		(void)fprintf(out,
-			      ") COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$cur\")); return ;;\n",
+			      ") COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$cur\")); "
+			      "return ;;\n",
 			      item->choices);
 		break;
 	}
@@ -266,7 +267,8 @@ static void fish_sub(FILE *out, const struct opt_command *parent, const struct o
 		       opt_word(parent), opt_word(sub));
 	if (sub->operand_hint == OPT_HINT_LIVE)
 		(void)fprintf(out,
-			      "complete -c reckon -n '__fish_seen_subcommand_from %s' -a '(%s 2>/dev/null)'\n",
+			      "complete -c reckon -n '__fish_seen_subcommand_from %s' -a '(%s "
+			      "2>/dev/null)'\n",
 			      both, sub->operand_choices);
 	for (size_t i = 0; i < sub->count; i++)
 		fish_item(out, both, &sub->items[i]);

@@ -175,7 +175,8 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 			return err_wrap(err, "%s", command->name);
 	}
 	for (int i = optind; i < argc; i++) /* what stood after "--" */
-		if (fn(command->takes_arguments ? OPT_ARGUMENT : OPT_OPERAND, argv[i], arg, err) < 0)
+		if (fn(command->takes_arguments ? OPT_ARGUMENT : OPT_OPERAND, argv[i], arg, err) <
+		    0)
 			return err_wrap(err, "%s", command->name);
 	return 0;
 }

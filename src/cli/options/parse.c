@@ -164,7 +164,8 @@ static bool split_range(const char *text, uint64_t *ret_first, uint64_t *ret_las
 	memcpy(last, text + at + 1, strlen(text + at + 1) + 1);
 	*ret_open = last[0] == '\0';
 	return parse_count(first, ret_first, &ignored) == 0 &&
-	       (*ret_open || (parse_count(last, ret_last, &ignored) == 0 && *ret_last >= *ret_first));
+	       (*ret_open ||
+		(parse_count(last, ret_last, &ignored) == 0 && *ret_last >= *ret_first));
 }
 
 int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, struct err *err)

@@ -305,7 +305,8 @@ static void make_link(struct client *client, const char *session, struct forward
 		return;
 	(void)snprintf(forward->link, sizeof(forward->link), "%s/%.40s", path,
 		       remote_text(answer, "id"));
-	(void)printf("reckon: in a browser: %s%s\n", client_url(client), remote_text(answer, "url"));
+	(void)printf("reckon: in a browser: %s%s\n", client_url(client),
+		     remote_text(answer, "url"));
 	json_read_free(answer);
 }
 

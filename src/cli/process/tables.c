@@ -37,8 +37,10 @@ const struct opt_command cmd_exec_table = {
 		 "  reckon exec -s tuesday -- make -j2\n"
 		 "  tar c . | reckon exec -s tuesday -- tar x\n"
 		 "\n"
-		 "It ends with the program's exit code, or 128 and the number of its signal. Ctrl-C\n"
-		 "goes to the program. The session is made when it is not there; see reckon-exec(1).",
+		 "It ends with the program's exit code, or 128 and the number of its signal. "
+		 "Ctrl-C\n"
+		 "goes to the program. The session is made when it is not there; see "
+		 "reckon-exec(1).",
 	.items = exec_items,
 	.count = ARRAY_LEN(exec_items),
 	.run = remote_exec,
@@ -55,9 +57,10 @@ const struct opt_command cmd_shell_table = {
 	.is_minor = true,
 	.operands = "",
 	.summary = "a shell in a session, in your terminal",
-	.notes = "\n"
-		 "What runs in the session writes to your terminal as it is, as with ssh. When the\n"
-		 "connection is gone for 10 seconds the shell gets SIGHUP.",
+	.notes =
+		"\n"
+		"What runs in the session writes to your terminal as it is, as with ssh. When the\n"
+		"connection is gone for 10 seconds the shell gets SIGHUP.",
 	.items = shell_items,
 	.count = ARRAY_LEN(shell_items),
 	.run = remote_exec,

@@ -33,8 +33,10 @@ static int differs(const struct remote_cells *at, const char *option, struct err
 {
 	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists",
 		      option, remote_text(at->session, "name"));
-	return err_remedy(err, "leave it out, take another name, or end that one: reckon session rm "
-			       "%s", remote_text(at->session, "name"));
+	return err_remedy(err,
+			  "leave it out, take another name, or end that one: reckon session rm "
+			  "%s",
+			  remote_text(at->session, "name"));
 }
 
 /* What was asked for at its making may be said again, so that a script can always say it. */
@@ -81,7 +83,8 @@ static int make(struct remote_cells *at, const char *name, const struct err *bef
 	if (client_call(at->client, "POST", "sessions", &body, &at->session, err) == 0) {
 		if (before->code == ERR_LOST)
 			run_output_line("reckon: %s", before->text);
-		run_output_line("reckon: made session %s (reckon session rm %s ends it)", name, name);
+		run_output_line("reckon: made session %s (reckon session rm %s ends it)", name,
+				name);
 		*ret_made = true;
 		return 0;
 	}
@@ -123,7 +126,8 @@ int remote_check_fit(const struct run *run, struct err *err)
 
 	if (option == NULL)
 		return 0;
-	(void)err_set(err, ERR_INVALID, "%s does not go with -s: the session is a daemon's", option);
+	(void)err_set(err, ERR_INVALID, "%s does not go with -s: the session is a daemon's",
+		      option);
 	if (run->mount_count > 0)
 		return err_remedy(err, "-f, or reckon files put, takes files there");
 	return err_remedy(err, "leave it out, or run without -s");
@@ -146,7 +150,8 @@ int remote_put_file(const struct remote_cells *at, const struct run_file *file, 
 		return err_sys(err, "read");
 	if (file_path(at, file->name, &path, err) < 0)
 		return (int)err->code;
-	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, NULL, err);
+	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, NULL,
+			     err);
 }
 
 /* The stored copy when there is one: it is what the record describes, whatever came later. */

@@ -148,7 +148,8 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 		if (json_read_int(value, &whole) && strstr(name, "_bytes") != NULL)
 			cli_format_binary((uint64_t)whole, size);
 		else
-			(void)snprintf(size, sizeof(size), "%g", whole != 0 ? (double)whole : number);
+			(void)snprintf(size, sizeof(size), "%g",
+				       whole != 0 ? (double)whole : number);
 		if (buf_addf(text, err, "%-14s %s\n", name, size) < 0)
 			return (int)err->code;
 	}

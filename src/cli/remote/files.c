@@ -109,7 +109,8 @@ static int fetch_list(struct files *files, struct err *err)
 	} while (next[0] != '\0' && files->row_count < ROWS_MAX);
 	if (next[0] != '\0' ||
 	    (json_read_bool(json_read_member(files->pages[0], "complete"), &complete) && !complete))
-		run_output_line("reckon: there are more files than a list has; some are missing here");
+		run_output_line(
+			"reckon: there are more files than a list has; some are missing here");
 	return 0;
 }
 
@@ -482,7 +483,8 @@ static int put_folder(struct files *files, const char *folder, const char *name,
 	if (remote_path(&where, files->session, "/archive?path=", err) < 0 ||
 	    client_path_add(&where, name, false, err) < 0)
 		return (int)err->code;
-	code = fs_path_is_safe(name) ? remote_tar_put(files->client, buf_text(&where), root, err) : 1;
+	code = fs_path_is_safe(name) ? remote_tar_put(files->client, buf_text(&where), root, err)
+				     : 1;
 	if (code <= 0)
 		return code;
 	walk = (struct walk){ .files = files, .err = err, .name = name, .root_len = len };

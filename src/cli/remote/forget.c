@@ -39,8 +39,9 @@ static int make_path(const struct forget *forget, struct client *client, struct 
 {
 	if (buf_addf(path, err, "agent?sessions=%d", forget->keeps_sessions ? 0 : 1) < 0)
 		return (int)err->code;
-	if (forget->remote.name != NULL && (buf_adds(path, "&tenant=", err) < 0 ||
-					    remote_tenant_id(client, forget->remote.name, path, err) < 0))
+	if (forget->remote.name != NULL &&
+	    (buf_adds(path, "&tenant=", err) < 0 ||
+	     remote_tenant_id(client, forget->remote.name, path, err) < 0))
 		return (int)err->code;
 	if (forget->key != NULL && (buf_adds(path, "&key=", err) < 0 ||
 				    client_path_add(path, forget->key, false, err) < 0))
@@ -100,7 +101,8 @@ int remote_tenant_forget(const struct opt_command *self, int argc, char **argv)
 			     sums[0], sums[1], sums[2], sums[3]);
 	else
 		(void)printf("removed: %" PRId64 " runs, %" PRId64 " executions, %" PRId64
-			     " sessions, %" PRId64 " documents\n", sums[0], sums[1], sums[2], sums[3]);
+			     " sessions, %" PRId64 " documents\n",
+			     sums[0], sums[1], sums[2], sums[3]);
 	client_close(client);
 	return status;
 }

@@ -102,7 +102,8 @@ static int fill_row(struct term_table *table, size_t at, const struct json_value
 		    struct err *err)
 {
 	char number[24], time_text[24], duration[24], code[CODE_COLUMNS + 8];
-	const char *const cells[] = { number, remote_text(row, "status"), time_text, duration, code };
+	const char *const cells[] = { number, remote_text(row, "status"), time_text, duration,
+				      code };
 
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)sequence_of(row));
 	(void)snprintf(time_text, sizeof(time_text), "%.19s", remote_text(row, "created_at"));

@@ -251,7 +251,8 @@ int remote_chosen(struct client *client, const struct remote *remote, bool live,
 	if (remote->session != NULL && parse_session(remote->session, err) < 0)
 		return (int)err->code;
 	if (remote->session != NULL)
-		return (live ? remote_session : remote_session_any)(client, remote->session, ret, err);
+		return (live ? remote_session : remote_session_any)(client, remote->session, ret,
+								    err);
 	if (client_call(client, "GET", "sessions?limit=500", NULL, &page, err) < 0)
 		return (int)err->code;
 	sessions = json_read_member(page, "sessions");

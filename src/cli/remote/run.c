@@ -183,8 +183,9 @@ static int on_wake(const char *id, void *arg, struct err *err)
 		return 0;
 	}
 	if (remote_is_queued(&this->at, id)) {
-		run_output_line("reckon: the cell waits for its turn; Ctrl-C again leaves it to run "
-				"later");
+		run_output_line(
+			"reckon: the cell waits for its turn; Ctrl-C again leaves it to run "
+			"later");
 		return 0;
 	}
 	return remote_interrupt(&this->at, err);
@@ -334,8 +335,9 @@ static int run_cell(struct remote_run *this, const struct run_cell *cell)
 	if (this->output.status != 0)
 		return this->output.status; /* whoever read our output went away */
 	if (this->left) {
-		run_output_line("reckon: left session %s; its cell may still run (reckon logs -s %s)",
-				this->at.run->session, this->at.run->session);
+		run_output_line(
+			"reckon: left session %s; its cell may still run (reckon logs -s %s)",
+			this->at.run->session, this->at.run->session);
 		return EXIT_CODE_INTERRUPTED;
 	}
 	(void)err_wrap(&err, "cell %zu", this->output.cell);
@@ -436,7 +438,8 @@ static int run_in_session(struct remote_run *this)
 
 static int run_all(struct remote_run *this)
 {
-	const struct remote where = { .where = { .url = this->at.run->url, .key = this->at.run->key },
+	const struct remote where = { .where = { .url = this->at.run->url,
+						 .key = this->at.run->key },
 				      .no_wait = this->at.run->no_wait };
 	struct err err;
 	int status;

@@ -86,8 +86,8 @@ static int fetch(struct listing *listing, struct client *client, struct err *err
 		const struct json_value *sessions;
 
 		buf_clear(&path);
-		if (buf_addf(&path, err, "sessions?limit=%u%s", PAGE, next[0] != '\0' ? "&before=" : "") <
-			    0 ||
+		if (buf_addf(&path, err, "sessions?limit=%u%s", PAGE,
+			     next[0] != '\0' ? "&before=" : "") < 0 ||
 		    client_path_add(&path, next, false, err) < 0 ||
 		    client_call(client, "GET", buf_text(&path), NULL, &page, err) < 0)
 			return (int)err->code;

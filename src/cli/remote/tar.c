@@ -343,9 +343,10 @@ static int make_folder(struct unpacking *at, struct err *err)
 		if (errno != EEXIST || fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_sys(err, "make %.200s", buf_text(&at->name));
 		/* What was there keeps its mode. */
-		return S_ISDIR(st.st_mode) ? 0
-					   : err_set(err, ERR_INVALID, "%.200s is not a folder here",
-						     buf_text(&at->name));
+		return S_ISDIR(st.st_mode)
+			       ? 0
+			       : err_set(err, ERR_INVALID, "%.200s is not a folder here",
+					 buf_text(&at->name));
 	}
 	at->folders = mem_grow(at->folders, at->folder_count + 1, sizeof(*at->folders));
 	at->folders[at->folder_count++] =
@@ -381,8 +382,9 @@ static int copy_bytes(const struct unpacking *at, int to, struct err *err)
 			return (int)err->code;
 		left -= want;
 	}
-	return lseek(at->fd, tar_padding(at->entry.size), SEEK_CUR) < 0 ? err_sys(err, "the archive")
-									: 0;
+	return lseek(at->fd, tar_padding(at->entry.size), SEEK_CUR) < 0
+		       ? err_sys(err, "the archive")
+		       : 0;
 }
 
 static mode_t users_umask(void)
@@ -475,8 +477,10 @@ static void say_skipped(const struct client *client)
 	const unsigned long count = skipped != NULL ? strtoul(skipped + 8, NULL, 10) : 0;
 
 	if (count > 0)
-		run_output_line("reckon: %lu left out: links that lead out of the folder, pipes, sockets, "
-				"names that are not text", count);
+		run_output_line(
+			"reckon: %lu left out: links that lead out of the folder, pipes, sockets, "
+			"names that are not text",
+			count);
 }
 
 int remote_tar_get(struct client *client, const char *where, int dir_fd, const char *base,
@@ -497,8 +501,9 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 	term_progress_end(&progress);
 	/* "denied" is what the server says of a file: that it is not a folder. */
 	if (code < 0)
-		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0 ? 1
-												  : code;
+		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0
+			       ? 1
+			       : code;
 	at.fd = fd;
 	tar_reader_init(&at.reader);
 	code = judge_all(&at, err);

@@ -62,8 +62,8 @@ static struct json_value *parse(const struct repl_cell *cell)
 	struct json_value *record = NULL;
 	struct err ignored;
 
-	if (cell->record == NULL ||
-	    json_read_parse(cell->record, strlen(cell->record), RUN_JSON_MAX, &record, &ignored) < 0)
+	if (cell->record == NULL || json_read_parse(cell->record, strlen(cell->record),
+						    RUN_JSON_MAX, &record, &ignored) < 0)
 		return NULL;
 	return record;
 }

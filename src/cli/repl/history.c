@@ -73,7 +73,8 @@ static int escape(const char *text, size_t len, struct buf *ret, struct err *err
 				      : text[i] == '\\' ? "\\\\"
 							: NULL;
 
-		if ((written != NULL ? buf_adds(ret, written, err) : buf_addc(ret, text[i], err)) < 0)
+		if ((written != NULL ? buf_adds(ret, written, err) : buf_addc(ret, text[i], err)) <
+		    0)
 			return (int)err->code;
 	}
 	return buf_addc(ret, '\n', err);

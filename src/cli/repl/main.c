@@ -68,7 +68,8 @@ static void set_signals(bool has_editor)
 static void greet(const struct repl *repl)
 {
 	if (repl->interactive)
-		run_output_line("Reckon " RECKON_VERSION ", %s. %%help lists commands, Ctrl-D leaves.",
+		run_output_line("Reckon " RECKON_VERSION
+				", %s. %%help lists commands, Ctrl-D leaves.",
 				run_language(&repl->run)->name);
 }
 
@@ -152,7 +153,8 @@ static int run_session(struct repl *repl)
 
 	if (open_terminal(repl, &err) < 0)
 		return cli_complain(&err);
-	if (repl->run.out_path != NULL && run_files_open_dir(repl->run.out_path, &out_dir, &err) < 0) {
+	if (repl->run.out_path != NULL &&
+	    run_files_open_dir(repl->run.out_path, &out_dir, &err) < 0) {
 		err_wrap(&err, "repl: --output");
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;

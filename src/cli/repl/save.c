@@ -259,8 +259,9 @@ void repl_save(struct repl *repl, char **words, size_t count)
 	words += force;
 	count -= force;
 	if (count != 1) {
-		run_output_line("usage: %%save [-f] PATH (.ipynb: a notebook with its outputs, else a "
-				"script)");
+		run_output_line(
+			"usage: %%save [-f] PATH (.ipynb: a notebook with its outputs, else a "
+			"script)");
 		return;
 	}
 	rc = ends_with(words[0], ".ipynb") ? repl_save_notebook(repl, &text, &err)

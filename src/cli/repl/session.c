@@ -76,8 +76,9 @@ static void check_life(struct repl *repl)
 		say_lost();
 		return;
 	case RECKON_EKERNEL_LOST:
-		run_output_line("reckon: the kernel is gone, with its variables; files are kept (the "
-				"next cell, or %%restart, begins a fresh one)");
+		run_output_line(
+			"reckon: the kernel is gone, with its variables; files are kept (the "
+			"next cell, or %%restart, begins a fresh one)");
 		return;
 	default:
 		return;

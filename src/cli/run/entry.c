@@ -61,8 +61,10 @@ static int check_options(const struct run *run, struct err *err)
 {
 	if (run->session != NULL || run->json || run->events || run->tools_path != NULL ||
 	    run->out_path != NULL) {
-		err_set(err, ERR_INVALID, "--entry goes with none of -s, --json, --events, --tools, -o");
-		return err_remedy(err, "its program prints; -m DIR:DST:rw lends a folder to write to");
+		err_set(err, ERR_INVALID,
+			"--entry goes with none of -s, --json, --events, --tools, -o");
+		return err_remedy(err,
+				  "its program prints; -m DIR:DST:rw lends a folder to write to");
 	}
 	for (size_t i = 0; i < run->cell_count; i++)
 		if (run->cells[i].inline_text != NULL) {
@@ -89,8 +91,9 @@ int run_entry_check(const struct run *run, struct err *err)
 	}
 	if (interpreter_of(run->entry) == NULL) {
 		err_set(err, ERR_INVALID, "--entry: what runs '%.100s' is not known", run->entry);
-		return err_remedy(err, "its name ends with .py, .sh, .js, .mjs, .pl, .rb, .php, .lua, .R or "
-				       ".jl");
+		return err_remedy(
+			err, "its name ends with .py, .sh, .js, .mjs, .pl, .rb, .php, .lua, .R or "
+			     ".jl");
 	}
 	(void)snprintf(path, sizeof(path), "%s/%s", run->cells[0].origin, run->entry);
 	if (lstat(path, &st) < 0)

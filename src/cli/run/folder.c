@@ -38,8 +38,8 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 	if (type == FTW_D)
 		return 0;
 	if (type != FTW_F || !S_ISREG(st->st_mode)) {
-		(void)err_set(&left_out, ERR_INVALID, "%.200s is not a regular file, so it is left out",
-			      path);
+		(void)err_set(&left_out, ERR_INVALID,
+			      "%.200s is not a regular file, so it is left out", path);
 		(void)cli_complain(&left_out);
 		return 0;
 	}

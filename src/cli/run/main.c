@@ -122,7 +122,8 @@ static int run_prologue(const struct run_output *output)
 
 	if (code->len == 0)
 		return EXIT_CODE_OK;
-	if (reckon_execute(output->session, code->data, code->len, &options, &execution, &error) < 0)
+	if (reckon_execute(output->session, code->data, code->len, &options, &execution, &error) <
+	    0)
 		return cli_complain_reckon("arguments", &error);
 	status = reckon_execution_exit_code(execution);
 	reckon_execution_free(execution);

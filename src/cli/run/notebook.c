@@ -104,7 +104,8 @@ static int take_language(struct run *run, const struct json_value *notebook, str
 	if (run->language == NULL)
 		run->language = language->name;
 	else if (!run->language_given && strcmp(run->language, language->name) != 0)
-		return err_set(err, ERR_INVALID, "it is %s, other cells are not", language->prose_name);
+		return err_set(err, ERR_INVALID, "it is %s, other cells are not",
+			       language->prose_name);
 	return 0;
 }
 

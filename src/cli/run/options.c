@@ -408,17 +408,20 @@ int run_options_check(struct run *run, struct err *err)
 		return err_remedy(err, "the last line of --events holds the record");
 	}
 	if (run->session == NULL && (run->url != NULL || run->key != NULL)) {
-		err_set(err, ERR_INVALID, "--url and --key go with -s: without a session no daemon is "
-					  "asked");
+		err_set(err, ERR_INVALID,
+			"--url and --key go with -s: without a session no daemon is "
+			"asked");
 		return err_remedy(err, "reckon run -s NAME --url URL");
 	}
 	if (run->approve && run->tools_path == NULL) {
-		err_set(err, ERR_INVALID, "--approve goes with --tools: it asks before each call of one");
+		err_set(err, ERR_INVALID,
+			"--approve goes with --tools: it asks before each call of one");
 		return err_remedy(err, "reckon run --tools FILE --approve");
 	}
 	if (run->session == NULL && run->on_disconnect != NULL) {
-		err_set(err, ERR_INVALID, "--on-disconnect goes with -s: a session of one's own ends "
-					  "with its program");
+		err_set(err, ERR_INVALID,
+			"--on-disconnect goes with -s: a session of one's own ends "
+			"with its program");
 		return err_remedy(err, "reckon run -s NAME --on-disconnect cancel");
 	}
 	if (run->entry == NULL && run->workdir != NULL) {

@@ -39,30 +39,41 @@ enum {
 };
 
 /* Rows of tables of options; run_options_take() takes them all. */
-#define RUN_OPTIONS_WHERE                                                                         \
-	{ 'l', "language", "LANGUAGE", language_help,                                             \
-	  OPT_HINT_CHOICE, language_words, false },                                               \
-	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",               \
-	  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false },                                                \
-	{ 'f', "file", "FILE[:NAME]", "put a file into the workspace",                            \
-	  OPT_HINT_FILE, NULL, true },                                                            \
-	{ 'm', "mount", "SRC[:DST][:ro|rw]", "show a directory at DST, else /mnt/<its name>",     \
-	  OPT_HINT_DIR, NULL, true },                                                             \
-	{ 'o', "output", "OUTDIR", "save displays and changed files here",                        \
-	  OPT_HINT_DIR, NULL, false }
+#define RUN_OPTIONS_WHERE                                                                       \
+	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false }, \
+		{ 't',		 "template",                                                    \
+		  "TEMPLATE",	 "runtime and packages (reckon template ls)",                   \
+		  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES,                                            \
+		  false },                                                                      \
+		{ 'f',		 "file", "FILE[:NAME]", "put a file into the workspace",        \
+		  OPT_HINT_FILE, NULL,	 true },                                                \
+		{ 'm',                                                                          \
+		  "mount",                                                                      \
+		  "SRC[:DST][:ro|rw]",                                                          \
+		  "show a directory at DST, else /mnt/<its name>",                              \
+		  OPT_HINT_DIR,                                                                 \
+		  NULL,                                                                         \
+		  true },                                                                       \
+	{                                                                                       \
+		'o', "output", "OUTDIR", "save displays and changed files here", OPT_HINT_DIR,  \
+			NULL, false                                                             \
+	}
 
-#define RUN_OPTIONS_LIMITS                                                                        \
-	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)",                    \
-	  OPT_HINT_NONE, NULL, false },                                                           \
-	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },      \
-	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },     \
-	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },     \
-	{ OPT_ISOLATE_CPU, "isolate-cpu", "LIST",                                                 \
-	  "core,speculation: against side channels (none)",                                       \
-	  OPT_HINT_CHOICE, "core speculation core,speculation", false, true },                          \
-	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)",                              \
-	  OPT_HINT_NONE, NULL, false },                                                           \
-	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",              \
-	  OPT_HINT_NONE, NULL, false },                                                           \
-	{ OPT_ENV, "env", "K=V", "set a variable of the environment",                             \
-	  OPT_HINT_NONE, NULL, true }
+#define RUN_OPTIONS_LIMITS                                                                            \
+	{ OPT_CPU_TIME,	 "cpu-time", "TIME", "CPU time of one cell (no limit)",                       \
+	  OPT_HINT_NONE, NULL,	     false },                                                         \
+		{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },  \
+		{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false }, \
+		{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false }, \
+		{ OPT_ISOLATE_CPU, "isolate-cpu",                                                     \
+		  "LIST",	   "core,speculation: against side channels (none)",                  \
+		  OPT_HINT_CHOICE, "core speculation core,speculation",                               \
+		  false,	   true },                                                            \
+		{ OPT_DISK,	 "disk", "SIZE", "workspace of the session (1G)",                     \
+		  OPT_HINT_NONE, NULL,	 false },                                                     \
+		{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",          \
+		  OPT_HINT_NONE,  NULL,		false },                                              \
+	{                                                                                             \
+		OPT_ENV, "env", "K=V", "set a variable of the environment", OPT_HINT_NONE, NULL,      \
+			true                                                                          \
+	}

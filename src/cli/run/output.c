@@ -155,8 +155,8 @@ static void show_event(struct run_output *output, const reckon_event *event)
 	struct err err;
 
 	if (event->text != NULL) {
-		run_output_text(output, event->stream == 2 ? STDERR_FILENO : STDOUT_FILENO, event->text,
-			 event->text_len);
+		run_output_text(output, event->stream == 2 ? STDERR_FILENO : STDOUT_FILENO,
+				event->text, event->text_len);
 		return;
 	}
 	if (strcmp(event->name, "display_data") != 0 && strcmp(event->name, "execute_result") != 0)

@@ -55,7 +55,8 @@ int run_program_load(struct run *run, struct err *err)
 	if (!run->has_arguments)
 		return 0;
 	if (run->cell_count != 1) {
-		(void)err_set(err, ERR_INVALID, "arguments are for one program, and there are %zu cells",
+		(void)err_set(err, ERR_INVALID,
+			      "arguments are for one program, and there are %zu cells",
 			      run->cell_count);
 		return err_remedy(err, "reckon run FILE -- ARGUMENT...");
 	}
@@ -109,6 +110,7 @@ int run_program_status(const struct run *run, const struct json_value *record, i
 	const char *message;
 	int own;
 
-	return status == EXIT_CODE_FAILED && run_program_exited(run, record, &own, &message) ? own
-											       : status;
+	return status == EXIT_CODE_FAILED && run_program_exited(run, record, &own, &message)
+		       ? own
+		       : status;
 }

@@ -78,18 +78,20 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 		const bool is_cpu = strcmp(text_of(json_read_member(record, "error"), "name"),
 					   "CpuLimit") == 0;
 
-		run_output_line("reckon: cell %zu: stopped at the %s limit of %g s (%s allows more)",
-				output->cell, is_cpu ? "CPU time" : "time",
-				number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
-				is_cpu ? "--cpu-time" : output->wall_option);
+		run_output_line(
+			"reckon: cell %zu: stopped at the %s limit of %g s (%s allows more)",
+			output->cell, is_cpu ? "CPU time" : "time",
+			number_of(limits, is_cpu ? "cpu_s" : "wall_s"),
+			is_cpu ? "--cpu-time" : output->wall_option);
 	} else if (strcmp(status, "out_of_memory") == 0) {
 		char disk[CLI_SIZE_TEXT];
 
 		cli_format_binary(size_of(limits, "memory_bytes"), size);
 		cli_format_binary(size_of(limits, "disk_bytes"), disk);
-		run_output_line("reckon: cell %zu: out of memory at the limit of %s, and %s for files "
-				"(--memory allows more)",
-				output->cell, size, disk);
+		run_output_line(
+			"reckon: cell %zu: out of memory at the limit of %s, and %s for files "
+			"(--memory allows more)",
+			output->cell, size, disk);
 	} else if (strcmp(status, "output_limit") == 0) {
 		run_output_line("reckon: cell %zu: stopped for printing without end (a file can "
 				"take more)",
@@ -106,7 +108,8 @@ static void report_other(const struct run_output *output, const struct json_valu
 {
 	const struct json_value *error = json_read_member(record, "error");
 	const char *value = text_of(error, "value");
-	const char *remedy = json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
+	const char *remedy =
+		json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
 	size_t len = strlen(value);
 
 	if (remedy == NULL)

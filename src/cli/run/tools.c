@@ -107,7 +107,8 @@ static int take_tool(struct run_tools *tools, const struct json_value *value, st
 	tools->commands[tools->count].name = tool->name;
 	tool->description = description != NULL ? mem_strdup(description) : NULL;
 	if (take_parameters(json_read_member(value, "parameters"), tool, err) < 0 ||
-	    take_command(json_read_member(value, "command"), &tools->commands[tools->count], err) < 0)
+	    take_command(json_read_member(value, "command"), &tools->commands[tools->count], err) <
+		    0)
 		return err_wrap(err, "tool %s", name);
 	return 0;
 }
@@ -405,7 +406,9 @@ static void begin(struct run_tools *tools, const struct json_value *event)
 	if (id == NULL || command == NULL || tools->call_count == CALLS_MAX)
 		return;
 	call = mem_new0(1, sizeof(*call));
-	*call = (struct call){ .tools = tools, .command = command, .arguments = BUF_INIT(FILE_MAX) };
+	*call = (struct call){ .tools = tools,
+			       .command = command,
+			       .arguments = BUF_INIT(FILE_MAX) };
 	(void)snprintf(call->id, sizeof(call->id), "%s", id);
 	if (json_read_dump(json_read_member(event, "arguments"), &call->arguments, &ignored) < 0 ||
 	    pthread_create(&call->thread, NULL, run_thread, call) != 0) {

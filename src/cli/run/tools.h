@@ -14,7 +14,8 @@ int run_tools_load(const char *path, bool approve, struct run_tools **ret, struc
 void run_tools_free(struct run_tools *tools); /* NULL is fine */
 
 /* Takes an answer, from any thread, as reckon_answers_tool() does. */
-typedef void run_tools_answer_fn(const char *call, int kind, const char *text, size_t len, void *arg);
+typedef void run_tools_answer_fn(const char *call, int kind, const char *text, size_t len,
+				 void *arg);
 
 /* The declarations, as a request has them. */
 struct json_writer;

@@ -30,14 +30,16 @@ static int add_time(uint64_t seconds, struct buf *ret, struct err *err)
 		return buf_addf(ret, err, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600,
 				seconds / 60 % 60);
 	if (seconds >= 60)
-		return buf_addf(ret, err, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);
+		return buf_addf(ret, err, "%" PRIu64 " min %" PRIu64 " s", seconds / 60,
+				seconds % 60);
 	return buf_addf(ret, err, "%" PRIu64 " s", seconds);
 }
 
 int term_progress_text(const char *what, uint64_t done, uint64_t total, uint64_t elapsed_ns,
 		       struct buf *ret, struct err *err)
 {
-	const double rate = elapsed_ns > 0 ? (double)done * (double)SECOND_NS / (double)elapsed_ns : 0;
+	const double rate =
+		elapsed_ns > 0 ? (double)done * (double)SECOND_NS / (double)elapsed_ns : 0;
 	char size[CLI_SIZE_TEXT];
 
 	if (what != NULL && (term_escape_line(what, strlen(what), ret, err) < 0 ||

@@ -66,8 +66,9 @@ static void write_message(struct json_writer *json, const struct refusal *refusa
 	char text[1200];
 	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", refusal->message != NULL ? refusal->message : "",
-		       has_remedy ? ": " : "", has_remedy ? refusal->remedy : "");
+	(void)snprintf(text, sizeof(text), "%s%s%s",
+		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
+		       has_remedy ? refusal->remedy : "");
 	json_write_member_string(json, "message", text);
 }
 
@@ -121,8 +122,8 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal)
 	}
 	if (status == 429 || status == 529)
 		write_limit(refusal, retry, sizeof(retry));
-	(void)snprintf(headers, sizeof(headers), "request-id: %s\r\n%s%s", request_id(request), retry,
-		       refusal->headers != NULL ? refusal->headers : "");
+	(void)snprintf(headers, sizeof(headers), "request-id: %s\r\n%s%s", request_id(request),
+		       retry, refusal->headers != NULL ? refusal->headers : "");
 	answer_text(request, status, ANTHROPIC_JSON, &body, headers);
 }
 
@@ -205,7 +206,8 @@ void anthropic_count_tokens(struct request *request, const char *rest)
 		    0 ||
 	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)
 		return;
-	if (order_read(buf_text(&body), body.len, &order, &err) < 0 || order_write(&order, &err) < 0)
+	if (order_read(buf_text(&body), body.len, &order, &err) < 0 ||
+	    order_write(&order, &err) < 0)
 		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
 	else if (buf_addf(&told, &err, "{\"input_tokens\":%zu}",
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)

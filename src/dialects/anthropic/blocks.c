@@ -263,12 +263,12 @@ int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct ru
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
 		return give_up(blocks);
-	return blocks_call(blocks, &(struct block_call){
-					   .type = "server_tool_use",
-					   .id = id_of(cell->execution, id),
-					   .name = is_bash ? "bash_code_execution" : "code_execution",
-					   .input = input.data,
-					   .len = input.len });
+	return blocks_call(blocks, &(struct block_call){ .type = "server_tool_use",
+							 .id = id_of(cell->execution, id),
+							 .name = is_bash ? "bash_code_execution"
+									 : "code_execution",
+							 .input = input.data,
+							 .len = input.len });
 }
 
 static void write_output(struct json_writer *json, const char *type, const char *artifact,

@@ -26,8 +26,8 @@ static int open_file(struct request *request, const char *id, char name[NAME_FIL
 		return call_or_refuse(request, API_ARTIFACT_GET,
 				      &(struct api_artifact_get_in){ .artifact = artifact }, ret,
 				      call);
-	return call_or_refuse(request, API_STORED_GET, &(struct api_stored_get_in){ .file = name_id(id) }, ret,
-			      call);
+	return call_or_refuse(request, API_STORED_GET,
+			      &(struct api_stored_get_in){ .file = name_id(id) }, ret, call);
 }
 
 struct shown {
@@ -84,8 +84,8 @@ static void show_stored(struct request *request, const char *id)
 	struct api_stored_file file;
 	struct shown shown;
 
-	if (call_or_refuse(request, API_STORED_SHOW, &(struct api_stored_show_in){ .file = name_id(id) },
-			   &file, &call) < 0)
+	if (call_or_refuse(request, API_STORED_SHOW,
+			   &(struct api_stored_show_in){ .file = name_id(id) }, &file, &call) < 0)
 		return;
 	shown = shown_of(&file);
 	answer_file_object(request, &shown);
@@ -123,7 +123,8 @@ void files_content(struct request *request, const char *id)
 	/* What a box wrote is never shown as if it were ours. */
 	(void)snprintf(headers, sizeof(headers),
 		       "request-id: %s\r\nContent-Disposition: attachment\r\n"
-		       "Content-Security-Policy: sandbox; default-src 'none'\r\n", request_id(request));
+		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
+		       request_id(request));
 	if (answer_begin(request, 200, "application/octet-stream", file.size, headers) == 0 &&
 	    answer_file(request, call.reply.fd, 0, file.size) == 0)
 		answer_end(request);
@@ -149,8 +150,8 @@ void files_delete(struct request *request, const char *id)
 	cleanup_call struct call call = CALL_INIT;
 	struct json_writer json;
 
-	if (call_or_refuse(request, API_STORED_DELETE, &(struct api_stored_delete_in){ .file = name_id(id) },
-			   NULL, &call) < 0)
+	if (call_or_refuse(request, API_STORED_DELETE,
+			   &(struct api_stored_delete_in){ .file = name_id(id) }, NULL, &call) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);

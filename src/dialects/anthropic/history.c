@@ -76,7 +76,8 @@ static const char *path_of(struct order *order, const char *title, const char *m
 	path[len] = '\0';
 	if (len == 0 || path[0] == '.')
 		(void)snprintf(path, sizeof(path), "document-%zu%s", order->file_count + 1,
-			       media != NULL && strcmp(media, "application/pdf") == 0 ? ".pdf" : "");
+			       media != NULL && strcmp(media, "application/pdf") == 0 ? ".pdf"
+										      : "");
 	return arena_text(&order->arena, path, strlen(path));
 }
 
@@ -263,8 +264,9 @@ static int write_user(const struct json_value *content, const char *role,
 	bool any = json_read_kind(content) == JSON_KIND_STRING, has_results = false;
 
 	for (size_t i = 0; i < count; i++)
-		has_results = has_results || (is_result(json_read_at(content, i)) &&
-					      !programmatic_is_answer(before, json_read_at(content, i)));
+		has_results =
+			has_results || (is_result(json_read_at(content, i)) &&
+					!programmatic_is_answer(before, json_read_at(content, i)));
 	if (has_results && write_results(content, 0, count, before, writer, err) < 0)
 		return (int)err->code;
 	if (any ? history_text(content, &text, err) < 0
@@ -327,7 +329,8 @@ static int write_call(const struct json_value *block, struct json_writer *writer
 	if (id == NULL || name == NULL)
 		return err_set(err, ERR_INVALID, "%.60s: id and name are required", type_of(block));
 	if (is(block, "server_tool_use"))
-		name = strcmp(name, "code_execution") == 0 ? ANTHROPIC_CODE_LANGUAGE : ANTHROPIC_SHELL_LANGUAGE;
+		name = strcmp(name, "code_execution") == 0 ? ANTHROPIC_CODE_LANGUAGE
+							   : ANTHROPIC_SHELL_LANGUAGE;
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "id", id);
 	json_write_member_string(writer, "name", name);
@@ -444,7 +447,8 @@ static int write_message(const struct json_value *messages, size_t at, struct or
 		return err_set(err, ERR_INVALID, "role is user, assistant or system");
 	/* One that was paused is gone on with; one that was begun by the client is not. */
 	if (is_last && !is_result(json_read_at(content, json_read_count(content) - 1)))
-		return err_set(err, ERR_INVALID, "the conversation ends with a user message, or with "
+		return err_set(err, ERR_INVALID,
+			       "the conversation ends with a user message, or with "
 			       "what a tool gave: an answer that is begun cannot be gone on with");
 	return write_assistant(content, writer, err);
 }

@@ -49,7 +49,8 @@ static void fail_as(const struct message *message, const struct json_value *answ
 	const char *why = text_of(answer, "message");
 	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
-	message_fail(message, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
+	message_fail(message, is_asked_wrong ? 400 : 500,
+		     why != NULL ? why : "the model gave no answer");
 }
 
 /* What the application is to do. */
@@ -86,7 +87,8 @@ static int add_kept(struct message *message, const struct json_value *answer)
 	size_t len = 0;
 	const char *text = json_read_text(json_read_member(answer, "answer"), &len);
 
-	if (!message->order->is_waiting || blocks->count > 0 || blocks->open != BLOCK_NONE || len == 0)
+	if (!message->order->is_waiting || blocks->count > 0 || blocks->open != BLOCK_NONE ||
+	    len == 0)
 		return 0;
 	return blocks_text(blocks, BLOCK_TEXT, text, len);
 }
@@ -285,8 +287,9 @@ static int look_at_container(struct request *request, struct order *order)
 		return -1;
 	}
 	if (order->tool != ANTHROPIC_NO_CODE)
-		order->tool = strcmp(session.language, ANTHROPIC_SHELL_LANGUAGE) == 0 ? ANTHROPIC_BASH
-								    : ANTHROPIC_PYTHON;
+		order->tool = strcmp(session.language, ANTHROPIC_SHELL_LANGUAGE) == 0
+				      ? ANTHROPIC_BASH
+				      : ANTHROPIC_PYTHON;
 	return 0;
 }
 
@@ -339,7 +342,8 @@ static int bring_uploads(struct request *request, struct order *order)
 static void refuse(struct request *request, const struct order *order, const struct err *err)
 {
 	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400,
-			     order->wants_thread ? ANTHROPIC_NO_THREADS : "invalid", err->text, NULL);
+			     order->wants_thread ? ANTHROPIC_NO_THREADS : "invalid", err->text,
+			     NULL);
 }
 
 static void answer(struct request *request, struct order *order)

@@ -205,7 +205,8 @@ static int take_container(const struct json_value *body, struct order *order, st
 		return 0;
 	if (json_read_kind(container) == JSON_KIND_OBJECT) {
 		if (json_read_count(json_read_member(container, "skills")) > 0)
-			return err_set(err, ERR_INVALID, "container.skills: there are no skills here");
+			return err_set(err, ERR_INVALID,
+				       "container.skills: there are no skills here");
 		id = text_of(container, "id");
 	}
 	if (id == NULL)
@@ -257,7 +258,8 @@ static int read_body(const struct json_value *body, struct order *ret, struct er
 		return err_set(err, ERR_INVALID, "model: Field required");
 	ret->wants_thread = is_given(body, "thread");
 	if (ret->wants_thread)
-		return err_set(err, ERR_INVALID, "thread: conversations are not kept here: send all "
+		return err_set(err, ERR_INVALID,
+			       "thread: conversations are not kept here: send all "
 			       "messages");
 	if (json_read_kind(json_read_member(body, "messages")) != JSON_KIND_ARRAY ||
 	    json_read_count(json_read_member(body, "messages")) == 0)

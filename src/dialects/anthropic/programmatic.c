@@ -232,8 +232,10 @@ static int take_call(const struct json_value *call, const struct json_value *con
 	uint64_t number;
 
 	if (answer == NULL)
-		return err_set(err, ERR_INVALID, "messages: tool_use ids were found without "
-			       "tool_result blocks immediately after: %.200s", id != NULL ? id : "");
+		return err_set(err, ERR_INVALID,
+			       "messages: tool_use ids were found without "
+			       "tool_result blocks immediately after: %.200s",
+			       id != NULL ? id : "");
 	if (order->answer_count == ANTHROPIC_LENT_MAX)
 		return err_set(err, ERR_INVALID, "messages: too many calls wait");
 	order->waiting_cell = cell;
@@ -269,9 +271,12 @@ int programmatic_answers(const struct json_value *messages, struct order *order,
 	}
 	for (size_t i = 0; order->is_waiting && i < json_read_count(last); i++)
 		if (!programmatic_is_answer(before, json_read_at(last, i)))
-			return err_set(err, ERR_INVALID, "messages.%zu: while code waits for its "
-				       "tools, a message holds their tool_result blocks and nothing "
-				       "else", count - 1);
+			return err_set(
+				err, ERR_INVALID,
+				"messages.%zu: while code waits for its "
+				"tools, a message holds their tool_result blocks and nothing "
+				"else",
+				count - 1);
 	return 0;
 }
 

@@ -18,8 +18,8 @@
 #define TIMEOUT_S_V2 300
 
 /* What the client gave, and which template it asked for. */
-static int take_metadata(const struct e2b *e2b, const struct json_value *given, const char *template,
-			 struct buf *ret)
+static int take_metadata(const struct e2b *e2b, const struct json_value *given,
+			 const char *template, struct buf *ret)
 {
 	const struct json_value *value;
 	struct json_writer json;
@@ -61,7 +61,8 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 		char *item;
 
 		text = json_read_text(value, &len);
-		if (text == NULL || strlen(text) != len || key[0] == '\0' || strchr(key, '=') != NULL) {
+		if (text == NULL || strlen(text) != len || key[0] == '\0' ||
+		    strchr(key, '=') != NULL) {
 			e2b_refuse(e2b, 400, "variables are texts without NUL");
 			return false;
 		}
@@ -91,7 +92,8 @@ static bool is_possible(const struct e2b *e2b, const struct json_value *body)
 			return false;
 		}
 	if (json_read_bool(json_read_member(body, "autoPause"), &pauses) && pauses) {
-		e2b_refuse(e2b, 400, "this server cannot pause a sandbox yet: onTimeout must be kill");
+		e2b_refuse(e2b, 400,
+			   "this server cannot pause a sandbox yet: onTimeout must be kill");
 		return false;
 	}
 	return true;
@@ -116,7 +118,8 @@ void e2b_create(struct e2b *e2b)
 	const char *wanted = json_read_text(json_read_member(body, "templateID"), NULL);
 	cleanup_buf struct buf metadata = BUF_INIT(METADATA_MAX);
 	cleanup_call struct call call = CALL_INIT;
-	struct api_session_create_in in = { .has_idle_timeout_ms = true, .has_expires_in_ms = true };
+	struct api_session_create_in in = { .has_idle_timeout_ms = true,
+					    .has_expires_in_ms = true };
 	struct api_session session;
 
 	if (body == NULL)

@@ -65,7 +65,8 @@ bool e2b_take_path(struct e2b *e2b, const char *path);
 bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const char *third);
 void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message);
 /* With the headers that a browser wants. `headers` NULL: no further ones. */
-void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body, const char *headers);
+void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body,
+		const char *headers);
 void e2b_answer_empty(const struct e2b *e2b, unsigned status);
 /* A finished writer's text, or what failed. */
 void e2b_answer_json(const struct e2b *e2b, unsigned status, struct json_writer *json,

@@ -117,7 +117,8 @@ static int send_event(const struct e2b *e2b, const struct api_event *event)
 
 	if (strcmp(event->name, "done") == 0)
 		return 0;
-	if (json_read_parse(event->data.data, event->data.len, LINE_MAX_BYTES, &value, &ignored) < 0)
+	if (json_read_parse(event->data.data, event->data.len, LINE_MAX_BYTES, &value, &ignored) <
+	    0)
 		return 0; /* larger than what can be read again: the record has it */
 	if (strcmp(event->name, "stream") == 0)
 		return send_stream(e2b, value);

@@ -115,7 +115,8 @@ static int take_signature(struct e2b *e2b, const struct query *query, const char
 		refuse_signature(e2b, "invalid signature");
 	if (status != CALL_OK)
 		return -1;
-	if (query->expires[0] != '\0' && strtoll(query->expires, NULL, 10) < (long long)time(NULL)) {
+	if (query->expires[0] != '\0' &&
+	    strtoll(query->expires, NULL, 10) < (long long)time(NULL)) {
 		refuse_signature(e2b, "signature is already expired");
 		return -1;
 	}

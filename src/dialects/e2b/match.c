@@ -13,8 +13,9 @@ static const char *const prefixes[] = {
 	"/sandboxes", "/v2/sandboxes", "/templates", "/v2/templates", "/v3/templates", "/snapshots",
 	"/volumes", "/v2/volumes", "/volumecontent", "/secrets", "/teams", "/execute", "/contexts",
 	"/filesystem.Filesystem", "/process.Process", NULL };
-static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port", "connect-protocol-version",
-				       "e2b-traffic-access-token", NULL };
+static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port",
+				       "connect-protocol-version", "e2b-traffic-access-token",
+				       NULL };
 
 /* Of envd and of the interpreter, whose hosts are PORT-ID.…; other ports are the programs' own. */
 static const char *const hosts[] = { "49983-", "49999-", NULL };

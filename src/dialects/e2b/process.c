@@ -302,8 +302,8 @@ static int take_inputs(struct input *input)
 	size_t used;
 	int code;
 
-	while ((code = envelope_read(buf_text(&input->body), input->body.len, E2B_RPC_MAX, &envelope,
-				     &used, &err)) > 0) {
+	while ((code = envelope_read(buf_text(&input->body), input->body.len, E2B_RPC_MAX,
+				     &envelope, &used, &err)) > 0) {
 		if (take_input(input, &envelope) < 0)
 			return -1;
 		buf_consume(&input->body, used);
@@ -325,7 +325,8 @@ static void stream_input(struct e2b *e2b)
 			code = -1;
 	}
 	if (code > 0 && (input.body.len > 0 || !input.is_started))
-		e2b_rpc_refuse(e2b->request, 400, "the last message is not whole, or there is none");
+		e2b_rpc_refuse(e2b->request, 400,
+			       "the last message is not whole, or there is none");
 	else if (code > 0 && e2b_rpc_begin(e2b) == 0 && e2b_rpc_beat(e2b, "{}") == 0)
 		e2b_rpc_end(e2b, NULL, NULL);
 	call_done(&input.call);

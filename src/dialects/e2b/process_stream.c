@@ -222,9 +222,9 @@ void e2b_process_connect(struct e2b *e2b, const struct json_value *message)
 	follow = follow_of(e2b, &process);
 	follow.in.has_after = true;
 	/* Of one that has ended its end is the last event. */
-	follow.in.after = process.last_event -
-			  (process.state == API_PROCESS_STATE_RUNNING || process.last_event == 0 ? 0
-												 : 1);
+	follow.in.after =
+		process.last_event -
+		(process.state == API_PROCESS_STATE_RUNNING || process.last_event == 0 ? 0 : 1);
 	if (e2b_rpc_begin(e2b) == 0 && send_start(e2b, process.pid) == 0)
 		go_on(&follow, false);
 }
@@ -244,7 +244,8 @@ static bool take_arguments(const struct e2b *e2b, const struct json_value *confi
 
 		items[i + 1].text = json_read_text(json_read_at(args, i), &len);
 		if (items[i + 1].text == NULL || strlen(items[i + 1].text) != len) {
-			e2b_rpc_refuse(e2b->request, 400, "an argument is not text, or holds a NUL");
+			e2b_rpc_refuse(e2b->request, 400,
+				       "an argument is not text, or holds a NUL");
 			return false;
 		}
 	}
@@ -287,7 +288,8 @@ static bool take_env(const struct e2b *e2b, const struct json_value *config, con
 		size_t len = 0;
 		const char *text = json_read_text(value, &len);
 
-		if (text == NULL || strlen(text) != len || key[0] == '\0' || strchr(key, '=') != NULL) {
+		if (text == NULL || strlen(text) != len || key[0] == '\0' ||
+		    strchr(key, '=') != NULL) {
 			e2b_rpc_refuse(e2b->request, 400, "a variable is not text, or has no name");
 			return false;
 		}

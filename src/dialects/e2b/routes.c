@@ -13,9 +13,9 @@
 #include "dialects/e2b/process.h"
 
 #define ERROR_MAX (32u * 1024u)
-#define CORS_ASKED                                                                                 \
-	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"      \
-	     "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
+#define CORS_ASKED                                                                                \
+	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n" \
+		 "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
 
 extern const struct dialect dialect_e2b;
 
@@ -31,18 +31,20 @@ static void write_error(const struct e2b_target *target, unsigned status,
 			const struct refusal *refusal, struct json_writer *json)
 {
 	const bool is_gone = status == 502;
-	const char *remedy = status == 401 ? "E2B_API_KEY must be a key of this server: see `reckon "
-					     "e2b env`"
-			     : refusal->remedy != NULL && refusal->remedy[0] != '\0' ? refusal->remedy
-										     : NULL;
+	const char *remedy =
+		status == 401 ? "E2B_API_KEY must be a key of this server: see `reckon "
+				"e2b env`"
+		: refusal->remedy != NULL && refusal->remedy[0] != '\0' ? refusal->remedy
+									: NULL;
 	char message[2048];
 
 	json_write_object_begin(json);
 	if (is_gone)
 		json_write_member_string(json, "sandboxId", target->sandbox);
 	if (is_gone)
-		(void)snprintf(message, sizeof(message), "The sandbox was not found: %.1500s%s%.400s",
-			       refusal->message, refusal->cause != NULL ? ": " : "",
+		(void)snprintf(message, sizeof(message),
+			       "The sandbox was not found: %.1500s%s%.400s", refusal->message,
+			       refusal->cause != NULL ? ": " : "",
 			       refusal->cause != NULL ? refusal->cause : "");
 	else
 		(void)snprintf(message, sizeof(message), "%.1500s%s%.400s%s", refusal->message,

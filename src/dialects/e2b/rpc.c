@@ -145,9 +145,9 @@ bool e2b_rpc_check(const struct e2b *e2b)
 
 	if (is_media(http_header(http, "content-type"), streams ? STREAM_JSON : E2B_JSON))
 		return true;
-	answer_refuse_simple(e2b->request, 415, "unsupported_media_type",
-			     streams ? "the body must be " STREAM_JSON : "the body must be " E2B_JSON,
-			     NULL);
+	answer_refuse_simple(
+		e2b->request, 415, "unsupported_media_type",
+		streams ? "the body must be " STREAM_JSON : "the body must be " E2B_JSON, NULL);
 	return false;
 }
 

@@ -122,7 +122,8 @@ void e2b_write_listed(struct json_writer *json, const struct api_session *sessio
 	e2b_write_moment(json, "endAt", end_of(session));
 	json_write_member_string(json, "state", "running");
 	json_write_member_uint(json, "cpuCount", (number(limits->cpu_percent, 100) + 99) / 100);
-	json_write_member_uint(json, "memoryMB", number(limits->memory_bytes, MEMORY_DEFAULT) / MIB);
+	json_write_member_uint(json, "memoryMB",
+			       number(limits->memory_bytes, MEMORY_DEFAULT) / MIB);
 	json_write_member_uint(json, "diskSizeMB", number(limits->disk_bytes, DISK_DEFAULT) / MIB);
 	write_metadata(json, metadata);
 	if (is_whole) {

@@ -24,9 +24,9 @@ static bool is_one_of(const char *name, const char *const *names)
 static int is_built(const struct e2b *e2b, const char *name)
 {
 	cleanup_call struct call call = CALL_INIT;
-	const enum call_status status = call_make(e2b->request, API_TEMPLATE_SHOW,
-						  &(struct api_template_show_in){ .template = name },
-						  NULL, &call);
+	const enum call_status status =
+		call_make(e2b->request, API_TEMPLATE_SHOW,
+			  &(struct api_template_show_in){ .template = name }, NULL, &call);
 
 	if (status == CALL_OK)
 		return 1;
@@ -52,8 +52,9 @@ static const char *bare(const struct e2b *e2b, const char *name)
 int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret)
 {
 	static const char *const plain[] = { "base", "default", NULL };
-	static const char *const interpreters[] = { "code-interpreter-v1", "code-interpreter-stateful",
-						    "code-interpreter", NULL };
+	static const char *const interpreters[] = { "code-interpreter-v1",
+						    "code-interpreter-stateful", "code-interpreter",
+						    NULL };
 	const char *name = bare(e2b, wanted);
 	int built;
 

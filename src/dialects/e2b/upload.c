@@ -50,8 +50,8 @@ static int commit(const struct e2b *e2b, const struct e2b_path *path, uint64_t t
 			  &(struct api_file_commit_in){ .ticket = ticket }, NULL, &call);
 
 	if (status == CALL_FAILED && call.failure->error == API_ERR_DENIED) {
-		(void)snprintf(message, sizeof(message), "path '%s' is a directory, or below a file",
-			       path->whole);
+		(void)snprintf(message, sizeof(message),
+			       "path '%s' is a directory, or below a file", path->whole);
 		e2b_refuse(e2b, 400, message);
 	} else if (status == CALL_FAILED) {
 		call_refuse(e2b->request, call.failure);
@@ -138,7 +138,8 @@ static int map(int fd, struct mapping *ret)
 	return 0;
 }
 
-static int put_part(const struct e2b *e2b, const struct form_part *part, const struct e2b_path *path)
+static int put_part(const struct e2b *e2b, const struct form_part *part,
+		    const struct e2b_path *path)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_upload upload;
@@ -218,7 +219,8 @@ static void put_form(const struct e2b *e2b, const char *type, const char *given)
 	}
 	(void)map(call.reply.fd, &whole);
 	upstream_cancel_now(e2b->request); /* it was never to become a file */
-	if (form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form, &err) < 0)
+	if (form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form, &err) <
+	    0)
 		e2b_refuse(e2b, 400, err.text);
 	else
 		put_parts(e2b, &form, given);

@@ -318,7 +318,8 @@ static int write_events(const struct watch *watch, struct json_writer *json,
 		struct err err;
 		size_t count;
 
-		if (json_read_parse(event->data.data, event->data.len, EVENT_MAX, &value, &err) == 0)
+		if (json_read_parse(event->data.data, event->data.len, EVENT_MAX, &value, &err) ==
+		    0)
 			error = error_of(event->name, value, &code);
 		if (error != NULL) {
 			refuse_error(watch, code, error);

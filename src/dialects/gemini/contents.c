@@ -84,7 +84,8 @@ static int write_call(const struct json_value *part, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
 	const bool is_code = order_has(part, "executableCode");
-	const struct json_value *call = order_member(part, is_code ? "executableCode" : "functionCall");
+	const struct json_value *call =
+		order_member(part, is_code ? "executableCode" : "functionCall");
 	const struct json_value *args = json_read_member(call, "args");
 	cleanup_buf struct buf json = BUF_INIT(GEMINI_TALK_MAX);
 	const char *name = is_code ? GEMINI_CODE_LANGUAGE : order_text(call, "name");
@@ -117,7 +118,8 @@ static int write_call(const struct json_value *part, struct order *order,
 }
 
 /* The call that a result is of; NULL: there is none. */
-static struct order_call *call_of(struct order *order, const struct json_value *result, bool is_code)
+static struct order_call *call_of(struct order *order, const struct json_value *result,
+				  bool is_code)
 {
 	const char *id = order_text(result, "id"), *name = order_text(result, "name");
 
@@ -172,7 +174,8 @@ static int write_result(const struct json_value *part, struct order *order,
 		return err_set(err, ERR_INVALID, "%s: the content before has no such call",
 			       is_code ? "codeExecutionResult" : "functionResponse");
 	call->has_result = true;
-	if (!is_code && response_text(json_read_member(result, "response"), &text, &failed, err) < 0)
+	if (!is_code &&
+	    response_text(json_read_member(result, "response"), &text, &failed, err) < 0)
 		return (int)err->code;
 	if (is_code && output != NULL && buf_add(&text, output, len, err) < 0)
 		return (int)err->code;
@@ -327,7 +330,8 @@ static int write_model(const struct json_value *parts, struct order *order,
 		if (at > from && write_turn(parts, from, at, order, writer, err) < 0)
 			return (int)err->code;
 		for (from = at; at < count && (is_result(json_read_at(parts, at)) ||
-					       order_has(json_read_at(parts, at), "inlineData")); at++)
+					       order_has(json_read_at(parts, at), "inlineData"));
+		     at++)
 			;
 		if (at > from && write_results(parts, from, at, true, order, writer, err) < 0)
 			return (int)err->code;
@@ -350,7 +354,8 @@ static int write_content(const struct json_value *content, bool is_last, struct 
 	if (strcmp(role, "model") != 0)
 		return err_set(err, ERR_INVALID, "role: it is user or model");
 	if (is_last)
-		return err_set(err, ERR_INVALID, "the contents end with the user's: an answer that is "
+		return err_set(err, ERR_INVALID,
+			       "the contents end with the user's: an answer that is "
 			       "begun cannot be gone on with");
 	return write_model(parts, order, writer, err);
 }
@@ -363,7 +368,8 @@ int contents_write(const struct json_value *contents, struct order *order,
 	json_write_key(writer, "messages");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < count; i++)
-		if (write_content(json_read_at(contents, i), i + 1 == count, order, writer, err) < 0)
+		if (write_content(json_read_at(contents, i), i + 1 == count, order, writer, err) <
+		    0)
 			return err_wrap(err, "contents[%zu]", i);
 	json_write_array_end(writer);
 	return 0;

@@ -47,8 +47,10 @@ static int note_stored(const struct json_value *part, struct order *order, struc
 	if (!order_has(part, "fileData") || (id != NULL && stored_of(part, order) != NULL))
 		return 0;
 	if (id == NULL || order->stored_count == GEMINI_FILES_MAX)
-		return err_set(err, ERR_INVALID, "fileData: it has a fileUri, and there are at most "
-			       "%u files", GEMINI_FILES_MAX);
+		return err_set(err, ERR_INVALID,
+			       "fileData: it has a fileUri, and there are at most "
+			       "%u files",
+			       GEMINI_FILES_MAX);
 	order->stored[order->stored_count++] = (struct order_stored){
 		.id = id, .mime = order_text(order_member(part, "fileData"), "mimeType")
 	};
@@ -141,7 +143,8 @@ static int take_large(struct order_stored *stored, struct order *order, struct e
 	if (stored->path != NULL)
 		return 0;
 	if (order->file_count == GEMINI_FILES_MAX)
-		return err_set(err, ERR_INVALID, "fileData: there are at most %u", GEMINI_FILES_MAX);
+		return err_set(err, ERR_INVALID, "fileData: there are at most %u",
+			       GEMINI_FILES_MAX);
 	(void)snprintf(path, sizeof(path), "input_file_%zu%s", order->file_count,
 		       suffix_of(stored->mime != NULL ? stored->mime : ""));
 	file->path = stored->path = arena_text(&order->arena, path, strlen(path));
@@ -163,13 +166,17 @@ int data_take(const struct json_value *part, struct order *order, struct buf *te
 	if (!order->runs_code && is_image(part, order))
 		return 0; /* data_write_image() has it */
 	if (mime == NULL || read_base64(part, order, &bytes) == NULL)
-		return err_set(err, ERR_INVALID, "inlineData: it has a mimeType, and data in base64 "
-			       "of at most %u bytes", GEMINI_FILE_BYTES_MAX);
+		return err_set(err, ERR_INVALID,
+			       "inlineData: it has a mimeType, and data in base64 "
+			       "of at most %u bytes",
+			       GEMINI_FILE_BYTES_MAX);
 	if (!order->runs_code) {
 		if (strncmp(mime, "text/", 5) == 0)
 			return data_add_line(text, buf_text(&bytes), bytes.len, err);
-		return err_set(err, ERR_INVALID, "inlineData: '%.60s' is only of use where code can "
-			       "run", mime);
+		return err_set(err, ERR_INVALID,
+			       "inlineData: '%.60s' is only of use where code can "
+			       "run",
+			       mime);
 	}
 	if (order->file_count == GEMINI_FILES_MAX ||
 	    order->file_bytes + bytes.len > GEMINI_FILE_BYTES_MAX)

@@ -94,7 +94,8 @@ void files_delete(struct request *request, const char *id)
 	struct err err;
 
 	if (call_or_refuse(request, API_STORED_DELETE,
-			   &(struct api_stored_delete_in){ .file = name_id(id) }, NULL, &call) == 0 &&
+			   &(struct api_stored_delete_in){ .file = name_id(id) }, NULL,
+			   &call) == 0 &&
 	    buf_adds(&body, "{}", &err) == 0)
 		answer_text(request, 200, GEMINI_JSON, &body, NULL);
 }
@@ -161,7 +162,8 @@ static int bring(struct request *request, struct order *order, struct order_stor
 		return 0;
 	if (file.size > GEMINI_FILE_BYTES_MAX || fd_read_all(call.reply.fd, &bytes, &err) < 0 ||
 	    base64_encode(buf_text(&bytes), bytes.len, &text, &err) < 0) {
-		answer_refuse_simple(request, 400, "invalid", "fileData: the file is too large", NULL);
+		answer_refuse_simple(request, 400, "invalid", "fileData: the file is too large",
+				     NULL);
 		return -1;
 	}
 	stored->base64 = arena_text(&order->arena, buf_text(&text), text.len);

@@ -66,8 +66,9 @@ int gemini_write_error(struct buf *ret, unsigned status, const struct refusal *r
 	struct err err;
 	char text[1200];
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", refusal->message != NULL ? refusal->message : "",
-		       has_remedy ? ": " : "", has_remedy ? refusal->remedy : "");
+	(void)snprintf(text, sizeof(text), "%s%s%s",
+		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
+		       has_remedy ? refusal->remedy : "");
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_key(&json, "error");

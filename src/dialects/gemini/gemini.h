@@ -100,7 +100,8 @@ int data_add_line(struct buf *ret, const char *text, size_t len, struct err *err
 /* Notes the files that the contents name. */
 int data_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* With code it goes to the workspace; without, to `text`. */
-int data_take(const struct json_value *part, struct order *order, struct buf *text, struct err *err);
+int data_take(const struct json_value *part, struct order *order, struct buf *text,
+	      struct err *err);
 /* As one element of an array, when the part is an image. */
 int data_write_image(const struct json_value *part, struct order *order, struct json_writer *writer,
 		     struct err *err);

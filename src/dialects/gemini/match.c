@@ -8,7 +8,8 @@ static const char *const prefixes[] = { "/gemini", "/v1beta", "/upload/v1beta", 
 /* Newer SDKs say /v1, where other APIs have models, too: each of their requests has this header. */
 static bool is_ours(const struct http *http)
 {
-	return (strncmp(http->path, "/v1/", 4) == 0 || strncmp(http->path, "/upload/v1/", 11) == 0) &&
+	return (strncmp(http->path, "/v1/", 4) == 0 ||
+		strncmp(http->path, "/upload/v1/", 11) == 0) &&
 	       http_header(http, "x-goog-api-key") != NULL;
 }
 

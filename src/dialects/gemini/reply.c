@@ -362,7 +362,8 @@ static void answer(struct request *request, const struct order *order, const cha
 
 static void refuse(struct request *request, const struct err *err)
 {
-	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text, NULL);
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text,
+			     NULL);
 }
 
 void reply_create(struct request *request, const char *model, enum gemini_form form)

@@ -108,7 +108,8 @@ static void files(struct request *request, const char *rest)
 {
 	const enum http_verb verb = request_head(request)->verb;
 
-	request_note(request, rest[0] == '/' ? "/v1beta/files/{file}" : "/v1beta/files", NULL, NULL);
+	request_note(request, rest[0] == '/' ? "/v1beta/files/{file}" : "/v1beta/files", NULL,
+		     NULL);
 	if (rest[0] == '/' && verb == HTTP_VERB_GET)
 		files_show(request, rest + 1);
 	else if (rest[0] == '/' && verb == HTTP_VERB_DELETE)

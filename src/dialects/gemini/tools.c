@@ -101,8 +101,8 @@ static const char *keyword_of(const char *key)
 	return key;
 }
 
-static int write_keyword(const char *key, const struct json_value *value, struct json_writer *writer,
-			 struct err *err)
+static int write_keyword(const char *key, const struct json_value *value,
+			 struct json_writer *writer, struct err *err)
 {
 	const bool is_object = json_read_kind(value) == JSON_KIND_OBJECT;
 
@@ -218,7 +218,8 @@ static int write_tool(const struct json_value *tool, const struct json_value *na
 		if (is_named(key, "codeExecution", "code_execution"))
 			order->runs_code = true;
 		else if (!is_named(key, "functionDeclarations", "function_declarations"))
-			return err_set(err, ERR_INVALID, "tools: '%.60s' is not supported here", key);
+			return err_set(err, ERR_INVALID, "tools: '%.60s' is not supported here",
+				       key);
 		else if (write_functions(value, names, writer, err) < 0)
 			return (int)err->code;
 	}

@@ -121,7 +121,8 @@ static void read_target(const struct request *request, struct target *ret)
 			(void)snprintf(ret->mime, sizeof(ret->mime), "%.127s", value);
 		else if (strcmp(key, "upload_id") == 0)
 			(void)snprintf(ret->upload, sizeof(ret->upload), "%.63s", name_id(value));
-	if (offset[0] != '\0' && strlen(offset) < 16 && strspn(offset, "0123456789") == strlen(offset))
+	if (offset[0] != '\0' && strlen(offset) < 16 &&
+	    strspn(offset, "0123456789") == strlen(offset))
 		ret->offset = strtoull(offset, NULL, 10);
 	else if (offset[0] != '\0')
 		ret->offset = UINT64_MAX;
@@ -144,7 +145,8 @@ static int list_pieces(struct request *request, const struct target *target,
 }
 
 /* The one that begins there; a client that has sent it twice has sent the same. */
-static const struct api_stored_file *piece_at(const struct api_stored_files *pieces, uint64_t offset)
+static const struct api_stored_file *piece_at(const struct api_stored_files *pieces,
+					      uint64_t offset)
 {
 	const struct api_stored_file *items = pieces->files.items;
 	char name[32];
@@ -266,7 +268,8 @@ static int put_together(struct request *request, const struct target *target,
 	struct api_stored_create_in in = { .has_size = true,
 					   .size = target->offset + last->len,
 					   .name = form.name,
-					   .media_type = target->mime[0] != '\0' ? target->mime : NULL };
+					   .media_type =
+						   target->mime[0] != '\0' ? target->mime : NULL };
 	struct api_upload upload;
 	cleanup_fd int fd = -1;
 	struct err err;
@@ -301,8 +304,10 @@ static void take_last(struct request *request, const struct target *target)
 	    (target->offset > 0 && list_pieces(request, target, &pieces, &listed) < 0))
 		return;
 	if (received(&pieces) != target->offset) {
-		answer_refuse_simple(request, 400, "invalid", "pieces of the upload are missing, or "
-				     "its offset is another", NULL);
+		answer_refuse_simple(request, 400, "invalid",
+				     "pieces of the upload are missing, or "
+				     "its offset is another",
+				     NULL);
 		return;
 	}
 	if (put_together(request, target, &pieces, &body, &file, &call) < 0)
@@ -345,7 +350,8 @@ void files_upload(struct request *request)
 	if (call_check_key(request) < 0)
 		return;
 	if (target.offset > UPLOAD_MAX)
-		answer_refuse_simple(request, 400, "invalid", "that is not an offset of a file", NULL);
+		answer_refuse_simple(request, 400, "invalid", "that is not an offset of a file",
+				     NULL);
 	else if (strcmp(command, "upload, finalize") == 0 || strcmp(command, "finalize") == 0)
 		take_last(request, &target);
 	else if (strcmp(command, "upload") == 0 && strcmp(target.upload, "-") != 0)
@@ -353,7 +359,10 @@ void files_upload(struct request *request)
 	else if (strcmp(command, "query") == 0 || strcmp(command, "cancel") == 0)
 		look(request, &target, command[0] == 'c');
 	else
-		answer_refuse_simple(request, 400, "invalid", "an upload begins with the command "
-				     "'start', and goes on with 'upload' and 'upload, finalize' at the "
-				     "address that this gives", NULL);
+		answer_refuse_simple(
+			request, 400, "invalid",
+			"an upload begins with the command "
+			"'start', and goes on with 'upload' and 'upload, finalize' at the "
+			"address that this gives",
+			NULL);
 }

@@ -45,7 +45,8 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "name", channels->kernel.language);
 	json_write_member_string(&json, "version", "");
-	(void)snprintf(text, sizeof(text), "text/x-%s", is_first ? channels->kernel.language : "sh");
+	(void)snprintf(text, sizeof(text), "text/x-%s",
+		       is_first ? channels->kernel.language : "sh");
 	json_write_member_string(&json, "mimetype", text);
 	json_write_member_string(&json, "file_extension", is_first ? ".py" : ".sh");
 	json_write_member_string(&json, "pygments_lexer", channels->kernel.language);
@@ -91,13 +92,14 @@ static int complete(struct channels *channels, const struct frame *frame)
 	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
 	int sent;
 
-	if (parse(call_make(channels->request, API_COMPLETE,
-			    &(struct api_complete_in){ .session = channels->kernel.session,
-						       .context = kernels_context(&channels->kernel),
-						       .code = { code, len },
-						       .has_cursor = true,
-						       .cursor = cursor },
-			    &out, &call),
+	if (parse(call_make(
+			  channels->request, API_COMPLETE,
+			  &(struct api_complete_in){ .session = channels->kernel.session,
+						     .context = kernels_context(&channels->kernel),
+						     .code = { code, len },
+						     .has_cursor = true,
+						     .cursor = cursor },
+			  &out, &call),
 		  &out.answer, &answer) < 0)
 		return -1;
 	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);

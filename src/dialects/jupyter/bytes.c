@@ -66,7 +66,8 @@ int bytes_read(struct request *request, const char *session, const char *path, s
 	if (status != CALL_OK)
 		return -1;
 	if (ret_file->size > CONTENTS_MAX || call.reply.fd < 0) {
-		answer_refuse_simple(request, 413, "limit", "the file is too large for this interface",
+		answer_refuse_simple(request, 413, "limit",
+				     "the file is too large for this interface",
 				     "fetch it from /files, or with the native API");
 		return -1;
 	}
@@ -97,8 +98,8 @@ enum call_status bytes_write(struct request *request, const char *session, const
 		    fd_write_full(fd, buf_text(bytes), bytes->len, &err) < 0) {
 			upstream_cancel_when_gone(request, upload.ticket);
 			upstream_cancel_now(request);
-			answer_refuse_simple(request, bytes->len > upload.size_max ? 413 : 507, "limit",
-					     "the file does not fit", NULL);
+			answer_refuse_simple(request, bytes->len > upload.size_max ? 413 : 507,
+					     "limit", "the file does not fit", NULL);
 			return CALL_GONE;
 		}
 	}

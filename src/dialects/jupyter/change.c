@@ -99,7 +99,8 @@ static void copy(struct request *request, const char *session, const struct json
 	struct api_download file;
 
 	(void)snprintf(stem, sizeof(stem), "%.*s-Copy",
-		       (int)(dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name)), name);
+		       (int)(dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name)),
+		       name);
 	if (find_name(request, all, folder, stem, "", dot != NULL && dot > name ? dot : "", 1,
 		      path) < 0 ||
 	    bytes_read(request, session, from, &bytes, &file) < 0)
@@ -134,7 +135,8 @@ void change_make(struct request *request, const char *folder)
 		if (find_name(request, all, folder, "untitled", "", suffix, 0, path) == 0)
 			make_file(request, session, path, "");
 	} else {
-		answer_refuse_simple(request, 400, "invalid", "ext is not an ending of a name", NULL);
+		answer_refuse_simple(request, 400, "invalid", "ext is not an ending of a name",
+				     NULL);
 	}
 }
 

@@ -42,9 +42,9 @@ static int look(struct request *request, const char *session, const char *place,
 		struct api_download *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
-	const enum call_status status =
-		call_make(request, API_FILE_GET,
-			  &(struct api_file_get_in){ .session = session, .path = place }, ret, &call);
+	const enum call_status status = call_make(
+		request, API_FILE_GET,
+		&(struct api_file_get_in){ .session = session, .path = place }, ret, &call);
 
 	if (status == CALL_FAILED && call.failure->error != API_ERR_NOT_FOUND)
 		call_refuse(request, call.failure);

@@ -57,7 +57,8 @@ static bool read_text(struct frame *ret)
 {
 	struct err err;
 
-	if (json_read_parse(buf_text(&ret->bytes), ret->bytes.len, FRAME_MAX, &ret->whole, &err) < 0)
+	if (json_read_parse(buf_text(&ret->bytes), ret->bytes.len, FRAME_MAX, &ret->whole, &err) <
+	    0)
 		return false;
 	ret->channel = json_read_text(json_read_member(ret->whole, "channel"), NULL);
 	if (ret->channel == NULL)

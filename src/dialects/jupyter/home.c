@@ -21,9 +21,10 @@ enum home home_find(struct request *request, char ret[ID_SIZE])
 	const struct api_session *newest;
 	struct api_sessions page;
 
-	if (call_or_refuse(request, API_SESSION_LIST,
-			   &(struct api_session_list_in){ .name = NAME, .has_limit = true, .limit = 1 },
-			   &page, &call) < 0)
+	if (call_or_refuse(
+		    request, API_SESSION_LIST,
+		    &(struct api_session_list_in){ .name = NAME, .has_limit = true, .limit = 1 },
+		    &page, &call) < 0)
 		return HOME_GONE;
 	newest = page.sessions.items;
 	if (page.sessions.count == 0 || strcmp(newest->status, "live") != 0)

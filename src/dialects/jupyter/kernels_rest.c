@@ -52,7 +52,8 @@ static void start(struct request *request)
 	struct kernel_ref kernel;
 
 	if (server_take_object(request, SERVER_BODY_MAX, &body) == 0 &&
-	    kernels_make(request, server_text(body, "name"), server_text(body, "path"), &kernel) == 0)
+	    kernels_make(request, server_text(body, "name"), server_text(body, "path"), &kernel) ==
+		    0)
 		answer_kernel(request, 201, &kernel);
 }
 

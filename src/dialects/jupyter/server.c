@@ -145,7 +145,8 @@ static void write_permissions(struct request *request, struct json_writer *json)
 	json_write_key(json, "permissions");
 	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &err) > 0)
 		if (strcmp(name, "permissions") == 0 && compact.len == 0 &&
-		    json_read_compact(value, strlen(value), sizeof(value), &compact, &kind, &err) == 0 &&
+		    json_read_compact(value, strlen(value), sizeof(value), &compact, &kind, &err) ==
+			    0 &&
 		    kind == JSON_KIND_OBJECT) {
 			json_write_raw(json, compact.data, compact.len);
 			return;

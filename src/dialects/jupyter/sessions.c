@@ -442,8 +442,9 @@ void sessions_route(struct request *request, const char *rest)
 	const enum http_verb verb = request_head(request)->verb;
 	const char *uuid = rest[0] == '/' ? rest + 1 : "";
 
-	request_note(request, uuid[0] != '\0' ? "/jupyter/api/sessions/{id}" : "/jupyter/api/sessions",
-		     NULL, NULL);
+	request_note(request,
+		     uuid[0] != '\0' ? "/jupyter/api/sessions/{id}" : "/jupyter/api/sessions", NULL,
+		     NULL);
 	if (uuid[0] == '\0' && verb == HTTP_VERB_GET)
 		list(request);
 	else if (uuid[0] == '\0' && verb == HTTP_VERB_POST)

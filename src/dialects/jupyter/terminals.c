@@ -190,7 +190,8 @@ static int send_text(struct terminal *terminal, const char *word, const char *te
 	json_write_array_end(&json);
 	return json_write_finish(&json, &err) < 0
 		       ? 0
-		       : websocket_send(terminal->request, WEBSOCKET_TEXT, message.data, message.len);
+		       : websocket_send(terminal->request, WEBSOCKET_TEXT, message.data,
+					message.len);
 }
 
 static int send_raw(struct terminal *terminal, const char *json)

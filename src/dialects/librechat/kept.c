@@ -78,7 +78,8 @@ int program_keep(struct request *request, struct librechat_program *program)
 	struct err err;
 	enum call_status status;
 
-	if (write_value(program, &value, &err) < 0 || write_metadata(request, &metadata, &err) < 0) {
+	if (write_value(program, &value, &err) < 0 ||
+	    write_metadata(request, &metadata, &err) < 0) {
 		answer_refuse_simple(request, 400, "invalid_request", err.text, NULL);
 		return -1;
 	}

@@ -19,7 +19,8 @@
 
 static const char python_words[] =
 	" False None True and as assert async await break class continue def del elif else except "
-	"finally for from global if import in is lambda nonlocal not or pass raise return try while "
+	"finally for from global if import in is lambda nonlocal not or pass raise return try "
+	"while "
 	"with yield ";
 static const char bash_words[] =
 	" if then else elif fi case esac for while until do done in function select time coproc "
@@ -67,10 +68,11 @@ static int lend_python(const char *name, size_t index, struct buf *ret, struct e
 /* A text is printed as it is, all else as JSON. */
 static int lend_bash(const char *name, size_t index, struct buf *ret, struct err *err)
 {
-	return buf_addf(ret, err,
-			"%s() { if [ $# -eq 0 ]; then reckon-tool -r t%zu; else reckon-tool -r t%zu "
-			"\"$1\"; fi; }\n",
-			name, index, index);
+	return buf_addf(
+		ret, err,
+		"%s() { if [ $# -eq 0 ]; then reckon-tool -r t%zu; else reckon-tool -r t%zu "
+		"\"$1\"; fi; }\n",
+		name, index, index);
 }
 
 int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret, struct err *err)

@@ -54,7 +54,8 @@ static void take_call(struct round *round, const struct json_value *event)
 	round->count++;
 	json_write_object_begin(&round->json);
 	json_write_member_string(&round->json, "id", librechat_text(event, "id"));
-	json_write_member_string(&round->json, "name", name_of(round, librechat_text(event, "name")));
+	json_write_member_string(&round->json, "name",
+				 name_of(round, librechat_text(event, "name")));
 	json_write_key(&round->json, "input");
 	json_write_raw(&round->json, buf_text(&input), input.len);
 	json_write_object_end(&round->json);

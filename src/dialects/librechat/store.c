@@ -50,7 +50,8 @@ static int each_row(struct request *request, const char *id, librechat_each_fn *
 		const struct api_artifact_list_in in = { .session = session,
 							 .has_limit = true,
 							 .limit = PAGE,
-							 .before = before[0] != '\0' ? before : NULL };
+							 .before = before[0] != '\0' ? before
+										     : NULL };
 		const enum call_status status = call_make(request, API_ARTIFACT_LIST, &in, &page,
 							  &call);
 		const struct api_version *row;

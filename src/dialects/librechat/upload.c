@@ -127,7 +127,8 @@ static int take_form(struct upload *upload, const char *type)
 	if (program_take_body(&upload->program, FORM_MAX, &fd) < 0)
 		return -1;
 	map(fd, &whole);
-	more = form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form, &err);
+	more = form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form,
+			       &err);
 	while (more >= 0 && (more = form_data_next(&form, upload->part, &err)) > 0)
 		if (take_part(upload) < 0)
 			return -1;

@@ -78,7 +78,8 @@ bool tool_text(struct tool *tool, const char *name, size_t max, const char **ret
 	*ret = rpc_text(tool->args, name, max);
 	if (*ret != NULL || value == NULL || json_read_kind(value) == JSON_KIND_NULL)
 		return true;
-	(void)snprintf(message, sizeof(message), "%s must be a string of at most %zu bytes", name, max);
+	(void)snprintf(message, sizeof(message), "%s must be a string of at most %zu bytes", name,
+		       max);
 	(void)tool_fail(tool, message, NULL);
 	return false;
 }
@@ -216,7 +217,8 @@ static void call(struct mcp *mcp, const char *name, const struct json_value *arg
 	char message[192];
 
 	tool.args = args;
-	tool.in_background = !mcp->rpc.is_modern && json_read_member(mcp->rpc.params, "task") != NULL;
+	tool.in_background =
+		!mcp->rpc.is_modern && json_read_member(mcp->rpc.params, "task") != NULL;
 	while (which < ARRAY_LEN(tools) && (name == NULL || strcmp(tools[which].name, name) != 0))
 		which++;
 	if (which == ARRAY_LEN(tools)) {

@@ -197,7 +197,8 @@ bool fixtures_read(struct mcp *mcp, const char *uri)
 	    uri[end] != '\0')
 		return false;
 	(void)snprintf(content, sizeof(content),
-		       "{\"id\":\"%s\",\"templateTest\":true,\"data\":\"Data for ID: %s\"}", id, id);
+		       "{\"id\":\"%s\",\"templateTest\":true,\"data\":\"Data for ID: %s\"}", id,
+		       id);
 	answer_contents(mcp, uri, "application/json", "text", content);
 	return true;
 }

@@ -44,7 +44,8 @@ static int fill_params(const struct json_value *ask, const struct json_value *ar
 	return buf_adds(ret, place + 2, &err);
 }
 
-static void say_answer(struct mcp *mcp, const struct json_value *ask, const struct json_value *result)
+static void say_answer(struct mcp *mcp, const struct json_value *ask,
+		       const struct json_value *result)
 {
 	cleanup_buf struct buf text = BUF_INIT(TEXT_MAX), content = BUF_INIT(TEXT_MAX);
 	const struct json_value *part = json_read_member(result, "content");
@@ -73,7 +74,8 @@ void fixture_ask(struct mcp *mcp, const struct json_value *ask, const struct jso
 	code = mcp_ask(mcp, method, buf_text(&params), &answer);
 	if (code < 0)
 		return;
-	if (code > 0 && json_read_parse(buf_text(&answer), answer.len, TEXT_MAX, &result, &err) == 0)
+	if (code > 0 &&
+	    json_read_parse(buf_text(&answer), answer.len, TEXT_MAX, &result, &err) == 0)
 		say_answer(mcp, ask, result);
 	else
 		fixture_say(mcp, "the client did not answer");

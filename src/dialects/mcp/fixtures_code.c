@@ -66,8 +66,8 @@ int fixtures_code(struct mcp *mcp, const char *tool, const struct json_value *ar
 		json_write_raw(&json, LONG, strlen(LONG));
 	}
 	json_write_object_end(&json);
-	return json_write_finish(&json, &err) == 0 &&
-			       json_read_parse(buf_text(&whole), whole.len, 2 * CODE_MAX, ret, &err) == 0
+	return json_write_finish(&json, &err) == 0 && json_read_parse(buf_text(&whole), whole.len,
+								      2 * CODE_MAX, ret, &err) == 0
 		       ? 1
 		       : 0;
 }

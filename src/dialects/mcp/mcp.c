@@ -147,9 +147,9 @@ static bool take_modern(struct mcp *mcp)
 
 	if (mcp->rpc.version != NULL && of_header != NULL &&
 	    strcmp(of_header, mcp->rpc.version) != 0) {
-		mcp_error_status(mcp, 400, RPC_HEADER_MISMATCH,
-				 "the header MCP-Protocol-Version says something else than the body",
-				 NULL);
+		mcp_error_status(
+			mcp, 400, RPC_HEADER_MISMATCH,
+			"the header MCP-Protocol-Version says something else than the body", NULL);
 		return false;
 	}
 	if (code == RPC_UNSUPPORTED_VERSION)
@@ -172,7 +172,8 @@ static bool take_legacy(struct mcp *mcp)
 		return true;
 	if (session == NULL) {
 		mcp_error_status(mcp, 400, RPC_INVALID_REQUEST,
-				 "the header Mcp-Session-Id is missing: send initialize first", NULL);
+				 "the header Mcp-Session-Id is missing: send initialize first",
+				 NULL);
 		return false;
 	}
 	if (!rpc_session_read(session, &mcp->version, &mcp->capabilities) ||

@@ -17,8 +17,10 @@
 static const char instructions[] =
 	"Reckon runs code in a sandbox that keeps variables and files between calls. Run code with "
 	"run_code; pass the session id that it returns to later calls to go on in the same session "
-	"(clients with a session of their own may leave it out). Files live in the session's working "
-	"directory. Output that was cut has a handle: page through it with output. There is no network.";
+	"(clients with a session of their own may leave it out). Files live in the session's "
+	"working "
+	"directory. Output that was cut has a handle: page through it with output. There is no "
+	"network.";
 
 /* Sessions that clients ended here. One that is not remembered any more begins afresh. */
 static char ended[ENDED_MAX][RPC_SESSION_SIZE];

@@ -97,8 +97,9 @@ int mcp_send(struct mcp *mcp, const struct buf *message)
 
 	if (mcp_begin_stream(mcp) < 0)
 		return -1;
-	return sse_event_named(mcp->request, rpc_event_id_write(&mcp->rpc, &mcp->cursor, id) ? id : NULL, "message",
-			       buf_text(message), message->len);
+	return sse_event_named(mcp->request,
+			       rpc_event_id_write(&mcp->rpc, &mcp->cursor, id) ? id : NULL,
+			       "message", buf_text(message), message->len);
 }
 
 static void send_last(struct mcp *mcp, unsigned status, const struct buf *message)

@@ -22,7 +22,8 @@ int mcp_prime(struct mcp *mcp)
 
 	/* Older clients take an event without data for a message. */
 	if (mcp->is_resumed || mcp->version == NULL ||
-	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 || !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
+	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 ||
+	    !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
 		return 0;
 	return sse_event_named(mcp->request, id, NULL, "", 0);
 }

@@ -87,9 +87,10 @@ static int take_meta(struct rpc *rpc, enum rpc_code *ret_code, struct err *err)
 	rpc->meta = meta;
 	token = json_read_member(meta, "progressToken");
 	if (token != NULL && !take_id(token, rpc->token))
-		return err_set(err, ERR_INVALID,
-			       "progressToken must be a string or a whole number of at most %u bytes",
-			       RPC_ID_MAX - 1);
+		return err_set(
+			err, ERR_INVALID,
+			"progressToken must be a string or a whole number of at most %u bytes",
+			RPC_ID_MAX - 1);
 	rpc->is_modern = json_read_member(meta, RPC_META "protocolVersion") != NULL;
 	if (!rpc->is_modern)
 		return 0;
@@ -152,8 +153,9 @@ int rpc_read(const char *text, size_t len, struct rpc *ret, enum rpc_code *ret_c
 	version = rpc_text(ret->document, "jsonrpc", 8);
 	if (version == NULL || strcmp(version, "2.0") != 0)
 		return invalid(ret_code, err, "jsonrpc must be \"2.0\"");
-	return json_read_member(ret->document, "method") != NULL ? take_call(ret, ret_code, err)
-								 : take_response(ret, ret_code, err);
+	return json_read_member(ret->document, "method") != NULL
+		       ? take_call(ret, ret_code, err)
+		       : take_response(ret, ret_code, err);
 }
 
 void rpc_done(struct rpc *rpc)
@@ -174,7 +176,8 @@ int rpc_check_modern(const struct rpc *rpc, struct err *err)
 		return RPC_UNSUPPORTED_VERSION;
 	}
 	if (!has(rpc->meta, RPC_META "clientCapabilities")) {
-		(void)err_set(err, ERR_INVALID, "params._meta lacks %sclientCapabilities", RPC_META);
+		(void)err_set(err, ERR_INVALID, "params._meta lacks %sclientCapabilities",
+			      RPC_META);
 		return RPC_INVALID_PARAMS;
 	}
 	return 0;

@@ -87,8 +87,8 @@ static int send_question(struct mcp *mcp, const struct question *question, const
 	struct err err;
 
 	if (buf_addf(&message, &err,
-		     "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}", question->id,
-		     method, params) < 0)
+		     "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":%s}",
+		     question->id, method, params) < 0)
 		return 0;
 	return mcp_send(mcp, &message);
 }
@@ -143,8 +143,9 @@ bool mcp_answered(struct mcp *mcp)
 		    strcmp(at->key, key) == 0 &&
 		    strcmp(at->mcp->session, mcp->session) == 0) {
 			at->is_answered = true;
-			at->has_result = mcp->rpc.result != NULL &&
-					 json_read_dump(mcp->rpc.result, &at->result, &ignored) == 0;
+			at->has_result =
+				mcp->rpc.result != NULL &&
+				json_read_dump(mcp->rpc.result, &at->result, &ignored) == 0;
 			request_wake(at->mcp->request);
 			return true;
 		}

@@ -80,7 +80,8 @@ static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 	struct err err;
 	int end = 0;
 
-	if (id != NULL && sscanf(id, "%31[^/]/%31[^/]%n", ret->session, ret->execution, &end) == 2 &&
+	if (id != NULL &&
+	    sscanf(id, "%31[^/]/%31[^/]%n", ret->session, ret->execution, &end) == 2 &&
 	    id[end] == '\0')
 		status = call_make(mcp->request, API_EXECUTION_SHOW,
 				   &(struct api_execution_show_in){ .session = ret->session,
@@ -92,8 +93,8 @@ static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 		take_execution(ret, out.execution);
 		return 1;
 	}
-	if (status == CALL_OK && json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record,
-						 &err) == 0) {
+	if (status == CALL_OK &&
+	    json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record, &err) == 0) {
 		take_record(mcp, ret, record);
 		json_read_free(record);
 		return 1;
@@ -109,7 +110,8 @@ static int find(struct mcp *mcp, struct task *ret)
 	int found;
 
 	if (mcp->rpc.is_modern && (mcp->capabilities & RPC_HAS_TASKS) == 0) {
-		mcp_error(mcp, RPC_MISSING_CAPABILITY, "the client has not declared tasks", required);
+		mcp_error(mcp, RPC_MISSING_CAPABILITY, "the client has not declared tasks",
+			  required);
 		return 0;
 	}
 	found = look_up(mcp, rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE), ret);
@@ -130,7 +132,8 @@ static void write_task(const struct mcp *mcp, struct json_writer *json, const st
 	json_write_member_string(json, "lastUpdatedAt", task->updated);
 	json_write_key(json, mcp->rpc.is_modern ? "ttlMs" : "ttl"); /* it stays as long as the history of its session */
 	json_write_null(json);
-	json_write_member_uint(json, mcp->rpc.is_modern ? "pollIntervalMs" : "pollInterval", POLL_MS);
+	json_write_member_uint(json, mcp->rpc.is_modern ? "pollIntervalMs" : "pollInterval",
+			       POLL_MS);
 }
 
 static void answer_task(struct mcp *mcp, const struct task *task)
@@ -164,7 +167,8 @@ void mcp_task_begun(struct tool *tool, const struct api_execution *execution)
 /* With what came of it. Negative: nobody is left. */
 static int write_ended(struct mcp *mcp, struct json_writer *json, const struct task *task)
 {
-	static const char error[] = "{\"code\":-32603,\"message\":\"the code ended without a record\"}";
+	static const char error[] =
+		"{\"code\":-32603,\"message\":\"the code ended without a record\"}";
 	struct tool tool = TOOL_INIT(mcp);
 	int code = 0;
 

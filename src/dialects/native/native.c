@@ -107,7 +107,8 @@ static int take_body(const struct native *native)
 
 	if (!may_be_json(http)) {
 		answer_refuse_simple(request, 415, "unsupported_media_type",
-				     "the body must be JSON", "send Content-Type: application/json");
+				     "the body must be JSON",
+				     "send Content-Type: application/json");
 		return -1;
 	}
 	if (http->length > API_JSON_MAX) {
@@ -197,8 +198,8 @@ static void refuse_verb(struct request *request, unsigned verbs)
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if ((verbs & names[i].verb) != 0) {
-			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s", between,
-						 names[i].name);
+			used += (size_t)snprintf(allow + used, sizeof(allow) - used, "%s%s",
+						 between, names[i].name);
 			between = ", ";
 		}
 	(void)snprintf(allow + used, sizeof(allow) - used, "\r\n");

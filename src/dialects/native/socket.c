@@ -31,7 +31,8 @@ struct events_socket {
 	const struct api_process_events_in *terminal; /* NULL: the client only reads */
 };
 
-static int send(struct request *request, uint64_t id, const char *name, const char *data, size_t len)
+static int send(struct request *request, uint64_t id, const char *name, const char *data,
+		size_t len)
 {
 	cleanup_buf struct buf text = BUF_INIT(len + 256);
 	struct err err;

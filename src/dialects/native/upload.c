@@ -72,7 +72,8 @@ void native_upload(const struct native *native)
 	upstream_cancel_when_gone(request, ticket);
 	fd = TAKE_FD(call.reply.fd);
 	if (fd < 0) {
-		answer_refuse_simple(request, 500, "internal", "there is no file to write to", NULL);
+		answer_refuse_simple(request, 500, "internal", "there is no file to write to",
+				     NULL);
 		return;
 	}
 	if (request_body_to(request, fd, upload.size_max) < 0) {

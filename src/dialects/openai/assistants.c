@@ -70,7 +70,8 @@ static void put(struct request *request, const char *id, const struct json_value
 		answer_refuse_simple(request, 500, "internal", "there is no random number", NULL);
 	else if (write_shown(id != NULL ? id : new, body, was, &shown, &err) < 0)
 		openai_refuse_invalid(request, &err);
-	else if (object_put(request, &assistant_kind, id != NULL ? id : new, NULL, &shown, NULL) == 0)
+	else if (object_put(request, &assistant_kind, id != NULL ? id : new, NULL, &shown, NULL) ==
+		 0)
 		openai_answer(request, &shown);
 	json_read_free(body);
 }

@@ -234,11 +234,12 @@ static void fail(struct chat *chat, const char *why)
 
 	if (!chat->has_begun) {
 		/* The driver has asked again as often as it may. */
-		answer_refuse(chat->request,
-			      &(struct refusal){ .status = is_asked_wrong ? 400 : 500,
-						 .code = is_asked_wrong ? "invalid" : "server_error",
-						 .message = why,
-						 .headers = "x-should-retry: false\r\n" });
+		answer_refuse(
+			chat->request,
+			&(struct refusal){ .status = is_asked_wrong ? 400 : 500,
+					   .code = is_asked_wrong ? "invalid" : "server_error",
+					   .message = why,
+					   .headers = "x-should-retry: false\r\n" });
 		return;
 	}
 	json_write_init(&json, &out);

@@ -73,7 +73,8 @@ static int take_message(const struct json_value *message, struct order *order, s
 
 	if (!is_user && !is_tool && !is_model && !is(message, "role", "system") &&
 	    !is(message, "role", "developer"))
-		return err_set(err, ERR_INVALID, "role: it is system, developer, user, assistant or "
+		return err_set(err, ERR_INVALID,
+			       "role: it is system, developer, user, assistant or "
 			       "tool");
 	if (!is_tool && !is_model && talk_close(talk, err) < 0)
 		return (int)err->code;
@@ -186,7 +187,9 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 {
 	static const struct {
 		const char *key, *name;
-	} numbers[] = { { "temperature", "temperature" }, { "top_p", "top_p" }, { "seed", "seed" } };
+	} numbers[] = { { "temperature", "temperature" },
+			{ "top_p", "top_p" },
+			{ "seed", "seed" } };
 	const char *length = is_given(body, "max_completion_tokens") ? "max_completion_tokens"
 								     : "max_tokens";
 
@@ -194,8 +197,8 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 	json_write_object_begin(writer);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (is_given(body, numbers[i].key) &&
-		    write_raw(writer, numbers[i].name, json_read_member(body, numbers[i].key), err) <
-			    0)
+		    write_raw(writer, numbers[i].name, json_read_member(body, numbers[i].key),
+			      err) < 0)
 			return (int)err->code;
 	if (is_given(body, length) &&
 	    write_raw(writer, "max_tokens", json_read_member(body, length), err) < 0)

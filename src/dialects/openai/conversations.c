@@ -127,7 +127,8 @@ static void take_earlier(struct json_value *value, void *arg)
 {
 	struct order *order = arg;
 
-	order->earlier = mem_grow(order->earlier, order->earlier_count + 1, sizeof(*order->earlier));
+	order->earlier =
+		mem_grow(order->earlier, order->earlier_count + 1, sizeof(*order->earlier));
 	order->earlier[order->earlier_count++] = value;
 }
 
@@ -192,8 +193,8 @@ static void put(struct request *request, const char *id, const struct json_value
 	else if (write_shown(id != NULL ? id : new, body, was, &shown, &err) < 0)
 		openai_refuse_invalid(request, &err);
 	else if (check_items(body, &items, request) == 0 &&
-		 object_put(request, &conversation_kind, id != NULL ? id : new, NULL, &shown, NULL) ==
-			 0) {
+		 object_put(request, &conversation_kind, id != NULL ? id : new, NULL, &shown,
+			    NULL) == 0) {
 		for (size_t i = 0; id == NULL && i < json_read_count(items); i++)
 			(void)conversation_put(request, new, json_read_at(items, i), NULL, NULL);
 		openai_answer(request, &shown);
@@ -247,7 +248,8 @@ static void handle_items(struct request *request, const char *id, const char *re
 					   .id = object_name(rest + 1) }, NULL, &call) == 0)
 			object_answer(request, value); /* the conversation */
 	} else {
-		answer_refuse_simple(request, 405, "not_found", "this method does nothing here", NULL);
+		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
+				     NULL);
 	}
 	json_read_free(body);
 	json_read_free(value);
@@ -272,5 +274,6 @@ void conversations_handle(struct request *request, const char *rest)
 	else if (len > 0 && behind[0] == '\0' && verb == HTTP_VERB_DELETE)
 		delete(request, id);
 	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 }

@@ -138,7 +138,8 @@ static void send_content(struct request *request, const char *file)
 		return;
 	(void)snprintf(headers, sizeof(headers),
 		       "x-request-id: %s\r\nContent-Disposition: attachment\r\n"
-		       "Content-Security-Policy: sandbox; default-src 'none'\r\n", request_id(request));
+		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
+		       request_id(request));
 	if (answer_begin(request, 200, "application/octet-stream", told.size, headers) == 0 &&
 	    answer_file(request, call.reply.fd, 0, told.size) == 0)
 		answer_end(request);
@@ -150,8 +151,8 @@ static void delete(struct request *request, const char *id, const char *file)
 	cleanup_call struct call call = CALL_INIT;
 	struct json_writer json;
 
-	if (call_or_refuse(request, API_STORED_DELETE, &(struct api_stored_delete_in){ .file = file },
-			   NULL, &call) < 0)
+	if (call_or_refuse(request, API_STORED_DELETE,
+			   &(struct api_stored_delete_in){ .file = file }, NULL, &call) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
@@ -217,8 +218,8 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 	struct err full; /* more files than are told of */
 
 	for (size_t i = 0; i < count && i < IMPORT_MAX; i++) {
-		if (files_import_one(request, json_read_text(json_read_at(ids, i), NULL), session, path,
-				     sizeof(path)) < 0)
+		if (files_import_one(request, json_read_text(json_read_at(ids, i), NULL), session,
+				     path, sizeof(path)) < 0)
 			return -1;
 		(void)buf_addf(ret, &full, "%s- %s",
 			       ret->len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n", path);

@@ -55,7 +55,8 @@ static int take_picture(const struct api_bytes *record, size_t index, struct nam
 	if (record->data == NULL ||
 	    json_read_parse(record->data, record->len, OPENAI_OUT_MAX, &document, err) < 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no such file");
-	base64 = outputs_picture(json_read_at(json_read_member(document, "results"), index), &mime, &len);
+	base64 = outputs_picture(json_read_at(json_read_member(document, "results"), index), &mime,
+				 &len);
 	rc = base64 != NULL ? base64_decode(base64, len, &ret->bytes, err)
 			    : err_set(err, ERR_NOT_FOUND, "there is no such file");
 	ret->size = ret->bytes.len;
@@ -93,8 +94,9 @@ static int find_file(struct request *request, const char *id, struct named *ret)
 	if (!name_read_artifact(OPENAI_FILE_OF, id, artifact, sizeof(artifact), ret->name,
 				sizeof(ret->name)))
 		(void)snprintf(artifact, sizeof(artifact), "-");
-	if (call_or_refuse(request, API_ARTIFACT_GET, &(struct api_artifact_get_in){ .artifact = artifact },
-			   &file, &ret->call) < 0)
+	if (call_or_refuse(request, API_ARTIFACT_GET,
+			   &(struct api_artifact_get_in){ .artifact = artifact }, &file,
+			   &ret->call) < 0)
 		return -1;
 	ret->size = file.size;
 	ret->created_s = file.has_modified_ms ? file.modified_ms / 1000 : 0;
@@ -130,7 +132,8 @@ static void answer_bytes(struct request *request, const struct named *named)
 
 	(void)snprintf(headers, sizeof(headers),
 		       "x-request-id: %s\r\nContent-Disposition: attachment\r\n"
-		       "Content-Security-Policy: sandbox; default-src 'none'\r\n", request_id(request));
+		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
+		       request_id(request));
 	if (answer_begin(request, 200, "application/octet-stream", named->size, headers) < 0)
 		return;
 	rc = named->bytes.len > 0

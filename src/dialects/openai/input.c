@@ -60,7 +60,8 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 	struct api_run_file *file = &order->files[order->file_count];
 	cleanup_buf struct buf bytes = BUF_INIT(OPENAI_FILE_BYTES_MAX);
 	const char *data = member(part, "file_data");
-	const char *comma = data != NULL && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
+	const char *comma =
+		data != NULL && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
 
 	if (data == NULL)
 		return err_set(err, ERR_INVALID, "input_file: only file_data is taken");
@@ -69,7 +70,8 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 	if (order->file_count == OPENAI_FILES_MAX)
 		return err_set(err, ERR_INVALID, "input_file: too many files");
 	if (base64_decode(data, strlen(data), &bytes, err) < 0)
-		return err_set(err, ERR_INVALID, "input_file: file_data is not base64 of at most 6 MiB");
+		return err_set(err, ERR_INVALID,
+			       "input_file: file_data is not base64 of at most 6 MiB");
 	file->path = path_of(order, member(part, "filename"));
 	file->base64 = (struct api_bytes){
 		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len
@@ -144,7 +146,8 @@ static int take_message(const struct json_value *item, struct order *order, stru
 	if (strcmp(role, "developer") == 0)
 		role = "system";
 	if (strcmp(role, "user") != 0 && strcmp(role, "system") != 0)
-		return err_set(err, ERR_INVALID, "role: it is user, assistant, system or developer");
+		return err_set(err, ERR_INVALID,
+			       "role: it is user, assistant, system or developer");
 	if (talk_close(talk, err) < 0 || input_content(content, order, talk, &text, err) < 0)
 		return (int)err->code;
 	for (size_t i = first; i < order->file_count; i++)

@@ -171,7 +171,8 @@ int object_look(struct request *request, const struct object_kind *kind, const c
 		struct json_value **ret)
 {
 	cleanup_call struct call call = CALL_INIT;
-	const struct api_document_get_in in = { .collection = kind->collection, .id = object_name(id) };
+	const struct api_document_get_in in = { .collection = kind->collection,
+						.id = object_name(id) };
 	struct api_document document;
 	struct err err;
 	const enum call_status status = call_make(request, API_DOCUMENT_GET, &in, &document, &call);
@@ -324,7 +325,8 @@ static struct json_value *value_of(const struct api_document *document)
 	struct json_value *value = NULL;
 	struct err err; /* changed by somebody else: it is not shown */
 
-	if (json_read_parse(document->value.data, document->value.len, OBJECT_MAX, &value, &err) < 0)
+	if (json_read_parse(document->value.data, document->value.len, OBJECT_MAX, &value, &err) <
+	    0)
 		return NULL;
 	return value;
 }

@@ -34,7 +34,8 @@ int openai_body(struct request *request, struct buf *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
 
-	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) < 0)
+	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) <
+	    0)
 		return -1;
 	return request_body(request, OPENAI_BODY_MAX, ret);
 }
@@ -73,8 +74,9 @@ void openai_refuse(struct request *request, const struct refusal *refusal)
 	struct json_writer json;
 	struct err err;
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", refusal->message != NULL ? refusal->message : "",
-		       has_remedy ? ": " : "", has_remedy ? refusal->remedy : "");
+	(void)snprintf(text, sizeof(text), "%s%s%s",
+		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
+		       has_remedy ? refusal->remedy : "");
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
 	json_write_key(&json, "error");

@@ -80,7 +80,8 @@ static int check_rest(const struct json_value *body, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
 		if (is_given(body, unknown[i]))
-			return err_set(err, ERR_INVALID, "%s: it is not supported here", unknown[i]);
+			return err_set(err, ERR_INVALID, "%s: it is not supported here",
+				       unknown[i]);
 	return 0;
 }
 
@@ -243,7 +244,8 @@ int order_write_output(const struct json_value *format, const struct json_value 
 		json_write_raw(writer, "{\"type\":\"object\"}", 17);
 	} else if (strcmp(type, "json_schema") != 0 ||
 		   json_read_kind(json_read_member(schema, "schema")) != JSON_KIND_OBJECT) {
-		return err_set(err, ERR_INVALID, "format: its type is text, json_object, or json_schema "
+		return err_set(err, ERR_INVALID,
+			       "format: its type is text, json_object, or json_schema "
 			       "with a schema");
 	} else {
 		if (name != NULL)

@@ -16,7 +16,8 @@ void outputs_write(struct json_writer *json, const struct json_value *record);
 /* What was printed, the value of the last expression, what was raised: as in a notebook. */
 void outputs_logs(const struct json_value *record, struct buf *ret);
 /* Base 64 of the picture that a result of a record is; NULL: it is none. */
-const char *outputs_picture(const struct json_value *result, const char **ret_mime, size_t *ret_len);
+const char *outputs_picture(const struct json_value *result, const char **ret_mime,
+			    size_t *ret_len);
 bool outputs_has_picture(const struct json_value *result);
 /* The first of them alone. */
 void outputs_write_logs(struct json_writer *json, const struct json_value *record);

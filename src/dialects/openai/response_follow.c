@@ -183,7 +183,8 @@ static int take(struct response *response, const struct run_event *event)
 	case RUN_QUIET:
 		return response->order->is_stream ? sse_beat(response->request) : 0;
 	case RUN_TEXT:
-		return event->len > 0 ? items_text(items, ITEM_MESSAGE, event->text, event->len) : 0;
+		return event->len > 0 ? items_text(items, ITEM_MESSAGE, event->text, event->len)
+				      : 0;
 	case RUN_THOUGHT:
 		return event->len > 0 && response->order->shows_thoughts
 			       ? items_text(items, ITEM_REASONING, event->text, event->len)

@@ -91,11 +91,12 @@ int stored_mark_cancelled(struct request *request, const char *id)
 	static char mark[] = "{\"is_cancelled\":true}";
 	cleanup_call struct call call = CALL_INIT;
 
-	return call_or_refuse(request, API_DOCUMENT_PATCH,
-			      &(struct api_document_patch_in){ .collection = COLLECTION,
-							       .id = name_id(id),
-							       .value = { mark, sizeof(mark) - 1 } },
-			      NULL, &call);
+	return call_or_refuse(
+		request, API_DOCUMENT_PATCH,
+		&(struct api_document_patch_in){ .collection = COLLECTION,
+						 .id = name_id(id),
+						 .value = { mark, sizeof(mark) - 1 } },
+		NULL, &call);
 }
 
 /* ---- told ----------------------------------------------------------------------------------- */
@@ -106,11 +107,13 @@ int stored_find(struct request *request, const char *id, struct json_value **ret
 	struct api_document document;
 	struct err err;
 
-	if (call_or_refuse(request, API_DOCUMENT_GET,
-			   &(struct api_document_get_in){ .collection = COLLECTION, .id = name_id(id) },
-			   &document, &call) < 0)
+	if (call_or_refuse(
+		    request, API_DOCUMENT_GET,
+		    &(struct api_document_get_in){ .collection = COLLECTION, .id = name_id(id) },
+		    &document, &call) < 0)
 		return -1;
-	if (json_read_parse(document.value.data, document.value.len, OPENAI_OUT_MAX, ret, &err) == 0)
+	if (json_read_parse(document.value.data, document.value.len, OPENAI_OUT_MAX, ret, &err) ==
+	    0)
 		return 0;
 	answer_refuse_simple(request, 500, "internal", err.text, NULL);
 	return -1;

@@ -151,7 +151,8 @@ int talk_image(struct talk *talk, const char *url, struct err *err)
 	struct json_writer json;
 
 	if (strncmp(url, data, sizeof(data) - 1) != 0 || comma == NULL || comma - url > 60)
-		return err_set(err, ERR_INVALID, "image_url: only data URLs (data:image/png;base64,…) "
+		return err_set(err, ERR_INVALID,
+			       "image_url: only data URLs (data:image/png;base64,…) "
 			       "are taken: there is no network here");
 	if (begin(&json, &talk->images, err) < 0)
 		return (int)err->code;

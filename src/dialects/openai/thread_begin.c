@@ -83,14 +83,14 @@ static int take_session(struct beginning *beginning)
 	char patch[128];
 
 	if (id != NULL &&
-	    call_make(request, API_SESSION_SHOW, &(struct api_session_show_in){ .session = id }, &session,
-		      &call) == CALL_OK &&
+	    call_make(request, API_SESSION_SHOW, &(struct api_session_show_in){ .session = id },
+		      &session, &call) == CALL_OK &&
 	    strcmp(session.status, "live") == 0) {
 		(void)snprintf(beginning->session, sizeof(beginning->session), "%s", id);
 		return 0;
 	}
-	if (call_or_refuse(request, API_SESSION_CREATE, &(struct api_session_create_in){ 0 }, &session,
-			   &call) < 0)
+	if (call_or_refuse(request, API_SESSION_CREATE, &(struct api_session_create_in){ 0 },
+			   &session, &call) < 0)
 		return -1;
 	(void)snprintf(beginning->session, sizeof(beginning->session), "%s", session.id);
 	(void)snprintf(patch, sizeof(patch), "{\"session\":\"%s\",\"files\":null}", session.id);
@@ -112,7 +112,8 @@ static int take_file(struct beginning *beginning, const char *id)
 	if (id == NULL)
 		return 0;
 	if (there == NULL) {
-		if (files_import_one(beginning->request, id, beginning->session, path, sizeof(path)) < 0)
+		if (files_import_one(beginning->request, id, beginning->session, path,
+				     sizeof(path)) < 0)
 			return -1;
 		there = path;
 		json_write_init(&json, &patch);
@@ -225,7 +226,8 @@ static int say_function(struct talk *talk, const struct json_value *call, struct
 {
 	const struct json_value *function = json_read_member(call, "function");
 	const char *id = text_of(call, "id"), *name = text_of(function, "name");
-	const char *arguments = text_of(function, "arguments"), *output = text_of(function, "output");
+	const char *arguments = text_of(function, "arguments"),
+		   *output = text_of(function, "output");
 
 	if (id == NULL || name == NULL || arguments == NULL)
 		return 0;
@@ -251,10 +253,12 @@ static int say_step(struct talk *talk, const struct json_value *step, struct err
 }
 
 /* What ran before a run's first message. */
-static int say_steps(struct beginning *beginning, const char *run, struct talk *talk, struct err *err)
+static int say_steps(struct beginning *beginning, const char *run, struct talk *talk,
+		     struct err *err)
 {
 	struct many steps = { 0 };
-	int rc = object_each(beginning->request, &thread_step_kind, run, STEPS_MAX, take_one, &steps);
+	int rc = object_each(beginning->request, &thread_step_kind, run, STEPS_MAX, take_one,
+			     &steps);
 
 	if (rc < 0)
 		err_clear(err); /* answered */

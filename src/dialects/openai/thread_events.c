@@ -85,7 +85,8 @@ static int send_step(const struct thread_run *run, const char *type, const char 
 	if (json_write_finish(&json, &err) < 0)
 		return give_up(run);
 	if (strcmp(status, "completed") == 0 || run->is_stream)
-		(void)object_store(run->request, &thread_step_kind, run->step, run->id, &step, NULL);
+		(void)object_store(run->request, &thread_step_kind, run->step, run->id, &step,
+				   NULL);
 	for (; *events != NULL; events++)
 		if (thread_send(run, *events, &step) < 0)
 			return -1;
@@ -103,7 +104,8 @@ static void next_ids(struct thread_run *run)
 	if (!name_swap(run->id, "run_", "", of, sizeof(of)))
 		of[0] = '\0';
 	(void)snprintf(run->step, sizeof(run->step), "step_%.40s%03u", of, (unsigned)run->count);
-	(void)snprintf(run->message, sizeof(run->message), "msg_%.40s%03u", of, (unsigned)run->count);
+	(void)snprintf(run->message, sizeof(run->message), "msg_%.40s%03u", of,
+		       (unsigned)run->count);
 	(void)snprintf(run->call, sizeof(run->call), "call_%.40s%03u", of, (unsigned)run->count);
 	run->count++;
 	run->begun_s = clock_wall_ms() / 1000;
@@ -189,8 +191,8 @@ static int send_pictures(const struct thread_run *run)
 
 static int open_message(struct thread_run *run)
 {
-	static const char *const events[] = { "thread.message.created", "thread.message.in_progress",
-					      NULL };
+	static const char *const events[] = { "thread.message.created",
+					      "thread.message.in_progress", NULL };
 	cleanup_buf struct buf details = BUF_INIT(4096);
 	struct err err;
 
@@ -412,7 +414,8 @@ static int begin_functions(struct thread_run *run)
 	struct err err;
 	int rc = -1;
 
-	if (json_read_parse(buf_text(&run->shown), run->shown.len, OPENAI_OUT_MAX, &shown, &err) < 0)
+	if (json_read_parse(buf_text(&run->shown), run->shown.len, OPENAI_OUT_MAX, &shown, &err) <
+	    0)
 		return give_up(run);
 	calls = json_read_member(
 		json_read_member(json_read_member(shown, "required_action"), "submit_tool_outputs"),
@@ -424,8 +427,8 @@ static int begin_functions(struct thread_run *run)
 		json_write_init(&json, &step);
 		thread_write_step(&json, run, "tool_calls", "in_progress", &details);
 		if (json_write_finish(&json, &err) == 0)
-			rc = object_store(run->request, &thread_step_kind, run->step, run->id, &step,
-					  NULL);
+			rc = object_store(run->request, &thread_step_kind, run->step, run->id,
+					  &step, NULL);
 	}
 	json_read_free(shown);
 	if (rc < 0)
@@ -438,9 +441,10 @@ static int store_run(struct thread_run *run)
 {
 	char more[NAME_SIZE + 128];
 
-	(void)snprintf(more, sizeof(more), ",\"part\":\"%s\",\"count\":%llu,\"step\":\"%s\"", run->part,
-		       (unsigned long long)run->count, run->step);
-	return object_store(run->request, &thread_run_kind, run->id, run->thread, &run->shown, more);
+	(void)snprintf(more, sizeof(more), ",\"part\":\"%s\",\"count\":%llu,\"step\":\"%s\"",
+		       run->part, (unsigned long long)run->count, run->step);
+	return object_store(run->request, &thread_run_kind, run->id, run->thread, &run->shown,
+			    more);
 }
 
 static int finish(struct thread_run *run, const struct json_value *answer, const char *failure)
@@ -462,7 +466,8 @@ static int finish(struct thread_run *run, const struct json_value *answer, const
 	struct err err;
 
 	upstream_cancel_when_gone(run->request, 0);
-	if (run->run.is_partial && !run->is_open && run->code.len == 0 && take_answer(run, answer) < 0)
+	if (run->run.is_partial && !run->is_open && run->code.len == 0 &&
+	    take_answer(run, answer) < 0)
 		return -1;
 	if (run->pictures.len > 0 && !run->is_open && open_message(run) < 0)
 		return -1;

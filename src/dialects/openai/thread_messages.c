@@ -40,10 +40,12 @@ static int write_part(struct json_writer *json, const struct json_value *part, s
 
 	if (text != NULL)
 		write_text(json, text, len);
-	else if (type != NULL && (strcmp(type, "image_file") == 0 || strcmp(type, "image_url") == 0))
+	else if (type != NULL &&
+		 (strcmp(type, "image_file") == 0 || strcmp(type, "image_url") == 0))
 		object_write_value(json, part);
 	else
-		return err_set(err, ERR_INVALID, "content: a part of type '%.60s' is not supported here",
+		return err_set(err, ERR_INVALID,
+			       "content: a part of type '%.60s' is not supported here",
 			       type != NULL ? type : "");
 	return 0;
 }
@@ -106,7 +108,8 @@ int thread_message_add(struct request *request, const char *thread, const struct
 	if (object_id(&thread_message_kind, id) < 0)
 		return -1;
 	json_write_init(&json, ret);
-	if (write_message(&json, id, thread, body, &err) < 0 || json_write_finish(&json, &err) < 0) {
+	if (write_message(&json, id, thread, body, &err) < 0 ||
+	    json_write_finish(&json, &err) < 0) {
 		openai_refuse_invalid(request, &err);
 		return -1;
 	}
@@ -125,7 +128,8 @@ static int find(struct request *request, const char *thread, const char *id,
 	in = text_of(json_read_member(*ret, "object"), "thread_id");
 	if (in != NULL && strcmp(in, thread) == 0)
 		return 0;
-	answer_refuse_simple(request, 404, "not_found", "there is no such message in the thread", NULL);
+	answer_refuse_simple(request, 404, "not_found", "there is no such message in the thread",
+			     NULL);
 	return -1;
 }
 
@@ -180,7 +184,8 @@ static void add(struct request *request, const char *thread)
 	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
 	struct json_value *body = NULL;
 
-	if (object_body(request, &body) == 0 && thread_message_add(request, thread, body, &shown) == 0)
+	if (object_body(request, &body) == 0 &&
+	    thread_message_add(request, thread, body, &shown) == 0)
 		openai_answer(request, &shown);
 	json_read_free(body);
 }
@@ -196,5 +201,6 @@ void thread_messages_handle(struct request *request, const char *thread, const c
 	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
 		object_list(request, &thread_message_kind, thread, NULL, NULL);
 	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 }

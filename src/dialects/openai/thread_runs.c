@@ -24,8 +24,9 @@ static bool goes_on(const struct json_value *object)
 {
 	const char *status = text_of(object, "status");
 
-	return status != NULL && (strcmp(status, "queued") == 0 || strcmp(status, "in_progress") == 0 ||
-				  strcmp(status, "cancelling") == 0);
+	return status != NULL &&
+	       (strcmp(status, "queued") == 0 || strcmp(status, "in_progress") == 0 ||
+		strcmp(status, "cancelling") == 0);
 }
 
 static bool waits(const struct json_value *object)
@@ -63,8 +64,8 @@ static bool has_ended(struct request *request, const char *part)
 	struct api_run_show_out out;
 
 	/* One that is not there any more has ended, too. */
-	return call_make(request, API_RUN_SHOW, &(struct api_run_show_in){ .id = part }, &out, &call) !=
-		       CALL_OK ||
+	return call_make(request, API_RUN_SHOW, &(struct api_run_show_in){ .id = part }, &out,
+			 &call) != CALL_OK ||
 	       out.run == NULL || out.run->status == API_RUN_STATUS_ENDED;
 }
 
@@ -95,8 +96,8 @@ static int find(struct request *request, const char *thread, const char *id,
 		return -1;
 	in = text_of(json_read_member(*ret, "object"), "thread_id");
 	if (in == NULL || strcmp(in, thread) != 0) {
-		answer_refuse_simple(request, 404, "not_found", "there is no such run in the thread",
-				     NULL);
+		answer_refuse_simple(request, 404, "not_found",
+				     "there is no such run in the thread", NULL);
 		return -1;
 	}
 	if (!goes_on(json_read_member(*ret, "object")))
@@ -293,7 +294,8 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 	order.kept = kept;
 	order.thread = json_read_member(kept, "object");
 	order.assistant = json_read_member(assistant, "object");
-	if (now == 0 && add_messages(request, &order) == 0 && thread_begin(request, &order, id) == 0)
+	if (now == 0 && add_messages(request, &order) == 0 &&
+	    thread_begin(request, &order, id) == 0)
 		answer_begun(request, &order, id, created);
 	json_read_free(kept);
 	json_read_free(assistant);
@@ -305,9 +307,9 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 
 static const struct json_value *calls_of(const struct json_value *object)
 {
-	return json_read_member(
-		json_read_member(json_read_member(object, "required_action"), "submit_tool_outputs"),
-		"tool_calls");
+	return json_read_member(json_read_member(json_read_member(object, "required_action"),
+						 "submit_tool_outputs"),
+				"tool_calls");
 }
 
 static int take_results(const struct json_value *outputs, struct api_run_result *results,
@@ -418,8 +420,8 @@ static void submit(struct request *request, const struct json_value *value)
 	if (object_body(request, &body) < 0)
 		return;
 	if (!waits(object))
-		answer_refuse_simple(request, 400, "invalid", "this run does not wait for tool outputs",
-				     NULL);
+		answer_refuse_simple(request, 400, "invalid",
+				     "this run does not wait for tool outputs", NULL);
 	else if (take_results(json_read_member(body, "tool_outputs"), results, &count, &err) < 0)
 		openai_refuse_invalid(request, &err);
 	else if (!are_all_there(calls_of(object), results, count))
@@ -497,7 +499,8 @@ static void change(struct request *request, const struct json_value *value)
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
 		openai_refuse_invalid(request, &err);
-	else if (id != NULL && object_remember(request, &thread_run_kind, id, buf_text(&patch)) == 0)
+	else if (id != NULL &&
+		 object_remember(request, &thread_run_kind, id, buf_text(&patch)) == 0)
 		object_show(request, &thread_run_kind, id);
 	else
 		answer_refuse_simple(request, 500, "internal", "it could not be changed", NULL);
@@ -527,7 +530,8 @@ static void handle_one(struct request *request, const char *thread, const char *
 	else if (strncmp(behind, "/steps/", 7) == 0 && verb == HTTP_VERB_GET)
 		object_show(request, &thread_step_kind, behind + 7);
 	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 	json_read_free(value);
 }
 
@@ -547,7 +551,8 @@ void thread_runs_handle(struct request *request, const char *thread, const char 
 	} else if (len > 0) {
 		handle_one(request, thread, id, rest + 1 + len);
 	} else {
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 	}
 	json_read_free(body);
 }

@@ -109,12 +109,13 @@ static void clear_run(struct json_value *value, void *arg)
 {
 	struct request *request = arg;
 	cleanup_call struct call call = CALL_INIT;
-	const char *id = json_read_text(json_read_member(json_read_member(value, "object"), "id"), NULL);
+	const char *id =
+		json_read_text(json_read_member(json_read_member(value, "object"), "id"), NULL);
 	const char *part = json_read_text(json_read_member(value, "part"), NULL);
 
 	if (id != NULL && object_clear(request, &thread_step_kind, id) == 0) {
-		(void)call_make(request, API_RUN_DELETE, &(struct api_run_delete_in){ .id = id }, NULL,
-				&call);
+		(void)call_make(request, API_RUN_DELETE, &(struct api_run_delete_in){ .id = id },
+				NULL, &call);
 		if (part != NULL && strcmp(part, id) != 0)
 			(void)call_make(request, API_RUN_DELETE,
 					&(struct api_run_delete_in){ .id = part }, NULL, &call);
@@ -155,7 +156,8 @@ static void handle_one(struct request *request, const char *id, const char *behi
 		    thread_settle(request, value, going) >= 0)
 			thread_runs_handle(request, id, behind + 5);
 	} else if (behind[0] != '\0') {
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 	} else if (verb == HTTP_VERB_GET) {
 		object_answer(request, value);
 	} else if (verb == HTTP_VERB_POST) {
@@ -180,5 +182,6 @@ void threads_handle(struct request *request, const char *rest)
 	else if (len > 0)
 		handle_one(request, id, rest + 1 + len);
 	else
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 }

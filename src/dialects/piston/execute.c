@@ -141,8 +141,8 @@ static int run_stage(struct execution *execution, const char *command, bool is_r
 	for (size_t i = 0; is_run && code == 0 && i < json_read_count(job->args); i++) {
 		code = buf_addc(&text, ' ', &err);
 		if (code == 0)
-			code = program_quote(json_read_text(json_read_at(job->args, i), NULL), &text,
-					     &err);
+			code = program_quote(json_read_text(json_read_at(job->args, i), NULL),
+					     &text, &err);
 	}
 	if (code < 0)
 		return refuse(execution, "args are too long");
@@ -267,11 +267,12 @@ static void run(struct execution *execution)
 	const uint64_t memory = execution->job.memory_bytes;
 	const bool compiles = language->compile != NULL;
 
-	if (program_open(&execution->program, execution->request,
-			 &(struct program_order){
-				 .output_bytes = OUTPUT_MAX,
-				 .memory_bytes = memory != 0 && memory < MEMORY_LEAST ? MEMORY_LEAST
-										      : memory }) < 0 ||
+	if (program_open(
+		    &execution->program, execution->request,
+		    &(struct program_order){ .output_bytes = OUTPUT_MAX,
+					     .memory_bytes = memory != 0 && memory < MEMORY_LEAST
+								     ? MEMORY_LEAST
+								     : memory }) < 0 ||
 	    find_runtime(execution) < 0 || put_files(execution) < 0)
 		return;
 	if (compiles && run_stage(execution, language->compile, false, &compiled) < 0)

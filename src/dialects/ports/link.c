@@ -26,7 +26,8 @@ bool ports_is_token(const char *text)
 	const size_t len = strlen(text);
 
 	return len > 0 && len <= PORTS_TOKEN_MAX &&
-	       strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == len;
+	       strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
+		       len;
 }
 
 /* Whose subdomains are the ports': an address of loopback has none, and "localhost" has. */
@@ -108,7 +109,8 @@ bool ports_take_link(struct request *request, const struct ports_address *addres
 	if (!ports_is_token(token))
 		return false;
 	behind = found + len + (found[len] == '&');
-	(void)snprintf(rest, sizeof(rest), "%.*s%s", (int)(found - http->query), http->query, behind);
+	(void)snprintf(rest, sizeof(rest), "%.*s%s", (int)(found - http->query), http->query,
+		       behind);
 	/* A path of two slashes would be a host. */
 	if (buf_addf(&headers, &err,
 		     "Location: /%s%s%s\r\nSet-Cookie: " PORTS_COOKIE

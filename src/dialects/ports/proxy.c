@@ -198,7 +198,10 @@ static uint64_t answer_ms(const struct http *http)
 	const char *text = http_header(http, "x-reckon-timeout");
 	const unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
 
-	return (seconds == 0 ? ANSWER_S : seconds < ANSWER_S_MAX ? seconds : ANSWER_S_MAX) * 1000ull;
+	return (seconds == 0		 ? ANSWER_S
+		: seconds < ANSWER_S_MAX ? seconds
+					 : ANSWER_S_MAX) *
+	       1000ull;
 }
 
 static int wait(struct proxy *proxy)
@@ -273,8 +276,8 @@ void ports_proxy(struct request *request, const struct ports_address *address, i
 	if (proxy.channel == NULL)
 		return;
 	http_answer_init(&proxy.answer, proxy.http->verb == HTTP_VERB_HEAD);
-	if (ports_request_head(request, address, keeps_authorization(proxy.http, address), &proxy.up,
-			       &proxy.err) < 0)
+	if (ports_request_head(request, address, keeps_authorization(proxy.http, address),
+			       &proxy.up, &proxy.err) < 0)
 		answer_refuse_simple(request, 431, "head_too_large", proxy.err.text, NULL);
 	else if (expect == NULL || !proxy.http->has_body ||
 		 answer_write_now(request, "HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)

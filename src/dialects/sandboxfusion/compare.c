@@ -70,7 +70,8 @@ static bool is_label(const struct text *label, const struct fusion_language *lan
 {
 	if (is_word(label, language->name) || (row != NULL && is_word(label, row->name)))
 		return true;
-	for (const char *const *at = row != NULL ? row->aliases : NULL; at != NULL && *at != NULL; at++)
+	for (const char *const *at = row != NULL ? row->aliases : NULL; at != NULL && *at != NULL;
+	     at++)
 		if (is_word(label, *at))
 			return true;
 	return false;

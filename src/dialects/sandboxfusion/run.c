@@ -71,11 +71,12 @@ int fusion_code_open(struct fusion_code *code, struct request *request)
 {
 	const uint64_t memory = code->memory_bytes;
 
-	return program_open(&code->code.program, request,
-			    &(struct program_order){
-				    .output_bytes = FUSION_OUTPUT_MAX,
-				    .memory_bytes = memory != 0 && memory < MEMORY_LEAST ? MEMORY_LEAST
-											 : memory });
+	return program_open(
+		&code->code.program, request,
+		&(struct program_order){ .output_bytes = FUSION_OUTPUT_MAX,
+					 .memory_bytes = memory != 0 && memory < MEMORY_LEAST
+								 ? MEMORY_LEAST
+								 : memory });
 }
 
 /* ---- a request ------------------------------------------------------------------------------ */

@@ -99,7 +99,8 @@ static int choose_old(struct host *host, const struct audit_head *base, uint64_t
 		return (int)err->code;
 	if (whole == base->sequence && oldest == base->sequence)
 		return 0;
-	if (db_audit_list(host->db, base->sequence, AUDIT_SEGMENT_ENTRIES, note_aged, &aged, err) < 0)
+	if (db_audit_list(host->db, base->sequence, AUDIT_SEGMENT_ENTRIES, note_aged, &aged, err) <
+	    0)
 		return (int)err->code;
 	*ret = aged.last;
 	return 0;
@@ -262,7 +263,8 @@ static int prune(struct host *host, struct err *err)
 	uint64_t bytes = 0;
 	int code = 1;
 
-	if (db_audit_base(host->db, &base, err) < 0 || db_audit_pruned(host->db, &pruned, err) < 0 ||
+	if (db_audit_base(host->db, &base, err) < 0 ||
+	    db_audit_pruned(host->db, &pruned, err) < 0 ||
 	    audit_segments_list(host->state_fd, &segments, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < segments.count; i++)

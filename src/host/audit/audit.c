@@ -154,7 +154,8 @@ static const char *compare(const struct host *host, char text[160])
 			       head->sequence + 1, kept.sequence);
 		return text;
 	}
-	if (kept.sequence == head->sequence && memcmp(kept.hash, head->hash, sizeof(kept.hash)) != 0)
+	if (kept.sequence == head->sequence &&
+	    memcmp(kept.hash, head->hash, sizeof(kept.hash)) != 0)
 		return "the last entry is another one";
 	return NULL;
 }

@@ -84,7 +84,8 @@ static void check_end(const struct audited *of, struct chain *chain)
 	if (found < 0)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong), "%.150s", err.text);
 	else if (found == 0 && chain->head.sequence > 0)
-		(void)snprintf(chain->wrong, sizeof(chain->wrong), "%s is missing", AUDIT_HEAD_FILE);
+		(void)snprintf(chain->wrong, sizeof(chain->wrong), "%s is missing",
+			       AUDIT_HEAD_FILE);
 	else if (found == 1 && !sealed)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong), "%s has another seal than ours",
 			       AUDIT_HEAD_FILE);

@@ -95,7 +95,8 @@ static int fill(struct writing *writing, struct db *db, const unsigned char secr
 		return (int)err->code;
 	if (writing->end.sequence == base->sequence)
 		return err_set(err, ERR_NOT_FOUND, "there is no entry to be moved");
-	if (add_number(text, 0, 4, err) < 0 || add_number(text, writing->end.sequence, 8, err) < 0 ||
+	if (add_number(text, 0, 4, err) < 0 ||
+	    add_number(text, writing->end.sequence, 8, err) < 0 ||
 	    buf_add(text, writing->end.hash, AUDIT_HASH_SIZE, err) < 0 ||
 	    buf_add(text, writing->at, AT_LEN, err) < 0)
 		return (int)err->code;

@@ -96,6 +96,7 @@ int backup_main(int argc, char **argv)
 		return complain(argv[0], &err);
 	(void)printf("reckon: %" PRIu64 " objects, %" PRIu64 " bytes; copied %" PRIu64 ", %" PRIu64
 		     " bytes; %" PRIu64 " missing or damaged\n",
-		     counts.objects, counts.bytes, counts.new_objects, counts.new_bytes, counts.wrong);
+		     counts.objects, counts.bytes, counts.new_objects, counts.new_bytes,
+		     counts.wrong);
 	return counts.wrong > 0 ? STATUS_WRONG : 0;
 }

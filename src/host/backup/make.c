@@ -37,7 +37,8 @@ static int open_dir(int at, const char *name, bool make, int *ret, struct err *e
 {
 	if (make && mkdirat(at, name, 0700) < 0 && errno != EEXIST)
 		return err_sys(err, "make %.200s", name);
-	*ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at == AT_FDCWD ? 0 : O_NOFOLLOW));
+	*ret = openat(at, name,
+		      O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at == AT_FDCWD ? 0 : O_NOFOLLOW));
 	return *ret < 0 ? err_sys(err, "open %.200s", name) : 0;
 }
 
@@ -74,8 +75,9 @@ static int take_object(const char *sha256, void *arg, struct err *err)
 		return 0;
 	making->counts->objects++;
 	making->counts->bytes += size;
-	return fprintf(making->list, "%s %" PRIu64 "\n", sha256, size) < 0 ? err_sys(err, "write a list")
-									   : 0;
+	return fprintf(making->list, "%s %" PRIu64 "\n", sha256, size) < 0
+		       ? err_sys(err, "write a list")
+		       : 0;
 }
 
 static int check_content(const char *sha256, void *arg, struct err *err)
@@ -86,7 +88,8 @@ static int check_content(const char *sha256, void *arg, struct err *err)
 
 	(void)err;
 	if (!object_is_there(making->to_fd, sha256, &size)) {
-		(void)snprintf(text, sizeof(text), "object %.16s… is missing, a file is made of it", sha256);
+		(void)snprintf(text, sizeof(text), "object %.16s… is missing, a file is made of it",
+			       sha256);
 		tell_wrong(making->counts, text);
 	}
 	return 0;
@@ -96,7 +99,8 @@ static int check_content(const char *sha256, void *arg, struct err *err)
 
 static int take_segments(int state_fd, int target_fd, FILE *list, struct err *err)
 {
-	cleanup_fd int from = openat(state_fd, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup_fd int from =
+		openat(state_fd, "audit", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	cleanup_fd int to = -1;
 	struct dirent *entry;
 	struct stat st;
@@ -130,7 +134,8 @@ static int take_segments(int state_fd, int target_fd, FILE *list, struct err *er
 
 static FILE *new_list(int fd, const char *name)
 {
-	const int list = openat(fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const int list =
+		openat(fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	return list >= 0 ? fdopen(list, "w") : NULL;
 }

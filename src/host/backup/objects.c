@@ -83,8 +83,8 @@ static int open_object(int root_fd, const char *sha256, int *ret_fd, struct err 
 
 static int make_part(int from, int to_fd, const char *sha256, uint64_t *ret_size, struct err *err)
 {
-	cleanup_fd int to = openat(to_fd, PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-				   0600);
+	cleanup_fd int to =
+		openat(to_fd, PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char hex[BACKUP_SHA256_SIZE];
 
 	if (to < 0)
@@ -176,7 +176,8 @@ int plain_copy(int from_dir, const char *name, int to_dir, const char *to_name, 
 
 	if (from < 0 || fstat(from, &want) < 0)
 		return err_sys(err, "open %.100s", name);
-	if (fstatat(to_dir, to_name, &have, AT_SYMLINK_NOFOLLOW) == 0 && have.st_size == want.st_size)
+	if (fstatat(to_dir, to_name, &have, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    have.st_size == want.st_size)
 		return 0;
 	to = openat(to_dir, PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)

@@ -115,17 +115,20 @@ static int check_state(const struct backup_options *options, int state_fd, int *
 {
 	if (options->objects_only)
 		return 0;
-	*ret_lock = openat(state_fd, "reckond.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*ret_lock =
+		openat(state_fd, "reckond.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (*ret_lock < 0)
 		return err_sys(err, "open reckond.lock");
 	if (flock(*ret_lock, LOCK_EX | LOCK_NB) < 0) {
 		(void)err_set(err, ERR_DENIED, "a daemon uses %.200s", options->state);
-		return err_remedy(err, "stop it, restore into another --state, or with --objects only "
-				       "what its store lacks");
+		return err_remedy(err,
+				  "stop it, restore into another --state, or with --objects only "
+				  "what its store lacks");
 	}
 	if (faccessat(state_fd, "reckond.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
 		(void)err_set(err, ERR_DENIED, "%.200s holds a database already", options->state);
-		return err_remedy(err, "move reckond.db, -wal and -shm away, or choose another --state");
+		return err_remedy(err,
+				  "move reckond.db, -wal and -shm away, or choose another --state");
 	}
 	return 0;
 }
@@ -133,7 +136,8 @@ static int check_state(const struct backup_options *options, int state_fd, int *
 int backup_restore(const struct backup_options *options, struct backup_counts *ret,
 		   struct err *err)
 {
-	cleanup_fd int state = -1, artifacts = -1, target = -1, objects = -1, snapshot = -1, lock = -1;
+	cleanup_fd int state = -1, artifacts = -1, target = -1, objects = -1, snapshot = -1,
+		       lock = -1;
 	struct restoring restoring = { .counts = ret };
 	char id[BACKUP_ID_SIZE];
 

@@ -33,7 +33,8 @@ static int compare_text(const void *a, const void *b)
 /* Oldest first. */
 static int list_ids(int target_fd, struct ids *ret, struct err *err)
 {
-	const int fd = openat(target_fd, "snapshots", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	const int fd =
+		openat(target_fd, "snapshots", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
@@ -74,7 +75,8 @@ int snapshot_open(int target_fd, const char *id, char ret_id[BACKUP_ID_SIZE], in
 	if (code == 0 && id != NULL && strchr(id, '/') != NULL)
 		code = err_set(err, ERR_INVALID, "'%.40s' is not a snapshot", id);
 	if (code == 0) {
-		(void)snprintf(ret_id, BACKUP_ID_SIZE, "%s", id != NULL ? id : ids.id[ids.count - 1]);
+		(void)snprintf(ret_id, BACKUP_ID_SIZE, "%s",
+			       id != NULL ? id : ids.id[ids.count - 1]);
 		code = open_one(target_fd, ret_id, ret_fd, err);
 	}
 	free(ids.id);
@@ -147,7 +149,8 @@ static int remove_snapshot(int target_fd, const char *id, struct err *err)
 		if (unlinkat(fd, names[i], 0) < 0 && errno != ENOENT)
 			return err_sys(err, "remove snapshot %s", id);
 	(void)snprintf(path, sizeof(path), "snapshots/%s", id);
-	return unlinkat(target_fd, path, AT_REMOVEDIR) < 0 ? err_sys(err, "remove snapshot %s", id) : 0;
+	return unlinkat(target_fd, path, AT_REMOVEDIR) < 0 ? err_sys(err, "remove snapshot %s", id)
+							   : 0;
 }
 
 /* The lists of those that stay, before anything goes. */

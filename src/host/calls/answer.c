@@ -241,7 +241,8 @@ static bool is_possible(struct host *host, const struct request *req)
 	if (req->call->begins && !admission_has_descriptors()) {
 		observe_refused(host, "descriptors");
 		front_fail(host, req->id, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, "",
-			  "wait until something ends, or raise the daemon's limit of open files", 1);
+			   "wait until something ends, or raise the daemon's limit of open files",
+			   1);
 		return false;
 	}
 	if (req->call->grows && host->reserve.is_full) {
@@ -372,8 +373,8 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
 		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
 			       session_id);
-		front_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon", "",
-			  0);
+		front_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon",
+			   "", 0);
 		return;
 	}
 	if (found == 0) {
@@ -386,8 +387,8 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 		error = API_ERR_SESSION_CLOSED;
 	else if (strcmp(row.state, "expired") == 0)
 		error = API_ERR_SESSION_EXPIRED;
-	(void)snprintf(message, sizeof(message), "session %s is %s: its variables and files are gone",
-		       session_id, row.state);
+	(void)snprintf(message, sizeof(message),
+		       "session %s is %s: its variables and files are gone", session_id, row.state);
 	if (strcmp(row.state, "live") == 0) {
 		/* Its box closes, or its end could not be kept yet (session_closed()). */
 		error = API_ERR_SESSION_CLOSED;
@@ -399,7 +400,8 @@ void answer_gone(struct host *host, const struct tenant *tenant, uint64_t reques
 	db_session_done(&row);
 }
 
-struct session *answer_session_for_files(struct host *host, const struct request *req, const char *id)
+struct session *answer_session_for_files(struct host *host, const struct request *req,
+					 const char *id)
 {
 	struct session *session = answer_session_named(host, req, id, false);
 

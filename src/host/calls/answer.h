@@ -27,7 +27,8 @@ void answer_cancel(struct host *host, uint64_t id);
 struct session *answer_session_named(struct host *host, const struct request *req, const char *id,
 				     bool for_job);
 /* The same for a job about its files. */
-struct session *answer_session_for_files(struct host *host, const struct request *req, const char *id);
+struct session *answer_session_for_files(struct host *host, const struct request *req,
+					 const char *id);
 /* What somebody wants of a new session; NULL, zero and false: it was left out. */
 struct session_wish {
 	const char *template_name, *language, *name;

@@ -16,11 +16,11 @@ API_EACH_CALL(DECLARE_HANDLER)
 #undef DECLARE_HANDLER
 
 /* Does nothing when nobody waits for `request` any more. */
-#define DECLARE_REPLY(NAME, name, takes, gives)                                                    \
-	static inline void reply_##name(struct host *host, uint64_t request,                       \
-					const struct api_##gives *out)                             \
-	{                                                                                          \
-		front_reply_call(host, request, &api_type_##gives, out);                            \
+#define DECLARE_REPLY(NAME, name, takes, gives)                              \
+	static inline void reply_##name(struct host *host, uint64_t request, \
+					const struct api_##gives *out)       \
+	{                                                                    \
+		front_reply_call(host, request, &api_type_##gives, out);     \
 	}
 API_EACH_CALL(DECLARE_REPLY)
 #undef DECLARE_REPLY

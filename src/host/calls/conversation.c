@@ -49,8 +49,8 @@ static int find(struct host *host, const struct request *req, const char *id, st
 			  "wait for its end, or interrupt it", 1);
 	} else if (ret->conversation.len == 0) {
 		db_run_done(ret);
-		front_fail(host, req->id, API_ERR_EXPIRED, "no conversation of this run is kept", "",
-			  "ask with \"keep_conversation\": true", 0);
+		front_fail(host, req->id, API_ERR_EXPIRED, "no conversation of this run is kept",
+			   "", "ask with \"keep_conversation\": true", 0);
 	} else {
 		return 0;
 	}
@@ -112,7 +112,8 @@ int talk_take(struct run *run, const struct request *req,
 	if (in->results.count > 0)
 		return refuse_invalid(host, req, "results go with continues");
 	if (in->question == NULL && in->conversation.data == NULL)
-		return refuse_invalid(host, req, "a question, conversation or continues is missing");
+		return refuse_invalid(host, req,
+				      "a question, conversation or continues is missing");
 	if (in->conversation.data != NULL &&
 	    buf_add(&run->load, in->conversation.data, in->conversation.len, &err) < 0)
 		return refuse_invalid(host, req, "a conversation of more than 15 MiB");
@@ -165,7 +166,8 @@ void handle_run_delete(struct host *host, const struct request *req,
 			  "wait for its end, or interrupt it", 1);
 		return;
 	}
-	if (found < 0 || db_run_drop(host->db, in->id, &err) < 0 || transaction_sync(host, &err) < 0) {
+	if (found < 0 || db_run_drop(host->db, in->id, &err) < 0 ||
+	    transaction_sync(host, &err) < 0) {
 		front_fail_err(host, req->id, &err);
 		return;
 	}

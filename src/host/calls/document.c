@@ -74,7 +74,8 @@ static bool names_etag(const char *header, const char *etag)
 	for (const char *at = header; (at = strstr(at, etag)) != NULL; at += len) {
 		const char before = at == header ? ' ' : at[-1];
 
-		if (strchr(" ,\"", before) != NULL && (at[len] == '\0' || strchr(" ,\"", at[len]) != NULL))
+		if (strchr(" ,\"", before) != NULL &&
+		    (at[len] == '\0' || strchr(" ,\"", at[len]) != NULL))
 			return true;
 	}
 	return false;
@@ -88,7 +89,8 @@ static bool check_match(struct host *host, const struct request *req, const char
 
 	if (if_match != NULL && !is_there)
 		why = "there is no such document";
-	else if (if_match != NULL && strcmp(if_match, "*") != 0 && !names_etag(if_match, found->etag))
+	else if (if_match != NULL && strcmp(if_match, "*") != 0 &&
+		 !names_etag(if_match, found->etag))
 		why = "the document was changed meanwhile";
 	else if (if_none != NULL && is_there &&
 		 (strcmp(if_none, "*") == 0 || names_etag(if_none, found->etag)))
@@ -105,8 +107,9 @@ static void fail_missing(struct host *host, const struct request *req, const cha
 	const bool is_file = collection[0] == '/';
 	char message[192];
 
-	(void)snprintf(message, sizeof(message), "there is no %s %s%s%s", is_file ? "file" : "document",
-		       id, is_file ? "" : " in ", is_file ? "" : collection);
+	(void)snprintf(message, sizeof(message), "there is no %s %s%s%s",
+		       is_file ? "file" : "document", id, is_file ? "" : " in ",
+		       is_file ? "" : collection);
 	front_fail(host, req->id, API_ERR_NOT_FOUND, message, "",
 		  is_file ? "list them: GET /reckon/v1/files"
 			  : "list them: GET /reckon/v1/documents/COLLECTION", 0);
@@ -121,7 +124,8 @@ int document_find(struct host *host, const struct request *req, const char *coll
 
 	if (found < 0)
 		front_fail_err(host, req->id, &err);
-	if (found == 1 && ret->expires_ms != 0 && ret->expires_ms <= monotonic_now(&host->monotonic))
+	if (found == 1 && ret->expires_ms != 0 &&
+	    ret->expires_ms <= monotonic_now(&host->monotonic))
 		return 0;
 	return found;
 }

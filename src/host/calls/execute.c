@@ -135,7 +135,8 @@ static int start(struct host *host, const struct request *req, struct session *s
 				    err);
 	if (execution == NULL)
 		return (int)err->code;
-	if ((in->idempotency_key != NULL || is_behind(in)) && row_before_run_write(execution, err) < 0) {
+	if ((in->idempotency_key != NULL || is_behind(in)) &&
+	    row_before_run_write(execution, err) < 0) {
 		execution_free(execution);
 		return (int)err->code;
 	}
@@ -220,7 +221,8 @@ static int add_execution(const struct db_execution *row, void *arg, struct err *
 	struct api_execution *reply = &page->items[page->count];
 
 	*reply = tell(page->host, row);
-	if (db_code_head(page->host->db, row->id, CODE_HEAD_MAX, &code, &reply->code_bytes, err) < 0)
+	if (db_code_head(page->host->db, row->id, CODE_HEAD_MAX, &code, &reply->code_bytes, err) <
+	    0)
 		return (int)err->code;
 	reply->id = keep_text(page, reply->id);
 	reply->session = keep_text(page, reply->session);

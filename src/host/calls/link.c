@@ -130,7 +130,8 @@ static int write_url(const char *token, const char *name, struct buf *ret, struc
 		return (int)err->code;
 	for (; *name != '\0'; name++) {
 		const unsigned char byte = (unsigned char)*name;
-		const bool is_plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+		const bool is_plain = (byte >= '0' && byte <= '9') ||
+				      (byte >= 'A' && byte <= 'Z') ||
 				      (byte >= 'a' && byte <= 'z') || strchr("-_~.", byte) != NULL;
 
 		if ((is_plain ? buf_addc(ret, (char)byte, err)
@@ -326,8 +327,9 @@ void handle_link_get(struct host *host, const struct request *req,
 	if (tenant == NULL)
 		return;
 	if (link_is_of_port(&link))
-		front_fail(host, req->id, API_ERR_NOT_FOUND, "this link leads to a port, not to a file",
-			  "", "use the whole url, as it was given", 0);
+		front_fail(host, req->id, API_ERR_NOT_FOUND,
+			   "this link leads to a port, not to a file", "",
+			   "use the whole url, as it was given", 0);
 	else if (!use(host, &link, in->head_only))
 		gone(host, req, "the link was used as often as it may be");
 	else if (link.artifact[0] != '\0')

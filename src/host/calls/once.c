@@ -126,9 +126,10 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 
 	if (opening != NULL) {
 		if (answer_check_same(host, req, opening->once->hash, once->hash))
-			front_fail(host, req->id, API_ERR_UNAVAILABLE,
-				  "the session for the code of this Idempotency-Key is being opened",
-				  "", "ask again", 1);
+			front_fail(
+				host, req->id, API_ERR_UNAVAILABLE,
+				"the session for the code of this Idempotency-Key is being opened",
+				"", "ask again", 1);
 		return true;
 	}
 	found = db_execution_by_tenant_key(host->db, req->tenant->row.id, once->key, &row, &err);
@@ -165,8 +166,8 @@ static bool may_ask(struct host *host, const struct request *req,
 {
 	if (!in->stream && (in->allow_input || in->tools.count > 0)) {
 		front_fail(host, req->id, API_ERR_INVALID,
-			  "allow_input and tools: questions are events", "", "ask with stream: true",
-			  0);
+			   "allow_input and tools: questions are events", "",
+			   "ask with stream: true", 0);
 		return false;
 	}
 	return asking_is_good(host, req, &in->tools);
@@ -240,7 +241,8 @@ void once_put_files(struct job *opened)
 	struct session *session = opened->session;
 
 	for (const struct job *put = opened->imports; put != NULL; put = put->next) {
-		if (reckon_file_put(session->handle, put->path, put->fd, &opened->error) == RECKON_OK)
+		if (reckon_file_put(session->handle, put->path, put->fd, &opened->error) ==
+		    RECKON_OK)
 			continue;
 		reckon_session_close(session->handle);
 		session->handle = NULL;

@@ -468,8 +468,9 @@ static bool may_write(struct host *host, const struct request *req, const struct
 	const bool has_pty = (process->row.flags & PROCESS_PTY) != 0;
 
 	if (has_pty && closes)
-		return refuse_invalid(host, req, "the standard input of a terminal cannot be closed",
-			      "write its end of file, the byte 4 (Ctrl-D)");
+		return refuse_invalid(host, req,
+				      "the standard input of a terminal cannot be closed",
+				      "write its end of file, the byte 4 (Ctrl-D)");
 	if ((process->row.flags & PROCESS_STDIN) == 0)
 		return refuse_invalid(host, req, "the process has no standard input",
 			      "start it with \"stdin\": true");

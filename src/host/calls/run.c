@@ -354,8 +354,8 @@ static struct run *take_on(struct host *host, const struct request *req,
 	if (run->session != NULL)
 		return run;
 	if (is_kept && db_run_drop(host->db, run->id, &err) < 0)
-		log_line(LOG_WARN, "a run that was refused stays in the database", "run=%s why=\"%s\"",
-			 run->id, err.text);
+		log_line(LOG_WARN, "a run that was refused stays in the database",
+			 "run=%s why=\"%s\"", run->id, err.text);
 	run_discard(run);
 	return NULL;
 }

@@ -102,9 +102,10 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 		missing = arena_new(arena, 1, sizeof(*missing));
 		missing->count = session->missing->count;
 		missing->why = copy(arena, session->missing->why);
-		missing->paths = (struct api_bytes){
-			arena_text(arena, buf_text(&session->missing->paths), session->missing->paths.len),
-			session->missing->paths.len };
+		missing->paths =
+			(struct api_bytes){ arena_text(arena, buf_text(&session->missing->paths),
+						       session->missing->paths.len),
+					    session->missing->paths.len };
 		ret->files_missing = missing;
 	}
 	if (kept->not_kept == 0)
@@ -441,7 +442,8 @@ void handle_session_change(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 		return;
 	}
-	if (db_session_change(host->db, &session->row, &err) < 0 || persist_write(session, &err) < 0)
+	if (db_session_change(host->db, &session->row, &err) < 0 ||
+	    persist_write(session, &err) < 0)
 		transaction_fail(host, &err);
 	session_show(host, &arena, &session->row, &reply);
 	reply_session_change(host, req->id, &reply); /* goes out when it is kept */

@@ -156,8 +156,8 @@ void handle_stored_create(struct host *host, const struct request *req,
 	}
 	if (strcmp(in->name, ".") == 0 || strcmp(in->name, "..") == 0 ||
 	    strchr(in->name, '/') != NULL) {
-		front_fail(host, req->id, API_ERR_INVALID, "name must be one of a file, without '/'",
-			  "", "", 0);
+		front_fail(host, req->id, API_ERR_INVALID,
+			   "name must be one of a file, without '/'", "", "", 0);
 		return;
 	}
 	if (!quota_disk(host, req, in->size))

@@ -49,7 +49,8 @@ void audit_hash(const struct audit_head *before, const struct audit_entry *entry
 
 		little_endian(len, number, 4);
 		(void)crypto_generichash_update(&state, number, 4);
-		(void)crypto_generichash_update(&state, (const unsigned char *)entry->field[i], len);
+		(void)crypto_generichash_update(&state, (const unsigned char *)entry->field[i],
+						len);
 	}
 	(void)crypto_generichash_final(&state, ret, AUDIT_HASH_SIZE);
 }
@@ -144,7 +145,8 @@ static int read_note(struct db *db, const char *name, struct audit_head *ret, st
 	int found;
 
 	memset(ret, 0, sizeof(*ret));
-	if (db_prepare(db, "SELECT CAST(value AS TEXT) FROM meta WHERE name = ?", &statement, err) < 0)
+	if (db_prepare(db, "SELECT CAST(value AS TEXT) FROM meta WHERE name = ?", &statement, err) <
+	    0)
 		return (int)err->code;
 	db_bind_text(statement, 1, name);
 	found = db_step(db, statement, err);
@@ -153,8 +155,8 @@ static int read_note(struct db *db, const char *name, struct audit_head *ret, st
 	db_column_text(statement, 0, text, sizeof(text));
 	ret->sequence = strtoull(text, &end, 10);
 	if (end[0] != ' ' ||
-	    sodium_hex2bin(ret->hash, AUDIT_HASH_SIZE, end + 1, strlen(end + 1), NULL, &len, NULL) !=
-		    0 ||
+	    sodium_hex2bin(ret->hash, AUDIT_HASH_SIZE, end + 1, strlen(end + 1), NULL, &len,
+			   NULL) != 0 ||
 	    len != AUDIT_HASH_SIZE)
 		return err_set(err, ERR_INVALID, "%s in the database is damaged", name);
 	return 0;

@@ -34,7 +34,8 @@ int db_copy(struct db *db, const char *path, struct err *err)
 	sqlite3 *to = NULL;
 	int code;
 
-	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	    SQLITE_OK)
 		code = err_set(err, ERR_SYSTEM, "make %.200s: %s", path, sqlite3_errmsg(to));
 	else
 		code = run_backup(db, to, err);
@@ -52,8 +53,9 @@ int db_check_whole(struct db *db, struct err *err)
 	if (db_step(db, statement, err) < 0)
 		return (int)err->code;
 	db_column_text(statement, 0, found, sizeof(found));
-	return strcmp(found, "ok") == 0 ? 0
-					: err_set(err, ERR_INVALID, "the database is damaged: %s", found);
+	return strcmp(found, "ok") == 0
+		       ? 0
+		       : err_set(err, ERR_INVALID, "the database is damaged: %s", found);
 }
 
 int db_each_content(struct db *db, db_content_fn *fn, void *arg, struct err *err)

@@ -213,8 +213,9 @@ int db_failed(struct db *db, const char *what, struct err *err)
 	if (is_full)
 		(void)err_remedy(err, "free some space where the state directory is");
 	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-		(void)err_remedy(err, "put back a copy of reckond.db, or move it away with -wal and -shm "
-				      "to begin with new keys and no history");
+		(void)err_remedy(
+			err, "put back a copy of reckond.db, or move it away with -wal and -shm "
+			     "to begin with new keys and no history");
 	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		(void)err_remedy(err, "end the program that holds reckond.db");
 	return (int)err->code;
@@ -323,8 +324,8 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 	struct db *db;
 	char path[4200];
 	/* SQLite gives files it makes the mode of the database: ours alone. */
-	cleanup_fd int fd = openat(state_fd, "reckond.db", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-				   0600);
+	cleanup_fd int fd =
+		openat(state_fd, "reckond.db", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return err_sys(err, "open %.200s/reckond.db", state_dir);

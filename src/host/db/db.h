@@ -136,7 +136,8 @@ struct db_session {
 void db_session_done(struct db_session *session);
 
 /* Each of the tools that a session's row has. */
-typedef void db_tool_fn(const char *name, const char *description, const char *parameters, void *arg);
+typedef void db_tool_fn(const char *name, const char *description, const char *parameters,
+			void *arg);
 int db_tools_each(struct db *db, const char *tools, db_tool_fn *fn, void *arg, struct err *err);
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err);

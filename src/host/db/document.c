@@ -39,7 +39,8 @@ static int column_json(sqlite3_stmt *row, int column, struct buf *ret, struct er
 	const char *text = (const char *)sqlite3_column_text(row, column);
 
 	buf_clear(ret);
-	return text != NULL ? buf_add(ret, text, (size_t)sqlite3_column_bytes(row, column), err) : 0;
+	return text != NULL ? buf_add(ret, text, (size_t)sqlite3_column_bytes(row, column), err)
+			    : 0;
 }
 
 /* Of HEAD, and a value or NULL. */
@@ -53,15 +54,17 @@ static int read_row(sqlite3_stmt *row, struct db_document *ret, struct err *err)
 	db_column_text(row, 6, ret->changed_at, sizeof(ret->changed_at));
 	ret->expires_ms = (uint64_t)sqlite3_column_int64(row, 7);
 	ret->size = (uint64_t)sqlite3_column_int64(row, 8);
-	if (column_json(row, 9, &ret->metadata, err) < 0 || column_json(row, 10, &ret->value, err) < 0)
+	if (column_json(row, 9, &ret->metadata, err) < 0 ||
+	    column_json(row, 10, &ret->value, err) < 0)
 		return (int)err->code;
 	return 0;
 }
 
-static int bind_json(struct db *db, sqlite3_stmt *statement, int index, const char *json, size_t len,
-		     struct err *err)
+static int bind_json(struct db *db, sqlite3_stmt *statement, int index, const char *json,
+		     size_t len, struct err *err)
 {
-	if (sqlite3_bind_text64(statement, index, json, len, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK)
+	if (sqlite3_bind_text64(statement, index, json, len, SQLITE_STATIC, SQLITE_UTF8) !=
+	    SQLITE_OK)
 		return db_failed(db, "take a document", err);
 	return 0;
 }
@@ -92,8 +95,10 @@ int db_document_find(struct db *db, const char *tenant, const char *collection, 
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT " HEAD ", CASE WHEN ?4 THEN d.value END FROM document d"
-			   " WHERE tenant = ?1 AND collection = ?2 AND id = ?3", &statement, err) < 0)
+	if (db_prepare(db,
+		       "SELECT " HEAD ", CASE WHEN ?4 THEN d.value END FROM document d"
+		       " WHERE tenant = ?1 AND collection = ?2 AND id = ?3",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, tenant);
 	db_bind_text(statement, 2, collection);
@@ -111,9 +116,10 @@ static int add(struct db *db, const char *tenant, struct db_document *document, 
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO document(tenant, collection, id, etag, created_at, changed_at,"
-			   " expires_ms, size, metadata, value, content)"
-			   " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	if (db_prepare(db,
+		       "INSERT INTO document(tenant, collection, id, etag, created_at, changed_at,"
+		       " expires_ms, size, metadata, value, content)"
+		       " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, tenant);
@@ -125,9 +131,10 @@ static int add(struct db *db, const char *tenant, struct db_document *document, 
 	(void)sqlite3_bind_int64(statement, 7, (sqlite3_int64)document->expires_ms);
 	(void)sqlite3_bind_int64(statement, 8, (sqlite3_int64)document->size);
 	db_bind_text(statement, 11, document->content[0] != '\0' ? document->content : NULL);
-	if (bind_json(db, statement, 9, buf_text(&document->metadata), document->metadata.len, err) <
+	if (bind_json(db, statement, 9, buf_text(&document->metadata), document->metadata.len,
+		      err) < 0 ||
+	    bind_json(db, statement, 10, buf_text(&document->value), document->value.len, err) <
 		    0 ||
-	    bind_json(db, statement, 10, buf_text(&document->value), document->value.len, err) < 0 ||
 	    db_step(db, statement, err) < 0)
 		return (int)err->code;
 	document->number = (uint64_t)sqlite3_last_insert_rowid(db->sqlite);
@@ -138,16 +145,18 @@ static int change(struct db *db, const struct db_document *document, struct err 
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "UPDATE document SET etag = ?2, changed_at = ?3, expires_ms = ?4, size = ?5,"
-			   " metadata = ?6, value = ?7 WHERE number = ?1", &statement, err) < 0)
+	if (db_prepare(db,
+		       "UPDATE document SET etag = ?2, changed_at = ?3, expires_ms = ?4, size = ?5,"
+		       " metadata = ?6, value = ?7 WHERE number = ?1",
+		       &statement, err) < 0)
 		return (int)err->code;
 	(void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)document->number);
 	db_bind_text(statement, 2, document->etag);
 	db_bind_text(statement, 3, document->changed_at);
 	(void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)document->expires_ms);
 	(void)sqlite3_bind_int64(statement, 5, (sqlite3_int64)document->size);
-	if (bind_json(db, statement, 6, buf_text(&document->metadata), document->metadata.len, err) <
-		    0 ||
+	if (bind_json(db, statement, 6, buf_text(&document->metadata), document->metadata.len,
+		      err) < 0 ||
 	    bind_json(db, statement, 7, buf_text(&document->value), document->value.len, err) < 0)
 		return (int)err->code;
 	return db_step(db, statement, err);
@@ -168,7 +177,8 @@ static int put_labels(struct db *db, const char *tenant, const struct db_documen
 	(void)sqlite3_bind_int64(add_all, 1, (sqlite3_int64)document->number);
 	db_bind_text(add_all, 2, tenant);
 	db_bind_text(add_all, 3, document->collection);
-	if (bind_json(db, add_all, 4, buf_text(&document->metadata), document->metadata.len, err) < 0)
+	if (bind_json(db, add_all, 4, buf_text(&document->metadata), document->metadata.len, err) <
+	    0)
 		return (int)err->code;
 	return db_step(db, add_all, err);
 }
@@ -201,8 +211,8 @@ int db_document_merge(struct db *db, const struct buf *object, const char *patch
 	return column_json(statement, 0, ret, err);
 }
 
-int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret, size_t size,
-		     struct err *err)
+int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret,
+		     size_t size, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 

@@ -41,8 +41,8 @@ int db_document_put(struct db *db, const char *tenant, struct db_document *docum
 int db_document_merge(struct db *db, const struct buf *object, const char *patch, size_t len,
 		      struct buf *ret, struct err *err);
 /* What stands at a path of the object, as a text; "": nothing. */
-int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret, size_t size,
-		     struct err *err);
+int db_document_text(struct db *db, const struct buf *object, const char *path, char *ret,
+		     size_t size, struct err *err);
 int db_document_remove(struct db *db, uint64_t number, struct err *err);
 int db_document_drop(struct db *db, const char *tenant, struct err *err); /* all of them */
 

@@ -31,8 +31,9 @@ static int add_one(struct db *db, const char *session, const struct file_kept *k
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	char now[CLOCK_RFC3339_SIZE];
 
-	if (db_prepare(db, "INSERT INTO version(session, path, artifact, sha256, size, mime, source,"
-			   " created_at) VALUES(?,?,?,?,?,?,?,?)",
+	if (db_prepare(db,
+		       "INSERT INTO version(session, path, artifact, sha256, size, mime, source,"
+		       " created_at) VALUES(?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	clock_rfc3339_now(now);

@@ -12,8 +12,8 @@
 
 #define OF_RUNS " FROM run WHERE tenant = ?1 AND (?2 IS NULL OR asked_by = ?2)"
 
-static int prepare(struct db *db, const struct db_forget *forget, const char *sql, sqlite3_stmt **ret,
-		   struct err *err)
+static int prepare(struct db *db, const struct db_forget *forget, const char *sql,
+		   sqlite3_stmt **ret, struct err *err)
 {
 	if (db_prepare(db, sql, ret, err) < 0)
 		return (int)err->code;
@@ -38,7 +38,8 @@ int db_forget_is_in(struct db *db, const struct db_forget *forget, const char *s
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (prepare(db, forget, "SELECT 1" OF_RUNS " AND session_id = ?3 LIMIT 1", &statement, err) < 0)
+	if (prepare(db, forget, "SELECT 1" OF_RUNS " AND session_id = ?3 LIMIT 1", &statement,
+		    err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 3, session);
 	return db_step(db, statement, err);
@@ -84,7 +85,8 @@ int db_forget_documents(struct db *db, const char *tenant, const char *prefix, u
 			uint64_t *ret_count, uint64_t *ret_bytes, struct err *err)
 {
 	static const char which[] =
-		"SELECT coalesce(sum(size), 0), count(*), max(number) FROM (SELECT number, size FROM"
+		"SELECT coalesce(sum(size), 0), count(*), max(number) FROM (SELECT number, size "
+		"FROM"
 		" document WHERE tenant = ?1 AND substr(collection, 1, length(?2)) = ?2"
 		" ORDER BY number LIMIT ?3)";
 	cleanup_statement sqlite3_stmt *sums = NULL, *remove = NULL;
@@ -100,8 +102,10 @@ int db_forget_documents(struct db *db, const char *tenant, const char *prefix, u
 	*ret_count = (uint64_t)sqlite3_column_int64(sums, 1);
 	if (*ret_count == 0)
 		return 0;
-	if (db_prepare(db, "DELETE FROM document WHERE tenant = ?1 AND"
-			   " substr(collection, 1, length(?2)) = ?2 AND number <= ?3", &remove, err) < 0)
+	if (db_prepare(db,
+		       "DELETE FROM document WHERE tenant = ?1 AND"
+		       " substr(collection, 1, length(?2)) = ?2 AND number <= ?3",
+		       &remove, err) < 0)
 		return (int)err->code;
 	db_bind_text(remove, 1, tenant);
 	db_bind_text(remove, 2, prefix);

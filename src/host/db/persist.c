@@ -108,7 +108,8 @@ static const char *or_null(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept, struct err *err)
+int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept,
+		     struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
@@ -131,7 +132,8 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 	return db_step(db, statement, err);
 }
 
-int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept, struct err *err)
+int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept,
+		     struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
@@ -351,8 +353,8 @@ int db_tombstone_add(struct db *db, const char *tenant, const char *digits, stru
 	char now[CLOCK_RFC3339_SIZE];
 
 	clock_rfc3339_now(now);
-	if (db_prepare(db, "INSERT INTO tombstone(tenant, digits, removed_at) VALUES(?, ?, ?)", &add,
-		       err) < 0)
+	if (db_prepare(db, "INSERT INTO tombstone(tenant, digits, removed_at) VALUES(?, ?, ?)",
+		       &add, err) < 0)
 		return (int)err->code;
 	db_bind_text(add, 1, tenant);
 	db_bind_text(add, 2, digits);

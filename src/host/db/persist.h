@@ -35,10 +35,13 @@ void db_persisted_init(struct db_persisted *kept);
 void db_persisted_done(struct db_persisted *kept);
 
 /* Added or replaced. */
-int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept, struct err *err);
-int db_persisted_find(struct db *db, const char *session, struct db_persisted *ret, struct err *err);
+int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept,
+		     struct err *err);
+int db_persisted_find(struct db *db, const char *session, struct db_persisted *ret,
+		      struct err *err);
 /* Only the clock of the last use. */
-int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept, struct err *err);
+int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept,
+		     struct err *err);
 
 /* The manifest of a workspace: what changed, all of it, none of it any more. */
 int db_files_change(struct db *db, const char *session, const reckon_workspace *changes,

@@ -13,8 +13,9 @@
 #include "base/cleanup.h"
 #include "host/db/inner.h"
 
-#define COLUMNS                                                                                  \
-	"id, session, asked_by, tag, cwd, created_at, ended_at, why, pid, flags, rows, cols, state," \
+#define COLUMNS                                                                                \
+	"id, session, asked_by, tag, cwd, created_at, ended_at, why, pid, flags, rows, cols, " \
+	"state,"                                                                               \
 	" cause, exit_code, signal, last_event, argv, usage, files, idempotency, request_hash"
 
 void db_process_init(struct db_process *process)
@@ -55,8 +56,10 @@ int db_process_put(struct db *db, const struct db_process *process, struct err *
 					  (sqlite3_int64)process->last_event };
 	int index = 1;
 
-	if (db_prepare(db, "INSERT OR REPLACE INTO process(" COLUMNS ")"
-			   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", &statement, err) < 0)
+	if (db_prepare(db,
+		       "INSERT OR REPLACE INTO process(" COLUMNS ")"
+		       " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, index++, process->id);
 	db_bind_text(statement, index++, process->session);
@@ -82,7 +85,8 @@ static int take_json(sqlite3_stmt *row, int column, struct buf *ret, struct err 
 {
 	const unsigned char *text = sqlite3_column_text(row, column);
 
-	return text != NULL ? buf_add(ret, text, (size_t)sqlite3_column_bytes(row, column), err) : 0;
+	return text != NULL ? buf_add(ret, text, (size_t)sqlite3_column_bytes(row, column), err)
+			    : 0;
 }
 
 static int take(sqlite3_stmt *row, struct db_process *ret, struct err *err)
@@ -107,7 +111,8 @@ static int take(sqlite3_stmt *row, struct db_process *ret, struct err *err)
 	ret->signal = sqlite3_column_int(row, at++);
 	ret->last_event = (uint64_t)sqlite3_column_int64(row, at++);
 	if (take_json(row, at++, &ret->argv, err) < 0 ||
-	    take_json(row, at++, &ret->usage, err) < 0 || take_json(row, at++, &ret->files, err) < 0)
+	    take_json(row, at++, &ret->usage, err) < 0 ||
+	    take_json(row, at++, &ret->files, err) < 0)
 		return (int)err->code;
 	db_column_text(row, at++, ret->key, sizeof(ret->key));
 	if (sqlite3_column_bytes(row, at) == (int)sizeof(ret->request_hash))
@@ -145,8 +150,8 @@ int db_process_find(struct db *db, const char *session, const char *id, struct d
 int db_process_by_key(struct db *db, const char *session, const char *key, struct db_process *ret,
 		      struct err *err)
 {
-	return find(db, "SELECT " COLUMNS " FROM process WHERE idempotency = ? AND session = ?", key,
-		    session, ret, err);
+	return find(db, "SELECT " COLUMNS " FROM process WHERE idempotency = ? AND session = ?",
+		    key, session, ret, err);
 }
 
 int db_process_remove(struct db *db, const char *id, struct err *err)

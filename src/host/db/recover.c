@@ -74,27 +74,41 @@ static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
 
 	clock_rfc3339_now(now);
 	if (tell_lost(db, fn, arg, err) < 0 ||
-	    run(db, "UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
-		    " WHERE status = 'pending'", now, why, &ret->executions, err) < 0 ||
-	    run(db, "UPDATE run SET state = 'lost', ended_at = ?1, why = ?2"
-		    " WHERE state = 'pending'", now, why, &ret->runs, err) < 0 ||
+	    run(db,
+		"UPDATE execution SET status = 'lost', ended_at = ?1, why = ?2"
+		" WHERE status = 'pending'",
+		now, why, &ret->executions, err) < 0 ||
+	    run(db,
+		"UPDATE run SET state = 'lost', ended_at = ?1, why = ?2"
+		" WHERE state = 'pending'",
+		now, why, &ret->runs, err) < 0 ||
 	    run(db, "UPDATE process SET state = 3, ended_at = ?1, why = ?2 WHERE state = 1", now,
 		why, &ret->processes, err) < 0 ||
-	    run(db, "UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
-		    " AND id NOT IN (SELECT session FROM kept)", now, NOT_KEPT_WHY, &ret->lost,
-		err) < 0 ||
+	    run(db,
+		"UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
+		" AND id NOT IN (SELECT session FROM kept)",
+		now, NOT_KEPT_WHY, &ret->lost, err) < 0 ||
 	    /* Only who had run something had something to lose. */
-	    run(db, "UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
-		    " AND session IN (SELECT session FROM execution)", now, why, &ignored,
-		err) < 0 ||
-	    run(db, "UPDATE context SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
-		    " AND has_run = 1", now, why, &ignored, err) < 0 ||
-	    run(db, "DELETE FROM context WHERE session NOT IN (SELECT id FROM session"
-		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
-	    run(db, "DELETE FROM file WHERE session NOT IN (SELECT id FROM session"
-		    " WHERE state = 'live')", now, why, &ignored, err) < 0 ||
-	    run(db, "DELETE FROM kept WHERE session NOT IN (SELECT id FROM session"
-		    " WHERE state = 'live')", now, why, &ignored, err) < 0)
+	    run(db,
+		"UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
+		" AND session IN (SELECT session FROM execution)",
+		now, why, &ignored, err) < 0 ||
+	    run(db,
+		"UPDATE context SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
+		" AND has_run = 1",
+		now, why, &ignored, err) < 0 ||
+	    run(db,
+		"DELETE FROM context WHERE session NOT IN (SELECT id FROM session"
+		" WHERE state = 'live')",
+		now, why, &ignored, err) < 0 ||
+	    run(db,
+		"DELETE FROM file WHERE session NOT IN (SELECT id FROM session"
+		" WHERE state = 'live')",
+		now, why, &ignored, err) < 0 ||
+	    run(db,
+		"DELETE FROM kept WHERE session NOT IN (SELECT id FROM session"
+		" WHERE state = 'live')",
+		now, why, &ignored, err) < 0)
 		return (int)err->code;
 	return know_objects(db, err);
 }

@@ -92,10 +92,13 @@ int db_remove_executions(struct db *db, const char *where, const char *one, cons
 		const bool is_last = i == tables.count;
 
 		if (is_last)
-			(void)snprintf(sql, sizeof(sql), "DELETE FROM execution WHERE status <> 'pending'"
-				       " AND %s", where);
+			(void)snprintf(sql, sizeof(sql),
+				       "DELETE FROM execution WHERE status <> 'pending'"
+				       " AND %s",
+				       where);
 		else
-			(void)snprintf(sql, sizeof(sql), "DELETE FROM \"%s\" WHERE execution IN (SELECT id"
+			(void)snprintf(sql, sizeof(sql),
+				       "DELETE FROM \"%s\" WHERE execution IN (SELECT id"
 				       " FROM execution WHERE status <> 'pending' AND %s)",
 				       tables.name[i], where);
 		if (db_prepare(db, sql, &statement, err) < 0)

@@ -243,7 +243,8 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
 	db_bind_bytes(statement, 7, code->data, code->len);
 	db_bind_text(statement, 13, execution->asked_by);
-	db_bind_text(statement, 14, execution->key_tenant[0] != '\0' ? execution->key_tenant : NULL);
+	db_bind_text(statement, 14,
+		     execution->key_tenant[0] != '\0' ? execution->key_tenant : NULL);
 	if (end == NULL)
 		db_bind_text(statement, 8, "pending");
 	else if (bind_end(db, statement, 8, end, err) < 0)
@@ -330,15 +331,16 @@ int db_execution_by_key(struct db *db, const char *session, const char *idempote
 int db_execution_by_tenant_key(struct db *db, const char *tenant, const char *idempotency,
 			       struct db_execution *ret, struct err *err)
 {
-	return find_by_key(db, EXECUTION_COLUMNS " WHERE key_tenant = ? AND idempotency = ?", tenant,
-			   idempotency, ret, err);
+	return find_by_key(db, EXECUTION_COLUMNS " WHERE key_tenant = ? AND idempotency = ?",
+			   tenant, idempotency, ret, err);
 }
 
 int db_execution_unkey(struct db *db, const char *id, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "UPDATE execution SET idempotency = NULL WHERE id = ?", &statement, err) < 0)
+	if (db_prepare(db, "UPDATE execution SET idempotency = NULL WHERE id = ?", &statement,
+		       err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, id);
 	return db_step(db, statement, err);

@@ -83,10 +83,11 @@ int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct e
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	char now[CLOCK_RFC3339_SIZE];
 
-	if (db_prepare(db, "UPDATE run SET state = ?1, failure = ?2, why = ?3, answer = ?4, size = ?5,"
-			   " ended_at = ?6, question = NULL,"
-			   " idempotency = iif(?7, idempotency, NULL), conversation = ?9, usage = ?10"
-			   " WHERE id = ?8",
+	if (db_prepare(db,
+		       "UPDATE run SET state = ?1, failure = ?2, why = ?3, answer = ?4, size = ?5,"
+		       " ended_at = ?6, question = NULL,"
+		       " idempotency = iif(?7, idempotency, NULL), conversation = ?9, usage = ?10"
+		       " WHERE id = ?8",
 		       &statement, err) < 0)
 		return (int)err->code;
 	clock_rfc3339_now(now);
@@ -194,8 +195,8 @@ int db_run_asker(struct db *db, const char *tenant, const char *id, char ret[ID_
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT asked_by FROM run WHERE id = ? AND tenant = ?", &statement, err) <
-	    0)
+	if (db_prepare(db, "SELECT asked_by FROM run WHERE id = ? AND tenant = ?", &statement,
+		       err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, id);
 	db_bind_text(statement, 2, tenant);

@@ -53,7 +53,8 @@ int db_key_add(struct db *db, const struct db_key *key, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO key VALUES(?,?,?,?,?,?,?,?,NULL,NULL)", &statement, err) < 0)
+	if (db_prepare(db, "INSERT INTO key VALUES(?,?,?,?,?,?,?,?,NULL,NULL)", &statement, err) <
+	    0)
 		return (int)err->code;
 	db_bind_text(statement, 1, key->id);
 	db_bind_text(statement, 2, key->tenant);

@@ -12,8 +12,9 @@ int db_tools_each(struct db *db, const char *tools, db_tool_fn *fn, void *arg, s
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	if (db_prepare(db, "SELECT json_extract(value, '$.name'), json_extract(value, '$.description'),"
-			   " json_extract(value, '$.parameters') FROM json_each(?1)",
+	if (db_prepare(db,
+		       "SELECT json_extract(value, '$.name'), json_extract(value, '$.description'),"
+		       " json_extract(value, '$.parameters') FROM json_each(?1)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, tools);

@@ -19,7 +19,8 @@ bool asking_fits(struct host *host, const struct request *req, const struct api_
 /* For the session's row; NULL: there are none. */
 char *asking_keep(const struct api_list *tools);
 /* *ret NULL: it may ask nothing. Without tools of its own it has the session's. */
-int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret, struct err *err);
+int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
+	       struct err *err);
 int asking_once(const struct session *session, const struct api_execute_once_in *in,
 		struct asking **ret, struct err *err);
 /* The same with tools that asking_keep() wrote. */

@@ -191,7 +191,8 @@ static void tell(const struct event *event, struct arena *arena, struct api_even
 }
 
 /* Those from the place `i` on, as many as fit; returns the place of the first that did not. */
-static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *arena, struct api_events *ret)
+static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *arena,
+			 struct api_events *ret)
 {
 	const size_t left = buffer->count - i;
 	struct api_event *events = arena_new(arena, left < BATCH_EVENTS ? left + 1 : BATCH_EVENTS,
@@ -231,7 +232,8 @@ static bool read_locked(struct event_buffer *buffer, uint64_t after, struct aren
 	return ret->events.count > 0 || ret->is_last;
 }
 
-bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena, struct api_events *ret)
+bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena,
+		       struct api_events *ret)
 {
 	bool found;
 

@@ -48,4 +48,5 @@ bool event_buffer_is_unread(struct event_buffer *buffer);
  * The events after `after`: at least one if there is one, then as many as fit into RING_BATCH_BYTES;
  * and whether they are the last. What it gives is of the arena. False: there is nothing new yet.
  */
-bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena, struct api_events *ret);
+bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena,
+		       struct api_events *ret);

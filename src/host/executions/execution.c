@@ -253,7 +253,8 @@ static void keep(struct execution *execution, const struct job *job)
 	observe_execution(host, job, status);
 	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
 		 execution->session->row.id, execution->id, status,
-		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u : 0ull);
+		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u
+			     : 0ull);
 	if (execution->is_rowless)
 		return;
 	/* One commit: what is answered is kept, with what it cost and made. */
@@ -307,12 +308,14 @@ void execution_drop(struct execution *execution, const struct err *failed)
 
 	execution->failed = true;
 	execution->failure = front_unkept(failed);
-	(void)err_set(&execution->why, ERR_SYSTEM, "it was not run, because that it had begun could "
-		      "not be kept: %s", failed->text);
+	(void)err_set(&execution->why, ERR_SYSTEM,
+		      "it was not run, because that it had begun could "
+		      "not be kept: %s",
+		      failed->text);
 	execution->why.errnum = failed->errnum;
 	for (size_t i = 0; i < execution->waiter_count; i++)
-		front_fail(host, execution->waiters[i].request, execution->failure, execution->why.text, "",
-			  failed->remedy, 0);
+		front_fail(host, execution->waiters[i].request, execution->failure,
+			   execution->why.text, "", failed->remedy, 0);
 	settle(execution);
 }
 

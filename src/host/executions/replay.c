@@ -67,7 +67,8 @@ static struct execution *choose(const struct host *host)
 	const struct tenant *most = NULL;
 
 	for (const struct tenant *at = host->tenants; at != NULL; at = at->next)
-		if (at->replay.bytes > 0 && (most == NULL || at->replay.bytes > most->replay.bytes) &&
+		if (at->replay.bytes > 0 &&
+		    (most == NULL || at->replay.bytes > most->replay.bytes) &&
 		    oldest_of(host, at) != NULL)
 			most = at;
 	return most != NULL ? oldest_of(host, most) : NULL;

@@ -25,11 +25,13 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	bool is_heard = event_buffer_push(job->execution->events, event->name, event->json, event->json_len);
+	bool is_heard = event_buffer_push(job->execution->events, event->name, event->json,
+					  event->json_len);
 
 	/* That a cell is done is told of an run when its record is kept. */
 	if (job->run_events != NULL && strcmp(event->name, "done") != 0)
-		is_heard |= event_buffer_push(job->run_events, event->name, event->json, event->json_len);
+		is_heard |= event_buffer_push(job->run_events, event->name, event->json,
+					      event->json_len);
 	if (is_heard)
 		pool_wake(job->session->host->pool);
 	return RECKON_CONTINUE;
@@ -38,7 +40,8 @@ static int on_event(const reckon_event *event, void *arg)
 static unsigned flags_of(uint64_t policy)
 {
 	return ((policy & FRONT_POLICY_ISOLATE_CORE) != 0 ? RECKON_SESSION_CORE_SCHEDULING : 0) |
-	       ((policy & FRONT_POLICY_ISOLATE_SPECULATION) != 0 ? RECKON_SESSION_NO_SPECULATION : 0);
+	       ((policy & FRONT_POLICY_ISOLATE_SPECULATION) != 0 ? RECKON_SESSION_NO_SPECULATION
+								 : 0);
 }
 
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)

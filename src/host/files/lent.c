@@ -171,8 +171,8 @@ static void remove_folder(int all, const char *name)
 	if (fd < 0)
 		return;
 	if (fs_empty(fd, &removed, &err) < 0)
-		log_line(LOG_WARN, "files that a session had are left", "folder=%s why=\"%s\"", name,
-			 err.text);
+		log_line(LOG_WARN, "files that a session had are left", "folder=%s why=\"%s\"",
+			 name, err.text);
 	(void)close(fd);
 	(void)unlinkat(all, name, AT_REMOVEDIR);
 }

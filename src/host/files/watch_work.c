@@ -24,7 +24,8 @@ static const char *const names[] = {
 
 static int write_event(const reckon_watch_event *event, struct buf *ret, struct err *err)
 {
-	const bool has_path = event->kind != RECKON_WATCH_OVERFLOW && event->kind != RECKON_WATCH_END;
+	const bool has_path =
+		event->kind != RECKON_WATCH_OVERFLOW && event->kind != RECKON_WATCH_END;
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -64,7 +65,8 @@ static void read_events(struct watch *watch)
 		buf_clear(&text);
 		if (write_event(&event, &text, &err) < 0 || is_same(&event, &text, &last))
 			continue;
-		(void)event_buffer_push(watch->events, names[event.kind], buf_text(&text), text.len);
+		(void)event_buffer_push(watch->events, names[event.kind], buf_text(&text),
+					text.len);
 		atomic_fetch_add(&watch->pushed, 1);
 		if (event.kind == RECKON_WATCH_LIMIT)
 			atomic_store(&watch->is_limited, true);

@@ -54,7 +54,8 @@ static bool may_change(struct job *job)
 
 	if (work->if_match == NULL && work->if_none == NULL)
 		return true;
-	is_there = reckon_file_open_info(job->session->file_queue.handle, job->path, &fd, &now, &ignored) == 0;
+	is_there = reckon_file_open_info(job->session->file_queue.handle, job->path, &fd, &now,
+					 &ignored) == 0;
 	if (is_there)
 		(void)close(fd);
 	if (work->if_match != NULL)
@@ -86,8 +87,8 @@ static void work_put(struct job *job)
 {
 	reckon_file_info *new = &job->files.info, old;
 
-	if (!may_change(job) || reckon_file_store(job->session->file_queue.handle, job->path, job->fd,
-						  new, &old, &job->error) < 0)
+	if (!may_change(job) || reckon_file_store(job->session->file_queue.handle, job->path,
+						  job->fd, new, &old, &job->error) < 0)
 		return;
 	file_work_keep(&job->files, job->path, "replaced", &old);
 	file_work_keep(&job->files, job->path, "upload", new);
@@ -109,8 +110,8 @@ static void work_move(struct job *job)
 {
 	reckon_file_info old;
 
-	if (reckon_file_move(job->session->file_queue.handle, job->path, job->files.to, job->files.overwrite,
-			     &old, &job->error) < 0) {
+	if (reckon_file_move(job->session->file_queue.handle, job->path, job->files.to,
+			     job->files.overwrite, &old, &job->error) < 0) {
 		if (job->error.code == RECKON_EDENIED &&
 		    strstr(job->error.message, " exists") != NULL)
 			job->files.refusal = API_ERR_EXISTS;
@@ -130,7 +131,8 @@ static void work_list(struct job *job)
 		.limit = job->files.limit,
 	};
 
-	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->json, &job->error) == 0)
+	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->json,
+				  &job->error) == 0)
 		job->json_len = strlen(job->json);
 }
 
@@ -139,8 +141,8 @@ static void work_list(struct job *job)
 static int write_archive(struct job *job)
 {
 	return reckon_archive_write(job->session->file_queue.handle,
-				    job->path[0] != '\0' ? job->path : NULL, job->files.format, job->fd,
-				    &job->files.archive, &job->error);
+				    job->path[0] != '\0' ? job->path : NULL, job->files.format,
+				    job->fd, &job->files.archive, &job->error);
 }
 
 /* Where there is no room on the disk a moderate one is made in memory. */
@@ -189,8 +191,9 @@ static void work_archive_put(struct job *job)
 	reckon_archive_info *info = &job->files.archive;
 	off_t size;
 
-	if (reckon_archive_read(job->session->file_queue.handle, job->path[0] != '\0' ? job->path : NULL,
-				job->fd, on_replaced, job, info, &job->error) < 0)
+	if (reckon_archive_read(job->session->file_queue.handle,
+				job->path[0] != '\0' ? job->path : NULL, job->fd, on_replaced, job,
+				info, &job->error) < 0)
 		return;
 	size = lseek(job->fd, 0, SEEK_END);
 	archive.size = size > 0 ? (uint64_t)size : 0;

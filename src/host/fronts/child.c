@@ -108,8 +108,8 @@ static void __attribute__((noreturn)) become_front(const char *path, char *const
 	const int high_listener = fcntl(listener >= 0 ? listener : null_fd, F_DUPFD, 10);
 
 	child_reset_signals(0);
-	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
-	    dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
+	if (high_sock < 0 || high_listener < 0 || high_page < 0 || null_fd < 0 ||
+	    dup2(null_fd, 0) < 0 || dup2(STDERR_FILENO, 1) < 0 || dup2(high_sock, FRONT_FD) < 0 ||
 	    dup2(high_listener, FRONT_LISTEN_FD) < 0 || dup2(high_page, FRONT_PAGE_FD) < 0 ||
 	    close_range(FRONT_PAGE_FD + 1, ~0u, 0) < 0)
 		_exit(126);

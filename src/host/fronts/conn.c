@@ -134,15 +134,16 @@ void front_flush(struct front_conn *front)
 		drop_first(front);
 	}
 	if (front->io != NULL)
-		loop_io_want(front->io, LOOP_READ | (front->first != NULL && !is_held(front, front->first)
-							       ? LOOP_WRITE
-							       : 0));
+		loop_io_want(front->io,
+			     LOOP_READ | (front->first != NULL && !is_held(front, front->first)
+						  ? LOOP_WRITE
+						  : 0));
 }
 
 /* At most one for each request that is unanswered, and as many connections as handoff.c lets in: so
  * the queue is bounded. */
-void front_post(struct front_conn *front, enum front_type type, uint64_t request, struct buf *payload,
-	       int fd)
+void front_post(struct front_conn *front, enum front_type type, uint64_t request,
+		struct buf *payload, int fd)
 {
 	struct outgoing *outgoing = mem_new0(1, sizeof(*outgoing));
 

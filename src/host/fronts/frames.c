@@ -78,7 +78,8 @@ static int take_control(struct front_conn *front, const struct front_head *head,
 	return 0;
 }
 
-static int take_frame(struct front_conn *front, const struct front_head *head, int *fd, struct err *err)
+static int take_frame(struct front_conn *front, const struct front_head *head, int *fd,
+		      struct err *err)
 {
 	const bool is_call = (head->flags & FRONT_FLAG_CALL) != 0;
 

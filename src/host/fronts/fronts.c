@@ -76,8 +76,8 @@ void front_reply_call(struct host *host, uint64_t request, const struct api_type
  * JSON that is the whole answer and long goes as a sealed file beside the image, which then holds
  * null in its place: the dialect may send the file as it is. *out becomes a copy with the null.
  */
-static int put_apart(const struct api_type *type, const void **out, struct arena *arena, int *ret_fd,
-		     struct err *err)
+static int put_apart(const struct api_type *type, const void **out, struct arena *arena,
+		     int *ret_fd, struct err *err)
 {
 	for (size_t i = 0; i < type->count; i++) {
 		const struct api_field *field = &type->fields[i];
@@ -236,10 +236,12 @@ void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *
 			  "ask again: the session gets another box, with its files", 1);
 	else if ((error->code == RECKON_ESYSTEM || error->code == RECKON_EUNAVAILABLE) &&
 		 !admission_has_descriptors())
-		front_fail(host, request, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, error->message,
-			  "wait until something ends, or raise the daemon's limit of open files", 1);
+		front_fail(
+			host, request, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, error->message,
+			"wait until something ends, or raise the daemon's limit of open files", 1);
 	else
-		front_fail(host, request, front_error_of(error), error->message, "", error->remedy, 0);
+		front_fail(host, request, front_error_of(error), error->message, "", error->remedy,
+			   0);
 }
 
 /* ---- what they count, and how they are ------------------------------------------------------ */

@@ -74,8 +74,8 @@ void front_came_up(struct front_conn *front); /* it said READY */
 /* Its process ended or broke a rule: ends it, and forgets all that it asked. */
 void front_lost(struct front_conn *front, const char *why);
 /* Appends to its queue and sends what can be sent; takes `payload` and `fd`. */
-void front_post(struct front_conn *front, enum front_type type, uint64_t request, struct buf *payload,
-	       int fd);
+void front_post(struct front_conn *front, enum front_type type, uint64_t request,
+		struct buf *payload, int fd);
 void front_flush(struct front_conn *front);
 
 void front_add_pending(struct front_conn *front, uint64_t request);

@@ -129,7 +129,8 @@ static int take_inherited(struct host *host, struct err *err)
 		return err_sys(err, "the socket that was passed");
 	if (listens == 0 || type != SOCK_STREAM ||
 	    (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
-		return err_set(err, ERR_INVALID, "the socket that was passed is not a TCP listener");
+		return err_set(err, ERR_INVALID,
+			       "the socket that was passed is not a TCP listener");
 	if (check_reach(host, &address, "the socket that was passed", err) < 0)
 		return (int)err->code;
 	/* Out of the way: a front gets its socket to us as descriptor 3. */

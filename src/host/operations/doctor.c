@@ -170,8 +170,8 @@ static void check_database(struct doctor *doctor)
 	struct err err;
 
 	if (db_open_existing(doctor->state_fd, doctor->state_dir, &doctor->db, &err) < 0) {
-		say(doctor, DOCTOR_BAD, "database", err.remedy[0] != '\0' ? err.remedy : "restore a copy",
-		    "%.200s", err.text);
+		say(doctor, DOCTOR_BAD, "database",
+		    err.remedy[0] != '\0' ? err.remedy : "restore a copy", "%.200s", err.text);
 		check_clock(doctor, &last);
 		return;
 	}

@@ -23,16 +23,18 @@ static const words none = { "" };
 static const words warmths = { "parked", "warm", "cold", "other" };
 static const words phases = { "queue", "warden", "shell", "spawn", "ready", "other" };
 static const words states = { "closed", "expired", "lost", "other" };
-static const words statuses = { "ok",	   "error",	  "timeout",	"interrupted", "out_of_memory",
-				"output_limit", "killed", "kernel_died", "infra_error", "failed",
-				"cancelled", "other" };
+static const words statuses = { "ok",	       "error",		"timeout",
+				"interrupted", "out_of_memory", "output_limit",
+				"killed",      "kernel_died",	"infra_error",
+				"failed",      "cancelled",	"other" };
 static const words limits = { "wall_time", "memory", "output", "sessions", "queue", "uploads",
 			      "disk",	   "quota",  "host_disk", "descriptors", "other" };
 static const words kinds = { "session", "execution", "output", "artifact", "other" };
 static const words results = { "ok", "failed" };
 static const words queues = { "session", "workers", "other" };
-static const words stops = { "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck",
-			     "length", "refused", "interrupted", "session_lost", "failed", "tool_calls" };
+static const words stops = { "answer",	    "max_steps",    "max_tokens", "budget",
+			     "max_time",    "stuck",	    "length",	  "refused",
+			     "interrupted", "session_lost", "failed",	  "tool_calls" };
 static const words causes = { "exit", "signal", "timeout", "cpu_limit", "out_of_memory",
 			      "system_call", "session_ended", "lost", "other" };
 static const words tokens = { "input", "cached", "output", "reasoning" };
@@ -58,24 +60,31 @@ static const struct counter {
 	[METRICS_RELOADS] = { "reckon_config_reloads_total", "Reloads of the configuration.",
 			      "result", &results },
 	[METRICS_DENIED] = { "reckon_requests_denied_total",
-			     "Requests without a key that is good, or that may ask this.", NULL, &none },
+			     "Requests without a key that is good, or that may ask this.", NULL,
+			     &none },
 	[METRICS_AUDIT] = { "reckon_audit_entries_total", "Entries written to the audit.", NULL,
 			    &none },
-	[METRICS_RUNS] = { "reckon_agent_runs_total", "Questions that models answered, by why they "
-			   "ended.", "stop", &stops },
+	[METRICS_RUNS] = { "reckon_agent_runs_total",
+			   "Questions that models answered, by why they "
+			   "ended.",
+			   "stop", &stops },
 	[METRICS_RUN_STEPS] = { "reckon_agent_steps_total", "Cells that models ran.", NULL, &none },
-	[METRICS_RUN_TOKENS] = { "reckon_agent_tokens_total", "Tokens of models, as they are "
+	[METRICS_RUN_TOKENS] = { "reckon_agent_tokens_total",
+				 "Tokens of models, as they are "
 				 "billed: cached ones are input, too, and reasoning is output.",
 				 "kind", &tokens },
-	[METRICS_RUN_COST] = { "reckon_agent_cost_micro_total", "What models cost, in millionths "
-			       "of the currency of the prices.", NULL, &none },
-	[METRICS_PROCESSES] = { "reckon_processes_total", "Processes of clients that ended, by why.",
-				"cause", &causes },
+	[METRICS_RUN_COST] = { "reckon_agent_cost_micro_total",
+			       "What models cost, in millionths "
+			       "of the currency of the prices.",
+			       NULL, &none },
+	[METRICS_PROCESSES] = { "reckon_processes_total",
+				"Processes of clients that ended, by why.", "cause", &causes },
 };
 
 /* Upper ends in nanoseconds, up to a zero. */
-static const uint64_t fast[] = { 500 * US, 1 * MS,  2 * MS,  3 * MS,   5 * MS,	10 * MS, 20 * MS,
-				 50 * MS, 100 * MS, 250 * MS, 500 * MS, 1 * S,	2500 * MS, 10 * S, 0 };
+static const uint64_t fast[] = { 500 * US, 1 * MS,  2 * MS,    3 * MS,	 5 * MS,
+				 10 * MS,  20 * MS, 50 * MS,   100 * MS, 250 * MS,
+				 500 * MS, 1 * S,   2500 * MS, 10 * S,	 0 };
 static const uint64_t slow[] = { 1 * MS, 2500 * US, 5 * MS,  10 * MS, 25 * MS, 50 * MS, 100 * MS,
 				 250 * MS, 500 * MS, 1 * S,   2500 * MS, 5 * S,	 10 * S,  30 * S,
 				 120 * S, 0 };
@@ -88,10 +97,12 @@ static const struct histogram {
 	const uint64_t *ends;
 } histograms[METRICS_HISTOGRAM_COUNT_] = {
 	[METRICS_START_TIME] = { "reckon_session_start_seconds",
-				 "Opening a session, from the request on.", "warmth", &warmths, fast },
+				 "Opening a session, from the request on.", "warmth", &warmths,
+				 fast },
 	[METRICS_START_PHASE] = { "reckon_session_start_phase_seconds",
 				  "Parts of opening: queue (until a worker took it), warden (its "
-				  "answer, of which shell and spawn), ready (the kernel's first word).",
+				  "answer, of which shell and spawn), ready (the kernel's first "
+				  "word).",
 				  "phase", &phases, fast },
 	[METRICS_QUEUE_TIME] = { "reckon_queue_wait_seconds",
 				 "Jobs that waited for their session, then for a worker.", "queue",
@@ -434,7 +445,8 @@ static int write_tenants(const struct metrics_now *now, struct buf *ret, struct 
 
 			if ((families[f].is_ns
 				     ? metrics_sample_ns(ret, families[f].name, labels, value, err)
-				     : metrics_sample(ret, families[f].name, labels, value, err)) < 0)
+				     : metrics_sample(ret, families[f].name, labels, value, err)) <
+			    0)
 				return (int)err->code;
 		}
 	}

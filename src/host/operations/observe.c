@@ -96,9 +96,10 @@ static void note_cost(struct observed *observed, const reckon_cost *cost)
 	observed->cpu_ns += cost->cpu_ns;
 	/* Without a control group nobody knows what the box has now: its most comes next to it. */
 	push(observed,
-	     &(struct sample){ .at_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+	     &(struct sample){ .at_ms = (uint64_t)now.tv_sec * 1000 +
+					(uint64_t)now.tv_nsec / 1000000,
 			       .memory_bytes = cost->memory_bytes != 0 ? cost->memory_bytes
-								      : cost->memory_peak_bytes,
+								       : cost->memory_peak_bytes,
 			       .cpu_ns = observed->cpu_ns });
 }
 

@@ -79,7 +79,8 @@ void operate_reload(void *arg)
 			log_line(LOG_ERROR, "the models were not reloaded: the old ones hold",
 				 "why=\"%s\"", err.text);
 		metrics_add(&host->seen.metrics, METRICS_RELOADS, 0, 1);
-		audit_note(host, "config.reload", host->config.config_file, "ok", "changed=%u", changed);
+		audit_note(host, "config.reload", host->config.config_file, "ok", "changed=%u",
+			   changed);
 		log_line(LOG_INFO, "the configuration was reloaded", "changed=%u", changed);
 		if (fixed.len > 0)
 			log_line(LOG_WARN, "some options need a restart", "options=\"%s\"",
@@ -95,7 +96,8 @@ static struct api_draining set_draining(struct host *host, bool on)
 {
 	/* `drain --wait` asks again and again: told is only what changes. */
 	if (on != host->is_draining) {
-		log_line(LOG_WARN, on ? "no new sessions are taken" : "new sessions are taken again",
+		log_line(LOG_WARN,
+			 on ? "no new sessions are taken" : "new sessions are taken again",
 			 "sessions=%u", host->session_count);
 		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
 			   host->session_count);
@@ -163,7 +165,8 @@ static void fail_waiting(struct session *session)
 	struct execution *next;
 
 	for (struct execution *at = session->executions; at != NULL; at = next) {
-		struct job *job = at->state == EXECUTION_QUEUED ? session_unqueue(session, at) : NULL;
+		struct job *job =
+			at->state == EXECUTION_QUEUED ? session_unqueue(session, at) : NULL;
 
 		next = at->next;
 		if (job == NULL)
@@ -268,8 +271,8 @@ void operate_upgrade(void *arg)
 		return;
 	}
 	if (!is_good_binary(host)) {
-		log_line(LOG_ERROR, "no upgrade: the new binary does not start", "path=\"%s/reckond\"",
-			 host->libexec);
+		log_line(LOG_ERROR, "no upgrade: the new binary does not start",
+			 "path=\"%s/reckond\"", host->libexec);
 		return;
 	}
 	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u", host->session_count);

@@ -69,7 +69,8 @@ void reserve_setup(struct host *host)
 static void give_up(struct reserve *reserve, uint64_t left)
 {
 	if (!reserve->is_full)
-		log_line(LOG_ERROR, "the disk of the state directory is full: nothing is begun, or added",
+		log_line(LOG_ERROR,
+			 "the disk of the state directory is full: nothing is begun, or added",
 			 "left=%" PRIu64 " reserve=%" PRIu64, left, reserve->size);
 	reserve->is_full = true;
 	if (reserve->fd >= 0 && reserve->size > 0)

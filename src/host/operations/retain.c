@@ -43,8 +43,8 @@ bool retain_is_expired(uint64_t keep_ms, const char *id)
 	       strncmp(time + 1, cutoff, strlen(cutoff)) < 0;
 }
 
-static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions, unsigned *ret_sessions,
-		struct err *err)
+static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
+		unsigned *ret_sessions, struct err *err)
 {
 	unsigned runs;
 	char before[RETAIN_CUTOFF_SIZE + PREFIX_MAX], cutoff[RETAIN_CUTOFF_SIZE];

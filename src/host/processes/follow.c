@@ -32,7 +32,8 @@ uint64_t process_slowest(const struct process *process)
 			slowest = process->readers[i].after;
 	if (process->reader_count > 0 || process->alone_ns == 0)
 		return slowest;
-	return clock_mono_ns() - process->alone_ns < FIRST_READER_NS ? process->left_at : UINT64_MAX;
+	return clock_mono_ns() - process->alone_ns < FIRST_READER_NS ? process->left_at
+								     : UINT64_MAX;
 }
 
 /* ---- readers -------------------------------------------------------------------------------- */

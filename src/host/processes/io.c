@@ -39,7 +39,8 @@ uint64_t process_age_ns(const struct process *process)
 static bool should_hold(const struct process *process)
 {
 	const uint64_t slowest = process_slowest(process);
-	const unsigned most = event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
+	const unsigned most =
+		event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
 
 	return process->waits_when_full && slowest != UINT64_MAX &&
 	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
@@ -367,7 +368,8 @@ int process_watch(struct process *process, struct err *err)
 
 void process_unwatch(struct process *process)
 {
-	struct loop_io **const all[] = { &process->out, &process->err, &process->in, &process->end };
+	struct loop_io **const all[] = { &process->out, &process->err, &process->in,
+					 &process->end };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		loop_io_free(*all[i]);

@@ -408,8 +408,8 @@ static void signalled(struct process *process, const struct job *job)
 	audit_note(host, "process.signal", session->row.id, job->error.code < 0 ? "failed" : "ok",
 		   "process=%s signal=%llu", process->row.id, (unsigned long long)job->cursor);
 	if (job->error.code == RECKON_ENOT_FOUND)
-		front_fail(host, job->request, API_ERR_PROCESS_ENDED, "the process has ended", "", "",
-			  0);
+		front_fail(host, job->request, API_ERR_PROCESS_ENDED, "the process has ended", "",
+			   "", 0);
 	else if (job->error.code < 0)
 		front_fail_reckon(host, job->request, &job->error);
 	else

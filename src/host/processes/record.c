@@ -92,7 +92,8 @@ static void note_versions(const struct process *process, const reckon_workspace 
 		file_work_keep(&work, entry->path, "process", &info);
 		usage_own(session->host, session->tenant, info.artifact, info.size);
 	}
-	if (db_version_add(session->host->db, session->row.id, work.kept, work.kept_count, &err) < 0)
+	if (db_version_add(session->host->db, session->row.id, work.kept, work.kept_count, &err) <
+	    0)
 		log_line(LOG_ERROR, "versions of files could not be noted",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	file_work_done(&work);

@@ -20,9 +20,10 @@ void work_process_start(struct job *job)
 		.argv = (row->flags & PROCESS_COMMAND) != 0 ? NULL : job->argv,
 		.cwd = row->cwd,
 		.env = (const char *const *)job->env_list,
-		.flags = (has_pty ? RECKON_PROCESS_TERMINAL : 0) |
-			 (!has_pty && (row->flags & PROCESS_STDIN) != 0 ? RECKON_PROCESS_INPUT : 0) |
-			 ((row->flags & PROCESS_DETACH) != 0 ? RECKON_PROCESS_DETACH : 0),
+		.flags =
+			(has_pty ? RECKON_PROCESS_TERMINAL : 0) |
+			(!has_pty && (row->flags & PROCESS_STDIN) != 0 ? RECKON_PROCESS_INPUT : 0) |
+			((row->flags & PROCESS_DETACH) != 0 ? RECKON_PROCESS_DETACH : 0),
 		.rows = row->rows,
 		.columns = row->cols,
 		.wall_ms = job->timeout_ms,
@@ -30,7 +31,8 @@ void work_process_start(struct job *job)
 	};
 
 	process->result.size = sizeof(process->result);
-	if (reckon_process_start(job->session->handle, &options, &process->handle, &job->error) < 0) {
+	if (reckon_process_start(job->session->handle, &options, &process->handle, &job->error) <
+	    0) {
 		process->handle = NULL;
 		return;
 	}

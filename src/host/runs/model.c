@@ -96,7 +96,8 @@ int run_model_choose(const struct host *host, const char *wish, struct models_ch
 	if (models_choose(host->models, &req, ret, &inner) < 0) {
 		models_choice_done(ret);
 		if (wish == NULL)
-			return missing(err, "no model is named, and this daemon has no standard one");
+			return missing(err,
+				       "no model is named, and this daemon has no standard one");
 		/* Of a key that is missing a client learns no more than that. */
 		log_line(LOG_WARN, "a model cannot be asked", "why=\"%s\"", inner.text);
 		return missing(err, "this model cannot be asked here");

@@ -107,9 +107,11 @@ static int write_lost(const struct db_run *row, struct buf *json, struct err *er
 	};
 	int code;
 
-	(void)snprintf(message, sizeof(message),
-		       "the daemon was restarted while it was answered (%s); what ran is in the history "
-		       "of the session, what it cost is not known", row->why);
+	(void)snprintf(
+		message, sizeof(message),
+		"the daemon was restarted while it was answered (%s); what ran is in the history "
+		"of the session, what it cost is not known",
+		row->why);
 	outcome_init(&outcome, 0);
 	code = outcome_write(&outcome, &frame, json, err);
 	outcome_done(&outcome);

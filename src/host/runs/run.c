@@ -364,8 +364,9 @@ static void note_end(struct run *run)
 		   run->stop == AGENT_STOP_ANSWER ? "ok" : stop,
 		   "run=%s steps=%" PRIu64 " tokens=%" PRIu64 " cost_micro=%" PRIu64, run->id,
 		   usage->steps, usage->in + usage->out, usage->cost_micro);
-	log_line(LOG_INFO, "question ended", "run=%s session=%s model=\"%s\" stop=%s steps=%" PRIu64,
-		 run->id, run->session_id, run->model, stop, usage->steps);
+	log_line(LOG_INFO, "question ended",
+		 "run=%s session=%s model=\"%s\" stop=%s steps=%" PRIu64, run->id, run->session_id,
+		 run->model, stop, usage->steps);
 	host->about = about;
 	memcpy(host->actor, actor, sizeof(host->actor));
 	log_about(&host->about);

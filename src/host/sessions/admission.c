@@ -195,7 +195,8 @@ static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 static bool is_beyond_host(struct host *host, const struct request *req, uint64_t need)
 {
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	const uint64_t reserve = host->config.memory_reserve < all ? host->config.memory_reserve : all;
+	const uint64_t reserve =
+		host->config.memory_reserve < all ? host->config.memory_reserve : all;
 	char message[160];
 
 	if (need <= all - reserve)
@@ -240,7 +241,8 @@ bool admission_check(struct host *host, const struct request *req,
 	       &(struct refusal){ .error = API_ERR_OVERLOADED,
 				  .message = message,
 				  .remedy = "wait until sessions end, or close some",
-				  .retry_s = quota_retry_s(&queue) < 60 ? quota_retry_s(&queue) : 60,
+				  .retry_s =
+					  quota_retry_s(&queue) < 60 ? quota_retry_s(&queue) : 60,
 				  .has_queue = true,
 				  .queue = queue });
 	return false;

@@ -69,9 +69,10 @@ bool folders_open(struct job *job, struct folders_open *ret)
 		}
 		(void)snprintf(ret->sources[i], sizeof(ret->sources[i]), "/proc/self/fd/%d",
 			       ret->fds[i]);
-		ret->mounts[ret->count++] = (reckon_mount){ .source = ret->sources[i],
-							    .target = grant->folders[i].target,
-							    .writable = grant->folders[i].writable };
+		ret->mounts[ret->count++] =
+			(reckon_mount){ .source = ret->sources[i],
+					.target = grant->folders[i].target,
+					.writable = grant->folders[i].writable };
 	}
 	return true;
 }
@@ -90,7 +91,8 @@ void folders_again(struct session *session)
 	if (session->kept.grant[0] == '\0' || !session->host->config.is_private)
 		return;
 	grant_done(&session->folders);
-	(void)grant_read(session->host->runtime_fd, session->kept.grant, &session->folders, &ignored);
+	(void)grant_read(session->host->runtime_fd, session->kept.grant, &session->folders,
+			 &ignored);
 }
 
 bool folders_are_over(const struct session *session)

@@ -43,8 +43,8 @@ static void note_missing(const char *path, const char *why, void *arg)
 	if (missing == NULL) {
 		missing = job->missing = mem_new0(1, sizeof(*missing));
 		missing->paths = BUF_INIT(MISSING_PATHS_SIZE);
-		(void)snprintf(missing->why, sizeof(missing->why), "%.100s could not be restored: %s",
-			       path, why);
+		(void)snprintf(missing->why, sizeof(missing->why),
+			       "%.100s could not be restored: %s", path, why);
 	}
 	if (missing->count++ >= MISSING_PATHS_MAX)
 		return;

@@ -85,11 +85,13 @@ static void from_groups(const char *text, struct sample *ret, bool *has_memory, 
 {
 	uint64_t usec;
 
-	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+	for (const char *line = text; *line != '\0';
+	     line += strcspn(line, "\n"), line += *line == '\n') {
 		const size_t len = strcspn(line, "\n");
 		const char *list = memchr(line, ':', len);
-		const char *group = list != NULL ? memchr(list + 1, ':', len - (size_t)(list + 1 - line))
-						 : NULL;
+		const char *group = list != NULL
+					    ? memchr(list + 1, ':', len - (size_t)(list + 1 - line))
+					    : NULL;
 		size_t group_len;
 
 		if (group == NULL)
@@ -99,8 +101,8 @@ static void from_groups(const char *text, struct sample *ret, bool *has_memory, 
 		group_len = len - (size_t)(group - line);
 		if (group - 1 == list) {
 			if (!*has_memory)
-				*has_memory = group_number("", group, group_len, "memory.current", "",
-							   &ret->memory_bytes);
+				*has_memory = group_number("", group, group_len, "memory.current",
+							   "", &ret->memory_bytes);
 			if (!*has_cpu && group_number("", group, group_len, "cpu.stat",
 						      "usage_usec ", &usec)) {
 				ret->cpu_ns = usec * 1000;

@@ -253,8 +253,8 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 		next = at->next;
 		if (at->phase == SESSION_LIVE && at->held_by >= first && at->held_by <= last &&
 		    at->held_by != 0)
-			session_end(at, API_ERR_SESSION_CLOSED, "the request that it was for is over",
-				    0);
+			session_end(at, API_ERR_SESSION_CLOSED,
+				    "the request that it was for is over", 0);
 	}
 }
 

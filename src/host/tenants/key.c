@@ -115,7 +115,8 @@ static struct key *private_key(struct host *host)
 {
 	struct key *at = host->keys->newest;
 
-	while (at->next != NULL && ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(host, at)))
+	while (at->next != NULL &&
+	       ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(host, at)))
 		at = at->next;
 	return at;
 }

@@ -89,22 +89,26 @@ static int send_done(uint64_t id, const char *status, const struct bash_outcome 
 		     struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
-	const char *note = outcome->state_kept
-				   ? "shell_restarted: the cell ended its shell; variables, functions "
-				     "and directory are kept, background jobs are not"
-				   : "shell_restarted: the cell ended its shell; variables, functions "
-				     "and directory are those from before the cell";
+	const char *note =
+		outcome->state_kept
+			? "shell_restarted: the cell ended its shell; variables, functions "
+			  "and directory are kept, background jobs are not"
+			: "shell_restarted: the cell ended its shell; variables, functions "
+			  "and directory are those from before the cell";
 
 	if (pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
 		return (int)err->code;
 	if (outcome->shell_ended && pack_text(&payload, KERNEL_TAG_NOTE, note, err) < 0)
 		return (int)err->code;
-	if (cwd_is_missing && pack_text(&payload, KERNEL_TAG_NOTE,
-					"cwd_missing: the directory that the kernel was to begin in "
-					"cannot be entered; it is in /mnt/data", err) < 0)
+	if (cwd_is_missing &&
+	    pack_text(&payload, KERNEL_TAG_NOTE,
+		      "cwd_missing: the directory that the kernel was to begin in "
+		      "cannot be entered; it is in /mnt/data",
+		      err) < 0)
 		return (int)err->code;
 	cwd_is_missing = false;
-	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &told, &payload, err) < 0)
+	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &told, &payload, err) <
+	    0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_DONE, id, &payload, NULL, 0, err);
 }
@@ -121,7 +125,8 @@ static int answer(uint64_t id, const struct bash_outcome *outcome, struct err *e
 	}
 	if (outcome->exit_status == 0)
 		return send_done(id, "ok", outcome, err);
-	(void)snprintf(text, sizeof(text), "ExitStatus: the last command ended with status %s", value);
+	(void)snprintf(text, sizeof(text), "ExitStatus: the last command ended with status %s",
+		       value);
 	if (send_error(id, "ExitStatus", value, text, err) < 0)
 		return (int)err->code;
 	return send_done(id, "error", outcome, err);
@@ -244,7 +249,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_EXECUTE:
 		procview_refresh();
 		each_variable(items, count, bash_shell_lend);
-		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds, err);
+		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds,
+			       err);
 	case KERNEL_VARIABLES:
 		return send_variables(head->id, err);
 	case KERNEL_COMPLETE:

@@ -16,7 +16,8 @@ const struct language language_bash = {
 	.aliases = aliases,
 	.suffixes = suffixes,
 	.syntax = { .comment = "#" },
-	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_JUDGES_CELLS,
+	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES |
+		    LANGUAGE_JUDGES_CELLS,
 	.arguments = { "BASH_ARGV0=", "; set --", " ", "", true },
 	.exit_error = "ExitStatus",
 	.zygote = "reckon-zygote-bash",
@@ -25,6 +26,7 @@ const struct language language_bash = {
 	.kernelspec_display_name = "Bash",
 	.mime = "text/x-sh",
 	.tool_description = "Runs a script in a persistent bash session and returns its output.",
-	.tool_words = "each by a command: `reckon-tool NAME '{\"argument\": ...}'` prints its value as JSON, "
+	.tool_words = "each by a command: `reckon-tool NAME '{\"argument\": ...}'` prints its "
+		      "value as JSON, "
 		      "and exits with 1 where it fails",
 };

@@ -334,14 +334,16 @@ enum heard { HEARD_LINE, HEARD_NOTHING, HEARD_SIGNAL, HEARD_END };
 
 static void status_reader_init(struct status_reader *status_reader, const struct holder *holder)
 {
-	*status_reader = (struct status_reader){ .waits = { { .fd = holder->status, .events = POLLIN },
-					{ .fd = shell.pidfd, .events = POLLIN },
-					{ .fd = holder->pidfd, .events = POLLIN },
-					{ .fd = -1, .events = POLLIN } } };
+	*status_reader =
+		(struct status_reader){ .waits = { { .fd = holder->status, .events = POLLIN },
+						   { .fd = shell.pidfd, .events = POLLIN },
+						   { .fd = holder->pidfd, .events = POLLIN },
+						   { .fd = -1, .events = POLLIN } } };
 	(void)sigprocmask(SIG_BLOCK, NULL, &status_reader->mask);
 }
 
-static enum heard status_reader_listen(struct status_reader *status_reader, const struct timespec *limit)
+static enum heard status_reader_listen(struct status_reader *status_reader,
+				       const struct timespec *limit)
 {
 	struct pollfd *tools = &status_reader->waits[3];
 
@@ -349,7 +351,8 @@ static enum heard status_reader_listen(struct status_reader *status_reader, cons
 		int n;
 
 		tools->fd = bash_lend_fd();
-		n = ppoll(status_reader->waits, ARRAY_LEN(status_reader->waits), limit, &status_reader->mask);
+		n = ppoll(status_reader->waits, ARRAY_LEN(status_reader->waits), limit,
+			  &status_reader->mask);
 
 		if (n < 0 && errno == EINTR)
 			return HEARD_SIGNAL;
@@ -361,9 +364,11 @@ static enum heard status_reader_listen(struct status_reader *status_reader, cons
 				continue;
 		}
 		if (n < 0 || (status_reader->waits[0].revents & POLLIN) == 0 ||
-		    read(status_reader->waits[0].fd, &status_reader->line[status_reader->len], 1) != 1)
+		    read(status_reader->waits[0].fd, &status_reader->line[status_reader->len], 1) !=
+			    1)
 			return HEARD_END;
-		if (status_reader->line[status_reader->len] == '\n' || status_reader->len + 1 == sizeof(status_reader->line))
+		if (status_reader->line[status_reader->len] == '\n' ||
+		    status_reader->len + 1 == sizeof(status_reader->line))
 			break;
 		status_reader->len++;
 	}
@@ -375,7 +380,8 @@ static enum heard status_reader_listen(struct status_reader *status_reader, cons
 /* The number behind `tag`; < 0: the line is the answer to something else. */
 static int status_reader_number(const struct status_reader *status_reader, char tag)
 {
-	return status_reader->line[0] == tag ? (int)strtol(status_reader->line + 1, NULL, 10) & 0xff : -1;
+	return status_reader->line[0] == tag ? (int)strtol(status_reader->line + 1, NULL, 10) & 0xff
+					     : -1;
 }
 
 /* How long to wait for an answer that may be late or may never come: each time twice as long. */
@@ -585,7 +591,8 @@ static bool add_export(struct buf *line, const char *name, const char *value)
 /* What was there before is a command that the shell keeps until the cell has ended. */
 void bash_shell_lend(const char *entry)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 	const size_t len = strspn(entry, letters);
 	cleanup_free char *name = NULL;
 	struct err err;
@@ -594,10 +601,10 @@ void bash_shell_lend(const char *entry)
 	if (entry[len] != '=' || len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
 		return;
 	name = strndup(entry, len);
-	if (name != NULL &&
-	    buf_addf(&shell.lent, &err,
-		     "\n__reckon_back+=\"\\builtin unset %s; $(\\builtin declare -p %s 2>/dev/null)\"$'\\n'\n",
-		     name, name) == 0)
+	if (name != NULL && buf_addf(&shell.lent, &err,
+				     "\n__reckon_back+=\"\\builtin unset %s; $(\\builtin declare "
+				     "-p %s 2>/dev/null)\"$'\\n'\n",
+				     name, name) == 0)
 		(void)add_export(&shell.lent, name, entry + len + 1);
 }
 

@@ -64,7 +64,8 @@ static bool is_bookkeeping(const char *name, size_t len)
 	static const char *const prefixes[] = { "__reckon_", "BASH", "COMP_" };
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-		if (len >= strlen(prefixes[i]) && memcmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+		if (len >= strlen(prefixes[i]) &&
+		    memcmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)

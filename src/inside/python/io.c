@@ -350,7 +350,8 @@ static void keep_begun_lines(void)
 
 		while (thread != NULL && PyThreadState_GetID(thread) != io.out[i].begun_by)
 			thread = PyThreadState_Next(thread);
-		if (thread != NULL && io.out[i].begun_by != io.main_thread && start < io.out[i].len) {
+		if (thread != NULL && io.out[i].begun_by != io.main_thread &&
+		    start < io.out[i].len) {
 			keep_stray(io.out[i].bytes + start, io.out[i].len - start);
 			io.out[i].len = start;
 		}
@@ -514,9 +515,10 @@ const struct buf *python_io_notes(void)
 {
 	if (io.stray_total > 0) {
 		char head[160], note[STRAY_MAX + sizeof(head)];
-		int n = snprintf(head, sizeof(head),
-				 "background_output: %zu bytes printed by threads of earlier cells: ",
-				 io.stray_total);
+		int n = snprintf(
+			head, sizeof(head),
+			"background_output: %zu bytes printed by threads of earlier cells: ",
+			io.stray_total);
 
 		memcpy(note, head, (size_t)n);
 		memcpy(note + n, io.stray, io.stray_len);

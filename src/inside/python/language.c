@@ -17,9 +17,9 @@ const struct language language_python = {
 	.aliases = aliases,
 	.suffixes = suffixes,
 	.syntax = { .comment = "#", .ignores_operator_space = true, .has_equal_quotes = true },
-	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
-		    LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT | LANGUAGE_HAS_MAGICS |
-		    LANGUAGE_PRELOADS,
+	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES |
+		    LANGUAGE_INSPECTS | LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT |
+		    LANGUAGE_HAS_MAGICS | LANGUAGE_PRELOADS,
 	.arguments = { "__import__(\"sys\").argv = [", "", ", ", "]", false },
 	.exit_error = "SystemExit",
 	.zygote = "reckon-zygote-python",
@@ -30,6 +30,7 @@ const struct language language_python = {
 	.mime = "text/x-python",
 	.tool_description = "Runs a cell in a persistent Python session and returns its output, as "
 			    "in a notebook.",
-	.tool_words = "each as a coroutine: `await NAME(argument=...)` (also `tools.NAME`), many at once "
-		      "with asyncio.gather; what fails raises tools.ToolError",
+	.tool_words =
+		"each as a coroutine: `await NAME(argument=...)` (also `tools.NAME`), many at once "
+		"with asyncio.gather; what fails raises tools.ToolError",
 };

@@ -18,7 +18,8 @@ PyObject *python_layer_new(void)
 PyObject *python_layer_get(const char *module, const char *name)
 {
 	PyObject *found = PyDict_GetItemString(layer, module);
-	PyObject *value = found != NULL ? PyDict_GetItemString(PyModule_GetDict(found), name) : NULL;
+	PyObject *value =
+		found != NULL ? PyDict_GetItemString(PyModule_GetDict(found), name) : NULL;
 
 	if (value == NULL)
 		PyErr_Format(PyExc_RuntimeError, "the kernel has no %s.%s", module, name);

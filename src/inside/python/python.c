@@ -66,8 +66,8 @@ static int start_interpreter(const char *template_dir, struct err *err)
 	PyConfig config;
 	PyStatus status;
 
-	if (template_dir != NULL &&
-	    snprintf(program, sizeof(program), "%s/bin/python3", template_dir) >= (int)sizeof(program))
+	if (template_dir != NULL && snprintf(program, sizeof(program), "%s/bin/python3",
+					     template_dir) >= (int)sizeof(program))
 		return err_set(err, ERR_INVALID, "template path is too long");
 	if (PyImport_AppendInittab("_reckon_c", PyInit__reckon_c) < 0 ||
 	    PySys_AddAuditHook(python_audit, NULL) < 0)

@@ -311,7 +311,8 @@ static int send_ready(struct err *err)
 }
 
 /* Waits for one packet. Returns the number of fields in `items`, or -1: the session is over. */
-static int next_packet(struct buf *payload, struct kernel_head *ret_head, int *fds, size_t *ret_nfds)
+static int next_packet(struct buf *payload, struct kernel_head *ret_head, int *fds,
+		       size_t *ret_nfds)
 {
 	PyThreadState *thread;
 	struct err err;

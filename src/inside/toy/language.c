@@ -22,5 +22,6 @@ const struct language language_toy = {
 	.kernelspec_name = "toy",
 	.kernelspec_display_name = "Toy",
 	.mime = "text/x-toy",
-	.tool_description = "Adds and subtracts integers, one sum in each line; _ is the last value.",
+	.tool_description =
+		"Adds and subtracts integers, one sum in each line; _ is the last value.",
 };

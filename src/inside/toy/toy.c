@@ -190,7 +190,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 {
 	switch (head->type) {
 	case KERNEL_EXECUTE:
-		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds, err);
+		return execute(head->id, kernel_find(items, count, KERNEL_TAG_CODE), fds, nfds,
+			       err);
 	case KERNEL_RESUME:
 		resume_apply(control);
 		(void)resume_reopen(items, count);

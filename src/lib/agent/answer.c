@@ -78,7 +78,8 @@ int reckon_answer_usage(const reckon_answer *answer, reckon_agent_usage *ret, re
 	reckon_agent_usage told;
 	struct err inner;
 
-	if (ret == NULL || api_options("reckon_agent_usage", &told, sizeof(told), ret, &inner) < 0) {
+	if (ret == NULL ||
+	    api_options("reckon_agent_usage", &told, sizeof(told), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_agent_usage");
 		return api_fail(err, &inner);

@@ -64,7 +64,8 @@ static int read_settings(const reckon_agent_options *options, struct agent_setti
 	if (ret->steps_max > STEPS_MAX)
 		return err_set(err, ERR_INVALID, "max_steps is %" PRIu64 ", at most %u",
 			       ret->steps_max, STEPS_MAX);
-	if (options->text_bytes != 0 && (options->text_bytes < 1024 || options->text_bytes > 1048576))
+	if (options->text_bytes != 0 &&
+	    (options->text_bytes < 1024 || options->text_bytes > 1048576))
 		return err_set(err, ERR_INVALID, "text_bytes is %" PRIu64 ", from 1 KiB to 1 MiB",
 			       options->text_bytes);
 	if (ret->budget_micro > 0 && ret->price_in == 0 && ret->price_out == 0)

@@ -369,7 +369,8 @@ static int inspect(struct reckon_session *session, const char *code, size_t len,
 	bool found = false;
 
 	if (detail_level != 0 && detail_level != 1)
-		return err_set(err, ERR_INVALID, "the detail level is %d, not 0 or 1", detail_level);
+		return err_set(err, ERR_INVALID, "the detail level is %d, not 0 or 1",
+			       detail_level);
 	if (pack_place(&payload, code, len, cursor, err) < 0 ||
 	    (detail_level == 1 && kernel_pack(&payload, KERNEL_TAG_DETAIL, "1", 1, err) < 0) ||
 	    ask(session, KERNEL_INSPECT, &payload, KERNEL_INSPECT_REPLY, &answer, err) < 0)
@@ -403,7 +404,8 @@ int reckon_inspect(reckon_session *session, const char *code, size_t code_len, s
 
 static bool is_status(const struct kernel_item *item, const char *text)
 {
-	return item != NULL && item->len == strlen(text) && memcmp(item->data, text, item->len) == 0;
+	return item != NULL && item->len == strlen(text) &&
+	       memcmp(item->data, text, item->len) == 0;
 }
 
 /* Only the words of the contract, and white space, leave here: a caller may print both. */
@@ -440,7 +442,8 @@ static int is_complete(struct reckon_session *session, const char *code, size_t 
 	cleanup_answer struct answer answer = ANSWER_INIT;
 
 	if (kernel_pack(&payload, KERNEL_TAG_CODE, code, len, err) < 0 ||
-	    ask(session, KERNEL_IS_COMPLETE, &payload, KERNEL_IS_COMPLETE_REPLY, &answer, err) < 0 ||
+	    ask(session, KERNEL_IS_COMPLETE, &payload, KERNEL_IS_COMPLETE_REPLY, &answer, err) <
+		    0 ||
 	    write_whole(&answer, &out, err) < 0)
 		return (int)err->code;
 	*ret_json = TAKE_PTR(out.data);

@@ -476,7 +476,8 @@ static void tell_done(struct run *run, const struct reckon_execution *execution)
 	    record_write_brief(run->record, execution->status, &brief, &ignored) == 0)
 		record = &brief;
 	buf_clear(&run->event);
-	if (record_event_done(run_moment(run), record->data, record->len, &run->event, &ignored) == 0)
+	if (record_event_done(run_moment(run), record->data, record->len, &run->event, &ignored) ==
+	    0)
 		run_emit(run, RECORD_EVENT_DONE, 0, NULL);
 }
 

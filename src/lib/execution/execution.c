@@ -98,8 +98,10 @@ uint64_t reckon_execution_repeat(const reckon_execution *execution, unsigned *re
 {
 	const struct repeat_detector_repeat *repeat = &execution->kept->repeat;
 
-	_Static_assert(RECKON_SAME_CODE == AGENT_SAME_CODE && RECKON_SAME_ERROR == AGENT_SAME_ERROR &&
-			       RECKON_SAME_FILES == AGENT_SAME_FILES, "an agent knows the same bits");
+	_Static_assert(RECKON_SAME_CODE == AGENT_SAME_CODE &&
+			       RECKON_SAME_ERROR == AGENT_SAME_ERROR &&
+			       RECKON_SAME_FILES == AGENT_SAME_FILES,
+		       "an agent knows the same bits");
 	if (ret_same != NULL)
 		*ret_same = (repeat->same_code ? RECKON_SAME_CODE : 0) |
 			    (repeat->same_error ? RECKON_SAME_ERROR : 0) |

@@ -130,8 +130,8 @@ static void on_input(struct run *run, size_t count)
 	if (is_asked)
 		return;
 	if (run->options->on_input != NULL && !run->options->has_stdin) {
-		ask_caller(run, prompt != NULL ? prompt->data : "", prompt != NULL ? prompt->len : 0,
-			   password);
+		ask_caller(run, prompt != NULL ? prompt->data : "",
+			   prompt != NULL ? prompt->len : 0, password);
 		return;
 	}
 	/* A question that was interrupted is asked anew; what was typed for it is still there. */
@@ -160,7 +160,8 @@ void packet_answer_input(struct run *run)
 
 static bool text_is(const struct kernel_item *item, const char *text)
 {
-	return item != NULL && item->len == strlen(text) && memcmp(item->data, text, item->len) == 0;
+	return item != NULL && item->len == strlen(text) &&
+	       memcmp(item->data, text, item->len) == 0;
 }
 
 /* For the day that the kernel is lost. */

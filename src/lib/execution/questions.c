@@ -287,13 +287,14 @@ static int tell_call(struct run *run, const char *name, const struct json_value 
 	if (run->options->on_event == NULL)
 		return 0;
 	buf_clear(&run->event);
-	if (record_event_tool(run_moment(run),
-			      &(struct record_call){ .id = id,
-						     .name = name,
-						     .arguments = buf_text(&json),
-						     .len = json.len,
-						     .wait_ms = (questions->wait_ns - waited) / MS },
-			      &run->event, err) < 0)
+	if (record_event_tool(
+		    run_moment(run),
+		    &(struct record_call){ .id = id,
+					   .name = name,
+					   .arguments = buf_text(&json),
+					   .len = json.len,
+					   .wait_ms = (questions->wait_ns - waited) / MS },
+		    &run->event, err) < 0)
 		return (int)err->code;
 	run_emit(run, RECORD_EVENT_TOOL, 0, NULL);
 	return 0;
@@ -356,7 +357,8 @@ static bool receive_call(struct run *run)
 	if (++questions->packets >= PACKETS_MAX)
 		(void)close(TAKE_FD(questions->sock));
 	if (fd_count == 1) {
-		why = len < 0 ? "the call is too long" : open_call(run, questions->packet, (size_t)len, fd);
+		why = len < 0 ? "the call is too long"
+			      : open_call(run, questions->packet, (size_t)len, fd);
 		if (why != NULL)
 			refuse_call(fd, why);
 	}

@@ -276,10 +276,11 @@ static void diagnose_unheld(struct run *run)
 				      "session may share a core with others (see reckon doctor)",
 				      NULL);
 	if ((session->unheld & WARDEN_UNHELD_SPECULATION) != 0)
-		record_add_diagnostic(run->record, "wall_missing",
-				      "speculation was to be off and this host cannot turn all of it "
-				      "off for a session (see reckon doctor)",
-				      NULL);
+		record_add_diagnostic(
+			run->record, "wall_missing",
+			"speculation was to be off and this host cannot turn all of it "
+			"off for a session (see reckon doctor)",
+			NULL);
 	session->unheld = 0;
 }
 
@@ -318,10 +319,11 @@ static void diagnose_usage(struct run *run)
 		record_add_diagnostic(run->record, "inode_limit", text, NULL);
 	}
 	if (usage->is_shared != 0)
-		record_add_diagnostic(run->record, "shared_measurement",
-				      "another context of the session ran meanwhile: processor time, "
-				      "memory, processes and disk are those of both",
-				      NULL);
+		record_add_diagnostic(
+			run->record, "shared_measurement",
+			"another context of the session ran meanwhile: processor time, "
+			"memory, processes and disk are those of both",
+			NULL);
 	diagnose_unheld(run);
 	denied_diagnose(usage, run->record);
 }
@@ -363,9 +365,10 @@ static void diagnose_losses(struct run *run)
 	if (run->end == RUN_DONE) {
 		if (!session->loss.is_untold)
 			return;
-		(void)snprintf(text, sizeof(text),
-			       "this cell ran in a fresh kernel with the same files, because %.360s",
-			       session->loss.why.text);
+		(void)snprintf(
+			text, sizeof(text),
+			"this cell ran in a fresh kernel with the same files, because %.360s",
+			session->loss.why.text);
 		diagnose_loss(run, text);
 		session->loss.is_untold = false;
 	} else if (session->is_kernel_lost) {
@@ -477,9 +480,11 @@ static void keep_files(struct run *run)
 	struct err err;
 
 	if (durable_keep(run->session, false, &not_kept, &err) < 0) {
-		(void)snprintf(text, sizeof(text),
-			       "what this execution changed in the workspace is not kept, a restart "
-			       "of the daemon would lose it: %s", err.text);
+		(void)snprintf(
+			text, sizeof(text),
+			"what this execution changed in the workspace is not kept, a restart "
+			"of the daemon would lose it: %s",
+			err.text);
 		record_add_diagnostic(run->record, "files_not_kept", text, NULL);
 	} else if (not_kept.count > 0) {
 		(void)snprintf(text, sizeof(text),
@@ -533,8 +538,8 @@ static void note_repeats(struct run *run, enum record_status status)
 	if (status != RECORD_ERROR && status != RECORD_TIMEOUT && status != RECORD_OUTPUT_LIMIT)
 		return;
 	record_view_error(run->record, &error);
-	failure.error = repeat_detector_error_fingerprint(syntax, error.name, error.value, error.source,
-						code);
+	failure.error = repeat_detector_error_fingerprint(syntax, error.name, error.value,
+							  error.source, code);
 	failure.files_after = shared_changes(session->shared);
 	repeat_detector_note_failure(&session->stuck, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);

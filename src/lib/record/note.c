@@ -40,8 +40,8 @@ static void add_word(struct buf *ret, const struct json_value *value)
 {
 	size_t len = 0;
 	const char *text = json_read_text(value, &len);
-	cleanup_free char *clean = record_copy_text(text != NULL ? text : "", text != NULL ? len : 0,
-						    4096);
+	cleanup_free char *clean =
+		record_copy_text(text != NULL ? text : "", text != NULL ? len : 0, 4096);
 	struct err ignored;
 
 	for (char *at = clean; *at != '\0'; at++)
@@ -207,8 +207,8 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 /* ---- images ----------------------------------------------------------------------------- */
 
 /* Kept as it came, to be stored when the execution is over. */
-static void persist_image(struct record_image *image, const char *mime, const char *data, size_t len,
-		       uint32_t width, uint32_t height)
+static void persist_image(struct record_image *image, const char *mime, const char *data,
+			  size_t len, uint32_t width, uint32_t height)
 {
 	struct err ignored; /* without it the image is in the record, and only there */
 
@@ -262,8 +262,8 @@ static void store_image(struct record *record, struct record_image *image)
 
 	if (image->bytes.len == 0 || image->artifact[0] != '\0')
 		return;
-	if (store_put_bytes(record->store, "ar", image->bytes.data, image->bytes.len, &object, &err) <
-	    0) {
+	if (store_put_bytes(record->store, "ar", image->bytes.data, image->bytes.len, &object,
+			    &err) < 0) {
 		record_add_diagnostic(record, "output_not_kept", err.text, NULL);
 		return;
 	}
@@ -328,7 +328,8 @@ void record_note_data(struct record_result *result, const char *mime, const char
 	if (!image_size(data, len, &width, &height))
 		(void)buf_addf(&result->note, &ignored, "[%s, %s]\n", mime, size);
 	else if (result->image_count < RECORD_IMAGES_MAX)
-		persist_image(&result->images[result->image_count++], mime, data, len, width, height);
+		persist_image(&result->images[result->image_count++], mime, data, len, width,
+			      height);
 	else
 		(void)buf_addf(&result->note, &ignored, "[%s %" PRIu32 "x%" PRIu32 ", %s]\n", mime,
 			       width, height, size);

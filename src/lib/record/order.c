@@ -49,7 +49,8 @@ void record_note_output(struct record *record, enum record_stream stream, size_t
 	if (last == NULL || last->kind != kind)
 		last = order->changes >= CHANGES_MAX ? find_part(order, kind) : NULL;
 	if (last == NULL) {
-		record_entry_append(record, (struct record_output){ .kind = kind, .start = *written });
+		record_entry_append(record,
+				    (struct record_output){ .kind = kind, .start = *written });
 		last = &order->at[order->count - 1];
 		order->changes++;
 	}

@@ -176,7 +176,8 @@ void record_set_error(struct record *record, const char *name, const char *value
 	record->failure.traceback = copy_string(traceback, 262144);
 	record->failure.repair = repair != NULL ? copy_string(repair, MESSAGE_MAX) : NULL;
 	if (repair != NULL && repair[0] != '\0')
-		record->failure.hints[record->failure.hint_count++] = copy_string(repair, MESSAGE_MAX);
+		record->failure.hints[record->failure.hint_count++] =
+			copy_string(repair, MESSAGE_MAX);
 }
 
 void record_add_hint(struct record *record, const char *hint)

@@ -444,7 +444,8 @@ static void share_room(const size_t *wants, size_t count, size_t room, size_t *s
 /* The line about repeats is always there; the error has up to half of the room. */
 static void share_parts(const size_t wants[PART_COUNT], size_t room, size_t shares[PART_COUNT])
 {
-	size_t others[PART_COUNT], error = wants[PART_ERROR] < room / 2 ? wants[PART_ERROR] : room / 2;
+	size_t others[PART_COUNT],
+		error = wants[PART_ERROR] < room / 2 ? wants[PART_ERROR] : room / 2;
 
 	memcpy(others, wants, sizeof(others));
 	others[PART_REPEAT] = 0;

@@ -146,7 +146,8 @@ static void put_indent(struct lexer *lexer)
 	lexer->has_space = false;
 }
 
-uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, const char *code, size_t len)
+uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, const char *code,
+					  size_t len)
 {
 	struct lexer lexer = { .syntax = syntax,
 			       .code = code,
@@ -243,8 +244,8 @@ static uint64_t hash_without_numbers(uint64_t hash, const char *text)
 	return fnv(hash, '\n');
 }
 
-uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax, const char *name, const char *value,
-				 const char *source, uint64_t code)
+uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax, const char *name,
+					   const char *value, const char *source, uint64_t code)
 {
 	uint64_t hash = FNV_START;
 
@@ -288,8 +289,8 @@ static uint64_t last_sequence(const struct repeat_detector_entry *entry)
 }
 
 /* Tells of the entries with the same code, error, or both; false when there is none. */
-static bool find(const struct repeat_detector *stuck, const struct repeat_detector_failure *failure, bool same_code,
-		 bool same_error, struct repeat_detector_repeat *ret)
+static bool find(const struct repeat_detector *stuck, const struct repeat_detector_failure *failure,
+		 bool same_code, bool same_error, struct repeat_detector_repeat *ret)
 {
 	const struct repeat_detector_entry *latest = NULL;
 
@@ -317,7 +318,8 @@ static bool find(const struct repeat_detector *stuck, const struct repeat_detect
 }
 
 /* The entry of this very failure, else a free one, else the one not seen for longest. */
-static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck, const struct repeat_detector_failure *failure)
+static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck,
+					       const struct repeat_detector_failure *failure)
 {
 	struct repeat_detector_entry *oldest = &stuck->entries[0];
 
@@ -335,8 +337,9 @@ static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck, co
 	return oldest;
 }
 
-void repeat_detector_note_failure(struct repeat_detector *stuck, const struct repeat_detector_failure *failure,
-			struct repeat_detector_repeat *ret)
+void repeat_detector_note_failure(struct repeat_detector *stuck,
+				  const struct repeat_detector_failure *failure,
+				  struct repeat_detector_repeat *ret)
 {
 	struct repeat_detector_entry *entry;
 
@@ -376,7 +379,8 @@ static void list_sequences(const struct repeat_detector_repeat *repeat, char *re
 					 repeat->sequences[i]);
 }
 
-void repeat_detector_describe(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE])
+void repeat_detector_describe(const struct repeat_detector_repeat *repeat,
+			      char ret[STUCK_LINE_SIZE])
 {
 	char list[STUCK_SEQUENCES_MAX * 22 + 8];
 
@@ -391,8 +395,9 @@ void repeat_detector_describe(const struct repeat_detector_repeat *repeat, char 
 
 void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE])
 {
-	const char *advice = "The change did not reach the cause: look at the values in the failing "
-			     "line before changing more.";
+	const char *advice =
+		"The change did not reach the cause: look at the values in the failing "
+		"line before changing more.";
 
 	if (repeat->same_code && repeat->same_error)
 		advice = repeat->same_files ? "Running it again will not help: change the code, or "

@@ -47,26 +47,30 @@ struct repeat_detector_repeat {
 };
 
 /* `syntax` is that of the kernel's language: what a comment is, and whether white space counts. */
-uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, const char *code, size_t len);
+uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, const char *code,
+					  size_t len);
 
 /*
  * `source` is the failing line. Without it ("") an error is the same only for the same code: what
  * ends at a limit fails alike everywhere.
  */
-uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax, const char *name, const char *value,
-				 const char *source, uint64_t code);
+uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax, const char *name,
+					   const char *value, const char *source, uint64_t code);
 
 /*
  * Remembers a failure. Tells in *ret of earlier ones with the same code and error; else the same
  * error; else the same code.
  */
-void repeat_detector_note_failure(struct repeat_detector *stuck, const struct repeat_detector_failure *failure,
-			struct repeat_detector_repeat *ret);
+void repeat_detector_note_failure(struct repeat_detector *stuck,
+				  const struct repeat_detector_failure *failure,
+				  struct repeat_detector_repeat *ret);
 
 /* Remembers a success; how often the same code gave the same output in a row, from 1. */
-uint64_t repeat_detector_note_success(struct repeat_detector *stuck, uint64_t code, uint64_t output);
+uint64_t repeat_detector_note_success(struct repeat_detector *stuck, uint64_t code,
+				      uint64_t output);
 
 /* "seen 3 times in this session (executions 1, 2, 5): same error, code unchanged; …" */
-void repeat_detector_describe(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE]);
+void repeat_detector_describe(const struct repeat_detector_repeat *repeat,
+			      char ret[STUCK_LINE_SIZE]);
 /* What to make of it, a sentence or two. */
 void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE]);

@@ -149,7 +149,8 @@ void record_clear_waited(struct record *record); /* ends the wait of record_clea
 bool record_output_is_stream(const struct record_output *output);
 void record_entry_append(struct record *record, struct record_output output);
 /* One of them behind those `kept`; parts of one stream that have become neighbours are one. */
-void record_order_keep(struct record_order *order, size_t *kept, const struct record_output *output);
+void record_order_keep(struct record_order *order, size_t *kept,
+		       const struct record_output *output);
 void record_order_add(struct record *record, enum record_output_kind kind, size_t index);
 void record_order_drop(struct record *record, enum record_output_kind kind);
 

@@ -38,7 +38,8 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 	session->language = parent->language;
 	memcpy(session->template_name, parent->template_name, sizeof(session->template_name));
 	if (session_adopt(session, &call, err) < 0 ||
-	    buf_add(&session->configured, parent->configured.data, parent->configured.len, err) < 0 ||
+	    buf_add(&session->configured, parent->configured.data, parent->configured.len, err) <
+		    0 ||
 	    shared_look(session->shared, session->workspace, err) < 0) {
 		session_free(session);
 		return (int)err->code;

@@ -25,7 +25,8 @@ static int fill_request(const struct reckon_session *of, const reckon_context_op
 
 	if (of->client == NULL)
 		return err_set(err, ERR_INVALID, "this handle is for files alone");
-	if (options->template_name != NULL && strcmp(options->template_name, of->template_name) != 0) {
+	if (options->template_name != NULL &&
+	    strcmp(options->template_name, of->template_name) != 0) {
 		(void)err_set(err, ERR_INVALID, "the session's box holds template \"%.60s\", not "
 			      "\"%.60s\"", of->template_name, options->template_name);
 		return err_remedy(err, "open another session for another template");

@@ -124,7 +124,8 @@ static int add_mount(const reckon_mount *mount, struct warden_mount *ret, struct
 	/* Of a name in /proc/self/fd it is the very directory that counts. */
 	if (stat(mount->source, &named) < 0 || fstat(fd, &opened) < 0 ||
 	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
-		return err_set(err, ERR_DENIED, "mount %.200s: it was moved meanwhile", mount->source);
+		return err_set(err, ERR_DENIED, "mount %.200s: it was moved meanwhile",
+			       mount->source);
 	if (mount->target != NULL)
 		(void)snprintf(ret->target, sizeof(ret->target), "%s", mount->target);
 	else

@@ -103,8 +103,9 @@ static int port_connect(struct reckon_session *session, unsigned port, int timeo
 	if (try_connect(session, port, true, timeout_ms, ret_fd, err) == 0)
 		return 0;
 	if (err->code == ERR_NOT_FOUND)
-		(void)err_remedy(&closed, "start a server in the session that listens on 127.0.0.1, "
-					  "::1 or 0.0.0.0");
+		(void)err_remedy(&closed,
+				 "start a server in the session that listens on 127.0.0.1, "
+				 "::1 or 0.0.0.0");
 	*err = err->code == ERR_NOT_FOUND || err->code == ERR_SYSTEM ? closed : *err;
 	return (int)err->code;
 }

@@ -52,8 +52,8 @@ static int add_arguments(struct buf *order, const reckon_process_options *option
 	const char *const shell[] = { "/bin/sh", "-c", options->command, NULL };
 	const char *const *argv = options->command != NULL ? shell : options->argv;
 
-	if ((options->command != NULL) == (options->argv != NULL) || argv == NULL || argv[0] == NULL ||
-	    argv[0][0] == '\0')
+	if ((options->command != NULL) == (options->argv != NULL) || argv == NULL ||
+	    argv[0] == NULL || argv[0][0] == '\0')
 		return err_set(err, ERR_INVALID, "give either a command or argv with a program");
 	for (*ret_count = 0; argv[*ret_count] != NULL; (*ret_count)++) {
 		if (*ret_count == PROCESS_STRINGS_MAX)
@@ -162,8 +162,10 @@ static int make_stdio(const struct reckon_session *session, struct reckon_proces
 static int check_size(unsigned rows, unsigned columns, struct err *err)
 {
 	if (rows == 0 || columns == 0 || rows > SIZE_MAX_CELLS || columns > SIZE_MAX_CELLS)
-		return err_set(err, ERR_INVALID, "a terminal of %u rows and %u columns: each is from 1 "
-			       "to %u", rows, columns, SIZE_MAX_CELLS);
+		return err_set(err, ERR_INVALID,
+			       "a terminal of %u rows and %u columns: each is from 1 "
+			       "to %u",
+			       rows, columns, SIZE_MAX_CELLS);
 	return 0;
 }
 
@@ -198,7 +200,8 @@ static int adopt(struct reckon_process *process, struct client_call *call, struc
 	const size_t want = process->has_terminal ? 2 : 1;
 
 	if (call->nfds != want)
-		return err_set(err, ERR_PROTOCOL, "the warden started a process without descriptors");
+		return err_set(err, ERR_PROTOCOL,
+			       "the warden started a process without descriptors");
 	process->number = call->reply.started.process;
 	process->pid = call->reply.started.pid;
 	process->fd[RECKON_PROCESS_END] = TAKE_FD(call->fds[0]);
@@ -244,7 +247,8 @@ static int process_start(struct reckon_session *session, const reckon_process_op
 	process->has_terminal = (options.flags & RECKON_PROCESS_TERMINAL) != 0;
 	for (size_t i = 0; i < ARRAY_LEN(process->fd); i++)
 		process->fd[i] = -1;
-	code = process->has_terminal ? 0 : make_stdio(session, process, options.flags, fds + 1, err);
+	code = process->has_terminal ? 0
+				     : make_stdio(session, process, options.flags, fds + 1, err);
 	if (code == 0)
 		code = ask_start(session, &options, process, fds, err);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -310,8 +314,8 @@ static int ask(const struct reckon_process *process, struct warden_request *requ
 	request->session = process->session;
 	request->kernel = process->number;
 	memset(call, 0, sizeof(*call));
-	if (shared_ask(process->shared, NULL, process->session, request, call, ASK_TIMEOUT_MS, err) ==
-	    0)
+	if (shared_ask(process->shared, NULL, process->session, request, call, ASK_TIMEOUT_MS,
+		       err) == 0)
 		return 0;
 	if (err->code == ERR_NOT_FOUND && request->type != WARDEN_SIGNAL)
 		(void)err_set(err, ERR_LOST, "the session was closed, and its processes with it");
@@ -363,9 +367,11 @@ static void fill_state(struct reckon_process *process, const struct warden_statu
 		.pid = process->pid,
 		.is_running = !is_over,
 		.cause = is_over ? cause_name(status->ended.cause) : NULL,
-		.exit_code = is_over && status->ended.cause == WARDEN_END_EXIT ? status->ended.detail
-									       : -1,
-		.signal = is_over && status->ended.cause != WARDEN_END_EXIT ? status->ended.detail : 0,
+		.exit_code = is_over && status->ended.cause == WARDEN_END_EXIT
+				     ? status->ended.detail
+				     : -1,
+		.signal = is_over && status->ended.cause != WARDEN_END_EXIT ? status->ended.detail
+									    : 0,
 		.left = status->left,
 		.wall_ns = (is_over ? process->ended_ns : clock_mono_ns()) - process->started_ns,
 		.cpu_user_ns = usage->cpu_user_ns,
@@ -406,7 +412,8 @@ int reckon_process_status(reckon_process *process, reckon_process_state *ret, re
 int reckon_process_wait(reckon_process *process, int timeout_ms, reckon_process_state *ret,
 			reckon_error *err)
 {
-	const uint64_t end = clock_mono_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+	const uint64_t end =
+		clock_mono_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
 	struct pollfd wait = { .fd = process->fd[RECKON_PROCESS_END], .events = POLLIN };
 	struct err inner;
 	int ready;

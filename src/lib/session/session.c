@@ -74,7 +74,8 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 	session->number = opened->session;
 	if (call->nfds != 2) {
 		client_forget(session->client, call);
-		return err_set(err, ERR_PROTOCOL, "the warden opened a session without descriptors");
+		return err_set(err, ERR_PROTOCOL,
+			       "the warden opened a session without descriptors");
 	}
 	session->workspace = TAKE_FD(call->fds[1]);
 	if (session_adopt_kernel(session, call, err) < 0) {
@@ -136,7 +137,8 @@ void session_free(struct reckon_session *session)
 	 * Answered before the kernel can see that we are gone: else it ends by itself meanwhile, and
 	 * the warden has to find out why.
 	 */
-	if (session->number != 0 && session->client != NULL && !client_is_dead(session->client, NULL) &&
+	if (session->number != 0 && session->client != NULL &&
+	    !client_is_dead(session->client, NULL) &&
 	    client_ask(session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS, &ignored) == 0)
 		client_forget(session->client, &call);
 	close_if_open(session->control);

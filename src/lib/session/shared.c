@@ -287,7 +287,8 @@ int shared_keep(struct shared *shared, int workspace, struct store *store,
 		return 0;
 	(void)pthread_mutex_lock(&shared->lock);
 	code = keep_run(keep, workspace, store, bounds,
-			&(struct persist_look){ .thorough = thorough, .apart = &shared->apart }, err);
+			&(struct persist_look){ .thorough = thorough, .apart = &shared->apart },
+			err);
 	ret_not_kept->count = keep->not_kept;
 	memcpy(ret_not_kept->why, keep->why, sizeof(ret_not_kept->why));
 	(void)pthread_mutex_unlock(&shared->lock);
@@ -316,8 +317,8 @@ int shared_keep_restore(struct shared *shared, int workspace, struct store *stor
 	int code;
 
 	(void)pthread_mutex_lock(&shared->lock);
-	code = persist_restore(shared->keep, workspace, store, manifest->entries, manifest->count, uid,
-			    gid, missing, err);
+	code = persist_restore(shared->keep, workspace, store, manifest->entries, manifest->count,
+			       uid, gid, missing, err);
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }

@@ -49,7 +49,8 @@ static size_t items_size(const struct items *items)
 
 size_t shape_size(const struct shape *shape)
 {
-	return items_size(&shape->items) + (shape->is_lossy && !shape->has_gap ? SHAPE_MARK_MAX : 0);
+	return items_size(&shape->items) +
+	       (shape->is_lossy && !shape->has_gap ? SHAPE_MARK_MAX : 0);
 }
 
 bool shape_is_lossy(const struct shape *shape, size_t max)
@@ -75,7 +76,8 @@ static size_t cut_mark(uint64_t first, uint64_t last, uint64_t bytes, const char
 	len = strlen(ret);
 	if (handle != NULL)
 		(void)snprintf(ret + len, SHAPE_MARK_MAX - len,
-			       "; reckon output %s --lines %" PRIu64 ":%" PRIu64, handle, first, last);
+			       "; reckon output %s --lines %" PRIu64 ":%" PRIu64, handle, first,
+			       last);
 	else
 		(void)snprintf(ret + len, SHAPE_MARK_MAX - len, " \xe2\x80\xa6");
 	return strlen(ret);
@@ -157,8 +159,8 @@ static uint64_t bytes_left_out(const struct cut *cut)
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static void write_items(const struct shape *shape, const struct items *items, size_t from, size_t to,
-			struct buf *ret)
+static void write_items(const struct shape *shape, const struct items *items, size_t from,
+			size_t to, struct buf *ret)
 {
 	for (size_t i = from; i < to; i++)
 		add_line(ret, shape_item_text(shape, &items->at[i]), items->at[i].len);
@@ -185,7 +187,8 @@ static void write_cut(const struct shape *shape, const struct items *items, size
 	for (size_t i = 0; i < items->count; i++)
 		if (items->at[i].kind == ITEM_GAP)
 			cut.gap = i;
-	if (max < cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + HANDLE_WORTH)
+	if (max <
+	    cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + HANDLE_WORTH)
 		handle = NULL;
 	/* Both line numbers of the mark may be as long as the last one. */
 	mark_len = cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + 21;

@@ -61,7 +61,8 @@ static size_t count_blocks(struct folding *folding, size_t at, size_t period)
 /* The shortest block that repeats at `at`, 0 when none does. */
 static size_t find_period(struct folding *folding, size_t at, size_t blocks_min, size_t *ret_blocks)
 {
-	for (size_t period = 1; period <= SHAPE_PERIOD_MAX && at + period < folding->count; period++) {
+	for (size_t period = 1; period <= SHAPE_PERIOD_MAX && at + period < folding->count;
+	     period++) {
 		*ret_blocks = count_blocks(folding, at, period);
 		if (*ret_blocks >= blocks_min)
 			return period;
@@ -69,14 +70,15 @@ static size_t find_period(struct folding *folding, size_t at, size_t blocks_min,
 	return 0;
 }
 
-static void exact_mark(const struct item *first, size_t period, size_t more, char ret[SHAPE_MARK_MAX])
+static void exact_mark(const struct item *first, size_t period, size_t more,
+		       char ret[SHAPE_MARK_MAX])
 {
 	char number[TEXT_COUNT_SIZE];
 
 	text_count(more, number);
 	if (period > 1)
-		(void)snprintf(ret, SHAPE_MARK_MAX, "\xe2\x80\xa6 the %zu lines above %s more times", period,
-			       number);
+		(void)snprintf(ret, SHAPE_MARK_MAX,
+			       "\xe2\x80\xa6 the %zu lines above %s more times", period, number);
 	else
 		(void)snprintf(ret, SHAPE_MARK_MAX, "\xe2\x80\xa6 the %sline above %s more times",
 			       first->len == 0 ? "empty " : "", number);

@@ -61,8 +61,8 @@ static bool count_letter(struct letters *letters, char c)
 /* Random bytes hold every kind of letter: a long word, path or ruler does not. */
 static bool is_base64_mix(const struct letters *letters, size_t len)
 {
-	return letters->lower > len / 16 && letters->upper > len / 16 && letters->digits > len / 64 &&
-	       letters->others < len / 8;
+	return letters->lower > len / 16 && letters->upper > len / 16 &&
+	       letters->digits > len / 64 && letters->others < len / 8;
 }
 
 static bool is_hex_mix(const struct letters *letters, size_t len)
@@ -183,7 +183,8 @@ static bool cut_middle(struct buf *ret, size_t start)
 	head = text_boundary_down(line, len, skip_characters(line, len, LINE_HEAD));
 	tail = text_boundary_up(line, len, skip_characters(line, len, count - LINE_TAIL));
 	text_count(count_characters(line + head, tail - head), number);
-	mark_len = snprintf(mark, sizeof(mark), " \xe2\x80\xa6 %s characters \xe2\x80\xa6 ", number);
+	mark_len =
+		snprintf(mark, sizeof(mark), " \xe2\x80\xa6 %s characters \xe2\x80\xa6 ", number);
 	/* The mark is shorter than what it stands for: a hundred characters at least. */
 	rest = len - tail;
 	memcpy(ret->data + start + head, mark, (size_t)mark_len);
@@ -213,7 +214,8 @@ static size_t ratio_length(const char *line, size_t len, size_t at)
 {
 	size_t end = at, slash;
 
-	while (end < len && end - at < 24 && (is_digit(line[end]) || strchr(".kMGB", line[end]) != NULL))
+	while (end < len && end - at < 24 &&
+	       (is_digit(line[end]) || strchr(".kMGB", line[end]) != NULL))
 		end++;
 	if (end == at || !is_digit(line[at]) || end == len || line[end] != '/')
 		return 0;
@@ -307,7 +309,8 @@ static size_t number_length(const char *line, size_t len, size_t at)
 	while (end < len) {
 		if (is_digit(line[end]))
 			end++;
-		else if (end + 1 < len && strchr(".,:", line[end]) != NULL && is_digit(line[end + 1]))
+		else if (end + 1 < len && strchr(".,:", line[end]) != NULL &&
+			 is_digit(line[end + 1]))
 			end += 2;
 		else if (end + 2 < len && line[end] == 'e' &&
 			 (line[end + 1] == '-' || line[end + 1] == '+') && is_digit(line[end + 2]))

@@ -41,7 +41,8 @@ static size_t count_newlines(const char *text, size_t len)
 {
 	size_t count = 0;
 
-	for (const char *at = text; (at = memchr(at, '\n', len - (size_t)(at - text))) != NULL; at++)
+	for (const char *at = text; (at = memchr(at, '\n', len - (size_t)(at - text))) != NULL;
+	     at++)
 		count++;
 	return count;
 }
@@ -157,7 +158,8 @@ static void take_source(struct shape *shape, const struct shape_source *source)
 static bool is_base64_item(struct shape *shape, const struct item *item, bool is_last)
 {
 	shape->work += item->len;
-	return item->kind == ITEM_LINE && shape_line_is_base64(shape_item_text(shape, item), item->len, is_last);
+	return item->kind == ITEM_LINE &&
+	       shape_line_is_base64(shape_item_text(shape, item), item->len, is_last);
 }
 
 /* Items from `at` on that are base64 lines of one width, with the shorter last one. */
@@ -248,7 +250,8 @@ static void fold_bars(struct shape *shape)
 		size_t run = 0;
 		uint64_t label;
 
-		while (i + run < shape->items.count && is_bar(shape, &shape->items.at[i + run], &label))
+		while (i + run < shape->items.count &&
+		       is_bar(shape, &shape->items.at[i + run], &label))
 			run++;
 		if (run >= BAR_RUN_MIN)
 			add_bars(shape, &shape->items.at[i], run, &ret);

@@ -201,7 +201,8 @@ static void differ(struct keep *keep, const struct persist_list *new)
 	}
 }
 
-static void count_not_kept(struct keep *keep, const struct persist_list *new, const struct pass *pass)
+static void count_not_kept(struct keep *keep, const struct persist_list *new,
+			   const struct pass *pass)
 {
 	keep->not_kept = new->unseen;
 	for (size_t i = 0; i < new->count; i++)
@@ -211,8 +212,8 @@ static void count_not_kept(struct keep *keep, const struct persist_list *new, co
 			       "are more than a workspace may have", keep->not_kept);
 }
 
-int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct persist_bounds *bounds,
-	     const struct persist_look *look, struct err *err)
+int keep_run(struct keep *keep, int dir_fd, struct store *store,
+	     const struct persist_bounds *bounds, const struct persist_look *look, struct err *err)
 {
 	struct pass pass = { .dir_fd = dir_fd,
 			     .store = store,

@@ -73,8 +73,8 @@ struct persist_look {
 	const struct part *part; /* or NULL: all of it */
 	const struct apart *apart; /* or NULL */
 };
-int keep_run(struct keep *keep, int dir_fd, struct store *store, const struct persist_bounds *bounds,
-	     const struct persist_look *look, struct err *err);
+int keep_run(struct keep *keep, int dir_fd, struct store *store,
+	     const struct persist_bounds *bounds, const struct persist_look *look, struct err *err);
 
 /* What changed since the last time; moves into *ret, and belongs to reckon_workspace_free(). */
 void persist_take(struct keep *keep, reckon_workspace **ret);
@@ -99,8 +99,8 @@ int persist_restore(struct keep *keep, int dir_fd, struct store *store,
 		 const struct keep_missing *missing, struct err *err);
 
 /* ---- keep_scan.c ---- */
-int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct persist_list *ret,
-	      struct err *err);
+int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
+		 struct persist_list *ret, struct err *err);
 void persist_list_clear(struct persist_list *list);
 struct persist_entry *persist_list_add(struct persist_list *list); /* zeroed */
 const struct persist_entry *persist_list_find(const struct persist_list *list, const char *path);

@@ -133,8 +133,8 @@ static char *read_target(int dir_fd, const char *name)
 }
 
 /* Sockets end with whoever listens: there is nothing to keep. */
-static void visit(struct persist_list *found, const struct apart *apart, const char *dir, int dir_fd,
-		  const char *name)
+static void visit(struct persist_list *found, const struct apart *apart, const char *dir,
+		  int dir_fd, const char *name)
 {
 	struct persist_entry *entry;
 	struct stat st;
@@ -245,8 +245,8 @@ static void find_links(struct persist_list *found)
 	}
 }
 
-int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max, struct persist_list *ret,
-	      struct err *err)
+int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
+		 struct persist_list *ret, struct err *err)
 {
 	struct persist_list found = { 0 };
 	struct stat st;

@@ -98,8 +98,10 @@ static int add_file(struct pack *pack, int dir_fd, const char *name, const char 
 	entry.mtime_s = st.st_mtim.tv_sec;
 	entry.size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
 	if (entry.size > HOLES * limits->disk_bytes - pack->info.bytes) {
-		(void)err_set(err, ERR_LIMIT, "%.200s is too large for an archive: files with holes "
-			      "count as long as they are", path);
+		(void)err_set(err, ERR_LIMIT,
+			      "%.200s is too large for an archive: files with holes "
+			      "count as long as they are",
+			      path);
 		return err_remedy(err, "download it alone, or make an archive of another folder");
 	}
 	pack->info.bytes += entry.size;
@@ -141,7 +143,8 @@ static int enter(struct pack *pack, int dir_fd, const char *name, const char *pa
 					  .mtime_s = st->st_mtim.tv_sec };
 	cleanup_fd int below = -1;
 
-	if (depth + 1 >= UNARCHIVER_DEPTH_MAX || fs_open_dir_beneath(dir_fd, name, &below, err) < 0) {
+	if (depth + 1 >= UNARCHIVER_DEPTH_MAX ||
+	    fs_open_dir_beneath(dir_fd, name, &below, err) < 0) {
 		pack->info.skipped++;
 		return 0;
 	}
@@ -212,8 +215,10 @@ static int write_archive(struct reckon_session *session, const char *path, const
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
 	if (fs_open_dir_beneath(session->workspace, path != NULL ? path : "", &folder, err) < 0)
-		return err->errnum == ENOENT ? err_set(err, ERR_NOT_FOUND, "no folder %.200s in the "
-						       "workspace", path)
+		return err->errnum == ENOENT ? err_set(err, ERR_NOT_FOUND,
+						       "no folder %.200s in the "
+						       "workspace",
+						       path)
 					     : (int)err->code;
 	if (unarchiver_new(target_fd, format, &unarchiver, err) < 0)
 		return (int)err->code;

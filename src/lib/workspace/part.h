@@ -32,4 +32,5 @@ void part_of_scan(const struct part *part, const struct workspace *old, struct w
  * list is of a tree that there could be. False, and nothing happened, when names of one file are
  * about: those on both sides of the part would lead to each other.
  */
-bool part_of_list(const struct part *part, const struct persist_list *old, struct persist_list *now);
+bool part_of_list(const struct part *part, const struct persist_list *old,
+		  struct persist_list *now);

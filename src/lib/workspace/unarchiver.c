@@ -39,7 +39,8 @@ static void __attribute__((noreturn)) become(const char *path, char *const *argv
 	child_reset_signals(0);
 	if (high_sock < 0 || high_file < 0 || null_fd < 0 || dup2(null_fd, 0) < 0 ||
 	    dup2(null_fd, 1) < 0 || dup2(high_sock, UNARCHIVER_FD) < 0 ||
-	    dup2(high_file, UNARCHIVER_FILE_FD) < 0 || close_range(UNARCHIVER_FILE_FD + 1, ~0u, 0) < 0)
+	    dup2(high_file, UNARCHIVER_FILE_FD) < 0 ||
+	    close_range(UNARCHIVER_FILE_FD + 1, ~0u, 0) < 0)
 		_exit(126);
 	(void)execve(path, argv, environment);
 	_exit(127);
@@ -119,7 +120,8 @@ int unarchiver_next(struct unarchiver *unarchiver, struct err *err)
 
 	if (clock_mono_ns() >= unarchiver->deadline_ns)
 		return too_slow(err);
-	n = fd_recv_msg(unarchiver->sock, unarchiver->frame, sizeof(unarchiver->frame), NULL, 0, &nfds, err);
+	n = fd_recv_msg(unarchiver->sock, unarchiver->frame, sizeof(unarchiver->frame), NULL, 0,
+			&nfds, err);
 	if (n == ERR_TIMEOUT)
 		return too_slow(err);
 	if (n < 0)
@@ -128,7 +130,8 @@ int unarchiver_next(struct unarchiver *unarchiver, struct err *err)
 	if (n == 0)
 		return err_set(err, ERR_INVALID, "the archive could not be read to its end: it "
 			       "needs too much, or is made to break what reads it");
-	if (unarchiver_take(&unarchiver->state, unarchiver->frame, (size_t)n, &unarchiver->taken, err) < 0)
+	if (unarchiver_take(&unarchiver->state, unarchiver->frame, (size_t)n, &unarchiver->taken,
+			    err) < 0)
 		return (int)err->code;
 	if (unarchiver->taken.type == UNARCHIVER_FAIL) {
 		*err = unarchiver->taken.fail;
@@ -149,10 +152,11 @@ static int send_failed(struct unarchiver *unarchiver, struct err *err)
 	return (int)err->code;
 }
 
-int unarchiver_add(struct unarchiver *unarchiver, const struct unarchiver_entry *entry, const char *path,
-	     const char *target, int fd, struct err *err)
+int unarchiver_add(struct unarchiver *unarchiver, const struct unarchiver_entry *entry,
+		   const char *path, const char *target, int fd, struct err *err)
 {
-	const size_t len = unarchiver_put_entry(unarchiver->frame, UNARCHIVER_ADD, entry, path, target);
+	const size_t len =
+		unarchiver_put_entry(unarchiver->frame, UNARCHIVER_ADD, entry, path, target);
 
 	if (clock_mono_ns() >= unarchiver->deadline_ns)
 		return too_slow(err);

@@ -30,7 +30,7 @@ void unarchiver_freep(struct unarchiver **unarchiver);
 int unarchiver_next(struct unarchiver *unarchiver, struct err *err);
 
 /* For packing. `fd` (or -1) goes along with ADD. */
-int unarchiver_add(struct unarchiver *unarchiver, const struct unarchiver_entry *entry, const char *path,
-	     const char *target, int fd, struct err *err);
+int unarchiver_add(struct unarchiver *unarchiver, const struct unarchiver_entry *entry,
+		   const char *path, const char *target, int fd, struct err *err);
 /* The archive is complete: peek->taken.end. */
 int unarchiver_finish(struct unarchiver *unarchiver, struct err *err);

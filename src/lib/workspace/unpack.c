@@ -66,16 +66,18 @@ static int begin_file(struct unpack *to, const struct unarchiver_frame *frame, i
 	return 0;
 }
 
-static int add_data(struct unpack *to, const struct unarchiver_frame *frame, int fd, struct err *err)
+static int add_data(struct unpack *to, const struct unarchiver_frame *frame, int fd,
+		    struct err *err)
 {
 	const reckon_limits *limits = &to->session->limits;
 
 	to->info.bytes += frame->data_len;
 	to->file_bytes += frame->data_len;
 	if (to->info.bytes > limits->disk_bytes || to->file_bytes > limits->file_bytes) {
-		(void)err_set(err, ERR_LIMIT, "the archive holds more than the workspace may: %" PRIu64
-			      " bytes, %" PRIu64 " in one file", limits->disk_bytes,
-			      limits->file_bytes);
+		(void)err_set(err, ERR_LIMIT,
+			      "the archive holds more than the workspace may: %" PRIu64
+			      " bytes, %" PRIu64 " in one file",
+			      limits->disk_bytes, limits->file_bytes);
 		return err_remedy(err, "open the session with larger limits, or put less in it");
 	}
 	return fd_write_full(fd, frame->data, frame->data_len, err);
@@ -101,7 +103,8 @@ static int take_file(struct unpack *to, struct unarchiver *unarchiver, struct er
 	do {
 		if (unarchiver_next(unarchiver, err) < 0)
 			return (int)err->code;
-		if (unarchiver->taken.type == UNARCHIVER_DATA && add_data(to, &unarchiver->taken, fd, err) < 0)
+		if (unarchiver->taken.type == UNARCHIVER_DATA &&
+		    add_data(to, &unarchiver->taken, fd, err) < 0)
 			return (int)err->code;
 	} while (unarchiver->taken.type == UNARCHIVER_DATA);
 	settle_file(&entry, fd);
@@ -180,8 +183,9 @@ static int compare(int from_fd, int there_fd, const char *name, const char *path
 	ret->is_there = there_fd >= 0 &&
 			fstatat(there_fd, name, &ret->there, AT_SYMLINK_NOFOLLOW) == 0;
 	if (ret->is_there && S_ISDIR(ret->from.st_mode) != S_ISDIR(ret->there.st_mode)) {
-		(void)err_set(err, ERR_DENIED, "%.200s is %s in the workspace and %s in the archive",
-			      path, S_ISDIR(ret->there.st_mode) ? "a folder" : "a file",
+		(void)err_set(err, ERR_DENIED,
+			      "%.200s is %s in the workspace and %s in the archive", path,
+			      S_ISDIR(ret->there.st_mode) ? "a folder" : "a file",
 			      S_ISDIR(ret->from.st_mode) ? "a folder" : "a file");
 		return err_remedy(err, "move or delete it first");
 	}

@@ -289,7 +289,8 @@ static int watch_open(const struct reckon_session *session, const reckon_watch_o
 	watch->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch->fd < 0 && errno == EMFILE) {
 		(void)err_set(err, ERR_LIMIT, "this host has no more watches");
-		return err_remedy(err, "end one, or raise the sysctl fs.inotify.max_user_instances");
+		return err_remedy(err,
+				  "end one, or raise the sysctl fs.inotify.max_user_instances");
 	}
 	if (watch->fd < 0)
 		return err_sys(err, "inotify");

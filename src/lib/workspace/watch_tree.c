@@ -113,7 +113,8 @@ static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 	int wd;
 
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	wd = watch->folder_count < watch->folders_max ? inotify_add_watch(watch->fd, name, MASK) : -1;
+	wd = watch->folder_count < watch->folders_max ? inotify_add_watch(watch->fd, name, MASK)
+						      : -1;
 	if (wd < 0) {
 		tell_limit(watch, path);
 		return false;
@@ -121,7 +122,8 @@ static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 	/* One that is watched already may have another name now. */
 	watch_tree_forget(watch, wd);
 	if (watch->folder_count == watch->folder_capacity) {
-		watch->folder_capacity = watch->folder_capacity > 0 ? watch->folder_capacity * 2 : 8;
+		watch->folder_capacity =
+			watch->folder_capacity > 0 ? watch->folder_capacity * 2 : 8;
 		watch->folders = mem_grow(watch->folders, watch->folder_capacity,
 					  sizeof(*watch->folders));
 	}

@@ -60,8 +60,8 @@ static void ask_code(const struct json_value *args, struct buf *ret)
 	(void)buf_addf(ret, &ignored, "Run this %s%scode", language != NULL ? language : "",
 		       language != NULL ? " " : "");
 	if (shown < len)
-		(void)buf_addf(ret, &ignored, " (%zu bytes, of which only the first %zu are shown)", len,
-			       shown);
+		(void)buf_addf(ret, &ignored, " (%zu bytes, of which only the first %zu are shown)",
+			       len, shown);
 	(void)buf_adds(ret, "?\n\n", &ignored);
 	(void)buf_add(ret, code, shown, &ignored);
 }
@@ -74,7 +74,8 @@ static void ask_file(const struct json_value *args, struct buf *ret)
 	if (action == NULL || path == NULL)
 		return;
 	if (strcmp(action, "write") == 0)
-		(void)buf_addf(ret, &ignored, "Write the file %s of the session, or replace it?", path);
+		(void)buf_addf(ret, &ignored, "Write the file %s of the session, or replace it?",
+			       path);
 	else if (strcmp(action, "delete") == 0)
 		(void)buf_addf(ret, &ignored, "Delete %s of the session?", path);
 }
@@ -95,9 +96,11 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 		if (strcmp(action, asked[i].action) == 0) {
 			const char *place = strstr(asked[i].what, "%s");
 
-			(void)buf_add(ret, asked[i].what, (size_t)(place - asked[i].what), &ignored);
-			(void)buf_addf(ret, &ignored, "the session%s%s%s", session != NULL ? " " : "",
-				       session != NULL ? session : "", place + 2);
+			(void)buf_add(ret, asked[i].what, (size_t)(place - asked[i].what),
+				      &ignored);
+			(void)buf_addf(ret, &ignored, "the session%s%s%s",
+				       session != NULL ? " " : "", session != NULL ? session : "",
+				       place + 2);
 		}
 }
 
@@ -194,11 +197,12 @@ static bool is_same(const struct api_bytes *kept, const struct buf *asked)
 	cleanup_buf struct buf one = BUF_INIT(ASKED_MAX), other = BUF_INIT(ASKED_MAX);
 	struct json_value *left = NULL, *right = NULL;
 	struct err ignored;
-	const bool ret = json_read_parse(kept->data, kept->len, ASKED_MAX, &left, &ignored) == 0 &&
-			 json_read_parse(asked->data, asked->len, ASKED_MAX, &right, &ignored) == 0 &&
-			 json_read_dump(left, &one, &ignored) == 0 &&
-			 json_read_dump(right, &other, &ignored) == 0 &&
-			 strcmp(buf_text(&one), buf_text(&other)) == 0;
+	const bool ret =
+		json_read_parse(kept->data, kept->len, ASKED_MAX, &left, &ignored) == 0 &&
+		json_read_parse(asked->data, asked->len, ASKED_MAX, &right, &ignored) == 0 &&
+		json_read_dump(left, &one, &ignored) == 0 &&
+		json_read_dump(right, &other, &ignored) == 0 &&
+		strcmp(buf_text(&one), buf_text(&other)) == 0;
 
 	json_read_free(left);
 	json_read_free(right);
@@ -292,15 +296,19 @@ int tool_approve(struct tool *tool, const char *name)
 	write_question(name, tool->args, &question);
 	if (question.len == 0)
 		return 1;
-	if (level == ASK_WRITES && buf_adds(&question, "\n\n(It can change files in the folders that "
-						       "were mounted for writing.)", &err) < 0)
+	if (level == ASK_WRITES && buf_adds(&question,
+					    "\n\n(It can change files in the folders that "
+					    "were mounted for writing.)",
+					    &err) < 0)
 		return tool_fail(tool, err.text, NULL);
 	if (!can_ask)
-		return tool_fail(tool, "a person has to approve this, and this client cannot ask: it "
-				       "was not done",
+		return tool_fail(tool,
+				 "a person has to approve this, and this client cannot ask: it "
+				 "was not done",
 				 "use a client that has elicitation, or a server without --approve "
 				 "or --mcp-approve");
 	if (write_params(&question, &params, &err) < 0)
 		return tool_fail(tool, err.text, NULL);
-	return tool->mcp->rpc.is_modern ? ask_modern(tool, name, &params) : ask_legacy(tool, &params);
+	return tool->mcp->rpc.is_modern ? ask_modern(tool, name, &params)
+					: ask_legacy(tool, &params);
 }

@@ -24,7 +24,8 @@ static int show_scaled(struct tool *tool, const struct json_value *scaled)
 {
 	cleanup_call struct call call = CALL_INIT;
 	cleanup_buf struct buf bytes = BUF_INIT(SCALED_MAX);
-	const char *artifact = rpc_text(scaled, "artifact", 40), *mime = rpc_text(scaled, "mime", 64);
+	const char *artifact = rpc_text(scaled, "artifact", 40),
+		   *mime = rpc_text(scaled, "mime", 64);
 	struct api_download file;
 	enum call_status status;
 	struct err ignored;
@@ -44,7 +45,8 @@ static int show_scaled(struct tool *tool, const struct json_value *scaled)
 }
 
 /* The first form of a result that is an image; NULL: it has none. */
-static const char *find_image(const struct json_value *result, const char **ret_mime, size_t *ret_len)
+static const char *find_image(const struct json_value *result, const char **ret_mime,
+			      size_t *ret_len)
 {
 	const struct json_value *data = json_read_member(result, "data"), *value;
 

@@ -93,7 +93,8 @@ static int show_part(struct tool *tool, int fd, const struct api_download *file,
 		tool_say(tool, "\n[bytes %.0f to %.0f of %" PRIu64 "; go on with offset %.0f]\n",
 			 offset, offset + (double)len, file->size, offset + (double)len);
 	else if (len == 0)
-		tool_say(tool, "[%s]\n", file->size == 0 ? "an empty file" : "nothing behind its end");
+		tool_say(tool, "[%s]\n",
+			 file->size == 0 ? "an empty file" : "nothing behind its end");
 	return 0;
 }
 

@@ -99,9 +99,10 @@ static int show_execution(struct tool *tool, const char *session, const char *ex
 	struct err err;
 	int code;
 
-	if (!tool_make(tool, API_EXECUTION_SHOW,
-		       &(struct api_execution_show_in){ .session = session, .execution = execution },
-		       &out, &call, &code))
+	if (!tool_make(
+		    tool, API_EXECUTION_SHOW,
+		    &(struct api_execution_show_in){ .session = session, .execution = execution },
+		    &out, &call, &code))
 		return code;
 	if (json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record, &err) < 0)
 		return tool_fail(tool, err.text, NULL);
@@ -132,7 +133,8 @@ int tool_output(struct tool *tool)
 	if (handle == NULL)
 		return tool_fail(tool, "the argument handle is missing",
 				 "results name the handle of what was cut, out_...");
-	if (sscanf(handle, "%31[^/]/%31[^/]%n", session, execution, &end) == 2 && handle[end] == '\0')
+	if (sscanf(handle, "%31[^/]/%31[^/]%n", session, execution, &end) == 2 &&
+	    handle[end] == '\0')
 		return show_execution(tool, session, execution, offset, length);
 	return show_stored(tool, handle, offset, length);
 }

@@ -158,7 +158,8 @@ static void answer_end_contents(struct mcp *mcp, struct buf *out, struct json_wr
 	mcp_result_end(mcp, out, json);
 }
 
-static void answer_file_of(struct mcp *mcp, const char *uri, const struct api_download *file, int fd)
+static void answer_file_of(struct mcp *mcp, const char *uri, const struct api_download *file,
+			   int fd)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), bytes = BUF_INIT(RESOURCE_MAX);
 	struct json_writer json;
@@ -166,9 +167,11 @@ static void answer_file_of(struct mcp *mcp, const char *uri, const struct api_do
 	char *space;
 	ssize_t n;
 
-	if (file->size > RESOURCE_MAX || buf_reserve(&bytes, (size_t)file->size, &space, &err) < 0) {
-		no_resource(mcp, uri, "it is longer than 8 MiB: read a part with the tools files or "
-				      "output");
+	if (file->size > RESOURCE_MAX ||
+	    buf_reserve(&bytes, (size_t)file->size, &space, &err) < 0) {
+		no_resource(mcp, uri,
+			    "it is longer than 8 MiB: read a part with the tools files or "
+			    "output");
 		return;
 	}
 	n = pread(fd, space, (size_t)file->size, 0);
@@ -279,7 +282,8 @@ void mcp_resources_read(struct mcp *mcp)
 	} else if (strncmp(uri, "reckon://files/", 15) == 0 &&
 		   (slash = strchr(uri + 15, '/')) != NULL && slash - (uri + 15) < ID_SIZE &&
 		   http_decode(slash + 1, strlen(slash + 1), path, sizeof(path))) {
-		(void)snprintf(session, sizeof(session), "%.*s", (int)(slash - (uri + 15)), uri + 15);
+		(void)snprintf(session, sizeof(session), "%.*s", (int)(slash - (uri + 15)),
+			       uri + 15);
 		read_descriptor(mcp, uri, API_FILE_GET,
 				&(struct api_file_get_in){ .session = session, .path = path });
 	} else if (strncmp(uri, "reckon://artifacts/", 19) == 0 && strlen(uri + 19) <= 40) {

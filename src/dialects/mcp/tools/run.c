@@ -393,7 +393,8 @@ int tool_run(struct tool *tool)
 
 	code_text = json_read_text(json_read_member(tool->args, "code"), &len);
 	if (code_text == NULL)
-		return tool_fail(tool, "the argument code is missing", "pass source code as a string");
+		return tool_fail(tool, "the argument code is missing",
+				 "pass source code as a string");
 	if (!tool_text(tool, "language", 63, &language) ||
 	    !tool_number(tool, "timeout_s", 0.001, 86400, &timeout_s) ||
 	    !tool_number(tool, "max_text", MCP_TEXT_MIN, MCP_TEXT_MAX, &max_text))

@@ -96,7 +96,8 @@ static int find_given(struct tool *tool, const char *given, char ret[ID_SIZE], i
 		return 1;
 	}
 	if (!id_is_name(given, strlen(given), "se")) {
-		*ret_code = tool_fail(tool, "session must be the id of a session, se_...", NO_SESSION);
+		*ret_code =
+			tool_fail(tool, "session must be the id of a session, se_...", NO_SESSION);
 		return 0;
 	}
 	found = find_named(tool, given, ret, &had, &has_mounts, ret_code);
@@ -122,10 +123,12 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 	if (name != NULL)
 		found = find_named(tool, name, ret, &had, &has_mounts, ret_code);
 	if (found == 1 && may_create && !has_mounts && grant_of(tool->mcp) != NULL) {
-		*ret_code = tool_fail(tool, "the default session was opened without the folders of "
-					    "the host that are granted now",
-				      "end it with the tool session (action end), then run the code "
-				      "again; or start `reckon mcp` with another --session");
+		*ret_code =
+			tool_fail(tool,
+				  "the default session was opened without the folders of "
+				  "the host that are granted now",
+				  "end it with the tool session (action end), then run the code "
+				  "again; or start `reckon mcp` with another --session");
 		return 0;
 	}
 	if (found != 0)
@@ -135,8 +138,9 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 		return 0;
 	}
 	if (had)
-		tool_say(tool, "[the session had ended; this is a new one, without its variables and "
-			       "files]\n");
+		tool_say(tool,
+			 "[the session had ended; this is a new one, without its variables and "
+			 "files]\n");
 	return create(tool, name, ret, ret_code);
 }
 
@@ -191,8 +195,8 @@ static int empty(struct tool *tool, const char *session)
 	int code = 0;
 
 	if (!tool_make(tool, API_FILE_LIST,
-		       &(struct api_file_list_in){ .session = session, .has_recursive = true }, &out,
-		       &call, &code))
+		       &(struct api_file_list_in){ .session = session, .has_recursive = true },
+		       &out, &call, &code))
 		return code;
 	if (json_read_parse(out.files.data, out.files.len, MCP_OUT_MAX, &document, &err) < 0)
 		return tool_fail(tool, err.text, NULL);
@@ -237,8 +241,8 @@ static int change(struct tool *tool, const char *action)
 			give(tool, session, "ended");
 		return tool->is_error ? 0 : code;
 	}
-	if (!tool_make(tool, API_RESTART, &(struct api_restart_in){ .session = session }, NULL, &call,
-		       &code))
+	if (!tool_make(tool, API_RESTART, &(struct api_restart_in){ .session = session }, NULL,
+		       &call, &code))
 		return code;
 	code = strcmp(action, "reset") == 0 ? empty(tool, session) : 0;
 	if (code == 0 && !tool->is_error)
