@@ -67,7 +67,7 @@ find_models()
 need_name()
 {
 	[[ $1 =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$ ]] ||
-		misused "'$1' is no name for a model: letters, digits, '.', '_' and '-'"
+		misused "'$1' is not a name for a model: letters, digits, '.', '_' and '-'"
 }
 
 smollm2_file()

@@ -192,7 +192,9 @@ static int signal_of(const char *name)
 	for (int i = 1; name != NULL && i <= SIGNALS_MAX; i++)
 		if (sigabbrev_np(i) != NULL && strcmp(sigabbrev_np(i), name) == 0)
 			return i;
-	return name != NULL && atoi(name) > 0 ? atoi(name) : SIGKILL;
+	const long number = name != NULL ? strtol(name, NULL, 10) : 0;
+
+	return number > 0 && number <= SIGNALS_MAX ? (int)number : SIGKILL;
 }
 
 static void fail(struct program_end *end, const char *why)

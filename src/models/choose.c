@@ -358,7 +358,7 @@ int models_fill(struct models_choice *choice, struct agent_settings *settings, s
 	fill(choice, offsetof(struct models_entry, member), otherwise, &settings->member)
 	FILL(calling, calling);
 	/* What is not the provider's own service may be anything: text it can take. */
-	FILL(images, choice->is_own && choice->builtin->takes_images);
+	FILL(images, choice->is_own && choice->builtin != NULL && choice->builtin->takes_images);
 	FILL(steps_max, STANDARD_STEPS);
 	FILL(tokens_max, 0);
 	FILL(wall_ms, STANDARD_WALL_MS);

@@ -155,7 +155,7 @@ def test_models_are_listed_added_and_removed(reckon, models, tmp_path):
 
 
 @pytest.mark.parametrize("args,words", [
-    ((), "what to do"), (("install", "nothing.gguf"), "not a GGUF file"),
+    ((), "missing subcommand"), (("install", "nothing.gguf"), "not a GGUF file"),
     (("rm", "../x"), "is not a name"), (("rm", "x"), "no model is called"),
     (("install", "--fast"), "unknown option"),
 ])

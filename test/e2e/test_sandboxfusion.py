@@ -69,7 +69,7 @@ LANGUAGES = {
     "junit": "", "gtest": "", "react": "", "python_gpu": "",
 }
 # What tools/packages.txt has for the tests, and what every host has.
-INSTALLED = {"python", "bash", "nodejs", "perl", "ruby", "lua", "php", "sql", "cpp", "verilog"}
+INSTALLED = {"python", "bash", "nodejs", "perl", "lua", "php", "sql", "cpp", "verilog"}
 COMPILED = {"cpp", "verilog", "java", "go", "rust", "csharp", "D_ut", "scala", "swift", "cuda"}
 
 

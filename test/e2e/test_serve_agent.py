@@ -175,7 +175,7 @@ def test_files_come_with_a_question(asking):
     ({"question": ""}, "question"), ({"question": 1}, "question"), ({"oops": 1}, "oops"),
     ({"limits": {"steps": 0}}, "limits.steps"), ({"limits": {"wall_s": -1}}, "limits.wall_s"),
     ({"limits": {"budget": "1"}}, "limits.budget"), ({"limits": {"x": 1}}, "limits.x"),
-    ({"stream": True, "background": True}, "exclude"),
+    ({"stream": True, "background": True}, "cannot be used together"),
     ({"session": "se_1", "keep": True}, "session and keep"), ({"model": ""}, "model"),
     ({"limits": {"budget": 1}}, "price"),
 ])

@@ -90,7 +90,7 @@ def test_errors(reckon):
             return caught.value.body
 
         assert refused(openai.NotFoundError, model="claude")["code"] == "model_not_found"
-        for wrong in ({"n": 2}, {"response_format": {"type": "json_object"}}, {"tools": [{"type": "x"}]},
+        for wrong in ({"n": 2}, {"response_format": {"type": "grammar"}}, {"tools": [{"type": "x"}]},
                       {"messages": [{"role": "nobody", "content": ""}]}, {"messages": [{"role": "tool", "content": ""}]},
                       {"messages": [user([{"type": "input_audio"}])]}, {"messages": []}):
             assert refused(openai.BadRequestError, **wrong)["type"] == "invalid_request_error"

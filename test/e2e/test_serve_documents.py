@@ -179,7 +179,7 @@ def test_what_is_wrong_is_refused(server):
         ("PUT", "bad/x", {"value": {}, "metadata": {"a" * 65: ""}}, "64"),
         ("PUT", "bad/x", {"value": {}, "expires_at": "2001-01-01T00:00:00Z"}, "passed"),
         ("PUT", "bad/x", {"value": {}, "expires_in_s": 1, "expires_at": "2040-01-01T00:00:00Z"},
-         "exclude"),
+         "cannot be used together"),
         ("PUT", "bad/%2e%2e%2fx", {"value": {}}, "letters"), ("PUT", f"bad/{'x' * 65}", {"value": {}}, "64"),
         ("POST", "b%20d", {"value": {}}, "letters"),
         ("GET", "bad?metadata=xy", None, "object"), ("GET", "bad?metadata=[1]", None, "object"),

@@ -57,8 +57,11 @@ def of_field(field, value):
     if field.kind == "one":
         return b"\0" if value is None else b"\1" + image(field.of, value)
     if field.kind == "many":
-        return struct.pack("=I", len(value or ())) + b"".join(image(field.of, each)
-                                                              for each in value or ())
+        if field.has_given and value is None:
+            return b"\0"
+        given = b"\1" if field.has_given else b""
+        return given + struct.pack("=I", len(value or ())) + b"".join(image(field.of, each)
+                                                                      for each in value or ())
     return of_bytes(value)
 
 

@@ -81,7 +81,7 @@ static void another_server_is_named_as_one(void **state)
 		struct err err;
 
 		assert_err(&err, ERR_PROTOCOL, refuse(404, "text/html", bodies[i], &client, &err));
-		assert_string_equal(err.text, "http://x answered 404 with text/html, which is no "
+		assert_string_equal(err.text, "http://x answered 404 with text/html, which is not an "
 					      "answer of Reckon's");
 		assert_string_equal(client.last.code, "");
 	}

@@ -126,7 +126,7 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refuse("[provider work]\nprotocol = carrier-pigeon\n", 2, "chat responses messages gemini");
 	refuse("[provider openai]\nprotocol = chat\n", 1, "built in");
 	refuse("[provider local]\nbase-url = http://x\n", 1, "neither address nor key");
-	refuse("[provider w]\nbase-url = ftp://x\n", 2, "no address");
+	refuse("[provider w]\nbase-url = ftp://x\n", 2, "invalid address");
 	refuse("[provider w]\nbase-url = https://me:secret@x/v1\n", 2, "no name and password");
 	refuse("[provider w]\nbase-url = https://x/v1?key=1\n", 2, "'?'");
 	refuse("[provider w]\nkey-env = A-B\n", 2, "name of a variable");

@@ -62,7 +62,7 @@ static void open_editor(struct ask *ask)
 	has_path = !ask->keep.off && history_path(path, &err) == 0 &&
 		   strlen(path) + sizeof("-chat") <= sizeof(path);
 	if (has_path)
-		(void)strcat(path, "-chat");
+		memcpy(path + strlen(path), "-chat", sizeof("-chat"));
 	if (history_open(has_path ? path : NULL, &view->history, &err) < 0)
 		run_output_line("reckon: no history: %s", err.text);
 	if (editor_open(&hooks, view->history, &view->editor, &err) < 0)

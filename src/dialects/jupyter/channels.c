@@ -75,7 +75,7 @@ static void serve(struct channels *channels)
 	struct frame frame = { 0 };
 	int code = 0;
 
-	channels->waiting = &waiting;
+	channels->waiting = &waiting; /* cppcheck-suppress autoVariables ; until the end of this function */
 	while (code == 0 && !channels->is_over && next_frame(channels, &waiting, &frame) == 0) {
 		code = handle(channels, &frame);
 		frame_done(&frame);
@@ -83,6 +83,7 @@ static void serve(struct channels *channels)
 	if (channels->is_over && code == 0)
 		websocket_close(channels->request, CLOSE_DONE, NULL);
 	waiting_done(&waiting);
+	channels->waiting = NULL;
 }
 
 void channels_serve(struct request *request, const char *uuid)

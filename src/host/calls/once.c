@@ -300,17 +300,16 @@ void handle_execute_once(struct host *host, const struct request *req,
 static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
 {
 	struct once *once = session->once;
-	const bool has_key = once != NULL && once->key[0] != '\0';
+	const char *key = once != NULL && once->key[0] != '\0' ? once->key : NULL;
 	struct db_execution row = { 0 };
 	struct execution *execution;
 	struct job *job;
 
-	if (has_key) {
+	if (once != NULL && key != NULL) {
 		memcpy(row.request_hash, once->hash, sizeof(row.request_hash));
 		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
 	}
-	execution = execution_begin(session, &row, has_key ? once->key : NULL,
-				    buf_text(&opened->code), opened->code.len, err);
+	execution = execution_begin(session, &row, key, buf_text(&opened->code), opened->code.len, err);
 	if (execution == NULL)
 		return NULL;
 	if (once != NULL) {

@@ -175,9 +175,11 @@ int asking_new(const struct session *session, const struct api_execute_in *in, s
 	if (kept != NULL) {
 		if (asking_kept(session->host, kept, in->wait_ms, ret, err) < 0)
 			return (int)err->code;
-	} else if ((*ret = make(in->wait_ms, err)) == NULL) {
-		return (int)err->code;
+	} else {
+		*ret = make(in->wait_ms, err);
 	}
+	if (*ret == NULL)
+		return (int)err->code;
 	(*ret)->questions.input = in->allow_input;
 	add_own(*ret, &in->tools);
 	return 0;
