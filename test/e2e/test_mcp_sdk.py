@@ -192,7 +192,9 @@ def test_the_inspector_calls_every_tool(reckon):
         call_each(reckon, [f"http://127.0.0.1:{server.port}/mcp", "--transport", "http", "--header",
                            f"Authorization: Bearer {server.key}", "--header", "Reckon-Session: work"])
     try:
-        call_each(reckon, [str(reckon.place.program), "mcp", "-s", "work"])
+        # It hands on little of its environment, and a daemon of these tests is to be found.
+        call_each(reckon, ["/usr/bin/env", *(f"{name}={value}" for name, value in reckon.env.items()),
+                           str(reckon.place.program), "mcp", "-s", "work"])
     finally:
         # A server that the inspector has left behind may start it once more.
         while private_daemon.daemons(reckon):
