@@ -93,7 +93,7 @@ int snapshot_each(int snapshot_fd, const char *list, line_fn *fn, void *arg, str
 
 	if (file == NULL)
 		return err_sys(err, "open %s", list);
-	/* NOLINTNEXTLINE(cert-err34-c): a size that is too large is no file's, which verifying finds. */
+	/* NOLINTNEXTLINE(cert-err34-c): verifying finds a size that is too large. */
 	while (code >= 0 && (found = fscanf(file, "%127s %" SCNu64, name, &size)) == 2)
 		code = strchr(name, '/') != NULL
 			       ? err_set(err, ERR_INVALID, "%s is damaged", list)
