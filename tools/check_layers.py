@@ -51,7 +51,8 @@ ONLY = {  # all that the first may see of the second
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
                                  "dialects/names.h", "dialects/program.h",
-                                 "dialects/program_code.h", "dialects/program_language.h", "dialects/refuse.h",
+                                 "dialects/program_code.h", "dialects/program_language.h",
+                                 "dialects/refuse.h", "dialects/route.h",
                                  "dialects/run.h", "dialects/sealed.h", "dialects/stored.h"},
     ("host", "agent_client"): {"agent_client/agent_client.h", "agent_client/outcome.h"},
 }

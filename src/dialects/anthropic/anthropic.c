@@ -194,14 +194,13 @@ void anthropic_models(struct request *request, const char *rest)
 /* ---- tokens --------------------------------------------------------------------------------- */
 
 /* Only the model's own server could count: this is what the driver would take them for. */
-void anthropic_count_tokens(struct request *request, const char *rest)
+void anthropic_count_tokens(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), told = BUF_INIT(256);
 	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
 	cleanup_call struct call call = CALL_INIT;
 	struct err err;
 
-	(void)rest;
 	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) <
 		    0 ||
 	    request_body(request, ANTHROPIC_BODY_MAX, &body) < 0)

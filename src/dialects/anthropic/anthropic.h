@@ -161,7 +161,7 @@ void files_delete(struct request *request, const char *id);
 
 /* ---- anthropic.c ---- */
 void anthropic_models(struct request *request, const char *rest);
-void anthropic_count_tokens(struct request *request, const char *rest);
+void anthropic_count_tokens(struct request *request);
 void anthropic_refuse(struct request *request, const struct refusal *refusal);
 const char *anthropic_error_type(unsigned status);
 /* "request-id: …" and what else each answer has. */

@@ -10,14 +10,9 @@
 
 #include "base/cleanup.h"
 #include "dialects/anthropic/anthropic.h"
+#include "dialects/route.h"
 
 extern const struct dialect dialect_anthropic;
-
-static void create_message(struct request *request, const char *rest)
-{
-	(void)rest;
-	message_create(request);
-}
 
 static void files(struct request *request, const char *rest)
 {
@@ -47,44 +42,28 @@ static void files(struct request *request, const char *rest)
 		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }
 
-static const struct route {
-	unsigned verbs;
-	const char *path;
-	bool is_whole; /* nothing may stand behind it */
-	void (*fn)(struct request *request, const char *rest);
-} routes[] = {
-	{ HTTP_VERB_POST, "/v1/messages", true, create_message },
-	{ HTTP_VERB_POST, "/v1/messages/count_tokens", true, anthropic_count_tokens },
-	{ HTTP_VERB_GET, "/v1/models", false, anthropic_models },
-	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files },
+static const struct route routes[] = {
+	{ HTTP_VERB_POST, "/v1/messages", message_create, NULL },
+	{ HTTP_VERB_POST, "/v1/messages/count_tokens", anthropic_count_tokens, NULL },
+	{ HTTP_VERB_GET, "/v1/models", NULL, anthropic_models },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", NULL, files },
 };
 
 static void handle(struct request *request)
 {
 	static const char prefix[] = "/anthropic";
-	const struct http *http = request_head(request);
-	const char *path = http->path;
-	bool is_path = false;
+	const char *path = request_head(request)->path;
+	enum route_result result;
 
 	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
 		path += sizeof(prefix) - 1;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		const struct route *route = &routes[i];
-		const size_t len = strlen(route->path);
-
-		if (strncmp(path, route->path, len) != 0 ||
-		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
-			continue;
-		is_path = true;
-		if ((route->verbs & http->verb) == 0)
-			continue;
-		request_note(request, route->path, NULL, NULL);
-		route->fn(request, path + len);
-		return;
-	}
-	answer_refuse_simple(request, is_path ? 405 : 404, "not_found",
-			     is_path ? "this method does nothing here"
-				     : "there is nothing at this path", NULL);
+	result = route_call(request, path, routes, ARRAY_LEN(routes));
+	if (result == ROUTE_NO_METHOD)
+		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
+				     NULL);
+	else if (result == ROUTE_NO_PATH)
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" },

@@ -16,6 +16,7 @@
 #include "dialects/call.h"
 #include "dialects/program.h"
 #include "dialects/program_language.h"
+#include "dialects/route.h"
 
 #define JSON "application/json; charset=utf-8"
 #define BODY_MAX (16u * 1024u * 1024u)
@@ -240,26 +241,17 @@ static void health(struct request *request)
 
 static void handle(struct request *request)
 {
-	static const struct {
-		enum http_verb verb;
-		const char *path;
-		void (*fn)(struct request *request);
-	} routes[] = {
-		{ HTTP_VERB_GET, "/dify/health", health },
-		{ HTTP_VERB_POST, "/dify/v1/sandbox/run", run },
-		{ HTTP_VERB_GET, "/dify/v1/sandbox/dependencies", dependencies },
-		{ HTTP_VERB_POST, "/dify/v1/sandbox/dependencies/update", dependencies },
-		{ HTTP_VERB_GET, "/dify/v1/sandbox/dependencies/refresh", dependencies },
+	static const struct route routes[] = {
+		{ HTTP_VERB_GET, "/dify/health", health, NULL },
+		{ HTTP_VERB_POST, "/dify/v1/sandbox/run", run, NULL },
+		{ HTTP_VERB_GET, "/dify/v1/sandbox/dependencies", dependencies, NULL },
+		{ HTTP_VERB_POST, "/dify/v1/sandbox/dependencies/update", dependencies, NULL },
+		{ HTTP_VERB_GET, "/dify/v1/sandbox/dependencies/refresh", dependencies, NULL },
 	};
-	const struct http *http = request_head(request);
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (http->verb == routes[i].verb && strcmp(http->path, routes[i].path) == 0) {
-			request_note(request, routes[i].path, NULL, NULL);
-			routes[i].fn(request);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+	if (route_call(request, request_head(request)->path, routes, ARRAY_LEN(routes)) !=
+	    ROUTE_HANDLED)
+		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }
 
 static const struct key_place keys[] = {

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/jupyter/server.h"
+#include "dialects/route.h"
 
 extern const struct dialect dialect_jupyter;
 
@@ -62,22 +63,7 @@ static void show_status(struct request *request)
 
 /* ---- a request ------------------------------------------------------------------------------ */
 
-struct route {
-	enum http_verb verb; /* 0: any */
-	const char *path;
-	void (*fn)(struct request *request);
-	void (*below)(struct request *request, const char *rest);
-};
-
-/* A path, or, of those that have something below them, a path or what begins with it and a slash. */
-static bool is_for(const struct route *route, enum http_verb verb, const char *path)
-{
-	const size_t len = strlen(route->path);
-
-	if ((route->verb != 0 && route->verb != verb) || strncmp(route->path, path, len) != 0)
-		return false;
-	return path[len] == '\0' || (route->below != NULL && path[len] == '/');
-}
+#define ANY (~0u)
 
 static void download(struct request *request, const char *rest)
 {
@@ -97,26 +83,17 @@ static void handle(struct request *request)
 		{ HTTP_VERB_GET, "/api/status", show_status, NULL },
 		{ HTTP_VERB_GET, "/api/me", server_show_me, NULL },
 		{ HTTP_VERB_GET, "/api/kernelspecs", NULL, server_show_specs },
-		{ 0, "/api/kernels", NULL, kernels_route },
-		{ 0, "/api/sessions", NULL, sessions_route },
-		{ 0, "/api/contents", NULL, contents_route },
-		{ 0, "/api/terminals", NULL, terminals_route },
+		{ ANY, "/api/kernels", NULL, kernels_route },
+		{ ANY, "/api/sessions", NULL, sessions_route },
+		{ ANY, "/api/contents", NULL, contents_route },
+		{ ANY, "/api/terminals", NULL, terminals_route },
 		{ HTTP_VERB_GET, "/files", NULL, download },
 		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
 	};
-	const struct http *http = request_head(request);
-	const char *path = http->path + strlen("/jupyter");
+	const char *path = request_head(request)->path + strlen("/jupyter");
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (is_for(&routes[i], http->verb, path)) {
-			request_note(request, routes[i].path, NULL, NULL);
-			if (routes[i].below != NULL)
-				routes[i].below(request, path + strlen(routes[i].path));
-			else
-				routes[i].fn(request);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
+	if (route_call(request, path, routes, ARRAY_LEN(routes)) != ROUTE_HANDLED)
+		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }
 
 static const struct key_place keys[] = {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/cleanup.h"
 #include "dialects/openai/threads.h"
 
@@ -39,22 +38,12 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 		{ "top_p", "1.0" },	  { "response_format", "\"auto\"" },
 		{ "reasoning_effort", "null" },
 	};
-	int64_t created = (int64_t)(clock_wall_ms() / 1000);
-	struct json_writer json;
 
 	if (json_read_text(json_read_member(body, "model"), NULL) == NULL && was == NULL)
 		return err_set(err, ERR_INVALID, "model: it is missing");
 	if (check_tools(body, err) < 0)
 		return (int)err->code;
-	(void)json_read_int(json_read_member(was, "created_at"), &created);
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "id", id);
-	json_write_member_string(&json, "object", "assistant");
-	json_write_member_uint(&json, "created_at", (uint64_t)created);
-	object_write_members(&json, body, was, members, ARRAY_LEN(members));
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
+	return object_write(&assistant_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
 }
 
 static void put(struct request *request, const char *id, const struct json_value *was)

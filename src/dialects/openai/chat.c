@@ -354,7 +354,7 @@ static void follow(struct chat *chat)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-void chat_create(struct request *request, const char *rest)
+void chat_create(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
 	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
@@ -364,7 +364,6 @@ void chat_create(struct request *request, const char *rest)
 	struct api_run_create_in in = { .has_keep_conversation = true }; /* the client has it */
 	struct err err;
 
-	(void)rest;
 	if (openai_body(request, &body) < 0)
 		return;
 	if (chat_order_read(buf_text(&body), body.len, &order, &conversation, &err) < 0) {

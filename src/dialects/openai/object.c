@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define NAME_MAX_BYTES 64u /* of a document */
 #define LIST_MAX 100u
@@ -71,6 +72,24 @@ void object_write_members(struct json_writer *json, const struct json_value *bod
 		else
 			json_write_raw(json, members[i].otherwise, strlen(members[i].otherwise));
 	}
+}
+
+int object_write(const struct object_kind *kind, const char *id, const struct json_value *body,
+		 const struct json_value *was, const struct object_member *members, size_t count,
+		 struct buf *ret, struct err *err)
+{
+	int64_t created = (int64_t)(clock_wall_ms() / 1000);
+	struct json_writer json;
+
+	(void)json_read_int(json_read_member(was, "created_at"), &created);
+	json_write_init(&json, ret);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "id", id);
+	json_write_member_string(&json, "object", kind->name);
+	json_write_member_uint(&json, "created_at", (uint64_t)created);
+	object_write_members(&json, body, was, members, count);
+	json_write_object_end(&json);
+	return json_write_finish(&json, err);
 }
 
 int object_body(struct request *request, struct json_value **ret)

@@ -63,5 +63,9 @@ struct object_member {
 void object_write_members(struct json_writer *json, const struct json_value *body,
 			  const struct json_value *was, const struct object_member *members,
 			  size_t count);
+/* All that is shown of one: id, kind, when it was made, and these members. `was` NULL: it is new. */
+int object_write(const struct object_kind *kind, const char *id, const struct json_value *body,
+		 const struct json_value *was, const struct object_member *members, size_t count,
+		 struct buf *ret, struct err *err);
 /* Its body is an object, or there is none: an empty one. json_read_free() it. */
 int object_body(struct request *request, struct json_value **ret);

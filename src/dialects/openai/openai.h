@@ -103,7 +103,7 @@ int chat_order_read(const char *json, size_t len, struct order *ret, struct buf 
 		    struct err *err);
 
 /* ---- chat.c ---- */
-void chat_create(struct request *request, const char *rest);
+void chat_create(struct request *request);
 
 /* ---- input.c ---- */
 int input_write(const struct json_value *input, struct order *order, struct talk *talk,
@@ -146,7 +146,7 @@ void items_event_begin(struct items *items, struct json_writer *json, struct buf
 int items_event_end(struct items *items, struct json_writer *json, const char *type);
 
 /* ---- response.c ---- */
-void response_create(struct request *request, const char *rest);
+void response_create(struct request *request);
 
 /* ---- containers.c ---- */
 void containers_handle(struct request *request, const char *rest);

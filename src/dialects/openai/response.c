@@ -187,7 +187,7 @@ static int bring_files(struct request *request, struct order *order)
 	return files_import(request, order->file_ids, order->session, &order->told);
 }
 
-void response_create(struct request *request, const char *rest)
+void response_create(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
 	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
@@ -196,7 +196,6 @@ void response_create(struct request *request, const char *rest)
 	struct err err;
 	int rc;
 
-	(void)rest;
 	if (openai_body(request, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {

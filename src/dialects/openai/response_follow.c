@@ -180,8 +180,6 @@ static int take(struct response *response, const struct run_event *event)
 	struct items *items = &response->items;
 
 	switch (event->kind) {
-	case RUN_QUIET:
-		return response->order->is_stream ? sse_beat(response->request) : 0;
 	case RUN_TEXT:
 		return event->len > 0 ? items_text(items, ITEM_MESSAGE, event->text, event->len)
 				      : 0;
@@ -197,6 +195,7 @@ static int take(struct response *response, const struct run_event *event)
 	case RUN_DISCARD: /* it comes again, in an item of its own */
 		return items_close(items);
 	case RUN_GONE:
+	case RUN_QUIET:
 	case RUN_SEALED:
 	case RUN_TOOL: /* no tools are lent */
 	case RUN_CODE: /* the cell tells all of it in a moment */
@@ -207,37 +206,46 @@ static int take(struct response *response, const struct run_event *event)
 	return 0;
 }
 
-/* 1: that was its end; 2: nothing more for now, where `is_look`. */
-static int step(struct response *response, bool is_look)
+enum step { STEP_TAKEN, STEP_ENDED, STEP_QUIET, STEP_GONE };
+
+/* Takes one event. QUIET: none came for a moment; GONE: whoever reads the answer has left. */
+static enum step step(struct response *response)
 {
 	struct run_event event;
 
 	if (run_next(&response->run, &event) == RUN_GONE)
-		return -1;
+		return STEP_GONE;
 	if (event.kind == RUN_DONE || event.kind == RUN_FAILED) {
 		end(response, event.json,
-		    event.kind == RUN_DONE			     ? NULL
+		    event.kind == RUN_DONE	     ? NULL
 		    : event.failure->message != NULL ? event.failure->message
 						     : "it could not be begun");
-		return 1;
+		return STEP_ENDED;
 	}
-	if (event.kind == RUN_QUIET && is_look)
-		return 2;
-	return take(response, &event);
+	if (event.kind == RUN_QUIET)
+		return STEP_QUIET;
+	return take(response, &event) < 0 ? STEP_GONE : STEP_TAKEN;
 }
 
 void response_follow(struct response *response)
 {
-	while (step(response, false) == 0)
-		;
+	enum step now;
+
+	do {
+		now = step(response);
+		if (now == STEP_QUIET && response->order->is_stream &&
+		    sse_beat(response->request) < 0)
+			return;
+	} while (now == STEP_TAKEN || now == STEP_QUIET);
 }
 
 int response_look(struct response *response)
 {
-	int now;
+	enum step now;
 
 	response->run.quiet_ms = LOOK_MS;
-	while ((now = step(response, true)) == 0)
-		;
-	return now == 2 ? 0 : now;
+	do
+		now = step(response);
+	while (now == STEP_TAKEN);
+	return now == STEP_GONE ? -1 : now == STEP_ENDED;
 }

@@ -11,55 +11,40 @@
 #include "dialects/openai/conversations.h"
 #include "dialects/openai/openai.h"
 #include "dialects/openai/threads.h"
+#include "dialects/route.h"
 
 extern const struct dialect dialect_openai;
 
-static const struct route {
-	unsigned verbs;
-	const char *path;
-	bool is_whole; /* nothing may stand behind it */
-	void (*fn)(struct request *request, const char *rest);
-} routes[] = {
-	{ HTTP_VERB_POST, "/v1/responses", true, response_create },
-	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/responses", false, stored_handle },
-	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/conversations", false,
+static const struct route routes[] = {
+	{ HTTP_VERB_POST, "/v1/responses", response_create, NULL },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/responses", NULL, stored_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/conversations", NULL,
 	  conversations_handle },
-	{ HTTP_VERB_POST, "/v1/chat/completions", true, chat_create },
-	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/assistants", false,
+	{ HTTP_VERB_POST, "/v1/chat/completions", chat_create, NULL },
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/assistants", NULL,
 	  assistants_handle },
-	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/threads", false, threads_handle },
-	{ HTTP_VERB_GET, "/v1/models", false, models_handle },
-	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", false, files_handle },
-	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", false,
+	{ HTTP_VERB_GET | HTTP_VERB_DELETE | HTTP_VERB_POST, "/v1/threads", NULL, threads_handle },
+	{ HTTP_VERB_GET, "/v1/models", NULL, models_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/files", NULL, files_handle },
+	{ HTTP_VERB_GET | HTTP_VERB_POST | HTTP_VERB_DELETE, "/v1/containers", NULL,
 	  containers_handle },
 };
 
 static void handle(struct request *request)
 {
 	static const char prefix[] = "/openai";
-	const struct http *http = request_head(request);
-	const char *path = http->path;
-	bool is_path = false;
+	const char *path = request_head(request)->path;
+	enum route_result result;
 
 	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
 		path += sizeof(prefix) - 1;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		const struct route *route = &routes[i];
-		const size_t len = strlen(route->path);
-
-		if (strncmp(path, route->path, len) != 0 ||
-		    (path[len] != '\0' && (route->is_whole || path[len] != '/')))
-			continue;
-		is_path = true;
-		if ((route->verbs & http->verb) == 0)
-			continue;
-		request_note(request, route->path, NULL, NULL);
-		route->fn(request, path + len);
-		return;
-	}
-	answer_refuse_simple(request, is_path ? 405 : 404, "not_found",
-			     is_path ? "this method does nothing here"
-				     : "there is nothing at this path", NULL);
+	result = route_call(request, path, routes, ARRAY_LEN(routes));
+	if (result == ROUTE_NO_METHOD)
+		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
+				     NULL);
+	else if (result == ROUTE_NO_PATH)
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
 }
 
 static const struct key_place keys[] = { { KEY_BEARER, NULL },

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/cleanup.h"
 
 static int write_shown(const char *id, const struct json_value *body, const struct json_value *was,
@@ -18,18 +17,8 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 {
 	static const struct object_member members[] = { { "metadata", "{}" },
 							{ "tool_resources", "{}" } };
-	int64_t created = (int64_t)(clock_wall_ms() / 1000);
-	struct json_writer json;
 
-	(void)json_read_int(json_read_member(was, "created_at"), &created);
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "id", id);
-	json_write_member_string(&json, "object", "thread");
-	json_write_member_uint(&json, "created_at", (uint64_t)created);
-	object_write_members(&json, body, was, members, ARRAY_LEN(members));
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
+	return object_write(&thread_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
 }
 
 /* With its messages. */

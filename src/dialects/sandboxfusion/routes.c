@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/route.h"
 #include "dialects/sandboxfusion/sandboxfusion.h"
 
 #define UNUSED_MAX (1u * 1024u * 1024u)
@@ -51,31 +52,22 @@ static void no_dataset(struct request *request)
 
 static void handle(struct request *request)
 {
-	static const struct {
-		enum http_verb verb;
-		const char *path;
-		void (*fn)(struct request *request);
-	} routes[] = {
-		{ HTTP_VERB_POST, "/sandboxfusion/run_code", fusion_run_code },
-		{ HTTP_VERB_POST, "/sandboxfusion/run_jupyter", fusion_run_jupyter },
-		{ HTTP_VERB_POST, "/sandboxfusion/submit", fusion_submit },
-		{ HTTP_VERB_GET, "/sandboxfusion/v1/ping", ping },
-		{ HTTP_VERB_GET, "/sandboxfusion/list_datasets", datasets },
-		{ HTTP_VERB_POST, "/sandboxfusion/list_ids", no_dataset },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_prompts", no_dataset },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_prompt_by_id", no_dataset },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics", no_dataset },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics_function", no_dataset },
+	static const struct route routes[] = {
+		{ HTTP_VERB_POST, "/sandboxfusion/run_code", fusion_run_code, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/run_jupyter", fusion_run_jupyter, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/submit", fusion_submit, NULL },
+		{ HTTP_VERB_GET, "/sandboxfusion/v1/ping", ping, NULL },
+		{ HTTP_VERB_GET, "/sandboxfusion/list_datasets", datasets, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/list_ids", no_dataset, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_prompts", no_dataset, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_prompt_by_id", no_dataset, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics", no_dataset, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics_function", no_dataset, NULL },
 	};
-	const struct http *http = request_head(request);
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (http->verb == routes[i].verb && strcmp(http->path, routes[i].path) == 0) {
-			request_note(request, routes[i].path, NULL, NULL);
-			routes[i].fn(request);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "Not Found", NULL);
+	if (route_call(request, request_head(request)->path, routes, ARRAY_LEN(routes)) !=
+	    ROUTE_HANDLED)
+		answer_refuse_simple(request, 404, "not_found", "Not Found", NULL);
 }
 
 static const struct key_place keys[] = {

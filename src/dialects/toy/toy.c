@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/route.h"
 
 extern const struct dialect dialect_toy;
 
@@ -48,13 +49,9 @@ static void crash(struct request *request)
 
 static void handle(struct request *request)
 {
-	static const struct {
-		enum http_verb verb;
-		const char *path;
-		void (*fn)(struct request *request);
-	} routes[] = {
-		{ HTTP_VERB_GET, "/toy", greet },
-		{ HTTP_VERB_POST, "/toy/crash", crash },
+	static const struct route routes[] = {
+		{ HTTP_VERB_GET, "/toy", greet, NULL },
+		{ HTTP_VERB_POST, "/toy/crash", crash, NULL },
 	};
 	const struct http *http = request_head(request);
 
@@ -62,13 +59,9 @@ static void handle(struct request *request)
 		toy_run(request);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (http->verb == routes[i].verb && strcmp(http->path, routes[i].path) == 0) {
-			request_note(request, routes[i].path, NULL, NULL);
-			routes[i].fn(request);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "the toy knows nothing of this", NULL);
+	if (route_call(request, request_head(request)->path, routes, ARRAY_LEN(routes)) !=
+	    ROUTE_HANDLED)
+		answer_refuse_simple(request, 404, "not_found", "the toy knows nothing of this", NULL);
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" }, { KEY_NONE, NULL } };

@@ -1,0 +1,40 @@
+/*
+ * route.c - which handler a request is for, by its method and path.
+ *
+ * Runs in:  each dialect's process.
+ * Reads:    the head of a request, which anybody sent.
+ * Never:    answers: each protocol has its own words for a path that is not there.
+ */
+#include "dialects/route.h"
+
+#include <string.h>
+
+static bool is_at(const struct route *route, const char *path, size_t len)
+{
+	return strncmp(route->path, path, len) == 0 &&
+	       (path[len] == '\0' || (route->below != NULL && path[len] == '/'));
+}
+
+enum route_result route_call(struct request *request, const char *path, const struct route *routes,
+			     size_t count)
+{
+	const unsigned verb = request_head(request)->verb;
+	enum route_result result = ROUTE_NO_PATH;
+
+	for (const struct route *route = routes; route < routes + count; route++) {
+		const size_t len = strlen(route->path);
+
+		if (!is_at(route, path, len))
+			continue;
+		result = ROUTE_NO_METHOD;
+		if ((route->verbs & verb) == 0)
+			continue;
+		request_note(request, route->path, NULL, NULL);
+		if (route->below != NULL)
+			route->below(request, path + len);
+		else
+			route->fn(request);
+		return ROUTE_HANDLED;
+	}
+	return result;
+}
