@@ -5,13 +5,8 @@
  * Reads:    the command line, for its form; reckond copies.
  * Never:    needs a daemon that runs, or that none does.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/state_command.h"
 
 enum { OPT_STATE = OPT_LONG, OPT_KEEP, OPT_SNAPSHOT, OPT_VERIFY, OPT_OBJECTS };
 
@@ -31,65 +26,9 @@ static const struct opt_item restore_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 };
 
-struct given {
-	const struct opt_command *self;
-	char **argv; /* of reckond: options as --name=value, then the directory */
-	size_t count;
-	const char *target;
-};
-
-static int take(int id, const char *value, void *arg, struct err *err)
-{
-	struct given *given = arg;
-	size_t size;
-
-	if (id == OPT_OPERAND) {
-		if (given->target != NULL)
-			return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
-		given->target = value;
-		return 0;
-	}
-	for (size_t i = 0; i < given->self->count; i++) {
-		const struct opt_item *item = &given->self->items[i];
-
-		if (item->id != id)
-			continue;
-		size = strlen(item->name) + (value != NULL ? strlen(value) : 0) + 4;
-		given->argv[given->count] = mem_new0(size, 1);
-		(void)snprintf(given->argv[given->count++], size,
-			       value != NULL ? "--%s=%s" : "--%s", item->name, value);
-	}
-	return 0;
-}
-
 static int run_copy(const struct opt_command *self, int argc, char **argv)
 {
-	char name[] = "reckond", mode[16];
-	struct given given = { self, mem_new0((size_t)argc + 4, sizeof(char *)), 2, NULL };
-	struct err err;
-	int rc, status;
-
-	(void)snprintf(mode, sizeof(mode), "%s", self->name);
-	given.argv[0] = name;
-	given.argv[1] = mode;
-	rc = opt_parse(self, argc, argv, take, &given, &err);
-	if (rc == 0 && given.target == NULL)
-		rc = err_set(&err, ERR_INVALID, "%s: name the directory of the backup", self->name);
-	if (rc < 0) {
-		(void)cli_complain(&err);
-		status = EXIT_CODE_USAGE;
-	} else if (rc > 0) {
-		opt_print_help(stdout, self);
-		status = EXIT_CODE_OK;
-	} else {
-		given.argv[given.count] = mem_strdup(given.target);
-		status = cli_exec_libexec(name, given.argv);
-		free(given.argv[given.count]);
-	}
-	for (size_t i = 2; i < given.count; i++)
-		free(given.argv[i]);
-	free(given.argv);
-	return status;
+	return state_command_run(self, argc, argv, "name the directory of the backup", NULL);
 }
 
 const struct opt_command cmd_backup_table = {
