@@ -37,7 +37,7 @@ static _Thread_local const struct log_context *about;
 struct line {
 	char text[LINE_SIZE];
 	size_t len;
-	unsigned has; /* bits of context_names that already exist */
+	unsigned has; /* bits of context_names that the line has already */
 };
 
 struct value {

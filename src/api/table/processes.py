@@ -122,7 +122,7 @@ CALLS = (
     Call("process_wait", "GET", "sessions/{session}/processes/{process}/wait",
          "Wait for the end of a process", "The process, once it has ended or the time is over",
          "read", takes=(SESSION, PROCESS,
-                        Field("timeout_s", "seconds", "So long at most; an hour when left out",
+                        Field("timeout_s", "seconds", "How long it may run; an hour when left out",
                               place="query", most=DAY_MS)),
          gives=PROCESS_STRUCT, errors=(404, 410), operation="waitForProcess",
          own_scope="execute"),

@@ -88,12 +88,12 @@ CALLS = (
                       **NAMED),
                 Field("language", "text", "Of its first kernel", **NAMED),
                 Field("keep", "flag", "The new session stays; else it ends with the run"),
-                Field("files", "many", "What the model is told of; with content it is put into the "
-                      "workspace first, 6 MiB together", most=100, of=RUN_FILE, short="path"),
+                Field("files", "many", "Files that the model learns of; one with content is put into "
+                      "the workspace first, 6 MiB together", most=100, of=RUN_FILE, short="path"),
                 Field("tools", "many", "Tools that the code of its cells may call: an event "
                       "`tool_call` that POST …/executions/{execution}/tool_results answers; the "
-                      "model is told of them", of=TOOL, most=64),
-                Field("wait_s", "seconds", "So long a cell may wait for answers in all", least=1,
+                      "model gets their names and descriptions", of=TOOL, most=64),
+                Field("wait_s", "seconds", "How long a cell may wait for answers in all", least=1,
                       most=DAY_MS, default=600),
                 Field("limits", "one", of=RUN_LIMITS),
                 Field("stream", "flag", "Answer with events", excludes=("background",)),

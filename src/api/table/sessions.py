@@ -115,7 +115,7 @@ MADE_OF = (
 TOOL = Struct("tool", "A tool of the client that the code may call.", (
     Field("name", "text", "Letters, digits, '_' and '-'", required=True, least=1, most=64,
           schema={"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}),
-    Field("description", "text", "For whoever writes the code", most=8192),
+    Field("description", "text", "What it does, for the model or person that writes the code", most=8192),
     Field("parameters", "object", "JSON Schema of its arguments", most=64 << 10),
 ), schema="ToolDeclaration")
 

@@ -71,7 +71,7 @@ TENANTS = Struct("tenants", "A page of tenants.", (
 OF_KEY = (
     Field("id", "text", "key_…", required=True),
     Field("tenant", "text", "Whose it is", required=True),
-    Field("name", "text", "For whoever reads lists", required=True),
+    Field("name", "text", "What lists show it as", required=True),
     Field("state", "word", required=True, words=("active", "expired")),
     Field("scopes", "words", "What it may do", required=True, words=SCOPES),
     moment("created_at", "When it was made", required=True),
@@ -150,7 +150,7 @@ CALLS = (
     Call("key_create", "POST", "keys", "Make a key; its text is in this answer alone", "Made",
          "admin",
          grows=True,
-         takes=(Field("name", "text", "For whoever reads lists", **NAMED),
+         takes=(Field("name", "text", "What lists show it as", **NAMED),
                 Field("tenant", "id", "The key's own without it", schema={"type": "string"}),
                 Field("scopes", "words", "What it may do", required=True, words=SCOPES),
                 Field("expires_s", "seconds", "From now on; without it the key does not expire",

@@ -69,7 +69,7 @@ static enum line read_line(struct repl_reader *reader, struct buf *ret)
 	}
 }
 
-/* Whether the line that comes next already exists, and belongs to a block. */
+/* Whether the next line has arrived and belongs to the same block. */
 static bool next_is_indented(struct repl_reader *reader)
 {
 	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -101,7 +101,7 @@ static int take_question(struct run *run, const struct request *req,
 	return 0;
 }
 
-/* What is put there; `data` NULL: it already exists. */
+/* What is put there; `data` NULL: the file is in the workspace already. */
 static struct api_bytes content_of(const struct api_run_file *file)
 {
 	return file->text.data != NULL ? file->text : file->base64;

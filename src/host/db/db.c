@@ -77,7 +77,7 @@ static const char *const versions[] = {
 	" wall_ms INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, memory_mib_s INTEGER NOT NULL,"
 	" bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, disk_bytes INTEGER NOT NULL,"
 	" sessions INTEGER NOT NULL, PRIMARY KEY(tenant, day)) STRICT, WITHOUT ROWID;",
-	/* What is kept of files, what executions cost, links. From records that already exist. */
+	/* What is kept of files, what executions cost, links. Taken from the records of earlier versions. */
 	"CREATE TABLE version(id INTEGER PRIMARY KEY, session TEXT NOT NULL, path TEXT NOT NULL,"
 	" artifact TEXT NOT NULL, sha256 TEXT, size INTEGER NOT NULL, mime TEXT,"
 	" source TEXT NOT NULL, execution TEXT, created_at TEXT NOT NULL) STRICT;"

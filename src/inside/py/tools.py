@@ -169,7 +169,7 @@ def begin(declared, fd):
     builtins.tools = _box[0]
     for tool in _box[0]:
         if tool.__name__.isidentifier():
-            vars(builtins).setdefault(tool.__name__, tool)  # what already exists stays
+            vars(builtins).setdefault(tool.__name__, tool)  # a builtin of that name stays
 
 
 def lent():

@@ -54,7 +54,7 @@ static int lost(const char *path, struct err *err)
 	return (int)err->code;
 }
 
-/* ---- what already exists: the template's ------------------------------------------------- */
+/* ---- what the template put there --------------------------------------------------------- */
 
 static int clear_workspace(int dir_fd, struct err *err)
 {
