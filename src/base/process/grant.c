@@ -183,43 +183,49 @@ static bool is_taken(int fd, const char *target, bool *ret_full)
 	return strstr(buf_text(&text), field) != NULL;
 }
 
-int grant_add(int fd, const char *source, const char *target, bool writable,
-	      struct grant_folder *ret, struct err *err)
+/* Everything but the source, which is there already; the line goes into the note. */
+static int add_folder(int fd, const char *target, struct grant_folder *folder, struct err *err)
 {
 	cleanup_buf struct buf line = BUF_INIT(PATH_MAX + GRANT_TARGET_SIZE + 64);
-	struct grant_folder folder = { .writable = writable };
 	bool is_full = false;
 	struct stat st;
 
+	if (check_folder(folder, &st, err) < 0 ||
+	    choose_target(folder->source, target, folder->target, err) < 0)
+		return (int)err->code;
+	if (is_taken(fd, folder->target, &is_full)) {
+		(void)err_set(err, ERR_INVALID, "two folders cannot be mounted at %s",
+			      folder->target);
+		return err_remedy(err, "name another place, as in %.200s:/mnt/input",
+				  folder->source);
+	}
+	if (is_full)
+		return err_set(err, ERR_LIMIT, "more than %u folders", GRANT_FOLDERS_MAX);
+	folder->device = st.st_dev;
+	folder->inode = st.st_ino;
+	if (buf_addf(&line, err, "%c %" PRIu64 " %" PRIu64 " %s\t%s\n",
+		     folder->writable ? 'w' : 'r', folder->device, folder->inode, folder->target,
+		     folder->source) < 0)
+		return (int)err->code;
+	if (lseek(fd, 0, SEEK_END) < 0)
+		return err_sys(err, "note which folders are granted");
+	return fd_write_full(fd, line.data, line.len, err);
+}
+
+int grant_add(int fd, const char *source, const char *target, bool writable,
+	      struct grant_folder *ret, struct err *err)
+{
+	struct grant_folder folder = { .source = realpath(source, NULL), .writable = writable };
+
 	*ret = (struct grant_folder){ 0 };
-	folder.source = realpath(source, NULL);
 	if (folder.source == NULL)
 		return err_sys(err, "%.300s", source);
-	if (check_folder(&folder, &st, err) < 0 ||
-	    choose_target(folder.source, target, folder.target, err) < 0)
-		goto failed;
-	if (is_taken(fd, folder.target, &is_full)) {
-		(void)err_set(err, ERR_INVALID, "two folders cannot be mounted at %s",
-			      folder.target);
-		(void)err_remedy(err, "name another place, as in %.200s:/mnt/input", folder.source);
-		goto failed;
+	if (add_folder(fd, target, &folder, err) < 0) {
+		grant_folder_done(&folder);
+		return (int)err->code;
 	}
-	if (is_full) {
-		(void)err_set(err, ERR_LIMIT, "more than %u folders", GRANT_FOLDERS_MAX);
-		goto failed;
-	}
-	folder.device = st.st_dev;
-	folder.inode = st.st_ino;
-	if (buf_addf(&line, err, "%c %" PRIu64 " %" PRIu64 " %s\t%s\n", writable ? 'w' : 'r',
-		     folder.device, folder.inode, folder.target, folder.source) < 0)
-		goto failed;
-	if (lseek(fd, 0, SEEK_END) < 0 || fd_write_full(fd, line.data, line.len, err) < 0)
-		goto failed;
 	*ret = folder;
 	return 0;
-failed:
-	grant_folder_done(&folder);
-	return (int)err->code;
 }
 
 /* ---- read ------------------------------------------------------------------------------------- */

@@ -163,7 +163,8 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 {
 	static const struct object_member members[] = { { "metadata", "{}" } };
 
-	return object_write(&conversation_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
+	return object_write(&conversation_kind, id, body, was, members, ARRAY_LEN(members), ret,
+			    err);
 }
 
 /* Made, or changed where there was one. */

@@ -61,7 +61,8 @@ static void handle(struct request *request)
 	}
 	if (route_call(request, request_head(request)->path, routes, ARRAY_LEN(routes)) !=
 	    ROUTE_HANDLED)
-		answer_refuse_simple(request, 404, "not_found", "the toy knows nothing of this", NULL);
+		answer_refuse_simple(request, 404, "not_found", "the toy knows nothing of this",
+				     NULL);
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" }, { KEY_NONE, NULL } };

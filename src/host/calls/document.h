@@ -49,9 +49,9 @@ void stored_work(struct job *job); /* in a thread of the pool */
 void stored_done(struct host *host, struct job *job);
 /* A new session's files: the copies as jobs in a list, and those that it has by reference; false when
  * it was answered with an error. */
-struct lend;
+struct file_mount;
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
-		    struct job **ret, struct lend **ret_lends);
+		    struct job **ret, struct file_mount **ret_mounts);
 /* What JOB_FILE_PUTs of such a list did: the last one answers who opened the session. */
 void stored_imported(struct session *session, struct job *job);
 

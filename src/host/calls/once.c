@@ -199,7 +199,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 	const struct api_bytes *content = file->text.data != NULL ? &file->text : &file->base64;
 	const struct api_import copy = { .file = file->file, .path = file->path };
 	const struct api_list one = { .items = &copy, .count = 1 };
-	struct lend *lends = NULL; /* none: a copy is asked for */
+	struct file_mount *mounts = NULL; /* none: a copy is asked for */
 	struct job *job = NULL;
 	struct err err;
 
@@ -211,7 +211,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 		return NULL;
 	}
 	if (file->file != NULL)
-		return stored_imports(host, req, &one, &job, &lends) ? job : NULL;
+		return stored_imports(host, req, &one, &job, &mounts) ? job : NULL;
 	job = job_new(NULL, JOB_FILE_PUT, req->id);
 	job->path = mem_strdup(file->path);
 	if (put_content(job, content, &err) == 0)
@@ -309,7 +309,8 @@ static struct job *job_of_code(struct session *session, const struct job *opened
 		memcpy(row.request_hash, once->hash, sizeof(row.request_hash));
 		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
 	}
-	execution = execution_begin(session, &row, key, buf_text(&opened->code), opened->code.len, err);
+	execution =
+		execution_begin(session, &row, key, buf_text(&opened->code), opened->code.len, err);
 	if (execution == NULL)
 		return NULL;
 	if (once != NULL) {

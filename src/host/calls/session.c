@@ -290,7 +290,7 @@ void handle_session_create(struct host *host, const struct request *req,
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
 	struct session *session;
-	struct lend *lends;
+	struct file_mount *mounts;
 	struct job *imports, *job;
 	struct grant folders;
 	struct err err;
@@ -301,14 +301,14 @@ void handle_session_create(struct host *host, const struct request *req,
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
 	    !folders_take(host, req, in->grant, &folders))
 		return;
-	if (!stored_imports(host, req, &in->files, &imports, &lends)) {
+	if (!stored_imports(host, req, &in->files, &imports, &mounts)) {
 		grant_done(&folders);
 		return;
 	}
 	session = answer_session_add(host, req, &wish);
 	job = job_new(session, JOB_OPEN, req->id);
 	job->imports = imports;
-	job->lends = lends;
+	job->mounts = mounts;
 	if (session == NULL) {
 		grant_done(&folders);
 		job_free(job);
@@ -318,7 +318,7 @@ void handle_session_create(struct host *host, const struct request *req,
 	if (in->grant != NULL)
 		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
 	session->held_by = in->held ? req->id : 0;
-	if (lends != NULL && id_new(session->row.lent, "le", &err) < 0)
+	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
 		answer_open_failed(session, job, &err);
 	else
 		answer_session_open(host, &wish, session, job);

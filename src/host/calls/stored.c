@@ -19,7 +19,7 @@
 #include "codec/json_write.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
-#include "host/files/lent.h"
+#include "host/files/file_mounts.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
@@ -447,14 +447,14 @@ static struct job *put_of(struct session *session, const struct request *req,
 	return job;
 }
 
-static struct lend *lend_of(const struct import *import)
+static struct file_mount *mount_of(const struct import *import)
 {
-	struct lend *lend = mem_new0(1, sizeof(*lend));
+	struct file_mount *mount = mem_new0(1, sizeof(*mount));
 
-	lend->fd = import->fd;
-	lend->path = import->path;
-	(void)snprintf(lend->artifact, sizeof(lend->artifact), "%s", import->artifact);
-	return lend;
+	mount->fd = import->fd;
+	mount->path = import->path;
+	(void)snprintf(mount->artifact, sizeof(mount->artifact), "%s", import->artifact);
+	return mount;
 }
 
 void handle_stored_copy(struct host *host, const struct request *req,
@@ -469,15 +469,15 @@ void handle_stored_copy(struct host *host, const struct request *req,
 
 /* Into one of the lists, at its end. */
 static int add_import(struct host *host, const struct request *req, const struct api_import *file,
-		      struct job ***last, struct lend ***last_lend)
+		      struct job ***last, struct file_mount ***last_mount)
 {
 	struct import one;
 
 	if (import(host, req, file->file, file->path, &one) < 0)
 		return -1;
 	if (file->mount) {
-		**last_lend = lend_of(&one);
-		*last_lend = &(**last_lend)->next;
+		**last_mount = mount_of(&one);
+		*last_mount = &(**last_mount)->next;
 	} else {
 		**last = put_of(NULL, req, &one);
 		(**last)->is_import = true;
@@ -486,35 +486,36 @@ static int add_import(struct host *host, const struct request *req, const struct
 	return 0;
 }
 
-static bool lends_are_good(struct host *host, const struct request *req, const struct lend *lends)
+static bool mounts_are_good(struct host *host, const struct request *req,
+			    const struct file_mount *mounts)
 {
 	struct err err;
 
-	if (lend_check(lends, &err) == 0)
+	if (file_mounts_check(mounts, &err) == 0)
 		return true;
 	front_fail(host, req->id, API_ERR_INVALID, err.text, "", "", 0);
 	return false;
 }
 
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
-		    struct job **ret, struct lend **ret_lends)
+		    struct job **ret, struct file_mount **ret_mounts)
 {
 	const struct api_import *file = files->items;
 	struct job **last = ret;
-	struct lend **last_lend = ret_lends;
+	struct file_mount **last_mount = ret_mounts;
 	size_t i = 0;
 
 	*ret = NULL;
-	*ret_lends = NULL;
+	*ret_mounts = NULL;
 	if (files->count == 0)
 		return true;
 	if (!answer_check_scope(host, req, FRONT_SCOPE_FILES))
 		return false;
-	while (i < files->count && add_import(host, req, &file[i], &last, &last_lend) == 0)
+	while (i < files->count && add_import(host, req, &file[i], &last, &last_mount) == 0)
 		i++;
-	if (i == files->count && lends_are_good(host, req, *ret_lends))
+	if (i == files->count && mounts_are_good(host, req, *ret_mounts))
 		return true;
-	lend_free(TAKE_PTR(*ret_lends));
+	file_mounts_free(TAKE_PTR(*ret_mounts));
 	for (struct job *job = *ret, *next; job != NULL; job = next) {
 		next = job->next;
 		job_free(job);

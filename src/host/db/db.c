@@ -195,8 +195,8 @@ static const char *const versions[] = {
 	"ALTER TABLE process ADD COLUMN request_hash BLOB;"
 	"CREATE UNIQUE INDEX process_by_key ON process(session, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
-	/* files/lent.c */
-	"ALTER TABLE session ADD COLUMN lent TEXT;",
+	/* files/file_mounts.c */
+	"ALTER TABLE session ADD COLUMN file_mounts TEXT;",
 	/* sessions/folders.c */
 	"ALTER TABLE kept ADD COLUMN host_grant TEXT;",
 };

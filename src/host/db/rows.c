@@ -18,7 +18,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
 	"SELECT id, state, template, language, limits, metadata, idle_ms, created_at, ended_at," \
-	" why, tenant, policy, tools, lent FROM session"
+	" why, tenant, policy, tools, file_mounts FROM session"
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
@@ -42,7 +42,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO session(id, state, template, language, limits, metadata,"
-			   " idle_ms, created_at, tenant, policy, tools, lent)"
+			   " idle_ms, created_at, tenant, policy, tools, file_mounts)"
 			   " VALUES(?,'live',?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
@@ -56,7 +56,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	db_bind_text(statement, 8, session->tenant);
 	(void)sqlite3_bind_int64(statement, 9, (sqlite3_int64)session->policy);
 	db_bind_text(statement, 10, session->tools);
-	db_bind_text(statement, 11, session->lent[0] != '\0' ? session->lent : NULL);
+	db_bind_text(statement, 11, session->file_mounts[0] != '\0' ? session->file_mounts : NULL);
 	return db_step(db, statement, err);
 }
 
@@ -128,7 +128,7 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 	db_column_text(row, 9, ret->why, sizeof(ret->why));
 	db_column_text(row, 10, ret->tenant, sizeof(ret->tenant));
 	ret->policy = (uint64_t)sqlite3_column_int64(row, 11);
-	db_column_text(row, 13, ret->lent, sizeof(ret->lent));
+	db_column_text(row, 13, ret->file_mounts, sizeof(ret->file_mounts));
 }
 
 int db_session_find(struct db *db, const char *tenant, const char *id, struct db_session *ret,

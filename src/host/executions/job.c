@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
-#include "host/files/lent.h"
+#include "host/files/file_mounts.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
@@ -61,7 +61,7 @@ void job_free(struct job *job)
 		job_free(job->imports);
 		job->imports = next;
 	}
-	lend_free(job->lends);
+	file_mounts_free(job->mounts);
 	job_told_free(job->told);
 	missing_free(job->missing);
 	free(job);

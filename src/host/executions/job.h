@@ -144,7 +144,7 @@ struct job {
 	struct stored *stored; /* of a STORE */
 	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
 	bool is_import, is_last_import;
-	struct lend *lends; /* of an OPEN: files that it has by reference (files/lent.c) */
+	struct file_mount *mounts; /* of an OPEN: files that it has by reference (files/file_mounts.c) */
 	struct execution *execution;
 	bool is_for_files; /* about files: none of a kernel's */
 	struct context *context; /* NULL: for the session's first kernel */

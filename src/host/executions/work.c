@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/calls/document.h"
-#include "host/files/lent.h"
+#include "host/files/file_mounts.h"
 #include "host/host.h"
 #include "host/sessions/folders.h"
 #include "host/sessions/prewarmed.h"
@@ -73,9 +73,9 @@ static int make_lent(struct job *job)
 {
 	struct err err;
 
-	if (job->lends == NULL || lent_make(job->session, job->lends, &err) == 0)
+	if (job->mounts == NULL || file_mounts_make(job->session, job->mounts, &err) == 0)
 		return 0;
-	lent_remove(job->session);
+	file_mounts_remove(job->session);
 	job->error.code = err.code == ERR_INVALID ? RECKON_EINVALID : RECKON_ESYSTEM;
 	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
 	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s", err.remedy);
@@ -86,7 +86,7 @@ static void open_box(struct job *job)
 {
 	struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
-	const bool has_lent = session->row.lent[0] != '\0';
+	const bool has_mounts = session->row.file_mounts[0] != '\0';
 	char source[96];
 	cleanup_folders struct folders_open folders = FOLDERS_NONE;
 	const reckon_session_options options = {
@@ -117,13 +117,14 @@ static void open_box(struct job *job)
 		.group_weight = job->share.weight,
 		.group_cpu_percent = job->share.percent,
 		.mounts = folders.mounts,
-		.mount_count = session->folders.count + (has_lent ? 1 : 0),
+		.mount_count = session->folders.count + (has_mounts ? 1 : 0),
 	};
 
 	if (!folders_open(job, &folders))
 		return;
-	lent_source(session, source);
-	folders.mounts[folders.count] = (reckon_mount){ .source = source, .target = LENT_TARGET };
+	file_mounts_source(session, source);
+	folders.mounts[folders.count] =
+		(reckon_mount){ .source = source, .target = FILE_MOUNTS_TARGET };
 	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
@@ -144,8 +145,8 @@ void work_open(struct job *job)
 	if (make_lent(job) < 0)
 		return;
 	open_box(job);
-	if (job->session->handle == NULL && job->lends != NULL)
-		lent_remove(job->session);
+	if (job->session->handle == NULL && job->mounts != NULL)
+		file_mounts_remove(job->session);
 }
 
 /* Of the kernel that the job is for. */
@@ -262,7 +263,7 @@ static void work_close(struct session *session)
 	session->engine = NULL;
 	/* One that the next daemon has keeps them. */
 	if (!session->is_leaving)
-		lent_remove(session);
+		file_mounts_remove(session);
 }
 
 static void work_share(struct job *job)

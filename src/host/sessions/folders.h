@@ -5,7 +5,7 @@
 
 /* An open session's mounts, while its box is made. */
 struct folders_open {
-	reckon_mount mounts[GRANT_FOLDERS_MAX + 1]; /* and one that is lent */
+	reckon_mount mounts[GRANT_FOLDERS_MAX + 1]; /* and one for files of the tenant */
 	char sources[GRANT_FOLDERS_MAX][32];
 	int fds[GRANT_FOLDERS_MAX];
 	size_t count;

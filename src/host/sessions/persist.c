@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/db/log.h"
-#include "host/files/lent.h"
+#include "host/files/file_mounts.h"
 #include "host/host.h"
 #include "host/sessions/folders.h"
 
@@ -269,7 +269,7 @@ int persist_revive(struct host *host, struct err *err)
 	if (host->session_count > 0)
 		log_line(LOG_INFO, "sessions of an earlier run are there", "count=%u why=\"%s\"",
 			 host->session_count, why);
-	lent_sweep(host);
+	file_mounts_sweep(host);
 	return 0;
 }
 

@@ -1,18 +1,18 @@
 /*
- * lent.c - files of a tenant that sessions have by reference: mounted into their boxes, read-only.
+ * file_mounts.c - files of a tenant that sessions have by reference: mounted into their boxes, read-only.
  *
- * Runs in:  threads of the pool; lent_sweep() in the loop, before anybody is there.
+ * Runs in:  threads of the pool; file_mounts_sweep() in the loop, before anybody is there.
  * Reads:    the store.
  * Never:    gives two tenants one file: who else has a content would be seen by its links and locks.
  *
- *   lent/te_…/ar_…     a content, once for a tenant, by the name that the store has for it
- *   lent/le_…/PATH     a session's folder: links to those; it is what its boxes mount
+ *   mounts/te_…/ar_…     a content, once for a tenant, by the name that the store has for it
+ *   mounts/fm_…/PATH     a session's folder: links to those; it is what its boxes mount
  *
  * A folder is on the disk before its session is answered, and goes with it; what a crash left is
  * swept at the start. A content goes with the last folder that has it. It is a copy of the store's,
  * which shares its blocks where the file system can do that.
  */
-#include "host/files/lent.h"
+#include "host/files/file_mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,10 +37,10 @@
 #define TRIES 3 /* another session's end may take a content away just now */
 #define CHUNK ((size_t)16 * 1024 * 1024)
 
-void lend_free(struct lend *list)
+void file_mounts_free(struct file_mount *list)
 {
 	while (list != NULL) {
-		struct lend *next = list->next;
+		struct file_mount *next = list->next;
 
 		(void)close(list->fd);
 		free(list->path);
@@ -57,13 +57,13 @@ static bool are_in_the_way(const char *one, const char *other)
 	return strncmp(one, other, len) == 0 && (other[len] == '\0' || other[len] == '/');
 }
 
-int lend_check(const struct lend *list, struct err *err)
+int file_mounts_check(const struct file_mount *list, struct err *err)
 {
-	for (const struct lend *at = list; at != NULL; at = at->next) {
+	for (const struct file_mount *at = list; at != NULL; at = at->next) {
 		if (!fs_path_is_safe(at->path))
 			return err_set(err, ERR_INVALID, "files: %.200s is not a path below %s",
-				       at->path, LENT_TARGET);
-		for (const struct lend *other = at->next; other != NULL; other = other->next)
+				       at->path, FILE_MOUNTS_TARGET);
+		for (const struct file_mount *other = at->next; other != NULL; other = other->next)
 			if (are_in_the_way(at->path, other->path) ||
 			    are_in_the_way(other->path, at->path))
 				return err_set(err, ERR_INVALID, "files: %.150s and %.150s are in "
@@ -74,15 +74,15 @@ int lend_check(const struct lend *list, struct err *err)
 
 static int open_all(const struct host *host)
 {
-	if (mkdirat(host->state_fd, "lent", 0700) < 0 && errno != EEXIST)
+	if (mkdirat(host->state_fd, "mounts", 0700) < 0 && errno != EEXIST)
 		return -1;
-	return openat(host->state_fd, "lent", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(host->state_fd, "mounts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-void lent_source(const struct session *session, char ret[96])
+void file_mounts_source(const struct session *session, char ret[96])
 {
-	(void)snprintf(ret, 96, "/proc/self/fd/%d/lent/%s", session->host->state_fd,
-		       session->row.lent);
+	(void)snprintf(ret, 96, "/proc/self/fd/%d/mounts/%s", session->host->state_fd,
+		       session->row.file_mounts);
 }
 
 /* ---- contents ------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static int copy_bytes(int from, int to, struct err *err)
 	return n < 0 ? err_sys(err, "copy a file that a session has") : 0;
 }
 
-static int add_content(int all, const char *tenant, const struct lend *lend, struct err *err)
+static int add_content(int all, const char *tenant, const struct file_mount *mount, struct err *err)
 {
 	char fresh[NAME_SIZE], name[NAME_SIZE], id[ID_SIZE];
 	cleanup_fd int to = -1;
@@ -108,10 +108,10 @@ static int add_content(int all, const char *tenant, const struct lend *lend, str
 	if (id_new(id, "new", err) < 0)
 		return (int)err->code;
 	(void)snprintf(fresh, sizeof(fresh), "%s/%s", tenant, id);
-	(void)snprintf(name, sizeof(name), "%s/%s", tenant, lend->artifact);
+	(void)snprintf(name, sizeof(name), "%s/%s", tenant, mount->artifact);
 	if (fs_create_beneath(all, fresh, NOBODY, &to, err) < 0)
 		return (int)err->code;
-	code = copy_bytes(lend->fd, to, err);
+	code = copy_bytes(mount->fd, to, err);
 	if (code == 0 && fchmod(to, 0444) < 0)
 		code = err_sys(err, "fchmod");
 	if (code == 0)
@@ -121,18 +121,18 @@ static int add_content(int all, const char *tenant, const struct lend *lend, str
 	return code;
 }
 
-static int lend_one(const struct session *session, int all, const struct lend *lend,
+static int link_one(const struct session *session, int all, const struct file_mount *mount,
 		    struct err *err)
 {
 	const char *tenant = session->row.tenant;
 	char from[NAME_SIZE], path[4096 + ID_SIZE];
 	int code = -1;
 
-	(void)snprintf(from, sizeof(from), "%s/%s", tenant, lend->artifact);
-	(void)snprintf(path, sizeof(path), "%s/%s", session->row.lent, lend->path);
+	(void)snprintf(from, sizeof(from), "%s/%s", tenant, mount->artifact);
+	(void)snprintf(path, sizeof(path), "%s/%s", session->row.file_mounts, mount->path);
 	for (int i = 0; i < TRIES && code < 0; i++) {
 		if (faccessat(all, from, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-		    add_content(all, tenant, lend, err) < 0)
+		    add_content(all, tenant, mount, err) < 0)
 			return (int)err->code;
 		code = fs_link_beneath(all, from, path, NOBODY, err);
 	}
@@ -177,29 +177,29 @@ static void remove_folder(int all, const char *name)
 	(void)unlinkat(all, name, AT_REMOVEDIR);
 }
 
-int lent_make(const struct session *session, const struct lend *list, struct err *err)
+int file_mounts_make(const struct session *session, const struct file_mount *list, struct err *err)
 {
 	cleanup_fd int all = open_all(session->host);
 
 	if (all < 0)
 		return err_sys(err, "make the folder of files that sessions have");
-	if (fs_mkdir_beneath(all, session->row.lent, NOBODY, err) < 0)
+	if (fs_mkdir_beneath(all, session->row.file_mounts, NOBODY, err) < 0)
 		return (int)err->code;
-	for (const struct lend *at = list; at != NULL; at = at->next)
-		if (lend_one(session, all, at, err) < 0)
+	for (const struct file_mount *at = list; at != NULL; at = at->next)
+		if (link_one(session, all, at, err) < 0)
 			return err_wrap(err, "files: %.200s", at->path);
 	if (session->host->config.durability == 0 && syncfs(all) < 0)
 		return err_sys(err, "sync the files that a session has");
 	return 0;
 }
 
-void lent_remove(const struct session *session)
+void file_mounts_remove(const struct session *session)
 {
-	cleanup_fd int all = session->row.lent[0] != '\0' ? open_all(session->host) : -1;
+	cleanup_fd int all = session->row.file_mounts[0] != '\0' ? open_all(session->host) : -1;
 
 	if (all < 0)
 		return;
-	remove_folder(all, session->row.lent);
+	remove_folder(all, session->row.file_mounts);
 	drop_contents(all, session->row.tenant);
 }
 
@@ -207,7 +207,7 @@ static bool is_had(const struct host *host, const char *name)
 {
 	const struct session *at = host->sessions;
 
-	while (at != NULL && strcmp(at->row.lent, name) != 0)
+	while (at != NULL && strcmp(at->row.file_mounts, name) != 0)
 		at = at->next;
 	return at != NULL;
 }
@@ -225,7 +225,7 @@ static void sweep(struct host *host, int all, bool are_folders)
 		return;
 	}
 	while ((entry = readdir(dir)) != NULL) {
-		const bool is_folder = strncmp(entry->d_name, "le_", 3) == 0;
+		const bool is_folder = strncmp(entry->d_name, "fm_", 3) == 0;
 
 		if (entry->d_name[0] == '.' || is_folder != are_folders)
 			continue;
@@ -237,9 +237,9 @@ static void sweep(struct host *host, int all, bool are_folders)
 	(void)closedir(dir);
 }
 
-void lent_sweep(struct host *host)
+void file_mounts_sweep(struct host *host)
 {
-	cleanup_fd int all = openat(host->state_fd, "lent",
+	cleanup_fd int all = openat(host->state_fd, "mounts",
 				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (all < 0)

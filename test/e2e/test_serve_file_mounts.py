@@ -23,9 +23,9 @@ def server(place):
         yield running
 
 
-def folders(server, kind="le_"):
-    lent = pathlib.Path(server.reckon.state) / "lent"
-    return sorted(each.name for each in lent.glob(f"{kind}*")) if lent.exists() else []
+def folders(server, kind="fm_"):
+    kept = pathlib.Path(server.reckon.state) / "mounts"
+    return sorted(each.name for each in kept.glob(f"{kind}*")) if kept.exists() else []
 
 
 def end(server, session):
@@ -100,7 +100,7 @@ def test_nothing_in_the_box_can_change_them(server):
     assert said(server, other, "print(open('/mnt/files/a.txt').read())") == "kept\n"
     assert server.ask("GET", f"/files/{file['id']}/content").body == b"kept"
     # Nothing leads from one to what is beside it on the host.
-    assert said(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../lent'))"
+    assert said(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../mounts'))"
                 ) == "['data', 'files'] False\n"
     end(server, session)
     assert said(server, other, "print(open('/mnt/files/d/a.txt').read())") == "kept\n"
@@ -111,7 +111,7 @@ def test_another_tenant_has_another_file(server):
     """Of one content: else its links, locks and times would tell of it."""
     look = ("import fcntl, os\nopened = open('/mnt/files/same')\nfcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
             "print(os.fstat(opened.fileno()).st_ino, os.fstat(opened.fileno()).st_nlink)")
-    tenant, key = newcomer(server, "lent-other")
+    tenant, key = newcomer(server, "mounts-other")
 
     def one():
         file = store(server, b"the same content", "same").json["id"]
@@ -151,7 +151,7 @@ def test_they_outlive_the_daemon_and_what_nobody_has_does_not(reckon, number):
     assert said(server, session, "x = 1\nprint(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
     server.ask("DELETE", f"/files/{file}")
     server.stop(number)
-    left = pathlib.Path(reckon.state) / "lent/le_01M80J7V9Z7WCA235G7GJNP5HC/deep"
+    left = pathlib.Path(reckon.state) / "mounts/fm_01M80J7V9Z7WCA235G7GJNP5HC/deep"
     left.mkdir(parents=True)
     for each in (left, left.parent):
         reckon.user.own(each)
