@@ -24,7 +24,7 @@ struct fixture {
 	char state[64], from[64], to[64];
 	int state_fd, from_fd, to_fd;
 	struct store *store;
-	struct keep *keep;
+	struct manifest *keep;
 };
 
 static const struct persist_bounds bounds = { .bytes = 1u << 20, .entries = 1000 };
@@ -73,7 +73,7 @@ static void run_part(struct fixture *fixture, const struct persist_bounds *withi
 	const struct persist_look look = { .part = part };
 	struct err err;
 
-	assert_ok(&err, keep_run(fixture->keep, fixture->from_fd, fixture->store, within, &look,
+	assert_ok(&err, persist_run(fixture->keep, fixture->from_fd, fixture->store, within, &look,
 				 &err));
 }
 
@@ -361,7 +361,7 @@ static void missing_and_damaged_content_is_no_workspace(void **state)
 	/* All else is there when somebody hears of it. */
 	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
 				     taken->count, (uid_t)-1, (gid_t)-1,
-				     &(struct keep_missing){ note_missing, told }, &err));
+				     &(struct persist_missing){ note_missing, told }, &err));
 	assert_string_equal(told, "file: its content is missing in the store;");
 	assert_file(fixture->to_fd, "dir", "1", 1);
 	assert_int_equal(faccessat(fixture->to_fd, "file", F_OK, 0), -1);

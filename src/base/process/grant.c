@@ -183,7 +183,7 @@ static bool is_taken(int fd, const char *target, bool *ret_full)
 	return strstr(buf_text(&text), field) != NULL;
 }
 
-/* Everything but the source, which is there already; the line goes into the note. */
+/* Completes a folder whose source is known, and writes its line into the note. */
 static int add_folder(int fd, const char *target, struct grant_folder *folder, struct err *err)
 {
 	cleanup_buf struct buf line = BUF_INIT(PATH_MAX + GRANT_TARGET_SIZE + 64);

@@ -175,7 +175,7 @@ int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *e
 }
 
 static int restore(struct reckon_session *session, const reckon_workspace *manifest,
-		   const struct keep_missing *missing, struct err *err)
+		   const struct persist_missing *missing, struct err *err)
 {
 	const bool give = geteuid() == 0;
 
@@ -200,7 +200,7 @@ int reckon_workspace_restore(reckon_session *session, const reckon_workspace *ma
 int reckon_workspace_restore_intact(reckon_session *session, const reckon_workspace *manifest,
 				    reckon_missing_fn *tell, void *arg, reckon_error *err)
 {
-	const struct keep_missing missing = { tell, arg };
+	const struct persist_missing missing = { tell, arg };
 	struct err inner;
 
 	if (restore(session, manifest, &missing, &inner) < 0)

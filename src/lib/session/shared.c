@@ -26,7 +26,7 @@ struct shared {
 	uint64_t sequence;
 	uint64_t changes;
 	struct workspace *files; /* as at the last look */
-	struct keep *keep;	 /* or NULL */
+	struct manifest *manifest;	 /* or NULL */
 	unsigned executing;
 	struct apart apart;
 	bool is_lost;
@@ -66,7 +66,7 @@ void shared_unref(struct shared *shared)
 		return;
 	client_unref(shared->door);
 	workspace_free(shared->files);
-	persist_free(shared->keep);
+	persist_free(shared->manifest);
 	free(shared->apart.inodes);
 	(void)pthread_mutex_destroy(&shared->door_lock);
 	(void)pthread_mutex_destroy(&shared->lock);
@@ -123,8 +123,8 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 	(void)pthread_mutex_lock(&shared->lock);
 	code = workspace_scan(workspace, &shared->apart, &now, err);
 	if (code == 0) {
-		if (shared->keep != NULL)
-			persist_annotate(shared->keep, now);
+		if (shared->manifest != NULL)
+			persist_annotate(shared->manifest, now);
 		if (record != NULL)
 			workspace_collect(workspace, shared->files, now, store, record);
 		workspace_free(shared->files);
@@ -173,8 +173,8 @@ void shared_changed(struct shared *shared, int workspace, struct store *store,
 	if (shared->executing == 0)
 		look.part = NULL;
 	look.apart = &shared->apart;
-	if (shared->keep != NULL)
-		(void)keep_run(shared->keep, workspace, store, bounds, &look, &ignored);
+	if (shared->manifest != NULL)
+		(void)persist_run(shared->manifest, workspace, store, bounds, &look, &ignored);
 	look_at(shared, workspace, look.part);
 	(void)pthread_mutex_unlock(&shared->lock);
 }
@@ -266,31 +266,31 @@ int shared_check(struct shared *shared, struct err *err)
 
 void shared_keep_begin(struct shared *shared)
 {
-	if (shared->keep == NULL)
-		shared->keep = persist_new();
+	if (shared->manifest == NULL)
+		shared->manifest = persist_new();
 }
 
 bool shared_keeps(const struct shared *shared)
 {
-	return shared->keep != NULL;
+	return shared->manifest != NULL;
 }
 
 int shared_keep(struct shared *shared, int workspace, struct store *store,
 		const struct persist_bounds *bounds, bool thorough,
 		struct shared_not_kept *ret_not_kept, struct err *err)
 {
-	struct keep *keep = shared->keep;
+	struct manifest *manifest = shared->manifest;
 	int code;
 
 	memset(ret_not_kept, 0, sizeof(*ret_not_kept));
-	if (keep == NULL)
+	if (manifest == NULL)
 		return 0;
 	(void)pthread_mutex_lock(&shared->lock);
-	code = keep_run(keep, workspace, store, bounds,
+	code = persist_run(manifest, workspace, store, bounds,
 			&(struct persist_look){ .thorough = thorough, .apart = &shared->apart },
 			err);
-	ret_not_kept->count = keep->not_kept;
-	memcpy(ret_not_kept->why, keep->why, sizeof(ret_not_kept->why));
+	ret_not_kept->count = manifest->not_kept;
+	memcpy(ret_not_kept->why, manifest->why, sizeof(ret_not_kept->why));
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }
@@ -298,27 +298,27 @@ int shared_keep(struct shared *shared, int workspace, struct store *store,
 void shared_keep_take(struct shared *shared, reckon_workspace **ret)
 {
 	(void)pthread_mutex_lock(&shared->lock);
-	persist_take(shared->keep, ret);
+	persist_take(shared->manifest, ret);
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
 void shared_keep_forget(struct shared *shared)
 {
 	(void)pthread_mutex_lock(&shared->lock);
-	if (shared->keep != NULL)
-		persist_forget(shared->keep);
+	if (shared->manifest != NULL)
+		persist_forget(shared->manifest);
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
 int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
 			const reckon_workspace *manifest, uid_t uid, gid_t gid,
-			const struct keep_missing *missing, struct err *err)
+			const struct persist_missing *missing, struct err *err)
 {
 	int code;
 
 	(void)pthread_mutex_lock(&shared->lock);
-	code = persist_restore(shared->keep, workspace, store, manifest->entries, manifest->count,
-			       uid, gid, missing, err);
+	code = persist_restore(shared->manifest, workspace, store, manifest->entries,
+			       manifest->count, uid, gid, missing, err);
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }

@@ -71,7 +71,7 @@ void shared_keep_take(struct shared *shared, reckon_workspace **ret);
 void shared_keep_forget(struct shared *shared);
 int shared_keep_restore(struct shared *shared, int workspace, struct store *store,
 			const reckon_workspace *manifest, uid_t uid, gid_t gid,
-			const struct keep_missing *missing, struct err *err);
+			const struct persist_missing *missing, struct err *err);
 
 /* Counts changes of the workspace that are known. */
 uint64_t shared_changes(struct shared *shared);

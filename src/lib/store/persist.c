@@ -25,25 +25,25 @@
 
 #define TICKS_MAX 40 /* of 1 ms: what is waited for the clock that stamps files */
 
-struct keep *persist_new(void)
+struct manifest *persist_new(void)
 {
-	return mem_new0(1, sizeof(struct keep));
+	return mem_new0(1, sizeof(struct manifest));
 }
 
-void persist_free(struct keep *keep)
+void persist_free(struct manifest *manifest)
 {
-	if (keep == NULL)
+	if (manifest == NULL)
 		return;
-	persist_list_clear(&keep->list);
-	persist_list_clear(&keep->pending);
-	free(keep);
+	persist_list_clear(&manifest->list);
+	persist_list_clear(&manifest->pending);
+	free(manifest);
 }
 
-void persist_forget(struct keep *keep)
+void persist_forget(struct manifest *manifest)
 {
-	persist_list_clear(&keep->list);
-	persist_list_clear(&keep->pending);
-	keep->is_known = false;
+	persist_list_clear(&manifest->list);
+	persist_list_clear(&manifest->pending);
+	manifest->is_known = false;
 }
 
 /* ---- contents ------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ struct pass {
 	struct store *store;
 	uint64_t bytes_left;
 	size_t not_kept;
-	char *why; /* of struct keep */
+	char *why; /* of struct manifest */
 };
 
 static void complain(struct pass *pass, struct persist_entry *entry, const char *why)
@@ -67,7 +67,7 @@ static void complain(struct pass *pass, struct persist_entry *entry, const char 
 	if (pass->not_kept++ > 0)
 		return;
 	text_show_path(entry->path, &shown);
-	(void)snprintf(pass->why, sizeof(((struct keep *)NULL)->why), "%.60s: %.90s",
+	(void)snprintf(pass->why, sizeof(((struct manifest *)NULL)->why), "%.60s: %.90s",
 		       buf_text(&shown), why);
 }
 
@@ -169,9 +169,9 @@ static bool is_equal(const struct persist_entry *left, const struct persist_entr
 	       strcmp(left->sha256, right->sha256) == 0 && strcmp(a, b) == 0;
 }
 
-static void tell(struct keep *keep, const struct persist_entry *entry, bool is_gone)
+static void tell(struct manifest *manifest, const struct persist_entry *entry, bool is_gone)
 {
-	struct persist_entry *told = persist_list_add(&keep->pending);
+	struct persist_entry *told = persist_list_add(&manifest->pending);
 
 	*told = *entry;
 	told->path = mem_strdup(entry->path);
@@ -180,9 +180,9 @@ static void tell(struct keep *keep, const struct persist_entry *entry, bool is_g
 		told->kind = RECKON_ENTRY_GONE;
 }
 
-static void differ(struct keep *keep, const struct persist_list *new)
+static void differ(struct manifest *manifest, const struct persist_list *new)
 {
-	const struct persist_list *old = &keep->list;
+	const struct persist_list *old = &manifest->list;
 	size_t i = 0, j = 0;
 
 	while (i < old->count || j < new->count) {
@@ -191,42 +191,44 @@ static void differ(struct keep *keep, const struct persist_list *new)
 				  strcmp(old->entries[i].path, new->entries[j].path);
 
 		if (order < 0) {
-			tell(keep, &old->entries[i++], true);
+			tell(manifest, &old->entries[i++], true);
 			continue;
 		}
 		if (order > 0 || !is_equal(&old->entries[i], &new->entries[j]))
-			tell(keep, &new->entries[j], false);
+			tell(manifest, &new->entries[j], false);
 		i += order == 0;
 		j++;
 	}
 }
 
-static void count_not_kept(struct keep *keep, const struct persist_list *new,
+static void count_not_kept(struct manifest *manifest, const struct persist_list *new,
 			   const struct pass *pass)
 {
-	keep->not_kept = new->unseen;
+	manifest->not_kept = new->unseen;
 	for (size_t i = 0; i < new->count; i++)
-		keep->not_kept += new->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
-	if (keep->not_kept > 0 && pass->not_kept == 0)
-		(void)snprintf(keep->why, sizeof(keep->why), "%zu names could not be looked at, or "
-			       "are more than a workspace may have", keep->not_kept);
+		manifest->not_kept += new->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
+	if (manifest->not_kept > 0 && pass->not_kept == 0)
+		(void)snprintf(manifest->why, sizeof(manifest->why),
+			       "%zu names could not be looked at, or "
+			       "are more than a workspace may have",
+			       manifest->not_kept);
 }
 
-int keep_run(struct keep *keep, int dir_fd, struct store *store,
+int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
 	     const struct persist_bounds *bounds, const struct persist_look *look, struct err *err)
 {
 	struct pass pass = { .dir_fd = dir_fd,
 			     .store = store,
 			     .bytes_left = bounds->bytes,
-			     .why = keep->why };
+			     .why = manifest->why };
 	struct persist_list now;
 	int64_t newest;
 
 	if (persist_scan(dir_fd, look->apart, bounds->entries, &now, err) < 0)
 		return (int)err->code;
-	if (look->part != NULL && keep->is_known)
-		(void)part_of_list(look->part, &keep->list, &now);
-	newest = take_over(&keep->list, &now, look->thorough);
+	if (look->part != NULL && manifest->is_known)
+		(void)part_of_list(look->part, &manifest->list, &now);
+	newest = take_over(&manifest->list, &now, look->thorough);
 	if (newest > 0)
 		wait_tick(newest);
 	store_batch_begin(store);
@@ -237,29 +239,29 @@ int keep_run(struct keep *keep, int dir_fd, struct store *store,
 		persist_list_clear(&now);
 		return (int)err->code;
 	}
-	count_not_kept(keep, &now, &pass);
-	if (!keep->is_known) {
-		persist_list_clear(&keep->list);
-		persist_list_clear(&keep->pending);
-		keep->is_whole = true;
+	count_not_kept(manifest, &now, &pass);
+	if (!manifest->is_known) {
+		persist_list_clear(&manifest->list);
+		persist_list_clear(&manifest->pending);
+		manifest->is_whole = true;
 	}
-	differ(keep, &now);
-	keep->is_known = true;
-	persist_list_clear(&keep->list);
-	keep->list = now;
+	differ(manifest, &now);
+	manifest->is_known = true;
+	persist_list_clear(&manifest->list);
+	manifest->list = now;
 	return 0;
 }
 
 /* ---- handing out ---------------------------------------------------------------------------- */
 
-void persist_take(struct keep *keep, reckon_workspace **ret)
+void persist_take(struct manifest *manifest, reckon_workspace **ret)
 {
 	reckon_workspace *taken = mem_new0(1, sizeof(*taken));
 	reckon_workspace_entry *entries =
-		mem_new0(keep->pending.count + 1, sizeof(*taken->entries));
+		mem_new0(manifest->pending.count + 1, sizeof(*taken->entries));
 
-	for (size_t i = 0; i < keep->pending.count; i++) {
-		struct persist_entry *from = &keep->pending.entries[i];
+	for (size_t i = 0; i < manifest->pending.count; i++) {
+		struct persist_entry *from = &manifest->pending.entries[i];
 
 		/* Texts move; what stays behind is empty. */
 		entries[i] = (reckon_workspace_entry){ .path = from->path,
@@ -273,17 +275,18 @@ void persist_take(struct keep *keep, reckon_workspace **ret)
 			entries[i].content = mem_strdup(from->sha256);
 	}
 	taken->entries = entries;
-	taken->count = keep->pending.count;
-	taken->is_whole = keep->is_whole;
-	taken->not_kept = keep->not_kept;
-	taken->number = ++keep->taken;
-	(void)snprintf(taken->why, sizeof(taken->why), "%s", keep->not_kept > 0 ? keep->why : "");
-	persist_list_clear(&keep->pending);
-	keep->is_whole = false;
+	taken->count = manifest->pending.count;
+	taken->is_whole = manifest->is_whole;
+	taken->not_kept = manifest->not_kept;
+	taken->number = ++manifest->taken;
+	(void)snprintf(taken->why, sizeof(taken->why), "%s",
+		       manifest->not_kept > 0 ? manifest->why : "");
+	persist_list_clear(&manifest->pending);
+	manifest->is_whole = false;
 	*ret = taken;
 }
 
-void persist_annotate(const struct keep *keep, struct workspace *scan)
+void persist_annotate(const struct manifest *manifest, struct workspace *scan)
 {
 	for (size_t i = 0; i < scan->count; i++) {
 		struct workspace_entry *entry = &scan->entries[i];
@@ -291,7 +294,7 @@ void persist_annotate(const struct keep *keep, struct workspace *scan)
 
 		if (entry->kind != WORKSPACE_FILE)
 			continue;
-		known = persist_list_find(&keep->list, entry->path);
+		known = persist_list_find(&manifest->list, entry->path);
 		if (known != NULL && known->kind == RECKON_ENTRY_FILE && !known->is_unsure &&
 		    known->ino == entry->ino && known->size == entry->size &&
 		    known->mtime_ns == entry->mtime_ns && known->ctime_ns == entry->ctime_ns)

@@ -6,7 +6,7 @@
  * each. It is bounded by the workspace's own quota: as many names as it may have, as many bytes.
  * Sockets, owners, access lists and extended attributes are not kept.
  *
- * keep_run() brings it up to date: only what changed (inode, size, times) is read. What differs is
+ * persist_run() brings it up to date: only what changed (inode, size, times) is read. What differs is
  * handed out by persist_take(), to be committed by whoever owns a database. A file that could not be
  * kept stays in the manifest as RECKON_ENTRY_NOT_KEPT, so that nobody takes the rest for all.
  */
@@ -48,7 +48,7 @@ struct persist_bounds {
 	uint64_t entries;
 };
 
-struct keep {
+struct manifest {
 	struct persist_list list;
 	bool is_known; /* whoever takes knows the manifest up to `pending` */
 	bool is_whole; /* `pending` is all of it */
@@ -58,8 +58,8 @@ struct keep {
 	char why[160]; /* of the first of them */
 };
 
-struct keep *persist_new(void);
-void persist_free(struct keep *keep); /* NULL is fine */
+struct manifest *persist_new(void);
+void persist_free(struct manifest *manifest); /* NULL is fine */
 
 /*
  * Looks at the workspace and puts what is new into the store, durably (unless it was relaxed).
@@ -73,16 +73,16 @@ struct persist_look {
 	const struct part *part; /* or NULL: all of it */
 	const struct apart *apart; /* or NULL */
 };
-int keep_run(struct keep *keep, int dir_fd, struct store *store,
+int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
 	     const struct persist_bounds *bounds, const struct persist_look *look, struct err *err);
 
 /* What changed since the last time; moves into *ret, and belongs to reckon_workspace_free(). */
-void persist_take(struct keep *keep, reckon_workspace **ret);
+void persist_take(struct manifest *manifest, reckon_workspace **ret);
 /* What was taken did not reach its database: the next run reads and tells everything. */
-void persist_forget(struct keep *keep);
+void persist_forget(struct manifest *manifest);
 
 /* Points out to each file of a scan what its content is, if the manifest knows it still. */
-void persist_annotate(const struct keep *keep, struct workspace *scan);
+void persist_annotate(const struct manifest *manifest, struct workspace *scan);
 
 /*
  * Makes the workspace exactly what the entries say: what already exists is removed. Everything is
@@ -90,15 +90,15 @@ void persist_annotate(const struct keep *keep, struct workspace *scan);
  * is told of, and all else is made; without it that is ERR_LOST, what was made so far is still
  * there, and nobody must use it. `keep` knows it afterwards.
  */
-struct keep_missing {
+struct persist_missing {
 	reckon_missing_fn *tell;
 	void *arg;
 };
-int persist_restore(struct keep *keep, int dir_fd, struct store *store,
+int persist_restore(struct manifest *manifest, int dir_fd, struct store *store,
 		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
-		 const struct keep_missing *missing, struct err *err);
+		 const struct persist_missing *missing, struct err *err);
 
-/* ---- keep_scan.c ---- */
+/* ---- persist_scan.c ---- */
 int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
 		 struct persist_list *ret, struct err *err);
 void persist_list_clear(struct persist_list *list);

@@ -29,7 +29,7 @@ struct restore {
 	struct store *store;
 	uid_t uid;
 	gid_t gid;
-	const struct keep_missing *missing; /* NULL: the first one that is missing ends it */
+	const struct persist_missing *missing; /* NULL: the first one that is missing ends it */
 };
 
 static struct timespec to_timespec(int64_t ns)
@@ -295,16 +295,16 @@ static int make_all(struct restore *restore, const reckon_workspace_entry *entri
 }
 
 /* The new inodes, with the hashes that were checked on their way. */
-static int learn(struct keep *keep, int dir_fd, const reckon_workspace_entry *entries,
+static int learn(struct manifest *manifest, int dir_fd, const reckon_workspace_entry *entries,
 		 size_t count, struct err *err)
 {
 	size_t at = 0;
 
-	persist_forget(keep);
-	if (persist_scan(dir_fd, NULL, UINT64_MAX, &keep->list, err) < 0)
+	persist_forget(manifest);
+	if (persist_scan(dir_fd, NULL, UINT64_MAX, &manifest->list, err) < 0)
 		return (int)err->code;
-	for (size_t i = 0; i < keep->list.count; i++) {
-		struct persist_entry *entry = &keep->list.entries[i];
+	for (size_t i = 0; i < manifest->list.count; i++) {
+		struct persist_entry *entry = &manifest->list.entries[i];
 
 		while (at < count && strcmp(entries[at].path, entry->path) < 0)
 			at++;
@@ -334,9 +334,9 @@ static int check(const reckon_workspace_entry *entries, size_t count, struct err
 	return 0;
 }
 
-int persist_restore(struct keep *keep, int dir_fd, struct store *store,
+int persist_restore(struct manifest *manifest, int dir_fd, struct store *store,
 		 const reckon_workspace_entry *entries, size_t count, uid_t uid, gid_t gid,
-		 const struct keep_missing *missing, struct err *err)
+		 const struct persist_missing *missing, struct err *err)
 {
 	struct restore restore = {
 		.dir_fd = dir_fd, .store = store, .uid = uid, .gid = gid, .missing = missing
@@ -345,5 +345,5 @@ int persist_restore(struct keep *keep, int dir_fd, struct store *store,
 	if (check(entries, count, err) < 0 || clear_workspace(dir_fd, err) < 0 ||
 	    make_all(&restore, entries, count, err) < 0)
 		return (int)err->code;
-	return learn(keep, dir_fd, entries, count, err);
+	return learn(manifest, dir_fd, entries, count, err);
 }
