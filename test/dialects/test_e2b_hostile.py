@@ -165,7 +165,8 @@ def test_what_cannot_be_had_is_refused(server):
     for body in ({}, {"templateID": ""}, {"templateID": 5}, {"templateID": "base", "timeout": 0},
                  {"templateID": "base", "timeout": -5}, {"templateID": "base", "timeout": 1 << 40},
                  {"templateID": "base", "timeout": "x"}, {"templateID": "base", "metadata": {"a": 1}},
-                 {"templateID": "base", "envVars": {"A=": "1"}}, {"templateID": "base", "autoPause": True},
+                 {"templateID": "base", "envVars": {"A=": "1"}},
+                 {"templateID": "base", "envVars": ["A"]}, {"templateID": "base", "autoPause": True},
                  {"templateID": "base", "volumeMounts": [{"name": "a", "path": "/a"}]},
                  {"templateID": "base", "metadata": {"a": "x" * 20000}}, [], "{", b"\xff"):
         status, _, error = server.control("POST", "/v2/sandboxes", body)
@@ -178,7 +179,9 @@ def test_what_cannot_be_had_is_refused(server):
     for path, status in (("pause", 501), ("fork", 501), ("snapshots", 501), ("resume", 409)):
         answer = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {})
         assert (answer[0], answer[2]["code"]) == (status, status), path
-    for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"}, {"code": "1", "env_vars": {"A": "1"}}):
+    for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"},
+                 {"code": "1", "env_vars": {"A=": "1"}}, {"code": "1", "env_vars": {"A": 1}},
+                 {"code": "1", "env_vars": ["A"]}):
         assert server.data(sandbox, INTERPRETER, "POST", "/execute", body)[0] == 400, body
     assert server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1", "context_id": "ctx_none"})[0] == 404
     half = {"E2b-Sandbox-Id": sandbox["sandboxID"]}

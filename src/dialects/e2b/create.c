@@ -53,6 +53,10 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 	const char *key, *text;
 	size_t len;
 
+	if (count > 0 && json_read_kind(given) != JSON_KIND_OBJECT) {
+		e2b_refuse(e2b, 400, "variables are an object of texts");
+		return false;
+	}
 	if (count > ENV_COUNT_MAX) {
 		e2b_refuse(e2b, 400, "more than 256 variables");
 		return false;
