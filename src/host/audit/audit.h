@@ -118,7 +118,10 @@ int audit_commit(struct host *host, int code, struct err *err);
 /* The end of the chain is what the database has now: something was rolled back. */
 void audit_again(struct host *host);
 void audit_denied(struct host *host); /* counted, and told together */
-/* {"sequence":…}; free() it. */
+/* {"sequence":…} */
+struct json_writer;
+void audit_entry_write(struct json_writer *json, const struct audit_entry *entry);
+/* The same as a text; free() it. */
 char *audit_entry_json(const struct audit_entry *entry);
 
 /* ---- offline (main.c) ---- */

@@ -19,7 +19,7 @@
 #include "host/sessions/token.h"
 #include "host/tenants/usage.h"
 #include "host/files/watch.h"
-#include "host/sessions/admission.h"
+#include "host/descriptors.h"
 
 /* What the lines of the log until the answer are about. */
 static void answer_about(struct host *host, const char *trace)
@@ -238,9 +238,9 @@ static bool is_possible(struct host *host, const struct request *req)
 			  "ask again when it is back", 2);
 		return false;
 	}
-	if (req->call->begins && !admission_has_descriptors()) {
+	if (req->call->begins && !descriptors_are_left()) {
 		observe_refused(host, "descriptors");
-		front_fail(host, req->id, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, "",
+		front_fail(host, req->id, API_ERR_OVERLOADED, DESCRIPTORS_NONE_LEFT, "",
 			   "wait until something ends, or raise the daemon's limit of open files",
 			   1);
 		return false;

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
+#include "host/files/watch.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 
@@ -321,4 +322,12 @@ void handle_archive_get(struct host *host, const struct request *req,
 	job->files.limit = job->session->workspace;
 	job->files.format = copy(formats[format]);
 	file_queue_enqueue(job->session, job);
+}
+
+void handle_watch(struct host *host, const struct request *req, const struct api_watch_in *in)
+{
+	struct session *session = answer_session_for_files(host, req, in->session);
+
+	if (session != NULL)
+		watch_request(session, req->id, in);
 }

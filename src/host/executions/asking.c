@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
-#include "host/calls/call.h"
 #include "host/host.h"
 
 #define TOOLS_MAX 64u /* of an execution, and of a session */
@@ -217,58 +216,13 @@ const reckon_questions *asking_questions(const struct asking *asking)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void fail_not_waiting(struct host *host, const struct request *req, const char *message)
+int asking_input(struct asking *asking, uint64_t seq, const char *text, reckon_error *error)
 {
-	front_fail(host, req->id, API_ERR_NOT_WAITING, message, "",
-		  "follow its events: each question is one", 0);
+	return reckon_answers_input(asking->answers, seq, text, text != NULL ? strlen(text) : 0,
+				    error);
 }
 
-/* Of an execution that runs and may ask; NULL: answered. */
-static struct asking *find(struct host *host, const struct request *req, const char *session_id,
-			   const char *id)
-{
-	struct execution *live = NULL;
-	struct session *session;
-	struct db_execution row;
-
-	if (!execution_find_named(host, req, session_id, id, &row))
-		return NULL;
-	session = session_find(host, req->tenant, row.session);
-	if (session != NULL)
-		live = execution_find(session, row.id);
-	db_execution_done(&row);
-	if (live != NULL && live->state == EXECUTION_RUNNING && live->asking != NULL)
-		return live->asking;
-	fail_not_waiting(host, req,
-			 live != NULL && live->state != EXECUTION_FINISHED
-				 ? "this execution has not begun, or was not allowed to ask"
-				 : "this execution has ended");
-	return NULL;
-}
-
-void handle_execution_input(struct host *host, const struct request *req,
-			    const struct api_execution_input_in *in)
-{
-	struct asking *asking = find(host, req, in->session, in->execution);
-	reckon_error error;
-
-	if (asking == NULL)
-		return;
-	if (in->text == NULL && !in->end) {
-		front_fail(host, req->id, API_ERR_INVALID, "text or end is missing", "", "", 0);
-		return;
-	}
-	if (reckon_answers_input(asking->answers, in->seq, in->text,
-				 in->text != NULL ? strlen(in->text) : 0, &error) < 0) {
-		fail_not_waiting(host, req, error.message);
-		return;
-	}
-	audit_note(host, "execution.input", in->session, "ok", "execution=%s", in->execution);
-	reply_done(host, req->id);
-}
-
-/* False: it had its answer, or nobody asked. */
-static bool give(struct asking *asking, const struct api_tool_result *result)
+bool asking_give(struct asking *asking, const struct api_tool_result *result)
 {
 	const char *text = result->error != NULL ? result->error : result->denied;
 	const int kind = result->value.data != NULL ? RECKON_TOOL_VALUE
@@ -281,32 +235,4 @@ static bool give(struct asking *asking, const struct api_tool_result *result)
 					   result->value.len, &ignored) == 0;
 	return reckon_answers_tool(asking->answers, result->id, kind, text, strlen(text),
 				   &ignored) == 0;
-}
-
-void handle_execution_tool_results(struct host *host, const struct request *req,
-				   const struct api_execution_tool_results_in *in)
-{
-	const struct api_tool_result *results = in->results.items;
-	struct asking *asking = find(host, req, in->session, in->execution);
-	uint64_t accepted = 0;
-
-	if (asking == NULL)
-		return;
-	for (size_t i = 0; i < in->results.count; i++)
-		if (results[i].value.data == NULL && results[i].error == NULL &&
-		    results[i].denied == NULL) {
-			front_fail(host, req->id, API_ERR_INVALID,
-				  "results: value, error or denied is missing", "", "", 0);
-			return;
-		}
-	for (size_t i = 0; i < in->results.count; i++)
-		accepted += give(asking, &results[i]);
-	if (accepted == 0) {
-		fail_not_waiting(host, req, "none of these calls waits for an answer");
-		return;
-	}
-	audit_note(host, "execution.tool_results", in->session, "ok",
-		   "execution=%s results=%" PRIu64, in->execution, accepted);
-	reply_execution_tool_results(
-		host, req->id, &(struct api_execution_tool_results_out){ .accepted = accepted });
 }

@@ -28,6 +28,10 @@ int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct a
 		struct err *err);
 /* Whether calls wait for the client; NULL: none. */
 bool asking_waits(const struct asking *asking);
+/* A line that it waits for; `text` NULL: the end of the input. */
+int asking_input(struct asking *asking, uint64_t seq, const char *text, reckon_error *error);
+/* False: that call had its answer, or nobody asked. */
+bool asking_give(struct asking *asking, const struct api_tool_result *result);
 void asking_free(struct asking *asking); /* NULL is fine */
 /* For its thread; NULL is fine. */
 const reckon_questions *asking_questions(const struct asking *asking);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "host/calls/call.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
 #include "host/files/watch.h"
@@ -77,25 +76,9 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	job_free(job);
 }
 
-/* ---- by a request --------------------------------------------------------------------------- */
-
-void handle_execution_cancel(struct host *host, const struct request *req,
-			     const struct api_execution_cancel_in *in)
+void cancel_on_request(struct execution *execution)
 {
-	struct db_execution row;
-	struct session *session;
-	struct execution *live;
-	bool goes_on;
-
-	if (!execution_find_named(host, req, in->session, in->execution, &row))
-		return;
-	session = session_find(host, req->tenant, row.session);
-	live = session != NULL ? execution_find(session, row.id) : NULL;
-	db_execution_done(&row);
-	goes_on = live != NULL && live->state != EXECUTION_FINISHED;
-	if (goes_on)
-		cancel(live, &on_request, was_cancelled);
-	reply_execution_cancel(host, req->id, &(struct api_execution_cancel_out){ goes_on });
+	cancel(execution, &on_request, was_cancelled);
 }
 
 /* ---- of whom nobody is left ------------------------------------------------------------------ */

@@ -8,6 +8,8 @@ struct execution;
 struct host;
 struct session;
 
+/* A client says so; it has not ended. */
+void cancel_on_request(struct execution *execution);
 /* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
 void cancel_abandoned(struct session *session);
 void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */

@@ -300,25 +300,23 @@ static void forget_old(struct watch *watch, uint64_t now)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-void handle_watch(struct host *host, const struct request *req, const struct api_watch_in *in)
+void watch_request(struct session *session, uint64_t request, const struct api_watch_in *in)
 {
-	struct session *session = answer_session_for_files(host, req, in->session);
 	const char *path = in->path != NULL ? in->path : "";
+	struct host *host = session->host;
 	struct watch *watch;
 	unsigned count;
 
-	if (session == NULL)
-		return;
 	if (in->reader != NULL && in->goes_on) {
-		poll_watch(session, req->id, in);
+		poll_watch(session, request, in);
 		return;
 	}
 	watch = find(session, path, in->recursive, &count);
 	if (watch == NULL && (count >= OF_SESSION_MAX || watch_count >= ALL_MAX)) {
-		front_fail(host, req->id, API_ERR_BUSY,
-			  count >= OF_SESSION_MAX ? "this session has as many watches as it may"
-						  : "the daemon has as many watches as it may",
-			  "", "end one; it goes a minute later", 60);
+		front_fail(host, request, API_ERR_BUSY,
+			   count >= OF_SESSION_MAX ? "this session has as many watches as it may"
+						   : "the daemon has as many watches as it may",
+			   "", "end one; it goes a minute later", 60);
 		return;
 	}
 	if (watch == NULL) {
@@ -328,11 +326,11 @@ void handle_watch(struct host *host, const struct request *req, const struct api
 	if (in->reader == NULL)
 		watch->is_followed = true;
 	else if (!add_reader(watch, in->reader)) {
-		front_fail(host, req->id, API_ERR_BUSY, "too many clients ask about this folder",
-			  "", "end one of those", 60);
+		front_fail(host, request, API_ERR_BUSY, "too many clients ask about this folder",
+			   "", "end one of those", 60);
 		return;
 	}
-	follow(watch, &(struct watch_waiter){ req->id, in->after, !in->has_after });
+	follow(watch, &(struct watch_waiter){ request, in->after, !in->has_after });
 }
 
 /* ---- those who go --------------------------------------------------------------------------- */

@@ -49,6 +49,8 @@ struct watch {
 	uint64_t alone_ns; /* since when nobody waits */
 };
 
+/* Answered at once, or when something has happened there. */
+void watch_request(struct session *session, uint64_t request, const struct api_watch_in *in);
 void watch_job_done(struct job *job);
 void watch_job_dropped(const struct job *job); /* it will not run */
 /* The box or the session is gone: everybody is told. */

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "host/host.h"
 #include "host/fronts/inner.h"
-#include "host/sessions/admission.h"
+#include "host/descriptors.h"
 
 #define STOP_MS 3000u
 
@@ -235,9 +235,9 @@ void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *
 		front_fail(host, request, front_error_of(error), error->message, "",
 			  "ask again: the session gets another box, with its files", 1);
 	else if ((error->code == RECKON_ESYSTEM || error->code == RECKON_EUNAVAILABLE) &&
-		 !admission_has_descriptors())
+		 !descriptors_are_left())
 		front_fail(
-			host, request, API_ERR_OVERLOADED, ADMISSION_NO_DESCRIPTORS, error->message,
+			host, request, API_ERR_OVERLOADED, DESCRIPTORS_NONE_LEFT, error->message,
 			"wait until something ends, or raise the daemon's limit of open files", 1);
 	else
 		front_fail(host, request, front_error_of(error), error->message, "", error->remedy,

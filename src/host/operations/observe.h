@@ -46,6 +46,7 @@ void observe_execution(struct host *host, const struct job *job, const char *sta
 void observe_kernel(struct session *session);
 void observe_job(struct host *host, const struct job *job);
 void observe_refused(struct host *host, const char *limit);
+void observe_look(struct session *session, uint64_t now); /* a sample of it; it is observed */
 
 /* Whether the daemon would take and keep a new session; else why not. */
 bool observe_is_ready(struct host *host, char *ret_why, size_t size);

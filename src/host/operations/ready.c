@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "host/calls/call.h"
 #include "host/host.h"
-#include "host/sessions/admission.h"
+#include "host/descriptors.h"
 
 #define FRESH_NS (10ull * 1000000000u)
 #define WRITE_NS 500000000ull
@@ -63,8 +63,8 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 		(void)snprintf(ret_why, size, "the disk of the state directory is full");
 	else if (!is_writable(host, readiness))
 		(void)snprintf(ret_why, size, "%s", readiness->written.text);
-	else if (!admission_has_descriptors())
-		(void)snprintf(ret_why, size, "%s", ADMISSION_NO_DESCRIPTORS);
+	else if (!descriptors_are_left())
+		(void)snprintf(ret_why, size, "%s", DESCRIPTORS_NONE_LEFT);
 	else if (readiness->asked_ns != 0 && !readiness->is_up)
 		(void)snprintf(ret_why, size, "the warden: %.180s", readiness->why);
 	else
@@ -100,7 +100,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 	const uint64_t now = clock_mono_ns();
 
 	(void)in;
-	if (host->is_stopping || !admission_has_descriptors() ||
+	if (host->is_stopping || !descriptors_are_left() ||
 	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
 		reply(host, req->id);
 		return;

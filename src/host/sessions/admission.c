@@ -27,8 +27,6 @@
 #define PLENTY_NS (2000ull * 1000000u)
 #define PLENTY 8u /* times what is wanted */
 #define TEXT_MAX 8192
-#define DESCRIPTORS_NEEDED 16u /* of a session with its first execution, and some to spare */
-#define DESCRIPTORS_PLENTY 4096u
 #define DIR_SIZE 4096
 #define PATH_SIZE (DIR_SIZE + 64)
 
@@ -125,28 +123,6 @@ static char *group_of(char *text, const char *controllers)
 		line = next != NULL ? next + 1 : NULL;
 	}
 	return NULL;
-}
-
-/* Counted one by one only where the limit is near: the lowest that is free says how near. */
-bool admission_has_descriptors(void)
-{
-	int taken[DESCRIPTORS_NEEDED];
-	size_t count = 0;
-	struct rlimit limit;
-	bool is_enough = true;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return true;
-	while (count < DESCRIPTORS_NEEDED && is_enough) {
-		taken[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-		is_enough = taken[count] >= 0;
-		count += is_enough;
-		if (is_enough && (rlim_t)taken[count - 1] + DESCRIPTORS_PLENTY < limit.rlim_cur)
-			break;
-	}
-	while (count > 0)
-		(void)close(taken[--count]);
-	return is_enough;
 }
 
 uint64_t admission_available(const char *root)

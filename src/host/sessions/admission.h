@@ -23,10 +23,6 @@ uint64_t admission_available(const char *root);
 /* What has to be free for a session with these limits. */
 uint64_t admission_need(const struct host *host, const struct front_limits *limits);
 
-/* Whether this process has descriptors left for what begins. */
-#define ADMISSION_NO_DESCRIPTORS "the daemon has no descriptors left: its limit of open files"
-bool admission_has_descriptors(void);
-
 /* False when there is too little; then the request was answered. */
 bool admission_check(struct host *host, const struct request *req,
 		     const struct front_limits *limits);

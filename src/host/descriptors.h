@@ -1,0 +1,9 @@
+/*
+ * descriptors.h - whether this process has descriptors left for what begins.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#define DESCRIPTORS_NONE_LEFT "the daemon has no descriptors left: its limit of open files"
+bool descriptors_are_left(void);
