@@ -1,19 +1,24 @@
 /*
  * host.h - what the files of reckond share.
  *
- *   main.c, config.c, private.c   start, options, the daemon of one user
+ *   main.c, config.c, private.c    start, options, the daemon of one user
+ *   module.h, jobs.c               what the parts tell each other; what is done with each kind of job
  *   pool.c, transaction.c          threads for what blocks; what the loop commits at once
+ *   about.c, descriptors.c         for whom things happen; what this process can still open
  *   db/                            SQLite: one file for each table
  *   fronts/                        the dialect processes: started, their requests, their answers
- *   calls/                         one handler for each call of the field table
+ *   audit/                         who did what: a chain of hashes
  *   tenants/                       tenants, keys, quotas, what was used
- *   sessions/                      a session's life; kept over a restart; its box made again
- *   executions/                    jobs and their queue, executions, their events, who waits
+ *   executions/                    jobs, executions, their events, who waits
+ *   sessions/                      a session's life and queues; kept over a restart; its box
  *   files/                         what jobs did to files; watches; what nobody needs is removed
  *   processes/                     programs beside the kernels, and ports
  *   runs/                          questions that models answer by running code
- *   audit/                         who did what: a chain of hashes
+ *   calls/                         one handler for each call of the field table
  *   operations/                    metrics, readiness, reload, drain, stop, doctor, retention
+ *
+ * Files do not call each other in circles (tools/check_cycles.py knows the few that do): what a part
+ * has to tell those that call it goes by hooks (module.h).
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
  * pool from pool_submit() until it comes back, and with it the session's handles; an event buffer
@@ -38,6 +43,7 @@
 #include "host/db/context.h"
 #include "host/db/persist.h"
 #include "host/files/gc.h"
+#include "host/module.h"
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
@@ -151,6 +157,9 @@ struct session {
 
 struct host {
 	struct config config;
+	const struct module *const *modules;
+	const struct job_type *job_types; /* by kind */
+	front_call_fn *on_call;
 	struct loop *loop;
 	struct db *db;
 	struct pool *pool;
@@ -246,7 +255,7 @@ int listen_open(struct host *host, struct err *err);
 struct session *session_find(struct host *host, const struct tenant *tenant, const char *id);
 struct session *session_by_id(struct host *host, const char *id); /* of any tenant */
 void session_index(struct session *session); /* from now on it is found: it has an id */
-/* What a job found the box to use now. */
+/* tenants/usage.c: what a job found the box to use now. */
 void session_measured(struct session *session, uint64_t memory, uint64_t workspace);
 /* The tenant's that has this name, or is going to; what closes has given it back. */
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name);
@@ -254,40 +263,57 @@ void session_forget(struct session *session);
 /* Ends it: waiting jobs fail, a running one is interrupted, its id is answered with `end`. */
 void session_end(struct session *session, enum api_error end, const char *why,
 		 uint64_t request);
+/* Ends the sessions that are held by one of these requests, which are over. */
+void session_let_go(struct host *host, uint64_t first, uint64_t last);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
+/* With its row, which its transaction keeps. */
+int session_commit_start(struct session *session, struct err *err);
+/* Its end could not be kept: once more. */
+int session_keep_end_again(struct session *session, struct err *err);
+void session_interrupt(struct session *session); /* what its own kernel runs */
 /* In OPENING, counted as the tenant's. */
 struct session *session_add(struct host *host, struct tenant *tenant,
 			    const struct front_limits *limits);
-/* Its first job is back: it lives, or never was. */
-void session_opened(struct session *session, struct job *job);
-/* Its last one is: the box is gone. */
-void session_closed(struct session *session, const struct job *job);
 /* The daemon stops: what waits fails, what runs is interrupted, the box is closed. */
 void session_leave(struct session *session);
 
 /* ---- executions/job.c ---- */
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request);
 void job_free(struct job *job);
-void job_arm(struct job *job); /* with what its session has for it, before a thread sees it */
+
+/* ---- executions/job_end.c ---- */
 /* Nobody will run it: whoever waits is told. Frees it. */
 void job_fail(struct job *job, enum api_error error, const char *why);
+void session_answer_job(struct session *session, struct job *job);
+void session_job_done(struct session *session, struct job *job);
+
+/* ---- sessions/queue.c ---- */
+void job_arm(struct job *job); /* with what its session has for it, before a thread sees it */
 void session_enqueue(struct session *session, struct job *job);
 /* The job of this execution, out of the queue in which it waits; NULL: it does not. */
 struct job *session_unqueue(struct session *session, const struct execution *execution);
 void session_pump(struct session *session);
-void session_answer_job(struct session *session, struct job *job);
-int session_commit_start(struct session *session, struct err *err);
-void session_job_done(struct session *session, struct job *job);
+void session_run(struct session *session, struct job *job); /* a thread has it, or is about to */
 void session_fail_waiting(struct session *session, enum api_error end, const char *why);
 /* Waiting executions and questions to the kernel fail; what is about files goes on. */
 void session_fail_executions(struct session *session, enum api_error end, const char *why);
 
-/* ---- sessions/persist.c ---- */
+/* ---- sessions/done.c: jobs that came back ---- */
+void session_job_opened(struct job *job);
+void session_job_closed(struct job *job);
+void session_job_answered(struct job *job); /* of its kernels */
+void file_queue_job_done(struct job *job);
+
+/* ---- sessions/revive.c ---- */
 /* What an earlier run left, as sessions without a box. */
 int persist_revive(struct host *host, struct err *err);
 void persist_stop(struct host *host);
+
+/* ---- sessions/persist.c ---- */
 /* A session that was just opened; its row and this one are committed together. */
 int persist_add(struct session *session, struct err *err);
+/* For how long nobody has used it. */
+uint64_t persist_idle_ms(const struct session *session);
 /* To be called for each job that came back, before it is answered. */
 void persist_job_done(struct session *session, struct job *job);
 void persist_use(struct session *session); /* somebody used it now */
@@ -298,68 +324,40 @@ void persist_set_expiry(struct session *session, uint64_t expires_ms);
 /* NULL, or why it is over. */
 const char *persist_expired(const struct session *session, uint64_t now_ns);
 
-/* ---- executions/execution.c ---- */
-struct execution *execution_find(struct session *session, const char *id);
-void execution_free(struct execution *execution);
-void execution_wait(struct execution *execution, const struct request *req);
-void execution_wait_events(struct execution *execution, uint64_t request, uint64_t after);
-void execution_forget(struct host *host, uint64_t request); /* whoever waited went away */
-void execution_finish(struct execution *execution, const struct job *job);
-void execution_fail(struct execution *execution, enum api_error error, const char *why);
-/* Its row could not be kept, and so it is not to run: whoever waits is told. */
-void execution_drop(struct execution *execution, const struct err *failed);
-/* It never began, and the caller is told to ask again: then its Idempotency-Key is to run it. */
-void execution_release_key(const struct execution *execution);
-/* An interrupt that met the moment before the code began was not heard: says it again. */
-void execution_nudge(const struct execution *execution, reckon_session *handle);
-/* The session's row never got into the database: none of its executions has one, for which it would
- * have to be there. What runs ends all the same. */
-void execution_rowless(struct session *session, const struct err *failed);
-void execution_publish(struct host *host); /* new events to those who wait */
-
-/* With its row, of which the caller may have set the request's hash; NULL: it could not be made. */
-struct execution *execution_begin(struct session *session, struct db_execution *row,
-				  const char *idempotency, const char *code, size_t len,
-				  struct err *err);
-struct job *execution_job(struct execution *execution); /* it is to run: to be queued */
-
-/* ---- calls/once.c ---- */
+/* ---- sessions/once.c ---- */
 bool once_is(const struct session *session); /* it ends with its only execution */
-/* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
-void once_ready(struct session *session, struct job *opened);
-/* Any thread: its files, before its code; without them the session is not opened. */
-void once_put_files(struct job *opened);
-void once_not_run(struct job *opened); /* it could not be opened: its `then` goes */
-/* Its session was opened: the code runs. */
-void once_opened(struct session *session, const struct job *opened);
 /* Its record is about to be answered: the session stays, if that was asked for. */
 void once_keep(struct session *session, const struct job *executed);
-void once_transaction_failed(struct session *session, uint64_t first); /* so it does not */
+/* So it does not. */
+void once_transaction_failed(struct session *session, uint64_t first, const struct err *failed);
 /* A job of a session's is done: when it was its only execution, the session is to end. */
 void once_done(struct session *session);
-void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
 void once_forget(struct session *session); /* it goes */
+void once_free(struct once *once); /* NULL is fine */
 
-/* ---- executions/pending_row.c ---- */
-/* It has begun: this is to be its row, written with its end or soon. Its code is there. */
-void pending_row_note(struct execution *execution, const struct db_execution *row,
-		const char *idempotency);
-bool pending_row_waits(const struct execution *execution);
-void pending_row_drop(struct execution *execution); /* it is to have no row */
-/* Within the transaction that is open, which fails with it; with its end, if that is known. */
-int pending_row_write(struct execution *execution, const struct db_end *end, struct err *err);
-void pending_row_write_all(struct host *host); /* before somebody looks */
-void pending_row_kept(struct execution *execution);	  /* what was written is committed */
-void pending_row_not_kept(struct execution *execution); /* it is not, and waits again */
-void pending_row_forget(struct execution *execution);
+/* ---- calls/once.c ---- */
+void once_work_open(struct job *job); /* in a thread of the pool: the box, and files before its code */
+/* Its session was opened: the code runs. */
+void once_opened(struct session *session, const struct job *opened);
+void once_end(void *host); /* a moment later, or before anybody looks: all that are to */
 
 /* ---- executions/work.c: in a thread of the pool ---- */
+void work_run(struct pool_item *item);
+void work_execute(struct job *job);
+void work_ask(struct job *job);	    /* of the variables, a completion, an inspection */
+void work_restart(struct job *job); /* the kernel */
+void work_keep(struct job *job);
+void work_probe(struct job *job); /* operations/ready.c */
+void work_file(struct job *job); /* files/work.c */
+
+/* ---- sessions/work.c: in a thread of the pool ---- */
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
 /* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
-void work_run(struct pool_item *item);
-void work_probe(struct job *job); /* operations/ready.c */
-void work_file(struct job *job); /* files/work.c */
+void work_close(struct job *job);
+void work_context_open(struct job *job);
+void work_context_close(struct job *job);
+void work_share(struct job *job);
 
 /* ---- sessions/file_queue.c ---- */
 void file_queue_enqueue(struct session *session, struct job *job);
@@ -367,7 +365,6 @@ void file_queue_pump(struct session *session);
 bool file_queue_is_full(const struct session *session);
 bool file_queue_is_idle(const struct session *session);
 void file_queue_fail_waiting(struct session *session, enum api_error end, const char *why);
-void file_queue_job_done(struct session *session, struct job *job);
 reckon_session *file_queue_handle(struct job *job); /* in a thread of the pool; NULL: job->error */
 
 /* ---- files/files.c ---- */
@@ -377,4 +374,6 @@ reckon_session *file_queue_handle(struct job *job); /* in a thread of the pool; 
  */
 void files_changed(struct session *session, const struct job *job);
 
-#include "host/calls/answer.h" /* needs what stands above */
+/* These need what stands above. */
+#include "host/calls/answer.h"
+#include "host/executions/execution.h"

@@ -28,8 +28,17 @@
 #include "host/operations/doctor.h"
 #include "host/calls/document.h"
 #include "host/host.h"
+#include "host/jobs.h"
+#include "host/about.h"
 #include "host/private.h"
 #include "host/sessions/prewarmed.h"
+
+/* In the order in which they hear. */
+static const struct module *const modules[] = {
+	&audit_module, &fronts_module,	 &executions_module, &processes_module,
+	&files_module, &runs_module, &sessions_module,	 &calls_module,
+	NULL,
+};
 
 #define TICK_MS 200u
 #define BUSY_MS 20u
@@ -117,18 +126,12 @@ static void on_wake(unsigned ready, void *arg)
 	for (; item != NULL; item = take_job(host)) {
 		struct job *job = (struct job *)(void *)item;
 
-		answer_begin(host, job);
-		if (job->kind == JOB_PROBE)
-			readiness_done(host, job);
-		else if (job->kind == JOB_SHARE)
-			tenant_share_done(job);
-		else if (job->kind == JOB_SPARE)
-			prewarmed_done(job);
-		else if (job->kind == JOB_STORE)
-			stored_done(host, job);
-		else
+		about_begin(host, job);
+		if (job->session != NULL)
 			session_job_done(job->session, job);
-		answer_end(host);
+		else
+			job_types[job->kind].done(job);
+		about_end(host);
 	}
 	transaction_end(host);
 }
@@ -158,6 +161,7 @@ static void on_tick(void *arg)
 	operate_tick(host);
 	observe_tick(host);
 	retain_tick(host);
+	audit_archive_tick(host);
 	audit_tick(host);
 	trim_tick(host);
 	loop_timer_set(host->tick, TICK_MS);
@@ -195,7 +199,7 @@ static int set_up(struct host *host, struct err *err)
 	loop_io_want(host->wake_io, LOOP_READ);
 	loop_io_want(host->file_wake_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
-	return transaction_setup(host, err) < 0 ? (int)err->code : front_start(host, err);
+	return transaction_setup(host, err) < 0 ? (int)err->code : front_start(host, answer_call, err);
 }
 
 static void show_key(const struct host *host, const char *key)
@@ -349,6 +353,8 @@ int main(int argc, char **argv)
 		(void)dprintf(STDOUT_FILENO, "reckon: the daemon was told\n");
 		return 0;
 	}
+	host->modules = modules;
+	host->job_types = job_types;
 	host->argc = argc;
 	host->argv = argv;
 	operate_apply(host);

@@ -1,22 +1,22 @@
 /*
- * transaction.c - what a turn of the loop commits, and when its answers may go out.
+ * transaction.c - what the loop commits at once, and when its answers may go out.
  *
  * Runs in:  reckond's loop; sync_run() in a thread.
  * Reads:    the database.
  * Never:    lets an answer out before what it says is committed, and on the disk.
  *
- * A transaction: all jobs that came back since the last one write into one transaction, with what changed
- * in their workspaces (the contents are in the store already, and synced). Their answers wait in
- * fronts/conn.c until it is committed and the log synced. When that fails none of it happened, and every
- * answer becomes an error.
+ * All jobs that came back since the last transaction write into one, with what changed in their
+ * workspaces (the contents are in the store already, and synced). Their answers wait in
+ * fronts/conn.c until it is committed and the log synced. When that fails none of it happened, and
+ * every answer becomes an error.
  *
  * A sync takes as long as the disk has other things to do, and a loop that waits for it hands out
  * nobody's cells: then each tenant waits for the syncs of all others. So while others are at work a
- * thread does it. Turns have numbers: `committed` is the last one that is in the log, `synced` the
- * last one that is on the disk. One sync is for all that was committed before it began, and the
- * next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may tell of what is not
- * on the disk yet, and waits as well. With nobody else at work the loop does it itself, which spares
- * two changes of threads.
+ * thread does it. Transactions have numbers: `committed` is the last one that is in the log,
+ * `synced` the last one that is on the disk. One sync is for all that was committed before it
+ * began, and the next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may
+ * tell of what is not on the disk yet, and waits as well. With nobody else at work the loop does it
+ * itself, which spares two changes of threads.
  *
  * A request that writes has a transaction of its own.
  */
@@ -38,7 +38,7 @@ struct sync {
 	struct host *host;
 	int fd, errnum;
 	uint64_t upto, took_ns;
-	bool is_head; /* then it writes this end of the audit instead */
+	transaction_head_fn *head_done; /* not NULL: it writes this end of the audit instead */
 	struct audit_head head;
 	struct err failed;
 };
@@ -115,16 +115,6 @@ static void push(struct session **list, struct session *session)
 
 /* ---- what became of it ---------------------------------------------------------------------- */
 
-static void executions_kept(const struct session *session, uint64_t upto)
-{
-	for (struct execution *each = session->executions; each != NULL; each = each->next) {
-		if (!each->is_uncommitted || each->transaction > upto)
-			continue;
-		pending_row_kept(each);
-		each->is_uncommitted = false;
-	}
-}
-
 /* All transactions up to `synced` are on the disk. */
 static void note_kept(struct host *host)
 {
@@ -133,31 +123,14 @@ static void note_kept(struct host *host)
 	while ((at = next_of_transaction(host)) != NULL) {
 		if (at->is_unborn && at->unborn_transaction <= host->synced)
 			at->is_unborn = false;
-		context_transaction_kept(at, host->synced);
-		process_transaction_kept(at, host->synced);
-		executions_kept(at, host->synced);
+		MODULE_EACH(host, session_kept, at, host->synced);
 		if (at->transaction > host->synced)
 			push(&left, at);
 		else
 			at->is_uncommitted = false;
 	}
 	put_back(host, left);
-	row_before_run_kept(host);
-}
-
-static void executions_failed(const struct session *session, uint64_t first,
-			      const struct err *failed)
-{
-	for (struct execution *each = session->executions; each != NULL; each = each->next) {
-		if (!each->is_uncommitted || each->transaction < first)
-			continue;
-		each->is_uncommitted = false;
-		pending_row_not_kept(each);
-		each->failed = true;
-		each->failure = front_unkept(failed);
-		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
-			      failed->text);
-	}
+	MODULE_EACH(host, kept, host);
 }
 
 /*
@@ -170,7 +143,7 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 	const bool others_wait = host->synced + 1 < first;
 	struct session *left = NULL, *lost = NULL, *at;
 
-	audit_again(host);
+	MODULE_EACH(host, rolled_back, host);
 	while ((at = next_of_transaction(host)) != NULL) {
 		const bool is_lost = at->is_unborn && at->unborn_transaction >= first;
 
@@ -182,16 +155,13 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 			at->forgets = true;
 		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
 			at->end_unkept = true;
-		context_transaction_failed(at, first);
-		process_transaction_failed(at, first);
-		once_transaction_failed(at, first);
-		executions_failed(at, first, failed);
+		MODULE_EACH(host, session_not_kept, at, first, failed);
 		if (is_lost)
 			at->is_unborn = false;
 		at->transaction = first - 1;
 		if (is_lost && at->phase == SESSION_OPENING)
 			at->row_before_open_failed = *failed; /* told when its box is there */
-		/* One that is lost has nothing in an earlier turn. */
+		/* One that is lost has nothing in an earlier transaction. */
 		if (!others_wait || is_lost)
 			at->is_uncommitted = false;
 		if (is_lost)
@@ -203,16 +173,13 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 	return lost;
 }
 
-/* Each end is a transaction of its own, which may fail as well. */
 static void end_lost(struct session *lost, const struct err *failed)
 {
 	while (lost != NULL) {
 		struct session *at = lost;
 
 		lost = at->next_in_transaction;
-		execution_rowless(at, failed);
-		if (at->phase != SESSION_OPENING)
-			session_end(at, API_ERR_SESSION_LOST, failed->text, 0);
+		MODULE_EACH(at->host, session_lost, at, failed);
 	}
 }
 
@@ -222,9 +189,7 @@ static void fail(struct host *host, uint64_t first, const struct err *failed)
 
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed->text);
 	lost = note_failed(host, first, failed);
-	front_fail_transactions(host, first, failed);
-	row_before_run_failed(host, first, failed);
-	process_claims_failed(host, first, failed);
+	MODULE_EACH(host, not_kept, host, first, failed);
 	end_lost(lost, failed);
 }
 
@@ -236,7 +201,7 @@ void transaction_fail(struct host *host, const struct err *err)
 		return;
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
 	db_rollback(host->db);
-	audit_again(host);
+	MODULE_EACH(host, rolled_back, host);
 }
 
 /* ---- to the disk ---------------------------------------------------------------------------- */
@@ -247,7 +212,7 @@ static void sync_run(struct pool_item *item)
 	const uint64_t begun_ns = clock_mono_ns();
 
 	/* A rename waits for the disk as a sync does. */
-	if (sync->is_head)
+	if (sync->head_done != NULL)
 		(void)audit_head_write(sync->host->state_fd, &sync->head, sync->host->key_secret,
 				       &sync->failed);
 	else
@@ -255,7 +220,8 @@ static void sync_run(struct pool_item *item)
 	sync->took_ns = clock_mono_ns() - begun_ns;
 }
 
-bool turn_write_head(struct host *host, const struct audit_head *head)
+bool transaction_write_head(struct host *host, const struct audit_head *head,
+			    transaction_head_fn *done)
 {
 	struct sync *sync;
 
@@ -263,7 +229,7 @@ bool turn_write_head(struct host *host, const struct audit_head *head)
 		return false;
 	sync = mem_new0(1, sizeof(*sync));
 	sync->host = host;
-	sync->is_head = true;
+	sync->head_done = done;
 	sync->head = *head;
 	host->writing_head = true;
 	pool_submit(host->sync_pool, &sync->item);
@@ -292,8 +258,7 @@ static void sync_now(struct host *host)
 	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, clock_mono_ns() - begun_ns);
 	host->synced = host->committed;
 	note_kept(host);
-	front_release(host);
-	replay_trim(host);
+	MODULE_EACH(host, settled, host);
 }
 
 /* False: no thread can do it. */
@@ -343,16 +308,15 @@ static void on_synced(unsigned ready, void *arg)
 	while ((item = pool_take(host->sync_pool)) != NULL) {
 		struct sync *sync = (struct sync *)(void *)item;
 
-		if (sync->is_head)
-			audit_head_written(host, &sync->head, &sync->failed);
+		if (sync->head_done != NULL)
+			sync->head_done(host, &sync->head, &sync->failed);
 		else
 			sync_done(host, sync);
 		free(sync);
 	}
 	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
 		sync_now(host);
-	front_release(host);
-	replay_trim(host);
+	MODULE_EACH(host, settled, host);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------------- */

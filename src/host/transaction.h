@@ -1,5 +1,5 @@
 /*
- * transaction.h - what a turn of the loop commits, and when its answers may go out.
+ * transaction.h - what the loop commits at once, and when its answers may go out.
  */
 #pragma once
 
@@ -21,20 +21,23 @@ void transaction_stop(struct host *host); /* what is on its way to the disk gets
 bool transaction_begin(struct host *host);
 void transaction_end(struct host *host);
 /*
- * For what one request writes: within the transaction that is open, or else in a transaction of its own, which is
- * at its end when it is left. The loop brings that to the disk by itself when nobody is at work but
- * `own_jobs` jobs of the request. An error: the database cannot be written, and no turn was begun.
+ * For what one request writes: within the transaction that is open, or else in one of its own,
+ * which is at its end when it is left. The loop brings that to the disk by itself when nobody is at work but
+ * `own_jobs` jobs of the request. An error: the database cannot be written, and nothing was begun.
  */
 int transaction_join(struct host *host, bool *ret_is_own, struct err *err);
 void transaction_leave(struct host *host, bool is_own, size_t own_jobs);
 void transaction_fail(struct host *host, const struct err *err); /* then nothing of the transaction is kept */
 /* What becomes of the transaction concerns this session, too. */
-struct audit_head;
-/* Writes it in a thread; audit_head_written() tells what came of it. False: there is none. */
-bool turn_write_head(struct host *host, const struct audit_head *head);
 void transaction_note(struct session *session);
 void transaction_forget(struct session *session); /* it goes */
+/* Writes it in a thread; `done` hears in the loop what came of it. False: there is no thread. */
+struct audit_head;
+typedef void transaction_head_fn(struct host *host, const struct audit_head *head,
+				 const struct err *failed);
+bool transaction_write_head(struct host *host, const struct audit_head *head,
+			    transaction_head_fn *done);
 /* Makes what was committed durable; inside a transaction that is done at its end. */
 int transaction_sync(struct host *host, struct err *err);
-/* Which turn has to be on the disk before something that is said now may go out; 0: none. */
+/* Which transaction has to be on the disk before something that is said now may go out; 0: none. */
 uint64_t transaction_of_reply(const struct host *host);

@@ -110,21 +110,8 @@ void audit_again(struct host *host)
 
 /* ---- the end, twice ------------------------------------------------------------------------- */
 
-static void write_head(struct host *host)
-{
-	struct auditor *auditor = &host->auditor;
-	struct err err;
-
-	if (host->writing_head || auditor->written == auditor->head.sequence ||
-	    turn_write_head(host, &auditor->head))
-		return;
-	/* At the start and at the end of the daemon. */
-	err_clear(&err);
-	(void)audit_head_write(host->state_fd, &auditor->head, host->key_secret, &err);
-	audit_head_written(host, &auditor->head, &err);
-}
-
-void audit_head_written(struct host *host, const struct audit_head *head, const struct err *failed)
+static void head_written(struct host *host, const struct audit_head *head,
+			 const struct err *failed)
 {
 	host->writing_head = false;
 	if (failed->code != ERR_OK)
@@ -132,6 +119,20 @@ void audit_head_written(struct host *host, const struct audit_head *head, const 
 			 failed->text);
 	else
 		host->auditor.written = head->sequence;
+}
+
+static void write_head(struct host *host)
+{
+	struct auditor *auditor = &host->auditor;
+	struct err err;
+
+	if (host->writing_head || auditor->written == auditor->head.sequence ||
+	    transaction_write_head(host, &auditor->head, head_written))
+		return;
+	/* At the start and at the end of the daemon. */
+	err_clear(&err);
+	(void)audit_head_write(host->state_fd, &auditor->head, host->key_secret, &err);
+	head_written(host, &auditor->head, &err);
 }
 
 /* What is wrong with the end, or NULL. The chain itself is for `reckon audit verify`. */
@@ -197,7 +198,6 @@ void audit_tick(struct host *host)
 {
 	if (host->auditor.denied > 0 && clock_mono_ns() - host->auditor.denied_ns > DENIED_NS)
 		tell_denied(host);
-	audit_archive_tick(host);
 	write_head(host);
 }
 
@@ -234,3 +234,7 @@ char *audit_entry_json(const struct audit_entry *entry)
 	audit_entry_write(&json, entry);
 	return mem_strdup(json_write_finish(&json, &ignored) == 0 ? buf_text(&text) : "{}");
 }
+
+const struct module audit_module = {
+	.rolled_back = audit_again,
+};

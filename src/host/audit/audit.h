@@ -98,8 +98,6 @@ struct auditor {
 /* Compares both ends, and says "start". */
 int audit_setup(struct host *host, struct err *err);
 void audit_tick(struct host *host);
-/* A thread has written the end (transaction.c), or could not. */
-void audit_head_written(struct host *host, const struct audit_head *head, const struct err *failed);
 void audit_stop(struct host *host);
 /*
  * One entry, about the request that is answered just now. With audit_begin() before and

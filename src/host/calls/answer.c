@@ -1,212 +1,28 @@
 /*
- * answer.c - a call that came from the front: whose key it has, what that may, who handles it.
+ * answer.c - what handlers of calls ask before all: the session, and whether a key may more.
  *
  * Runs in:  reckond's loop.
  * Reads:    structs that passed api_check().
- * Never:    handles without a good key what the table does not say is open.
+ * Never:    finds a session of another tenant.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
-#include "host/calls/call.h"
-#include "host/executions/cancel.h"
+#include "base/mem.h"
+#include "host/calls/answer.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
 #include "host/tenants/quota.h"
-#include "host/sessions/token.h"
-#include "host/tenants/usage.h"
-#include "host/files/watch.h"
-#include "host/descriptors.h"
-
-/* What the lines of the log until the answer are about. */
-static void answer_about(struct host *host, const char *trace)
-{
-	struct log_context *about = &host->about;
-
-	if (trace != NULL && strlen(trace) == 48) {
-		memcpy(about->trace, trace, 32);
-		memcpy(about->span, trace + 32, 16);
-	}
-	log_about(about);
-}
-
-/* An id of what the call takes; "" when it has none. */
-static const char *id_at(const struct request *req, uint16_t offset)
-{
-	const char *id = NULL;
-
-	if (offset != API_NO_OFFSET)
-		id = *(const char *const *)((const char *)req->in + offset);
-	return id != NULL ? id : "";
-}
-
-static void about_call(struct host *host, const struct request *req,
-		       const struct api_caller *caller)
-{
-	struct log_context *about = &host->about;
-
-	memset(about, 0, sizeof(*about));
-	(void)snprintf(about->request, sizeof(about->request), "%s",
-		       caller->request != NULL ? caller->request : "");
-	(void)snprintf(about->session, sizeof(about->session), "%s",
-		       id_at(req, req->call->session_offset));
-	(void)snprintf(about->execution, sizeof(about->execution), "%s",
-		       id_at(req, req->call->execution_offset));
-	answer_about(host, caller->trace);
-}
-
-/* A COMMIT brings no key: file.c knows whose it is. */
-static void name_actor(struct host *host, const struct request *req)
-{
-	(void)snprintf(host->actor, sizeof(host->actor), "%s",
-		       host->config.is_private	? "local"
-		       : req->key != NULL	? req->key->row.id
-						: "anybody");
-	if (req->tenant != NULL)
-		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
-			       req->tenant->row.id);
-}
-
-void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
-		      unsigned char sum[32])
-{
-	unsigned char next[32 + 32 + 1];
-
-	memcpy(next, sum, 32);
-	key_hash(host, data, len, next + 32);
-	next[64] = tag;
-	key_hash(host, next, sizeof(next), sum);
-}
-
-bool answer_check_same(struct host *host, const struct request *req, const unsigned char before[32],
-		       const unsigned char now[32])
-{
-	if (memcmp(before, now, 32) == 0)
-		return true;
-	front_fail(host, req->id, API_ERR_CONFLICT,
-		  "this Idempotency-Key was used for another request", "",
-		  "use a new key for new code, or a new question", 0);
-	return false;
-}
-
-void answer_note(const struct host *host, struct job *job)
-{
-	job->about = host->about;
-	memcpy(job->actor, host->actor, sizeof(job->actor));
-}
-
-void answer_begin(struct host *host, const struct job *job)
-{
-	host->about = job->about;
-	memcpy(host->actor, job->actor, sizeof(host->actor));
-	log_about(&host->about);
-}
-
-void answer_end(struct host *host)
-{
-	log_about(NULL);
-	memset(&host->about, 0, sizeof(host->about));
-	host->actor[0] = '\0';
-}
-
-/* `of_token` is what a token of a session is judged as; the rest knows keys alone. */
-static bool is_known(struct host *host, struct request *req, const char *text, size_t len,
-		     struct key *of_token)
-{
-	struct key *key = of_token;
-	int judged;
-
-	req->is_token = session_token_looks(text, len);
-	judged = req->is_token ? session_token_judge(host, text, of_token)
-				 : key_judge(host, text, len, &key);
-	if (judged == 0) {
-		req->key = key;
-		req->tenant = key->tenant;
-		return true;
-	}
-	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-	audit_denied(host);
-	if (judged == API_ERR_SESSION_CLOSED)
-		session_token_gone(host, req->id, text);
-	else if (judged == API_ERR_KEY_EXPIRED)
-		front_fail(host, req->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
-			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
-	else
-		front_fail(host, req->id, API_ERR_UNAUTHORIZED,
-			  len == 0 ? "an API key is needed" : "this API key is not known",
-			  "", "send the header Authorization: Bearer rk_...", 0);
-	return false;
-}
-
-/* What needs no key: by the table, or because the configuration says so. */
-static bool is_open(const struct host *host, const struct api_call *call)
-{
-	return call->scope == API_SCOPE_NONE ||
-	       (call == &api_calls[API_METRICS] && metrics_are_open(host));
-}
-
-/* What a client sees as one request is counted once, however often the front has to ask. */
-static bool is_second_half(const struct request *req)
-{
-	if (req->call == &api_calls[API_EXECUTION_EVENTS])
-		return ((const struct api_execution_events_in *)req->in)->goes_on;
-	if (req->call == &api_calls[API_PROCESS_EVENTS])
-		return ((const struct api_process_events_in *)req->in)->goes_on;
-	if (req->call == &api_calls[API_RUN_EVENTS])
-		return ((const struct api_run_events_in *)req->in)->goes_on;
-	if (req->call == &api_calls[API_WATCH])
-		return ((const struct api_watch_in *)req->in)->goes_on;
-	return req->call->is_part;
-}
-
-/*
- * A key without `read` gets the answer of what it started itself. That it did is looked up here:
- * whether a frame goes on with a request is only said by the front, so nothing follows from it.
- */
-static bool is_own(struct host *host, const struct request *req)
-{
-	const void *in = req->in;
-
-	if ((req->key->row.scopes & (uint32_t)req->call->own_scope) == 0)
-		return false;
-	switch (req->call - api_calls) {
-	case API_EXECUTION_SHOW:
-	case API_EXECUTION_EVENTS:
-		return execution_is_own(host, req, id_at(req, req->call->session_offset),
-					id_at(req, req->call->execution_offset));
-	case API_PROCESS_SHOW:
-		return process_is_own(host, req, id_at(req, req->call->session_offset),
-				      ((const struct api_process_show_in *)in)->process);
-	case API_PROCESS_WAIT:
-		return process_is_own(host, req, id_at(req, req->call->session_offset),
-				      ((const struct api_process_wait_in *)in)->process);
-	case API_PROCESS_EVENTS:
-		return process_is_own(host, req, id_at(req, req->call->session_offset),
-				      ((const struct api_process_events_in *)in)->process);
-	case API_RUN_SHOW:
-		return run_is_own(host, req, ((const struct api_run_show_in *)in)->id);
-	case API_RUN_CONVERSATION:
-		return run_is_own(host, req,
-				  ((const struct api_run_conversation_in *)in)->id);
-	case API_RUN_EVENTS:
-		return run_is_own(host, req, ((const struct api_run_events_in *)in)->id);
-	default:
-		return false;
-	}
-}
 
 /* A private daemon is its user's, whose key may be older than a scope. */
-static bool has_scope(const struct host *host, const struct request *req, uint32_t scope)
+bool answer_has_scope(const struct host *host, const struct request *req, uint32_t scope)
 {
 	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private ||
 	       (req->key->row.scopes & scope) != 0;
 }
 
 /* Answers, and is always false. */
-static bool refuse_scope(struct host *host, const struct request *req, uint32_t scope)
+bool answer_refuse_scope(struct host *host, const struct request *req, uint32_t scope)
 {
 	char message[96];
 	size_t bit = 0;
@@ -226,178 +42,7 @@ static bool refuse_scope(struct host *host, const struct request *req, uint32_t 
 
 bool answer_check_scope(struct host *host, const struct request *req, uint32_t scope)
 {
-	return has_scope(host, req, scope) || refuse_scope(host, req, scope);
-}
-
-/* What begins nothing and adds nothing goes on to the end, and on a full disk. */
-static bool is_possible(struct host *host, const struct request *req)
-{
-	reserve_look(host);
-	if (req->call->begins && host->is_stopping) {
-		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
-			  "ask again when it is back", 2);
-		return false;
-	}
-	if (req->call->begins && !descriptors_are_left()) {
-		observe_refused(host, "descriptors");
-		front_fail(host, req->id, API_ERR_OVERLOADED, DESCRIPTORS_NONE_LEFT, "",
-			   "wait until something ends, or raise the daemon's limit of open files",
-			   1);
-		return false;
-	}
-	if (req->call->grows && host->reserve.is_full) {
-		observe_refused(host, "host_disk");
-		front_fail(host, req->id, API_ERR_DISK_FULL,
-			  "the disk of the state directory is full: nothing is begun, or added", "",
-			  "free some space there; what is kept can be read, closed and deleted", 0);
-		return false;
-	}
-	return true;
-}
-
-/* Whether the key may ask this, now. */
-static bool is_allowed(struct host *host, const struct request *req)
-{
-	const uint32_t needed = req->call->scope;
-
-	if (strcmp(req->tenant->row.state, "active") != 0) {
-		front_fail(host, req->id, API_ERR_TENANT_SUSPENDED,
-			  "the tenant of this API key is suspended", "",
-			  "ask whoever runs this daemon", 0);
-		return false;
-	}
-	if (!is_second_half(req) && !quota_request(host, req))
-		return false;
-	if (req->is_token && !session_token_may(req)) {
-		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-		front_fail(host, req->id, API_ERR_TOKEN, "the token is for one session alone", "",
-			  "use an API key", 0);
-		return false;
-	}
-	return has_scope(host, req, needed) || is_own(host, req) ||
-	       refuse_scope(host, req, needed);
-}
-
-static int note_id(const struct db_session *row, void *arg, struct err *err)
-{
-	(void)err;
-	(void)snprintf(arg, ID_SIZE, "%s", row->id);
-	return 0;
-}
-
-/*
- * A session can be named where its id is asked for: the live one of that name, else the newest that
- * had it. From here on there is the id alone. `id` lives as long as `in`.
- */
-static void resolve_session(struct host *host, const struct request *req, char id[ID_SIZE])
-{
-	const uint16_t offset = req->call->session_offset;
-	const struct session *session;
-	const char **given;
-	struct err ignored;
-
-	if (offset == API_NO_OFFSET || req->tenant == NULL)
-		return;
-	given = (const char **)((uintptr_t)req->in + offset);
-	if (*given == NULL || strncmp(*given, "se_", 3) == 0 ||
-	    !id_is_name(*given, strlen(*given), "se"))
-		return;
-	session = session_named(host, req->tenant, *given);
-	if (session != NULL)
-		(void)snprintf(id, ID_SIZE, "%s", session->row.id);
-	else if (db_name_list(host->db, req->tenant->row.id, *given, NULL, 1, note_id, id,
-			      &ignored) < 0)
-		return;
-	/* What is too long for an id is nobody's. */
-	if (id[0] != '\0')
-		*given = id;
-	else if (strlen(*given) >= ID_SIZE)
-		*given = "-";
-}
-
-void answer_call(struct host *host, const struct request *given, const struct api_caller *caller,
-		 const void *in)
-{
-	const char *key = caller->key != NULL ? caller->key : "";
-	struct key of_token;
-	struct request req = *given;
-	char session[ID_SIZE] = "";
-
-	host->asked_ns = clock_mono_ns();
-	/* To whoever looks, what was answered is over. */
-	if (req.call != &api_calls[API_EXECUTE_ONCE])
-		once_end(host);
-	req.in = in;
-	about_call(host, &req, caller);
-	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
-		name_actor(host, &req);
-		resolve_session(host, &req, session);
-		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req))
-			call_handle(host, &req, in);
-	}
-	answer_end(host);
-}
-
-void handle_key_check(struct host *host, const struct request *req,
-		      const struct api_key_check_in *in)
-{
-	(void)in;
-	reply_done(host, req->id);
-}
-
-void answer_cancel(struct host *host, uint64_t id)
-{
-	execution_forget(host, id);
-	process_forget(host, id);
-	watch_front_lost(host, id, id);
-	run_forget(host, id);
-	session_let_go(host, id, id);
-	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		if (host->uploads[i].ticket == id)
-			upload_drop(&host->uploads[i]);
-}
-
-void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
-		 const char *session_id)
-{
-	struct db_session row;
-	enum api_error error = API_ERR_SESSION_LOST;
-	char message[128];
-	struct err err;
-	int found = db_session_find(host->db, tenant->row.id, session_id, &row, &err);
-
-	if (found < 0) {
-		front_fail_err(host, request, &err);
-		return;
-	}
-	if (found == 0 && retain_is_expired(host->config.session_keep_ms, session_id)) {
-		(void)snprintf(message, sizeof(message), "session %s is older than what is kept",
-			       session_id);
-		front_fail(host, request, API_ERR_EXPIRED, message, "session-keep of the daemon",
-			   "", 0);
-		return;
-	}
-	if (found == 0) {
-		(void)snprintf(message, sizeof(message), "there is no session %s", session_id);
-		front_fail(host, request, API_ERR_SESSION_NOT_FOUND, message, "",
-			  "create one: POST /reckon/v1/sessions", 0);
-		return;
-	}
-	if (strcmp(row.state, "closed") == 0)
-		error = API_ERR_SESSION_CLOSED;
-	else if (strcmp(row.state, "expired") == 0)
-		error = API_ERR_SESSION_EXPIRED;
-	(void)snprintf(message, sizeof(message),
-		       "session %s is %s: its variables and files are gone", session_id, row.state);
-	if (strcmp(row.state, "live") == 0) {
-		/* Its box closes, or its end could not be kept yet (session_closed()). */
-		error = API_ERR_SESSION_CLOSED;
-		(void)snprintf(message, sizeof(message), "session %s has ended", session_id);
-	}
-	front_fail(host, request, error, message, row.why,
-		  "create a new session; its records and the artifacts they name can still be read",
-		  0);
-	db_session_done(&row);
+	return answer_has_scope(host, req, scope) || answer_refuse_scope(host, req, scope);
 }
 
 struct session *answer_session_for_files(struct host *host, const struct request *req,
@@ -425,7 +70,7 @@ struct session *answer_session_named(struct host *host, const struct request *re
 		return NULL;
 	}
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, req->tenant, req->id, id);
+		session_tell_gone(host, req->tenant, req->id, id);
 		return NULL;
 	}
 	if (for_job && session->queued >= HOST_QUEUE_MAX) {
@@ -436,4 +81,21 @@ struct session *answer_session_named(struct host *host, const struct request *re
 		return NULL;
 	}
 	return session;
+}
+
+/* One buffer and pointers into it. */
+int answer_take_env(struct job *job, const struct api_list *env, struct err *err)
+{
+	const char *const *variables = env->items;
+	size_t at = 0;
+
+	for (size_t i = 0; i < env->count; i++)
+		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
+			return (int)err->code;
+	job->env_list = mem_new0(env->count + 1, sizeof(*job->env_list));
+	for (size_t i = 0; i < env->count; i++) {
+		job->env_list[i] = job->env.data + at;
+		at += strlen(job->env_list[i]) + 1;
+	}
+	return 0;
 }

@@ -18,11 +18,6 @@ struct request {
 /* A call: `in` is what it takes. */
 void answer_call(struct host *host, const struct request *req, const struct api_caller *caller,
 		 const void *in);
-/* What happens from now on comes of this job's request; and no more. */
-void answer_note(const struct host *host, struct job *job); /* the request that is answered */
-void answer_begin(struct host *host, const struct job *job);
-void answer_end(struct host *host);
-void answer_cancel(struct host *host, uint64_t id);
 /* The session of this id, ready for a job; NULL when it was answered with an error. */
 struct session *answer_session_named(struct host *host, const struct request *req, const char *id,
 				     bool for_job);
@@ -45,9 +40,11 @@ struct session *answer_session_add(struct host *host, const struct request *req,
 				   const struct session_wish *wish);
 /* It goes through the same door as any that could not be opened, without a thread. */
 void answer_open_failed(struct session *session, struct job *job, const struct err *err);
-/* With its job, of kind OPEN: gives it what is wanted, and queues it. */
-void answer_session_open(struct host *host, const struct session_wish *wish,
-			 struct session *session, struct job *job);
+/* With its job, of kind OPEN: gives it what is wanted. False: that could not be, and was answered. */
+bool answer_session_prepare(struct host *host, const struct session_wish *wish,
+			    struct session *session, struct job *job);
+/* And then queues it. */
+void answer_session_open(struct session *session, struct job *job);
 struct front_limits session_limits_of(const struct api_limits *limits); /* NULL: none was given */
 /* When it is to end, of what was given; false when it was answered that it cannot be. */
 bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
@@ -55,6 +52,9 @@ bool session_ends(struct host *host, const struct request *req, const uint64_t *
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
+bool answer_has_scope(const struct host *host, const struct request *req, uint32_t scope);
+/* Answers, and is always false. */
+bool answer_refuse_scope(struct host *host, const struct request *req, uint32_t scope);
 /* Whether the key has what a field of its request needs besides; answers when it has not. */
 bool answer_check_scope(struct host *host, const struct request *req, uint32_t scope);
 /* Whether the key that asks started that execution, or that run. */
@@ -70,19 +70,9 @@ void upload_reply(struct host *host, const struct request *req, uint64_t size_ma
 struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
 			   bool is_archive, bool is_stored);
 void upload_drop(struct upload *upload);
-/* Answers with what became of a tenant's session that is no more, or was never. */
-void answer_gone(struct host *host, const struct tenant *tenant, uint64_t request,
-		 const char *session_id);
-
 /* The row of that execution; false when it was answered with an error. */
 bool execution_find_named(struct host *host, const struct request *req, const char *session,
 			  const char *execution, struct db_execution *ret);
-/* Adds a field to a sum that says whether two requests are the same. */
-void answer_hash_item(const struct host *host, unsigned char tag, const void *data, size_t len,
-		      unsigned char sum[32]);
-/* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
-bool answer_check_same(struct host *host, const struct request *req, const unsigned char before[32],
-		       const unsigned char now[32]);
 /* Variables as reckon.h wants them. */
 int answer_take_env(struct job *job, const struct api_list *env, struct err *err);
 
@@ -117,7 +107,7 @@ void context_fail_waiting(struct session *session, enum api_error end, const cha
 /* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
-/* Rows of all turns up to `upto` are on the disk; those from `first` on were never there. */
+/* Rows of all transactions up to `upto` are on the disk; those from `first` on were never there. */
 void context_transaction_kept(struct session *session, uint64_t upto);
 void context_transaction_failed(struct session *session, uint64_t first);
 /* What the context's own kernel left, with its job. */

@@ -28,23 +28,3 @@ void call_handle(struct host *host, const struct request *req, const void *in)
 {
 	handlers[req->call - api_calls](host, req, in);
 }
-
-void call_reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record)
-{
-	if (waiter->call == API_EXECUTE_ONCE)
-		reply_execute_once(host, waiter->request,
-				   &(struct api_execute_once_out){ .record = record });
-	else
-		reply_execute(host, waiter->request,
-			      &(struct api_execute_out){ .record = record });
-}
-
-void call_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer)
-{
-	if (waiter->call == API_RUN_SHOW)
-		reply_run_show(host, waiter->request,
-			       &(struct api_run_show_out){ .answer = answer });
-	else
-		reply_run_create(host, waiter->request,
-				 &(struct api_run_create_out){ .answer = answer });
-}

@@ -8,37 +8,13 @@
 
 #include "api/calls.h"
 #include "host/calls/answer.h"
+#include "host/fronts/reply.h"
 
 #define DECLARE_HANDLER(NAME, name, takes, gives)                                                  \
 	void handle_##name(struct host *host, const struct request *req,                           \
 			   const struct api_##takes *in);
 API_EACH_CALL(DECLARE_HANDLER)
 #undef DECLARE_HANDLER
-
-/* Does nothing when nobody waits for `request` any more. */
-#define DECLARE_REPLY(NAME, name, takes, gives)                              \
-	static inline void reply_##name(struct host *host, uint64_t request, \
-					const struct api_##gives *out)       \
-	{                                                                    \
-		front_reply_call(host, request, &api_type_##gives, out);     \
-	}
-API_EACH_CALL(DECLARE_REPLY)
-#undef DECLARE_REPLY
-
-/* Of a call that gives nothing but that it was done. */
-static inline void reply_done(struct host *host, uint64_t request)
-{
-	front_reply_call(host, request, &api_type_nothing, &(struct api_nothing){ 0 });
-}
-/* A file that was opened, of the calls that give a struct api_download; `fd` is closed. */
-static inline void reply_download(struct host *host, uint64_t request,
-				  const struct api_download *out, int fd)
-{
-	front_reply_call_fd(host, request, &api_type_download, out, fd);
-}
-/* To one that waits for a record, or for the answer of a run. */
-void call_reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record);
-void call_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer);
 
 /* What a call that makes a session takes, as a struct session_wish, but for when it ends. */
 #define SESSION_WISH_OF(in)                                                                        \
@@ -60,7 +36,5 @@ void call_reply_answer(struct host *host, const struct waiter *waiter, struct ap
 
 /* `asked` names its call, `in` is what that takes; its key was judged. */
 void call_handle(struct host *host, const struct request *req, const void *in);
-/* Answers a question to a kernel that was answered; false when the job was none. */
-bool call_answer_job(struct host *host, const struct job *job);
-/* The same of a job about files, which did what it should. */
-bool files_answer_job(struct host *host, struct job *job);
+/* Answers a question to a kernel that was answered. */
+void kernel_answer_job(struct host *host, struct job *job);

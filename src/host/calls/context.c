@@ -15,19 +15,6 @@
 
 #define KERNELS_MAX 8u /* of a session; as the warden has it */
 
-void context_tell(const struct context *context, struct api_context *ret)
-{
-	*ret = (struct api_context){
-		.id = context->row.id,
-		.session = context->session->row.id,
-		.language = context->row.language,
-		.cwd = context->row.cwd,
-		.created_at = context->row.created_at,
-		.kernel = context->kernel_lost ? API_CONTEXT_KERNEL_LOST : API_CONTEXT_KERNEL_READY,
-		.pending = context->queued + (context->running != NULL),
-	};
-}
-
 static bool is_room_to_wait(struct host *host, const struct request *req,
 			    const struct session *session, const struct context *context)
 {

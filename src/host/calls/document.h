@@ -42,11 +42,7 @@ void document_remove(struct host *host, const struct request *req, const char *a
 int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct err *err);
 
 /* ---- stored.c ---- */
-/* What an upload, and then the job that keeps it, knows of the file. */
-struct stored;
-void stored_free(struct stored *stored); /* NULL is fine */
-void stored_work(struct job *job); /* in a thread of the pool */
-void stored_done(struct host *host, struct job *job);
+void stored_done(struct job *job); /* it is in the store, or could not be */
 /* A new session's files: the copies as jobs in a list, and those that it has by reference; false when
  * it was answered with an error. */
 struct file_mount;

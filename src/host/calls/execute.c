@@ -14,6 +14,8 @@
 #include "host/executions/asking.h"
 #include "host/calls/call.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
+#include "host/idempotency.h"
 #include "host/tenants/quota.h"
 
 #define LIST_DEFAULT 100u
@@ -63,7 +65,7 @@ static void add_to_hash(const struct host *host, unsigned char tag, const char *
 			unsigned char sum[32])
 {
 	if (text != NULL)
-		answer_hash_item(host, tag, text, strlen(text), sum);
+		idempotency_hash(host, tag, text, strlen(text), sum);
 }
 
 /* What makes two requests with one key the same: the code, what bounds it, and its kernel. Rows keep
@@ -103,7 +105,7 @@ static void answer_again(struct host *host, const struct request *req, struct se
 	struct execution *live;
 
 	hash_request(host, in, hash);
-	if (!answer_check_same(host, req, row->request_hash, hash))
+	if (!idempotency_check(host, req, row->request_hash, hash))
 		return;
 	live = execution_find(session, row->id);
 	if (live != NULL)
@@ -197,7 +199,7 @@ bool was_session_named(struct host *host, const struct request *req, const char 
 		db_session_done(&row);
 		return true;
 	}
-	answer_gone(host, req->tenant, req->id, id);
+	session_tell_gone(host, req->tenant, req->id, id);
 	return false;
 }
 

@@ -22,7 +22,9 @@
 #include "host/calls/call.h"
 #include "host/calls/document.h"
 #include "host/files/watch.h"
+#include "host/files/stored.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
 #include "host/tenants/quota.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
@@ -267,7 +269,7 @@ static void commit(struct host *host, const struct request *req, uint64_t ticket
 		return;
 	session = session_find(host, upload->tenant, upload->session);
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, upload->tenant, req->id, upload->session);
+		session_tell_gone(host, upload->tenant, req->id, upload->session);
 	} else {
 		/* It brings no key: it is whoever began the upload. */
 		memcpy(host->actor, upload->actor, sizeof(host->actor));

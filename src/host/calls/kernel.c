@@ -104,19 +104,16 @@ void handle_inspect(struct host *host, const struct request *req, const struct a
 				.wants_detail = in->detail });
 }
 
-bool call_answer_job(struct host *host, const struct job *job)
+void kernel_answer_job(struct host *host, struct job *job)
 {
 	const struct api_bytes json = { job->json, job->json_len };
 
 	if (job->json == NULL)
-		return false;
-	if (job->kind == JOB_VARIABLES)
+		reply_done(host, job->request);
+	else if (job->kind == JOB_VARIABLES)
 		reply_variables(host, job->request, &(struct api_variables_out){ json });
 	else if (job->kind == JOB_COMPLETE)
 		reply_complete(host, job->request, &(struct api_complete_out){ json });
-	else if (job->kind == JOB_INSPECT)
-		reply_inspect(host, job->request, &(struct api_inspect_out){ json });
 	else
-		return false;
-	return true;
+		reply_inspect(host, job->request, &(struct api_inspect_out){ json });
 }

@@ -20,6 +20,7 @@
 #include "host/calls/call.h"
 #include "host/db/files.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
 #include "host/calls/link.h"
 #include "host/tenants/usage.h"
 
@@ -258,7 +259,7 @@ static void open_file(struct host *host, const struct request *req, const struct
 	struct job *job;
 
 	if (session == NULL || session->phase == SESSION_CLOSING) {
-		answer_gone(host, tenant, req->id, link->session);
+		session_tell_gone(host, tenant, req->id, link->session);
 		return;
 	}
 	if (file_queue_is_full(session) || host->is_stopping) {

@@ -34,25 +34,13 @@
 #include "host/executions/asking.h"
 #include "host/calls/call.h"
 #include "host/calls/document.h"
-#include "host/executions/cancel.h"
 #include "host/host.h"
+#include "host/sessions/once.h"
+#include "host/idempotency.h"
 #include "host/tenants/quota.h"
 
-#define READ_NS (10ull * 1000000000u) /* for a client to take the next of its events */
-#define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
-
-struct once {
-	char key[FRONT_KEY_MAX + 1]; /* of the request; "": it has none */
-	unsigned char hash[32];	     /* of all that was asked for with it */
-	struct asking *asking;
-};
 
 static const char has_ended[] = "its only execution has ended";
-
-bool once_is(const struct session *session)
-{
-	return (session->row.policy & DB_POLICY_ONCE) != 0;
-}
 
 /* ---- asked for again ------------------------------------------------------------------------ */
 
@@ -125,7 +113,7 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 	int found;
 
 	if (opening != NULL) {
-		if (answer_check_same(host, req, opening->once->hash, once->hash))
+		if (idempotency_check(host, req, opening->once->hash, once->hash))
 			front_fail(
 				host, req->id, API_ERR_UNAVAILABLE,
 				"the session for the code of this Idempotency-Key is being opened",
@@ -135,7 +123,7 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 	found = db_execution_by_tenant_key(host->db, req->tenant->row.id, once->key, &row, &err);
 	if (found < 0)
 		front_fail_err(host, req->id, &err);
-	if (found == 1 && answer_check_same(host, req, row.request_hash, once->hash))
+	if (found == 1 && idempotency_check(host, req, row.request_hash, once->hash))
 		answer_again(host, req, &row);
 	if (found == 1)
 		db_execution_done(&row);
@@ -171,13 +159,6 @@ static bool may_ask(struct host *host, const struct request *req,
 		return false;
 	}
 	return asking_is_good(host, req, &in->tools);
-}
-
-static void once_free(struct once *once)
-{
-	if (once != NULL)
-		asking_free(once->asking);
-	free(once);
 }
 
 /* ---- files before its code ------------------------------------------------------------------ */
@@ -236,7 +217,7 @@ static bool take_files(struct host *host, const struct request *req, const struc
 	return true;
 }
 
-void once_put_files(struct job *opened)
+static void put_files(struct job *opened)
 {
 	struct session *session = opened->session;
 
@@ -250,7 +231,63 @@ void once_put_files(struct job *opened)
 	}
 }
 
+void once_work_open(struct job *job)
+{
+	struct session *session = job->session;
+
+	work_open(job);
+	if (session->handle != NULL && job->is_once)
+		put_files(job);
+	if (session->handle == NULL)
+		job->item.then = NULL;
+}
+
 /* ---- the request ---------------------------------------------------------------------------- */
+
+/* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
+static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
+{
+	struct once *once = session->once;
+	const char *key = once != NULL && once->key[0] != '\0' ? once->key : NULL;
+	struct db_execution row = { 0 };
+	struct execution *execution;
+	struct job *job;
+
+	if (once != NULL && key != NULL) {
+		memcpy(row.request_hash, once->hash, sizeof(row.request_hash));
+		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
+	}
+	execution =
+		execution_begin(session, &row, key, buf_text(&opened->code), opened->code.len, err);
+	if (execution == NULL)
+		return NULL;
+	if (once != NULL) {
+		execution->asking = TAKE_PTR(once->asking);
+		if (row_before_run_write(execution, err) < 0) {
+			execution_free(execution);
+			return NULL;
+		}
+	}
+	job = execution_job(execution);
+	job->timeout_ms = opened->timeout_ms;
+	job->text_bytes = opened->text_bytes;
+	return job;
+}
+
+/* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
+static void ready(struct session *session, struct job *opened)
+{
+	struct err ignored; /* asked for again when the session is there */
+
+	/* What is known before its end waits for its row, which needs that of the session. */
+	if (!opened->is_once || !session->is_early || session->once != NULL)
+		return;
+	opened->then = job_of_code(session, opened, &ignored);
+	if (opened->then == NULL)
+		return;
+	job_arm(opened->then);
+	opened->item.then = &opened->then->item;
+}
 
 void handle_execute_once(struct host *host, const struct request *req,
 			 const struct api_execute_once_in *in)
@@ -292,58 +329,10 @@ void handle_execute_once(struct host *host, const struct request *req,
 		(void)buf_add(&job->code, in->code.data, in->code.len, &err);
 	if (err.code != ERR_OK)
 		answer_open_failed(session, job, &err);
-	else
-		answer_session_open(host, &wish, session, job);
-}
-
-/* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
-static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
-{
-	struct once *once = session->once;
-	const char *key = once != NULL && once->key[0] != '\0' ? once->key : NULL;
-	struct db_execution row = { 0 };
-	struct execution *execution;
-	struct job *job;
-
-	if (once != NULL && key != NULL) {
-		memcpy(row.request_hash, once->hash, sizeof(row.request_hash));
-		memcpy(row.key_tenant, session->row.tenant, sizeof(row.key_tenant));
+	else if (answer_session_prepare(host, &wish, session, job)) {
+		ready(session, job);
+		answer_session_open(session, job);
 	}
-	execution =
-		execution_begin(session, &row, key, buf_text(&opened->code), opened->code.len, err);
-	if (execution == NULL)
-		return NULL;
-	if (once != NULL) {
-		execution->asking = TAKE_PTR(once->asking);
-		if (row_before_run_write(execution, err) < 0) {
-			execution_free(execution);
-			return NULL;
-		}
-	}
-	job = execution_job(execution);
-	job->timeout_ms = opened->timeout_ms;
-	job->text_bytes = opened->text_bytes;
-	return job;
-}
-
-void once_ready(struct session *session, struct job *opened)
-{
-	struct err ignored; /* asked for again when the session is there */
-
-	/* What is known before its end waits for its row, which needs that of the session. */
-	if (!opened->is_once || !session->is_early || session->once != NULL)
-		return;
-	opened->then = job_of_code(session, opened, &ignored);
-	if (opened->then == NULL)
-		return;
-	job_arm(opened->then);
-	opened->item.then = &opened->then->item;
-}
-
-void once_not_run(struct job *opened)
-{
-	execution_free(opened->then->execution);
-	job_free(TAKE_PTR(opened->then));
 }
 
 void once_opened(struct session *session, const struct job *opened)
@@ -381,73 +370,6 @@ void once_opened(struct session *session, const struct job *opened)
 						     .created_at = session->row.created_at });
 }
 
-void once_keep(struct session *session, const struct job *executed)
-{
-	struct host *host = session->host;
-	struct err err;
-
-	if (!session->is_to_stay || executed->execution == NULL || executed->json == NULL ||
-	    cancel_is_abandoned(executed->execution) ||
-	    (session->phase != SESSION_LIVE && !session->is_leaving))
-		return;
-	session->is_to_stay = false;
-	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
-	session->stays_transaction = host->transaction;
-	if (db_session_change(host->db, &session->row, &err) < 0)
-		transaction_fail(host, &err);
-}
-
-/* Nobody was told of it: it goes as it came (tick). */
-void once_transaction_failed(struct session *session, uint64_t first)
-{
-	if (session->stays_transaction >= first)
-		session->row.policy |= DB_POLICY_ONCE;
-	session->stays_transaction = 0;
-}
-
-/* Whether somebody has not had all of its events yet, but goes on taking them. */
-static bool is_unread(const struct session *session)
-{
-	const struct execution *at = session->executions;
-
-	return session->is_streamed && at != NULL && !at->is_read && !cancel_is_abandoned(at) &&
-	       clock_mono_ns() - at->given_ns < READ_NS;
-}
-
-/* Whoever waits for the record need not wait for the end of the session to be kept. */
-void once_done(struct session *session)
-{
-	struct host *host = session->host;
-
-	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
-	    session->first != NULL || session->is_over || is_unread(session))
-		return;
-	session->is_over = true;
-	if (host->over == NULL)
-		loop_timer_set(host->over_timer, OVER_MS);
-	session->next_over = host->over;
-	host->over = session;
-	host->leaving++;
-	session->tenant->leaving++;
-	session->tenant->leaving_limits += quota_memory_of(&session->limits);
-}
-
-void once_forget(struct session *session)
-{
-	struct session **at = &session->host->over;
-
-	once_free(TAKE_PTR(session->once));
-	if (session->is_over) {
-		session->host->leaving--;
-		session->tenant->leaving--;
-		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
-	}
-	while (*at != NULL && *at != session)
-		at = &(*at)->next_over;
-	if (*at != NULL)
-		*at = session->next_over;
-}
-
 void once_end(void *arg)
 {
 	struct host *host = arg;
@@ -458,7 +380,7 @@ void once_end(void *arg)
 
 	if (host->over == NULL)
 		return;
-	/* One sync for all of them. Without a turn each sees for itself what becomes of it. */
+	/* One sync for all of them. Without a transaction each sees for itself what becomes of it. */
 	is_joined = transaction_join(host, &is_own, &err) == 0;
 	while ((session = host->over) != NULL) {
 		host->over = session->next_over;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "host/calls/call.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
 #include "host/calls/link.h"
 #include "host/processes/port_work.h"
 
@@ -69,7 +70,7 @@ void handle_port_link_connect(struct host *host, const struct request *req,
 	}
 	session = session_find(host, tenant, link.session);
 	if (session == NULL || session->phase == SESSION_CLOSING || host->is_stopping)
-		answer_gone(host, tenant, req->id, link.session);
+		session_tell_gone(host, tenant, req->id, link.session);
 	else
 		connect_to(host, req, session, in->port);
 }
@@ -108,14 +109,11 @@ static void reply_list(struct host *host, const struct job *job)
 	free(reply);
 }
 
-bool port_answer_job(struct host *host, struct job *job)
+void port_answer_job(struct host *host, struct job *job)
 {
 	if (job->kind == JOB_PORT_LIST)
 		reply_list(host, job);
-	else if (job->kind == JOB_PORT_CONNECT)
+	else
 		front_reply_call_fd(host, job->request, &api_type_port_connected,
 				   &(struct api_port_connected){ 0 }, TAKE_FD(job->ret_fd));
-	else
-		return false;
-	return true;
 }

@@ -21,6 +21,7 @@
 #include "host/db/run.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
+#include "host/idempotency.h"
 #include "host/tenants/quota.h"
 
 #define FILE_BYTES_MAX (6u * 1024u * 1024u)
@@ -292,7 +293,7 @@ static void answer_again(struct host *host, const struct request *req, const str
 	const bool is_in_background = is_behind(req->in);
 	struct run *live = run_find(host, req->tenant, row->id);
 
-	if (!answer_check_same(host, req, row->request_hash, hash))
+	if (!idempotency_check(host, req, row->request_hash, hash))
 		return;
 	if (live != NULL && live->state != RUN_ENDED)
 		lease_take(live->lease, req->id);

@@ -151,23 +151,6 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* One buffer and pointers into it. */
-int answer_take_env(struct job *job, const struct api_list *env, struct err *err)
-{
-	const char *const *variables = env->items;
-	size_t at = 0;
-
-	for (size_t i = 0; i < env->count; i++)
-		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
-			return (int)err->code;
-	job->env_list = mem_new0(env->count + 1, sizeof(*job->env_list));
-	for (size_t i = 0; i < env->count; i++) {
-		job->env_list[i] = job->env.data + at;
-		at += strlen(job->env_list[i]) + 1;
-	}
-	return 0;
-}
-
 /* Whether nobody has the name that is wanted; answers when somebody has. */
 static bool is_free(struct host *host, const struct request *req, const char *name)
 {
@@ -264,15 +247,15 @@ void answer_open_failed(struct session *session, struct job *job, const struct e
 	session_job_done(session, job);
 }
 
-void answer_session_open(struct host *host, const struct session_wish *wish,
-			 struct session *session, struct job *job)
+bool answer_session_prepare(struct host *host, const struct session_wish *wish,
+			    struct session *session, struct job *job)
 {
 	struct err err;
 
 	tenant_share_note(host, job);
 	if (answer_take_env(job, &wish->env, &err) < 0) {
 		answer_open_failed(session, job, &err);
-		return;
+		return false;
 	}
 	if (job->env.len > 0 &&
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
@@ -280,7 +263,11 @@ void answer_session_open(struct host *host, const struct session_wish *wish,
 	persist_set_expiry(session, wish->ends_ms);
 	session->engine = prewarmed_take(host);
 	row_before_open_begin(session);
-	once_ready(session, job);
+	return true;
+}
+
+void answer_session_open(struct session *session, struct job *job)
+{
 	session_enqueue(session, job);
 	row_before_open_write(session);
 }
@@ -320,8 +307,8 @@ void handle_session_create(struct host *host, const struct request *req,
 	session->held_by = in->held ? req->id : 0;
 	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
 		answer_open_failed(session, job, &err);
-	else
-		answer_session_open(host, &wish, session, job);
+	else if (answer_session_prepare(host, &wish, session, job))
+		answer_session_open(session, job);
 }
 
 /* ---- looking and changing ------------------------------------------------------------------- */
@@ -470,4 +457,13 @@ void handle_session_delete(struct host *host, const struct request *req,
 
 	if (session != NULL)
 		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", req->id);
+}
+
+void session_reply_opened(const struct session *session, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session reply;
+
+	session_show(session->host, &arena, &session->row, &reply);
+	reply_session_create(session->host, request, &reply);
 }

@@ -20,35 +20,20 @@
 #include "host/calls/call.h"
 #include "host/calls/document.h"
 #include "host/files/file_mounts.h"
+#include "host/files/stored.h"
 #include "host/host.h"
+#include "host/about.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
 
 #define LIST_DEFAULT 100u
 #define STORED_MAX (512ull * 1024 * 1024) /* of an artifact */
-#define NAME_SIZE 256
-#define MEDIA_SIZE 96
-
-struct stored {
-	struct tenant *tenant;
-	struct db_document document;
-	char name[NAME_SIZE], media_type[MEDIA_SIZE];
-	reckon_file_info info;
-};
-
-void stored_free(struct stored *stored)
-{
-	if (stored == NULL)
-		return;
-	db_document_done(&stored->document);
-	free(stored);
-}
 
 /* ---- what is known of a file ---------------------------------------------------------------- */
 
 /* Space for the texts of one. */
 struct telling {
-	char name[NAME_SIZE], media_type[MEDIA_SIZE], sha256[72], artifact[40], bytes[24];
+	char name[STORED_NAME_SIZE], media_type[STORED_MEDIA_SIZE], sha256[72], artifact[40], bytes[24];
 };
 
 static int tell(struct host *host, const struct db_document *document, struct telling *space,
@@ -197,24 +182,12 @@ void handle_stored_commit(struct host *host, const struct request *req,
 	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 		       upload->tenant->row.id);
 	job = job_new(NULL, JOB_STORE, req->id);
-	answer_note(host, job);
+	about_note(host, job);
 	job->host = host;
 	job->stored = TAKE_PTR(upload->stored);
 	job->fd = TAKE_FD(upload->fd);
 	upload_drop(upload);
 	pool_submit_to(host->file_pool, job->stored->tenant->file_lane, &job->item);
-}
-
-void stored_work(struct job *job)
-{
-	struct stored *stored = job->stored;
-	reckon_engine *engine;
-
-	if (work_engine(job->host, &engine, &job->error) < 0)
-		return;
-	(void)lseek(job->fd, 0, SEEK_SET);
-	(void)reckon_artifact_store(engine, job->fd, stored->name, &stored->info, &job->error);
-	reckon_engine_close(engine);
 }
 
 static int write_value(struct stored *stored, struct err *err)
@@ -249,7 +222,7 @@ static int keep(struct host *host, struct stored *stored, struct err *err)
 	return document_put(host, stored->tenant, "tenant_file.create", document, 0, 0, err);
 }
 
-/* In a turn: what is answered goes out when it is on the disk. */
+/* In a transaction: what is answered goes out when it is on the disk. */
 static void answer_stored(struct host *host, struct job *job)
 {
 	struct stored *stored = job->stored;
@@ -277,8 +250,10 @@ static void answer_stored(struct host *host, struct job *job)
 	reply_stored_commit(host, job->request, &reply);
 }
 
-void stored_done(struct host *host, struct job *job)
+void stored_done(struct job *job)
 {
+	struct host *host = job->host;
+
 	if (job->error.code < 0)
 		front_fail_reckon(host, job->request, &job->error);
 	else
@@ -480,7 +455,7 @@ static int add_import(struct host *host, const struct request *req, const struct
 		*last_mount = &(**last_mount)->next;
 	} else {
 		**last = put_of(NULL, req, &one);
-		(**last)->is_import = true;
+		(**last)->on_done = stored_imported;
 		*last = &(**last)->next;
 	}
 	return 0;

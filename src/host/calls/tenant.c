@@ -144,6 +144,17 @@ static int change_audited(struct host *host, struct tenant *tenant, const struct
 	return 0;
 }
 
+static void end_sessions(struct host *host, const struct tenant *tenant)
+{
+	struct session *next;
+
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		if (at->tenant == tenant)
+			session_end(at, API_ERR_SESSION_CLOSED, "its tenant was deleted", 0);
+	}
+}
+
 static int delete_audited(struct host *host, struct tenant *tenant, struct err *err)
 {
 	char id[ID_SIZE];
@@ -158,6 +169,7 @@ static int delete_audited(struct host *host, struct tenant *tenant, struct err *
 	if (audit_commit(host, code, err) < 0)
 		return (int)err->code;
 	tenant_deleted(host, tenant);
+	end_sessions(host, tenant);
 	return 0;
 }
 

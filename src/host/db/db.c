@@ -201,26 +201,6 @@ static const char *const versions[] = {
 	"ALTER TABLE kept ADD COLUMN host_grant TEXT;",
 };
 
-int db_failed(struct db *db, const char *what, struct err *err)
-{
-	const int code = sqlite3_errcode(db->sqlite), os = sqlite3_system_errno(db->sqlite);
-	const bool is_full = code == SQLITE_FULL ||
-			     (code == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT));
-
-	(void)err_set(err, is_full ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
-		      sqlite3_errmsg(db->sqlite));
-	err->errnum = is_full ? ENOSPC : code == SQLITE_BUSY ? EBUSY : 0;
-	if (is_full)
-		(void)err_remedy(err, "free some space where the state directory is");
-	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-		(void)err_remedy(
-			err, "put back a copy of reckond.db, or move it away with -wal and -shm "
-			     "to begin with new keys and no history");
-	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-		(void)err_remedy(err, "end the program that holds reckond.db");
-	return (int)err->code;
-}
-
 int db_exec(struct db *db, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -246,15 +226,6 @@ void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size)
 	const unsigned char *text = sqlite3_column_text(statement, column);
 
 	(void)snprintf(ret, size, "%s", text != NULL ? (const char *)text : "");
-}
-
-int db_step(struct db *db, sqlite3_stmt *statement, struct err *err)
-{
-	const int code = sqlite3_step(statement);
-
-	if (code == SQLITE_ROW)
-		return 1;
-	return code == SQLITE_DONE ? 0 : db_failed(db, "step", err);
 }
 
 /*

@@ -10,6 +10,7 @@
  * When others have those, or while it is in use (a list whose entries ask again), it is prepared
  * for one use, as if there were no places.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,26 @@ static struct place *find(const sqlite3 *sqlite, const char *sql)
 	return empty;
 }
 
+int db_failed(struct db *db, const char *what, struct err *err)
+{
+	const int code = sqlite3_errcode(db->sqlite), os = sqlite3_system_errno(db->sqlite);
+	const bool is_full = code == SQLITE_FULL ||
+			     (code == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT));
+
+	(void)err_set(err, is_full ? ERR_LIMIT : ERR_SYSTEM, "database: %s: %s", what,
+		      sqlite3_errmsg(db->sqlite));
+	err->errnum = is_full ? ENOSPC : code == SQLITE_BUSY ? EBUSY : 0;
+	if (is_full)
+		(void)err_remedy(err, "free some space where the state directory is");
+	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+		(void)err_remedy(
+			err, "put back a copy of reckond.db, or move it away with -wal and -shm "
+			     "to begin with new keys and no history");
+	else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+		(void)err_remedy(err, "end the program that holds reckond.db");
+	return (int)err->code;
+}
+
 int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err)
 {
 	struct place *place = find(db->sqlite, sql);
@@ -87,6 +108,15 @@ void db_statement_done(sqlite3_stmt **statement)
 	(void)sqlite3_reset(*statement);
 	(void)sqlite3_clear_bindings(*statement);
 	place->is_taken = false;
+}
+
+int db_step(struct db *db, sqlite3_stmt *statement, struct err *err)
+{
+	const int code = sqlite3_step(statement);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	return code == SQLITE_DONE ? 0 : db_failed(db, "step", err);
 }
 
 int db_run(struct db *db, const char *sql, struct err *err)

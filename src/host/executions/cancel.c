@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
-#include "host/files/watch.h"
 
 static const reckon_reason client_gone = {
 	.code = "client_gone",
@@ -36,11 +35,7 @@ static bool runs(const struct job *running, const struct execution *execution)
 void cancel_note_why(struct execution *execution)
 {
 	execution->reason = &client_gone;
-}
-
-bool cancel_is_abandoned(const struct execution *execution)
-{
-	return execution->reason == &client_gone;
+	execution->is_abandoned = true;
 }
 
 static void stop(struct session *session, struct execution *execution)
@@ -61,6 +56,7 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	free(TAKE_PTR(execution->lease));
 	if (execution->state == EXECUTION_RUNNING) {
 		execution->reason = reason;
+		execution->is_abandoned = reason == &client_gone;
 		stop(session, execution);
 		return;
 	}
@@ -71,8 +67,7 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	execution_release_key(execution);
 	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
 	/* A model waits for what its cell gave. */
-	if (job->run != NULL)
-		run_job_failed(job->run, API_ERR_EXECUTION_CANCELLED, why);
+	MODULE_EACH(session->host, job_failed, job, API_ERR_EXECUTION_CANCELLED, why);
 	job_free(job);
 }
 
@@ -110,9 +105,13 @@ void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 	for (struct session *session = host->sessions; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			lease_lose(at->lease, first, last);
-	process_front_lost(host, first, last);
-	watch_front_lost(host, first, last);
-	for (struct run *at = host->runs; at != NULL; at = at->next)
-		lease_lose(at->lease, first, last);
-	session_let_go(host, first, last);
+}
+
+void cancel_request_gone(struct host *host, uint64_t request)
+{
+	for (struct session *session = host->sessions; session != NULL; session = session->next) {
+		for (struct execution *at = session->executions; at != NULL; at = at->next)
+			execution_forget(at, request);
+		cancel_abandoned(session);
+	}
 }

@@ -13,9 +13,8 @@ void cancel_on_request(struct execution *execution);
 /* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
 void cancel_abandoned(struct session *session);
 void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
-bool cancel_is_abandoned(const struct execution *execution); /* it was, or is being, stopped so */
+/* Whoever waited with this request went away. */
+void cancel_request_gone(struct host *host, uint64_t request);
 /* A dialect process died, and with it its connections: that ends nothing. Its requests had the ids
  * from `first` to `last`. */
 void cancel_front_lost(struct host *host, uint64_t first, uint64_t last);
-/* Ends the sessions that are held by one of these requests, which are over. */
-void session_let_go(struct host *host, uint64_t first, uint64_t last);

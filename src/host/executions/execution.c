@@ -13,8 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/executions/asking.h"
-#include "host/calls/call.h"
-#include "host/executions/cancel.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
 #include "host/tenants/usage.h"
 
@@ -166,7 +165,7 @@ void execution_publish(struct host *host)
 				publish(at);
 }
 
-static void forget_one(struct execution *execution, uint64_t request)
+void execution_forget(struct execution *execution, uint64_t request)
 {
 	size_t kept = 0;
 
@@ -181,15 +180,6 @@ static void forget_one(struct execution *execution, uint64_t request)
 			execution->waiters[kept++] = execution->waiters[i];
 	execution->waiter_count = kept;
 	lease_drop(execution->lease, request, clock_mono_ns());
-}
-
-void execution_forget(struct host *host, uint64_t request)
-{
-	for (struct session *session = host->sessions; session != NULL; session = session->next) {
-		for (struct execution *at = session->executions; at != NULL; at = at->next)
-			forget_one(at, request);
-		cancel_abandoned(session);
-	}
 }
 
 /* Only the newest finished ones keep their events. */
@@ -319,6 +309,16 @@ void execution_drop(struct execution *execution, const struct err *failed)
 	settle(execution);
 }
 
+static void reply_record(struct host *host, const struct waiter *waiter, struct api_bytes record)
+{
+	if (waiter->call == API_EXECUTE_ONCE)
+		reply_execute_once(host, waiter->request,
+				   &(struct api_execute_once_out){ .record = record });
+	else
+		reply_execute(host, waiter->request,
+			      &(struct api_execute_out){ .record = record });
+}
+
 void execution_finish(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
@@ -340,8 +340,8 @@ void execution_finish(struct execution *execution, const struct job *job)
 			front_fail(host, execution->waiters[i].request, execution->failure,
 				  execution->why.text, "", "", 0);
 		else if (job->json != NULL)
-			call_reply_record(host, &execution->waiters[i],
-					  (struct api_bytes){ job->json, job->json_len });
+			reply_record(host, &execution->waiters[i],
+				     (struct api_bytes){ job->json, job->json_len });
 		else
 			front_fail_reckon(host, execution->waiters[i].request, &job->error);
 	}

@@ -65,7 +65,7 @@ struct execution {
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and is kept */
 	struct pending_row *pending_row; /* until its row is; see pending_row.c */
-	/* Its row is to be on the disk before it runs, and is in this turn; 0: not, or it is. */
+	/* Its row is to be on the disk before it runs, and is in this transaction; 0: not, or it is. */
 	uint64_t first_transaction;
 	struct execution *next_first;
 	bool wants_stop, wants_kill;
@@ -73,6 +73,7 @@ struct execution {
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
 	struct lease *lease;	     /* NULL: it goes on whoever leaves; see lease.h */
 	bool is_cancelled;	     /* before it began */
+	bool is_abandoned;	     /* it is stopped because nobody waits any more */
 	struct event_buffer *events;
 	struct waiter *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -84,7 +85,7 @@ struct execution {
 	enum api_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
-	bool is_uncommitted; /* its record is in a turn that is not on the disk */
+	bool is_uncommitted; /* its record is in a transaction that is not on the disk */
 	uint64_t transaction;	     /* that one */
 	bool is_rowless;     /* its session was never kept, so neither is this */
 	struct replayed replayed;
@@ -125,6 +126,23 @@ enum job_kind {
 	JOB_WATCH_OPEN,
 	JOB_WATCH_READ,
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
+	JOB_KINDS,
+};
+
+struct job;
+
+/* What is done with jobs of a kind; the table is jobs.c. */
+struct job_type {
+	void (*work)(struct job *job); /* in a thread of the pool */
+	/* And then what it changed in the workspace is taken, and whether the box is there. */
+	bool looks;
+	void (*begin)(struct job *job); /* its thread is about to get it; NULL: nothing is to be done */
+	void (*done)(struct job *job); /* it came back; frees it */
+	/* It did what it should, and whoever asked is told; NULL: nothing but that. */
+	void (*answer)(struct host *host, struct job *job);
+	bool is_reading;    /* what that says needs nothing that is written with it */
+	const char *action; /* of the audit; NULL: none */
+	void (*dropped)(struct job *job); /* it will not run; NULL: nobody has to know */
 };
 
 #define JOB_PORTS_MAX 256u
@@ -143,7 +161,9 @@ struct job {
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct stored *stored; /* of a STORE */
 	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
-	bool is_import, is_last_import;
+	/* It came back, instead of an answer; NULL: it is answered. */
+	void (*on_done)(struct session *session, struct job *job);
+	bool is_last_import;
 	struct file_mount *mounts; /* of an OPEN: files that it has by reference (files/file_mounts.c) */
 	struct execution *execution;
 	bool is_for_files; /* about files: none of a kernel's */

@@ -10,7 +10,7 @@
  * START_MS, or for whoever looks at executions or at the audit. What must be on the disk before it
  * runs (row_before_run.c) is written at once.
  *
- * A start is there until its row is committed. When a turn fails (sessions/persist.c) the rows that it held
+ * A start is there until its row is committed. When a transaction fails the rows that it held
  * were never there, and wait again.
  */
 #include <sodium.h>
@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/executions/row_before_run.h"
 #include "host/host.h"
 
 #define START_MS 5u
@@ -187,7 +188,7 @@ void pending_row_write_all(struct host *host)
 	struct err err;
 	int code;
 
-	/* A turn holds what ended; what goes on is written behind it. */
+	/* A transaction holds what ended; what goes on is written behind it. */
 	if (host->pending_rows == NULL || host->transaction_is_open)
 		return;
 	code = db_begin(host->db, &err);
@@ -208,4 +209,24 @@ void pending_row_write_all(struct host *host)
 	}
 	if (host->pending_rows != NULL)
 		loop_timer_set(host->start_timer, AGAIN_MS);
+}
+
+/* ---- before it runs -------------------------------------------------------------------------- */
+
+void row_before_run_forget(struct execution *execution)
+{
+	struct execution **at = &execution->session->host->firsts;
+
+	if (execution->first_transaction == 0)
+		return;
+	while (*at != execution)
+		at = &(*at)->next_first;
+	*at = execution->next_first;
+	execution->first_transaction = 0;
+}
+
+bool row_before_run_holds(const struct job *job)
+{
+	return job->execution != NULL &&
+	       job->execution->first_transaction > job->session->host->synced;
 }

@@ -49,7 +49,8 @@ void replay_remove(struct execution *execution)
 }
 
 /*
- * What a turn or a start may still have to say something of stays; so does what has just ended:
+ * What a transaction or a start may still have to say something of stays; so does what has just
+ * ended:
  * somebody may be about to read its last events.
  */
 static struct execution *oldest_of(const struct host *host, const struct tenant *tenant)
@@ -74,10 +75,7 @@ static struct execution *choose(const struct host *host)
 	return most != NULL ? oldest_of(host, most) : NULL;
 }
 
-void replay_trim(struct host *host)
+struct execution *replay_victim(const struct host *host)
 {
-	struct execution *victim;
-
-	while (host->replay_bytes > REPLAY_BYTES_MAX && (victim = choose(host)) != NULL)
-		execution_free(victim);
+	return host->replay_bytes > REPLAY_BYTES_MAX ? choose(host) : NULL;
 }

@@ -30,4 +30,5 @@ struct replayed {
 void replay_add(struct execution *execution); /* it has ended */
 void replay_remove(struct execution *execution);
 /* Frees what is too much, but nothing that is still to be committed. */
-void replay_trim(struct host *host);
+/* The next that is to go, because there is too much; NULL: there is not, or none may go. */
+struct execution *replay_victim(const struct host *host);

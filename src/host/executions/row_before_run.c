@@ -6,8 +6,9 @@
  * Never:    runs what a crash could make run twice, or lets others wait for its sync.
  *
  * What is acknowledged before its end, and what has an Idempotency-Key, must be known after a crash
- * even when that comes in its first moment. Its row is a transaction of its own (transaction.c); until that is on
- * the disk its job stays at the head of its queue, and the loop goes on with what others asked for.
+ * even when that comes in its first moment. Its row is a transaction of its own (transaction.c);
+ * until that is on the disk its job stays at the head of its queue, and the loop goes on with what
+ * others asked for.
  */
 #include "host/executions/row_before_run.h"
 
@@ -20,18 +21,6 @@ static void add(struct execution *execution)
 	execution->first_transaction = host->transaction;
 	execution->next_first = host->firsts;
 	host->firsts = execution;
-}
-
-void row_before_run_forget(struct execution *execution)
-{
-	struct execution **at = &execution->session->host->firsts;
-
-	if (execution->first_transaction == 0)
-		return;
-	while (*at != execution)
-		at = &(*at)->next_first;
-	*at = execution->next_first;
-	execution->first_transaction = 0;
 }
 
 int row_before_run_write(struct execution *execution, struct err *err)
@@ -55,12 +44,6 @@ int row_before_run_write(struct execution *execution, struct err *err)
 	if (code < 0)
 		row_before_run_forget(execution);
 	return code;
-}
-
-bool row_before_run_holds(const struct job *job)
-{
-	return job->execution != NULL &&
-	       job->execution->first_transaction > job->session->host->synced;
 }
 
 static struct execution *find(struct host *host, uint64_t from, uint64_t to)

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/db/files.h"
 #include "host/host.h"
 #include "host/tenants/usage.h"
@@ -141,7 +141,7 @@ static void reply_file(struct host *host, struct job *job)
 	reply_download(host, job->request, &reply, TAKE_FD(job->ret_fd));
 }
 
-static bool reply_changed(struct host *host, const struct job *job)
+static void reply_changed(struct host *host, const struct job *job)
 {
 	const struct file_work *work = &job->files;
 
@@ -156,14 +156,11 @@ static bool reply_changed(struct host *host, const struct job *job)
 		reply_file_move(host, job->request,
 				&(struct api_file_move_out){ .path = work->to,
 							     .replaced = known(work->replaced) });
-	else if (job->kind == JOB_FILE_MKDIR)
-		reply_done(host, job->request);
 	else
-		return false;
-	return true;
+		reply_done(host, job->request);
 }
 
-bool files_answer_job(struct host *host, struct job *job)
+void files_answer_job(struct host *host, struct job *job)
 {
 	const struct api_bytes list = { job->json, job->json_len };
 
@@ -174,6 +171,5 @@ bool files_answer_job(struct host *host, struct job *job)
 	else if (job->kind == JOB_FILE_LIST)
 		reply_file_list(host, job->request, &(struct api_file_list_out){ list });
 	else
-		return reply_changed(host, job);
-	return true;
+		reply_changed(host, job);
 }

@@ -35,6 +35,10 @@ struct file_work {
 	size_t kept_count, kept_capacity;
 };
 
+struct host;
+struct job;
+/* Answers whoever asked for a job about files, which did what it should. */
+void files_answer_job(struct host *host, struct job *job);
 void file_work_done(struct file_work *work);
 /* Notes that a content is kept; what has no artifact is passed over. */
 void file_work_keep(struct file_work *work, const char *path, const char *source,

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
 
 #define OF_SESSION_MAX 8u
@@ -195,7 +195,7 @@ void watch_job_done(struct job *job)
 	publish(watch);
 }
 
-void watch_job_dropped(const struct job *job)
+void watch_job_dropped(struct job *job)
 {
 	struct watch *watch = job->watch;
 
@@ -375,3 +375,26 @@ void watch_tick(struct session *session)
 			drop(at);
 	}
 }
+
+static void request_gone(struct host *host, uint64_t request)
+{
+	watch_front_lost(host, request, request);
+}
+
+static void session_gone(struct session *session)
+{
+	watch_lose_all(session, API_ERR_SESSION_CLOSED, "the session has ended");
+}
+
+static void box_lost(struct session *session, const char *why)
+{
+	(void)why;
+	watch_lose_all(session, API_ERR_UNAVAILABLE, "the session's box is gone");
+}
+
+const struct module files_module = {
+	.request_gone = request_gone,
+	.front_lost = watch_front_lost,
+	.session_gone = session_gone,
+	.box_lost = box_lost,
+};

@@ -52,7 +52,7 @@ struct watch {
 /* Answered at once, or when something has happened there. */
 void watch_request(struct session *session, uint64_t request, const struct api_watch_in *in);
 void watch_job_done(struct job *job);
-void watch_job_dropped(const struct job *job); /* it will not run */
+void watch_job_dropped(struct job *job); /* it will not run */
 /* The box or the session is gone: everybody is told. */
 void watch_lose_all(struct session *session, enum api_error error, const char *why);
 void watch_tick(struct session *session);

@@ -218,6 +218,8 @@ void work_file(struct job *job)
 		{ JOB_ARCHIVE_GET, work_archive_get }, { JOB_ARCHIVE_PUT, work_archive_put },
 	};
 
+	if (file_queue_handle(job) == NULL)
+		return;
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (job->kind == known[i].kind)
 			known[i].work(job);

@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/executions/cancel.h"
 #include "host/host.h"
 #include "host/fronts/inner.h"
 
@@ -77,7 +76,7 @@ static void drop_pending(struct front_conn *front)
 			const uint64_t request = front->buckets[i]->request;
 
 			(void)front_take_pending(front, request);
-			answer_cancel(front->host, request);
+			MODULE_EACH(front->host, request_gone, front->host, request);
 		}
 }
 
@@ -221,8 +220,8 @@ static void drop_process(struct front_conn *front)
 		(void)close(TAKE_FD(front->sock));
 	front_child_end(&front->child, SIGKILL);
 	drop_queue(front);
-	cancel_front_lost(front->host, front->generation << PEER_ID_BITS,
-			  front->generation << PEER_ID_BITS | PEER_ID_MASK);
+	MODULE_EACH(front->host, front_lost, front->host, front->generation << PEER_ID_BITS,
+		    front->generation << PEER_ID_BITS | PEER_ID_MASK);
 	drop_pending(front);
 	front->generation = 0; /* another one may get it now */
 }

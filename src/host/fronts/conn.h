@@ -19,8 +19,13 @@
 
 struct host;
 
+struct request;
+struct api_caller;
+/* A call that came, in the loop: `in` is what it takes, checked; it is answered once. */
+typedef void front_call_fn(struct host *host, const struct request *req,
+			   const struct api_caller *caller, const void *in);
 /* Starts the native dialect's process, which accepts connections; others start when needed. */
-int front_start(struct host *host, struct err *err);
+int front_start(struct host *host, front_call_fn *on_call, struct err *err);
 void front_stop(struct host *host); /* ends all processes and waits for them */
 void front_settings(struct host *host); /* tells them what the configuration says now */
 /* The sums over all dialects, and over the processes that each had so far. */

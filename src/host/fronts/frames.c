@@ -58,7 +58,7 @@ static int take_call(struct front_conn *front, const struct front_head *head, st
 		return err_set(err, ERR_PROTOCOL, "a call with %zu bytes too many", rest.len);
 	if (take_id(front, head, &req.id, err) < 0)
 		return (int)err->code;
-	answer_call(front->host, &req, &caller, in);
+	front->host->on_call(front->host, &req, &caller, in);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static int take_control(struct front_conn *front, const struct front_head *head,
 	if (head->id > PEER_ID_MASK)
 		return err_set(err, ERR_PROTOCOL, "request id %" PRIu64, head->id);
 	(void)front_take_pending(front, request_of(front, head));
-	answer_cancel(front->host, request_of(front, head));
+	MODULE_EACH(front->host, request_gone, front->host, request_of(front, head));
 	return 0;
 }
 

@@ -288,10 +288,11 @@ size_t front_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX
 
 /* ---- the start and the end of all ----------------------------------------------------------- */
 
-int front_start(struct host *host, struct err *err)
+int front_start(struct host *host, front_call_fn *on_call, struct err *err)
 {
 	struct front_conn *native = front_of_dialect(host, DIALECT_NATIVE, err);
 
+	host->on_call = on_call;
 	return native == NULL ? (int)err->code : front_spawn(native, err);
 }
 
@@ -323,3 +324,8 @@ void front_stop(struct host *host)
 		host->fronts[i] = NULL;
 	}
 }
+
+const struct module fronts_module = {
+	.not_kept = front_fail_transactions,
+	.settled = front_release,
+};

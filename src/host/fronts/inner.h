@@ -29,7 +29,7 @@ struct outgoing {
 	struct buf payload;
 	int fd;
 	uint64_t transaction; /* that it waits for (transaction.c); 0: none */
-	bool is_reading; /* it is as true when that turn fails */
+	bool is_reading; /* it is as true when that transaction fails */
 };
 
 struct front_conn {

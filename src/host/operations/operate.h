@@ -12,7 +12,7 @@ struct host;
 struct job;
 
 /* ---- ready.c ---- */
-void readiness_done(struct host *host, struct job *job);
+void readiness_done(struct job *job);
 
 /* ---- operate.c ---- */
 void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */

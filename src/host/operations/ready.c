@@ -136,8 +136,9 @@ void work_probe(struct job *job)
 	reckon_engine_close(engine);
 }
 
-void readiness_done(struct host *host, struct job *job)
+void readiness_done(struct job *job)
 {
+	struct host *host = job->host;
 	struct readiness *readiness = readiness_of(host);
 
 	readiness->job = NULL;

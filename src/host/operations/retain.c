@@ -23,25 +23,6 @@
 #define EXECUTIONS_IN_A_TICK 64u
 #define SESSIONS_IN_A_TICK 8u
 #define PREFIX_MAX 4u /* "ex_", "se_", "run_" */
-#define ID_DIGITS 26u
-
-/* What ids begin with that were made so long ago; "" when nothing is ever too old. */
-static void cutoff_of(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE])
-{
-	ret[0] = '\0';
-	if (keep_ms > 0 && keep_ms < now_ms)
-		id_time(now_ms - keep_ms, ret);
-}
-
-bool retain_is_expired(uint64_t keep_ms, const char *id)
-{
-	char cutoff[RETAIN_CUTOFF_SIZE];
-	const char *time = strchr(id, '_');
-
-	cutoff_of(clock_wall_ms(), keep_ms, cutoff);
-	return cutoff[0] != '\0' && time != NULL && strlen(time) == ID_DIGITS + 1 &&
-	       strncmp(time + 1, cutoff, strlen(cutoff)) < 0;
-}
 
 static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
 		unsigned *ret_sessions, struct err *err)
@@ -51,7 +32,7 @@ static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
 
 	if (document_expire(host, now_ms, EXECUTIONS_IN_A_TICK, err) < 0)
 		return (int)err->code;
-	cutoff_of(now_ms, host->config.history_keep_ms, cutoff);
+	retain_cutoff(now_ms, host->config.history_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "ex_%s", cutoff);
 	if (cutoff[0] != '\0' && db_retain_executions(host->db, before, EXECUTIONS_IN_A_TICK,
 						      ret_executions, err) < 0)
@@ -62,7 +43,7 @@ static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
 			return (int)err->code;
 		*ret_executions += runs;
 	}
-	cutoff_of(now_ms, host->config.session_keep_ms, cutoff);
+	retain_cutoff(now_ms, host->config.session_keep_ms, cutoff);
 	(void)snprintf(before, sizeof(before), "se_%s", cutoff);
 	if (cutoff[0] != '\0')
 		return db_retain_sessions(host->db, before,

@@ -21,5 +21,7 @@ struct retainer {
 void retain_tick(struct host *host);
 void retain_stop(struct host *host);
 
+/* What ids begin with that were made so long ago; "" when nothing is ever too old. */
+void retain_cutoff(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE]);
 /* Whether something with this id would be gone by now, had it been there; keep 0: never. */
 bool retain_is_expired(uint64_t keep_ms, const char *id);

@@ -12,9 +12,10 @@
 
 #include "api/image.h"
 #include "base/cleanup.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/fronts/conn.h"
 #include "host/host.h"
+#include "host/idempotency.h"
 #include "host/processes/process.h"
 
 /* ---- asked for again ------------------------------------------------------------------------ */
@@ -70,7 +71,7 @@ bool process_was_asked(struct host *host, const struct request *req, struct sess
 	}
 	starting = find_starting(session, in->idempotency_key);
 	if (starting != NULL) {
-		if (answer_check_same(host, req, starting->row.request_hash, hash))
+		if (idempotency_check(host, req, starting->row.request_hash, hash))
 			front_fail(host, req->id, API_ERR_UNAVAILABLE,
 				  "the process of this Idempotency-Key is being started", "",
 				  "ask again", 1);
@@ -79,7 +80,7 @@ bool process_was_asked(struct host *host, const struct request *req, struct sess
 	found = db_process_by_key(host->db, session->row.id, in->idempotency_key, &row, &err);
 	if (found < 0)
 		front_fail_err(host, req->id, &err);
-	if (found == 1 && answer_check_same(host, req, row.request_hash, hash))
+	if (found == 1 && idempotency_check(host, req, row.request_hash, hash))
 		answer_again(host, req, session, &row);
 	if (found == 1)
 		db_process_done(&row);

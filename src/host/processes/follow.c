@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
 
 #define FIRST_READER_NS (15ull * 1000000000u) /* so long a process that waits waits for the first */

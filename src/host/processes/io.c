@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
 
 #define CHUNK_BYTES 32768u

@@ -11,5 +11,5 @@ struct session;
 void work_port(struct job *job);
 /* sessions/file_queue.c: no more connections can wait. */
 bool file_queue_is_full_of_ports(const struct session *session);
-/* In the loop; false when the job was none. */
-bool port_answer_job(struct host *host, struct job *job);
+/* In the loop. */
+void port_answer_job(struct host *host, struct job *job);

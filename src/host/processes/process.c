@@ -14,8 +14,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
+#include "host/sessions/gone.h"
 
 #define LEFT_CHECK_NS (5ull * 1000000000u)
 #define LOOK_EVERY_NS (30ull * 1000000000u)
@@ -99,11 +100,6 @@ bool process_keeps(const struct session *session)
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------- */
-
-bool process_is_busy(const struct session *session)
-{
-	return session->processes.jobs > 0;
-}
 
 static void submit(struct session *session, struct job *job)
 {
@@ -281,7 +277,7 @@ static void fail_start(struct process *process, const struct job *job)
 		front_fail(host, job->request, API_ERR_UNAVAILABLE, "the session lost its box", "",
 			  "ask again", 1);
 	else
-		answer_gone(host, process->session->tenant, job->request, process->row.session);
+		session_tell_gone(host, process->session->tenant, job->request, process->row.session);
 	if (process->handle == NULL) {
 		process_unclaim(process);
 		process_drop(process);
@@ -345,8 +341,10 @@ void process_over(struct process *process)
 	file_queue_enqueue(session, job_new(session, JOB_PROCESS_END, 0));
 }
 
-void process_take_ended(struct session *session, struct job *job)
+void process_take_ended(struct job *job)
 {
+	struct session *session = job->session;
+
 	job->process = session->processes.ended;
 	session->processes.ended = NULL;
 	session->processes.is_end_queued = false;
@@ -422,8 +420,9 @@ static bool is_nothing_left(const struct process *process)
 	return process->result.left == 0 && process->result.processes_peak > 0;
 }
 
-void process_job_done(struct session *session, struct job *job)
+void process_job_done(struct job *job)
 {
+	struct session *session = job->session;
 	struct process *process = job->process;
 
 	observe_job(session->host, job);

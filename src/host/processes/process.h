@@ -133,16 +133,15 @@ void process_start(struct process *process, struct job *job);
 void process_ask(struct process *process, enum job_kind kind, struct job *job);
 /* The row as it is now. */
 void process_put(struct process *process);
-void process_job_done(struct session *session, struct job *job);
+void process_job_done(struct job *job);
 /* Jobs that waited for a box. */
 void process_pump(struct session *session);
-bool process_is_busy(const struct session *session); /* jobs use the session's box */
 bool process_keeps(const struct session *session);   /* one runs for which the session stays */
 unsigned process_count(const struct session *session); /* that run, or left something running */
 /* It ended, and all that it wrote is in its ring. */
 void process_over(struct process *process);
 /* Before a thread looks at the workspace of those that ended. */
-void process_take_ended(struct session *session, struct job *job);
+void process_take_ended(struct job *job);
 /* The box goes, or is gone. */
 void process_lose_all(struct session *session, enum api_process_state state,
 		      enum api_process_cause cause, const char *why);
@@ -201,6 +200,7 @@ void process_tell(struct arena *arena, const struct db_process *row, bool is_lis
 /* The event "end". */
 int process_tell_end(const struct db_process *row, struct buf *ret, struct err *err);
 const char *process_cause_name(unsigned cause);
+int process_signal_of(unsigned signal); /* of an enum api_process_signal_in_signal; 0: SIGTERM */
 unsigned process_cause_of(const char *name); /* as libreckon has it */
 bool process_is_own(struct host *host, const struct request *req, const char *session,
 		    const char *process);

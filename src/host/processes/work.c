@@ -66,6 +66,8 @@ void work_process_end(struct job *job)
 {
 	reckon_error ignored;
 
+	if (file_queue_handle(job) == NULL)
+		return;
 	for (struct process *at = job->process; at != NULL; at = at->next_ended) {
 		at->result.size = sizeof(at->result);
 		(void)reckon_process_status(at->handle, &at->result, &at->failed);

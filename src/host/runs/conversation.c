@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/host.h"
+#include "host/about.h"
 
 #define EVENT_MAX ((size_t)8 * 1024 * 1024)
 #define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
@@ -166,7 +167,7 @@ static void on_readable(unsigned ready, void *arg)
 		run_end(run, AGENT_STOP_FAILED, err.text);
 		break;
 	}
-	answer_end(run->host);
+	about_end(run->host);
 }
 
 static int start(struct run *run, struct models_choice *choice, struct err *err)

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "codec/json_write.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/db/run.h"
 #include "host/host.h"
 
@@ -146,6 +146,16 @@ static int write_done(struct buf *event, const struct buf *answer, struct err *e
 	return json_write_finish(&writer, err);
 }
 
+void run_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer)
+{
+	if (waiter->call == API_RUN_SHOW)
+		reply_run_show(host, waiter->request,
+			       &(struct api_run_show_out){ .answer = answer });
+	else
+		reply_run_create(host, waiter->request,
+				 &(struct api_run_create_out){ .answer = answer });
+}
+
 void run_kept_reply(struct host *host, const struct request *req, const struct db_run *row)
 {
 	const struct waiter waiter = { req->id, (unsigned)(req->call - api_calls) };
@@ -157,7 +167,7 @@ void run_kept_reply(struct host *host, const struct request *req, const struct d
 	if (answer_of(row, &json, &error, why, &err) < 0)
 		front_fail_err(host, req->id, &err);
 	else if (json.len > 0)
-		call_reply_answer(host, &waiter, (struct api_bytes){ json.data, json.len });
+		run_reply_answer(host, &waiter, (struct api_bytes){ json.data, json.len });
 	else
 		front_fail(host, req->id, error, why, "",
 			  error == API_ERR_EXPIRED ? "its executions are in its session" : "", 0);

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/executions/asking.h"
 #include "host/executions/cancel.h"
 #include "host/host.h"
@@ -188,7 +188,7 @@ static void answer_waiter(struct run *run, const struct waiter *waiter)
 		front_fail(run->host, waiter->request, run->failure, run->why.text, "",
 			  run->why.remedy, 0);
 	else
-		call_reply_answer(run->host, waiter,
+		run_reply_answer(run->host, waiter,
 				  (struct api_bytes){ buf_text(&run->json),
 						      run->json.len });
 }
@@ -579,3 +579,43 @@ void run_free_all(struct host *host)
 	models_free(host->models);
 	host->models = NULL;
 }
+
+static void front_lost(struct host *host, uint64_t first, uint64_t last)
+{
+	for (struct run *at = host->runs; at != NULL; at = at->next)
+		lease_lose(at->lease, first, last);
+}
+
+static void job_opened(struct job *opened)
+{
+	if (opened->run != NULL)
+		run_opened(opened->run);
+}
+
+static void job_done(struct job *job)
+{
+	if (job->run != NULL)
+		run_job_done(job->run, job);
+}
+
+static void job_failed(struct job *job, enum api_error error, const char *why)
+{
+	if (job->run != NULL)
+		run_job_failed(job->run, error, why);
+}
+
+static void ends(struct session *session, enum api_error end, const char *why)
+{
+	(void)end;
+	run_session_ends(session, why);
+}
+
+const struct module runs_module = {
+	.request_gone = run_forget,
+	.front_lost = front_lost,
+	.job_opened = job_opened,
+	.job_done = job_done,
+	.job_failed = job_failed,
+	.session_ends = ends,
+	.session_gone = run_session_gone,
+};

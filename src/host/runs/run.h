@@ -7,13 +7,14 @@
  *   conversation.c   its driver (src/driver): begun, stepped by the loop, ended; its events
  *   cell.c   a cell of it: an execution of the session like any other
  *   model.c  which models there are
- *   kept.c   what of it is in the database (db/run.h)
+ *   told.c   what a model is told of one
+ *   persisted.c   what of it is in the database (db/run.h)
  *
  *   PREPARING --session open, files there--> ASKING --DONE, a stop, a failure--> ENDED
  *
- * Outside it is called a run. What is left of one that ended is told for a while from here, with
- * its events, then from its row; its executions stay in the session's history. A job that comes back names the run it was for,
- * so one is freed only when it has no job on its way.
+ * What is left of one that ended is told for a while from here, with its events, then from its
+ * row; its executions stay in the session's history. A job that comes back names the run it was
+ * for, so one is freed only when it has no job on its way.
  */
 #pragma once
 
@@ -33,6 +34,7 @@
 #include "models/models.h"
 #include "api/calls.h"
 #include "wire/front.h"
+#include "host/runs/told.h"
 
 struct request;
 struct host;
@@ -85,15 +87,6 @@ struct run {
 	char actor[72];
 };
 
-/* What a cell's thread found for the model. */
-struct job_told {
-	struct buf text;
-	uint64_t repeat, same;
-	struct agent_client_image images[AGENT_IMAGES_MAX]; /* their bytes are allocated */
-	size_t image_count;
-	struct outcome changes; /* files alone */
-};
-
 /* ---- run.c ---- */
 /* In PREPARING, with a job to wait for; the caller begins those. */
 struct run *run_new(struct host *host, struct tenant *tenant, struct err *err);
@@ -122,7 +115,7 @@ void run_session_gone(struct session *session);
 void run_tick(struct host *host);
 void run_stop_all(struct host *host, const char *why);
 void run_free_all(struct host *host);
-/* What happens from now on is on behalf of it; ends with answer_end(). */
+/* What happens from now on is on behalf of it; ends with about_end(). */
 void run_act(struct run *run);
 
 /* ---- calls/conversation.c ---- */
@@ -151,11 +144,9 @@ void run_cell_done(struct run *run, const struct job *job);
 /* The one that runs is to end. */
 void run_cell_stop(struct run *run);
 void run_cell_refuse(struct run *run, const char *status, const char *why);
-/* In a thread of the pool. */
-struct job_told *job_told_new(const reckon_execution *done);
-void job_told_free(struct job_told *told); /* NULL is fine */
 
-/* ---- kept.c ---- */
+/* ---- persisted.c ---- */
+void run_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer);
 struct db_run;
 /* On the disk before anything is answered, or asked. */
 int run_keep_begin(const struct run *run, const char *idempotency,

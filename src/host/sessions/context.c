@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/calls/call.h"
+#include "host/fronts/reply.h"
 #include "host/host.h"
 
 struct context *context_find(const struct session *session, const char *id)
@@ -32,6 +32,19 @@ struct context *context_find(const struct session *session, const char *id)
 	while (at != NULL && strcmp(at->row.id, id) != 0)
 		at = at->next;
 	return at;
+}
+
+void context_tell(const struct context *context, struct api_context *ret)
+{
+	*ret = (struct api_context){
+		.id = context->row.id,
+		.session = context->session->row.id,
+		.language = context->row.language,
+		.cwd = context->row.cwd,
+		.created_at = context->row.created_at,
+		.kernel = context->kernel_lost ? API_CONTEXT_KERNEL_LOST : API_CONTEXT_KERNEL_READY,
+		.pending = context->queued + (context->running != NULL),
+	};
 }
 
 static void context_free(struct context *context)
@@ -157,15 +170,6 @@ void context_end_all(struct session *session, enum api_error end, const char *wh
 	for (struct context *at = session->contexts; at != NULL; at = at->next)
 		if (at->phase != SESSION_CLOSING)
 			context_end(at, end, why, 0);
-}
-
-bool context_is_running(const struct session *session)
-{
-	const struct context *at = session->contexts;
-
-	while (at != NULL && at->running == NULL)
-		at = at->next;
-	return at != NULL;
 }
 
 static void put_row(struct context *context)

@@ -1,5 +1,6 @@
 /*
- * file_queue.c - a session's files and ports, beside whatever its kernels do: a queue and a handle of their own.
+ * file_queue.c - a session's files and ports, beside whatever its kernels do: a queue and a handle
+ * of their own.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs about files that came back from the pool.
@@ -10,7 +11,6 @@
  * committed in the order in which they looked (session_job_done()).
  */
 #include "host/host.h"
-#include "host/files/watch.h"
 #include "host/processes/port_work.h"
 
 #define PORT_QUEUE_MAX 512u /* connections to ports, each of which takes no time */
@@ -30,7 +30,7 @@ void file_queue_pump(struct session *session)
 	if (file_queue->running != NULL || job == NULL)
 		return;
 	if (session->is_parked) {
-		restore_want(session);
+		MODULE_EACH(session->host, box_wanted, session);
 		return;
 	}
 	file_queue->first = job->next;
@@ -40,8 +40,8 @@ void file_queue_pump(struct session *session)
 	file_queue->running = job;
 	job->forgets = session->forgets;
 	session->forgets = false;
-	if (job->kind == JOB_PROCESS_END)
-		process_take_ended(session, job);
+	if (session->host->job_types[job->kind].begin != NULL)
+		session->host->job_types[job->kind].begin(job);
 	job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
 }
@@ -85,34 +85,12 @@ void file_queue_fail_waiting(struct session *session, enum api_error end, const 
 
 	while ((job = file_queue->first) != NULL) {
 		file_queue->first = job->next;
-		if (job->watch != NULL)
-			watch_job_dropped(job);
+		if (session->host->job_types[job->kind].dropped != NULL)
+			session->host->job_types[job->kind].dropped(job);
 		job_fail(job, end, why);
 	}
 	file_queue->last = NULL;
 	file_queue->queued = file_queue->queued_ports = 0;
-}
-
-void file_queue_job_done(struct session *session, struct job *job)
-{
-	session->file_queue.running = NULL;
-	if (job->kind != JOB_PROCESS_END)
-		observe_job(session->host, job);
-	if (job->watch != NULL) {
-		watch_job_done(job);
-	} else {
-		persist_job_done(session, job);
-		files_changed(session, job);
-		if (job->kind == JOB_PROCESS_END)
-			process_job_done(session, job);
-		else
-			session_answer_job(session, job);
-	}
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
-		restore_park(session, job->why_lost.message);
-	job_free(job);
-	file_queue_pump(session);
-	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
 }
 
 /* In a thread of the pool. */

@@ -16,21 +16,12 @@
 #include "codec/json_write.h"
 #include "host/host.h"
 #include "host/sessions/folders.h"
-#include "host/files/watch.h"
 
 #define RESTORING_MAX 4u
 #define MISSING_PATHS_MAX 100u
 #define MISSING_PATHS_SIZE ((size_t)2 << 20)
 
 /* ---- what the store lacks ------------------------------------------------------------------- */
-
-void missing_free(struct missing *missing)
-{
-	if (missing == NULL)
-		return;
-	buf_done(&missing->paths);
-	free(missing);
-}
 
 /* In the pool's thread. */
 static void note_missing(const char *path, const char *why, void *arg)
@@ -108,14 +99,6 @@ static void tell_not_kept(struct session *session, const reckon_workspace *manif
 	tell_lost(session, count, "files had not been kept", session->kept.not_kept_why);
 }
 
-static void fail_waiting(struct session *session, enum api_error error, const char *why)
-{
-	session_fail_waiting(session, error, why);
-	file_queue_fail_waiting(session, error, why);
-	process_fail_waiting(session, error, why);
-	context_fail_waiting(session, error, why);
-}
-
 static void begin(struct session *session)
 {
 	struct host *host = session->host;
@@ -132,7 +115,7 @@ static void begin(struct session *session)
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
 	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
-		fail_waiting(session, API_ERR_INTERNAL, err.text);
+		MODULE_EACH(host, session_fails, session, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	tell_not_kept(session, job->manifest);
@@ -153,7 +136,7 @@ void restore_want(struct session *session)
 	/* Whatever still uses the old box comes back here. */
 	if (session->phase == SESSION_LIVE && session->running == NULL &&
 	    session->opening_contexts == 0 && session->file_queue.running == NULL &&
-	    !process_is_busy(session) && !context_is_running(session))
+	    session->processes.jobs == 0 && !context_is_running(session))
 		begin(session);
 }
 
@@ -192,9 +175,7 @@ void restore_park(struct session *session, const char *why)
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
 	session->is_parked = true;
 	session->kernel_lost = false;
-	process_lose_all(session, API_PROCESS_STATE_LOST, 0, why);
-	context_park_all(session, why);
-	watch_lose_all(session, API_ERR_UNAVAILABLE, "the session's box is gone");
+	MODULE_EACH(session->host, box_lost, session, why);
 	free(session->observed);
 	session->observed = NULL;
 	session->ran_since = false;
@@ -233,10 +214,13 @@ static void restored(struct session *session)
 	log_line(LOG_INFO, "session restored", "session=%s", session->row.id);
 }
 
-void restore_done(struct session *session, struct job *job)
+void restore_done(struct job *job)
 {
+	struct session *session = job->session;
 	char why[DB_WHY_SIZE];
 
+	session->running = NULL;
+	observe_job(session->host, job);
 	session->host->restoring--;
 	if (session->handle != NULL && session->phase == SESSION_LIVE) {
 		observe_opened(session, job);
@@ -250,15 +234,13 @@ void restore_done(struct session *session, struct job *job)
 		/* The list stays, and each request tries again: what is missing may come back. */
 		if (!session->wants_intact || job->is_intact || job->missing == NULL) {
 			session->wants_intact = false;
-			fail_waiting(session, API_ERR_UNAVAILABLE, why);
+			MODULE_EACH(session->host, session_fails, session, API_ERR_UNAVAILABLE,
+				    why);
 		}
 	}
 	missing_free(session->missing);
 	session->missing = session->handle == NULL ? TAKE_PTR(job->missing) : NULL;
 	job_free(job);
-	session_pump(session);
-	file_queue_pump(session);
-	process_pump(session);
-	context_pump_all(session);
+	MODULE_EACH(session->host, session_goes_on, session);
 	restore_next(session->host);
 }

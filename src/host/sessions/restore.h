@@ -10,7 +10,7 @@ struct session;
 
 /* Makes a box for a parked session, when nothing uses the old one and its transaction has come. */
 void restore_want(struct session *session);
-void restore_done(struct session *session, struct job *job);
+void restore_done(struct job *job);
 /* Its box is gone, with everything but what is kept. */
 void restore_park(struct session *session, const char *why);
 void restore_next(struct host *host);

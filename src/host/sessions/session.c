@@ -18,18 +18,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/executions/cancel.h"
-#include "host/sessions/folders.h"
-#include "host/sessions/row_before_open.h"
-#include "host/calls/call.h"
-#include "host/calls/document.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
-#include "host/sessions/prewarmed.h"
 #include "host/tenants/usage.h"
-#include "host/files/watch.h"
-
-#define LOOK_AFTER_NS (5ull * 1000000000u)
 
 /* Ids end in random characters: any sum of them spreads well. */
 static struct session **bucket_of(struct host *host, const char *id)
@@ -75,17 +66,6 @@ static void unindex(struct session *session)
 		*at = session->chain;
 }
 
-void session_measured(struct session *session, uint64_t memory, uint64_t workspace)
-{
-	struct tenant *tenant = session->tenant;
-
-	tenant->memory_used += memory - session->memory_used;
-	session->host->memory_used += memory - session->memory_used;
-	tenant->workspaces += workspace - session->workspace;
-	session->memory_used = memory;
-	session->workspace = workspace;
-}
-
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name)
 {
 	for (struct session *at = host->sessions; at != NULL; at = at->next)
@@ -129,15 +109,11 @@ void session_forget(struct session *session)
 	transaction_forget(session);
 	once_forget(session);
 	session_measured(session, 0, 0);
-	run_session_gone(session);
+	MODULE_EACH(host, session_gone, session);
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
 	if (session->row.id[0] != '\0')
 		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
-	while (session->executions != NULL)
-		execution_free(session->executions);
-	process_forget_all(session);
-	watch_lose_all(session, API_ERR_SESSION_CLOSED, "the session has ended");
 	free(session->observed);
 	db_session_done(&session->row);
 	db_persisted_done(&session->kept);
@@ -203,7 +179,7 @@ static int keep_end(struct session *session, const char *why, struct err *err)
 	return 0;
 }
 
-static void interrupt(struct session *session)
+void session_interrupt(struct session *session)
 {
 	if (session->running == NULL || session->running->execution == NULL)
 		return;
@@ -225,7 +201,7 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	metrics_add(&host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	/* One turn for its end and for those of all that waits; its box closes meanwhile. */
+	/* One transaction for its end and for those of all that waits; its box closes meanwhile. */
 	is_kept = transaction_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
 	if (!is_kept)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
@@ -233,13 +209,8 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	session->end_unkept = !is_kept;
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
-	run_session_ends(session, why);
-	session_fail_waiting(session, end, why);
-	file_queue_fail_waiting(session, end, why);
-	process_fail_waiting(session, end, why);
-	process_lose_all(session, API_PROCESS_STATE_ENDED, API_PROCESS_CAUSE_SESSION_ENDED, why);
-	context_end_all(session, end, why);
-	interrupt(session);
+	MODULE_EACH(host, session_ends, session, end, why);
+	session_interrupt(session);
 	session_enqueue(session, job_new(session, JOB_CLOSE, request));
 	transaction_leave(host, is_own, 1); /* the CLOSE */
 }
@@ -268,12 +239,8 @@ void session_leave(struct session *session)
 		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
-	session_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
-	file_queue_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
-	process_fail_waiting(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
-	process_lose_all(session, API_PROCESS_STATE_LOST, 0, "the daemon was stopped");
-	context_end_all(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
-	interrupt(session);
+	MODULE_EACH(session->host, session_leaves, session);
+	session_interrupt(session);
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->is_thorough = true;
@@ -288,114 +255,8 @@ void session_leave(struct session *session)
 	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
 }
 
-/* Whether somebody is there to whom the session is of use. */
-static bool is_wanted(const struct host *host, const struct job *job)
-{
-	if (job->run != NULL)
-		return job->run->state != RUN_ENDED;
-	return front_is_pending(host, job->request);
-}
-
-/* From now on it is there, and kept. */
-static int note_opened(struct session *session, struct err *err)
-{
-	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
-		       reckon_session_id(session->handle));
-	session_index(session);
-	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
-		       reckon_session_template(session->handle));
-	session->phase = SESSION_LIVE;
-	row_before_open_note(session);
-	prewarmed_want(session->host);
-	if (session->row_before_open_failed.code != ERR_OK) {
-		*err = session->row_before_open_failed;
-		return (int)err->code;
-	}
-	if (session->is_early)
-		return 0;
-	clock_rfc3339_now(session->row.created_at);
-	persist_use(session);
-	return session_commit_start(session, err);
-}
-
-void session_reply_opened(const struct session *session, uint64_t request)
-{
-	cleanup_arena struct arena arena = { 0 };
-	struct api_session reply;
-
-	session_show(session->host, &arena, &session->row, &reply);
-	reply_session_create(session->host, request, &reply);
-}
-
-/* The last of them answers (stored_imported()). */
-static void enqueue_imports(struct session *session, struct job *opened)
-{
-	struct job *job;
-
-	while ((job = opened->imports) != NULL) {
-		opened->imports = job->next;
-		job->session = session;
-		job->request = opened->request;
-		job->about = opened->about;
-		memcpy(job->actor, opened->actor, sizeof(job->actor));
-		job->is_last_import = opened->imports == NULL;
-		file_queue_enqueue(session, job);
-	}
-}
-
-void session_opened(struct session *session, struct job *job)
-{
-	struct host *host = session->host;
-	struct err err;
-
-	host->opening_count -= session->is_admitted;
-	session->is_admitted = false;
-	if (session->phase == SESSION_CLOSING) {
-		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
-		interrupt(session);
-		front_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
-		if (job->run != NULL)
-			run_job_failed(job->run, API_ERR_UNAVAILABLE, session->row.why);
-		if (session->is_leaving)
-			row_before_open_undo(session, session->row.why);
-		session_pump(session);
-		return;
-	}
-	if (session->handle == NULL) {
-		front_fail_reckon(host, job->request, &job->error);
-		if (job->run != NULL)
-			run_job_failed(job->run,
-					   job->error.code == RECKON_ENOT_FOUND
-						   ? API_ERR_NOT_FOUND
-						   : API_ERR_UNAVAILABLE, job->error.message);
-		row_before_open_undo(session, job->error.message);
-		session_forget(session);
-		return;
-	}
-	if (note_opened(session, &err) < 0) {
-		front_fail_err(host, job->request, &err);
-		execution_rowless(session, &err);
-		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
-	} else if (!is_wanted(host, job) || host->is_stopping) {
-		/* Whoever asked for it never got its id. */
-		usage_unopened(host, session->tenant);
-		session_end(session, API_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
-	} else {
-		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
-			 session->row.tenant);
-		if (job->is_once)
-			once_opened(session, job);
-		else if (job->imports != NULL)
-			enqueue_imports(session, job);
-		else
-			session_reply_opened(session, job->request);
-	}
-	if (job->run != NULL)
-		run_opened(job->run);
-}
-
 /* A transaction that could not be brought to the disk may have been committed all the same. */
-static int keep_end_again(struct session *session, struct err *err)
+int session_keep_end_again(struct session *session, struct err *err)
 {
 	struct db_session row;
 	const int found = db_session_find(session->host->db, session->row.tenant, session->row.id,
@@ -409,61 +270,11 @@ static int keep_end_again(struct session *session, struct err *err)
 	return is_live ? commit_end(session, state_of(session->end), session->row.why, err) : 0;
 }
 
-void session_closed(struct session *session, const struct job *job)
+bool context_is_running(const struct session *session)
 {
-	struct err err;
+	const struct context *at = session->contexts;
 
-	if (session->end_unkept && keep_end_again(session, &err) < 0)
-		transaction_fail(session->host, &err);
-	reply_done(session->host, job->request);
-	session->is_closed = true;
-}
-
-static void tick_one(struct session *session, uint64_t now)
-{
-	char why[96];
-
-	if (session->running != NULL && session->running->execution != NULL)
-		execution_nudge(session->running->execution, session->handle);
-	context_tick(session);
-	cancel_abandoned(session);
-	process_tick(session);
-	watch_tick(session);
-	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
-	if (session->phase != SESSION_LIVE)
-		return;
-	if (folders_are_over(session)) {
-		session_end(session, API_ERR_SESSION_CLOSED,
-			    "the program that granted it folders of the host has ended", 0);
-		return;
-	}
-	if (persist_expired(session, now) != NULL) {
-		session_end(session, API_ERR_SESSION_EXPIRED, persist_expired(session, now), 0);
-		return;
-	}
-	if (session->running == NULL && session->first == NULL && session->ran_since &&
-	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
-		/* What processes in the background did since the last cell. */
-		session_enqueue(session, job_new(session, JOB_KEEP, 0));
-		return;
-	}
-	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
-	    !file_queue_is_idle(session) || process_is_busy(session) || process_keeps(session) ||
-	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
-		return;
-	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
-		       (unsigned long long)(session->row.idle_ms / 1000));
-	session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
-}
-
-void session_tick(struct host *host)
-{
-	const uint64_t now = clock_boot_ms() * 1000000u;
-	struct session *next;
-
-	persist_tick(host);
-	for (struct session *at = host->sessions; at != NULL; at = next) {
-		next = at->next;
-		tick_one(at, now);
-	}
+	while (at != NULL && at->running == NULL)
+		at = at->next;
+	return at != NULL;
 }

@@ -193,46 +193,6 @@ void tenant_changed(struct host *host, struct tenant *tenant, const struct db_te
 	tenant_apply(host);
 }
 
-static void delete_row(struct db_tenant *row)
-{
-	(void)snprintf(row->state, sizeof(row->state), "deleted");
-	row->quotas.given = 0;
-}
-
-int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
-{
-	struct db_tenant row = tenant->row;
-
-	delete_row(&row);
-	if (db_tenant_change(host->db, &row, err) < 0)
-		return (int)err->code;
-	for (struct key *at = key_newest(host); at != NULL; at = at->next)
-		if (at->tenant == tenant && db_key_revoke(host->db, at->row.id, err) < 0)
-			return (int)err->code;
-	return db_document_drop(host->db, row.id, err);
-}
-
-void tenant_deleted(struct host *host, struct tenant *tenant)
-{
-	struct session *next_session;
-	struct key *next_key;
-
-	delete_row(&tenant->row);
-	tenant_forget(host, tenant);
-	for (struct key *at = key_newest(host); at != NULL; at = next_key) {
-		next_key = at->next;
-		if (at->tenant == tenant)
-			key_forget(host, at);
-	}
-	for (struct session *at = host->sessions; at != NULL; at = next_session) {
-		next_session = at->next;
-		if (at->tenant == tenant)
-			session_end(at, API_ERR_SESSION_CLOSED, "its tenant was deleted", 0);
-	}
-	tenant_apply(host);
-	log_line(LOG_INFO, "tenant deleted", "tenant=%s", tenant->row.id);
-}
-
 struct tenant *tenant_of_id(struct host *host, const struct request *req, const char *id)
 {
 	struct tenant *tenant;

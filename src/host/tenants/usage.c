@@ -55,6 +55,17 @@ void usage_add(struct host *host, struct tenant *tenant, const struct front_usag
 			 tenant->row.id, err.text);
 }
 
+void session_measured(struct session *session, uint64_t memory, uint64_t workspace)
+{
+	struct tenant *tenant = session->tenant;
+
+	tenant->memory_used += memory - session->memory_used;
+	session->host->memory_used += memory - session->memory_used;
+	tenant->workspaces += workspace - session->workspace;
+	session->memory_used = memory;
+	session->workspace = workspace;
+}
+
 void usage_unopened(struct host *host, struct tenant *tenant)
 {
 	/* What is added wraps around, here as in the table. */

@@ -1,0 +1,288 @@
+/*
+ * judge.c - a call that came from the front: whose key it has, what that may, who handles it.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    structs that passed api_check().
+ * Never:    handles without a good key what the table does not say is open.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/calls/call.h"
+#include "host/calls/document.h"
+#include "host/host.h"
+#include "host/sessions/gone.h"
+#include "host/about.h"
+#include "host/tenants/quota.h"
+#include "host/sessions/token.h"
+#include "host/tenants/usage.h"
+#include "host/descriptors.h"
+
+/* What the lines of the log until the answer are about. */
+static void answer_about(struct host *host, const char *trace)
+{
+	struct log_context *about = &host->about;
+
+	if (trace != NULL && strlen(trace) == 48) {
+		memcpy(about->trace, trace, 32);
+		memcpy(about->span, trace + 32, 16);
+	}
+	log_about(about);
+}
+
+/* An id of what the call takes; "" when it has none. */
+static const char *id_at(const struct request *req, uint16_t offset)
+{
+	const char *id = NULL;
+
+	if (offset != API_NO_OFFSET)
+		id = *(const char *const *)((const char *)req->in + offset);
+	return id != NULL ? id : "";
+}
+
+static void about_call(struct host *host, const struct request *req,
+		       const struct api_caller *caller)
+{
+	struct log_context *about = &host->about;
+
+	memset(about, 0, sizeof(*about));
+	(void)snprintf(about->request, sizeof(about->request), "%s",
+		       caller->request != NULL ? caller->request : "");
+	(void)snprintf(about->session, sizeof(about->session), "%s",
+		       id_at(req, req->call->session_offset));
+	(void)snprintf(about->execution, sizeof(about->execution), "%s",
+		       id_at(req, req->call->execution_offset));
+	answer_about(host, caller->trace);
+}
+
+/* A COMMIT brings no key: file.c knows whose it is. */
+static void name_actor(struct host *host, const struct request *req)
+{
+	(void)snprintf(host->actor, sizeof(host->actor), "%s",
+		       host->config.is_private	? "local"
+		       : req->key != NULL	? req->key->row.id
+						: "anybody");
+	if (req->tenant != NULL)
+		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
+			       req->tenant->row.id);
+}
+
+/* `of_token` is what a token of a session is judged as; the rest knows keys alone. */
+static bool is_known(struct host *host, struct request *req, const char *text, size_t len,
+		     struct key *of_token)
+{
+	struct key *key = of_token;
+	int judged;
+
+	req->is_token = session_token_looks(text, len);
+	judged = req->is_token ? session_token_judge(host, text, of_token)
+				 : key_judge(host, text, len, &key);
+	if (judged == 0) {
+		req->key = key;
+		req->tenant = key->tenant;
+		return true;
+	}
+	metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+	audit_denied(host);
+	if (judged == API_ERR_SESSION_CLOSED)
+		session_token_gone(host, req->id, text);
+	else if (judged == API_ERR_KEY_EXPIRED)
+		front_fail(host, req->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
+			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
+	else
+		front_fail(host, req->id, API_ERR_UNAUTHORIZED,
+			  len == 0 ? "an API key is needed" : "this API key is not known",
+			  "", "send the header Authorization: Bearer rk_...", 0);
+	return false;
+}
+
+/* What needs no key: by the table, or because the configuration says so. */
+static bool is_open(const struct host *host, const struct api_call *call)
+{
+	return call->scope == API_SCOPE_NONE ||
+	       (call == &api_calls[API_METRICS] && metrics_are_open(host));
+}
+
+/* What a client sees as one request is counted once, however often the front has to ask. */
+static bool is_second_half(const struct request *req)
+{
+	if (req->call == &api_calls[API_EXECUTION_EVENTS])
+		return ((const struct api_execution_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_PROCESS_EVENTS])
+		return ((const struct api_process_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_RUN_EVENTS])
+		return ((const struct api_run_events_in *)req->in)->goes_on;
+	if (req->call == &api_calls[API_WATCH])
+		return ((const struct api_watch_in *)req->in)->goes_on;
+	return req->call->is_part;
+}
+
+/*
+ * A key without `read` gets the answer of what it started itself. That it did is looked up here:
+ * whether a frame goes on with a request is only said by the front, so nothing follows from it.
+ */
+static bool is_own(struct host *host, const struct request *req)
+{
+	const void *in = req->in;
+
+	if ((req->key->row.scopes & (uint32_t)req->call->own_scope) == 0)
+		return false;
+	switch (req->call - api_calls) {
+	case API_EXECUTION_SHOW:
+	case API_EXECUTION_EVENTS:
+		return execution_is_own(host, req, id_at(req, req->call->session_offset),
+					id_at(req, req->call->execution_offset));
+	case API_PROCESS_SHOW:
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
+				      ((const struct api_process_show_in *)in)->process);
+	case API_PROCESS_WAIT:
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
+				      ((const struct api_process_wait_in *)in)->process);
+	case API_PROCESS_EVENTS:
+		return process_is_own(host, req, id_at(req, req->call->session_offset),
+				      ((const struct api_process_events_in *)in)->process);
+	case API_RUN_SHOW:
+		return run_is_own(host, req, ((const struct api_run_show_in *)in)->id);
+	case API_RUN_CONVERSATION:
+		return run_is_own(host, req,
+				  ((const struct api_run_conversation_in *)in)->id);
+	case API_RUN_EVENTS:
+		return run_is_own(host, req, ((const struct api_run_events_in *)in)->id);
+	default:
+		return false;
+	}
+}
+
+/* What begins nothing and adds nothing goes on to the end, and on a full disk. */
+static bool is_possible(struct host *host, const struct request *req)
+{
+	reserve_look(host);
+	if (req->call->begins && host->is_stopping) {
+		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
+			  "ask again when it is back", 2);
+		return false;
+	}
+	if (req->call->begins && !descriptors_are_left()) {
+		observe_refused(host, "descriptors");
+		front_fail(host, req->id, API_ERR_OVERLOADED, DESCRIPTORS_NONE_LEFT, "",
+			   "wait until something ends, or raise the daemon's limit of open files",
+			   1);
+		return false;
+	}
+	if (req->call->grows && host->reserve.is_full) {
+		observe_refused(host, "host_disk");
+		front_fail(host, req->id, API_ERR_DISK_FULL,
+			  "the disk of the state directory is full: nothing is begun, or added", "",
+			  "free some space there; what is kept can be read, closed and deleted", 0);
+		return false;
+	}
+	return true;
+}
+
+/* Whether the key may ask this, now. */
+static bool is_allowed(struct host *host, const struct request *req)
+{
+	const uint32_t needed = req->call->scope;
+
+	if (strcmp(req->tenant->row.state, "active") != 0) {
+		front_fail(host, req->id, API_ERR_TENANT_SUSPENDED,
+			  "the tenant of this API key is suspended", "",
+			  "ask whoever runs this daemon", 0);
+		return false;
+	}
+	if (!is_second_half(req) && !quota_request(host, req))
+		return false;
+	if (req->is_token && !session_token_may(req)) {
+		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
+		front_fail(host, req->id, API_ERR_TOKEN, "the token is for one session alone", "",
+			  "use an API key", 0);
+		return false;
+	}
+	return answer_has_scope(host, req, needed) || is_own(host, req) ||
+	       answer_refuse_scope(host, req, needed);
+}
+
+static int note_id(const struct db_session *row, void *arg, struct err *err)
+{
+	(void)err;
+	(void)snprintf(arg, ID_SIZE, "%s", row->id);
+	return 0;
+}
+
+/*
+ * A session can be named where its id is asked for: the live one of that name, else the newest that
+ * had it. From here on there is the id alone. `id` lives as long as `in`.
+ */
+static void resolve_session(struct host *host, const struct request *req, char id[ID_SIZE])
+{
+	const uint16_t offset = req->call->session_offset;
+	const struct session *session;
+	const char **given;
+	struct err ignored;
+
+	if (offset == API_NO_OFFSET || req->tenant == NULL)
+		return;
+	given = (const char **)((uintptr_t)req->in + offset);
+	if (*given == NULL || strncmp(*given, "se_", 3) == 0 ||
+	    !id_is_name(*given, strlen(*given), "se"))
+		return;
+	session = session_named(host, req->tenant, *given);
+	if (session != NULL)
+		(void)snprintf(id, ID_SIZE, "%s", session->row.id);
+	else if (db_name_list(host->db, req->tenant->row.id, *given, NULL, 1, note_id, id,
+			      &ignored) < 0)
+		return;
+	/* What is too long for an id is nobody's. */
+	if (id[0] != '\0')
+		*given = id;
+	else if (strlen(*given) >= ID_SIZE)
+		*given = "-";
+}
+
+void answer_call(struct host *host, const struct request *given, const struct api_caller *caller,
+		 const void *in)
+{
+	const char *key = caller->key != NULL ? caller->key : "";
+	struct key of_token;
+	struct request req = *given;
+	char session[ID_SIZE] = "";
+
+	host->asked_ns = clock_mono_ns();
+	/* To whoever looks, what was answered is over. */
+	if (req.call != &api_calls[API_EXECUTE_ONCE])
+		once_end(host);
+	req.in = in;
+	about_call(host, &req, caller);
+	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
+		name_actor(host, &req);
+		resolve_session(host, &req, session);
+		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req))
+			call_handle(host, &req, in);
+	}
+	about_end(host);
+}
+
+static void drop_upload(struct host *host, uint64_t request)
+{
+	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
+		if (host->uploads[i].ticket == request)
+			upload_drop(&host->uploads[i]);
+}
+
+static void session_opened(struct session *session, struct job *opened)
+{
+	if (opened->is_once)
+		once_opened(session, opened);
+	else
+		session_reply_opened(session, opened->request);
+}
+
+const struct module calls_module = {
+	.session_opened = session_opened,
+	.request_gone = drop_upload,
+	.session_not_kept = once_transaction_failed,
+};

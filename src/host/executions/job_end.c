@@ -1,0 +1,130 @@
+/*
+ * job_end.c - jobs that came back, or will not run: whoever waits is told.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back from the pool.
+ * Never:    forgets who waits for one.
+ */
+#include <sys/stat.h>
+
+#include "host/about.h"
+#include "host/fronts/reply.h"
+#include "host/host.h"
+#include "host/tenants/usage.h"
+
+void job_fail(struct job *job, enum api_error error, const char *why)
+{
+	if (job->kind == JOB_PROCESS_END)
+		job->session->processes.is_end_queued = false;
+	if (job->execution != NULL && error == API_ERR_UNAVAILABLE)
+		execution_release_key(job->execution);
+	if (job->execution != NULL)
+		execution_fail(job->execution, error, why);
+	else
+		front_fail(job->session->host, job->request, error, why, "", "", 0);
+	MODULE_EACH(job->session->host, job_failed, job, error, why);
+	job_free(job);
+}
+
+/* What is not in the database, and told when it is done. */
+static void audit_job(struct host *host, const struct job *job)
+{
+	const char *action = host->job_types[job->kind].action;
+
+	if (action != NULL)
+		audit_note(host, action, job->session->row.id,
+			   job->error.code < 0 || job->files.refusal != 0 ? "failed" : "ok",
+			   "%s%s%s%s", job->path == NULL		     ? ""
+			   : job->kind == JOB_PORT_CONNECT ? "port="
+							   : "path=",
+			   job->path != NULL ? job->path : "",
+			   job->files.to != NULL ? " to=" : "",
+			   job->files.to != NULL ? job->files.to : "");
+}
+
+/* Until the next execution measures the workspace again, it has grown by this much. */
+static void note_upload(struct session *session, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	session_measured(session, session->memory_used, session->workspace + (uint64_t)st.st_size);
+	usage_add(session->host, session->tenant,
+		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
+}
+
+static void note_transfer(struct session *session, const struct job *job)
+{
+	if (job->ret_fd >= 0 && job->kind != JOB_PORT_CONNECT)
+		usage_add(session->host, session->tenant,
+			  &(struct front_usage){ .bytes_out = job->ret_size });
+	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
+		note_upload(session, job->fd);
+}
+
+void session_answer_job(struct session *session, struct job *job)
+{
+	struct host *host = session->host;
+
+	host->answer_is_reading = host->job_types[job->kind].is_reading;
+	audit_job(host, job);
+	if (job->execution != NULL) {
+		session->tenant->started--;
+		execution_finish(job->execution, job);
+	} else if (job->on_done != NULL) {
+		job->on_done(session, job);
+	} else if (job->files.refusal != 0) {
+		front_fail(host, job->request, job->files.refusal, job->error.message, "",
+			  job->error.remedy, 0);
+	} else if (job->error.code < 0) {
+		front_fail_reckon(host, job->request, &job->error);
+	} else {
+		note_transfer(session, job);
+		if (host->job_types[job->kind].answer != NULL)
+			host->job_types[job->kind].answer(host, job);
+		else
+			reply_done(host, job->request);
+	}
+	host->answer_is_reading = false;
+	MODULE_EACH(host, job_done, job);
+}
+
+/* The early one that is next, out of its list. */
+static struct job *next_early(struct session *session)
+{
+	for (struct job **at = &session->early; *at != NULL; at = &(*at)->next)
+		if ((*at)->changes->number == session->taken + 1) {
+			struct job *found = *at;
+
+			*at = found->next;
+			return found;
+		}
+	return NULL;
+}
+
+/*
+ * What changed in the workspace is committed in the order in which it was looked at: of two jobs
+ * that ran at once the later look may come back first, and waits for the other's, which is on its
+ * way.
+ */
+void session_job_done(struct session *session, struct job *job)
+{
+	const uint64_t number = job->changes != NULL ? job->changes->number : 0;
+	struct host *host = session->host;
+
+	if (number > session->taken + 1) {
+		job->next = session->early;
+		session->early = job;
+		return;
+	}
+	if (number != 0)
+		session->taken = number;
+	host->job_types[job->kind].done(job);
+	/* One without a look may have been the session's last. */
+	while (number != 0 && (job = next_early(session)) != NULL) {
+		session->taken++;
+		about_begin(host, job);
+		host->job_types[job->kind].done(job);
+	}
+}

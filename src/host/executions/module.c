@@ -1,0 +1,61 @@
+/*
+ * module.c - what executions have to hear of.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    how far the transactions are.
+ */
+#include "host/executions/cancel.h"
+#include "host/executions/replay.h"
+#include "host/executions/row_before_run.h"
+#include "host/host.h"
+
+static void session_kept(struct session *session, uint64_t upto)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->transaction > upto)
+			continue;
+		pending_row_kept(each);
+		each->is_uncommitted = false;
+	}
+}
+
+static void session_not_kept(struct session *session, uint64_t first,
+			     const struct err *failed)
+{
+	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+		if (!each->is_uncommitted || each->transaction < first)
+			continue;
+		each->is_uncommitted = false;
+		pending_row_not_kept(each);
+		each->failed = true;
+		each->failure = front_unkept(failed);
+		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
+			      failed->text);
+	}
+}
+
+static void session_gone(struct session *session)
+{
+	while (session->executions != NULL)
+		execution_free(session->executions);
+}
+
+static void settled(struct host *host)
+{
+	struct execution *victim;
+
+	while ((victim = replay_victim(host)) != NULL)
+		execution_free(victim);
+}
+
+const struct module executions_module = {
+	.request_gone = cancel_request_gone,
+	.front_lost = cancel_front_lost,
+	.session_kept = session_kept,
+	.session_not_kept = session_not_kept,
+	.kept = row_before_run_kept,
+	.not_kept = row_before_run_failed,
+	.session_lost = execution_rowless,
+	.session_gone = session_gone,
+	.settled = settled,
+};

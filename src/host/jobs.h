@@ -1,0 +1,8 @@
+/*
+ * jobs.h - what is done with each kind of job.
+ */
+#pragma once
+
+#include "host/executions/job.h"
+
+extern const struct job_type job_types[JOB_KINDS];

@@ -1,0 +1,67 @@
+/*
+ * module.c - what sessions have to hear of.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    how far the transactions are.
+ */
+#include "host/executions/cancel.h"
+#include "host/host.h"
+
+/* Held by a request that is over. */
+static void request_gone(struct host *host, uint64_t request)
+{
+	session_let_go(host, request, request);
+}
+
+/* Each end is a transaction of its own, which may fail as well. */
+static void session_lost(struct session *session, const struct err *failed)
+{
+	if (session->phase != SESSION_OPENING)
+		session_end(session, API_ERR_SESSION_LOST, failed->text, 0);
+}
+
+static void session_not_kept(struct session *session, uint64_t first, const struct err *failed)
+{
+	(void)failed;
+	context_transaction_failed(session, first);
+}
+
+static void ends(struct session *session, enum api_error end, const char *why)
+{
+	session_fail_waiting(session, end, why);
+	file_queue_fail_waiting(session, end, why);
+	context_end_all(session, end, why);
+}
+
+static void session_leaves(struct session *session)
+{
+	ends(session, API_ERR_UNAVAILABLE, "the daemon is stopping");
+}
+
+static void session_fails(struct session *session, enum api_error error, const char *why)
+{
+	session_fail_waiting(session, error, why);
+	file_queue_fail_waiting(session, error, why);
+	context_fail_waiting(session, error, why);
+}
+
+static void session_goes_on(struct session *session)
+{
+	session_pump(session);
+	file_queue_pump(session);
+	context_pump_all(session);
+}
+
+const struct module sessions_module = {
+	.request_gone = request_gone,
+	.front_lost = session_let_go,
+	.session_kept = context_transaction_kept,
+	.session_not_kept = session_not_kept,
+	.session_lost = session_lost,
+	.session_ends = ends,
+	.session_leaves = session_leaves,
+	.session_fails = session_fails,
+	.session_goes_on = session_goes_on,
+	.box_wanted = restore_want,
+	.box_lost = context_park_all,
+};

@@ -1,0 +1,98 @@
+/*
+ * once.c - sessions that end with their only execution, or stay when its record is kept.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    jobs that came back.
+ * Never:    ends one whose events somebody still takes.
+ */
+#include "host/sessions/once.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "host/executions/asking.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+
+#define READ_NS (10ull * 1000000000u) /* for a client to take the next of its events */
+#define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
+
+bool once_is(const struct session *session)
+{
+	return (session->row.policy & DB_POLICY_ONCE) != 0;
+}
+
+void once_free(struct once *once)
+{
+	if (once != NULL)
+		asking_free(once->asking);
+	free(once);
+}
+
+void once_keep(struct session *session, const struct job *executed)
+{
+	struct host *host = session->host;
+	struct err err;
+
+	if (!session->is_to_stay || executed->execution == NULL || executed->json == NULL ||
+	    executed->execution->is_abandoned ||
+	    (session->phase != SESSION_LIVE && !session->is_leaving))
+		return;
+	session->is_to_stay = false;
+	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
+	session->stays_transaction = host->transaction;
+	if (db_session_change(host->db, &session->row, &err) < 0)
+		transaction_fail(host, &err);
+}
+
+/* Nobody was told of it: it goes as it came (tick). */
+void once_transaction_failed(struct session *session, uint64_t first, const struct err *failed)
+{
+	(void)failed;
+	if (session->stays_transaction >= first)
+		session->row.policy |= DB_POLICY_ONCE;
+	session->stays_transaction = 0;
+}
+
+/* Whether somebody has not had all of its events yet, but goes on taking them. */
+static bool is_unread(const struct session *session)
+{
+	const struct execution *at = session->executions;
+
+	return session->is_streamed && at != NULL && !at->is_read && !at->is_abandoned &&
+	       clock_mono_ns() - at->given_ns < READ_NS;
+}
+
+/* Whoever waits for the record need not wait for the end of the session to be kept. */
+void once_done(struct session *session)
+{
+	struct host *host = session->host;
+
+	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
+	    session->first != NULL || session->is_over || is_unread(session))
+		return;
+	session->is_over = true;
+	if (host->over == NULL)
+		loop_timer_set(host->over_timer, OVER_MS);
+	session->next_over = host->over;
+	host->over = session;
+	host->leaving++;
+	session->tenant->leaving++;
+	session->tenant->leaving_limits += quota_memory_of(&session->limits);
+}
+
+void once_forget(struct session *session)
+{
+	struct session **at = &session->host->over;
+
+	once_free(TAKE_PTR(session->once));
+	if (session->is_over) {
+		session->host->leaving--;
+		session->tenant->leaving--;
+		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
+	}
+	while (*at != NULL && *at != session)
+		at = &(*at)->next_over;
+	if (*at != NULL)
+		*at = session->next_over;
+}

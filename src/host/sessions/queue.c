@@ -1,0 +1,129 @@
+/*
+ * queue.c - what a session is asked to do, one after the other.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    nothing.
+ * Never:    runs two jobs of one kernel at once.
+ */
+#include "host/executions/row_before_run.h"
+#include "host/host.h"
+
+void job_arm(struct job *job)
+{
+	struct session *session = job->session;
+
+	/* What PATCH may have changed since the box was made. */
+	if (job->timeout_ms == 0)
+		job->timeout_ms = session->limits.wall_ms;
+	job->output_bytes = session->limits.output_bytes;
+	job->forgets = session->forgets;
+	session->forgets = false;
+}
+
+void session_run(struct session *session, struct job *job)
+{
+	session->running = job;
+	if (job->execution == NULL)
+		return;
+	job->execution->state = EXECUTION_RUNNING;
+	session->tenant->started++;
+}
+
+void session_pump(struct session *session)
+{
+	struct job *job = session->first;
+
+	if (session->running != NULL || job == NULL || row_before_run_holds(job))
+		return;
+	/* They use the handle that goes. */
+	if (job->kind == JOB_CLOSE &&
+	    (session->opening_contexts > 0 || session->file_queue.running != NULL ||
+	     session->processes.jobs > 0))
+		return;
+	if (session->is_parked && job->kind != JOB_CLOSE) {
+		MODULE_EACH(session->host, box_wanted, session);
+		return;
+	}
+	session->first = job->next;
+	if (session->first == NULL)
+		session->last = NULL;
+	session->queued--;
+	job_arm(job);
+	session_run(session, job);
+	job->submitted_ns = clock_mono_ns();
+	/* Of these two the loop writes what is to be kept meanwhile (sessions/row_before_open.c, session_end()). */
+	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->is_early))
+		pool_submit_beside(session->host->pool, session->tenant->lane, &job->item);
+	else
+		pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+}
+
+void session_enqueue(struct session *session, struct job *job)
+{
+	job->next = NULL;
+	job->queued_ns = clock_mono_ns();
+	if (session->last != NULL)
+		session->last->next = job;
+	else
+		session->first = job;
+	session->last = job;
+	session->queued++;
+	session_pump(session);
+}
+
+static struct job *take_out(struct job **first, struct job **last, unsigned *queued,
+			    const struct execution *execution)
+{
+	struct job *before = NULL;
+
+	for (struct job *at = *first; at != NULL; before = at, at = at->next) {
+		if (at->execution != execution)
+			continue;
+		if (before != NULL)
+			before->next = at->next;
+		else
+			*first = at->next;
+		if (*last == at)
+			*last = before;
+		(*queued)--;
+		return at;
+	}
+	return NULL;
+}
+
+struct job *session_unqueue(struct session *session, const struct execution *execution)
+{
+	struct job *job = take_out(&session->first, &session->last, &session->queued, execution);
+
+	for (struct context *at = session->contexts; at != NULL && job == NULL; at = at->next)
+		job = take_out(&at->first, &at->last, &at->queued, execution);
+	return job;
+}
+
+void session_fail_waiting(struct session *session, enum api_error end, const char *why)
+{
+	struct job *next;
+
+	for (struct job *job = session->first; job != NULL; job = next) {
+		next = job->next;
+		job_fail(job, end, why);
+	}
+	session->first = session->last = NULL;
+	session->queued = 0;
+}
+
+void session_fail_executions(struct session *session, enum api_error end, const char *why)
+{
+	struct job *first = session->first, *next;
+
+	session->first = session->last = NULL;
+	session->queued = 0;
+	for (struct job *job = first; job != NULL; job = next) {
+		next = job->next;
+		if (job->execution != NULL || job->kind == JOB_VARIABLES ||
+		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT)
+			job_fail(job, end, why);
+		else
+			session_enqueue(session, job);
+	}
+}

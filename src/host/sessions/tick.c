@@ -1,0 +1,63 @@
+/*
+ * tick.c - what is done for sessions now and then: expiry, interrupts that came too early.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    the clocks.
+ */
+#include <stdio.h>
+
+#include "host/executions/cancel.h"
+#include "host/files/watch.h"
+#include "host/host.h"
+#include "host/sessions/folders.h"
+
+#define LOOK_AFTER_NS (5ull * 1000000000u)
+
+static void tick_one(struct session *session, uint64_t now)
+{
+	char why[96];
+
+	if (session->running != NULL && session->running->execution != NULL)
+		execution_nudge(session->running->execution, session->handle);
+	context_tick(session);
+	cancel_abandoned(session);
+	process_tick(session);
+	watch_tick(session);
+	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
+	if (session->phase != SESSION_LIVE)
+		return;
+	if (folders_are_over(session)) {
+		session_end(session, API_ERR_SESSION_CLOSED,
+			    "the program that granted it folders of the host has ended", 0);
+		return;
+	}
+	if (persist_expired(session, now) != NULL) {
+		session_end(session, API_ERR_SESSION_EXPIRED, persist_expired(session, now), 0);
+		return;
+	}
+	if (session->running == NULL && session->first == NULL && session->ran_since &&
+	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+		/* What processes in the background did since the last cell. */
+		session_enqueue(session, job_new(session, JOB_KEEP, 0));
+		return;
+	}
+	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
+	    !file_queue_is_idle(session) || session->processes.jobs > 0 || process_keeps(session) ||
+	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
+		return;
+	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
+		       (unsigned long long)(session->row.idle_ms / 1000));
+	session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
+}
+
+void session_tick(struct host *host)
+{
+	const uint64_t now = clock_boot_ms() * 1000000u;
+	struct session *next;
+
+	persist_tick(host);
+	for (struct session *at = host->sessions; at != NULL; at = next) {
+		next = at->next;
+		tick_one(at, now);
+	}
+}

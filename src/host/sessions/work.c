@@ -1,0 +1,183 @@
+/*
+ * work.c - a session's box and its kernels: opened and closed, in a thread of the pool.
+ *
+ * Runs in:  a thread of reckond's pool.
+ * Reads:    its job, the handles of its session.
+ * Never:    touches anything else of reckond.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/files/file_mounts.h"
+#include "host/host.h"
+#include "host/sessions/folders.h"
+
+static unsigned flags_of(uint64_t policy)
+{
+	return ((policy & FRONT_POLICY_ISOLATE_CORE) != 0 ? RECKON_SESSION_CORE_SCHEDULING : 0) |
+	       ((policy & FRONT_POLICY_ISOLATE_SPECULATION) != 0 ? RECKON_SESSION_NO_SPECULATION
+								 : 0);
+}
+
+int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.state_dir = host->config.state_dir,
+		.strict = host->config.strict != 0,
+	};
+
+	return reckon_engine_open(&options, ret, error);
+}
+
+/* Without a session there is no engine. */
+static int open_with(struct session *session, const reckon_session_options *options,
+		     reckon_error *error)
+{
+	const int code = reckon_session_open(session->engine, options, &session->handle, error);
+
+	if (code < 0) {
+		reckon_engine_close(session->engine);
+		session->engine = NULL;
+	}
+	return code;
+}
+
+/* Of a session that is opened for the first time. */
+static int make_lent(struct job *job)
+{
+	struct err err;
+
+	if (job->mounts == NULL || file_mounts_make(job->session, job->mounts, &err) == 0)
+		return 0;
+	file_mounts_remove(job->session);
+	job->error.code = err.code == ERR_INVALID ? RECKON_EINVALID : RECKON_ESYSTEM;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", err.text);
+	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s", err.remedy);
+	return -1;
+}
+
+static void open_box(struct job *job)
+{
+	struct session *session = job->session;
+	const struct front_limits *limits = &session->limits;
+	const bool has_mounts = session->row.file_mounts[0] != '\0';
+	char source[96];
+	cleanup_folders struct folders_open folders = FOLDERS_NONE;
+	const reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name =
+			session->row.template_name[0] != '\0' ? session->row.template_name : NULL,
+		.language = session->row.language[0] != '\0' ? session->row.language : NULL,
+		.limits = { .wall_ms = limits->wall_ms,
+			    .cpu_ms = limits->cpu_ms,
+			    .memory_bytes = limits->memory_bytes,
+			    .disk_bytes = limits->disk_bytes,
+			    .inodes = limits->inodes,
+			    .file_bytes = limits->file_bytes,
+			    .pids = (uint32_t)limits->pids,
+			    .cpu_percent = (uint32_t)limits->cpu_percent,
+			    .output_bytes = limits->output_bytes,
+			    .displays = (uint32_t)limits->displays },
+		.env = (const char *const *)job->env_list,
+		.flags = RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
+			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0) |
+			 flags_of(session->row.policy),
+		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
+		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
+		.lost_variables = session->kept.variables,
+		.sequence = session->parked_sequence,
+		/* A daemon of one user has no one to be fair to. */
+		.group = session->host->config.is_private ? NULL : session->row.tenant,
+		.group_weight = job->share.weight,
+		.group_cpu_percent = job->share.percent,
+		.mounts = folders.mounts,
+		.mount_count = session->folders.count + (has_mounts ? 1 : 0),
+	};
+
+	if (!folders_open(job, &folders))
+		return;
+	file_mounts_source(session, source);
+	folders.mounts[folders.count] =
+		(reckon_mount){ .source = source, .target = FILE_MOUNTS_TARGET };
+	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
+	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
+		return;
+	if (work_engine(session->host, &session->engine, &job->error) < 0 ||
+	    open_with(session, &options, &job->error) != RECKON_ELOST)
+		return;
+	/* What never was cannot be lost, and what is kept of a parked session is where it was. */
+	job->error.code = RECKON_EUNAVAILABLE;
+	(void)snprintf(job->error.message, sizeof(job->error.message), "%s",
+		       "the session could not be opened: the warden hung up, or this daemon has "
+		       "too few descriptors");
+	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
+		       "try again; its log says why");
+}
+
+void work_open(struct job *job)
+{
+	if (make_lent(job) < 0)
+		return;
+	open_box(job);
+	if (job->session->handle == NULL && job->mounts != NULL)
+		file_mounts_remove(job->session);
+}
+
+static void close_context(struct context *context)
+{
+	reckon_session_close(context->handle);
+	context->handle = NULL;
+}
+
+void work_context_open(struct job *job)
+{
+	struct context *context = job->context;
+	const struct db_context *row = &context->row;
+	const reckon_context_options options = {
+		.size = sizeof(options),
+		.language = row->language,
+		.template_name =
+			row->template_name[0] != '\0' ? row->template_name : NULL,
+		.cwd = row->cwd,
+		.env = (const char *const *)job->env_list,
+		.context_id = row->id[0] != '\0' ? row->id : NULL,
+		.lost_why = row->lost_why[0] != '\0' ? row->lost_why : NULL,
+		.lost_variables = row->variables,
+	};
+
+	close_context(context); /* one of a box that is gone */
+	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
+}
+
+void work_context_close(struct job *job)
+{
+	close_context(job->context);
+}
+
+void work_close(struct job *job)
+{
+	struct session *session = job->session;
+
+	reckon_session_close(session->file_queue.handle);
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->file_queue.handle = session->handle = NULL;
+	session->engine = NULL;
+	/* One that the next daemon has keeps them. */
+	if (!session->is_leaving)
+		file_mounts_remove(session);
+}
+
+void work_share(struct job *job)
+{
+	reckon_engine *engine;
+
+	if (work_engine(job->host, &engine, &job->error) < 0)
+		return;
+	(void)reckon_group_set(engine, job->path, job->share.weight, job->share.percent,
+			       &job->error);
+	reckon_engine_close(engine);
+}
