@@ -1,5 +1,5 @@
 /*
- * conn.h - the dialect processes: their requests come to answer.c, their answers go out here.
+ * conn.h - the dialect processes: their requests come to calls/judge.c, their answers go out here.
  *
  * `request` is the number of a request; it also names the process that asked. 0 is none.
  */
@@ -34,7 +34,7 @@ void front_counts(const struct host *host, struct front_stats *ret, unsigned *re
 size_t front_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX]);
 bool front_is_pending(const struct host *host, uint64_t request);
 bool front_is_busy(const struct host *host); /* whether any request is unanswered */
-/* What a call gives; calls/call.h has one for each. Nothing happens when nobody waits for it any more. */
+/* What a call gives; reply.h has one for each. Nothing happens when nobody waits for it any more. */
 void front_reply_call(struct host *host, uint64_t request, const struct api_type *type,
 		     const void *out);
 /* The same with a descriptor, which is closed in any case. */
@@ -43,8 +43,8 @@ void front_reply_call_fd(struct host *host, uint64_t request, const struct api_t
 void front_failure(struct host *host, uint64_t request, const struct api_failure *failure);
 void front_fail(struct host *host, uint64_t request, enum api_error error, const char *message,
 	       const char *cause, const char *remedy, unsigned retry_s);
-/* An answer waits for the transaction that it is of (transaction_of_reply()); to be called when `synced` is more,
- * or when transactions from `first` on did not happen: then it becomes an error. */
+/* An answer waits for the transaction that it is of (transaction_of_reply()); to be called when
+ * `synced` is more, or when transactions from `first` on did not happen: then it becomes an error. */
 void front_release(struct host *host);
 void front_fail_transactions(struct host *host, uint64_t first, const struct err *failed);
 /* What it is called towards a client that something could not be kept. */
