@@ -189,6 +189,39 @@ def test_a_run_that_ends_badly_without_a_failed_case_fails(run_tests, tmp_path):
         "1 passed, 1 failed, 0 skipped"
 
 
+UNSTEADY = """import pathlib
+import pytest
+
+def test_once():
+    mark = pathlib.Path(__file__).with_suffix(".mark")
+    was_there = mark.exists()
+    mark.touch()
+    assert was_there
+
+def test_never(): assert False, "as ever"
+"""
+
+
+@pytest.mark.parametrize("tests, line, told", [
+    (UNSTEADY, "1 passed, 1 failed, 0 skipped", "FAIL step: 2 tests"),
+    (UNSTEADY.partition("def test_never")[0], "1 passed, 0 failed, 0 skipped", "UNSTEADY"),
+    (UNSTEADY.replace("def test_once()", "@pytest.mark.parametrize('n', range(9))\ndef test_once(n)"),
+     "0 passed, 10 failed, 0 skipped", "FAIL step: 10 tests"),
+])
+def test_what_failed_beside_others_is_run_again_alone(run_tests, tmp_path, capsys, tests, line, told):
+    run_tests.REPORTS = run_tests.ROOT = tmp_path
+    if "range" in tests:  # each of them fails once
+        tests = tests.replace('.with_suffix(".mark")', '.with_suffix(f".{n}")')
+    (tmp_path / "test_it.py").write_text(tests, encoding="utf-8")
+    runner = run_tests.Runner()
+    runner.pytest("step", "test_it.py")
+    runner.look_again()
+    capsys.readouterr()
+    runner.summary()
+    assert runner.tally.line() == line
+    assert capsys.readouterr().out.startswith(told)
+
+
 @pytest.mark.parametrize("command", [
     ["true"],
     ["no-such-program"],
