@@ -789,7 +789,7 @@ def test_usage_by_day(server):
     assert len(days) in (1, 2)
     day = days[-1]
     assert (day["tenant"], sum(each["executions"] for each in days)) == (tenant, 2)
-    assert sum(each["cpu_s"] for each in days) >= 0.2
+    assert sum(each["cpu_s"] for each in days) > 0.15  # control groups count in ticks
     assert sum(each["wall_s"] for each in days) >= int(record["receipt"]["wall_s"] * 1000) / 1000
     assert sum(each["bytes_in"] for each in days) > 4000
     assert sum(each["bytes_out"] for each in days) > 4000
