@@ -63,6 +63,7 @@
 #include "wire/front_stats.h"
 
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
+#define HOST_KERNELS_MAX 8u   /* of a session; as the warden has it */
 #define HOST_FILE_WORKERS 16u /* jobs about files at once */
 #define HOST_RINGS_KEPT 4u    /* finished executions of a session whose events can be read again */
 #define HOST_UPLOADS_MAX 64u

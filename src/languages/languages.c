@@ -41,6 +41,15 @@ const struct language *language_find(const char *name)
 	return *at;
 }
 
+const struct language *language_shell(void)
+{
+	const struct language *const *at = language_table;
+
+	while (*at != NULL && !(*at)->arguments.is_shell)
+		at++;
+	return *at;
+}
+
 const struct language *language_find_or_default(const char *name)
 {
 	return name != NULL ? language_find(name) : language_default();

@@ -82,6 +82,9 @@ const struct language *language_find_label(const char *label, size_t len);
 /* By the suffix of a file's name. */
 const struct language *language_find_path(const char *path);
 
+/* The first one whose code is commands; NULL: there is none. */
+const struct language *language_shell(void);
+
 /* Sets *err to "unknown language", with the known ones as its remedy. Returns ERR_INVALID. */
 int language_unknown(const char *name, struct err *err);
 

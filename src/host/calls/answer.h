@@ -92,6 +92,9 @@ void context_tell(const struct context *context, struct api_context *ret);
 /* ---- sessions/context.c ---- */
 /* In its session, and nothing else: JOB_CONTEXT_OPEN gives it its kernel and its id. */
 struct context *context_new(struct session *session);
+bool context_has_room(const struct session *session);
+/* The one for code of that language, a new one where there is none; NULL: there is no room for it. */
+struct context *context_of_language(struct session *session, const char *language);
 /* `context` NULL: session_enqueue(). */
 void context_enqueue(struct session *session, struct context *context, struct job *job);
 void context_job_done(struct job *job);

@@ -13,8 +13,6 @@
 #include "host/calls/call.h"
 #include "host/host.h"
 
-#define KERNELS_MAX 8u /* of a session; as the warden has it */
-
 static bool is_room_to_wait(struct host *host, const struct request *req,
 			    const struct session *session, const struct context *context)
 {
@@ -43,14 +41,9 @@ bool context_named(struct host *host, const struct request *req, struct session 
 	return !for_job || is_room_to_wait(host, req, session, *ret);
 }
 
-/* The warden counts those that have a kernel; those that are parked are to come back, too. */
 static bool is_room(struct host *host, const struct request *req, const struct session *session)
 {
-	unsigned count = 1;
-
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
-		count += at->phase != SESSION_CLOSING;
-	if (count < KERNELS_MAX)
+	if (context_has_room(session))
 		return true;
 	front_fail(host, req->id, API_ERR_LIMIT, "a session has at most 8 kernels", "",
 		  "delete a context, or create another session", 0);
@@ -58,28 +51,6 @@ static bool is_room(struct host *host, const struct request *req, const struct s
 }
 
 /* ---- the language of an execution ------------------------------------------------------------ */
-
-/* The oldest one, also when it is just being opened: two requests do not open two. */
-static struct context *find_language(const struct session *session, const char *language)
-{
-	struct context *at = session->contexts;
-
-	while (at != NULL &&
-	       (at->phase == SESSION_CLOSING || strcmp(at->row.language, language) != 0))
-		at = at->next;
-	return at;
-}
-
-static struct context *open_language(struct session *session, const char *language)
-{
-	struct context *context = context_new(session);
-
-	(void)snprintf(context->row.language, sizeof(context->row.language), "%s", language);
-	(void)snprintf(context->row.cwd, sizeof(context->row.cwd), "/mnt/data");
-	/* Nobody waits for the context itself. What waits in it is told when it cannot be opened. */
-	context_enqueue(session, context, job_new(session, JOB_CONTEXT_OPEN, 0));
-	return context;
-}
 
 bool context_for_code(struct host *host, const struct request *req, struct session *session,
 		      const struct api_execute_in *in, struct context **ret)
@@ -98,11 +69,9 @@ bool context_for_code(struct host *host, const struct request *req, struct sessi
 				  "leave one of the two out", 0);
 			return false;
 		}
-		*ret = find_language(session, language);
-		if (*ret == NULL && !is_room(host, req, session))
-			return false;
+		*ret = context_of_language(session, language);
 		if (*ret == NULL)
-			*ret = open_language(session, language);
+			return is_room(host, req, session);
 	}
 	return is_room_to_wait(host, req, session, *ret);
 }
@@ -142,7 +111,7 @@ void handle_context_list(struct host *host, const struct request *req,
 			 const struct api_context_list_in *in)
 {
 	const struct session *session = answer_session_named(host, req, in->session, false);
-	struct api_context list[KERNELS_MAX * 2];
+	struct api_context list[HOST_KERNELS_MAX * 2];
 	size_t count = 0;
 
 	if (session == NULL)

@@ -47,6 +47,34 @@ void context_tell(const struct context *context, struct api_context *ret)
 	};
 }
 
+/* The warden counts those that have a kernel; those that are parked are to come back, too. */
+bool context_has_room(const struct session *session)
+{
+	unsigned count = 1;
+
+	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+		count += at->phase != SESSION_CLOSING;
+	return count < HOST_KERNELS_MAX;
+}
+
+/* The oldest one, also when it is just being opened: two requests do not open two. */
+struct context *context_of_language(struct session *session, const char *language)
+{
+	struct context *at = session->contexts;
+
+	while (at != NULL &&
+	       (at->phase == SESSION_CLOSING || strcmp(at->row.language, language) != 0))
+		at = at->next;
+	if (at != NULL || !context_has_room(session))
+		return at;
+	at = context_new(session);
+	(void)snprintf(at->row.language, sizeof(at->row.language), "%s", language);
+	(void)snprintf(at->row.cwd, sizeof(at->row.cwd), "/mnt/data");
+	/* Nobody waits for the context itself. What waits in it is told when it cannot be opened. */
+	context_enqueue(session, at, job_new(session, JOB_CONTEXT_OPEN, 0));
+	return at;
+}
+
 static void context_free(struct context *context)
 {
 	struct session *session = context->session;
