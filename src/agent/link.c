@@ -188,6 +188,18 @@ int link_execute(struct link *link, const char *code, size_t len, struct err *er
 	return ask(link, AGENT_EXECUTE, &payload, AGENT_RESULT, err);
 }
 
+int link_command(struct link *link, const char *text, const struct agent_command *command,
+		 const struct buf *call, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CODE_MAX + AGENT_ARGUMENTS_MAX + 256);
+
+	if (agent_pack_text(&payload, AGENT_TAG_CODE, text, err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_COMMAND, command, sizeof(*command), err) < 0 ||
+	    agent_pack(&payload, AGENT_TAG_ARGUMENTS, call->data, call->len, err) < 0)
+		return (int)err->code;
+	return ask(link, AGENT_EXECUTE, &payload, AGENT_RESULT, err);
+}
+
 int link_page(struct link *link, const char *handle, const struct agent_part *part,
 	      const char *needle, struct err *err)
 {

@@ -53,6 +53,9 @@ int link_talked(struct link *link, const struct buf *json, struct err *err);
 
 /* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
 int link_execute(struct link *link, const char *code, size_t len, struct err *err);
+/* The same of a command; `call`: JSON of what it belongs to. */
+int link_command(struct link *link, const char *text, const struct agent_command *command,
+		 const struct buf *call, struct err *err);
 /* The same with a part of an output; `needle` "": all lines. */
 int link_page(struct link *link, const char *handle, const struct agent_part *part,
 	      const char *needle, struct err *err);

@@ -94,6 +94,9 @@ void agent_client_read_end(const struct agent_client_frame *done, struct agent_c
 void agent_client_read_usage(const struct agent_client_frame *frame, struct agent_usage *ret);
 /* JSON of a SEALED, which is an object then; false: it is none. */
 bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf *ret);
+/* Of an EXECUTE: 1, and JSON of the call that it belongs to; 0: it is a cell. */
+int agent_client_read_command(const struct agent_client_frame *frame, struct agent_command *ret,
+			      struct buf *call, struct err *err);
 /* TEXT of a frame that has it; "" otherwise. */
 const char *agent_client_read_text(const struct agent_client_frame *frame, size_t *ret_len);
 

@@ -201,7 +201,9 @@ static int judge(struct agent_client *talk, const struct kernel_head *head, size
 	if (head->type == AGENT_CALL && (!is_word(talk, (size_t)count, AGENT_TAG_CALL) ||
 					 !is_word(talk, (size_t)count, AGENT_TAG_NAME)))
 		return err_set(err, ERR_PROTOCOL, "a call without a name");
-	if (head->type == AGENT_CALL)
+	if (head->type == AGENT_CALL ||
+	    (head->type == AGENT_EXECUTE &&
+	     agent_find(talk->items, (size_t)count, AGENT_TAG_COMMAND) != NULL))
 		return check_object(talk, (size_t)count, AGENT_TAG_ARGUMENTS, err);
 	if (head->type == AGENT_TALKED)
 		return check_object(talk, (size_t)count, AGENT_TAG_JSON, err);
@@ -249,6 +251,23 @@ void agent_client_read_usage(const struct agent_client_frame *frame, struct agen
 
 	if (usage != NULL)
 		memcpy(ret, usage->data, sizeof(*ret));
+}
+
+int agent_client_read_command(const struct agent_client_frame *frame, struct agent_command *ret,
+			      struct buf *call, struct err *err)
+{
+	const struct kernel_item *command =
+		agent_find(frame->items, frame->count, AGENT_TAG_COMMAND);
+	const struct kernel_item *json =
+		agent_find(frame->items, frame->count, AGENT_TAG_ARGUMENTS);
+	enum json_kind kind;
+
+	if (command == NULL)
+		return 0;
+	memcpy(ret, command->data, sizeof(*ret));
+	return json_read_compact(json->data, json->len, AGENT_ARGUMENTS_MAX, call, &kind, err) < 0
+		       ? (int)err->code
+		       : 1;
 }
 
 bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf *ret)

@@ -36,6 +36,7 @@ void outcome_done(struct outcome *outcome)
 	for (size_t i = 0; i < outcome->step_count; i++) {
 		free(outcome->steps[i].prose);
 		free(outcome->steps[i].code);
+		free(outcome->steps[i].command);
 		free(outcome->steps[i].status);
 		free(outcome->steps[i].execution);
 		free(outcome->steps[i].record);
@@ -70,6 +71,11 @@ void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_l
 		.prose = copy_text(prose, prose_len),
 		.code = copy_text(code, code_len),
 	};
+}
+
+void outcome_set_command(struct outcome *outcome, const char *json, size_t len)
+{
+	outcome->steps[outcome->step_count - 1].command = copy_text(json, len);
 }
 
 void outcome_begin_step(struct outcome *outcome, const char *execution)
@@ -128,6 +134,10 @@ static void write_steps(struct json_writer *writer, const struct outcome *outcom
 
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "code", step->code);
+		if (step->command != NULL) {
+			json_write_key(writer, "command");
+			json_write_raw(writer, step->command, strlen(step->command));
+		}
 		json_write_member_string(writer, "status", step->status);
 		json_write_member_string(writer, "execution", step->execution);
 		json_write_key(writer, "record");

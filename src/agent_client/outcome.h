@@ -20,6 +20,7 @@
 struct outcome_step {
 	char *prose; /* what the model said before it */
 	char *code;
+	char *command; /* JSON: which one of a call of the shell it is; NULL: it is a cell */
 	char *status;	 /* of its record, or "refused" */
 	char *execution; /* its id; NULL: it did not run */
 	char *record;	 /* or NULL */
@@ -46,6 +47,8 @@ void outcome_done(struct outcome *outcome);
 /* A step that has not run. Everything is copied, here and below. */
 void outcome_add_step(struct outcome *outcome, const char *prose, size_t prose_len,
 		      const char *code, size_t code_len);
+/* The last step is a command. */
+void outcome_set_command(struct outcome *outcome, const char *json, size_t len);
 /* The last step runs, as this execution. */
 void outcome_begin_step(struct outcome *outcome, const char *execution);
 /* What became of the last step; `execution` and `record` may be NULL. */

@@ -9,6 +9,13 @@ USAGE = {"type": "object", "required": ["requests", "steps", "input_tokens", "ca
              "requests", "steps", "input_tokens", "cached_tokens", "output_tokens",
              "reasoning_tokens")}}
 TEXT = {"type": "string"}
+COMMAND = {"type": "object", "required": ["index", "count"],
+           "description": "Which one of a call of the shell it is; the first one tells the call",
+           "properties": {
+               "index": {"type": "integer", "minimum": 0}, "count": {"type": "integer", "minimum": 1},
+               "commands": {"type": "array", "items": TEXT},
+               "timeout_ms": {"type": ["integer", "null"]},
+               "max_output_length": {"type": ["integer", "null"]}}}
 RECORD = {"$ref": "#/components/schemas/Record"}
 
 
@@ -16,6 +23,12 @@ def event(name, doc, required=(), /, **members):
     """Readers ignore what they do not know: nothing is closed here."""
     return {"type": "object", "description": doc, "required": ["event", *required, *members],
             "properties": {"event": {"const": name}} | members}
+
+
+def optional(made, /, **members):
+    """With what is not always there."""
+    made["properties"] |= members
+    return made
 
 
 def of_execution(name, doc, /, **members):
@@ -67,8 +80,8 @@ RUN_EVENTS = {
     "CodeEvent": event("code", "A piece of code while the model writes it", text=TEXT,
                        call={"type": "integer", "minimum": 0}),
     "TurnEvent": event("turn", "An answer of the model is complete; sums so far", usage=USAGE),
-    "CellEvent": event("cell", "This code is about to run", step={"type": "integer"},
-                       execution=TEXT, code=TEXT),
+    "CellEvent": optional(event("cell", "This code is about to run", step={"type": "integer"},
+                                execution=TEXT, code=TEXT), command=COMMAND),
     "RecordEvent": event("record", "What became of it", step={"type": "integer"}, execution=TEXT,
                          record={"anyOf": [RECORD, {"type": "null"}]}),
     "AnswerEvent": event("done", "The end",

@@ -131,6 +131,7 @@ static const struct {
 static const struct json_value *member_of(const struct json_value *json, enum run_event_kind kind)
 {
 	const char *name = kind == RUN_DONE   ? "answer"
+			   : kind == RUN_CELL ? "command"
 			   : kind == RUN_TOOL ? "arguments"
 			   : kind == RUN_TURN ? "usage"
 			   : kind == RUN_SEALED ? "sealed"
@@ -174,7 +175,7 @@ static bool take(struct run *run, const struct api_event *event, struct run_even
 	if (json_read_int(json_read_member(run->document, "call"), &call) && call > 0)
 		ret->call = (uint64_t)call;
 	if (ret->kind == RUN_RECORD || ret->kind == RUN_DONE || ret->kind == RUN_TOOL ||
-	    ret->kind == RUN_TURN || ret->kind == RUN_SEALED)
+	    ret->kind == RUN_TURN || ret->kind == RUN_SEALED || ret->kind == RUN_CELL)
 		ret->json = member_of(run->document, ret->kind);
 	if (ret->text == NULL)
 		ret->text = "";

@@ -38,17 +38,29 @@ static const char *refusal(struct driver *driver, const struct driver_cell *cell
 int driver_take_cell(struct driver *driver, const struct agent_client_frame *frame, struct err *err)
 {
 	const struct kernel_item *code = agent_find(frame->items, frame->count, AGENT_TAG_CODE);
-	const struct driver_cell cell = {
+	cleanup_buf struct buf call = BUF_INIT(AGENT_ARGUMENTS_MAX);
+	struct driver_command command = { 0 };
+	struct driver_cell cell = {
 		.step = driver->step,
 		.prose = buf_text(&driver->prose),
 		.prose_len = driver->prose.len,
 		.code = code->data,
 		.len = code->len,
 	};
+	const int is_command = agent_client_read_command(frame, &command.limits, &call, err);
 	const char *why;
 
+	if (is_command < 0)
+		return is_command;
+	if (is_command == 1 && !driver->has_shell)
+		return err_set(err, ERR_PROTOCOL, "reckon-agent: there is no shell");
+	command.call = buf_text(&call);
+	command.len = call.len;
+	cell.command = is_command == 1 ? &command : NULL;
 	driver->state = DRIVER_RUNNING;
 	outcome_add_step(&driver->outcome, cell.prose, cell.prose_len, cell.code, cell.len);
+	if (cell.command != NULL)
+		outcome_set_command(&driver->outcome, command.call, command.len);
 	if (driver->ops->begin != NULL)
 		driver->ops->begin(&cell, driver->arg);
 	buf_clear(&driver->prose);

@@ -63,6 +63,7 @@ int driver_open(struct driver *driver, const char *path, const struct agent_clie
 		agent_client_pages(driver->talk, driver->ops->open_output, driver->arg);
 	driver->state = DRIVER_STARTING;
 	driver->wall_ms = model->settings.wall_ms;
+	driver->has_shell = model->settings.has_shell != 0;
 	return 0;
 }
 

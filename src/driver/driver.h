@@ -79,6 +79,13 @@ struct driver_call {
 	char *arguments; /* a JSON object */
 };
 
+/* One of the commands that a call of the shell has; lent for the call. */
+struct driver_command {
+	struct agent_command limits;
+	const char *call; /* JSON for whoever shows it: {"index", "count"}, and the call with the first */
+	size_t len;
+};
+
 /* A cell that the model wants to have run; lent for the call. */
 struct driver_cell {
 	size_t step; /* 0, 1, … of this question */
@@ -86,6 +93,7 @@ struct driver_cell {
 	size_t prose_len;
 	const char *code;
 	size_t len;
+	const struct driver_command *command; /* NULL: code for the session's language */
 };
 
 /* What became of a cell; lent for the call. */
@@ -151,6 +159,7 @@ struct driver {
 	enum driver_state state;
 	struct agent_client *talk; /* NULL: there is no agent */
 	uint64_t wall_ms, deadline_ns;
+	bool has_shell; /* the owner runs commands, too */
 	/* of what is asked, and waits until the agent is ready */
 	struct buf question;
 	char **files;

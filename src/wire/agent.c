@@ -35,13 +35,14 @@ static const struct bound {
 	[AGENT_TAG_ARGUMENTS] = { 2, AGENT_ARGUMENTS_MAX },
 	[AGENT_TAG_JSON] = { 2, AGENT_TALK_MAX },
 	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
+	[AGENT_TAG_COMMAND] = { sizeof(struct agent_command), sizeof(struct agent_command) },
 };
 
-#define BIT(tag) (1u << (unsigned)(AGENT_TAG_##tag))
+#define BIT(tag) (UINT64_C(1) << (unsigned)(AGENT_TAG_##tag))
 
 static const struct shape {
-	uint32_t must;
-	uint32_t may;
+	uint64_t must;
+	uint64_t may;
 	bool is_known;
 } shapes[COUNT] = {
 	[AGENT_READY - FIRST] = { 0, 0, true },
@@ -49,7 +50,7 @@ static const struct shape {
 	[AGENT_THOUGHT - FIRST] = { BIT(TEXT), 0, true },
 	[AGENT_NOTICE - FIRST] = { BIT(TEXT), 0, true },
 	[AGENT_TURN - FIRST] = { BIT(USAGE), 0, true },
-	[AGENT_EXECUTE - FIRST] = { BIT(CODE), 0, true },
+	[AGENT_EXECUTE - FIRST] = { BIT(CODE), BIT(COMMAND) | BIT(ARGUMENTS), true },
 	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY),
 				 true },
 	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
@@ -116,10 +117,26 @@ static int check_page(const struct kernel_item *items, size_t count, struct err 
 	return 0;
 }
 
+/* Both, or neither: who shows the command shows the call that it belongs to. */
+static int check_command(const struct kernel_item *items, size_t count, struct err *err)
+{
+	const struct kernel_item *item = agent_find(items, count, AGENT_TAG_COMMAND);
+	struct agent_command command;
+
+	if ((item == NULL) != (agent_find(items, count, AGENT_TAG_ARGUMENTS) == NULL))
+		return err_set(err, ERR_PROTOCOL, "a command without its call");
+	if (item == NULL)
+		return 0;
+	memcpy(&command, item->data, sizeof(command));
+	return command.count <= AGENT_COMMANDS_MAX && command.index < command.count
+		       ? 0
+		       : err_set(err, ERR_PROTOCOL, "a command that its call does not have");
+}
+
 int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct shape *shape;
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 
 	if (!is_known(type))
 		return err_set(err, ERR_PROTOCOL, "frame %u is in no table", type);
@@ -134,7 +151,7 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 				       items[i].len);
 		if ((seen >> tag & 1u) != 0)
 			return err_set(err, ERR_PROTOCOL, "field %u too often", tag);
-		seen |= 1u << tag;
+		seen |= UINT64_C(1) << tag;
 	}
 	if ((seen & shape->must) != shape->must)
 		return err_set(err, ERR_PROTOCOL, "frame %u lacks a field", type);
@@ -144,6 +161,8 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	if (type == AGENT_DONE &&
 	    agent_u64(items, count, AGENT_TAG_STOP, AGENT_STOP_COUNT_) >= AGENT_STOP_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "an end that is in no table");
+	if (type == AGENT_EXECUTE)
+		return check_command(items, count, err);
 	return type == AGENT_PAGE ? check_page(items, count, err) : 0;
 }
 

@@ -57,6 +57,7 @@
 #define AGENT_TOOL_NAME_MAX 128u
 #define AGENT_ARGUMENTS_MAX (8u * 1024u * 1024u)
 #define AGENT_CALLS_MAX 16u /* of one answer */
+#define AGENT_COMMANDS_MAX 64u /* of one call of the shell */
 #define AGENT_NAMES_MAX 1000u		/* of models */
 #define AGENT_NAMES_BYTES (64u * 1024u)
 
@@ -78,7 +79,7 @@ enum agent_type {
 	AGENT_THOUGHT = 34, /* TEXT: what it says that it thinks                                 */
 	AGENT_NOTICE = 35,  /* TEXT: one line, for example why it waits                          */
 	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
-	AGENT_EXECUTE = 37, /* CODE                                                              */
+	AGENT_EXECUTE = 37, /* CODE [COMMAND ARGUMENTS]                                          */
 	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
 	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
 	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that hold TEXT                     */
@@ -121,6 +122,7 @@ enum agent_tag {
 	AGENT_TAG_JSON = 29,	  /* reckon.conversation/1 */
 	AGENT_TAG_TOOLS = 31,	  /* that code may call: [{"name", "description", "parameters"}] */
 	AGENT_TAG_HEADERS = 30,	  /* of each request: "NAME: VALUE", with AGENT_HEADERS_MARK between */
+	AGENT_TAG_COMMAND = 32,	  /* struct agent_command: CODE is for the shell */
 };
 
 enum agent_protocol {
@@ -171,6 +173,7 @@ struct agent_settings {
 	uint64_t price_written; /* of what goes into a cache; 0: as the protocol's servers have it */
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; of Chat Completions */
 	uint64_t keeps_talk; /* non-zero: each DONE is preceded by a TALKED */
+	uint64_t has_shell;  /* non-zero: commands can run in a shell beside the cells */
 };
 
 #define AGENT_SAME_CODE 1u
@@ -190,6 +193,13 @@ struct agent_part {
 	uint64_t unit; /* enum agent_unit */
 	uint64_t first, last;
 	uint64_t bytes_max; /* of the page; 0: as the other side likes */
+};
+
+/* One of the commands that a call of the shell has; 0: no limit of its own. */
+struct agent_command {
+	uint64_t index, count;
+	uint64_t timeout_ms; /* of this command */
+	uint64_t output_max; /* bytes that the model is told of it */
 };
 
 struct agent_usage {

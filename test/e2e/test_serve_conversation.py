@@ -137,3 +137,32 @@ def test_aliases(reckon):
             names = [each["name"] for each in server.ask("GET", "/models").json["models"]]
     assert names == ["scripted/m", "scripted/p", "scripted/other", "fast"]
     assert [each.body["model"] for each in model.asked] == ["other", "p", "m"]
+
+
+def test_a_shell(reckon):
+    """Beside code or alone, for models that call tools; each command is an execution of the session."""
+    call = {"raw": '{"commands": ["x=1; echo a", "exit 4"], "timeout_ms": 20000}', "name": "shell", "id": "s1"}
+    document = conversation({"role": "user", "text": "?"}, shell=True, code=False)
+    with ModelServer(Reply(calls=[call]), Reply(text="Four."), Reply(text="Again.")) as model, \
+            Asking(reckon, model) as server:
+        begun = ask(server, 202, conversation=document, background=True, keep=True)["id"]
+        answer = server.wait(begun)
+        jsonschema.validate(answer, ANSWER)
+        assert (answer["answer"], answer["stop"]) == ("Four.", "answer")
+        assert [(step["code"], step["status"]) for step in answer["steps"]] == [("x=1; echo a", "ok"), ("exit 4", "error")]
+        assert [step["command"] for step in answer["steps"]] == [
+            {"index": 0, "count": 2, "commands": ["x=1; echo a", "exit 4"], "timeout_ms": 20000, "max_output_length": None},
+            {"index": 1, "count": 2}]
+        with server.events("GET", f"/agent/{begun}/events") as (events, _):
+            told = [data for _, name, data in events if name == "cell"]
+        assert [each["command"]["index"] for each in told] == [0, 1] and told[1]["code"] == "exit 4"
+        record = answer["steps"][1]["record"]
+        assert (record["error"]["name"], record["error"]["value"]) == ("ExitStatus", "4")
+        listed = server.ask("GET", f"/sessions/{answer['session']}/executions").json["executions"]
+        assert {each["id"] for each in listed} == {step["execution"] for step in answer["steps"]}
+        # What is kept of it goes on with the shell; without tool calls there is none.
+        assert kept(server, begun)["shell"] is True and kept(server, begun)["code"] is False
+        assert ask(server, continues=begun, question="And?", **FAST)["answer"] == "Again."
+        wrong = ask(server, conversation=document, model="scripted/other", **FAST)
+        assert wrong["stop"] == "failed" and "without tool calls" in wrong["message"]
+    assert [tool["function"]["name"] for tool in model.asked[2].body["tools"]] == ["shell", "read_output"]

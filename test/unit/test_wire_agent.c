@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "wire/agent.h"
 
 static void the_monitor_table_is_closed(void **state)
@@ -67,6 +68,33 @@ static void a_frame_holds_what_the_table_says(void **state)
 	assert_int_equal(check(AGENT_DONE, (struct kernel_item[]){ stop }, 1), ERR_PROTOCOL);
 	assert_int_equal(check(AGENT_RESULT, NULL, 0), ERR_PROTOCOL);
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
+}
+
+static void a_command_comes_with_its_call(void **state)
+{
+	static const struct agent_command second = { .index = 1, .count = 2 };
+	static const struct agent_command past = { .index = 2, .count = 2 };
+	static const struct agent_command many = { .index = 0, .count = AGENT_COMMANDS_MAX + 1 };
+	const struct kernel_item code = { AGENT_TAG_CODE, 2, "ls" };
+	const struct kernel_item call = { AGENT_TAG_ARGUMENTS, 2, "{}" };
+	const struct kernel_item good = { AGENT_TAG_COMMAND, sizeof(second), (const char *)&second };
+	const struct kernel_item bad[] = {
+		{ AGENT_TAG_COMMAND, sizeof(past), (const char *)&past },
+		{ AGENT_TAG_COMMAND, sizeof(many), (const char *)&many },
+		{ AGENT_TAG_COMMAND, 8, (const char *)&second },
+	};
+
+	(void)state;
+	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, good, call }, 3), 0);
+	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, good }, 2),
+			 ERR_PROTOCOL);
+	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, call }, 2),
+			 ERR_PROTOCOL);
+	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ good, call }, 2),
+			 ERR_PROTOCOL);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, bad[i], call },
+				       3), ERR_PROTOCOL);
 }
 
 static void a_page_is_asked_for_in_words(void **state)
@@ -189,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_monitor_table_is_closed),
 		cmocka_unit_test(a_frame_holds_what_the_table_says),
+		cmocka_unit_test(a_command_comes_with_its_call),
 		cmocka_unit_test(a_page_is_asked_for_in_words),
 		cmocka_unit_test(frames_travel_and_descriptors_do_not),
 		cmocka_unit_test(every_end_has_a_name),

@@ -556,6 +556,7 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	if (made_by != NULL)
 		conversation->made_by = strtoull(made_by, NULL, 16);
 	(void)json_read_bool(json_read_member(document, "code"), &conversation->runs_code);
+	(void)json_read_bool(json_read_member(document, "shell"), &conversation->runs_shell);
 	(void)json_read_bool(json_read_member(document, "pause"), &conversation->pauses);
 	take_usage(document, conversation);
 	take_sampling(document, &conv->sampling);

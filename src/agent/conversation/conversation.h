@@ -9,6 +9,7 @@
  *   {"schema": "reckon.conversation/1",
  *    "instructions": "…",               the application's, behind ours where code can run
  *    "code": true,                      the model can run code; false: only what the tools do
+ *    "shell": false,                    the model can run commands in a shell, beside code or alone
  *    "tools": [{"name", "description", "parameters"}],
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
@@ -39,7 +40,7 @@
 
 /* What of a conversation is not the talk. */
 struct conversation {
-	bool runs_code;
+	bool runs_code, runs_shell;
 	bool pauses; /* at the limit of cells, instead of being told to answer */
 	uint64_t calls_max; /* 0: no limit */
 	uint64_t calls;	    /* cells and calls of the run that waits */

@@ -25,7 +25,7 @@
 #define MODEL_IMAGES_MAX 16u /* of one turn */
 #define MODEL_ID_MAX 256u
 #define MODEL_NAME_MAX 128u
-#define MODEL_TOOLS_MAX 128u
+#define MODEL_TOOLS_MAX 129u
 #define MODEL_EXTRA_MAX ((size_t)1024 * 1024) /* what else a provider says of a call */
 #define MODEL_STOPS_MAX 16u
 #define MODEL_CODE "code" /* the argument of the tool that runs code */
@@ -95,6 +95,7 @@ struct model_turn {
 enum model_tool_kind {
 	MODEL_TOOL_CODE,	/* has its argument `code` run */
 	MODEL_TOOL_READING,	/* shows what was left out of an output */
+	MODEL_TOOL_SHELL,	/* has its commands run, see commands.h */
 	MODEL_TOOL_APPLICATION, /* whoever began the conversation answers it */
 };
 

@@ -25,6 +25,9 @@ static int make_system(struct loop *loop, struct err *err)
 		     0 ||
 	     prompt_tools(conv, loop->language, loop->tools, err) < 0))
 		return (int)err->code;
+	if (loop->conversation.runs_shell &&
+	    prompt_shell(conv, loop->conversation.runs_code, err) < 0)
+		return (int)err->code;
 	if (own->len == 0)
 		return 0;
 	if (conv->system.len > 0 && buf_addc(&conv->system, '\n', err) < 0)
@@ -68,6 +71,11 @@ static int check_calling(const struct loop *loop, struct err *err)
 		    loop->settings.calling != AGENT_CALLING_TOOLS)
 			return err_set(err, ERR_INVALID, "conversation: a model without tool calls "
 				       "cannot have tools");
+	if (loop->conversation.runs_shell && loop->settings.has_shell == 0)
+		return err_set(err, ERR_INVALID, "conversation: no shell can run here");
+	if (loop->conversation.runs_shell && loop->settings.calling != AGENT_CALLING_TOOLS)
+		return err_set(err, ERR_INVALID, "conversation: a model without tool calls cannot "
+			       "have a shell");
 	return 0;
 }
 

@@ -12,6 +12,9 @@
 int prompt_begin(struct model_conversation *conv, enum agent_calling calling, const char *language,
 		 struct err *err);
 
+/* Adds the shell: beside code after prompt_begin(), else alone. Of models that call tools. */
+int prompt_shell(struct model_conversation *conv, bool has_code, struct err *err);
+
 /* Tells of the tools that code may call, as AGENT_TAG_TOOLS has them; "": none. After prompt_begin(). */
 int prompt_tools(struct model_conversation *conv, const char *language, const char *json,
 		 struct err *err);

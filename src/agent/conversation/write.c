@@ -229,6 +229,8 @@ static int write_once(const struct conversation *conversation,
 	json_write_member_string(&writer, "made_by", made_by);
 	write_text(&writer, "instructions", &conversation->instructions);
 	json_write_member_bool(&writer, "code", conversation->runs_code);
+	if (conversation->runs_shell)
+		json_write_member_bool(&writer, "shell", true);
 	json_write_member_bool(&writer, "pause", conversation->pauses);
 	json_write_member_uint(&writer, "max_calls", conversation->calls_max);
 	json_write_member_uint(&writer, "calls", conversation->calls);

@@ -11,7 +11,9 @@
 #include "agent/conversation/parked.h"
 #include "agent/loop/step.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
+#define COMMAND_SHOWN_MAX 200u
 #define READING_SHARE 1u /* bytes of a page for a token of the window: a third of it at most */
 
 /* What a cell or a page gave, and how it stands to what came before. */
@@ -109,15 +111,14 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 	return buf_adds(ret, how, err);
 }
 
-/* Notes in `results` what is in the link; with end->over nothing more is to be done. */
-static int take_outcome(struct loop *loop, const struct model_call *call,
-			const struct source *source, struct model_turn *results,
+/* Appends what is in the link as the model gets it; with end->over nothing more is to be done. */
+static int read_outcome(struct loop *loop, const struct model_call *call,
+			const struct source *source, struct buf *shown, bool *ret_failed,
 			struct loop_end *end, struct err *err)
 {
 	const struct link *link = loop->link;
 	const struct kernel_item *status =
 		agent_find(link->items, link->item_count, AGENT_TAG_STATUS);
-	cleanup_buf struct buf shown = BUF_INIT(AGENT_RESULT_MAX + WORDS_MAX);
 	struct outcome outcome = {
 		.text = agent_find(link->items, link->item_count, AGENT_TAG_TEXT),
 		.count = agent_u64(link->items, link->item_count, AGENT_TAG_REPEAT, 0),
@@ -131,11 +132,9 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 	was_refused = is_status(status, "refused");
 	outcome.failed = !is_status(status, "ok") && !was_refused;
 	judge(loop, source, &outcome, end);
-	if (write_shown(loop, call, source, &outcome, &shown, err) < 0 ||
-	    model_turn_add_result(results, call, shown.data, shown.len,
-				  outcome.failed || was_refused, err) < 0)
+	if (write_shown(loop, call, source, &outcome, shown, err) < 0)
 		return (int)err->code;
-	parked_add_images(loop, results);
+	*ret_failed = outcome.failed || was_refused;
 	buf_clear(&loop->failed_code);
 	if (outcome.failed && buf_add(&loop->failed_code, buf_text(&source->code),
 				      source->code.len, err) < 0)
@@ -144,6 +143,21 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 		loop_stop(end, AGENT_STOP_LOST, "%.*s", (int)outcome.text->len, outcome.text->data);
 	if (link->interrupted)
 		loop_stop(end, AGENT_STOP_INTERRUPTED, "%s", "");
+	return 0;
+}
+
+/* Notes in `results` what is in the link. */
+static int take_outcome(struct loop *loop, const struct model_call *call,
+			const struct source *source, struct model_turn *results,
+			struct loop_end *end, struct err *err)
+{
+	cleanup_buf struct buf shown = BUF_INIT(AGENT_RESULT_MAX + WORDS_MAX);
+	bool failed;
+
+	if (read_outcome(loop, call, source, &shown, &failed, end, err) < 0 ||
+	    model_turn_add_result(results, call, shown.data, shown.len, failed, err) < 0)
+		return (int)err->code;
+	parked_add_images(loop, results);
 	return 0;
 }
 
@@ -200,4 +214,89 @@ int outcome_run(struct loop *loop, const struct model_call *call, struct source 
 		return (int)err->code;
 	loop->usage.steps++;
 	return take_outcome(loop, call, source, results, end, err);
+}
+
+/* ---- commands ---- */
+
+#define COMMANDS_TEXT_MAX (MODEL_TEXT_MAX / 2) /* of all of a call */
+
+/* Which of several it is. */
+static int write_head(const struct commands *commands, size_t index, struct buf *ret,
+		      struct err *err)
+{
+	const char *text = commands->texts[index];
+
+	if (commands->count == 1)
+		return 0;
+	return buf_addf(ret, err, "%s$ %.*s\n", index > 0 ? "\n" : "",
+			(int)strnlen(text, COMMAND_SHOWN_MAX), text);
+}
+
+/* As much of it as the model wished, or as there is room for. */
+static int add_shown(const struct commands *commands, const struct buf *shown, struct buf *ret,
+		     struct err *err)
+{
+	const uint64_t share = COMMANDS_TEXT_MAX / commands->count;
+	const uint64_t wish = commands->output_max > 0 ? commands->output_max : share;
+	const uint64_t most = wish < share ? wish : share;
+	size_t len = shown->len;
+
+	if (len <= most)
+		return buf_add(ret, buf_text(shown), len, err);
+	len = (size_t)most - utf8_incomplete_tail(shown->data, (size_t)most);
+	return buf_add(ret, shown->data, len, err) < 0
+		       ? (int)err->code
+		       : buf_addf(ret, err, "\n[cut after %zu of %zu bytes]", len, shown->len);
+}
+
+static int run_command(struct loop *loop, const struct model_call *call,
+		       const struct commands *commands, size_t index, struct buf *ret,
+		       bool *ret_failed, struct loop_end *end, struct err *err)
+{
+	const struct agent_command command = { .index = index,
+					       .count = commands->count,
+					       .timeout_ms = commands->timeout_ms,
+					       .output_max = commands->output_max };
+	cleanup_buf struct buf whole = BUF_INIT(AGENT_ARGUMENTS_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(AGENT_RESULT_MAX + WORDS_MAX);
+	struct source source = { .code = BUF_INIT(AGENT_CODE_MAX + 1) };
+	int rc = buf_adds(&source.code, commands->texts[index], err);
+
+	if (rc == 0 && (write_head(commands, index, ret, err) < 0 ||
+			commands_describe(commands, index, &whole, err) < 0 ||
+			link_command(loop->link, commands->texts[index], &command, &whole, err) <
+				0))
+		rc = (int)err->code;
+	if (rc == 0) {
+		loop->usage.steps++;
+		rc = read_outcome(loop, call, &source, &shown, ret_failed, end, err);
+	}
+	buf_done(&source.code);
+	return rc == 0 ? add_shown(commands, &shown, ret, err) : rc;
+}
+
+int outcome_commands(struct loop *loop, const struct model_call *call, struct source *source,
+		     struct model_turn *results, struct loop_end *end, struct err *err)
+{
+	const struct commands *commands = &source->commands;
+	const uint64_t max = loop->settings.steps_max;
+	cleanup_buf struct buf told = BUF_INIT(MODEL_TEXT_MAX);
+	bool has_failed = false;
+
+	for (size_t i = 0; i < commands->count && !end->over; i++) {
+		bool failed = false;
+
+		if (i > 0 && loop->usage.steps >= max) {
+			loop->out_of_steps = !loop->conversation.pauses;
+			if (buf_addf(&told, err, "\n[the other %zu commands were not run: the "
+				     "limit of %llu for this question is reached]",
+				     commands->count - i, (unsigned long long)max) < 0)
+				return (int)err->code;
+			break;
+		}
+		if (run_command(loop, call, commands, i, &told, &failed, end, err) < 0)
+			return (int)err->code;
+		has_failed = has_failed || failed;
+	}
+	return model_turn_add_result(results, call, buf_text(&told), told.len, has_failed, err);
 }

@@ -17,8 +17,15 @@
 static void source_init(struct source *source)
 {
 	source->code = BUF_INIT(AGENT_CODE_MAX);
-	source->is_reading = false;
+	source->is_reading = source->is_shell = false;
+	source->commands = (struct commands){ 0 };
 	source->problem[0] = '\0';
+}
+
+static void source_done(struct source *source)
+{
+	commands_done(&source->commands);
+	buf_done(&source->code);
 }
 
 static void complain(struct source *source, const char *text)
@@ -34,6 +41,18 @@ static int set_reading(struct source *source, const char *words, size_t len, int
 	if (rc < 0)
 		(void)snprintf(source->problem, sizeof(source->problem), "Error: %s", why->text);
 	return buf_add(&source->code, words, len, err);
+}
+
+static int set_commands(struct source *source, const struct model_call *call,
+			const struct json_value *arguments, struct err *err)
+{
+	struct err why;
+
+	source->is_shell = commands_read(arguments, &source->commands, &why) == 0;
+	if (source->is_shell)
+		return commands_join(&source->commands, &source->code, err);
+	(void)snprintf(source->problem, sizeof(source->problem), "Error: %s", why.text);
+	return buf_add(&source->code, buf_text(&call->args), call->args.len, err);
 }
 
 /* The argument `code`; else the only text there is, whatever the model called it. */
@@ -142,6 +161,8 @@ static int source_of_arguments(const struct loop *loop, const struct model_call 
 	    json_read_member(args, "code") == NULL)
 		return set_reading(source, buf_text(&call->args), call->args.len,
 				   reading_of_arguments(args, &source->reading, &why), &why, err);
+	if (loop->conversation.runs_shell && strcmp(plain_name(call), COMMANDS_TOOL) == 0)
+		return set_commands(source, call, args, err);
 	if (!is_code_tool(loop, call))
 		return complain_of_name(loop, call, source, err);
 	code = find_code(args, &len);
@@ -203,7 +224,9 @@ static int one(struct loop *loop, const struct model_call *call, struct source *
 	    (loop->usage.steps < max || loop->conversation.pauses) && !is_out_of_calls(loop)) {
 		loop->calls_refused = 0;
 		loop->calls++;
-		return outcome_run(loop, call, source, results, end, err);
+		return source->is_shell
+			       ? outcome_commands(loop, call, source, results, end, err)
+			       : outcome_run(loop, call, source, results, end, err);
 	}
 	if (source->problem[0] == '\0') {
 		loop->out_of_steps = true;
@@ -283,7 +306,7 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 			       : source_of_call(loop, turn, &turn->calls[i], &source, err);
 		if (rc == 0 && !end->over)
 			rc = one(loop, &turn->calls[i], &source, results, end, err);
-		buf_done(&source.code);
+		source_done(&source);
 		if (rc < 0)
 			return rc;
 	}
@@ -321,7 +344,7 @@ static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 	results = model_conversation_add(&loop->conv, MODEL_ROLE_RESULTS);
 	if (rc == 0)
 		rc = one(loop, NULL, &source, results, end, err);
-	buf_done(&source.code);
+	source_done(&source);
 	return rc;
 }
 
@@ -361,7 +384,7 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 	} else if (content != NULL) {
 		rc = answer_with(loop, content, len, err);
 	}
-	buf_done(&source.code);
+	source_done(&source);
 	json_read_free(object);
 	return rc;
 }

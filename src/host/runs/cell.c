@@ -12,12 +12,16 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
+#include "host/calls/answer.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
+#include "languages/languages.h"
 #include "reckon_agent.h"
 
 #define REFUSED_MAX 3u
+#define TEXT_MIN 1024u /* of a record's text */
+#define TEXT_MAX (1024u * 1024u)
 #define EVENT_MAX ((size_t)48 * 1024 * 1024)
 
 /* ---- what goes back ------------------------------------------------------------------------- */
@@ -104,7 +108,7 @@ void run_cell_done(struct run *run, const struct job *job)
 
 /* ---- the cell ------------------------------------------------------------------------------- */
 
-static void push_cell(struct run *run, const char *execution, const char *code, size_t len)
+static void push_cell(struct run *run, const char *execution, const struct driver_cell *cell)
 {
 	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
 	struct json_writer writer;
@@ -112,22 +116,61 @@ static void push_cell(struct run *run, const char *execution, const char *code, 
 	run_event_begin(&writer, &json, "cell");
 	json_write_member_uint(&writer, "step", run->driver.step);
 	json_write_member_string(&writer, "execution", execution);
-	json_write_member_text(&writer, "code", code, len);
+	json_write_member_text(&writer, "code", cell->code, cell->len);
+	if (cell->command != NULL) {
+		json_write_key(&writer, "command");
+		json_write_raw(&writer, cell->command->call, cell->command->len);
+	}
 	run_event_end(run, &writer, "cell");
 }
 
 /* NULL, or why it may not run now. */
-static const char *forbidden(struct run *run)
+static const char *forbidden(struct run *run, const struct context *context)
 {
 	const struct request nobody = { .tenant = run->tenant };
 	const struct session *session = run->session;
 
-	if (session->queued >= HOST_QUEUE_MAX)
+	if ((context != NULL ? context->queued : session->queued) >= HOST_QUEUE_MAX)
 		return "Not run: too much waits for this session already.";
 	/* Who would be told is the client, and that one waits for an answer. */
 	if (!quota_execution(run->host, &nobody, session, 0))
 		return "Not run: a quota of the person's account is reached.";
 	return NULL;
+}
+
+/* Whether it can run at all; *ret: in which kernel, NULL: the session's first one. */
+static bool find_context(struct session *session, const struct driver_cell *cell,
+			 struct context **ret)
+{
+	const struct language *shell = language_shell();
+
+	*ret = NULL;
+	if (cell->command == NULL)
+		return true;
+	if (shell == NULL)
+		return false;
+	if (strcmp(session->row.language, shell->name) == 0)
+		return true;
+	*ret = context_of_language(session, shell->name);
+	return *ret != NULL;
+}
+
+/* What the model wished of its command, within what the session and a record allow. */
+static void bound_command(const struct session *session, const struct driver_cell *cell,
+			  struct job *job)
+{
+	const struct agent_command *limits = cell->command != NULL ? &cell->command->limits : NULL;
+	const uint64_t most = session->limits.wall_ms;
+
+	if (limits == NULL)
+		return;
+	if (limits->timeout_ms > 0)
+		job->timeout_ms = most == 0 || limits->timeout_ms < most ? limits->timeout_ms
+									 : most;
+	if (limits->output_max > 0)
+		job->text_bytes = limits->output_max < TEXT_MIN	  ? TEXT_MIN
+				  : limits->output_max > TEXT_MAX ? TEXT_MAX
+								  : limits->output_max;
 }
 
 /* A driver_ops.execute. */
@@ -136,13 +179,17 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	struct run *run = arg;
 	struct session *session = run->session;
 	struct db_execution row = { 0 };
+	struct context *context;
 	const char *why;
 	struct err broken;
 	struct job *job;
 
 	if (session == NULL || session->phase != SESSION_LIVE)
 		return driver_cell_refuse(&run->driver, "lost", "The session has ended.", err);
-	why = forbidden(run);
+	if (!find_context(session, cell, &context))
+		return driver_cell_refuse(&run->driver, "refused", "Not run: the session has no "
+					  "room for a shell.", err);
+	why = forbidden(run, context);
 	if (why != NULL && ++run->refused >= REFUSED_MAX)
 		return err_set(err, ERR_LIMIT, "a quota of the tenant is reached");
 	if (why != NULL)
@@ -162,8 +209,9 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	job = execution_job(run->cell);
 	driver_cell_begun(&run->driver, job->execution->id);
 	run_expect(run, job);
-	push_cell(run, job->execution->id, cell->code, cell->len);
-	session_enqueue(session, job);
+	push_cell(run, job->execution->id, cell);
+	bound_command(session, cell, job);
+	context_enqueue(session, context, job);
 	return 0;
 }
 
@@ -177,4 +225,7 @@ void run_cell_stop(struct run *run)
 	cell->wants_stop = true; /* said again while it runs */
 	if (session->running != NULL && session->running->execution == cell)
 		execution_nudge(cell, session->handle);
+	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->running != NULL && at->running->execution == cell)
+			execution_nudge(cell, at->handle);
 }

@@ -14,6 +14,7 @@
 #include "codec/json_write.h"
 #include "host/host.h"
 #include "host/about.h"
+#include "languages/languages.h"
 
 #define EVENT_MAX ((size_t)8 * 1024 * 1024)
 #define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
@@ -184,6 +185,7 @@ static int start(struct run *run, struct models_choice *choice, struct err *err)
 	};
 	char path[600];
 
+	model.settings.has_shell = language_shell() != NULL;
 	agent_client_network(&model);
 	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
 	if (driver_open(&run->driver, path, &model, err) < 0)
