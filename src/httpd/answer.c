@@ -78,11 +78,19 @@ static void add_head(struct conn *conn, unsigned status, const char *media, cons
 	add(conn, text, (size_t)len);
 	if (headers != NULL)
 		add(conn, headers, strlen(headers));
+	add(conn, conn->request.headers, strlen(conn->request.headers));
 	len = snprintf(text, sizeof(text), "Connection: %s\r\n\r\n",
 		       status == 101		 ? "Upgrade"
 		       : conn->http.keep_alive ? "keep-alive"
 					       : "close");
 	add(conn, text, (size_t)len);
+}
+
+void answer_note_headers(struct request *request, const char *headers)
+{
+	/* A line that is cut would end nowhere. */
+	if (strlen(headers) < sizeof(request->headers))
+		memcpy(request->headers, headers, strlen(headers) + 1);
 }
 
 int answer_begin(struct request *request, unsigned status, const char *media, uint64_t length,

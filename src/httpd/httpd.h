@@ -129,6 +129,8 @@ void answer_end(struct request *request);
 /* All of it. */
 void answer_text(struct request *request, unsigned status, const char *media,
 		 const struct buf *text, const char *headers);
+/* Lines that its answer has besides, whatever it will be; each with CRLF. What was noted before goes. */
+void answer_note_headers(struct request *request, const char *headers);
 /* Through the dialect. */
 void answer_refuse(struct request *request, const struct refusal *refusal);
 void answer_refuse_simple(struct request *request, unsigned status, const char *code,

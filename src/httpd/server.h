@@ -108,6 +108,7 @@ struct request {
 	struct websocket *websocket; /* NULL: plain HTTP */
 	struct channel *channel; /* that WAIT_CHANNEL is for */
 	char key[FRONT_KEY_MAX + 1]; /* that the dialect found; "" : none */
+	char headers[256];	     /* of its answer, whatever that is */
 	struct access access;
 };
 

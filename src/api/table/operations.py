@@ -20,7 +20,13 @@ DRAINING = Struct("draining", "Whether new sessions are taken, and how many ther
 
 TEMPLATE = {"$ref": "#/components/schemas/Template"}
 
-STRUCTS = (DIALECT, DRAINING)
+REQUESTS = Struct("requests_left", "What the quota requests allows just now.", (
+    Field("limit", "number", "Calls in a second, and at once", required=True),
+    Field("left", "number", "Calls that could be made now", required=True),
+    Field("reset_ms", "number", "Until all of them could be, if none were made", required=True),
+))
+
+STRUCTS = (DIALECT, DRAINING, REQUESTS)
 
 CALLS = (
     Call("health", "GET", "health", "Whether it serves", "It does", None,
@@ -42,6 +48,7 @@ CALLS = (
          gives=(Field("document", "json", place="whole", required=True,
                       schema={"type": "object"}),), local=True),
     Call("key_check", "", "", "Whether the key is good, before a body is read", "It is", "any",
+         gives=(Field("requests", "one", "None: the tenant has no such quota", of=REQUESTS),),
          is_part=True),
     Call("drain", "POST", "drain", "Take no new sessions", "What is left", "admin",
          gives=DRAINING),

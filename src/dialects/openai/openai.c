@@ -7,6 +7,7 @@
  */
 #include "dialects/openai/openai.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,13 +31,30 @@ void openai_refuse_invalid(struct request *request, const struct err *err)
 			     NULL);
 }
 
+/* How many requests there may be, as the SDKs' users know it. The body costs none. */
+static void note_limit(struct request *request, uint64_t limit, uint64_t left, uint64_t reset_ms)
+{
+	char lines[200];
+
+	(void)snprintf(lines, sizeof(lines),
+		       "x-ratelimit-limit-requests: %" PRIu64 "\r\n"
+		       "x-ratelimit-remaining-requests: %" PRIu64 "\r\n"
+		       "x-ratelimit-reset-requests: %" PRIu64 "ms\r\n",
+		       limit, left, reset_ms);
+	answer_note_headers(request, lines);
+}
+
 int openai_body(struct request *request, struct buf *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
+	struct api_key_check_out out;
 
-	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL, &call) <
+	if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, &out, &call) <
 	    0)
 		return -1;
+	if (out.requests != NULL)
+		note_limit(request, out.requests->limit, out.requests->left,
+			   out.requests->reset_ms);
 	return request_body(request, OPENAI_BODY_MAX, ret);
 }
 
@@ -62,6 +80,17 @@ static unsigned judge(const struct refusal *refusal, const char **ret_type, cons
 		*ret_type = "server_error";
 	}
 	return status;
+}
+
+/* Where it is the number of requests that was reached. */
+static void note_reached(struct request *request, const struct refusal *refusal)
+{
+	const struct api_failure *failure = refusal->more;
+
+	if (refusal->status == 429 && failure != NULL && failure->quota != NULL &&
+	    strcmp(failure->quota->name, "requests_per_s") == 0)
+		note_limit(request, failure->quota->limit, 0,
+			   (refusal->retry_s > 0 ? refusal->retry_s : 1) * UINT64_C(1000));
 }
 
 void openai_refuse(struct request *request, const struct refusal *refusal)
@@ -96,6 +125,7 @@ void openai_refuse(struct request *request, const struct refusal *refusal)
 			       refusal->retry_s > 0 ? refusal->retry_s : 1);
 	(void)snprintf(headers, sizeof(headers), "x-request-id: %s\r\n%s%s", request_id(request),
 		       retry, refusal->headers != NULL ? refusal->headers : "");
+	note_reached(request, refusal);
 	answer_text(request, status, OPENAI_JSON, &body, headers);
 }
 

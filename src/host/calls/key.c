@@ -11,6 +11,7 @@
 #include "api/arena.h"
 #include "host/calls/call.h"
 #include "host/host.h"
+#include "host/tenants/quota.h"
 
 #define LIST_DEFAULT 100u
 #define OVERLAP_MS (86400u * 1000u) /* how long a rotated key goes on */
@@ -208,6 +209,11 @@ void handle_key_delete(struct host *host, const struct request *req,
 void handle_key_check(struct host *host, const struct request *req,
 		      const struct api_key_check_in *in)
 {
+	struct api_requests_left left;
+	struct api_key_check_out reply = { 0 };
+
 	(void)in;
-	reply_done(host, req->id);
+	if (quota_requests_left(host, req->tenant, &left.limit, &left.left, &left.reset_ms))
+		reply.requests = &left;
+	reply_key_check(host, req->id, &reply);
 }

@@ -126,16 +126,11 @@ static bool reached(struct host *host, const struct request *req, enum front_quo
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-bool quota_request(struct host *host, const struct request *req)
+/* A second's worth may come at once. */
+static void refill(struct tenant *tenant, uint64_t rate)
 {
-	struct tenant *tenant = req->tenant;
-	const uint64_t rate = quota_of(host, tenant, FRONT_QUOTA_REQUESTS);
 	const uint64_t now = clock_mono_ns();
-	const struct front_queue soon = { .estimate_ms = 1000 };
 
-	if (rate == 0)
-		return true;
-	/* A second's worth may come at once. */
 	if (tenant->tokens_ns == 0 || now - tenant->tokens_ns >= 1000000000u)
 		tenant->tokens = rate * 1000u;
 	else
@@ -143,9 +138,34 @@ bool quota_request(struct host *host, const struct request *req)
 	if (tenant->tokens > rate * 1000u)
 		tenant->tokens = rate * 1000u;
 	tenant->tokens_ns = now;
+}
+
+bool quota_request(struct host *host, const struct request *req)
+{
+	struct tenant *tenant = req->tenant;
+	const uint64_t rate = quota_of(host, tenant, FRONT_QUOTA_REQUESTS);
+	const struct front_queue soon = { .estimate_ms = 1000 };
+
+	if (rate == 0)
+		return true;
+	refill(tenant, rate);
 	if (tenant->tokens < 1000u)
 		return reached(host, req, FRONT_QUOTA_REQUESTS, rate, rate, &soon);
 	tenant->tokens -= 1000u;
+	return true;
+}
+
+bool quota_requests_left(const struct host *host, struct tenant *tenant, uint64_t *ret_limit,
+			 uint64_t *ret_left, uint64_t *ret_reset_ms)
+{
+	const uint64_t rate = quota_of(host, tenant, FRONT_QUOTA_REQUESTS);
+
+	if (rate == 0)
+		return false;
+	refill(tenant, rate);
+	*ret_limit = rate;
+	*ret_left = tenant->tokens / 1000u;
+	*ret_reset_ms = (rate * 1000u - tenant->tokens + rate - 1) / rate;
 	return true;
 }
 

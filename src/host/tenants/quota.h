@@ -39,6 +39,9 @@ bool quota_limits(struct host *host, const struct request *req, struct front_lim
 
 /* A token of the bucket. */
 bool quota_request(struct host *host, const struct request *req);
+/* What is left of it; false: the tenant has no such quota. */
+bool quota_requests_left(const struct host *host, struct tenant *tenant, uint64_t *ret_limit,
+			 uint64_t *ret_left, uint64_t *ret_reset_ms);
 /* Room for one more session. Limits that were not named become what the tenant may have. */
 bool quota_session(struct host *host, const struct request *req, struct front_limits *limits,
 		   bool has_idle, uint64_t *idle_ms);
