@@ -202,6 +202,59 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 	return talk_result(talk, id, buf_text(&text), text.len, err);
 }
 
+/* As the model wrote it. */
+static int take_commands(const struct json_value *item, struct talk *talk, struct err *err)
+{
+	const struct json_value *action = json_read_member(item, "action");
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+	const char *id = member(item, "call_id");
+
+	if (id == NULL || json_read_count(json_read_member(action, "commands")) == 0)
+		return err_set(err, ERR_INVALID,
+			       "shell_call: call_id and action.commands are needed");
+	if (json_read_dump(action, &json, err) < 0)
+		return (int)err->code;
+	return talk_call(talk, id, OPENAI_SHELL, buf_text(&json), json.len, err);
+}
+
+/* Of one of its commands. */
+static int add_command_output(const struct json_value *output, struct buf *text, struct err *err)
+{
+	static const char *const streams[] = { "stdout", "stderr" };
+	const struct json_value *outcome = json_read_member(output, "outcome");
+	int64_t code = 0;
+	char status[40];
+
+	for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+		size_t len = 0;
+		const char *words = json_read_text(json_read_member(output, streams[i]), &len);
+
+		if (words != NULL && len > 0 && add_line(text, words, len, err) < 0)
+			return (int)err->code;
+	}
+	if (is(outcome, "timeout"))
+		return add_line(text, "[timed out]", 11, err);
+	if (!json_read_int(json_read_member(outcome, "exit_code"), &code) || code == 0)
+		return 0;
+	(void)snprintf(status, sizeof(status), "[exit status %lld]", (long long)code);
+	return add_line(text, status, strlen(status), err);
+}
+
+static int take_commands_output(const struct json_value *item, struct talk *talk, struct err *err)
+{
+	const struct json_value *output = json_read_member(item, "output");
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	const char *id = member(item, "call_id");
+
+	if (id == NULL || json_read_kind(output) != JSON_KIND_ARRAY)
+		return err_set(err, ERR_INVALID,
+			       "shell_call_output: call_id and output are needed");
+	for (size_t i = 0; i < json_read_count(output); i++)
+		if (add_command_output(json_read_at(output, i), &text, err) < 0)
+			return (int)err->code;
+	return talk_result(talk, id, buf_text(&text), text.len, err);
+}
+
 static int take_item(const struct json_value *item, struct order *order, struct talk *talk,
 		     struct err *err)
 {
@@ -213,6 +266,10 @@ static int take_item(const struct json_value *item, struct order *order, struct 
 		return take_output(item, order, talk, err);
 	if (is(item, "code_interpreter_call"))
 		return take_cell(item, talk, err);
+	if (is(item, "shell_call"))
+		return take_commands(item, talk, err);
+	if (is(item, "shell_call_output"))
+		return take_commands_output(item, talk, err);
 	if (is(item, "reasoning")) /* of another turn: its model keeps what it needs of it */
 		return 0;
 	return err_set(err, ERR_INVALID, "an item of type '%.60s' is not supported here",

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/items.h"
 
 void items_init(struct items *items, struct request *request, const struct order *order,
 		const struct run *run)
@@ -22,7 +22,8 @@ void items_init(struct items *items, struct request *request, const struct order
 				 .text = BUF_INIT(OPENAI_OUT_MAX),
 				 .code = BUF_INIT(OPENAI_OUT_MAX),
 				 .output = BUF_INIT(OPENAI_OUT_MAX),
-				 .kept = BUF_INIT(OPENAI_OUT_MAX) };
+				 .kept = BUF_INIT(OPENAI_OUT_MAX),
+				 .shell = { .output = BUF_INIT(OPENAI_OUT_MAX) } };
 }
 
 void items_done(struct items *items)
@@ -31,53 +32,8 @@ void items_done(struct items *items)
 	buf_done(&items->code);
 	buf_done(&items->output);
 	buf_done(&items->kept);
+	buf_done(&items->shell.output);
 	cites_done(&items->cites);
-}
-
-static int give_up(const struct items *items)
-{
-	answer_break_off(items->request);
-	return -1;
-}
-
-/* ---- events --------------------------------------------------------------------------------- */
-
-void items_event_begin(struct items *items, struct json_writer *json, struct buf *out,
-		       const char *type)
-{
-	json_write_init(json, out);
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", type);
-	json_write_member_uint(json, "sequence_number", items->sequence++);
-}
-
-int items_event_end(struct items *items, struct json_writer *json, const char *type)
-{
-	struct err err;
-
-	json_write_object_end(json);
-	if (json_write_finish(json, &err) < 0)
-		return give_up(items);
-	if (items->sequence <= items->order->skips)
-		return 0;
-	return sse_event(items->request, 0, type, json->out->data, json->out->len);
-}
-
-/* The last one is told whatever the client has. */
-void items_end(struct items *items)
-{
-	if (items->sequence < items->order->skips)
-		items->sequence = items->order->skips;
-}
-
-/* With the place of the open item; `id` NULL: it stands in the item itself. */
-static void begin_of_item(struct items *items, struct json_writer *json, struct buf *out,
-			  const char *type, const char *id)
-{
-	items_event_begin(items, json, out, type);
-	json_write_member_uint(json, "output_index", items->count);
-	if (id != NULL)
-		json_write_member_string(json, "item_id", id);
 }
 
 /* An event that has no more than its place, and perhaps one text. */
@@ -87,57 +43,10 @@ static int send_of_item(struct items *items, const char *type, const char *id, c
 	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
 	struct json_writer json;
 
-	begin_of_item(items, &json, &out, type, id);
+	items_event_of(items, &json, &out, type, id);
 	if (key != NULL)
 		json_write_member_text(&json, key, buf_text(text), text->len);
 	return items_event_end(items, &json, type);
-}
-
-static int send_item(struct items *items, const char *type, const struct buf *item)
-{
-	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_writer json;
-
-	begin_of_item(items, &json, &out, type, NULL);
-	json_write_key(&json, "item");
-	json_write_raw(&json, buf_text(item), item->len);
-	return items_event_end(items, &json, type);
-}
-
-static int append(struct buf *list, const struct buf *item, struct err *err)
-{
-	if (list->len > 0 && buf_addc(list, ',', err) < 0)
-		return (int)err->code;
-	return buf_add(list, item->data, item->len, err);
-}
-
-/* The item is complete. `kept`: as a conversation has it. */
-static int finish(struct items *items, const struct buf *item, const struct buf *kept)
-{
-	struct err err;
-
-	if (items->is_stream && send_item(items, "response.output_item.done", item) < 0)
-		return -1;
-	if (append(&items->output, item, &err) < 0 ||
-	    (items->order->conversation[0] != '\0' && append(&items->kept, kept, &err) < 0))
-		return give_up(items);
-	items->count++;
-	return 0;
-}
-
-static void id_of(const struct items *items, const char *prefix, char ret[NAME_SIZE])
-{
-	char run[NAME_SIZE];
-
-	if (!name_swap(items->run, "run_", "", run, sizeof(run)))
-		run[0] = '\0';
-	(void)snprintf(ret, NAME_SIZE, "%s%.64s%02u", prefix, run, items->count);
-}
-
-static void container_of(const struct items *items, char ret[NAME_SIZE])
-{
-	if (!name_swap(items->session, "se_", OPENAI_CONTAINER, ret, NAME_SIZE))
-		(void)snprintf(ret, NAME_SIZE, OPENAI_CONTAINER "0");
 }
 
 /* The next `sandbox:/mnt/data/NAME` of a file that is known; *at moves behind it. */
@@ -146,7 +55,7 @@ static bool next_citation(const struct items *items, const char **at, struct jso
 	char container[NAME_SIZE], id[NAME_SIZE];
 	struct cite cite;
 
-	container_of(items, container);
+	items_container(items, container);
 	while (cites_next(&items->cites, buf_text(&items->text), at, &cite)) {
 		if (!name_of_artifact(OPENAI_CONTAINER_FILE, cite.file->artifact, cite.file->path,
 				      id, sizeof(id)))
@@ -190,7 +99,7 @@ static int write_open(const struct items *items, bool is_whole, struct buf *ret)
 	char id[NAME_SIZE];
 	struct err err;
 
-	id_of(items, is_message ? "msg_" : "rs_", id);
+	items_id(items, is_message ? "msg_" : "rs_", id);
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "id", id);
@@ -211,7 +120,7 @@ static int write_open(const struct items *items, bool is_whole, struct buf *ret)
 	}
 	json_write_array_end(&json);
 	json_write_object_end(&json);
-	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+	return json_write_finish(&json, &err) < 0 ? items_give_up(items) : 0;
 }
 
 /* What a part is called in events, and what else stands there. */
@@ -221,8 +130,8 @@ static void begin_of_part(struct items *items, struct json_writer *json, struct 
 	const bool is_message = items->open == ITEM_MESSAGE;
 	char id[NAME_SIZE];
 
-	id_of(items, is_message ? "msg_" : "rs_", id);
-	begin_of_item(items, json, out, type, id);
+	items_id(items, is_message ? "msg_" : "rs_", id);
+	items_event_of(items, json, out, type, id);
 	json_write_member_uint(json, is_message ? "content_index" : "summary_index", 0);
 }
 
@@ -289,7 +198,7 @@ static int open_item(struct items *items, enum item_kind kind)
 	if (!items->is_stream)
 		return 0;
 	if (write_open(items, false, &item) < 0 ||
-	    send_item(items, "response.output_item.added", &item) < 0)
+	    items_send(items, "response.output_item.added", &item) < 0)
 		return -1;
 	return send_part(items, kind == ITEM_MESSAGE ? "response.content_part.added"
 						     : "response.reasoning_summary_part.added",
@@ -303,7 +212,7 @@ int items_text(struct items *items, enum item_kind kind, const char *text, size_
 	if (items->open != kind && (items_close(items) < 0 || open_item(items, kind) < 0))
 		return -1;
 	if (buf_add(&items->text, text, len, &err) < 0)
-		return give_up(items);
+		return items_give_up(items);
 	if (!items->is_stream)
 		return 0;
 	return send_text(items, kind == ITEM_MESSAGE ? "response.output_text.delta"
@@ -332,9 +241,11 @@ int items_close(struct items *items)
 
 	if (items->open == ITEM_NONE)
 		return 0;
+	if (items->open == ITEM_SHELL)
+		return items_close_shell(items);
 	if ((items->is_stream && send_ends(items) < 0) || write_open(items, true, &item) < 0)
 		return -1;
-	rc = finish(items, &item, &item);
+	rc = items_finish(items, &item, &item);
 	items->open = ITEM_NONE;
 	buf_clear(&items->text);
 	return rc;
@@ -352,7 +263,7 @@ static int write_cell(const struct items *items, const char *id, const char *sta
 	struct json_writer json;
 	struct err err;
 
-	container_of(items, container);
+	items_container(items, container);
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "id", id);
@@ -373,7 +284,7 @@ static int write_cell(const struct items *items, const char *id, const char *sta
 		json_write_array_end(&json);
 	}
 	json_write_object_end(&json);
-	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+	return json_write_finish(&json, &err) < 0 ? items_give_up(items) : 0;
 }
 
 int items_cell(struct items *items, const struct run_event *cell)
@@ -382,16 +293,18 @@ int items_cell(struct items *items, const struct run_event *cell)
 	char id[NAME_SIZE];
 	struct err err;
 
-	if (items_close(items) < 0)
+	if ((cell->json == NULL || !items_shell_goes_on(items, cell->json)) && items_close(items) < 0)
 		return -1;
-	id_of(items, "ci_", id);
+	if (cell->json != NULL)
+		return items_command(items, cell->json);
+	items_id(items, "ci_", id);
 	buf_clear(&items->code);
 	if (buf_add(&items->code, cell->text, cell->len, &err) < 0)
-		return give_up(items);
+		return items_give_up(items);
 	if (!items->is_stream)
 		return 0;
 	if (write_cell(items, id, "in_progress", NULL, false, OUTPUTS_ALL, &item) < 0 ||
-	    send_item(items, "response.output_item.added", &item) < 0 ||
+	    items_send(items, "response.output_item.added", &item) < 0 ||
 	    send_of_item(items, "response.code_interpreter_call.in_progress", id, NULL, NULL) < 0 ||
 	    send_of_item(items, "response.code_interpreter_call_code.delta", id, "delta",
 			 &items->code) < 0 ||
@@ -408,15 +321,17 @@ int items_record(struct items *items, const struct run_event *record)
 	const enum outputs outputs = items->order->shows_outputs ? OUTPUTS_ALL : OUTPUTS_NONE;
 	char id[NAME_SIZE];
 
-	id_of(items, "ci_", id);
 	cites_add(&items->cites, record->json);
+	if (items->open == ITEM_SHELL)
+		return items_command_record(items, record->json);
+	items_id(items, "ci_", id);
 	if (items->is_stream && send_of_item(items, "response.code_interpreter_call.completed", id,
 					     NULL, NULL) < 0)
 		return -1;
 	if (write_cell(items, id, status, record->json, true, outputs, &item) < 0 ||
 	    write_cell(items, id, status, record->json, true, OUTPUTS_LOGS, &kept) < 0)
 		return -1;
-	return finish(items, &item, &kept);
+	return items_finish(items, &item, &kept);
 }
 
 /* ---- the application's tools ----------------------------------------------------------------- */
@@ -439,7 +354,7 @@ static int write_call(const struct items *items, const char *id, const struct js
 	json_write_member_text(&json, "arguments", buf_text(arguments),
 			       is_whole ? arguments->len : 0);
 	json_write_object_end(&json);
-	return json_write_finish(&json, &err) < 0 ? give_up(items) : 0;
+	return json_write_finish(&json, &err) < 0 ? items_give_up(items) : 0;
 }
 
 int items_call(struct items *items, const struct json_value *call)
@@ -449,24 +364,27 @@ int items_call(struct items *items, const struct json_value *call)
 	cleanup_buf struct buf arguments = BUF_INIT(OPENAI_OUT_MAX);
 	size_t len;
 	const char *text = json_read_text(given, &len);
+	const char *name = json_read_text(json_read_member(call, "name"), NULL);
 	char id[NAME_SIZE];
 	struct err err;
 
 	if (items_close(items) < 0)
 		return -1;
-	id_of(items, "fc_", id);
+	if (items->order->shell_is_local && name != NULL && strcmp(name, OPENAI_SHELL) == 0)
+		return items_local_commands(items, call);
+	items_id(items, "fc_", id);
 	if ((text != NULL ? buf_add(&arguments, text, len, &err)
 			  : json_read_dump(given, &arguments, &err)) < 0)
-		return give_up(items);
+		return items_give_up(items);
 	if (write_call(items, id, call, &arguments, false, &item) < 0 ||
 	    write_call(items, id, call, &arguments, true, &done) < 0)
 		return -1;
 	if (items->is_stream &&
-	    (send_item(items, "response.output_item.added", &item) < 0 ||
+	    (items_send(items, "response.output_item.added", &item) < 0 ||
 	     send_of_item(items, "response.function_call_arguments.delta", id, "delta",
 			  &arguments) < 0 ||
 	     send_of_item(items, "response.function_call_arguments.done", id, "arguments",
 			  &arguments) < 0))
 		return -1;
-	return finish(items, &done, &done);
+	return items_finish(items, &done, &done);
 }

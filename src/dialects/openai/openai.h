@@ -4,10 +4,11 @@
  *   routes.c      which path is whose
  *   openai.c      answers, errors, models
  *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
+ *   order_tools.c its tools
  *   input.c       its input becomes messages of the conversation
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
  *   response.h    a run becomes a response, whole or as a stream, at once or later
- *   items.c       the items of its output
+ *   items.h       the items of its output
  *   conversations.h  items that stay from one response to the next
  *   object.h      things that are documents
  *   chat_order.c  a request of Chat Completions becomes an order
@@ -36,6 +37,7 @@
 #define OPENAI_RESPONSES "conversation.openai.responses" /* a collection of documents */
 /* What its code interpreter is defined to run; also the name of a small template. */
 #define OPENAI_CODE_LANGUAGE "python"
+#define OPENAI_SHELL "shell" /* what its tool is called, here and to models */
 
 /* ---- talk.c ---- */
 /* The messages of a conversation. What models say in one turn, and its results, are one message each. */
@@ -69,8 +71,10 @@ struct order {
 	char session[ID_SIZE]; /* of the container */
 	struct api_run_file files[OPENAI_FILES_MAX];
 	size_t file_count;
-	const struct json_value *file_ids; /* of the tool, or NULL */
+	const struct json_value *file_lists[2]; /* ids of files, of tools */
+	size_t file_list_count;
 	struct buf told; /* lines about files that were put there before, for the model */
+	bool has_shell, shell_is_local; /* local: the application runs its commands */
 	bool runs_code, is_stream, is_background, shows_outputs, shows_thoughts, is_stored;
 	uint64_t skips; /* events of the stream that the client has */
 	char conversation[NAME_SIZE]; /* "": none */
@@ -90,8 +94,16 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 int order_write_output(const struct json_value *format, const struct json_value *schema,
 		       struct json_writer *writer, struct err *err);
 
+/* ---- order_tools.c ---- */
+int order_write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
+		    struct err *err);
+int order_take_tools(const struct json_value *tools, struct order *order, struct err *err);
+/* "tools", "tool_choice" and "shell" of a conversation. */
+int order_write_tools(const struct order *order, struct json_writer *writer, struct err *err);
 /* Which container a code interpreter is to have. */
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
+/* Whether anything runs here. */
+bool order_has_container(const struct order *order);
 
 /* ---- stored_ids.c ---- */
 /* GET, DELETE, GET …/input_items, POST …/cancel. */
@@ -113,7 +125,15 @@ int input_content(const struct json_value *content, struct order *order, struct 
 		  struct buf *text, struct err *err);
 
 /* ---- items.c ---- */
-enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING };
+enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING, ITEM_SHELL };
+
+/* Of the call whose commands run. */
+struct items_shell {
+	char call_id[NAME_SIZE];
+	uint64_t count, told; /* commands; those whose output is there */
+	uint64_t output_max;  /* characters of each; 0: all */
+	struct buf output;    /* of those, comma-separated JSON */
+};
 
 struct items {
 	struct request *request;
@@ -125,6 +145,7 @@ struct items {
 	enum item_kind open;
 	struct buf text;   /* of the open one */
 	struct buf code;   /* of the cell that runs */
+	struct items_shell shell;
 	struct buf output; /* complete ones, comma-separated JSON */
 	struct buf kept;   /* the same for a conversation: with what cells printed */
 	struct cites cites; /* that code left */

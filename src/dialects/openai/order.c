@@ -4,6 +4,8 @@
  * Runs in:  reckon-front-openai and tests.
  * Reads:    JSON of anybody; a conversation that a run left.
  * Never:    takes what would mean something else here: it is refused by name.
+ *
+ * Its tools are in order_tools.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,43 +38,6 @@ static bool is_given(const struct json_value *object, const char *key)
 }
 
 /* ---- what it is ----------------------------------------------------------------------------- */
-
-int order_take_container(const struct json_value *container, struct order *order, struct err *err)
-{
-	const char *id = json_read_text(container, NULL);
-	const char *policy = text_of(json_read_member(container, "network_policy"), "type");
-
-	if (id != NULL) {
-		order->container = id;
-		/* What is not an id of ours becomes one that nothing has. */
-		if (!name_swap(id, OPENAI_CONTAINER, "se_", order->session,
-			       sizeof(order->session)))
-			(void)snprintf(order->session, sizeof(order->session), "-");
-		return 0;
-	}
-	if (json_read_kind(container) != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "tools: code_interpreter has a container");
-	order->file_ids = json_read_member(container, "file_ids");
-	if (policy != NULL && strcmp(policy, "disabled") != 0)
-		return err_set(err, ERR_INVALID, "container.network_policy: a container has no "
-			       "network here");
-	return 0;
-}
-
-static int take_tool(const struct json_value *tool, struct order *order, struct err *err)
-{
-	const char *type = text_of(tool, "type");
-
-	if (type != NULL && strcmp(type, "function") == 0)
-		return text_of(tool, "name") != NULL
-			       ? 0
-			       : err_set(err, ERR_INVALID, "tools: a function has a name");
-	if (type == NULL || strcmp(type, "code_interpreter") != 0)
-		return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here",
-			       type != NULL ? type : "");
-	order->runs_code = true;
-	return order_take_container(json_read_member(tool, "container"), order, err);
-}
 
 static int check_rest(const struct json_value *body, struct err *err)
 {
@@ -118,8 +83,6 @@ static int take_conversation(const struct json_value *body, struct order *order,
 
 int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 {
-	const struct json_value *tools;
-
 	if (json_read_parse(json, len, OPENAI_BODY_MAX, &ret->body, err) < 0)
 		return (int)err->code;
 	if (json_read_kind(ret->body) != JSON_KIND_OBJECT)
@@ -140,65 +103,12 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 	if (take_conversation(ret->body, ret, err) < 0)
 		return (int)err->code;
 	take_include(ret->body, ret);
-	tools = json_read_member(ret->body, "tools");
-	for (size_t i = 0; i < json_read_count(tools); i++)
-		if (take_tool(json_read_at(tools, i), ret, err) < 0)
-			return (int)err->code;
+	if (order_take_tools(json_read_member(ret->body, "tools"), ret, err) < 0)
+		return (int)err->code;
 	return check_rest(ret->body, err);
 }
 
 /* ---- its conversation ----------------------------------------------------------------------- */
-
-static int write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
-		     struct err *err)
-{
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
-
-	if (json_read_dump(value, &json, err) < 0)
-		return (int)err->code;
-	json_write_key(writer, key);
-	json_write_raw(writer, buf_text(&json), json.len);
-	return 0;
-}
-
-static int write_tools(const struct json_value *tools, struct json_writer *writer, struct err *err)
-{
-	json_write_key(writer, "tools");
-	json_write_array_begin(writer);
-	for (size_t i = 0; i < json_read_count(tools); i++) {
-		const struct json_value *tool = json_read_at(tools, i);
-		const struct json_value *parameters = json_read_member(tool, "parameters");
-
-		if (strcmp(text_of(tool, "type"), "function") != 0)
-			continue;
-		json_write_object_begin(writer);
-		json_write_member_string(writer, "name", text_of(tool, "name"));
-		json_write_member_string(writer, "description", text_of(tool, "description"));
-		if (json_read_kind(parameters) == JSON_KIND_OBJECT &&
-		    write_raw(writer, "parameters", parameters, err) < 0)
-			return (int)err->code;
-		json_write_object_end(writer);
-	}
-	json_write_array_end(writer);
-	return 0;
-}
-
-static int write_choice(const struct json_value *choice, struct json_writer *writer,
-			struct err *err)
-{
-	const char *word = json_read_text(choice, NULL), *type = text_of(choice, "type");
-
-	if (json_read_kind(choice) == JSON_KIND_NULL)
-		return 0;
-	if (type != NULL && strcmp(type, "function") == 0)
-		word = text_of(choice, "name");
-	else if (type != NULL && strcmp(type, "code_interpreter") == 0)
-		word = OPENAI_CODE_LANGUAGE;
-	if (word == NULL)
-		return err_set(err, ERR_INVALID, "tool_choice: it is not supported here");
-	json_write_member_string(writer, "tool_choice", word);
-	return 0;
-}
 
 static int write_number(const struct json_value *body, const char *key, const char *name,
 			struct json_writer *writer, struct err *err)
@@ -209,7 +119,7 @@ static int write_number(const struct json_value *body, const char *key, const ch
 		return 0;
 	if (json_read_kind(value) != JSON_KIND_NUMBER)
 		return err_set(err, ERR_INVALID, "%s: it is a number", key);
-	return write_raw(writer, name, value, err);
+	return order_write_raw(writer, name, value, err);
 }
 
 static int write_sampling(const struct json_value *body, struct json_writer *writer,
@@ -250,7 +160,7 @@ int order_write_output(const struct json_value *format, const struct json_value 
 	} else {
 		if (name != NULL)
 			json_write_member_string(writer, "name", name);
-		if (write_raw(writer, "schema", json_read_member(schema, "schema"), err) < 0)
+		if (order_write_raw(writer, "schema", json_read_member(schema, "schema"), err) < 0)
 			return (int)err->code;
 		(void)json_read_bool(json_read_member(schema, "strict"), &strict);
 		json_write_member_bool(writer, "strict", strict);
@@ -316,9 +226,7 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	json_write_member_bool(&writer, "code", order->runs_code);
 	(void)json_read_bool(json_read_member(body, "parallel_tool_calls"), &beside);
 	json_write_member_bool(&writer, "parallel_tool_calls", beside);
-	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0 ||
-	    write_choice(json_read_member(body, "tool_choice"), &writer, err) < 0 ||
-	    write_sampling(body, &writer, err) < 0 ||
+	if (order_write_tools(order, &writer, err) < 0 || write_sampling(body, &writer, err) < 0 ||
 	    order_write_output(format, format, &writer, err) < 0 ||
 	    write_messages(order, before, &writer, err) < 0)
 		return (int)err->code;

@@ -38,6 +38,8 @@ static void take_container_of(struct request *request, const struct json_value *
 	const char *id = text_of(item, "container_id");
 	char session[ID_SIZE];
 
+	if (id == NULL)
+		id = text_of(json_read_member(item, "environment"), "container_id");
 	if (order->session[0] == '\0' && id != NULL &&
 	    name_swap(id, OPENAI_CONTAINER, "se_", session, sizeof(session)) &&
 	    is_live(request, session))
@@ -48,7 +50,7 @@ static void take_containers(struct request *request, struct order *order)
 {
 	const struct json_value *input = json_read_member(order->body, "input");
 
-	if (order->container != NULL || !order->runs_code)
+	if (order->container != NULL || !order_has_container(order))
 		return;
 	for (size_t i = json_read_count(input); i > 0; i--)
 		take_container_of(request, json_read_at(input, i - 1), order);
@@ -98,7 +100,7 @@ static int take_previous(struct request *request, struct order *order, struct js
 		answer_refuse_simple(request, 500, "server_error", err.text, NULL);
 		return -1;
 	}
-	if (order->container == NULL && order->runs_code && order->session[0] == '\0')
+	if (order->container == NULL && order_has_container(order) && order->session[0] == '\0')
 		take_session(request, run, order);
 	return 0;
 }
@@ -163,7 +165,7 @@ static void answer(struct request *request, struct order *order, const struct bu
 		.background = order->is_background,
 	};
 
-	if (is_new && order->runs_code)
+	if (is_new && order_has_container(order))
 		in.has_keep = in.keep = true;
 	else if (is_new)
 		in.template = OPENAI_CODE_LANGUAGE;
@@ -184,7 +186,10 @@ static int bring_files(struct request *request, struct order *order)
 			return -1;
 		(void)snprintf(order->session, sizeof(order->session), "%s", session.id);
 	}
-	return files_import(request, order->file_ids, order->session, &order->told);
+	for (size_t i = 0; i < order->file_list_count; i++)
+		if (files_import(request, order->file_lists[i], order->session, &order->told) < 0)
+			return -1;
+	return 0;
 }
 
 void response_create(struct request *request)
@@ -205,8 +210,7 @@ void response_create(struct request *request)
 	buf_done(&body);
 	if (conversation_load(request, &order) < 0 || take_previous(request, &order, &before) < 0)
 		return;
-	if (order.runs_code && json_read_count(order.file_ids) > 0 &&
-	    bring_files(request, &order) < 0) {
+	if (order.file_list_count > 0 && bring_files(request, &order) < 0) {
 		json_read_free(before);
 		return;
 	}

@@ -107,13 +107,15 @@ static int take_answer(struct response *response, const struct json_value *answe
 	for (size_t i = 0; i < json_read_count(steps); i++) {
 		const struct json_value *step = json_read_at(steps, i);
 		struct run_event event = { .execution = text_of(step, "execution"),
-					   .json = json_read_member(step, "record") };
+					   .json = json_read_member(step, "command") };
+		struct run_event record = { .execution = event.execution,
+					    .json = json_read_member(step, "record") };
 
 		event.text = json_read_text(json_read_member(step, "code"), &event.len);
-		if (json_read_kind(event.json) != JSON_KIND_OBJECT)
-			event.json = NULL;
+		if (json_read_kind(record.json) != JSON_KIND_OBJECT)
+			record.json = NULL;
 		if (event.text != NULL && (items_cell(&response->items, &event) < 0 ||
-					   items_record(&response->items, &event) < 0))
+					   items_record(&response->items, &record) < 0))
 			return -1;
 	}
 	return text != NULL && len > 0 ? items_text(&response->items, ITEM_MESSAGE, text, len) : 0;
