@@ -8,11 +8,15 @@
 #include "dialects/stored.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+
+#define EXPIRES_MIN_S 3600u
+#define EXPIRES_MAX_S (30u * 24 * 3600)
 
 void stored_form_done(struct stored_form *form)
 {
@@ -26,6 +30,21 @@ void stored_form_name(struct stored_form *form, const char *given)
 	given = slash != NULL ? slash + 1 : given;
 	(void)snprintf(form->name, sizeof(form->name), "%.255s",
 		       given[0] != '\0' ? given : "upload");
+}
+
+/* As OpenAI's API has it, with its bounds. */
+static int take_expiry(struct stored_form *form, const struct form_part *part, struct err *err)
+{
+	char text[16] = "", *end;
+
+	if (part->len < sizeof(text))
+		memcpy(text, part->data, part->len);
+	form->expires_in_s = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+	return form->expires_in_s >= EXPIRES_MIN_S && form->expires_in_s <= EXPIRES_MAX_S &&
+			       *end == '\0'
+		       ? 0
+		       : err_set(err, ERR_INVALID, "expires_after[seconds]: from %u to %u",
+				 EXPIRES_MIN_S, EXPIRES_MAX_S);
 }
 
 static int take_parts(struct stored_form *form, const char *type, struct err *err)
@@ -44,6 +63,9 @@ static int take_parts(struct stored_form *form, const char *type, struct err *er
 		} else if (strcmp(part.name, "purpose") == 0 && part.len < sizeof(form->purpose)) {
 			(void)snprintf(form->purpose, sizeof(form->purpose), "%.*s", (int)part.len,
 				       part.data);
+		} else if (strcmp(part.name, "expires_after[seconds]") == 0 &&
+			   take_expiry(form, &part, err) < 0) {
+			return (int)err->code;
 		}
 	}
 	if (more < 0)
@@ -93,6 +115,8 @@ int stored_form_keep(struct request *request, const struct stored_form *form,
 		.name = form->name,
 		.purpose = form->purpose[0] != '\0' ? form->purpose : NULL,
 		.media_type = form->media_type[0] != '\0' ? form->media_type : NULL,
+		.has_expires_in_s = form->expires_in_s != 0,
+		.expires_in_s = form->expires_in_s,
 	};
 	struct api_upload upload;
 

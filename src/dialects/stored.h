@@ -17,6 +17,7 @@ struct stored_form {
 	char name[256];	 /* of the file, without a folder */
 	char purpose[64]; /* "" */
 	char media_type[128]; /* "": it is guessed */
+	uint64_t expires_in_s; /* 0: never */
 	const char *data; /* NULL: there is no file */
 	size_t len;
 };
@@ -26,7 +27,7 @@ void stored_form_done(struct stored_form *form);
 
 /* What of it can be a file's name. */
 void stored_form_name(struct stored_form *form, const char *given);
-/* The body's parts `file` and `purpose`. Negative: it was refused, or the client is gone. */
+/* The body's parts `file`, `purpose` and `expires_after[seconds]`. Negative: it was refused, or the client is gone. */
 int stored_form_read(struct request *request, struct stored_form *form);
 /* Keeps it for the tenant; what *ret shows lives as long as the call. */
 int stored_form_keep(struct request *request, const struct stored_form *form,

@@ -233,6 +233,13 @@ def test_files_and_containers(reckon):
         response = client.responses.create(model=MODEL, input="?", include=OUTPUTS, tools=[
             {"type": "code_interpreter", "container": container.id}])
         assert response.output[0].outputs[0].logs == "hello\n"
+        brief = client.files.create(file=("c.csv", b"c"), purpose="user_data",
+                                    expires_after={"anchor": "created_at", "seconds": 3600})
+        assert brief.expires_at - brief.created_at in (3599, 3600, 3601) and sales.expires_at is None
+        for seconds in (3599, 2592001, -1):
+            with pytest.raises(openai.BadRequestError, match="expires_after"):
+                client.files.create(file=("c.csv", b"c"), purpose="user_data",
+                                    expires_after={"anchor": "created_at", "seconds": seconds})
         assert client.files.delete(sales.id).deleted
         for gone in (lambda: client.files.retrieve(sales.id), lambda: client.files.content("file-x"),
                      lambda: client.containers.files.create(container_id=container.id, file_id=sales.id),

@@ -156,6 +156,20 @@ def test_in_the_background_and_later(reckon):
         assert [each.stdout for each in late.output[1].output] == ["1\n", ""] and outcomes(late.output[1]) == [0, 4]
 
 
+def test_memory_of_a_new_container(reckon):
+    with ModelServer(Reply(calls=[shell("true")]), Reply(text="So."), Reply(calls=["1"]), Reply(text="So.")) as model, \
+            Speaking(reckon, model) as server:
+        client = server.client()
+        for tool in ({"type": "shell", "environment": {"type": "container_auto", "memory_limit": "4g"}},
+                     {"type": "code_interpreter", "container": {"type": "auto", "memory_limit": "4g"}}):
+            cell = client.responses.create(model=MODEL, input="?", tools=[tool]).output[0]
+            container = cell.container_id if cell.type == "code_interpreter_call" else cell.environment.container_id
+            assert client.containers.retrieve(container).memory_limit == "4g"
+        with pytest.raises(openai.BadRequestError, match="memory_limit"):
+            client.responses.create(model=MODEL, input="?", tools=[
+                {"type": "code_interpreter", "container": {"type": "auto", "memory_limit": "5g"}}])
+
+
 def test_a_container_by_its_id_with_files(reckon):
     with ModelServer(Reply(calls=[shell("cat told.txt kept.txt")]), Reply(text="Both.")) as model, \
             Speaking(reckon, model) as server:

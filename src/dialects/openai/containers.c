@@ -118,11 +118,6 @@ static void answer_container(struct request *request, const struct api_session *
 static int take_limits(const struct json_value *body, struct api_session_create_in *in,
 		       struct api_limits *limits, struct err *err)
 {
-	static const struct {
-		const char *word;
-		uint64_t bytes;
-	} sizes[] = { { "1g", UINT64_C(1) << 30 }, { "4g", UINT64_C(4) << 30 },
-		      { "16g", UINT64_C(16) << 30 }, { "64g", UINT64_C(64) << 30 } };
 	const char *size = json_read_text(json_read_member(body, "memory_limit"), NULL);
 	const char *policy = json_read_text(
 		json_read_member(json_read_member(body, "network_policy"), "type"), NULL);
@@ -138,14 +133,9 @@ static int take_limits(const struct json_value *body, struct api_session_create_
 		return err_set(err, ERR_INVALID, "network_policy: a container has no network here");
 	if (size == NULL)
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
-		if (strcmp(size, sizes[i].word) == 0) {
-			limits->has_memory_bytes = true;
-			limits->memory_bytes = sizes[i].bytes;
-			in->limits = limits;
-			return 0;
-		}
-	return err_set(err, ERR_INVALID, "memory_limit: 1g, 4g, 16g or 64g");
+	limits->has_memory_bytes = true;
+	in->limits = limits;
+	return order_memory(size, &limits->memory_bytes, err);
 }
 
 static int write_metadata(const char *name, struct buf *ret, struct err *err)

@@ -73,6 +73,7 @@ struct order {
 	size_t file_count;
 	const struct json_value *file_lists[2]; /* ids of files, of tools */
 	size_t file_list_count;
+	uint64_t memory_bytes; /* of a new container; 0: as usual */
 	struct buf told; /* lines about files that were put there before, for the model */
 	bool has_shell, shell_is_local; /* local: the application runs its commands */
 	bool runs_code, is_stream, is_background, shows_outputs, shows_thoughts, is_stored;
@@ -102,6 +103,8 @@ int order_take_tools(const struct json_value *tools, struct order *order, struct
 int order_write_tools(const struct order *order, struct json_writer *writer, struct err *err);
 /* Which container a code interpreter is to have. */
 int order_take_container(const struct json_value *container, struct order *order, struct err *err);
+/* "1g", "4g", …; NULL: as usual. */
+int order_memory(const char *word, uint64_t *ret, struct err *err);
 /* Whether anything runs here. */
 bool order_has_container(const struct order *order);
 

@@ -40,6 +40,22 @@ static int take_id(const char *id, struct order *order, struct err *err)
 	return 0;
 }
 
+int order_memory(const char *word, uint64_t *ret, struct err *err)
+{
+	static const struct {
+		const char *word;
+		uint64_t bytes;
+	} sizes[] = { { "1g", UINT64_C(1) << 30 }, { "4g", UINT64_C(4) << 30 },
+		      { "16g", UINT64_C(16) << 30 }, { "64g", UINT64_C(64) << 30 } };
+
+	for (size_t i = 0; word != NULL && i < ARRAY_LEN(sizes); i++)
+		if (strcmp(word, sizes[i].word) == 0) {
+			*ret = sizes[i].bytes;
+			return 0;
+		}
+	return word == NULL ? 0 : err_set(err, ERR_INVALID, "memory_limit: 1g, 4g, 16g or 64g");
+}
+
 static int take_new(const struct json_value *container, struct order *order, struct err *err)
 {
 	const struct json_value *files = json_read_member(container, "file_ids");
@@ -52,7 +68,7 @@ static int take_new(const struct json_value *container, struct order *order, str
 			       "network here");
 	if (json_read_count(files) > 0 && order->file_list_count < ARRAY_LEN(order->file_lists))
 		order->file_lists[order->file_list_count++] = files;
-	return 0;
+	return order_memory(text_of(container, "memory_limit"), &order->memory_bytes, err);
 }
 
 int order_take_container(const struct json_value *container, struct order *order, struct err *err)

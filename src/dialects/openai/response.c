@@ -174,18 +174,30 @@ static void answer(struct request *request, struct order *order, const struct bu
 	response_done(&response);
 }
 
-/* Files of the tenant go into the container before its model is asked. */
-static int bring_files(struct request *request, struct order *order)
+/* The container that the order wants, where the one of a run would be another. */
+static int make_container(struct request *request, struct order *order)
 {
+	struct api_limits limits = { .has_memory_bytes = true, .memory_bytes = order->memory_bytes };
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session session;
 
-	if (order->session[0] == '\0') {
-		if (call_or_refuse(request, API_SESSION_CREATE,
-				   &(struct api_session_create_in){ 0 }, &session, &call) < 0)
-			return -1;
-		(void)snprintf(order->session, sizeof(order->session), "%s", session.id);
-	}
+	if (call_or_refuse(request, API_SESSION_CREATE,
+			   &(struct api_session_create_in){
+				   .limits = order->memory_bytes > 0 ? &limits : NULL },
+			   &session, &call) < 0)
+		return -1;
+	(void)snprintf(order->session, sizeof(order->session), "%s", session.id);
+	return 0;
+}
+
+/* Files of the tenant go into the container before its model is asked. */
+static int prepare_container(struct request *request, struct order *order)
+{
+	const bool is_new = order->session[0] == '\0' &&
+			    (order->file_list_count > 0 || order->memory_bytes > 0);
+
+	if (is_new && make_container(request, order) < 0)
+		return -1;
 	for (size_t i = 0; i < order->file_list_count; i++)
 		if (files_import(request, order->file_lists[i], order->session, &order->told) < 0)
 			return -1;
@@ -210,7 +222,7 @@ void response_create(struct request *request)
 	buf_done(&body);
 	if (conversation_load(request, &order) < 0 || take_previous(request, &order, &before) < 0)
 		return;
-	if (order.file_list_count > 0 && bring_files(request, &order) < 0) {
+	if (prepare_container(request, &order) < 0) {
 		json_read_free(before);
 		return;
 	}
