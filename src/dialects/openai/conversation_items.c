@@ -11,9 +11,7 @@
 #include "base/cleanup.h"
 #include "dialects/openai/conversations.h"
 #include "dialects/openai/object.h"
-
-const struct object_kind conversation_item_kind = { "conversation.openai.conversation_items",
-						    "msg_", "conversation item" };
+#include "dialects/openai/references.h"
 
 static const char *text_of(const struct json_value *object, const char *key)
 {
@@ -132,6 +130,8 @@ void conversation_extend(struct request *request, const char *conversation, cons
 	if (json_read_kind(input) == JSON_KIND_STRING)
 		extend_by_text(request, conversation, response, input);
 	for (size_t i = 0; i < json_read_count(input); i++) {
+		if (references_is(json_read_at(input, i)))
+			continue; /* it is kept where it is */
 		input_id(response, i, id);
 		(void)conversation_put(request, conversation, json_read_at(input, i), id, NULL);
 	}

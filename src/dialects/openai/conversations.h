@@ -15,8 +15,10 @@ int conversation_load(struct request *request, struct order *order);
 /* A response in the background is to become items: whoever looks at them first sees to that. */
 int conversation_wait(struct request *request, const char *conversation, const char *response);
 
-/* ---- conversation_items.c ---- */
+/* ---- thread_kinds.c ---- */
 extern const struct object_kind conversation_item_kind;
+
+/* ---- conversation_items.c ---- */
 /* Appends it as JSON to `list`; without one nothing is refused. `given`: its id, or NULL. */
 int conversation_put(struct request *request, const char *conversation,
 		     const struct json_value *item, const char *given, struct json_writer *list);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "codec/base64.h"
 #include "dialects/openai/openai.h"
+#include "dialects/openai/references.h"
 
 static const char *member(const struct json_value *item, const char *key)
 {
@@ -255,9 +256,20 @@ static int take_commands_output(const struct json_value *item, struct talk *talk
 	return talk_result(talk, id, buf_text(&text), text.len, err);
 }
 
-static int take_item(const struct json_value *item, struct order *order, struct talk *talk,
+/* Its words are not told again; what its provider sealed goes back to the model that had them. */
+static int take_thoughts(const struct json_value *item, struct talk *talk, struct err *err)
+{
+	size_t len;
+	const char *sealed = json_read_text(json_read_member(item, "encrypted_content"), &len);
+
+	return sealed != NULL ? talk_sealed(talk, sealed, len, err) : 0;
+}
+
+static int take_item(const struct json_value *given, struct order *order, struct talk *talk,
 		     struct err *err)
 {
+	const struct json_value *item = references_item(order, given);
+
 	if (is(item, "message"))
 		return take_message(item, order, talk, err);
 	if (is(item, "function_call"))
@@ -270,8 +282,8 @@ static int take_item(const struct json_value *item, struct order *order, struct 
 		return take_commands(item, talk, err);
 	if (is(item, "shell_call_output"))
 		return take_commands_output(item, talk, err);
-	if (is(item, "reasoning")) /* of another turn: its model keeps what it needs of it */
-		return 0;
+	if (is(item, "reasoning"))
+		return take_thoughts(item, talk, err);
 	return err_set(err, ERR_INVALID, "an item of type '%.60s' is not supported here",
 		       type_of(item));
 }

@@ -20,6 +20,7 @@ void items_init(struct items *items, struct request *request, const struct order
 				 .session = run->session,
 				 .is_stream = order->is_stream,
 				 .text = BUF_INIT(OPENAI_OUT_MAX),
+				 .sealed = BUF_INIT(SEALED_MAX * 2),
 				 .code = BUF_INIT(OPENAI_OUT_MAX),
 				 .output = BUF_INIT(OPENAI_OUT_MAX),
 				 .kept = BUF_INIT(OPENAI_OUT_MAX),
@@ -29,6 +30,7 @@ void items_init(struct items *items, struct request *request, const struct order
 void items_done(struct items *items)
 {
 	buf_done(&items->text);
+	buf_done(&items->sealed);
 	buf_done(&items->code);
 	buf_done(&items->output);
 	buf_done(&items->kept);
@@ -112,13 +114,16 @@ static int write_open(const struct items *items, bool is_whole, struct buf *ret)
 	json_write_array_begin(&json);
 	if (is_whole && is_message) {
 		write_part(items, &json, true);
-	} else if (is_whole) {
+	} else if (is_whole && items->open == ITEM_REASONING) {
 		json_write_object_begin(&json);
 		json_write_member_string(&json, "type", "summary_text");
 		json_write_member_text(&json, "text", buf_text(&items->text), items->text.len);
 		json_write_object_end(&json);
 	}
 	json_write_array_end(&json);
+	if (is_whole && items->sealed.len > 0)
+		json_write_member_text(&json, "encrypted_content", items->sealed.data,
+				       items->sealed.len);
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err) < 0 ? items_give_up(items) : 0;
 }
@@ -200,6 +205,8 @@ static int open_item(struct items *items, enum item_kind kind)
 	if (write_open(items, false, &item) < 0 ||
 	    items_send(items, "response.output_item.added", &item) < 0)
 		return -1;
+	if (kind == ITEM_SEALED)
+		return 0;
 	return send_part(items, kind == ITEM_MESSAGE ? "response.content_part.added"
 						     : "response.reasoning_summary_part.added",
 			 false);
@@ -224,6 +231,8 @@ static int send_ends(struct items *items)
 {
 	const bool is_message = items->open == ITEM_MESSAGE;
 
+	if (items->open == ITEM_SEALED)
+		return 0;
 	if (is_message && send_annotations(items) < 0)
 		return -1;
 	if (send_text(items, is_message ? "response.output_text.done"
@@ -248,7 +257,23 @@ int items_close(struct items *items)
 	rc = items_finish(items, &item, &item);
 	items->open = ITEM_NONE;
 	buf_clear(&items->text);
+	buf_clear(&items->sealed);
 	return rc;
+}
+
+/* It comes behind the words, if any are shown. */
+int items_sealed(struct items *items, const struct json_value *sealed)
+{
+	cleanup_buf struct buf text = BUF_INIT(SEALED_MAX * 2);
+	struct err err;
+
+	if (sealed_text(sealed, &text, &err) < 0)
+		return 0; /* it does not go back */
+	if (items->open != ITEM_REASONING &&
+	    (items_close(items) < 0 || open_item(items, ITEM_SEALED) < 0))
+		return -1;
+	return buf_add(&items->sealed, text.data, text.len, &err) < 0 ? items_give_up(items)
+								      : items_close(items);
 }
 
 /* ---- cells ---------------------------------------------------------------------------------- */

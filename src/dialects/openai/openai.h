@@ -6,6 +6,7 @@
  *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
  *   order_tools.c its tools
  *   input.c       its input becomes messages of the conversation
+ *   references.h  items of it that are named by their ids
  *   talk.c        turns of a conversation, put together from what other APIs have one by one
  *   response.h    a run becomes a response, whole or as a stream, at once or later
  *   items.h       the items of its output
@@ -25,6 +26,7 @@
 #include "dialects/names.h"
 #include "dialects/openai/outputs.h"
 #include "dialects/run.h"
+#include "dialects/sealed.h"
 
 #define OPENAI_BODY_MAX (32u * 1024u * 1024u)
 #define OPENAI_TALK_MAX (15u * 1024u * 1024u)
@@ -34,6 +36,7 @@
 #define OPENAI_CONTAINER "cntr_"
 #define OPENAI_CONTAINER_FILE "cfile_"
 #define OPENAI_RESPONSE "resp_"
+#define OPENAI_RUN_DIGITS 26u /* of the id of a run, behind "run_" */
 #define OPENAI_RESPONSES "conversation.openai.responses" /* a collection of documents */
 /* What its code interpreter is defined to run; also the name of a small template. */
 #define OPENAI_CODE_LANGUAGE "python"
@@ -44,7 +47,8 @@
 struct talk {
 	struct json_writer *writer;
 	struct buf text, calls, results, images; /* of the turn that is open; JSON but for `text` */
-	bool is_open;
+	struct buf sealed;			 /* the same of what it thought */
+	bool is_open, has_said; /* anything but thoughts */
 };
 void talk_init(struct talk *talk, struct json_writer *writer);
 void talk_done(struct talk *talk);
@@ -54,6 +58,8 @@ int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *
 int talk_call(struct talk *talk, const char *id, const char *name, const char *arguments,
 	      size_t len, struct err *err);
 int talk_code(struct talk *talk, const char *id, const char *code, size_t len, struct err *err);
+/* What the provider had of its thoughts, in the turn that is open or comes next. */
+int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err);
 int talk_result(struct talk *talk, const char *id, const char *text, size_t len, struct err *err);
 /* A data URL; of results, or of the next user's message. */
 int talk_image(struct talk *talk, const char *url, struct err *err);
@@ -77,10 +83,13 @@ struct order {
 	struct buf told; /* lines about files that were put there before, for the model */
 	bool has_shell, shell_is_local; /* local: the application runs its commands */
 	bool runs_code, is_stream, is_background, shows_outputs, shows_thoughts, is_stored;
+	bool shows_sealed; /* what the provider wants back of its thoughts */
 	uint64_t skips; /* events of the stream that the client has */
 	char conversation[NAME_SIZE]; /* "": none */
 	struct json_value **earlier;  /* its items; documents */
 	size_t earlier_count;
+	struct reference *references; /* see references.h */
+	size_t reference_count;
 };
 /* Everything but the conversation. ERR_INVALID in words for the client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);
@@ -128,7 +137,8 @@ int input_content(const struct json_value *content, struct order *order, struct 
 		  struct buf *text, struct err *err);
 
 /* ---- items.c ---- */
-enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING, ITEM_SHELL };
+/* ITEM_SEALED: reasoning of which no words are shown. */
+enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING, ITEM_SEALED, ITEM_SHELL };
 
 /* Of the call whose commands run. */
 struct items_shell {
@@ -147,6 +157,7 @@ struct items {
 	unsigned count; /* items that are complete; the index of the open one */
 	enum item_kind open;
 	struct buf text;   /* of the open one */
+	struct buf sealed; /* of the open one, when it is reasoning; or empty */
 	struct buf code;   /* of the cell that runs */
 	struct items_shell shell;
 	struct buf output; /* complete ones, comma-separated JSON */
@@ -158,6 +169,8 @@ void items_init(struct items *items, struct request *request, const struct order
 void items_done(struct items *items);
 /* All of these: negative when there is nobody left to answer. */
 int items_text(struct items *items, enum item_kind kind, const char *text, size_t len);
+/* `sealed`: of RUN_SEALED. */
+int items_sealed(struct items *items, const struct json_value *sealed);
 int items_close(struct items *items);
 int items_cell(struct items *items, const struct run_event *cell);
 int items_record(struct items *items, const struct run_event *record);

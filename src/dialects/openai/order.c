@@ -13,10 +13,12 @@
 
 #include "base/cleanup.h"
 #include "dialects/openai/openai.h"
+#include "dialects/openai/references.h"
 
 void order_done(struct order *order)
 {
 	buf_done(&order->told);
+	references_done(order);
 	for (size_t i = 0; i < order->earlier_count; i++)
 		json_read_free(order->earlier[i]);
 	free(order->earlier);
@@ -59,6 +61,8 @@ static void take_include(const struct json_value *body, struct order *order)
 
 		if (what != NULL && strcmp(what, "code_interpreter_call.outputs") == 0)
 			order->shows_outputs = true;
+		else if (what != NULL && strcmp(what, "reasoning.encrypted_content") == 0)
+			order->shows_sealed = true;
 	}
 	order->shows_thoughts = is_given(json_read_member(body, "reasoning"), "summary");
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/openai/conversations.h"
+#include "dialects/openai/references.h"
 #include "dialects/openai/response.h"
 
 static const char *text_of(const struct json_value *object, const char *key)
@@ -53,7 +54,8 @@ static void take_containers(struct request *request, struct order *order)
 	if (order->container != NULL || !order_has_container(order))
 		return;
 	for (size_t i = json_read_count(input); i > 0; i--)
-		take_container_of(request, json_read_at(input, i - 1), order);
+		take_container_of(request, references_item(order, json_read_at(input, i - 1)),
+				  order);
 	for (size_t i = order->earlier_count; i > 0; i--)
 		take_container_of(request, json_read_member(order->earlier[i - 1], "object"),
 				  order);
@@ -220,7 +222,8 @@ void response_create(struct request *request)
 		return;
 	}
 	buf_done(&body);
-	if (conversation_load(request, &order) < 0 || take_previous(request, &order, &before) < 0)
+	if (conversation_load(request, &order) < 0 || references_load(request, &order) < 0 ||
+	    take_previous(request, &order, &before) < 0)
 		return;
 	if (prepare_container(request, &order) < 0) {
 		json_read_free(before);

@@ -196,9 +196,10 @@ static int take(struct response *response, const struct run_event *event)
 	case RUN_TURN:
 	case RUN_DISCARD: /* it comes again, in an item of its own */
 		return items_close(items);
+	case RUN_SEALED:
+		return response->order->shows_sealed ? items_sealed(items, event->json) : 0;
 	case RUN_GONE:
 	case RUN_QUIET:
-	case RUN_SEALED:
 	case RUN_TOOL: /* no tools are lent */
 	case RUN_CODE: /* the cell tells all of it in a moment */
 	case RUN_DONE:

@@ -16,7 +16,8 @@ void talk_init(struct talk *talk, struct json_writer *writer)
 			       .text = BUF_INIT(OPENAI_TALK_MAX),
 			       .calls = BUF_INIT(OPENAI_TALK_MAX),
 			       .results = BUF_INIT(OPENAI_TALK_MAX),
-			       .images = BUF_INIT(OPENAI_TALK_MAX) };
+			       .images = BUF_INIT(OPENAI_TALK_MAX),
+			       .sealed = BUF_INIT(OPENAI_TALK_MAX) };
 }
 
 void talk_done(struct talk *talk)
@@ -25,6 +26,7 @@ void talk_done(struct talk *talk)
 	buf_done(&talk->calls);
 	buf_done(&talk->results);
 	buf_done(&talk->images);
+	buf_done(&talk->sealed);
 }
 
 static int begin(struct json_writer *json, struct buf *out, struct err *err)
@@ -61,16 +63,20 @@ int talk_close(struct talk *talk, struct err *err)
 {
 	struct json_writer *writer = talk->writer;
 
-	if (talk->is_open) {
+	/* Thoughts that nothing followed are of a turn that is not here. */
+	if (talk->is_open && (talk->has_said || talk->sealed.len == 0)) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "assistant");
 		json_write_member_text(writer, "text", buf_text(&talk->text), talk->text.len);
-		if (write_array(writer, "calls", &talk->calls, err) < 0)
+		if (write_array(writer, "calls", &talk->calls, err) < 0 ||
+		    (talk->sealed.len > 0 &&
+		     write_array(writer, "sealed", &talk->sealed, err) < 0))
 			return (int)err->code;
 		json_write_object_end(writer);
 		buf_clear(&talk->text);
-		talk->is_open = false;
 	}
+	buf_clear(&talk->sealed);
+	talk->is_open = talk->has_said = false;
 	if (talk->results.len > 0) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "tool");
@@ -96,7 +102,24 @@ int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *
 	if ((talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
 	    (talk->text.len > 0 && buf_addc(&talk->text, '\n', err) < 0))
 		return (int)err->code;
+	talk->has_said = true;
 	return buf_add(&talk->text, text, len, err);
+}
+
+/* Thoughts come before what they led to: behind calls they begin the next turn. */
+int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err)
+{
+	cleanup_buf struct buf one = BUF_INIT(OPENAI_TALK_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &one);
+	if (!sealed_write(text, len, &json))
+		return 0; /* none of ours: nobody could read it */
+	if (json_write_finish(&json, err) < 0 ||
+	    (talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
+	    (talk->sealed.len > 0 && buf_addc(&talk->sealed, ',', err) < 0))
+		return (int)err->code;
+	return buf_add(&talk->sealed, one.data, one.len, err);
 }
 
 static int begin_call(struct talk *talk, struct json_writer *json, const char *id,
@@ -104,6 +127,7 @@ static int begin_call(struct talk *talk, struct json_writer *json, const char *i
 {
 	if (open_turn(talk, err) < 0 || begin(json, &talk->calls, err) < 0)
 		return (int)err->code;
+	talk->has_said = true;
 	json_write_member_string(json, "id", id);
 	json_write_member_string(json, "name", name);
 	json_write_key(json, "arguments");

@@ -1,10 +1,11 @@
 /*
- * thread_kinds.c - the collections of documents that are Assistants.
+ * thread_kinds.c - the collections of documents that are Assistants, and items of conversations.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    nothing.
  * Never:    calls anything.
  */
+#include "dialects/openai/conversations.h"
 #include "dialects/openai/threads.h"
 
 const struct object_kind thread_kind = { "conversation.openai.threads", "thread_", "thread" };
@@ -14,4 +15,6 @@ const struct object_kind thread_run_kind = { "conversation.openai.thread_runs", 
 					     "thread.run" };
 const struct object_kind thread_step_kind = { "conversation.openai.thread_run_steps", "step_",
 					      "thread.run.step" };
+const struct object_kind conversation_item_kind = { "conversation.openai.conversation_items",
+						    "msg_", "conversation item" };
 const struct object_kind assistant_kind = { "openai.assistants", "asst_", "assistant" };

@@ -1,0 +1,138 @@
+"""Items of Responses that come back: by their ids, with encrypted reasoning."""
+import base64
+import json
+import os
+
+import openai
+import pytest
+from model_server import ModelServer, Reply
+from test_serve_agent import KEY
+from test_serve_openai import CODE, MODEL, OUTPUTS, Speaking, types
+from test_serve_openai_hostile import SCOPES
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = [pytest.mark.parametrize("as_user", ONE_USER, indirect=True),
+              pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+SEALED = ["reasoning.encrypted_content"]
+
+
+class Reasoning(Speaking):
+    """A daemon whose model's server has thoughts of its own kind."""
+
+    def __init__(self, reckon, model, protocol):
+        super().__init__(reckon, model)
+        self.file.write_text(f"[default]\nmodel = thinking/m\nretries = 1\n[provider thinking]\n"
+                             f"protocol = {protocol}\nbase-url = {model.url}/v1\nkey = {KEY}\n"
+                             f"[aliases]\ngpt-* = thinking/m\nother-* = thinking/n\n[model thinking/n]\n"
+                             f"[model thinking/m]\nimages = yes\n")
+
+
+def sealed(response):
+    return [item.encrypted_content for item in response.output if item.type == "reasoning"]
+
+
+# ---- by their ids ------------------------------------------------------------------------------
+
+def test_item_references(reckon):
+    script = [Reply(text="I run.", calls=["x = 3\nprint(x)"]), Reply(text="Three."), Reply(text="Again."),
+              Reply(text="Of talk."), Reply(text="Last.")]
+    with ModelServer(*script) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        first = client.responses.create(model=MODEL, input="Count.", tools=[CODE], include=OUTPUTS)
+        named = [{"type": "item_reference", "id": item.id} for item in first.output]
+        second = client.responses.create(model=MODEL, tools=[CODE], input=[
+            {"role": "user", "content": "Count."}, *named[:2], {"id": named[2]["id"]}, {"role": "user", "content": "On."}])
+        assert second.output_text == "Again."
+        talk = client.conversations.create(items=[{"role": "user", "content": "My name is Ada."}])
+        item, = client.conversations.items.list(talk.id)
+        # In a conversation, of a conversation: what is named is told once, and not kept twice.
+        third = client.responses.create(model=MODEL, conversation=client.conversations.create().id, input=[
+            {"type": "item_reference", "id": item.id}, {"type": "item_reference", "id": first.output[-1].id},
+            {"role": "user", "content": "Who?"}])
+        kept = client.conversations.items.list(third.conversation.id, order="asc").data
+        assert [each.content[0].text for each in kept] == ["Who?", "Of talk."]
+        client.responses.create(model=MODEL, conversation=third.conversation.id, input="So?")
+    told = model.asked[2].body["messages"]
+    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert json.loads(told[2]["tool_calls"][0]["function"]["arguments"]) == {"code": "x = 3\nprint(x)"}
+    assert told[3]["content"] == "3\n" and told[4]["content"] == "Three."
+    assert "Ada" in told_text(model.asked[3]) and "Three." in told_text(model.asked[3])
+    assert told_text(model.asked[4]).count("Who?") == 1
+
+
+def told_text(request):
+    return json.dumps(request.body["messages"])
+
+
+def test_references_that_lead_nowhere(reckon):
+    with ModelServer(Reply(text="secret"), Reply(text="unkept")) as model, Speaking(reckon, model) as server:
+        mine = server.client()
+        kept = mine.responses.create(model=MODEL, input="?").output[0].id
+        unkept = mine.responses.create(model=MODEL, input="?", store=False).output[0].id
+        said, = mine.conversations.items.list(mine.conversations.create(items=[{"role": "user", "content": "secret"}]).id)
+        tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
+        other = server.client(api_key=server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"])
+        for client, item in ((mine, unkept), (mine, kept[:-1] + "9"), (mine, "msg_" + "0" * 28), (mine, "rs_"), (mine, "../x"),
+                             (mine, "x" * 4000), (other, kept), (other, said.id)):
+            with pytest.raises(openai.NotFoundError, match="not found. Items are not persisted") as refused:
+                client.responses.create(model=MODEL, input=[{"type": "item_reference", "id": item},
+                                                            {"role": "user", "content": "?"}])
+            assert refused.value.type == "invalid_request_error" and "secret" not in str(refused.value)
+        with pytest.raises(openai.BadRequestError, match="too many"):
+            mine.responses.create(model=MODEL, input=[{"type": "item_reference", "id": kept}] * 501)
+        assert len(model.asked) == 2
+
+
+# ---- encrypted reasoning -----------------------------------------------------------------------
+
+@pytest.mark.parametrize("protocol", ["responses", "messages"])
+def test_encrypted_reasoning_goes_round(reckon, protocol):
+    script = [Reply(thought="Hm.", text="I run.", calls=["x = 1\nprint(x)"]), Reply(thought="So.", text="One."),
+              Reply(text="Two."), Reply(text="Three.")]
+    with ModelServer(*script) as model, Reasoning(reckon, model, protocol) as server:
+        client = server.client()
+        first = client.responses.create(model=MODEL, input="?", tools=[CODE], store=False, include=SEALED + OUTPUTS)
+        thoughts = [item for item in first.output if item.type == "reasoning"]
+        assert types(first)[0] == "reasoning" and thoughts[0].encrypted_content and thoughts[0].summary == []
+        assert "Hm." not in str(first.output)
+        again = [{"role": "user", "content": "?"}, *(item.to_dict() for item in first.output),
+                 {"role": "user", "content": "On."}]
+        client.responses.create(model=MODEL, input=again, tools=[CODE], store=False)
+        # To another model nothing of it goes.
+        client.responses.create(model="other-1", input=again, tools=[CODE], store=False)
+    back = json.dumps(model.asked[2].body)
+    for mark in ("c2VjcmV0IHRob3VnaHRz",) if protocol == "responses" else ("c2lnbmVk", "aGlkZGVu"):
+        assert back.count(mark) == 2 and mark not in json.dumps(model.asked[3].body)
+    if protocol == "responses":
+        kinds = [item["type"] for item in model.asked[2].body["input"]]
+        assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output", "reasoning",
+                         "message", "message"]
+
+
+def test_encrypted_reasoning_streams_behind_its_summary(reckon):
+    with ModelServer(Reply(thought="Hm.", text="Yes."), Reply(thought="Hm.", text="Yes.")) as model, \
+            Reasoning(reckon, model, "responses") as server:
+        client = server.client()
+        with client.responses.stream(model=MODEL, input="?", include=SEALED, reasoning={"summary": "auto"}) as stream:
+            events = list(stream)
+            response = stream.get_final_response()
+        assert types(response) == ["reasoning", "message"]
+        assert response.output[0].summary[0].text == "Hm." and sealed(response)[0]
+        done = [event.item for event in events if event.type == "response.output_item.done"]
+        assert done[0].encrypted_content == sealed(response)[0]
+        names = [event.type for event in events]
+        assert names.index("response.reasoning_summary_part.done") < names.index("response.output_item.done")
+        # Without the wish for it nothing is shown.
+        plain = client.responses.create(model=MODEL, input="?", reasoning={"summary": "auto"})
+        assert sealed(plain) == [None]
+
+
+@pytest.mark.parametrize("content", ["", "no base 64!", base64.b64encode(b"[1]").decode(), base64.b64encode(
+    json.dumps({"made_by": "0", "items": [{"type": "reasoning"}] * 99}).encode()).decode(), "A" * 100000])
+def test_reasoning_that_is_none_of_ours(reckon, content):
+    with ModelServer(Reply(text="Fine.")) as model, Reasoning(reckon, model, "responses") as server:
+        response = server.client().responses.create(model=MODEL, input=[
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": content},
+            {"role": "assistant", "content": "Once."}, {"role": "user", "content": "?"}])
+        assert response.output_text == "Fine."
+    assert [item["type"] for item in model.asked[0].body["input"]] == ["message", "message"]
