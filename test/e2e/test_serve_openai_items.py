@@ -1,4 +1,4 @@
-"""Items of Responses that come back: by their ids, with encrypted reasoning."""
+"""Items of Responses that come back: by their ids, with encrypted reasoning, with files of the tenant's."""
 import base64
 import json
 import os
@@ -7,7 +7,7 @@ import openai
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_agent import KEY
-from test_serve_openai import CODE, MODEL, OUTPUTS, Speaking, types
+from test_serve_openai import CODE, MODEL, OUTPUTS, PNG, Speaking, types
 from test_serve_openai_hostile import SCOPES
 
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
@@ -25,6 +25,14 @@ class Reasoning(Speaking):
                              f"protocol = {protocol}\nbase-url = {model.url}/v1\nkey = {KEY}\n"
                              f"[aliases]\ngpt-* = thinking/m\nother-* = thinking/n\n[model thinking/n]\n"
                              f"[model thinking/m]\nimages = yes\n")
+
+
+class Seeing(Speaking):
+    """A daemon whose model takes images."""
+
+    def __init__(self, reckon, model):
+        super().__init__(reckon, model)
+        self.file.write_text(self.file.read_text() + "[model scripted/m]\nimages = yes\n")
 
 
 def sealed(response):
@@ -136,3 +144,73 @@ def test_reasoning_that_is_none_of_ours(reckon, content):
             {"role": "assistant", "content": "Once."}, {"role": "user", "content": "?"}])
         assert response.output_text == "Fine."
     assert [item["type"] for item in model.asked[0].body["input"]] == ["message", "message"]
+
+
+# ---- files and images --------------------------------------------------------------------------
+
+def test_files_by_their_ids(reckon):
+    with ModelServer(Reply(calls=["print(open('a.csv').read())"]), Reply(text="Seen."), Reply(text="Again.")) as model, \
+            Seeing(reckon, model) as server:
+        client = server.client()
+        image = client.files.create(file=("p.png", base64.b64decode(PNG)), purpose="vision")
+        table = client.files.create(file=("a.csv", b"a\n1\n"), purpose="user_data")
+        talk = client.conversations.create()
+        response = client.responses.create(model=MODEL, tools=[CODE], include=OUTPUTS, conversation=talk.id, input=[
+            {"role": "user", "content": [{"type": "input_text", "text": "What is it?"},
+                                         {"type": "input_image", "file_id": image.id},
+                                         {"type": "input_file", "file_id": table.id}]}])
+        assert response.output[0].outputs[0].logs == "a\n1\n\n"
+        client.responses.create(model=MODEL, conversation=talk.id, input="And now?")
+        for asked in (model.asked[0], model.asked[2]):
+            assert f"data:image/png;base64,{PNG}" in json.dumps(asked.body)
+        assert "a.csv" in told_text(model.asked[0])
+        client.files.delete(image.id)
+        for part, status, words in (({"type": "input_image", "file_id": image.id}, 404, "."),
+                                    ({"type": "input_image", "file_id": table.id}, 400, "not an image"),
+                                    ({"type": "input_image", "file_id": "file-x/../y"}, 404, "No such File"),
+                                    ({"type": "input_file"}, 400, "file_id")):
+            with pytest.raises(openai.APIStatusError, match=words) as refused:
+                client.responses.create(model=MODEL, input=[{"role": "user", "content": [part]}])
+            assert refused.value.status_code == status and refused.value.type == "invalid_request_error"
+        large = client.files.create(file=("l.bin", b"\0" * (7 << 20)), purpose="user_data")
+        with pytest.raises(openai.BadRequestError, match="6 MiB"):
+            client.responses.create(model=MODEL, input=[{"role": "user", "content": [
+                {"type": "input_file", "file_id": large.id}]}])
+
+
+def test_images_in_a_thread(reckon):
+    with ModelServer(Reply(text="Red."), Reply(text="Blue.")) as model, \
+            Seeing(reckon, model) as server:
+        client = server.client()
+        image = client.files.create(file=("p.png", base64.b64decode(PNG)), purpose="vision")
+        url = "data:image/jpeg;base64,/9j/4AAQ"
+        assistant = client.beta.assistants.create(model=MODEL)
+        thread = client.beta.threads.create(messages=[{"role": "user", "content": [
+            {"type": "text", "text": "Which colour?"}, {"type": "image_file", "image_file": {"file_id": image.id}}]}])
+        assert client.beta.threads.messages.list(thread.id).data[0].content[1].image_file.file_id == image.id
+        run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+        assert run.status == "completed"
+        client.beta.threads.messages.create(thread.id, role="user", content=[
+            {"type": "image_url", "image_url": {"url": url, "detail": "low"}}])
+        client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+        first, second = (json.dumps(asked.body) for asked in model.asked)
+        assert f"data:image/png;base64,{PNG}" in first and url not in first
+        assert f"data:image/png;base64,{PNG}" in second and url in second
+        other = server.ask("POST", "/keys", {"tenant": server.ask("POST", "/tenants", {"name": "o"}).json["id"],
+                                             "scopes": SCOPES}).json["key"]
+        other = server.client(api_key=other)
+        elsewhere = other.beta.threads.create()
+        for who, where, part, status in (
+                (client, thread, {"type": "image_url", "image_url": {"url": "http://a.example/p.png"}}, 400),
+                (client, thread, {"type": "image_file", "image_file": {"file_id": "file-01ARZ3NDEKTSV4RRFFQ69G5FAV"}}, 404),
+                (client, thread, {"type": "image_file", "image_file": {}}, 404),
+                (other, elsewhere, {"type": "image_file", "image_file": {"file_id": image.id}}, 404)):
+            with pytest.raises(openai.APIStatusError) as refused:
+                who.beta.threads.messages.create(where.id, role="user", content=[part])
+            assert refused.value.status_code == status and refused.value.type == "invalid_request_error"
+        # One that is no image is found out by the run, which is refused; so is one that has gone.
+        text = client.files.create(file=("t.txt", b"text"), purpose="vision")
+        client.beta.threads.messages.create(thread.id, role="user", content=[
+            {"type": "image_file", "image_file": {"file_id": text.id}}])
+        with pytest.raises(openai.BadRequestError, match="not an image"):
+            client.beta.threads.runs.create(thread_id=thread.id, assistant_id=assistant.id)

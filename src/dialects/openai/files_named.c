@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/files_read.h"
 
 #define PICTURE_MAX (48u * 1024u * 1024u)
 
@@ -143,9 +144,60 @@ static void answer_bytes(struct request *request, const struct named *named)
 		answer_end(request);
 }
 
+int files_read_descriptor(int fd, uint64_t size, struct buf *ret, struct err *err)
+{
+	char *space;
+
+	if (buf_reserve(ret, (size_t)size, &space, err) < 0)
+		return (int)err->code;
+	for (uint64_t at = 0; at < size;) {
+		const ssize_t n = pread(fd, space + at, (size_t)(size - at), (off_t)at);
+
+		if (n <= 0)
+			return err_sys(err, "read a file");
+		at += (uint64_t)n;
+	}
+	ret->len += (size_t)size;
+	ret->data[ret->len] = '\0';
+	return 0;
+}
+
+static bool is_named_picture(const char *id)
+{
+	return strncmp(id, OPENAI_PICTURE, strlen(OPENAI_PICTURE)) == 0;
+}
+
+int files_named_read(struct request *request, const char *id, struct buf *ret,
+		     char name[FILES_NAME_SIZE])
+{
+	struct named named = { .bytes = BUF_INIT(PICTURE_MAX), .call = CALL_INIT };
+	struct err err = { 0 };
+	int rc = 1;
+
+	if (!is_named_picture(id) && strncmp(id, OPENAI_FILE_OF, strlen(OPENAI_FILE_OF)) != 0)
+		return 0;
+	if ((is_named_picture(id) ? find_picture : find_file)(request, id, &named) < 0)
+		rc = -1;
+	else if (named.size > ret->max - ret->len)
+		rc = err_set(&err, ERR_LIMIT, "the file %.60s is too large", id);
+	else
+		rc = (named.bytes.len > 0
+			      ? buf_add(ret, named.bytes.data, named.bytes.len, &err)
+			      : files_read_descriptor(named.call.reply.fd, named.size, ret, &err)) <
+				     0
+			     ? -1
+			     : 1;
+	if (rc < 0 && err.code != ERR_OK)
+		openai_refuse_invalid(request, &err);
+	(void)snprintf(name, FILES_NAME_SIZE, "%.255s", named.name);
+	buf_done(&named.bytes);
+	call_done(&named.call);
+	return rc < 0 ? -1 : 1;
+}
+
 bool files_named_handle(struct request *request, const char *id, bool is_content)
 {
-	const bool is_picture = strncmp(id, OPENAI_PICTURE, strlen(OPENAI_PICTURE)) == 0;
+	const bool is_picture = is_named_picture(id);
 	struct named named = { .bytes = BUF_INIT(PICTURE_MAX), .call = CALL_INIT };
 
 	if (!is_picture && strncmp(id, OPENAI_FILE_OF, strlen(OPENAI_FILE_OF)) != 0)

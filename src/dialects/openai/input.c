@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/files_read.h"
 #include "dialects/openai/references.h"
 
 static const char *member(const struct json_value *item, const char *key)
@@ -54,41 +54,65 @@ static const char *path_of(struct order *order, const char *name)
 	return arena_text(&order->arena, path, strlen(path));
 }
 
+static struct api_run_file *add_file(struct order *order, const char *name, const struct buf *bytes,
+				     struct err *err)
+{
+	struct api_run_file *file = &order->files[order->file_count];
+
+	if (order->file_count == OPENAI_FILES_MAX) {
+		(void)err_set(err, ERR_INVALID, "input_file: too many files");
+		return NULL;
+	}
+	file->path = path_of(order, name);
+	file->base64 = (struct api_bytes){
+		arena_text(&order->arena, buf_text(bytes), bytes->len), bytes->len
+	};
+	order->file_count++;
+	return file;
+}
+
 /* Into the workspace, where code can read it. The bytes may come as a data URL. */
 static int take_file(const struct json_value *part, struct order *order, struct err *err)
 {
 	static const char mark[] = ";base64,";
-	struct api_run_file *file = &order->files[order->file_count];
+	const struct brought *brought = files_brought(order, part);
 	cleanup_buf struct buf bytes = BUF_INIT(OPENAI_FILE_BYTES_MAX);
 	const char *data = member(part, "file_data");
 	const char *comma =
 		data != NULL && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
 
+	if (brought != NULL && brought->bytes.len > OPENAI_FILE_BYTES_MAX)
+		return err_set(err, ERR_INVALID, "input_file: it has more than 6 MiB: put it into "
+			       "a container");
+	if (brought != NULL)
+		return add_file(order, brought->name, &brought->bytes, err) != NULL
+			       ? 0
+			       : (int)err->code;
 	if (data == NULL)
-		return err_set(err, ERR_INVALID, "input_file: only file_data is taken");
+		return err_set(err, ERR_INVALID,
+			       "input_file: only file_data and file_id are taken");
 	if (comma != NULL)
 		data = comma + sizeof(mark) - 1;
-	if (order->file_count == OPENAI_FILES_MAX)
-		return err_set(err, ERR_INVALID, "input_file: too many files");
 	if (base64_decode(data, strlen(data), &bytes, err) < 0)
 		return err_set(err, ERR_INVALID,
 			       "input_file: file_data is not base64 of at most 6 MiB");
-	file->path = path_of(order, member(part, "filename"));
-	file->base64 = (struct api_bytes){
-		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len
-	};
-	order->file_count++;
-	return 0;
+	return add_file(order, member(part, "filename"), &bytes, err) != NULL ? 0
+									      : (int)err->code;
 }
 
-static int take_image(const struct json_value *part, struct talk *talk, struct err *err)
+static int take_image(const struct json_value *part, const struct order *order, struct talk *talk,
+		      struct err *err)
 {
+	const struct brought *brought = files_brought(order, part);
 	const struct json_value *url = json_read_member(part, "image_url");
 	const char *text = json_read_kind(url) == JSON_KIND_OBJECT ? member(url, "url")
 								   : json_read_text(url, NULL);
 
+	if (brought != NULL)
+		text = buf_text(&brought->bytes);
 	if (text == NULL)
-		return err_set(err, ERR_INVALID, "input_image: only image_url is taken");
+		return err_set(err, ERR_INVALID,
+			       "input_image: only image_url and file_id are taken");
 	return talk_image(talk, text, err);
 }
 
@@ -103,7 +127,7 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 	if (words != NULL)
 		return add_line(text, words, len, err);
 	if (is(part, "input_image") || is(part, "image_url"))
-		return take_image(part, talk, err);
+		return take_image(part, order, talk, err);
 	if (is(part, "input_file"))
 		return take_file(part, order, err);
 	if (is(part, "file"))

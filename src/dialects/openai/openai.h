@@ -16,6 +16,7 @@
  *   chat.c        a run becomes a completion, whole or as a stream
  *   files.c       files of the tenant
  *   files_named.c what runs of threads left
+ *   files_read.h  files that a request names, for the model
  *   threads.h     Assistants
  *   containers.c  sessions as containers, and their files
  */
@@ -90,6 +91,8 @@ struct order {
 	size_t earlier_count;
 	struct reference *references; /* see references.h */
 	size_t reference_count;
+	struct brought *brought; /* see files_read.h */
+	size_t brought_count;
 };
 /* Everything but the conversation. ERR_INVALID in words for the client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);

@@ -12,13 +12,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/files_read.h"
 #include "dialects/openai/references.h"
 
 void order_done(struct order *order)
 {
 	buf_done(&order->told);
 	references_done(order);
+	files_brought_done(order);
 	for (size_t i = 0; i < order->earlier_count; i++)
 		json_read_free(order->earlier[i]);
 	free(order->earlier);

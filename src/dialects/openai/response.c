@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/openai/conversations.h"
+#include "dialects/openai/files_read.h"
 #include "dialects/openai/references.h"
 #include "dialects/openai/response.h"
 
@@ -223,7 +224,7 @@ void response_create(struct request *request)
 	}
 	buf_done(&body);
 	if (conversation_load(request, &order) < 0 || references_load(request, &order) < 0 ||
-	    take_previous(request, &order, &before) < 0)
+	    files_bring(request, &order) < 0 || take_previous(request, &order, &before) < 0)
 		return;
 	if (prepare_container(request, &order) < 0) {
 		json_read_free(before);

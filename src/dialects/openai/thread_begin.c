@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "dialects/openai/files_read.h"
 #include "dialects/openai/threads.h"
 
 #define MESSAGES_MAX 1000u
@@ -182,8 +183,24 @@ static int prepare(struct beginning *beginning)
 
 /* ---- its conversation ----------------------------------------------------------------------- */
 
-static int say_text(struct talk *talk, const struct json_value *content, struct buf *text,
-		    struct err *err)
+/* An image that is one of the files. */
+static int say_image(struct beginning *beginning, const struct json_value *part, struct talk *talk,
+		     struct err *err)
+{
+	const char *id = text_of(json_read_member(part, "image_file"), "file_id");
+	cleanup_buf struct buf url = BUF_INIT(OPENAI_TALK_MAX);
+
+	if (id == NULL)
+		return 0;
+	if (files_read_image(beginning->request, id, &url) == 0)
+		return talk_image(talk, buf_text(&url), err);
+	err_clear(err); /* answered */
+	return -1;
+}
+
+/* Images of the model's own are figures, which it has seen. */
+static int say_text(struct beginning *beginning, const struct json_value *content, bool is_model,
+		    struct talk *talk, struct buf *text, struct err *err)
 {
 	for (size_t i = 0; i < json_read_count(content); i++) {
 		const struct json_value *part = json_read_at(content, i);
@@ -197,6 +214,8 @@ static int say_text(struct talk *talk, const struct json_value *content, struct 
 			return (int)err->code;
 		if (url != NULL && talk_image(talk, url, err) < 0)
 			return (int)err->code;
+		if (!is_model && say_image(beginning, part, talk, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -282,7 +301,8 @@ static int say(struct beginning *beginning, const struct json_value *message, co
 	}
 	if (!is_model && talk_close(talk, err) < 0)
 		return -1;
-	if (say_text(talk, json_read_member(message, "content"), &text, err) < 0)
+	if (say_text(beginning, json_read_member(message, "content"), is_model, talk, &text, err) <
+	    0)
 		return -1;
 	if (is_model)
 		return text.len > 0 ? talk_assistant(talk, buf_text(&text), text.len, err) : 0;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/cleanup.h"
+#include "dialects/openai/files_read.h"
 #include "dialects/openai/threads.h"
 
 static const char *text_of(const struct json_value *object, const char *key)
@@ -98,6 +99,33 @@ static int write_message(struct json_writer *json, const char *id, const char *t
 	return 0;
 }
 
+/* What a run could not read is refused before it is asked for. Negative: refused. */
+static int check_image(struct request *request, const struct json_value *part)
+{
+	const char *type = text_of(part, "type");
+	const char *file = text_of(json_read_member(part, "image_file"), "file_id");
+	const char *url = text_of(json_read_member(part, "image_url"), "url");
+	struct err err;
+
+	if (type != NULL && strcmp(type, "image_file") == 0)
+		return files_check(request, file != NULL ? file : "");
+	if (type == NULL || strcmp(type, "image_url") != 0 ||
+	    (url != NULL && strncmp(url, "data:image/", 11) == 0))
+		return 0;
+	(void)err_set(&err, ERR_INVALID, "image_url: only data URLs (data:image/png;base64,…) are "
+		      "taken: there is no network here");
+	openai_refuse_invalid(request, &err);
+	return -1;
+}
+
+static int check_images(struct request *request, const struct json_value *content)
+{
+	for (size_t i = 0; i < json_read_count(content); i++)
+		if (check_image(request, json_read_at(content, i)) < 0)
+			return -1;
+	return 0;
+}
+
 int thread_message_add(struct request *request, const char *thread, const struct json_value *body,
 		       struct buf *ret)
 {
@@ -105,7 +133,8 @@ int thread_message_add(struct request *request, const char *thread, const struct
 	char id[NAME_SIZE];
 	struct err err;
 
-	if (object_id(&thread_message_kind, id) < 0)
+	if (check_images(request, json_read_member(body, "content")) < 0 ||
+	    object_id(&thread_message_kind, id) < 0)
 		return -1;
 	json_write_init(&json, ret);
 	if (write_message(&json, id, thread, body, &err) < 0 ||
