@@ -2,6 +2,7 @@
 
 tools/setup.sh installs them from test/sdks/openai and test/sdks/openai-before.
 """
+import json
 import os
 import subprocess
 
@@ -10,7 +11,8 @@ from model_server import ModelServer, Reply
 from node_clients import node
 from reckon_cli import ROOT
 from reckon_serve import SECONDS
-from test_serve_openai import Speaking
+from test_serve_openai import PNG, Speaking
+from test_serve_openai_items import Reasoning
 
 PROGRAMS, MADE = ROOT / "test/sdks/openai", ROOT / "build/sdks"
 WEATHER = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_1"}
@@ -28,13 +30,17 @@ def reply(body):
     return Reply(calls=["print(6*7)"]) if "python" in names else Reply(text="I guess 42.")
 
 
-def run(reckon, *words):
-    with ModelServer(reply) as model, Speaking(reckon, model) as server:
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=SECONDS, env={
-            "PATH": os.environ["PATH"], "HOME": "/nonexistent", "MODULES": str(MADE / "openai"),
-            "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/openai/v1"})
+def run_at(server, *words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=SECONDS, env={
+        "PATH": os.environ["PATH"], "HOME": "/nonexistent", "MODULES": str(MADE / "openai"), "PNG": PNG,
+        "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/openai/v1"})
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+def run(reckon, *words):
+    with ModelServer(reply) as model, Speaking(reckon, model) as server:
+        return run_at(server, *words)
 
 
 def test_python_of_the_generation_before(reckon):
@@ -47,6 +53,36 @@ def test_node(reckon, package):
     assert run(reckon, node(), PROGRAMS / "node_client.mjs", package) == {
         "responses": "code_interpreter_call,message It is 42.", "chat": "I guess 42.",
         "tools": "It is 12 degrees in Bern.", "threads": "It is 42.", "poll": "completed"}
+
+
+def thinking_reply(body):
+    """Has thoughts; counts in the shell when there is one, and says what it gave."""
+    last, names = body["input"][-1], [tool["name"] for tool in body.get("tools") or []]
+    if last["type"] == "function_call_output":
+        return Reply(thought="So.", text="It was one.")
+    if "shell" in names:
+        return Reply(thought="Hm.", calls=[{"raw": '{"commands": ["echo 1", "exit 3"]}', "name": "shell", "id": "call_1"}])
+    sees = any(part["type"] == "input_image" for part in last["content"])
+    return Reply(thought="Hm.", text="I see." if sees else "Fine.")
+
+
+@pytest.mark.parametrize("words", [
+    (MADE / "openai/venv/bin/python", PROGRAMS / "python_items.py"),
+    (MADE / "openai-before/venv/bin/python", PROGRAMS / "python_items.py"),
+    (node(), PROGRAMS / "node_items.mjs", "openai"), (node(), PROGRAMS / "node_items.mjs", "openai-before")],
+    ids=["python", "python-before", "node", "node-before"])
+def test_items(reckon, words):
+    with ModelServer(thinking_reply) as model, Reasoning(reckon, model, "responses") as server:
+        tenant, = server.ask("GET", "/tenants").json["tenants"]
+        assert server.ask("PATCH", f"/tenants/{tenant['id']}", {"quotas": {"requests_per_s": 5000}}).status == 200
+        assert run_at(server, *words) == {
+            "shell": "echo 1,exit 3 1 3", "reference": "Fine.", "sealed": "true", "image": "I see.",
+            "thread": "completed", "limit": "5000", "error": "true invalid_request_error"}
+        asked = [json.dumps(request.body) for request in model.asked]
+    # What was sealed came back to the provider, once; what was named was told.
+    assert ["It was one." in each for each in asked[:4]] == [False, False, True, False]
+    assert [each.count("c2VjcmV0IHRob3VnaHRz") for each in asked] == [0, 1, 0, 0, 1, 0, 0, 0]
+    assert f"data:image/png;base64,{PNG}" in asked[5] and f"data:image/png;base64,{PNG}" in asked[6]
 
 
 def test_langchain(reckon):

@@ -53,8 +53,15 @@ def test_ids_of_another_tenant(reckon):
                 ("POST", f"{runs}", {"assistant_id": other_assistant.id}),
                 ("POST", "/responses", {"model": MODEL, "input": "?", "conversation": talk.id}),
                 ("POST", "/responses", {"model": MODEL, "input": "?", "previous_response_id": response.id}),
+                ("POST", "/responses", {"model": MODEL, "input": [{"type": "item_reference", "id": response.output[0].id}]}),
+                ("POST", "/responses", {"model": MODEL, "input": [{"role": "user", "content": [
+                    {"type": "input_file", "file_id": file.id}]}]}),
                 ("POST", "/responses", {"model": MODEL, "input": "?", "tools": [{"type": "code_interpreter",
-                                                                                "container": container}]})):
+                                                                                "container": container}]}),
+                ("POST", "/responses", {"model": MODEL, "input": "?", "tools": [{"type": "shell", "environment": {
+                    "type": "container_reference", "container_id": container}}]}),
+                ("POST", "/responses", {"model": MODEL, "input": "?", "tools": [{"type": "shell", "environment": {
+                    "type": "container_auto", "file_ids": [file.id]}}]})):
             answer = server.ask(method, path, body, {"Authorization": f"Bearer {key}"}, prefix="/openai/v1")
             assert answer.status == 404, (method, path, answer)
             assert answer.json["error"]["type"] == "invalid_request_error" and answer.headers["x-request-id"]
@@ -106,3 +113,65 @@ def test_a_client_that_leaves_a_run_in_the_background(reckon):
         eventually(lambda: client.beta.threads.messages.list(thread.id).data[0].role == "assistant")
         run, = client.beta.threads.runs.list(thread.id)
         assert run.status == "completed"
+
+
+def failures(client):
+    """How each door says that its model gave no answer: the words of each."""
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": "lie"}]}
+    for ask in (lambda: client.responses.create(model=MODEL, input="lie"), lambda: client.chat.completions.create(**asked)):
+        with pytest.raises(openai.InternalServerError) as whole:
+            ask()
+        assert whole.value.type == "server_error" and whole.value.response.headers["x-should-retry"] == "false"
+        yield str(whole.value)
+    with client.responses.create(model=MODEL, input="lie", stream=True) as stream:
+        last = list(stream)[-1]
+    assert last.type == "response.failed" and last.response.error.code == "server_error"
+    yield last.response.error.message
+    with pytest.raises(openai.APIError) as broken:
+        list(client.chat.completions.create(**asked, stream=True))
+    yield str(broken.value)
+    assistant = client.beta.assistants.create(model=MODEL)
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "lie"}])
+    run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert (run.status, run.last_error.code) == ("failed", "server_error")
+    yield run.last_error.message
+
+
+def test_a_provider_that_is_down(reckon):
+    with ModelServer() as model:
+        pass
+    with Speaking(reckon, model, default="max-time = 20") as server:
+        for words in failures(server.client()):
+            assert "connect" in words.lower() and "Traceback" not in words, words
+
+
+@pytest.mark.parametrize("lie, words", [
+    (Reply(raw=b"<html>Welcome!</html>"), ""), (Reply(raw=b"data: {not json\n\n"), ""), (Reply(raw=b"\xff\xfe\x00" * 9999), ""),
+    (Reply(raw=b'data: {"choices": [{"delta": {"tool_calls": 7, "content": {"a": 1}}}]}\n\n'), ""),
+    (Reply(text="Half an ans", cut=True), "middle"), (Reply(text="Well", broken_after="lightning"), "lightning"),
+    (Reply(raw=b"data: " + b"x" * (9 << 20)), ""), (Reply(status=302, error={"moved": "http://127.0.0.1:1/"}), "302"),
+    (Reply(status=500, error={"error": ["a", {"b": None}]}), "500"),
+    (Reply(status=401, error={"error": {"message": "bad key"}}), "401")],
+    ids=["html", "json", "bytes", "types", "cut", "broken", "endless", "redirect", "shape", "key"])
+def test_a_provider_that_lies(reckon, lie, words):
+    def reply(body):
+        return lie if "lie" in json.dumps(body["messages"]) else Reply(text="Fine.")
+
+    with ModelServer(reply) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        for told in failures(client):
+            assert told and words in told, told
+        assert client.responses.create(model=MODEL, input="?").output_text == "Fine."
+
+
+def test_calls_that_a_provider_made_up(reckon):
+    """Tools that nobody has, arguments that are none, numbers that cannot be: the model is told, or it does not count."""
+    wild = [{"raw": "{", "name": "get_weather", "id": "x"}, {"raw": '{"commands": []}', "name": "shell", "id": "y" * 300},
+            {"raw": '{"code": 5}', "name": "\u202e" * 50, "id": ""}]
+    with ModelServer(Reply(calls=wild, usage=(-5, 1 << 62)), Reply(text="Fine.", usage=(-7, -1))) as model, \
+            Speaking(reckon, model) as server:
+        response = server.client().responses.create(model=MODEL, input="?", tools=[
+            CODE, {"type": "shell", "environment": {"type": "container_auto"}}])
+        assert response.output_text == "Fine." and [item.type for item in response.output] == ["message"]
+    told = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    assert len(told) == 3 and all(each.startswith("Error: ") for each in told)
