@@ -36,6 +36,7 @@ const struct job_type job_types[JOB_KINDS] = {
 	[JOB_VARIABLES] = QUESTION,
 	[JOB_COMPLETE] = QUESTION,
 	[JOB_INSPECT] = QUESTION,
+	[JOB_IS_COMPLETE] = QUESTION,
 #undef QUESTION
 	/* ---- files ---- */
 #define FILES(reads, name)                                                                         \

@@ -60,6 +60,12 @@ def test_questions_are_the_contexts_own(server):
     assert "other_name" not in server.ask("POST", f"{path}/complete", {"code": "other_"}).json["matches"]
     answer = server.ask("POST", f"{path}/inspect", {"code": "other_name", "context": other}).json
     assert answer["found"] and "str" in answer["data"]["text/plain"]
+    for code, status, indent in (("x = 1", "complete", ""), ("if x:", "incomplete", "    "),
+                                 ("x = ", "invalid", ""), ("", "complete", "")):
+        for where in ({}, {"context": other}):
+            answer = server.ask("POST", f"{path}/is_complete", {"code": code, **where})
+            assert (answer.status, answer.json) == (200, {"status": status, "indent": indent})
+    assert server.ask("POST", f"{path}/is_complete", {}).status == 400
     answer = server.ask("POST", f"{path}/inspect", {"code": "other_name"}).json
     assert answer == {"found": False, "data": {}, "metadata": {}}
     server.execute(session, "def twice(n):\n    'Doubles.'\n    return n * 2")

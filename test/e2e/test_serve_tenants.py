@@ -75,6 +75,7 @@ def fill(path_of, **names):
 BODIES = {"POST /sessions/{session}/executions": {"code": "1"},
           "POST /sessions/{session}/complete": {"code": "a"},
           "POST /sessions/{session}/inspect": {"code": "a"},
+          "POST /sessions/{session}/is_complete": {"code": "a"},
           "POST /sessions/{session}/files/move": {"from": "a.txt", "to": "b.txt"},
           "POST /sessions/{session}/files/mkdir": {"path": "d"},
           "POST /sessions/{session}/files/copy": {"file": "x"},

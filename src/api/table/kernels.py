@@ -80,4 +80,13 @@ CALLS = (
                                      "additionalProperties": {"type": "string"}},
                             "metadata": {"type": "object"}}}),),
          errors=KERNEL, body="Inspect"),
+    Call("is_complete", "POST", "sessions/{session}/is_complete",
+         "Whether code is a whole cell", "As in Jupyter; `indent` belongs to `incomplete`",
+         "execute", takes=(SESSION, CODE, CONTEXT),
+         gives=(Field("answer", "json", place="whole", required=True, schema={
+             "type": "object", "required": ["status", "indent"],
+             "properties": {"status": {"type": "string", "enum": ["complete", "incomplete",
+                                                                  "invalid", "unknown"]},
+                            "indent": {"type": "string"}}}),),
+         errors=KERNEL, operation="isComplete", body="IsComplete"),
 )

@@ -46,7 +46,7 @@ void handle_variables(struct host *host, const struct request *req,
 	context_enqueue(session, context, job_new(session, JOB_VARIABLES, req->id));
 }
 
-/* What complete and inspect share; a cursor of UINT64_MAX stands at the end. */
+/* What questions about code share; a cursor of UINT64_MAX stands at the end. */
 struct question {
 	enum job_kind kind;
 	const char *session, *context;
@@ -104,6 +104,17 @@ void handle_inspect(struct host *host, const struct request *req, const struct a
 				.wants_detail = in->detail });
 }
 
+void handle_is_complete(struct host *host, const struct request *req,
+			const struct api_is_complete_in *in)
+{
+	ask(host, req,
+	    &(struct question){ .kind = JOB_IS_COMPLETE,
+				.session = in->session,
+				.context = in->context,
+				.code = in->code,
+				.cursor = UINT64_MAX });
+}
+
 void kernel_answer_job(struct host *host, struct job *job)
 {
 	const struct api_bytes json = { job->json, job->json_len };
@@ -114,6 +125,8 @@ void kernel_answer_job(struct host *host, struct job *job)
 		reply_variables(host, job->request, &(struct api_variables_out){ json });
 	else if (job->kind == JOB_COMPLETE)
 		reply_complete(host, job->request, &(struct api_complete_out){ json });
+	else if (job->kind == JOB_IS_COMPLETE)
+		reply_is_complete(host, job->request, &(struct api_is_complete_out){ json });
 	else
 		reply_inspect(host, job->request, &(struct api_inspect_out){ json });
 }

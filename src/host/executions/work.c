@@ -103,6 +103,9 @@ void work_ask(struct job *job)
 	else if (job->kind == JOB_COMPLETE)
 		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
 				      &job->json, &job->error);
+	else if (job->kind == JOB_IS_COMPLETE)
+		(void)reckon_is_complete(handle, buf_text(&job->code), job->code.len, &job->json,
+					 &job->error);
 	else
 		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
 				     job->wants_detail, &job->json, &job->error);

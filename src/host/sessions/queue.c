@@ -121,7 +121,8 @@ void session_fail_executions(struct session *session, enum api_error end, const 
 	for (struct job *job = first; job != NULL; job = next) {
 		next = job->next;
 		if (job->execution != NULL || job->kind == JOB_VARIABLES ||
-		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT)
+		    job->kind == JOB_COMPLETE || job->kind == JOB_INSPECT ||
+		    job->kind == JOB_IS_COMPLETE)
 			job_fail(job, end, why);
 		else
 			session_enqueue(session, job);
