@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 
 #define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: no front end knows them */
+#define INTERRUPT_VALUE "interrupted on request" /* what an error of libreckon begins with */
 #define VALUE_MAX ((size_t)256 * 1024 * 1024)
 
 static const char *text_of(const struct json_value *value, const char *key)
@@ -69,24 +70,31 @@ static void write_lines(struct json_writer *json, const char *text)
 	json_write_array_end(json);
 }
 
+/* As Jupyter's clients know an interrupt; an event has no status that would say it. */
+static bool is_interrupt(const char *name, const char *value)
+{
+	return strcmp(name, "Interrupted") == 0 &&
+	       strncmp(value, INTERRUPT_VALUE, strlen(INTERRUPT_VALUE)) == 0;
+}
+
 static void write_error(struct json_writer *json, const struct json_value *error, const char *name,
 			const char *value)
 {
+	if (is_interrupt(name, value)) {
+		name = "KeyboardInterrupt";
+		value = "";
+	}
 	json_write_member_string(json, "ename", name);
 	json_write_member_string(json, "evalue", value);
 	json_write_key(json, "traceback");
 	write_lines(json, text_of(error, "traceback"));
 }
 
-/* As Jupyter's clients know an interrupt; everything else is what the record says. */
 void jupyter_write_failure(struct json_writer *json, const struct json_value *record)
 {
 	const struct json_value *error = json_read_member(record, "error");
 
-	if (strcmp(text_of(record, "status"), "interrupted") == 0)
-		write_error(json, error, "KeyboardInterrupt", "");
-	else
-		write_error(json, error, text_of(error, "name"), text_of(error, "value"));
+	write_error(json, error, text_of(error, "name"), text_of(error, "value"));
 }
 
 static void write_stream(struct json_writer *json, const struct json_value *event)

@@ -13,6 +13,7 @@
 #include "codec/jupyter.h"
 #include "jupyter/inner.h"
 
+#define HISTORY_MAX ((size_t)512 * 1024 * 1024) /* as JSON */
 #define ANSWER_MAX ((size_t)32 * 1024 * 1024)
 
 static size_t cursor_of(const struct message *request, const char *code, size_t len)
@@ -120,6 +121,16 @@ void ask_is_complete(struct kernel *kernel, const struct message *request)
 		jupyter_write_value(&json, "indent", json_read_member(answer, "indent"), "\"\"");
 	reply(kernel, request, "is_complete_reply", &json, &content);
 	json_read_free(answer);
+}
+
+void ask_history(struct kernel *kernel, const struct message *request)
+{
+	cleanup_buf struct buf content = BUF_INIT(HISTORY_MAX);
+	struct json_writer json;
+
+	begin(&json, &content);
+	jupyter_history_write(&json, &kernel->history, request->content);
+	reply(kernel, request, "history_reply", &json, &content);
 }
 
 /* Also in the thread of control, which may not ask the session anything. */

@@ -275,7 +275,7 @@ bool execute_request(struct kernel *kernel, const struct message *request)
 		record = run(&cell, code, len);
 		if (keeps) {
 			kernel->count = cell.number;
-			history_add(&kernel->history, cell.number, code, len);
+			jupyter_history_add(&kernel->history, cell.number, code, len);
 		}
 	}
 	if (record != NULL && !is_good(record)) {

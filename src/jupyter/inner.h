@@ -7,6 +7,7 @@
 
 #include "codec/json_read.h"
 #include "codec/json_write.h"
+#include "codec/jupyter_history.h"
 #include "jupyter/jupyter.h"
 #include "jupyter/wire.h"
 
@@ -17,11 +18,6 @@
 /* One thread's way to all subscribers. */
 struct publisher {
 	void *push;
-};
-
-struct history {
-	struct history_entry *entries;
-	size_t count, space;
 };
 
 struct kernel {
@@ -36,7 +32,7 @@ struct kernel {
 	void *shell, *stdin_socket;
 	struct publisher publisher;
 	uint64_t count; /* of cells */
-	struct history history;
+	struct jupyter_history history;
 	/* threads */
 	pthread_t heartbeat, iopub, control;
 	void *heartbeat_socket, *iopub_socket, *iopub_pull, *control_socket;
@@ -89,11 +85,7 @@ void ask_kernel_info(struct kernel *kernel, const struct message *request);
 void ask_complete(struct kernel *kernel, const struct message *request);
 void ask_inspect(struct kernel *kernel, const struct message *request);
 void ask_is_complete(struct kernel *kernel, const struct message *request);
+void ask_history(struct kernel *kernel, const struct message *request);
 void ask_comm_info(struct kernel *kernel, const struct message *request);
 void ask_comm(struct kernel *kernel, const struct message *request);
 void *control_main(void *arg);
-
-/* ---- history.c ---- */
-void history_add(struct history *history, uint64_t line, const char *code, size_t len);
-void history_request(struct kernel *kernel, const struct message *request);
-void history_done(struct history *history);

@@ -11,7 +11,6 @@
  *   shell.c       requests, one after the other
  *   execute.c     cells: events as they come, input, errors
  *   ask.c         completion, inspection, whole cells, comms
- *   history.c     what was executed
  *   control.c     interrupts and the end, also while a cell runs
  */
 #pragma once

@@ -14,6 +14,8 @@
 #include "base/id.h"
 #include "jupyter/inner.h"
 
+#define HISTORY_BYTES_MAX ((size_t)64 * 1024 * 1024)
+
 static void shutdown_here(struct kernel *kernel, const struct message *request)
 {
 	reply_ok(kernel, request, "shutdown_reply");
@@ -30,7 +32,7 @@ void shell_handle(struct kernel *kernel, const struct message *request)
 		{ "complete_request", ask_complete },
 		{ "inspect_request", ask_inspect },
 		{ "is_complete_request", ask_is_complete },
-		{ "history_request", history_request },
+		{ "history_request", ask_history },
 		{ "comm_info_request", ask_comm_info },
 		{ "comm_open", ask_comm },
 		{ "comm_msg", ask_comm },
@@ -99,7 +101,8 @@ int jupyter_run(reckon_session *session, const struct language *language,
 {
 	struct kernel kernel = { .session = session,
 				 .language = language,
-				 .connection = connection };
+				 .connection = connection,
+				 .history = { .bytes_max = HISTORY_BYTES_MAX } };
 	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
 
 	if (id_new(kernel.id, "jk", err) < 0 || sockets_open(&kernel, err) < 0)
@@ -109,6 +112,6 @@ int jupyter_run(reckon_session *session, const struct language *language,
 	shell_serve(&kernel);
 	sockets_close(&kernel);
 	(void)signal(SIGINT, SIG_DFL);
-	history_done(&kernel.history);
+	jupyter_history_done(&kernel.history);
 	return 0;
 }

@@ -123,6 +123,9 @@ def test_interrupt_restart_and_end(jupyter):
         manager.interrupt_kernel()
         reply = client.get_shell_msg(timeout=SECONDS)["content"]
         assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+        while (message := client.get_iopub_msg(timeout=SECONDS))["msg_type"] != "error":
+            pass
+        assert message["content"]["ename"] == "KeyboardInterrupt"
         # What waited behind it was not run.
         reply = client.get_shell_msg(timeout=SECONDS)
         assert reply["parent_header"]["msg_id"] == later
