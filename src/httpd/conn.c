@@ -128,7 +128,7 @@ void conn_free(struct conn *conn)
 void conn_abort(struct conn *conn)
 {
 	conn->is_dead = true;
-	conn->request.is_gone = true;
+	conn->request.is_gone = !conn->request.outlives;
 }
 
 /* ---- out ------------------------------------------------------------------------------------ */
@@ -378,17 +378,43 @@ static void watch(struct conn *conn)
 	loop_io_want(conn->io, want);
 }
 
+/* A handler that goes on without its client needs the connection no more. */
+static void drop_client(struct conn *conn)
+{
+	loop_io_free(conn->io);
+	conn->io = NULL;
+	if (conn->fd >= 0)
+		(void)close(conn->fd);
+	conn->fd = -1;
+	buf_clear(&conn->out);
+	conn->out_at = 0;
+}
+
+static bool is_over(const struct conn *conn)
+{
+	return conn->is_dead && !request_stays(&conn->request);
+}
+
+static bool go_on(struct conn *conn)
+{
+	if (is_over(conn))
+		return false;
+	if (conn->is_dead && conn->io != NULL)
+		drop_client(conn);
+	return step(conn);
+}
+
 void conn_settle(struct conn *conn)
 {
 	if (conn->is_settling)
 		return;
 	conn->is_settling = true;
-	while (!conn->is_dead && step(conn))
+	while (go_on(conn))
 		;
 	conn->is_settling = false;
-	if (conn->is_dead)
+	if (is_over(conn))
 		conn_free(conn);
-	else
+	else if (!conn->is_dead)
 		watch(conn);
 }
 

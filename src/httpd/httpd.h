@@ -174,8 +174,9 @@ bool websocket_is_asked(const struct request *request);
 int websocket_begin(struct request *request, const char *const *protocols, size_t message_max,
 		    const char **ret_protocol);
 /*
- * What happens next: 1: a message; 2: reckond answered a question, see upstream_is_answered(); 0:
- * neither within `wait_ms` (0: however long it takes). Negative: it has been closed, by either side.
+ * What happens next: 1: a message; 2: reckond answered a question, see upstream_is_answered(); 3:
+ * another request of this process called request_wake(); 0: nothing of these within `wait_ms` (0:
+ * however long it takes). Negative: it has been closed, by either side.
  * Pings are answered, and sent to a client that is silent; one that takes nothing is gone.
  */
 int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_message *ret);
@@ -184,6 +185,15 @@ int websocket_send(struct request *request, enum websocket_kind kind, const void
 		   size_t len);
 /* The last thing to do. `code`: RFC 6455 §7.4; `reason`: UTF-8, cut after 120 bytes, or NULL. */
 void websocket_close(struct request *request, unsigned code, const char *reason);
+/*
+ * From now on the handler may go on when its client is gone: functions that wait for reckond work as
+ * before, websocket_next() still gives what the client had sent and is negative then, as
+ * websocket_send() is. It holds its stack and its place among the connections until it returns.
+ */
+void websocket_outlive(struct request *request);
+bool websocket_is_lost(const struct request *request); /* it is without its client now */
+/* websocket_close(), and the handler goes on without its client. After websocket_outlive(). */
+void websocket_leave(struct request *request, unsigned code, const char *reason);
 
 /* ---- another connection --------------------------------------------------------------------- */
 

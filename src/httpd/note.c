@@ -27,6 +27,12 @@ void request_wake(struct request *request)
 	loop_timer_set(server->note_timer, 0);
 }
 
+static bool is_waiting(const struct request *request)
+{
+	return request->has_note && request->coroutine != NULL &&
+	       (request->wait == WAIT_NOTE || request->wait == WAIT_MESSAGE);
+}
+
 /* One that settles may free itself, and others in turn: begin again after each. */
 static void on_note(void *arg)
 {
@@ -34,8 +40,7 @@ static void on_note(void *arg)
 	struct conn *at = server->conns;
 
 	while (at != NULL) {
-		if (at->request.has_note && at->request.wait == WAIT_NOTE &&
-		    at->request.coroutine != NULL) {
+		if (is_waiting(&at->request)) {
 			conn_settle(at);
 			at = server->conns;
 		} else {

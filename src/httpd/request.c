@@ -219,7 +219,8 @@ static bool may_go_on(const struct conn *conn)
 	case WAIT_ANSWER:
 		return upstream_has_reply(request);
 	case WAIT_MESSAGE:
-		return conn->in.len > 0 || upstream_has_reply(request);
+		return conn->in.len > 0 || upstream_has_reply(request) || request->has_note ||
+		       conn->is_dead;
 	case WAIT_NOTE:
 		return request->has_note;
 	case WAIT_TIME:
@@ -228,6 +229,11 @@ static bool may_go_on(const struct conn *conn)
 		return channel_may_go_on(request->channel);
 	}
 	return true;
+}
+
+bool request_stays(const struct request *request)
+{
+	return request->outlives && !request->is_gone && request->coroutine != NULL;
 }
 
 static void finish(struct conn *conn)

@@ -87,6 +87,7 @@ struct request {
 	enum wait wait, timer_of; /* that the timer of the connection runs for */
 	bool has_timed_out;
 	bool is_gone;	   /* whoever asked; every wait ends at once */
+	bool outlives;	   /* its handler goes on when the connection is dead */
 	bool ends_at_eof;  /* whoever sends no more is gone, also while it waits */
 	bool is_stream;	   /* of events: the same */
 	bool message_done; /* the request was read to its end */
@@ -170,6 +171,8 @@ bool conn_feed_body(struct conn *conn); /* false: more has to come first */
 void request_start(struct conn *conn, coroutine_fn *fn);
 /* Goes on with it if it can; false: it waits. */
 bool request_go_on(struct conn *conn);
+/* Whether a handler goes on though the connection is dead. */
+bool request_stays(const struct request *request);
 /* Waits. Negative: the client is gone; 0: it came; 1: the time is over. */
 int request_wait(struct request *request, enum wait wait, uint64_t ms);
 void request_drop(struct conn *conn); /* whoever asked is gone: runs it to its end */

@@ -42,6 +42,16 @@ struct websocket {
 	size_t read_at; /* of the connection's `in`: what wslay has seen */
 };
 
+bool websocket_is_lost(const struct request *request)
+{
+	return conn_of((struct request *)(uintptr_t)request)->is_dead;
+}
+
+void websocket_outlive(struct request *request)
+{
+	request->outlives = !request->is_gone;
+}
+
 /* ---- what wslay asks for -------------------------------------------------------------------- */
 
 static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *ret, size_t size, int flags,
@@ -296,7 +306,11 @@ static void end(struct websocket *websocket)
 
 	buf_clear(&websocket->conn->in);
 	request->has_ended = true;
-	request->is_gone = true;
+	request->is_gone = !request->outlives;
+	if (request->outlives) {
+		conn_flush(websocket->conn);
+		conn_abort(websocket->conn);
+	}
 }
 
 static bool take_first(struct websocket *websocket, struct websocket_message *ret)
@@ -329,6 +343,17 @@ static bool ping(struct websocket *websocket)
 	return pump(websocket);
 }
 
+/* What a client that is gone had sent before. */
+static int take_last(struct websocket *websocket, struct websocket_message *ret)
+{
+	if (is_open(websocket) && websocket->first == NULL &&
+	    wslay_event_recv(websocket->context) != 0)
+		wslay_event_shutdown_read(websocket->context);
+	buf_consume(&websocket->conn->in, websocket->read_at);
+	websocket->read_at = 0;
+	return take_first(websocket, ret) ? 1 : -1;
+}
+
 static int wait_for_room(struct request *request)
 {
 	const struct conn *conn = conn_of(request);
@@ -338,7 +363,7 @@ static int wait_for_room(struct request *request)
 		code = request_wait(request, WAIT_OUT, STREAM_STALL_MS);
 	if (code > 0)
 		conn_abort(conn_of(request));
-	return code == 0 ? 0 : -1;
+	return code == 0 && !websocket_is_lost(request) ? 0 : -1;
 }
 
 int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_message *ret)
@@ -350,6 +375,8 @@ int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_m
 		const uint64_t slice = wait_ms != 0 && left < PING_MS ? left : PING_MS;
 		int code;
 
+		if (!request->is_gone && websocket_is_lost(request))
+			return take_last(websocket, ret);
 		if (request->is_gone || wait_for_room(request) < 0 || !pump(websocket))
 			return -1;
 		if (take_first(websocket, ret))
@@ -360,6 +387,10 @@ int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_m
 		}
 		if (upstream_has_reply(request))
 			return 2;
+		if (request->has_note) {
+			request->has_note = false;
+			return 3;
+		}
 		code = request_wait(request, WAIT_MESSAGE, slice);
 		if (code < 0)
 			return -1;
@@ -380,7 +411,7 @@ int websocket_send(struct request *request, enum websocket_kind kind, const void
 						 .msg = bytes,
 						 .msg_length = len };
 
-	if (request->is_gone)
+	if (request->is_gone || websocket_is_lost(request))
 		return -1;
 	if (wslay_event_queue_msg(websocket->context, &message) != 0 ||
 	    wslay_event_send(websocket->context) != 0) {
@@ -395,7 +426,7 @@ void websocket_close(struct request *request, unsigned code, const char *reason)
 	struct websocket *websocket = request->websocket;
 	size_t len = reason != NULL ? strlen(reason) : 0;
 
-	if (request->is_gone)
+	if (request->is_gone || websocket_is_lost(request))
 		return;
 	if (len > REASON_MAX)
 		for (len = REASON_MAX; len > 0 && ((unsigned char)reason[len] & 0xc0) == 0x80;
@@ -407,4 +438,15 @@ void websocket_close(struct request *request, unsigned code, const char *reason)
 		conn_abort(websocket->conn);
 	buf_clear(&websocket->conn->in);
 	request->has_ended = true;
+}
+
+void websocket_leave(struct request *request, unsigned code, const char *reason)
+{
+	struct conn *conn = conn_of(request);
+
+	if (websocket_is_lost(request))
+		return;
+	websocket_close(request, code, reason);
+	conn_flush(conn);
+	conn_abort(conn);
 }
