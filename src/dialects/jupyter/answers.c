@@ -148,38 +148,93 @@ static int inspect(struct channels *channels, const struct frame *frame)
 	return sent;
 }
 
-/* Those that have one answer: nothing is known of it here. */
-static int answer_fixed(struct channels *channels, const struct frame *frame)
+static int is_complete(struct channels *channels, const struct frame *frame)
 {
-	static const struct {
-		const char *type, *reply, *key, *value;
-	} known[] = {
-		{ "is_complete_request", "is_complete_reply", "indent", "\"\"" },
-		{ "comm_info_request", "comm_info_reply", "comms", "{}" },
-		{ "history_request", "history_reply", "history", "[]" },
-	};
+	cleanup_buf struct buf content = BUF_INIT(4096);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_is_complete_out out = { 0 };
+	struct json_value *answer;
+	struct json_writer json;
+	const char *status;
+	size_t len;
+	const char *code = frame_text(frame, "code", &len);
+	int sent;
+
+	if (parse(call_make(channels->request, API_IS_COMPLETE,
+			    &(struct api_is_complete_in){
+				    .session = channels->kernel.session,
+				    .context = kernels_context(&channels->kernel),
+				    .code = { code, len } },
+			    &out, &call),
+		  &out.answer, &answer) < 0)
+		return -1;
+	status = json_read_text(json_read_member(answer, "status"), NULL);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "status", status != NULL ? status : "unknown");
+	if (status != NULL && strcmp(status, "incomplete") == 0)
+		jupyter_write_value(&json, "indent", json_read_member(answer, "indent"), "\"\"");
+	sent = reply(channels, frame, "is_complete_reply", &json, &content);
+	json_read_free(answer);
+	return sent;
+}
+
+/* Of this kernel since it began, whoever's cells they were. */
+static int history(struct channels *channels, const struct frame *frame)
+{
+	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
+	struct json_writer json;
+
+	begin(&json, &content);
+	jupyter_history_write(&json, &channels->clients->history, frame->body);
+	return reply(channels, frame, "history_reply", &json, &content);
+}
+
+/* ---- comms: there are none ------------------------------------------------------------------ */
+
+static int comm_info(struct channels *channels, const struct frame *frame)
+{
 	cleanup_buf struct buf content = BUF_INIT(256);
 	struct json_writer json;
 
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		if (strcmp(known[i].type, frame->type) != 0)
-			continue;
-		json_write_init(&json, &content);
-		json_write_object_begin(&json);
-		json_write_member_string(&json, "status", i == 0 ? "unknown" : "ok");
-		jupyter_write_value(&json, known[i].key, NULL, known[i].value);
-		return reply(channels, frame, known[i].reply, &json, &content);
-	}
-	return 0;
+	begin(&json, &content);
+	jupyter_write_value(&json, "comms", NULL, "{}");
+	return reply(channels, frame, "comm_info_reply", &json, &content);
 }
 
-/* There are no comms: who opens one is told so. */
+static int complain(struct channels *channels, const struct frame *frame, const char *what,
+		    const char *name)
+{
+	cleanup_buf struct buf content = BUF_INIT(4096);
+	struct json_writer json;
+	char text[256];
+	struct err err;
+
+	(void)snprintf(text, sizeof(text), "No such comm%s: %.100s\n", what, name);
+	json_write_init(&json, &content);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "name", "stderr");
+	json_write_member_string(&json, "text", text);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0
+		       ? 0
+		       : channels_send(channels, "iopub", "stream", frame, &content);
+}
+
+static int comm_message(struct channels *channels, const struct frame *frame)
+{
+	return complain(channels, frame, "", frame_text(frame, "comm_id", NULL));
+}
+
+/* Who opens one is told that nobody has its target. */
 static int comm_open(struct channels *channels, const struct frame *frame)
 {
 	cleanup_buf struct buf content = BUF_INIT(4096);
 	struct json_writer json;
 	struct err err;
 
+	if (complain(channels, frame, " target", frame_text(frame, "target_name", NULL)) < 0)
+		return -1;
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "comm_id", frame_text(frame, "comm_id", NULL));
@@ -213,7 +268,6 @@ static int shut_down(struct channels *channels, const struct frame *frame)
 	if ((restarts ? kernels_make_restart : kernels_make_end)(
 		    channels->request, &channels->kernel, &call) == CALL_GONE)
 		return -1;
-	channels->is_over = !restarts;
 	begin(&json, &content);
 	json_write_member_bool(&json, "restart", restarts);
 	return reply(channels, frame, "shutdown_reply", &json, &content);
@@ -226,10 +280,10 @@ int answers_handle(struct channels *channels, const struct frame *frame)
 		int (*fn)(struct channels *channels, const struct frame *frame);
 	} known[] = {
 		{ "kernel_info_request", kernel_info }, { "complete_request", complete },
-		{ "inspect_request", inspect },		{ "is_complete_request", answer_fixed },
-		{ "comm_info_request", answer_fixed },	{ "history_request", answer_fixed },
-		{ "comm_open", comm_open },		{ "interrupt_request", interrupt },
-		{ "shutdown_request", shut_down },
+		{ "inspect_request", inspect },		{ "is_complete_request", is_complete },
+		{ "comm_info_request", comm_info },	{ "history_request", history },
+		{ "comm_open", comm_open },		{ "comm_msg", comm_message },
+		{ "interrupt_request", interrupt },	{ "shutdown_request", shut_down },
 	};
 
 	if (channels_status(channels, frame, "busy") < 0)

@@ -53,17 +53,18 @@ void waiting_done(struct waiting *waiting)
 	free(waiting->frames);
 }
 
-/* What the client says to the question of the cell that runs. */
-static int answer_cell(struct channels *channels, const struct frame *frame)
+/* The cell that asks is this connection's, or of one that this client had before. */
+int channels_answer(struct channels *channels, const struct frame *frame)
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct cell *cell = channels->cell;
+	struct channels *asking = channels->cell != NULL ? channels : clients_asking(channels);
+	struct cell *cell = asking != NULL ? asking->cell : NULL;
 	const char *line = frame_text(frame, "value", NULL);
-	const uint64_t question = cell->question;
+	const uint64_t question = cell != NULL ? cell->question : 0;
 
-	cell->question = 0;
 	if (question == 0)
-		return 0;
+		return 0; /* nobody asks any more */
+	cell->question = 0;
 	/* What is too long is refused, and waits: then there is no more input. */
 	struct api_execution_input_in in = { .session = channels->kernel.session,
 					     .execution = cell->execution,
@@ -89,7 +90,7 @@ static int take_beside(struct channels *channels, const struct websocket_message
 		return 0;
 	}
 	if (strcmp(frame.type, "input_reply") == 0)
-		code = answer_cell(channels, &frame);
+		code = channels_answer(channels, &frame);
 	else if (strcmp(frame.channel, "control") != 0 &&
 		 strcmp(frame.type, "kernel_info_request") != 0)
 		return keep_waiting(channels, channels->waiting, &frame);
@@ -102,12 +103,17 @@ static int take_beside(struct channels *channels, const struct websocket_message
 int channels_wait_beside(struct channels *channels)
 {
 	struct websocket_message message;
-	const int what = websocket_next(channels->request, BUSY_MS, &message);
+	int what;
 
-	if (what < 0)
-		return -1;
+	if (channels->is_drained)
+		return upstream_wait(channels->request, 0);
+	what = channels_next(channels, BUSY_MS, &message);
+	if (what < 0) {
+		channels->is_drained = websocket_is_lost(channels->request);
+		return channels->is_drained ? 0 : -1;
+	}
 	if (what == 0)
-		return channels_status(channels, NULL, "busy");
+		return channels_beat(channels);
 	return what == 1 ? take_beside(channels, &message) : 0;
 }
 

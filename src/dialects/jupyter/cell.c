@@ -15,6 +15,7 @@
 #include "dialects/jupyter/server.h"
 
 #define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */
+#define EXPRESSIONS_MAX 16u
 #define WAIT_MS (24u * 3600u * 1000u) /* for somebody who is asked for a line */
 
 /* ---- what a cell gives ---------------------------------------------------------------------- */
@@ -50,7 +51,7 @@ static int send_event(struct cell *cell, const char *name, const struct json_val
 		cell->has_error = true;
 		channels_fail(channels);
 	}
-	if (!jupyter_content(name, event, channels->count, &content, &err))
+	if (!jupyter_content(name, event, cell->number, &content, &err))
 		return 0;
 	if (!channels->is_binary && content.len > TEXT_FRAME_MAX)
 		return send_notice(cell, content.len);
@@ -178,6 +179,65 @@ static int send_failure(const struct cell *cell)
 								  cell->frame, &content);
 }
 
+/* Its value: the result of a cell that is nothing else. Negative: nobody waits any more. */
+static int write_expression(const struct cell *cell, struct json_writer *json, const char *code,
+			    size_t len)
+{
+	const struct kernel_ref *kernel = &cell->channels->kernel;
+	struct cell expression = { .channels = cell->channels };
+	cleanup_call struct call call = CALL_INIT;
+	struct api_execute_out out;
+	struct err err;
+	const enum call_status status =
+		call_make(cell->channels->request, API_EXECUTE,
+			  &(struct api_execute_in){ .session = kernel->session,
+						    .context = kernels_context(kernel),
+						    .code = { code, len } },
+			  &out, &call);
+
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK)
+		(void)json_read_parse(out.record.data, out.record.len, ANSWER_MAX,
+				      &expression.record, &err);
+	else
+		(void)snprintf(expression.why, sizeof(expression.why), "%s", call.failure->message);
+	json_write_object_begin(json);
+	if (strcmp(status_of(&expression), "ok") == 0) {
+		json_write_member_string(json, "status", "ok");
+		jupyter_write_bundle(json, json_read_at(json_read_member(expression.record,
+									 "results"), 0));
+	} else {
+		json_write_member_string(json, "status", "error");
+		write_outcome(json, &expression);
+	}
+	json_write_object_end(json);
+	json_read_free(expression.record);
+	return 0;
+}
+
+static int write_expressions(const struct cell *cell, struct json_writer *json)
+{
+	const struct json_value *wanted = json_read_member(cell->frame->body, "user_expressions");
+	const struct json_value *value;
+	const char *name, *code;
+	size_t len;
+
+	json_write_key(json, "user_expressions");
+	json_write_object_begin(json);
+	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value);
+	     i++) {
+		code = json_read_text(value, &len);
+		if (code == NULL)
+			continue;
+		json_write_key(json, name);
+		if (write_expression(cell, json, code, len) < 0)
+			return -1;
+	}
+	json_write_object_end(json);
+	return 0;
+}
+
 static int send_reply(const struct cell *cell, const char *status)
 {
 	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
@@ -188,11 +248,11 @@ static int send_reply(const struct cell *cell, const char *status)
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "status", status);
-	json_write_member_uint(&json, "execution_count", cell->channels->count);
+	json_write_member_uint(&json, "execution_count", cell->number);
 	if (strcmp(status, "error") == 0)
 		write_outcome(&json, cell);
-	if (is_good)
-		jupyter_write_value(&json, "user_expressions", NULL, "{}");
+	if (is_good && write_expressions(cell, &json) < 0)
+		return -1;
 	jupyter_write_value(&json, "payload", NULL, "[]");
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err) < 0
@@ -210,7 +270,7 @@ static int send_input(const struct cell *cell, const char *code, size_t len)
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	json_write_member_text(&json, "code", code, len);
-	json_write_member_uint(&json, "execution_count", cell->channels->count);
+	json_write_member_uint(&json, "execution_count", cell->number);
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err) < 0
 		       ? 0
@@ -251,6 +311,26 @@ static bool is_blank(const char *code, size_t len)
 	return strspn(code, " \t\r\n") >= len;
 }
 
+/* The next one, which the history has. One that is not to be there is given none. */
+static void number(struct cell *cell, const char *code, size_t len)
+{
+	struct clients *clients = cell->channels->clients;
+
+	cell->number = clients->cells;
+	if (is_blank(code, len) || cell->silent || !frame_flag(cell->frame, "store_history", true))
+		return;
+	cell->number = ++clients->cells;
+	jupyter_history_add(&clients->history, cell->number, code, len);
+}
+
+/* Nothing that waits is meant for the kernel that is there now. */
+static bool is_to_abort(struct channels *channels, bool has_failed)
+{
+	if (channels->was_restarted)
+		channels_fail(channels);
+	return channels->was_restarted || has_failed;
+}
+
 int cell_run(struct channels *channels, const struct frame *frame)
 {
 	struct cell cell = { .channels = channels,
@@ -263,8 +343,8 @@ int cell_run(struct channels *channels, const struct frame *frame)
 	bool is_good;
 	int sent;
 
-	if (!cell.silent && runs)
-		channels->count++;
+	channels->was_restarted = false;
+	number(&cell, code, len);
 	sent = channels_status(channels, frame, "busy");
 	if (sent == 0 && !cell.silent)
 		sent = send_input(&cell, code, len);
@@ -282,14 +362,16 @@ int cell_run(struct channels *channels, const struct frame *frame)
 	if (sent == 0)
 		sent = channels_status(channels, frame, "idle");
 	json_read_free(cell.record);
-	return sent < 0 ? -1 : !is_good && frame_flag(frame, "stop_on_error", true);
+	if (sent < 0)
+		return -1;
+	return is_to_abort(channels, !is_good && frame_flag(frame, "stop_on_error", true));
 }
-
-
 
 int cell_abort(struct channels *channels, const struct frame *frame)
 {
-	const struct cell cell = { .channels = channels, .frame = frame };
+	const struct cell cell = { .channels = channels,
+				   .frame = frame,
+				   .number = channels->clients->cells };
 
 	if (channels_status(channels, frame, "busy") < 0 || send_reply(&cell, "aborted") < 0 ||
 	    channels_status(channels, frame, "idle") < 0)

@@ -44,7 +44,7 @@ static int handle(struct channels *channels, const struct frame *frame)
 	int code;
 
 	if (strcmp(frame->type, "input_reply") == 0)
-		return 0; /* nobody asks any more */
+		return channels_answer(channels, frame);
 	if (strcmp(frame->type, EXECUTE) != 0)
 		return answers_handle(channels, frame);
 	code = cell_run(channels, frame);
@@ -56,9 +56,9 @@ static int next_frame(struct channels *channels, struct waiting *waiting, struct
 	struct websocket_message message;
 
 	while (!waiting_take(waiting, ret)) {
-		const int what = websocket_next(channels->request, 0, &message);
+		const int what = channels_next(channels, 0, &message);
 
-		if (what < 0)
+		if (what < 0 || channels->is_over)
 			return -1;
 		if (what != 1)
 			continue;
@@ -80,10 +80,22 @@ static void serve(struct channels *channels)
 		code = handle(channels, &frame);
 		frame_done(&frame);
 	}
-	if (channels->is_over && code == 0)
+	if (channels->is_over)
 		websocket_close(channels->request, CLOSE_DONE, NULL);
 	waiting_done(&waiting);
 	channels->waiting = NULL;
+}
+
+/* By which a client is known when it comes back. One that is too long is none. */
+static void read_session(const struct request *request, char ret[SESSION_SIZE])
+{
+	const char *query = request_head(request)->query;
+	char name[64], value[SESSION_SIZE];
+	struct err err;
+
+	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &err) > 0)
+		if (strcmp(name, "session_id") == 0)
+			(void)snprintf(ret, SESSION_SIZE, "%s", value);
 }
 
 void channels_serve(struct request *request, const char *uuid)
@@ -91,12 +103,16 @@ void channels_serve(struct request *request, const char *uuid)
 	struct channels channels = { .request = request };
 	const char *protocol = NULL;
 
-	(void)snprintf(channels.id, sizeof(channels.id), "%.36s", uuid);
+	(void)snprintf(channels.uuid, sizeof(channels.uuid), "%.36s", uuid);
 	if (call_check_key(request) < 0 || kernels_find(request, uuid, &channels.kernel) < 0)
 		return;
 	request_note(request, NULL, channels.kernel.session, NULL);
 	if (websocket_begin(request, protocols, FRAME_MAX, &protocol) < 0)
 		return;
 	channels.is_binary = protocol != NULL;
+	read_session(request, channels.session);
+	websocket_outlive(request);
+	clients_join(&channels);
 	serve(&channels);
+	clients_leave(&channels);
 }

@@ -53,6 +53,17 @@ static bool take_header(struct frame *ret, const struct json_value *header)
 	return ret->type != NULL && json_read_dump(header, &ret->header_text, &err) == 0;
 }
 
+/* It is one of four words; "" else. */
+static const char *known_channel(const char *name, size_t len)
+{
+	static const char *const known[] = { "shell", "control", "stdin", "iopub" };
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (len == strlen(known[i]) && memcmp(name, known[i], len) == 0)
+			return known[i];
+	return "";
+}
+
 static bool read_text(struct frame *ret)
 {
 	struct err err;
@@ -61,8 +72,10 @@ static bool read_text(struct frame *ret)
 	    0)
 		return false;
 	ret->channel = json_read_text(json_read_member(ret->whole, "channel"), NULL);
-	if (ret->channel == NULL)
-		ret->channel = "shell";
+	ret->channel = ret->channel != NULL ? known_channel(ret->channel, strlen(ret->channel))
+					     : "shell";
+	if (ret->channel[0] == '\0')
+		return false;
 	ret->body = json_read_member(ret->whole, "content");
 	return take_header(ret, json_read_member(ret->whole, "header"));
 }
@@ -88,17 +101,6 @@ static bool part_of(const struct buf *frame, uint64_t count, uint64_t i, struct 
 	return true;
 }
 
-/* It is one of four words. */
-static const char *channel_of(const struct frame_part *part)
-{
-	static const char *const known[] = { "shell", "control", "stdin", "iopub" };
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (part->len == strlen(known[i]) && memcmp(part->data, known[i], part->len) == 0)
-			return known[i];
-	return "";
-}
-
 static bool read_binary(struct frame *ret)
 {
 	const struct buf *bytes = &ret->bytes;
@@ -115,9 +117,9 @@ static bool read_binary(struct frame *ret)
 	    json_read_parse(header.data, header.len, FRAME_MAX, &ret->header, &err) < 0 ||
 	    json_read_parse(content.data, content.len, FRAME_MAX, &ret->content, &err) < 0)
 		return false;
-	ret->channel = channel_of(&channel);
+	ret->channel = known_channel(channel.data, channel.len);
 	ret->body = ret->content;
-	return take_header(ret, ret->header);
+	return ret->channel[0] != '\0' && take_header(ret, ret->header);
 }
 
 bool frame_read(const char *bytes, size_t len, bool is_binary, struct frame *ret)

@@ -38,7 +38,7 @@ void kernels_write(struct json_writer *json, const struct kernel_ref *kernel)
 	json_write_member_string(json, "name", server_spec_of(kernel->language));
 	server_write_moment(json, "last_activity", kernel->created_at);
 	json_write_member_string(json, "execution_state", kernel->is_busy ? "busy" : "idle");
-	json_write_member_uint(json, "connections", 0);
+	json_write_member_uint(json, "connections", clients_count(uuid));
 	json_write_object_end(json);
 }
 
@@ -265,13 +265,21 @@ int kernels_make(struct request *request, const char *spec, const char *path,
 enum call_status kernels_make_end(struct request *request, const struct kernel_ref *kernel,
 				  struct call *call)
 {
+	char uuid[UUID_SIZE];
+	enum call_status status;
+
 	if (kernel->context[0] != '\0')
-		return call_make(request, API_CONTEXT_DELETE,
-				 &(struct api_context_delete_in){ .session = kernel->session,
-								  .context = kernel->context },
-				 NULL, call);
-	return call_make(request, API_SESSION_DELETE,
-			 &(struct api_session_delete_in){ .session = kernel->session }, NULL, call);
+		status = call_make(request, API_CONTEXT_DELETE,
+				   &(struct api_context_delete_in){ .session = kernel->session,
+								    .context = kernel->context },
+				   NULL, call);
+	else
+		status = call_make(request, API_SESSION_DELETE,
+				   &(struct api_session_delete_in){ .session = kernel->session },
+				   NULL, call);
+	if (status == CALL_OK && kernels_uuid(kernel, uuid))
+		clients_ended(uuid);
+	return status;
 }
 
 enum call_status kernels_make_interrupt(struct request *request, const struct kernel_ref *kernel,
@@ -287,12 +295,16 @@ enum call_status kernels_make_interrupt(struct request *request, const struct ke
 enum call_status kernels_make_restart(struct request *request, const struct kernel_ref *kernel,
 				      struct call *call)
 {
-	const enum call_status status = kernels_make_interrupt(request, kernel, call);
+	enum call_status status = kernels_make_interrupt(request, kernel, call);
+	char uuid[UUID_SIZE];
 
 	if (status != CALL_OK)
 		return status;
-	return call_make(request, API_RESTART,
-			 &(struct api_restart_in){ .session = kernel->session,
-						   .context = kernels_context(kernel) },
-			 NULL, call);
+	status = call_make(request, API_RESTART,
+			   &(struct api_restart_in){ .session = kernel->session,
+						     .context = kernels_context(kernel) },
+			   NULL, call);
+	if (status == CALL_OK && kernels_uuid(kernel, uuid))
+		clients_restarted(uuid);
+	return status;
 }

@@ -53,7 +53,7 @@ static void show_status(struct request *request)
 	clock_rfc3339_now(now);
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
-	json_write_member_uint(&json, "connections", 0);
+	json_write_member_uint(&json, "connections", clients_count(NULL));
 	json_write_member_uint(&json, "kernels", status.kernels);
 	server_write_moment(&json, "last_activity", status.kernels > 0 ? status.last : now);
 	server_write_moment(&json, "started", status.kernels > 0 ? status.first : now);

@@ -1,61 +1,70 @@
 /*
- * send.c - a message to the client of a kernel.
+ * send.c - messages to the client of a connection, and those of others that it is to have.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    nothing.
  * Never:    sends what the client's form does not hold.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "dialects/jupyter/server.h"
 
-static int write_header(struct channels *channels, const char *type, char ret_id[64],
-			struct buf *ret, struct err *err)
-{
-	struct json_writer json;
-	char date[40];
+#define CLOSE_DONE 1000u
 
-	(void)snprintf(ret_id, 64, "%s_%llu", channels->id,
-		       (unsigned long long)++channels->messages);
-	clock_rfc3339_now(date);
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "msg_id", ret_id);
-	json_write_member_string(&json, "msg_type", type);
-	json_write_member_string(&json, "username", "reckon");
-	json_write_member_string(&json, "session", channels->id);
-	json_write_member_string(&json, "date", date);
-	json_write_member_string(&json, "version", "5.4");
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
+static int write_frame(const struct channels *channels, const struct frame_out *out)
+{
+	cleanup_buf struct buf bytes = BUF_INIT(2 * FRAME_MAX);
+	struct err err;
+
+	if ((channels->is_binary ? frame_write_binary(out, &bytes, &err)
+				 : frame_write_text(out, &bytes, &err)) < 0)
+		return 0; /* too long to be said */
+	return websocket_send(channels->request,
+			      channels->is_binary ? WEBSOCKET_BINARY : WEBSOCKET_TEXT, bytes.data,
+			      bytes.len);
+}
+
+/* To the client; what it does not get, because it is gone, is kept. */
+static int send_here(struct channels *channels, const struct frame_out *out)
+{
+	if (write_frame(channels, out) == 0)
+		return 0;
+	if (!websocket_is_lost(channels->request))
+		return -1;
+	clients_keep(channels, out);
+	return 0;
+}
+
+static int send_new(struct channels *channels, struct frame_out *out, bool is_for_others)
+{
+	cleanup_buf struct buf header = BUF_INIT(4096);
+	char id[FRAME_ID_SIZE];
+	struct err err;
+
+	if (clients_write_header(channels->clients, out->type, id, &header, &err) < 0)
+		return 0;
+	out->id = id;
+	out->header = (struct frame_part){ header.data, header.len };
+	if (is_for_others)
+		clients_pass_on(channels, out);
+	return websocket_is_lost(channels->request) ? 0 : send_here(channels, out);
 }
 
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content)
 {
-	cleanup_buf struct buf header = BUF_INIT(4096), bytes = BUF_INIT(2 * FRAME_MAX);
-	char id[64];
 	struct frame_out out = { .channel = channel,
-				 .id = id,
 				 .type = type,
 				 .parent = { "{}", 2 },
 				 .content = { buf_text(content), content->len } };
-	struct err err;
 
-	if (write_header(channels, type, id, &header, &err) < 0)
-		return 0;
-	out.header = (struct frame_part){ header.data, header.len };
 	if (parent != NULL)
 		out.parent = (struct frame_part){ parent->header_text.data,
 						  parent->header_text.len };
-	if ((channels->is_binary ? frame_write_binary(&out, &bytes, &err)
-				 : frame_write_text(&out, &bytes, &err)) < 0)
-		return 0; /* too long to be said */
-	return websocket_send(channels->request,
-			      channels->is_binary ? WEBSOCKET_BINARY : WEBSOCKET_TEXT, bytes.data,
-			      bytes.len);
+	return send_new(channels, &out, true);
 }
 
 int channels_status(struct channels *channels, const struct frame *parent, const char *state)
@@ -71,4 +80,62 @@ int channels_status(struct channels *channels, const struct frame *parent, const
 	return json_write_finish(&json, &err) < 0
 		       ? 0
 		       : channels_send(channels, "iopub", "status", parent, &content);
+}
+
+int channels_beat(struct channels *channels)
+{
+	static const char busy[] = "{\"execution_state\":\"busy\"}";
+	struct frame_out out = { .channel = "iopub",
+				 .type = "status",
+				 .parent = { "{}", 2 },
+				 .content = { busy, sizeof(busy) - 1 } };
+
+	return send_new(channels, &out, false);
+}
+
+/* ---- what others gave ----------------------------------------------------------------------- */
+
+/* Before what is left, and as if it belonged to the same request: else no front end shows it. */
+static int tell_dropped(struct channels *channels, const struct frame_out *next)
+{
+	char content[160];
+	struct frame_out out = { .channel = "iopub", .type = "stream", .parent = next->parent };
+	const int len = snprintf(content, sizeof(content),
+				 "{\"name\":\"stderr\",\"text\":\"[%llu messages were left out: "
+				 "they came too fast, or nobody was connected]\\n\"}",
+				 (unsigned long long)channels->queue.dropped);
+
+	channels->queue.dropped = 0;
+	out.content = (struct frame_part){ content, (size_t)len };
+	return send_new(channels, &out, false);
+}
+
+static int send_queued(struct channels *channels)
+{
+	struct queued *message;
+	int code = 0;
+
+	while (code == 0 && !channels->is_lost && channels->queue.first != NULL) {
+		struct frame_out out = queued_frame(channels->queue.first);
+
+		if (channels->queue.dropped > 0 && (code = tell_dropped(channels, &out)) < 0)
+			break;
+		/* While that was sent, more may have come, and this may have gone. */
+		message = queue_take(&channels->queue);
+		if (message == NULL)
+			break;
+		out = queued_frame(message);
+		code = send_here(channels, &out);
+		free(message);
+	}
+	return code;
+}
+
+int channels_next(struct channels *channels, uint64_t wait_ms, struct websocket_message *ret)
+{
+	if (send_queued(channels) < 0)
+		return -1;
+	if (channels->is_replaced)
+		websocket_leave(channels->request, CLOSE_DONE, "another connection has its session");
+	return websocket_next(channels->request, wait_ms, ret);
 }

@@ -12,6 +12,7 @@
  *   terminals.c shells in it
  *   channels.c  the WebSocket of a kernel: cells, one after the other, and what is asked beside them
  *   cell.c      one cell; beside.c what comes while it runs; send.c messages to the client
+ *   clients.c   the connections of a kernel, and what they share; queue.c messages that wait for one
  *   answers.c   what is answered without running code: kernel_info, completion, …
  *   frames.c    messages on a WebSocket, in both forms; pure
  */
@@ -20,6 +21,7 @@
 #include <stdbool.h>
 
 #include "codec/json_write.h"
+#include "codec/jupyter_history.h"
 #include "dialects/call.h"
 #include "dialects/events.h"
 
@@ -66,6 +68,7 @@ void frame_done(struct frame *frame);
 const char *frame_text(const struct frame *frame, const char *key, size_t *ret_len);
 bool frame_flag(const struct frame *frame, const char *key, bool otherwise);
 
+#define FRAME_ID_SIZE 64
 /* What is sent: `header` and `parent` are JSON objects, `content` as well. */
 struct frame_out {
 	const char *channel, *id, *type;
@@ -160,14 +163,42 @@ void change_move(struct request *request, const char *path);
 void change_remove(struct request *request, const char *path);
 void checkpoints_route(struct request *request, const char *path, const char *rest);
 
+/* ---- queue.c ---- */
+struct queued {
+	struct queued *next;
+	size_t size; /* of all of it */
+	const char *channel; /* a literal */
+	char id[FRAME_ID_SIZE], type[64];
+	size_t header, parent, content; /* their lengths */
+	char bytes[];
+};
+struct queue {
+	struct queued *first, *last;
+	size_t count, bytes;
+	uint64_t dropped; /* of them, since somebody was told */
+};
+void queue_add(struct queue *queue, const struct frame_out *out);
+struct queued *queue_take(struct queue *queue); /* for free(); NULL: there is none */
+struct frame_out queued_frame(const struct queued *message);
+void queue_move(struct queue *from, struct queue *to);
+void queue_done(struct queue *queue);
+
 /* ---- channels.c ---- */
+#define SESSION_SIZE 128 /* of a client's session_id */
 struct channels {
 	struct request *request;
 	struct kernel_ref kernel;
-	char id[UUID_SIZE]; /* of our messages */
-	uint64_t messages, count;
+	char uuid[UUID_SIZE];
+	char session[SESSION_SIZE]; /* "": the client gave none */
 	bool is_binary;
-	bool is_over; /* nobody reads, or the kernel was ended */
+	bool is_lost;	    /* without its client; cells that it began go on */
+	bool is_drained;    /* and all that the client had sent was taken */
+	bool is_replaced;   /* by a connection with the same session_id */
+	bool is_over;	    /* the kernel was ended */
+	bool was_restarted; /* since a cell began */
+	struct clients *clients;
+	struct channels *next;
+	struct queue queue; /* messages of others that its client is to get */
 	struct waiting *waiting;
 	size_t to_abort;   /* of those: they came before the client was told of an error */
 	struct cell *cell; /* that runs, or NULL */
@@ -175,11 +206,41 @@ struct channels {
 
 void channels_serve(struct request *request, const char *uuid);
 
+/* ---- clients.c ---- */
+struct clients {
+	struct clients *next;
+	char kernel[UUID_SIZE];
+	struct channels *first;
+	uint64_t messages, cells; /* numbers of the last ones */
+	struct jupyter_history history;
+	char session[SESSION_SIZE]; /* of the client that was connected last; while nobody is */
+	struct queue queue;	    /* for that one */
+	bool has_ended;
+};
+void clients_join(struct channels *channels);
+void clients_leave(struct channels *channels);
+/* How many clients a kernel has; NULL: all kernels. */
+unsigned clients_count(const char *kernel);
+/* A lost connection of the same session whose cell runs, or NULL. */
+struct channels *clients_asking(const struct channels *channels);
+/* To those that are to have it besides the client of this connection. */
+void clients_pass_on(struct channels *channels, const struct frame_out *out);
+/* What this connection's client did not get: it is lost. */
+void clients_keep(struct channels *channels, const struct frame_out *out);
+int clients_write_header(struct clients *clients, const char *type, char ret_id[FRAME_ID_SIZE],
+			 struct buf *ret, struct err *err);
+void clients_restarted(const char *kernel);
+void clients_ended(const char *kernel);
+
 /* ---- send.c ---- */
 /* Negative: nobody reads any more. `parent` may be NULL. */
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content);
 int channels_status(struct channels *channels, const struct frame *parent, const char *state);
+/* A sign of life, for this client alone. */
+int channels_beat(struct channels *channels);
+/* As websocket_next(); what others gave the client to hear is sent before. */
+int channels_next(struct channels *channels, uint64_t wait_ms, struct websocket_message *ret);
 
 /* ---- beside.c ---- */
 /* Messages that came while a cell ran. */
@@ -191,6 +252,8 @@ bool waiting_take(struct waiting *waiting, struct frame *ret);
 void waiting_done(struct waiting *waiting);
 /* What waits now does not run when the cell fails that runs. */
 void channels_fail(struct channels *channels);
+/* What the client says to the question of a cell that runs. */
+int channels_answer(struct channels *channels, const struct frame *frame);
 /* While a cell runs: until the next message, which is answered or kept, or until reckond answers. */
 int channels_wait_beside(struct channels *channels);
 
@@ -198,6 +261,7 @@ int channels_wait_beside(struct channels *channels);
 struct cell {
 	struct channels *channels;
 	const struct frame *frame;
+	uint64_t number;
 	char execution[64];
 	bool silent, has_error;
 	bool may_ask;

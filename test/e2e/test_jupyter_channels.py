@@ -1,0 +1,288 @@
+"""What a kernel's WebSockets share: who hears of what, what is kept for a client that is away, the kernel's answers."""
+import contextlib
+import json
+import time
+
+import websocket
+from reckon_serve import SECONDS
+from test_jupyter_server import (Channels, ask, kernel, pytestmark,  # noqa: F401
+                                 server, start)
+
+
+def until(channels, kind, parent=None):
+    while True:
+        message = channels.receive()
+        if message["msg_type"] == kind and parent in (None, message["parent_header"]):
+            return message["content"]
+
+
+def state_of(server, own):
+    return ask(server, "GET", f"/kernels/{own}").json
+
+
+def wait_until(condition):
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def has_run(server, count):
+    """Whether so many cells of the only session that lives have ended."""
+    [session] = server.ask("GET", "/sessions?status=live").json["sessions"]
+    cells = server.ask("GET", f"/sessions/{session['id']}/executions").json["executions"]
+    return len(cells) == count and not session["pending"]
+
+
+# ---- answers --------------------------------------------------------------------------------
+
+def test_whether_a_cell_is_whole(server):
+    with kernel(server) as (_, channels):
+        for code, status in (("1", "complete"), ("def f(x):\n  return x*2\n\n\n", "complete"),
+                             ("print('''hello", "incomplete"), ("def f(x):\n  x*2", "incomplete"),
+                             ("import = 7q", "invalid")):
+            [(kind, found)] = channels.request("is_complete_request", {"code": code})
+            assert (kind, found["status"]) == ("is_complete_reply", status)
+            assert ("indent" in found) == (status == "incomplete")
+        [(_, found)] = channels.request("is_complete_request", {"code": "for i in x:"})
+        assert found["indent"] == "    "
+    with kernel(server, name="bash") as (_, channels):
+        [(_, found)] = channels.request("is_complete_request", {"code": "if true; then"})
+        assert found["status"] == "incomplete"
+
+
+def test_what_was_run(server):
+    with kernel(server) as (own, channels):
+        def history(**wish):
+            [(kind, found)] = channels.request("history_request", {"output": False, "raw": True, **wish})
+            assert (kind, found["status"]) == ("history_reply", "ok")
+            return found["history"]
+
+        assert history(hist_access_type="tail", n=10) == []
+        for code in ("a = 1", "b = 2", "a = 1", "ü = 3"):
+            channels.run(code)
+        channels.run("hidden = 1", silent=True)
+        channels.run("hidden = 1", store_history=False)
+        assert history(hist_access_type="tail", n=2) == [[1, 3, "a = 1"], [1, 4, "ü = 3"]]
+        assert history(hist_access_type="range", session=0, start=1, stop=3) == [
+            [1, 1, "a = 1"], [1, 2, "b = 2"]]
+        assert history(hist_access_type="search", pattern="a*", unique=True) == [[1, 3, "a = 1"]]
+        assert history(hist_access_type="tail", n=1, output=True) == [[1, 4, ["ü = 3", None]]]
+        assert ask(server, "POST", f"/kernels/{own}/restart").status == 200
+        assert history(hist_access_type="tail", n=10) == []
+        assert channels.run("1")[0][1]["execution_count"] == 1
+
+
+def test_expressions_and_comms(server):
+    with kernel(server) as (_, channels):
+        seen = channels.run("x = 6", user_expressions={"a": "x * 7", "b": "1 / 0", "c": 3})
+        found = seen[-1][1]["user_expressions"]
+        assert found["a"] == {"status": "ok", "data": {"text/plain": "42"}, "metadata": {}}
+        assert (found["b"]["status"], found["b"]["ename"]) == ("error", "ZeroDivisionError")
+        assert set(found) == {"a", "b"} and seen[-1][1]["execution_count"] == 1
+        assert channels.run("1 / 0", user_expressions={"a": "x"})[-1][1]["status"] == "error"
+        seen = channels.request("comm_open", {"comm_id": "c", "target_name": "t", "data": {}})
+        assert [kind for kind, _ in seen] == ["stream", "comm_close"]
+        assert seen[0][1] == {"name": "stderr", "text": "No such comm target: t\n"}
+        assert channels.request("comm_msg", {"comm_id": "c", "data": {}}) == [
+            ("stream", {"name": "stderr", "text": "No such comm: c\n"})]
+        assert channels.request("comm_close", {"comm_id": "c", "data": {}}) == []
+        assert channels.request("comm_info_request", {"target_name": "t"})[0][1]["comms"] == {}
+        # Also on control, as Jupyter Server and VS Code ask it.
+        [(kind, info)] = channels.request("kernel_info_request", {}, "control")
+        assert kind == "kernel_info_reply" and info["protocol_version"] == "5.4"
+        # A channel that is none is nobody's.
+        channels.send("execute_request", {"code": "nobody = 1"}, "nowhere")
+        assert channels.run("nobody")[-1][1]["ename"] == "NameError"
+
+
+# ---- several clients ------------------------------------------------------------------------
+
+def test_two_clients_of_one_kernel(server):
+    with kernel(server) as (own, one):
+        two = Channels(server, own, is_v1=True, session="other")
+        wait_until(lambda: state_of(server, own)["connections"] == 2)
+        header = one.send("execute_request", {"code": "x = 6\nprint('süß')\nx * 7"})
+        # The other one sees all but the reply.
+        seen = two.until_idle(header)
+        assert [kind for kind, _ in seen] == ["execute_input", "stream", "execute_result"]
+        assert seen[0][1]["execution_count"] == 1 and seen[1][1]["text"] == "süß\n"
+        assert one.until_idle(header)[-1][0] == "execute_reply"
+        # Numbers of cells and the variables are the kernel's.
+        assert two.run("x")[1][1] == {"data": {"text/plain": "6"}, "metadata": {}, "transient": {},
+                                      "execution_count": 2}
+        # Both at once: each gets its own reply, and one after the other runs.
+        headers = [each.send("execute_request", {"code": f"x += 1; print({i})"})
+                   for i, each in enumerate((one, two))]
+        for each, header in zip((one, two), headers, strict=True):
+            assert each.until_idle(header)[-1][1]["status"] == "ok"
+        assert one.run("x")[1][1]["data"]["text/plain"] == "8"
+        # One that goes takes nothing of the other's along; nobody keeps anything for it.
+        two.close()
+        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        assert ask(server, "GET", "/status").json["connections"] == 1
+        one.run("print('missed')")
+        again = Channels(server, own, session="other")
+        assert again.run("1")[-1][1]["status"] == "ok"
+        again.close()
+
+
+def test_another_connection_of_a_session_takes_its_place(server):
+    with kernel(server) as (own, first):
+        header = first.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
+                                                        "time.sleep(1); print(2)\n7"})
+        until(first, "stream", header)
+        second = Channels(server, own)
+        opcode, _ = first.socket.recv_data()
+        while opcode != websocket.ABNF.OPCODE_CLOSE:
+            opcode, _ = first.socket.recv_data()
+        # It gets the rest, the reply included.
+        assert until(second, "stream", header)["text"] == "2\n"
+        assert until(second, "execute_reply", header)["status"] == "ok"
+        assert until(second, "status", header)["execution_state"] == "idle"
+        assert state_of(server, own)["connections"] == 1
+        second.close()
+
+
+def test_what_came_while_nobody_was_there(server):
+    with kernel(server) as (own, channels):
+        headers = [channels.send("execute_request", {"code": code}) for code in (
+            "print(1, flush=True)\nimport time; time.sleep(0.5); print(2)", "print(3); 4", "1 / 0", "5")]
+        until(channels, "stream", headers[0])
+        channels.close()
+        wait_until(lambda: has_run(server, 3) and state_of(server, own)["connections"] == 0)
+        again = Channels(server, own)
+        assert until(again, "stream", headers[0])["text"] == "2\n"
+        assert until(again, "execute_reply", headers[0])["status"] == "ok"
+        assert until(again, "stream", headers[1])["text"] == "3\n"
+        assert until(again, "execute_result", headers[1])["data"]["text/plain"] == "4"
+        assert until(again, "execute_reply", headers[2])["status"] == "error"
+        assert until(again, "execute_reply", headers[3])["status"] == "aborted"
+        assert again.run("6")[-1][1]["execution_count"] == 4
+        again.close()
+        # Once: whoever comes next sees none of it. So does another session, for which nothing is kept.
+        for session in ("s", "t"):
+            again = Channels(server, own, session=session)
+            header = again.send("kernel_info_request", {})
+            assert again.receive()["parent_header"] == header
+            again.close()
+
+
+def test_another_session_does_not_get_it(server):
+    with kernel(server) as (own, channels):
+        header = channels.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
+                                                           "time.sleep(0.5); print(2)"})
+        until(channels, "stream", header)
+        channels.close()
+        wait_until(lambda: state_of(server, own)["execution_state"] == "idle")
+        for session in ("t", "s"):
+            other = Channels(server, own, session=session)
+            header = other.send("kernel_info_request", {})
+            assert other.receive()["parent_header"] == header
+            other.close()
+
+
+def test_a_question_of_a_cell_whose_client_comes_back(server):
+    with kernel(server) as (own, channels):
+        header = channels.send("execute_request", {
+            "code": "print(1, flush=True)\nimport time; time.sleep(0.5)\ninput('? ')",
+            "allow_stdin": True})
+        until(channels, "stream", header)
+        channels.close()
+        wait_until(lambda: state_of(server, own)["connections"] == 0)
+        again = Channels(server, own)
+        assert until(again, "input_request", header)["prompt"] == "? "
+        again.send("input_reply", {"value": "süß"}, "stdin")
+        assert until(again, "execute_result", header)["data"]["text/plain"] == "'süß'"
+        again.close()
+
+
+def test_too_much_for_whoever_is_away(server):
+    with kernel(server) as (own, channels):
+        header = channels.send("execute_request", {
+            "code": "print(1, flush=True)\nimport time; time.sleep(0.5)"})
+        for _ in range(30):
+            last = channels.send("execute_request", {"code": "print('x' * 900000)"})
+        until(channels, "stream", header)
+        channels.close()
+        wait_until(lambda: has_run(server, 31))
+        again = Channels(server, own)
+        told = until(again, "stream")
+        assert told["name"] == "stderr" and "were left out" in told["text"]
+        text = ""
+        while not text.endswith("\n"):
+            text += until(again, "stream", last)["text"]
+        assert text == "x" * 900000 + "\n"
+        assert until(again, "execute_reply", last)["status"] == "ok"
+        again.close()
+
+
+# ---- interrupts, restarts, ends -------------------------------------------------------------
+
+def test_an_interrupt_by_rest(server):
+    with kernel(server) as (own, channels):
+        header = channels.send("execute_request", {"code": "print(1, flush=True)\n"
+                                                           "import time; time.sleep(600)"})
+        until(channels, "stream", header)
+        assert ask(server, "POST", f"/kernels/{own}/interrupt", "{}").status == 204
+        assert until(channels, "error", header)["ename"] == "KeyboardInterrupt"
+        assert until(channels, "execute_reply", header)["ename"] == "KeyboardInterrupt"
+        assert channels.run("1")[-1][1]["status"] == "ok"
+
+
+def test_a_restart_while_a_cell_runs(server):
+    with kernel(server) as (own, channels):
+        other = Channels(server, own, session="other")
+        channels.run("x = 1")
+        header = channels.send("execute_request", {
+            "code": "print(1, flush=True)\nimport time\ntime.sleep(600)"})
+        later = channels.send("execute_request", {"code": "never = 1", "stop_on_error": False})
+        until(channels, "stream", header)
+        assert ask(server, "POST", f"/kernels/{own}/restart").json["id"] == own
+        assert until(channels, "execute_reply", header)["status"] == "error"
+        assert until(channels, "execute_reply", later)["status"] == "aborted"
+        # The same connection goes on, with a fresh kernel; whoever else is connected hears of it.
+        assert channels.run("x")[-1][1]["ename"] == "NameError"
+        assert channels.run("never")[-1][1]["ename"] == "NameError"
+        assert until(other, "shutdown_reply") == {"status": "ok", "restart": True}
+        while until(other, "status")["execution_state"] != "starting":
+            pass
+        other.close()
+
+
+def test_a_cell_that_holds_out_against_a_restart(server):
+    """An interrupt is not enough for every cell: a restart is."""
+    with kernel(server) as (own, channels):
+        header = channels.send("execute_request", {
+            "code": "import time\nprint(1, flush=True)\nwhile True:\n"
+                    "    try:\n        time.sleep(1)\n    except KeyboardInterrupt:\n        pass"})
+        until(channels, "stream", header)
+        assert ask(server, "POST", f"/kernels/{own}/restart").status == 200
+        assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
+
+
+def test_the_end_of_a_kernel_closes_its_connections(server):
+    own = start(server)
+    both = [Channels(server, own, session=each) for each in "ab"]
+    both[0].send("execute_request", {"code": "while True: pass"})
+    until(both[0], "execute_input")
+    assert ask(server, "DELETE", f"/kernels/{own}").status == 204
+    for each in both:
+        with contextlib.suppress(websocket.WebSocketConnectionClosedException):
+            opcode, _ = each.socket.recv_data()
+            while opcode != websocket.ABNF.OPCODE_CLOSE:
+                opcode, _ = each.socket.recv_data()
+        each.close()
+
+
+def test_clients_that_go_in_the_middle(server):
+    """Without a closing word, with cells that run and wait: nothing of it is left behind."""
+    with kernel(server) as (own, channels):
+        for i in range(20):
+            one = Channels(server, own, session=f"s{i}")
+            one.send("execute_request", {"code": f"y = {i}\nprint('x' * 100000)"})
+            one.send("execute_request", {"code": "y"})
+            one.socket.sock.close()
+        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        wait_until(lambda: channels.run("y")[1][1]["data"]["text/plain"] == "19")
+        assert json.loads(json.dumps(state_of(server, own)))["execution_state"] in ("idle", "busy")
