@@ -2,6 +2,7 @@
 
 @librechat/agents is installed by tools/setup.sh, from the lock file of test/sdks/librechat.
 """
+import base64
 import io
 import json
 import os
@@ -91,7 +92,7 @@ def test_files_go_from_run_to_run(server):
     assert done["stdout"] == "samen\n" and set(names(done)) == {"a/b"}
 
 
-def upload(server, path, fields, files, status=200, chunked=False):
+def upload(server, path, fields, files, status=200, chunked=False, headers=None):
     """As axios and form-data send it: fields first, names in raw UTF-8 with their folders."""
     lines = []
     for name, value in fields:
@@ -101,7 +102,7 @@ def upload(server, path, fields, files, status=200, chunked=False):
                      'Content-Type: text/plain\r\n\r\n'.encode() + data + b"\r\n")
     body = b"".join(lines) + b"--x--\r\n"
     answer = ask(server, "POST", API + path, body=io.BytesIO(body) if chunked else body,
-                 headers={"Content-Type": "multipart/form-data; boundary=x"})
+                 headers={"Content-Type": "multipart/form-data; boundary=x", **(headers or {})})
     assert answer.status == status, answer
     return answer.json
 
@@ -201,6 +202,85 @@ def test_files_of_others_are_not_there(server):
         assert ask(server, "DELETE", API + path.replace("download", "files")).status == 404
     assert ask(server, "GET", f"{API}/files/{file['session_id']}").json == []
     server.key = admin
+
+
+def use(server, file, user=None, status=200, **more):
+    """A run of that user's that reads this file."""
+    answer = post(server, API + "/exec", {"lang": "bash", "code": "cat a.txt", "files": [
+        {**file, "name": "a.txt"}], **({"user_id": user} if user else {}), **more.pop("body", {})}, **more)
+    assert answer.status == status, answer
+    if status == 403:
+        assert answer.json["error"] == "Unauthorized file reference"
+    return answer.json
+
+
+def token_of(user):
+    """As LibreChat makes one for each user; who checks its signature is nobody here."""
+    def part(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return ".".join((part({"alg": "EdDSA"}), part({"sub": user, "iss": "librechat"}), "c2ln"))
+
+
+def test_users_of_one_key_do_not_see_one_another(server):
+    made = execute(server, "bash", "printf secret > a.txt", user_id="alice", entity_id="")
+    file = made["files"][0]
+    assert use(server, file, "alice")["stdout"] == "secret"
+    use(server, file, "bob", 403)
+    use(server, file, "bob", 403, body={"entity_id": "agent_1"})
+    use(server, file, "bob", 403, body={"files": [{**file, "name": "a.txt", "kind": "agent",
+                                                   "resource_id": ""}]})
+    # Whoever has the key and speaks for no user is LibreChat itself.
+    assert use(server, file)["stdout"] == "secret"
+    bob = {"User-Id": "bob"}
+    where = f"{file['session_id']}/{file['id']}"
+    assert ask(server, "GET", f"{API}/download/{where}", headers=bob).status == 404
+    assert ask(server, "GET", f"{API}/sessions/{where.replace('/', '/objects/')}", headers=bob).status == 404
+    assert ask(server, "GET", f"{API}/files/{file['session_id']}", headers=bob).json == []
+    assert ask(server, "DELETE", f"{API}/files/{where}", headers=bob).status == 403
+    for headers in ({}, {"User-Id": "alice"}, {"Authorization": f"Bearer {token_of('alice')}"}):
+        assert ask(server, "GET", f"{API}/download/{where}", headers=headers).body == b"secret"
+        assert len(ask(server, "GET", f"{API}/files/{file['session_id']}", headers=headers).json) == 1
+    # The token of a user counts more than what a body says.
+    bearer = {"Authorization": f"Bearer {token_of('bob')}"}
+    use(server, file, "alice", 403, headers=bearer)
+    for broken in ("x", "a.b.c", "..", "a." + "A" * 5000 + ".c", "a.e30.c", "a.W10.c"):
+        assert use(server, file, "alice", headers={"Authorization": f"Bearer {broken}"})["stdout"] == "secret"
+    for long in ({"body": {"user_id": "x" * 300}}, {"headers": {"User-Id": "x" * 300}},
+                 {"body": {"entity_id": "x" * 300}}):
+        use(server, file, status=400, **long)
+    # A program that waits for its tools is its user's, too.
+    asked = programmatic(server, code="print(await t())", tools=[{"name": "t"}], user_id="alice")
+    answers = {"continuation_token": asked["continuation_token"],
+               "tool_results": results(asked["tool_calls"], 1)}
+    assert programmatic(server, 403, user_id="bob", **answers)["error"]
+    assert programmatic(server, user_id="alice", **answers)["stdout"] == "1\n"
+
+
+@pytest.mark.parametrize("fields, asks", [
+    ([("entity_id", "agent_1")], {"entity_id": "agent_1"}),
+    ([("kind", "agent"), ("id", "agent_1")], {"kind": "agent", "resource_id": "agent_1"}),
+    ([("kind", "skill"), ("id", "agent_1"), ("version", "3")], {"kind": "skill", "resource_id": "agent_1"})])
+def test_files_of_an_entity_are_there_for_whoever_uses_it(server, fields, asks):
+    done = upload(server, "/upload", fields, [("a.txt", b"shared")], headers={"User-Id": "alice"})
+    file = {"id": done["files"][0]["fileId"], "storage_session_id": done["storage_session_id"]}
+    of_file = {key: value for key, value in asks.items() if key != "entity_id"}
+    body = {key: value for key, value in asks.items() if key == "entity_id"}
+    ran = use(server, {**file, **of_file}, "bob", body=body)
+    assert ran["stdout"] == "shared" and ran["files"][0]["inherited"]
+    use(server, file, "bob", 403)
+    use(server, {**file, **{**of_file, **({"resource_id": "agent_2"} if of_file else {})}}, "bob", 403,
+        body={**body, **({"entity_id": "agent_2"} if body else {})})
+    assert use(server, file, "alice")["stdout"] == "shared"
+    query = "entity_id=agent_1" if body else f"kind={asks['kind']}&id=agent_1"
+    where = f"{API}/download/{done['session_id']}/{file['id']}"
+    assert ask(server, "GET", f"{where}?{query}", headers={"User-Id": "bob"}).body == b"shared"
+    assert ask(server, "GET", where, headers={"User-Id": "bob"}).status == 404
+    # What bob's run makes of it is bob's.
+    changed = execute(server, "bash", "printf 2 >> a.txt", [{**file, **of_file, "name": "a.txt"}],
+                      user_id="bob", **({"entity_id": "agent_1"} if body else {"entity_id": ""}))
+    use(server, names(changed)["a.txt"], "alice", 403, body=body)
+    assert use(server, names(changed)["a.txt"], "bob")["stdout"] == "shared2"
 
 
 def test_what_is_wrong_is_told_in_its_form(server):

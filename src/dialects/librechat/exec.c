@@ -135,6 +135,7 @@ static int run(struct request *request, const struct json_value *body, struct li
 	has_failed = librechat_find_inputs(request, body, exec) < 0 ||
 		     program_open(&code->program, request,
 				  &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
+		     librechat_own(request, code->program.session, exec->who.user, "") < 0 ||
 		     librechat_put_inputs(request, exec) < 0 ||
 		     program_code_compile(code, text, len) < 0 ||
 		     (program_code_may_run(code) &&

@@ -34,6 +34,25 @@ static int take_nothing(struct request *request)
 	return call_check_key(request) < 0 ? -1 : request_body(request, 0, &none);
 }
 
+/* As librechat_may_use(), of a request without a body. */
+static int may_see(struct request *request, const char *session)
+{
+	struct librechat_owner who;
+
+	return librechat_who(request, NULL, &who) < 0
+		       ? -1
+		       : librechat_may_use(request, session, &who, NULL);
+}
+
+/* As librechat_find(): of others' files there are none. */
+static int find(struct request *request, const char *session, const char *id,
+		struct librechat_file *ret)
+{
+	const int may = may_see(request, session);
+
+	return may > 0 ? librechat_find(request, session, id, ret) : may;
+}
+
 static void refuse_missing(struct request *request)
 {
 	answer_refuse_simple(request, 404, "File not found", "there is no such file", NULL);
@@ -85,12 +104,14 @@ void librechat_list(struct request *request, const char *session)
 {
 	cleanup_buf struct buf body = BUF_INIT(LIBRECHAT_LIST_MAX);
 	struct json_writer json;
+	int may;
 
 	if (take_nothing(request) < 0)
 		return;
+	may = may_see(request, session);
 	json_write_init(&json, &body);
 	json_write_array_begin(&json);
-	if (librechat_each(request, session, write_listed, &json) < 0)
+	if (may < 0 || (may > 0 && librechat_each(request, session, write_listed, &json) < 0))
 		return;
 	json_write_array_end(&json);
 	librechat_answer(request, 200, &json, &body);
@@ -107,7 +128,7 @@ void librechat_show(struct request *request, const char *session, const char *id
 
 	if (take_nothing(request) < 0)
 		return;
-	found = librechat_find(request, session, id, &file);
+	found = find(request, session, id, &file);
 	if (found == 0)
 		refuse_missing(request);
 	if (found <= 0)
@@ -136,7 +157,11 @@ void librechat_delete(struct request *request, const char *session, const char *
 
 	if (take_nothing(request) < 0)
 		return;
-	found = librechat_find(request, session, id, &file);
+	found = may_see(request, session);
+	if (found == 0)
+		found = librechat_refuse_file(request);
+	if (found > 0)
+		found = librechat_find(request, session, id, &file);
 	if (found == 0)
 		refuse_missing(request);
 	if (found <= 0 || !librechat_session_of(session, ours) ||
@@ -161,7 +186,7 @@ void librechat_download(struct request *request, const char *session, const char
 
 	if (take_nothing(request) < 0)
 		return;
-	found = librechat_find(request, session, id, &file);
+	found = find(request, session, id, &file);
 	if (found > 0)
 		found = librechat_open(request, &file, &fd, &size);
 	if (found == 0)

@@ -40,7 +40,12 @@ static int find_input(struct request *request, const struct json_value *given,
 
 	if (session[0] == '\0')
 		session = librechat_text(given, "session_id");
-	found = librechat_find(request, session, librechat_text(given, "id"), &file);
+	found = librechat_may_use(request, session, &exec->who,
+				  librechat_is_shared(librechat_text(given, "kind"))
+					  ? librechat_text(given, "resource_id")
+					  : NULL);
+	if (found > 0)
+		found = librechat_find(request, session, librechat_text(given, "id"), &file);
 	if (found <= 0)
 		return found < 0 ? -1 : librechat_refuse_file(request);
 	/* Other dialects put files there, and name them as they like. */
@@ -63,6 +68,8 @@ int librechat_find_inputs(struct request *request, const struct json_value *body
 				     "files has at most 200 entries", NULL);
 		return -1;
 	}
+	if (librechat_who(request, body, &exec->who) < 0)
+		return -1;
 	exec->inputs = mem_new0(count + 1, sizeof(*exec->inputs));
 	for (size_t i = 0; i < count; i++)
 		if (find_input(request, json_read_at(files, i), exec) < 0)

@@ -4,6 +4,7 @@
  *   routes.c     which path is whose
  *   librechat.c  the form of an error
  *   ids.c        ids of 21 characters, as LibreChat takes them, of ours
+ *   owner.c      whose they are: one user's, or an entity's
  *   store.c      which file an id is: the files of a session that may be gone
  *   exec.c       /exec: a program
  *   inputs.c     its files, into its box
@@ -42,6 +43,27 @@ void librechat_file_id(const char *artifact, unsigned flags, char ret[LIBRECHAT_
 bool librechat_session_of(const char *id, char ret[OURS_SIZE]);
 bool librechat_artifact_of(const char *id, char ret[OURS_SIZE], unsigned *ret_flags);
 
+/* ---- owner.c ---- */
+#define LIBRECHAT_OWNER_SIZE 256
+
+/* Who asks, as LibreChat says it; "": it does not. */
+struct librechat_owner {
+	char user[LIBRECHAT_OWNER_SIZE];
+	char entity[LIBRECHAT_OWNER_SIZE]; /* an agent or skill that the request is made for */
+};
+
+/* `body` may be NULL. Negative, here and below: it was answered. */
+int librechat_who(struct request *request, const struct json_value *body,
+		  struct librechat_owner *ret);
+/* Files of this kind are those of whoever uses the entity. */
+bool librechat_is_shared(const char *kind);
+/* From now on files of the session, se_…, are the user's, and those of who asks for the entity. */
+int librechat_own(struct request *request, const char *session, const char *user,
+		  const char *entity);
+/* 1: they may use files of this session; 0: it is another user's. `entity` NULL: that of `who`. */
+int librechat_may_use(struct request *request, const char *session,
+		      const struct librechat_owner *who, const char *entity);
+
 /* ---- store.c ---- */
 struct librechat_file {
 	char session[LIBRECHAT_ID_SIZE], id[LIBRECHAT_ID_SIZE];
@@ -71,6 +93,7 @@ struct librechat_input {
 
 struct librechat_exec {
 	struct program_code code;
+	struct librechat_owner who;
 	struct librechat_input *inputs;
 	size_t count;
 };

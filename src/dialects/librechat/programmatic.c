@@ -148,7 +148,9 @@ static int open_and_start(struct request *request, const struct json_value *body
 						  .output_bytes = LIBRECHAT_OUTPUT_MAX,
 						  .stays = true }) < 0)
 		return -1;
-	if (librechat_put_inputs(request, &program->exec) == 0 &&
+	if (librechat_own(request, program->exec.code.program.session, program->exec.who.user,
+			  "") == 0 &&
+	    librechat_put_inputs(request, &program->exec) == 0 &&
 	    lend(request, program, language, preamble) == 0 &&
 	    start(request, body, language, program) == 0 && program_keep(request, program) == 0)
 		return 0;
@@ -203,6 +205,22 @@ static void take_result(struct arena *arena, const struct json_value *given,
 						 value.len };
 }
 
+static bool is_theirs(struct request *request, const struct json_value *body,
+		      struct librechat_program *program)
+{
+	char session[LIBRECHAT_ID_SIZE];
+	int may;
+
+	librechat_session_id(program->exec.code.program.session, session);
+	if (librechat_who(request, body, &program->exec.who) < 0)
+		return false;
+	may = librechat_may_use(request, session, &program->exec.who, NULL);
+	if (may == 0)
+		answer_refuse_simple(request, 403, "invalid_continuation_token",
+				     "another user's program waits with this token", NULL);
+	return may > 0;
+}
+
 static int give_results(struct request *request, const struct json_value *body,
 			const struct librechat_program *program)
 {
@@ -240,6 +258,7 @@ static void go_on(struct request *request, const struct json_value *body, const 
 	if (json_read_kind(results) != JSON_KIND_ARRAY || count == 0 || count > LIBRECHAT_TOOLS_MAX)
 		(void)refuse(request, "tool_results must be an array of 1 to 64 results");
 	else if (program_find(request, token, program) == 0 &&
+		 is_theirs(request, body, program) &&
 		 program_keep(request, program) == 0 && give_results(request, body, program) == 0)
 		program_go_on(request, program);
 }

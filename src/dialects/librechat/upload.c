@@ -5,6 +5,7 @@
  * Reads:    forms of anybody.
  * Never:    holds a form in memory: it is a nameless file, which is mapped and dropped.
  */
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,6 +23,8 @@ struct upload {
 	struct form_part *part; /* its names are large */
 	struct json_writer json;
 	struct buf files; /* an array */
+	struct librechat_owner who;
+	char kind[16], id[LIBRECHAT_OWNER_SIZE]; /* whose they are to be */
 	bool is_batch;
 	unsigned flags;
 	unsigned succeeded, failed;
@@ -90,11 +93,24 @@ static void write_stored(struct upload *upload)
 	json_write_object_end(&upload->json);
 }
 
+/* What is too long is none: nobody has such a name. */
+static void take_field(const struct form_part *part, char *ret, size_t size)
+{
+	if (part->len < size)
+		(void)snprintf(ret, size, "%.*s", (int)part->len, part->data);
+}
+
 static int take_part(struct upload *upload)
 {
 	const struct form_part *part = upload->part;
 	const char *why;
 
+	if (strcmp(part->name, "kind") == 0)
+		take_field(part, upload->kind, sizeof(upload->kind));
+	if (strcmp(part->name, "id") == 0)
+		take_field(part, upload->id, sizeof(upload->id));
+	if (strcmp(part->name, "entity_id") == 0)
+		take_field(part, upload->who.entity, sizeof(upload->who.entity));
 	if (strcmp(part->name, "read_only") == 0 && part->len == 4 &&
 	    memcmp(part->data, "true", 4) == 0)
 		upload->flags = LIBRECHAT_READ_ONLY;
@@ -178,7 +194,10 @@ static void run(struct upload *upload, const char *type)
 	json_write_init(&upload->json, &upload->files);
 	json_write_array_begin(&upload->json);
 	if (program_open(&upload->program, upload->request, &(struct program_order){ 0 }) < 0 ||
-	    take_form(upload, type) < 0)
+	    take_form(upload, type) < 0 ||
+	    librechat_own(upload->request, upload->program.session, upload->who.user,
+			  librechat_is_shared(upload->kind) ? upload->id
+							    : upload->who.entity) < 0)
 		return;
 	json_write_array_end(&upload->json);
 	answer(upload);
@@ -193,7 +212,7 @@ void librechat_upload(struct request *request, bool is_batch)
 				 .is_batch = is_batch };
 	cleanup_arena struct arena arena = { 0 };
 
-	if (call_check_key(request) < 0)
+	if (call_check_key(request) < 0 || librechat_who(request, NULL, &upload.who) < 0)
 		return;
 	upload.part = arena_new(&arena, 1, sizeof(*upload.part));
 	run(&upload, type != NULL ? type : "");
