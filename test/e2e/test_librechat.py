@@ -1,6 +1,7 @@
 """LibreChat's Code API: requests as both generations of clients send them, and the code tool of npm.
 
-@librechat/agents is installed by tools/setup.sh, from the lock file of test/sdks/librechat.
+@librechat/agents is installed by tools/setup.sh, from the lock files of test/sdks/librechat and, as the
+generation before had it, librechat-before.
 """
 import base64
 import io
@@ -19,6 +20,8 @@ from reckon_serve import Server
 API = "/librechat"
 CLIENT = pathlib.Path(__file__).with_name("librechat_client.mjs")
 NPM = str(ROOT / "build/sdks/librechat")
+BEFORE = pathlib.Path(__file__).with_name("librechat_before_client.mjs")
+NPM_BEFORE = str(ROOT / "build/sdks/librechat-before")
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
@@ -369,6 +372,37 @@ def test_the_code_tool(server, where):
     assert third["artifact"]["files"][0]["inherited"]
     assert "rejected" in wrong.get("error", "") or "stderr" in wrong["content"]
     assert "execution profile" in stateful["error"]
+
+
+def test_the_code_tool_of_the_generation_before(server):
+    """It lists the files of a session itself, and cuts their ids out of their names."""
+    def use_before(base, key, *calls):
+        done = subprocess.run([node(), str(BEFORE), NPM_BEFORE, base, key, *map(json.dumps, calls)],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    base = f"http://127.0.0.1:{server.port}{API}/v1"
+    first, second, other, failed, tools, after = use_before(
+        base, server.key,
+        {"lang": "py", "user_id": "alice", "code": "print(6 * 7); open('x.csv', 'w').write('1')"},
+        {"lang": "py", "user_id": "alice", "after": 0, "args": ["x.csv"],
+         "code": "import sys; print(open('x.csv').read() + open(sys.argv[1]).read()); open('y.csv', 'w').write('2')"},
+        {"lang": "py", "user_id": "bob", "code": "print(open('x.csv').read())", "after": 0},
+        {"lang": "c", "code": "int main( {"},
+        {"code": "print(await asyncio.gather(get_weather(city='x'), get_time()))\n"
+                 "open('f', 'w').write('1')", "tools": ["get-weather", "get_time"]},
+        {"lang": "py", "code": "print(open('f').read())", "after": 4})
+    assert first["content"].startswith("stdout:\n42\n\nGenerated files:\n- /mnt/data/x.csv")
+    assert second["content"].startswith("stdout:\n11\n\nGenerated files:\n")
+    assert {each["name"] for each in second["artifact"]["files"]} == {"x.csv", "y.csv"}
+    assert "403" in other["error"]  # another user's
+    assert "error" in failed["content"]
+    assert tools["content"].startswith(
+        "stdout:\n[{'tool': 'get-weather', 'input': {'city': 'x'}}, {'tool': 'get_time', 'input': {}}]")
+    assert after["content"].startswith("stdout:\n1")
+    [wrong] = use_before(base, "rk_wrong", {"lang": "py", "code": "1"})
+    assert "401" in wrong["error"]
 
 
 # ---- code that calls tools --------------------------------------------------------------------
