@@ -26,6 +26,7 @@ struct program {
 	struct request *request;
 	uint64_t frame; /* of the call that opened the session; 0: there is none */
 	char session[64];
+	char process[64]; /* of the command that runs, or ran last */
 	char artifact[PROGRAM_ARTIFACT_SIZE]; /* of the file that was put last; "": it is not kept */
 	uint64_t output_max; /* bytes of each stream of a command; 0: PROGRAM_OUTPUT_MAX */
 	struct call call;
@@ -42,12 +43,23 @@ struct program_order {
 	bool stays; /* the session outlives the struct: whoever opened it ends it */
 };
 
+/* Whoever is connected with a command while it runs. */
+struct program_interactive {
+	/* What it wrote, which is not collected then. */
+	int (*take_output)(struct program_interactive *self, bool is_error, const char *bytes,
+			   size_t len);
+	/* Returns when reckond has answered, or `input` has more: websocket_next(). */
+	int (*wait)(struct program_interactive *self);
+	struct buf input; /* that it is to read next; taken off as it is sent */
+};
+
 /* A line for /bin/sh; `name` and `value` texts in it are quoted with program_quote(). */
 struct program_stage {
 	const char *command;
 	const char *input; /* NULL: nothing */
 	size_t input_len;
 	uint64_t timeout_ms, cpu_ms; /* 0: no limit, or the tenant's */
+	struct program_interactive *interactive; /* in place of `input`; NULL: nobody */
 };
 
 enum program_how {
@@ -80,7 +92,9 @@ int program_open(struct program *program, struct request *request,
 int program_put(struct program *program, const char *path, const void *bytes, size_t len);
 int program_run(struct program *program, const struct program_stage *stage,
 		struct program_end *ret);
-/* The same, of what a descriptor has. */
+/* To the command that runs, and what it started. */
+int program_signal(struct program *program, enum api_process_signal_in_signal signal);
+/* As program_put(), of what a descriptor has. */
 int program_put_file(struct program *program, const char *path, int from, uint64_t size);
 /* The request's body, in a nameless file of reckond's that never becomes one of the session. */
 int program_take_body(struct program *program, uint64_t max, int *ret_fd);

@@ -17,7 +17,6 @@
 #include "dialects/program.h"
 
 #define EVENT_MAX ((size_t)1 << 20)
-#define ID_SIZE 64
 #define INPUT_STEP (256u * 1024u) /* so much of the input is under way at once */
 #define BUSY_MS 50u
 #define SIGNALS_MAX 64
@@ -26,7 +25,8 @@ struct running {
 	struct program *program;
 	const struct program_stage *stage;
 	struct program_end *end;
-	char process[ID_SIZE];
+	struct program_interactive *interactive;
+	uint64_t written;  /* that was not collected */
 	struct call input; /* what is under way of it */
 	size_t fed, step;
 	bool is_asked;
@@ -44,6 +44,20 @@ void program_end_done(struct program_end *end)
 
 /* ---- what it reads -------------------------------------------------------------------------- */
 
+static size_t left_of(const struct running *running)
+{
+	return running->interactive != NULL ? running->interactive->input.len
+					    : running->stage->input_len - running->fed;
+}
+
+static void take_off(struct running *running, size_t len)
+{
+	if (running->interactive != NULL)
+		buf_consume(&running->interactive->input, len);
+	else
+		running->fed += len;
+}
+
 /* What is under way: taken, or to be sent again. Whoever reads no more gets no more. */
 static int take_answer(struct running *running)
 {
@@ -52,32 +66,36 @@ static int take_answer(struct running *running)
 
 	running->is_asked = false;
 	if (status == CALL_OK)
-		running->fed += running->step;
+		take_off(running, running->step);
 	else if (status == CALL_FAILED && running->input.failure->error == API_ERR_BUSY)
 		running->pause_ms = BUSY_MS;
 	else
-		running->fed = running->stage->input_len;
+		take_off(running, left_of(running));
 	return status == CALL_GONE ? -1 : 0;
 }
 
 static bool is_fed(const struct running *running)
 {
-	return running->fed == running->stage->input_len;
+	return left_of(running) == 0;
 }
 
 static int send_more(struct running *running)
 {
-	const size_t left = running->stage->input_len - running->fed;
+	const size_t left = left_of(running);
+	const bool is_interactive = running->interactive != NULL;
 
 	running->step = left < INPUT_STEP ? left : INPUT_STEP;
 	running->is_asked = true;
 	return call_ask(running->program->request, API_PROCESS_STDIN,
 			&(struct api_process_stdin_in){
 				.session = running->program->session,
-				.process = running->process,
-				.data = { running->stage->input + running->fed, running->step },
+				.process = running->program->process,
+				.data = { is_interactive
+						  ? buf_text(&running->interactive->input)
+						  : running->stage->input + running->fed,
+					  running->step },
 				.has_close = true,
-				.close = running->step == left },
+				.close = !is_interactive && running->step == left },
 			&running->input) == CALL_OK
 		       ? 0
 		       : -1;
@@ -112,10 +130,25 @@ static int cut(struct running *running)
 	running->is_cut = true;
 	return call_make(running->program->request, API_PROCESS_DELETE,
 			 &(struct api_process_delete_in){ .session = running->program->session,
-							  .process = running->process },
+							  .process = running->program->process },
 			 NULL, &call) == CALL_GONE
 		       ? -1
 		       : 0;
+}
+
+/* For whoever is connected, as far as the order allows. */
+static int hand_over(struct running *running, bool is_error, const struct buf *bytes)
+{
+	const uint64_t most = running->program->output_max != 0 ? running->program->output_max
+								: PROGRAM_OUTPUT_MAX;
+	const uint64_t room = running->written < most ? most - running->written : 0;
+	const size_t len = bytes->len < room ? bytes->len : (size_t)room;
+
+	running->written += bytes->len;
+	if (len > 0 && running->interactive->take_output(running->interactive, is_error,
+							 buf_text(bytes), len) < 0)
+		return -1;
+	return bytes->len > room ? cut(running) : 0;
 }
 
 static int take_output(struct running *running, const struct json_value *event)
@@ -128,6 +161,9 @@ static int take_output(struct running *running, const struct json_value *event)
 	const char *data = json_read_text(json_read_member(event, "data"), &len);
 	struct err err;
 
+	if (running->interactive != NULL && data != NULL &&
+	    base64_decode(data, len, &bytes, &err) == 0)
+		return hand_over(running, to == &running->end->err, &bytes);
 	if (data == NULL || base64_decode(data, len, &bytes, &err) < 0 ||
 	    buf_add(to, buf_text(&bytes), bytes.len < room ? bytes.len : room, &err) < 0)
 		running->has_lost_some = true;
@@ -153,7 +189,7 @@ static int follow(struct running *running)
 {
 	struct request *request = running->program->request;
 	struct api_process_events_in in = { .session = running->program->session,
-					    .process = running->process };
+					    .process = running->program->process };
 	cleanup_call struct call call = CALL_INIT;
 	struct event_reader reader;
 	struct next_event next;
@@ -162,7 +198,9 @@ static int follow(struct running *running)
 	events_open(&reader, request, API_PROCESS_EVENTS, &in);
 	events_go_on(&reader);
 	while ((code = feed(running)) == 0) {
-		switch (events_next(&reader, is_fed(running) ? 0 : EVENTS_POLL, &call, &next)) {
+		const bool polls = running->interactive != NULL || !is_fed(running);
+
+		switch (events_next(&reader, polls ? EVENTS_POLL : 0, &call, &next)) {
 		case EVENT_NEXT:
 			code = take_event(running, &next.event);
 			break;
@@ -170,7 +208,8 @@ static int follow(struct running *running)
 			running->has_lost_some = true;
 			break;
 		case EVENT_QUIET:
-			code = upstream_wait(request, running->pause_ms);
+			code = is_fed(running) ? running->interactive->wait(running->interactive)
+					       : upstream_wait(request, running->pause_ms);
 			running->pause_ms = 0;
 			break;
 		case EVENT_FAILED: /* its record says so, too */
@@ -275,7 +314,7 @@ static int read_end(struct running *running)
 
 	if (call_or_refuse(program->request, API_PROCESS_WAIT,
 			   &(struct api_process_wait_in){ .session = program->session,
-							  .process = running->process },
+							  .process = running->program->process },
 			   &process, &program->call) < 0)
 		return -1;
 	read_how(running, &process);
@@ -309,7 +348,7 @@ static int start(struct running *running)
 					 .session = program->session,
 					 .command = stage->command,
 					 .has_stdin = true,
-					 .stdin = stage->input_len > 0,
+					 .stdin = stage->input_len > 0 || stage->interactive != NULL,
 					 .has_timeout_ms = stage->timeout_ms != 0,
 					 .timeout_ms = stage->timeout_ms,
 					 .has_cpu_ms = stage->cpu_ms != 0,
@@ -317,7 +356,7 @@ static int start(struct running *running)
 					 .when_full = API_PROCESS_CREATE_IN_WHEN_FULL_WAIT },
 				 &process) < 0)
 		return -1;
-	(void)snprintf(running->process, sizeof(running->process), "%s", process.id);
+	(void)snprintf(program->process, sizeof(program->process), "%s", process.id);
 	return 0;
 }
 
@@ -327,6 +366,7 @@ int program_run(struct program *program, const struct program_stage *stage,
 	struct running running = { .program = program,
 				   .stage = stage,
 				   .end = ret,
+				   .interactive = stage->interactive,
 				   .input = CALL_INIT };
 	int code;
 
@@ -342,4 +382,19 @@ int program_run(struct program *program, const struct program_stage *stage,
 		code = -1;
 	call_done(&running.input);
 	return code == 0 ? read_end(&running) : -1;
+}
+
+int program_signal(struct program *program, enum api_process_signal_in_signal signal)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	/* One that has ended meanwhile needs none. */
+	return call_make(program->request, API_PROCESS_SIGNAL,
+			 &(struct api_process_signal_in){ .session = program->session,
+							  .process = program->process,
+							  .signal = signal,
+							  .to = API_PROCESS_SIGNAL_IN_TO_GROUP },
+			 NULL, &call) == CALL_GONE
+		       ? -1
+		       : 0;
 }

@@ -219,8 +219,12 @@ void answer_text(struct request *request, unsigned status, const char *media,
 
 void answer_refuse(struct request *request, const struct refusal *refusal)
 {
+	const struct dialect *dialect = request_dialect(request);
+
 	/* Half an answer cannot become an error: the client sees that it is not whole. */
-	if (request->has_begun)
+	if (request->has_begun && request->websocket != NULL && dialect->refuse_socket != NULL)
+		dialect->refuse_socket(request, refusal);
+	else if (request->has_begun)
 		answer_break_off(request);
 	else if (!request->is_gone)
 		request_dialect(request)->refuse(request, refusal);

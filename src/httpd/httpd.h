@@ -66,6 +66,8 @@ struct dialect {
 	void (*handle)(struct request *request);
 	/* Answers; `refusal` is complete. Called for what httpd itself refuses, too. */
 	void (*refuse)(struct request *request, const struct refusal *refusal);
+	/* The same when it has become a WebSocket; NULL: that is broken off. */
+	void (*refuse_socket)(struct request *request, const struct refusal *refusal);
 };
 
 /* ---- what was asked ------------------------------------------------------------------------- */

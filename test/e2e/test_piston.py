@@ -1,11 +1,15 @@
 """Piston's API, version 2: what its clients send, and one of them from PyPI."""
 import asyncio
 import base64
+import contextlib
+import json
+import struct
 
 import pyston
 import pytest
+import websocket
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
-from reckon_serve import Server
+from reckon_serve import SECONDS, Server
 
 API = "/piston/api/v2"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -180,3 +184,170 @@ def test_a_client_that_goes_ends_it(server):
     check_client_gone(server, API + "/execute", {
         "language": "python", "version": "*", "run_timeout": 100000,
         "files": [{"content": "import time; time.sleep(90)"}]})
+
+
+# ---- the WebSocket --------------------------------------------------------------------------
+
+def connect(server, **more):
+    return websocket.create_connection(f"ws://127.0.0.1:{server.port}{API}/connect", timeout=SECONDS,
+                                       **{"header": [f"X-Api-Key: {server.key}"], **more})
+
+
+def say(socket, **message):
+    socket.send(json.dumps(message))
+
+
+def init(socket, language, *files, **more):
+    say(socket, type="init", language=language, version="*", files=[
+        {"content": each} if isinstance(each, str) else each for each in files], **more)
+
+
+def until_closed(socket):
+    """([message], the code that closed it)"""
+    told = []
+    while True:
+        opcode, data = socket.recv_data()
+        if opcode == websocket.ABNF.OPCODE_CLOSE:
+            return told, struct.unpack("!H", data[:2])[0]
+        told.append(json.loads(data))
+
+
+def until(socket, kind):
+    """The next message of this type, and the text that was written before."""
+    text = ""
+    while True:
+        message = json.loads(socket.recv())
+        if message["type"] == kind:
+            return message, text
+        text += message.get("data", "")
+
+
+def text_in(told, stream="stdout"):
+    return "".join(each["data"] for each in told if each["type"] == "data" and each["stream"] == stream)
+
+
+def test_an_interactive_program(server):
+    socket = connect(server)
+    init(socket, "python", "import sys\nprint('name? ', end='', flush=True)\nname = input()\n"
+         "print('hi', name, sys.argv[1:], file=sys.stderr)\nsys.exit(3)", args=["a b"], run_timeout=60000)
+    assert until(socket, "runtime")[0]["language"] == "python"
+    assert until(socket, "stage")[0] == {"type": "stage", "stage": "run"}
+    assert until(socket, "data")[0] == {"type": "data", "stream": "stdout", "data": "name? "}
+    say(socket, type="data", stream="stdin", data="sü")
+    say(socket, type="data", stream="stdin", data="ß\n")
+    told, code = until_closed(socket)
+    assert text_in(told, "stderr") == "hi süß ['a b']\n" and code == 4999
+    assert told[-1]["type"] == "exit" and (told[-1]["stage"], told[-1]["code"], told[-1]["signal"]) == (
+        "run", 3, None)
+    check_nothing_stays(server)
+
+
+def test_stages_of_a_compiled_language(server):
+    socket = connect(server)
+    init(socket, "c", "#include <stdio.h>\nint main() { int x; scanf(\"%d\", &x); printf(\"%d\", x * 7); }",
+         run_timeout=60000)
+    assert until(socket, "stage")[0]["stage"] == "compile"
+    assert (lambda end: (end["stage"], end["code"]))(until(socket, "exit")[0]) == ("compile", 0)
+    assert until(socket, "stage")[0]["stage"] == "run"
+    say(socket, type="data", stream="stdin", data="6\n")
+    told, code = until_closed(socket)
+    assert (text_in(told), told[-1]["code"], code) == ("42", 0, 4999)
+    socket = connect(server)
+    init(socket, "c", "int main( {")
+    told, code = until_closed(socket)
+    assert [each["stage"] for each in told if each["type"] == "stage"] == ["compile"]
+    assert "error" in text_in(told, "stderr") and (told[-1]["code"], code) == (1, 4999)
+
+
+def test_signals_and_limits_of_an_interactive_program(server):
+    socket = connect(server)
+    init(socket, "python", "import time\nprint(1, flush=True)\ntry: time.sleep(60)\n"
+         "except KeyboardInterrupt: print('int', flush=True)\ntime.sleep(60)", run_timeout=100000)
+    until(socket, "data")
+    say(socket, type="signal", signal="SIGINT")
+    assert until(socket, "data")[0]["data"] == "int\n"
+    say(socket, type="signal", signal="SIGTERM")
+    end, _ = until(socket, "exit")
+    assert (end["code"], end["signal"]) == (None, "SIGTERM")
+    for code, how in (("import time; time.sleep(60)", ("SIGKILL", "TO")),
+                      ("while True: print('x' * 100000)", ("SIGKILL", "OL"))):
+        socket = connect(server)
+        init(socket, "python", code, run_timeout=500 if how[1] == "TO" else 60000)
+        told, closed = until_closed(socket)
+        assert (told[-1]["signal"], told[-1]["status"], closed) == (*how, 4999)
+        assert len(text_in(told)) <= 16 << 20
+    # Bytes that are no text, and a character that comes in two pieces.
+    socket = connect(server)
+    init(socket, "python", "import sys, time\nout = sys.stdout.buffer\nfor each in (b'\\xc3', b'\\xbc\\xff', "
+         "b'\\xe2\\x82'):\n    out.write(each); out.flush(); time.sleep(0.2)")
+    told, _ = until_closed(socket)
+    assert text_in(told).startswith("ü\ufffd\ufffd")
+
+
+def test_much_is_typed_and_echoed(server):
+    line = "x" * 999 + "\n"
+    socket = connect(server)
+    init(socket, "bash", "head -c 3000000", run_timeout=60000)
+    for _ in range(30):
+        say(socket, type="data", stream="stdin", data=line * 100)
+    told, code = until_closed(socket)
+    assert (text_in(told), code) == (line * 3000, 4999)
+
+
+@pytest.mark.parametrize("messages, closed", [
+    (['{"type": "data", "stream": "stdin", "data": "x"}'], 4003),
+    (['{"type": "signal", "signal": "SIGINT"}'], 4003),
+    ([], 4001), (['{"type": "nothing"}'], 4001),
+    (["{"], 4002), (["[]"], 4002), (['{"a": 1, "a": 2}'], 4002), (["[" * 100000], 4002), ([b"{}"], 4002),
+    (['{"type": "init"}'], 4002),
+    (['{"type": "init", "language": "cobol", "version": "*", "files": [{"content": ""}]}'], 4002),
+    (["INIT", '{"type": "init"}'], 4000),
+    (["INIT", '{"type": "data", "stream": "stdout", "data": "x"}'], 4004),
+    (["INIT", '{"type": "data", "stream": "stdin", "data": 1}'], 4002),
+    (["INIT", '{"type": "signal", "signal": "SIGNOTHING"}'], 4005),
+    (["INIT", '{"type": "signal"}'], 4005), (["INIT", "{"], 4002)])
+def test_messages_that_are_wrong(server, messages, closed):
+    socket = connect(server)
+    for each in messages:
+        if each == "INIT":
+            init(socket, "python", "import time; print(1, flush=True); time.sleep(60)", run_timeout=100000)
+            until(socket, "data")
+        elif isinstance(each, bytes):
+            socket.send_binary(each)
+        else:
+            socket.send(each)
+    told, code = until_closed(socket)
+    assert code == closed, told
+    assert (closed == 4002) == bool(told and told[-1]["type"] == "error" and told[-1]["message"])
+    check_nothing_stays(server, "INIT" in messages)
+
+
+def test_who_may_connect(server):
+    for header, status in (([], 401), (["X-Api-Key: rk_wrong"], 401),
+                           ([f"X-Api-Key: {server.key}", "Origin: http://evil.example"], 403)):
+        with pytest.raises(websocket.WebSocketBadStatusException) as refused:
+            connect(server, header=header, suppress_origin=True)
+        assert refused.value.status_code == status
+    assert ask(server, "GET", API + "/connect").status == 426
+    # An address with the key in it, for clients that take no more.
+    basic = base64.b64encode(f"any:{server.key}".encode()).decode()
+    socket = connect(server, header=[f"Authorization: Basic {basic}"])
+    init(socket, "python", "print(6 * 7)")
+    assert text_in(until_closed(socket)[0]) == "42\n"
+
+
+def test_an_interactive_client_that_goes_ends_it(server):
+    socket = connect(server)
+    init(socket, "python", "import time; print(1, flush=True); time.sleep(90)", run_timeout=100000)
+    until(socket, "data")
+    socket.sock.close()
+    check_nothing_stays(server)
+    # A broken frame.
+    socket = connect(server)
+    init(socket, "python", "import time; print(1, flush=True); time.sleep(90)", run_timeout=100000)
+    until(socket, "data")
+    socket.sock.sendall(b"\xff\xff\xff\xff")
+    with contextlib.suppress(websocket.WebSocketException, OSError):
+        while socket.recv_data()[0] != websocket.ABNF.OPCODE_CLOSE:
+            pass
+    check_nothing_stays(server, 2)

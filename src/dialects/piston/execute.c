@@ -18,17 +18,8 @@
 #define ANSWER_MAX ((size_t)256 * 1024 * 1024)
 #define MEMORY_LEAST (64ull << 20) /* less starts no program */
 #define PROBE_MS 20000u
-#define SIGNAL_NAME_MAX 16
 
-struct execution {
-	struct request *request;
-	struct piston_job job;
-	struct program program;
-	char version[64];
-	char main_file[PROGRAM_PATH_MAX];
-};
-
-static int refuse(const struct execution *execution, const char *message)
+static int refuse(const struct piston_execution *execution, const char *message)
 {
 	answer_refuse_simple(execution->request, 400, "invalid", message, NULL);
 	return -1;
@@ -52,7 +43,7 @@ static int unhex(const char *text, size_t len, struct buf *ret, struct err *err)
 	return 0;
 }
 
-static int put_file(struct execution *execution, const char *name, const struct json_value *file)
+static int put_file(struct piston_execution *execution, const char *name, const struct json_value *file)
 {
 	cleanup_buf struct buf decoded = BUF_INIT(PISTON_BODY_MAX);
 	const char *encoding = json_read_text(json_read_member(file, "encoding"), NULL);
@@ -73,7 +64,7 @@ static int put_file(struct execution *execution, const char *name, const struct 
 }
 
 /* The first one that is text is what runs. */
-static int put_files(struct execution *execution)
+static int put_files(struct piston_execution *execution)
 {
 	const struct json_value *files = execution->job.files;
 
@@ -103,7 +94,7 @@ static int put_files(struct execution *execution)
 /* ---- stages --------------------------------------------------------------------------------- */
 
 /* Whether this host has it, in that version. */
-static int find_runtime(struct execution *execution)
+static int find_runtime(struct piston_execution *execution)
 {
 	cleanup_program_end struct program_end end = PROGRAM_END_INIT;
 	cleanup_buf struct buf command = BUF_INIT(4096);
@@ -130,7 +121,7 @@ static int find_runtime(struct execution *execution)
 	return 0;
 }
 
-static int run_stage(struct execution *execution, const char *command, bool is_run,
+int piston_run_stage(struct piston_execution *execution, const char *command, bool is_run,
 		     struct program_end *ret)
 {
 	cleanup_buf struct buf text = BUF_INIT(60000);
@@ -152,23 +143,18 @@ static int run_stage(struct execution *execution, const char *command, bool is_r
 				   .input = is_run ? job->input : NULL,
 				   .input_len = job->input_len,
 				   .timeout_ms = is_run ? job->run_ms : job->compile_ms,
-				   .cpu_ms = is_run ? job->run_cpu_ms : job->compile_cpu_ms },
+				   .cpu_ms = is_run ? job->run_cpu_ms : job->compile_cpu_ms,
+				   .interactive = execution->interactive },
 			   ret);
 }
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-struct verdict {
-	const char *status, *message;
-	char signal[SIGNAL_NAME_MAX];
-	int code; /* negative: null */
-};
-
-static void judge(const struct program_end *end, struct verdict *ret)
+void piston_judge(const struct program_end *end, struct piston_verdict *ret)
 {
 	const char *name = NULL;
 
-	*ret = (struct verdict){ .code = -1 };
+	*ret = (struct piston_verdict){ .code = -1 };
 	switch (end->how) {
 	case PROGRAM_EXITED:
 		ret->code = end->code;
@@ -211,10 +197,10 @@ static void judge(const struct program_end *end, struct verdict *ret)
 static void write_stage(struct json_writer *json, const char *name, const struct program_end *end)
 {
 	cleanup_buf struct buf both = BUF_INIT((size_t)2 * PROGRAM_OUTPUT_MAX);
-	struct verdict verdict;
+	struct piston_verdict verdict;
 	struct err ignored;
 
-	judge(end, &verdict);
+	piston_judge(end, &verdict);
 	(void)buf_add(&both, buf_text(&end->out), end->out.len, &ignored);
 	(void)buf_add(&both, buf_text(&end->err), end->err.len, &ignored);
 	json_write_key(json, name);
@@ -236,7 +222,7 @@ static void write_stage(struct json_writer *json, const char *name, const struct
 	json_write_object_end(json);
 }
 
-static void answer(const struct execution *execution, const struct program_end *compile,
+static void answer(const struct piston_execution *execution, const struct program_end *compile,
 		   const struct program_end *run)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
@@ -259,36 +245,49 @@ static void answer(const struct execution *execution, const struct program_end *
 
 /* ---- a job ---------------------------------------------------------------------------------- */
 
-static void run(struct execution *execution)
+int piston_prepare(struct piston_execution *execution)
+{
+	const uint64_t memory = execution->job.memory_bytes;
+
+	return program_open(&execution->program, execution->request,
+			    &(struct program_order){
+				    .output_bytes = OUTPUT_MAX,
+				    .memory_bytes = memory != 0 && memory < MEMORY_LEAST
+							    ? MEMORY_LEAST
+							    : memory }) < 0 ||
+			       find_runtime(execution) < 0 || put_files(execution) < 0
+		       ? -1
+		       : 0;
+}
+
+bool piston_has_compiled(const struct program_end *compiled)
+{
+	return compiled->how == PROGRAM_EXITED && compiled->code == 0;
+}
+
+static void run(struct piston_execution *execution)
 {
 	cleanup_program_end struct program_end compiled = PROGRAM_END_INIT;
 	cleanup_program_end struct program_end ran = PROGRAM_END_INIT;
 	const struct program_language *language = execution->job.language;
-	const uint64_t memory = execution->job.memory_bytes;
 	const bool compiles = language->compile != NULL;
 
-	if (program_open(
-		    &execution->program, execution->request,
-		    &(struct program_order){ .output_bytes = OUTPUT_MAX,
-					     .memory_bytes = memory != 0 && memory < MEMORY_LEAST
-								     ? MEMORY_LEAST
-								     : memory }) < 0 ||
-	    find_runtime(execution) < 0 || put_files(execution) < 0)
+	if (piston_prepare(execution) < 0)
 		return;
-	if (compiles && run_stage(execution, language->compile, false, &compiled) < 0)
+	if (compiles && piston_run_stage(execution, language->compile, false, &compiled) < 0)
 		return;
 	/* What does not compile has not run: Piston's clients see the compiler's end twice. */
-	if (compiles && (compiled.how != PROGRAM_EXITED || compiled.code != 0)) {
+	if (compiles && !piston_has_compiled(&compiled)) {
 		answer(execution, &compiled, &compiled);
 		return;
 	}
-	if (run_stage(execution, language->run, true, &ran) == 0)
+	if (piston_run_stage(execution, language->run, true, &ran) == 0)
 		answer(execution, compiles ? &compiled : NULL, &ran);
 }
 
 void piston_execute(struct request *request)
 {
-	struct execution execution = { .request = request, .program = PROGRAM_INIT };
+	struct piston_execution execution = { .request = request, .program = PROGRAM_INIT };
 	struct json_value *body;
 	char why[192];
 

@@ -155,6 +155,7 @@ static void handle(struct request *request)
 	} routes[] = {
 		{ HTTP_VERB_GET, "/piston/api/v2/runtimes", runtimes },
 		{ HTTP_VERB_POST, "/piston/api/v2/execute", piston_execute },
+		{ HTTP_VERB_GET, "/piston/api/v2/connect", piston_connect },
 		{ HTTP_VERB_GET, "/piston/api/v2/packages", packages },
 		{ HTTP_VERB_POST, "/piston/api/v2/packages", no_packages },
 		{ HTTP_VERB_DELETE, "/piston/api/v2/packages", no_packages },
@@ -184,4 +185,5 @@ const struct dialect dialect_piston = {
 	.keys = keys,
 	.handle = handle,
 	.refuse = refuse,
+	.refuse_socket = piston_refuse_socket,
 };
