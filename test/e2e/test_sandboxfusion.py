@@ -278,7 +278,17 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(post(server, API + "/run_code", good, key=False), 401)
     refused(post(server, API + "/run_code", good, headers={"X-Api-Key": "rk_wrong"}), 401)
     refused(post(server, API + "/submit", {"dataset": "x", "config": {}}), 400)
-    refused(post(server, API + "/get_prompts", {"dataset": "x"}), 400)
+    for path in ("/submit", "/list_ids", "/get_prompts", "/get_prompt_by_id", "/get_metrics",
+                 "/get_metrics_function"):
+        answer = post(server, API + path, {"dataset": "humaneval", "config": {}})
+        refused(answer, 400)
+        assert answer.json["detail"] == "no eval class found for dataset humaneval"
+        refused(post(server, API + path, {"dataset": "humaneval"}, key=False), 401)
+        invalid({"config": {}}, "dataset", path)
+        if path != "/submit":
+            refused(post(server, API + path, {"dataset": "x", "config": {
+                "dataset_type": "CommonOJDataset"}}), 400)
+    assert ask(server, "GET", API + "/list_datasets").json == ["CommonOJDataset"]
     refused(ask(server, "GET", API + "/nothing"), 404)
     assert ask(server, "GET", API + "/v1/ping", key=False).json == "pong"
     status, body = oversized(server, API + "/run_code", 1 << 30)

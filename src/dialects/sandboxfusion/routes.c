@@ -43,11 +43,14 @@ static void datasets(struct request *request)
 /* No data is here: tests come with each request. */
 static void no_dataset(struct request *request)
 {
-	cleanup_buf struct buf unused = BUF_INIT(UNUSED_MAX);
+	struct json_value *body;
 
-	if (call_check_key(request) == 0 && request_body(request, UNUSED_MAX, &unused) == 0)
+	if (call_json_body(request, FUSION_BODY_MAX, &body) < 0)
+		return;
+	if (fusion_check_dataset(request, body, json_read_member(body, "config")) == 0)
 		answer_refuse_simple(request, 400, "dataset", "no data of a dataset is kept here",
 				     NULL);
+	json_read_free(body);
 }
 
 static void handle(struct request *request)

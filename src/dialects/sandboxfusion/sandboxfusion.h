@@ -63,6 +63,9 @@ void fusion_run_code(struct request *request);
 /* ---- cells.c, submit.c ---- */
 void fusion_run_jupyter(struct request *request);
 void fusion_submit(struct request *request);
+/* Negative: it was answered, for no such data set is known. */
+int fusion_check_dataset(struct request *request, const struct json_value *body,
+			 const struct json_value *config);
 
 /* ---- answer.c ---- */
 /* A stage's result; NULL: null. */

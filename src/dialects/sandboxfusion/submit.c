@@ -5,6 +5,7 @@
  * Reads:    answers of models, tests of anybody, what hostile programs print.
  * Never:    keeps data sets: tests come with the request, as `provided_data`.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -127,13 +128,21 @@ static const struct json_value *tests_of(const struct json_value *config)
 }
 
 /* Its kind: `dataset` names data that is kept, `dataset_type` what it is like. */
-static bool is_known(const struct json_value *body, const struct json_value *config)
+int fusion_check_dataset(struct request *request, const struct json_value *body,
+			 const struct json_value *config)
 {
 	const char *type = json_read_text(json_read_member(config, "dataset_type"), NULL);
+	char message[160];
 
 	if (type == NULL)
 		type = json_read_text(json_read_member(body, "dataset"), NULL);
-	return type != NULL && strcmp(type, DATASET) == 0;
+	if (type == NULL)
+		return fusion_refuse_field(request, "dataset", "Field required");
+	if (strcmp(type, DATASET) == 0)
+		return 0;
+	(void)snprintf(message, sizeof(message), "no eval class found for dataset %.100s", type);
+	answer_refuse_simple(request, 400, "dataset", message, NULL);
+	return -1;
 }
 
 static int read_config(struct submission *submission)
@@ -170,13 +179,8 @@ static void submit(struct request *request, const struct json_value *body)
 	const char *name = json_read_text(json_read_member(submission.config, "language"), NULL);
 	const struct fusion_language *language = fusion_language_find(name);
 
-	if (!is_known(body, submission.config)) {
-		answer_refuse_simple(request, 400, "dataset",
-				     "no eval class found for dataset: " DATASET
-				     " is the one that is known",
-				     NULL);
+	if (fusion_check_dataset(request, body, submission.config) < 0)
 		return;
-	}
 	if (language == NULL) {
 		answer_refuse_simple(request, 400, "dataset", "config.language is required", NULL);
 		return;
