@@ -1,7 +1,9 @@
 """What a kernel's WebSockets share: who hears of what, what is kept for a client that is away, the kernel's answers."""
 import contextlib
+import struct
 import time
 
+import pytest
 import websocket
 from reckon_serve import SECONDS
 from test_jupyter_server import (Channels, ask, kernel, pytestmark,  # noqa: F401
@@ -284,3 +286,62 @@ def test_clients_that_go_in_the_middle(server):
             one.socket.sock.close()
         wait_until(lambda: state_of(server, own)["connections"] == 1)
         assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
+
+
+# ---- frames that are wrong ------------------------------------------------------------------
+
+def frame(first, payload, length=None, mask=b"abcd"):
+    """A frame of a client: its first byte, and what it says of its length."""
+    length = len(payload) if length is None else length
+    head = struct.pack("!BB", first, (0x80 if mask else 0) | (length if length < 126 else 127))
+    head += struct.pack("!Q", length) if length >= 126 else b""
+    return head + mask + bytes(byte ^ mask[i % 4] if mask else byte for i, byte in enumerate(payload))
+
+
+@pytest.mark.parametrize("data, code", [
+    (frame(0x81, b"{}", mask=b""), 1002),  # not masked
+    (frame(0xf1, b"{}"), 1002),  # bits of an extension that nobody agreed on
+    (frame(0x83, b"{}"), 1002),  # an opcode that there is not
+    (frame(0x80, b"{}"), 1002),  # goes on with nothing
+    (frame(0x01, b"{") + frame(0x81, b"}"), 1002),  # a new message inside another
+    (frame(0x89, b"x" * 126), 1002),  # a ping that is too long
+    (frame(0x09, b"x"), 1002),  # and one in pieces
+    (frame(0x81, b"\xff\xfe"), 1007),  # no UTF-8
+    (frame(0x82, b"", length=(64 << 20) + 1), 1009),
+    (frame(0x02, b"x", length=1 << 62), 1009),
+    (frame(0x88, b"x"), 1002),  # a close with half a code
+    (b"\x81", None)])  # ends in the middle
+def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
+    with kernel(server) as (own, channels):
+        other = Channels(server, own, session="other")
+        header = channels.send("execute_request", {
+            "code": "print(1, flush=True)\nimport time; time.sleep(0.3); x = 42"})
+        until(channels, "stream", header)
+        channels.socket.sock.sendall(data)
+        if code is None:
+            channels.socket.sock.close()
+        with contextlib.suppress(OSError, websocket.WebSocketConnectionClosedException):
+            opcode, closed = channels.socket.recv_data()
+            while opcode != websocket.ABNF.OPCODE_CLOSE:
+                opcode, closed = channels.socket.recv_data()
+            assert closed[:2] in (struct.pack("!H", code), b"")
+        # The cell goes on, who else is connected sees its end, the kernel is as good as before.
+        while until(other, "status", header)["execution_state"] != "idle":
+            pass
+        assert other.run("x")[1][1]["data"]["text/plain"] == "42"
+        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        other.close()
+
+
+def test_who_may_connect(server):
+    own = start(server)
+    for key in ("", "rk_wrong", "x" * 5000):
+        with pytest.raises(websocket.WebSocketBadStatusException) as refused:
+            websocket.create_connection(f"ws://127.0.0.1:{server.port}/jupyter/api/kernels/{own}/channels",
+                                        header=[f"Authorization: token {key}"], timeout=SECONDS)
+        assert refused.value.status_code == 403
+    # A session_id that is too long is none: nothing is kept for it, and nobody is replaced.
+    long = [Channels(server, own, session="x" * 1000) for _ in range(2)]
+    for each in long:
+        assert each.run("1")[-1][1]["status"] == "ok"
+        each.close()
