@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/conversation/conversation.h"
+#include "agent/conversation/tool_cell.h"
 #include "agent/conversation/schema.h"
 #include "agent_stream.h"
 
@@ -50,6 +51,28 @@ static void check_again(const struct conversation *conversation, const struct mo
 	buf_done(&json);
 }
 
+/* A call of a tool that is a cell stays one JSON value of the code. */
+static void check_cells(const struct model_conversation *conv)
+{
+	struct buf args = BUF_INIT(64), code = BUF_INIT(AGENT_TALK_MAX);
+	struct err err;
+
+	expect(buf_adds(&args, "{\"a\": \"\\n\"}", &err) == 0);
+	for (size_t i = 0; i < conv->tool_count; i++) {
+		const struct model_tool *tool = &conv->tools[i];
+
+		if (tool->kind != MODEL_TOOL_CELL)
+			continue;
+		buf_clear(&code);
+		expect(tool_cell_code(tool, &args, &code, &err) == 0);
+		expect(code.len > strlen(tool->before) + strlen(tool->after) + 8);
+		expect(memchr(code.data + strlen(tool->before), '\n',
+			      code.len - strlen(tool->before) - strlen(tool->after)) == NULL);
+	}
+	buf_done(&args);
+	buf_done(&code);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct conversation conversation;
@@ -62,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (conv.sampling.schema != NULL)
 			(void)schema_check(conv.sampling.schema, (const char *)data, size, &err);
 		check_results(&conv);
+		check_cells(&conv);
 		check_again(&conversation, &conv);
 		expect(conversation_close_calls(&conv, &err) == 0);
 		expect(conversation_waiting(&conv, 0) == NULL);

@@ -13,6 +13,7 @@
 
 #include "agent/formats/code_stream.h"
 #include "agent/conversation/conversation.h"
+#include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -127,6 +128,60 @@ static void another_model_does_not_get_thoughts(void **state)
 	drop(&conversation, &conv);
 }
 
+#define CELLS                                                                                    \
+	"\"tools\":[{\"name\":\"look\",\"cell\":{\"before\":\"f(\",\"after\":\")\"%s}}],"         \
+	"\"messages\":[{\"role\":\"user\",\"text\":\"a\"}]}"
+
+/* What a call becomes, of a tool that was read, written and read again. */
+static void check_cell(const char *more, const char *args, const char *code)
+{
+	cleanup_buf struct buf text = BUF_INIT(4096), given = BUF_INIT(4096), again = BUF_INIT(4096);
+	struct conversation conversation;
+	struct model_conversation conv;
+	struct err err;
+
+	assert_ok(&err, buf_addf(&text, &err, BEGIN CELLS, more));
+	for (int i = 0; i < 2; i++) {
+		cleanup_buf struct buf ran = BUF_INIT(4096);
+
+		assert_ok(&err, read_json(buf_text(i == 0 ? &text : &again), &conversation, &conv,
+					  &err));
+		assert_int_equal(conv.tools[0].kind, MODEL_TOOL_CELL);
+		buf_clear(&given);
+		assert_ok(&err, buf_adds(&given, args, &err));
+		assert_ok(&err, tool_cell_code(&conv.tools[0], &given, &ran, &err));
+		assert_string_equal(buf_text(&ran), code);
+		if (i == 0)
+			assert_ok(&err, conversation_write(&conversation, &conv, &again, &err));
+		drop(&conversation, &conv);
+	}
+}
+
+static void a_tool_may_be_a_cell(void **state)
+{
+	struct conversation conversation;
+	struct model_conversation conv;
+	struct err err;
+
+	(void)state;
+	check_cell("", "{ \"a\":\n1 }", "f({\"a\":1})");
+	check_cell(",\"quoted\":true", "{\"a\": \"\\n'\"}",
+		   "f(\"{\\\"a\\\":\\\"\\\\n'\\\"}\")");
+	/* Nothing answers it where no code runs. */
+	assert_ok(&err, read_json(BEGIN "\"code\":false,\"tools\":[{\"name\":\"look\",\"cell\":"
+					"{\"before\":\"\",\"after\":\"\"}},{\"name\":\"b\"}],"
+					"\"messages\":[{\"role\":\"user\",\"text\":\"a\"}]}",
+				  &conversation, &conv, &err));
+	assert_int_equal(conv.tool_count, 1);
+	assert_string_equal(conv.tools[0].name, "b");
+	drop(&conversation, &conv);
+	assert_err(&err, ERR_INVALID,
+		   read_json(BEGIN "\"tools\":[{\"name\":\"a\",\"cell\":{\"before\":\"\"}}],"
+				   "\"messages\":[]}",
+			     &conversation, &conv, &err));
+	drop(&conversation, &conv);
+}
+
 static void models_take_turns(void **state)
 {
 	static const char json[] =
@@ -187,6 +242,7 @@ int main(void)
 		cmocka_unit_test(code_is_known_while_it_is_written),
 		cmocka_unit_test(what_waits_is_known),
 		cmocka_unit_test(another_model_does_not_get_thoughts),
+		cmocka_unit_test(a_tool_may_be_a_cell),
 		cmocka_unit_test(models_take_turns),
 		cmocka_unit_test(a_document_stays_within_its_bound),
 	};

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/conversation/repeat.h"
+#include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_read.h"
@@ -118,9 +119,13 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 	} else if (parameters != NULL && json_read_kind(parameters) != JSON_KIND_NULL) {
 		return wrong(place, err, "\"parameters\" is a JSON schema");
 	}
-	return model_conversation_add_tool(conv, MODEL_TOOL_APPLICATION, name,
+	if (model_conversation_add_tool(conv, MODEL_TOOL_APPLICATION, name,
 				   json_read_text(json_read_member(tool, "description"), NULL),
-				   json.len > 0 ? json.data : none, err);
+				   json.len > 0 ? json.data : none, err) < 0)
+		return (int)err->code;
+	return tool_cell_read(tool, &conv->tools[conv->tool_count - 1], err) < 0
+		       ? wrong(place, err, "\"cell\" has the texts before and after")
+		       : 0;
 }
 
 static int take_tools(const struct json_value *document, struct model_conversation *conv,
@@ -565,6 +570,9 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	    take_choice(document, &conv->sampling, err) < 0 ||
 	    take_output(document, &conv->sampling, err) < 0)
 		return (int)err->code;
+	/* Where no code runs, nothing answers them. */
+	if (!conversation->runs_code)
+		tool_cell_drop_all(conv);
 	return take_messages(document, maker, conversation, conv, err);
 }
 

@@ -10,7 +10,8 @@
  *    "instructions": "…",               the application's, behind ours where code can run
  *    "code": true,                      the model can run code; false: only what the tools do
  *    "shell": false,                    the model can run commands in a shell, beside code or alone
- *    "tools": [{"name", "description", "parameters"}],
+ *    "tools": [{"name", "description", "parameters", "cell": {"before", "after", "quoted"}}],
+ *                                       with "cell", code in the session answers: tool_cell.h
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
  *    "pause": false,                    at the limit of cells the run ends; else the model is to answer

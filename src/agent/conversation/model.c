@@ -104,15 +104,20 @@ const struct model_tool *model_conversation_code_tool(const struct model_convers
 	return NULL;
 }
 
+void model_tool_done(struct model_tool *tool)
+{
+	free(tool->name);
+	free(tool->description);
+	free(tool->parameters);
+	free(tool->before);
+	free(tool->after);
+	*tool = (struct model_tool){ 0 };
+}
+
 void model_conversation_drop_tools(struct model_conversation *conv)
 {
-	while (conv->tool_count > 0) {
-		struct model_tool *tool = &conv->tools[--conv->tool_count];
-
-		free(tool->name);
-		free(tool->description);
-		free(tool->parameters);
-	}
+	while (conv->tool_count > 0)
+		model_tool_done(&conv->tools[--conv->tool_count]);
 }
 
 void model_sampling_done(struct model_sampling *sampling)

@@ -97,6 +97,7 @@ enum model_tool_kind {
 	MODEL_TOOL_READING,	/* shows what was left out of an output */
 	MODEL_TOOL_SHELL,	/* has its commands run, see commands.h */
 	MODEL_TOOL_APPLICATION, /* whoever began the conversation answers it */
+	MODEL_TOOL_CELL,	/* code around its arguments is run, see tool_cell.h */
 };
 
 /* What the model can call. */
@@ -105,6 +106,8 @@ struct model_tool {
 	char *name;
 	char *description; /* NULL: none */
 	char *parameters;  /* JSON schema of an object */
+	char *before, *after; /* of MODEL_TOOL_CELL */
+	bool is_quoted;
 };
 
 enum model_choice {
@@ -148,6 +151,7 @@ int model_conversation_add_tool(struct model_conversation *conv, enum model_tool
 const struct model_tool *model_conversation_tool(const struct model_conversation *conv,
 						 const char *name);
 const struct model_tool *model_conversation_code_tool(const struct model_conversation *conv);
+void model_tool_done(struct model_tool *tool);
 void model_conversation_drop_tools(struct model_conversation *conv);
 void model_sampling_done(struct model_sampling *sampling);
 

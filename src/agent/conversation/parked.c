@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/conversation/prompt.h"
+#include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 
 /* ---- the document ---- */
@@ -39,7 +40,8 @@ static int make_system(struct loop *loop, struct err *err)
 static int check_tools(const struct model_conversation *conv, struct err *err)
 {
 	for (size_t i = 0; i < conv->tool_count; i++)
-		if (conv->tools[i].kind == MODEL_TOOL_APPLICATION &&
+		if ((conv->tools[i].kind == MODEL_TOOL_APPLICATION ||
+		     conv->tools[i].kind == MODEL_TOOL_CELL) &&
 		    model_conversation_tool(conv, conv->tools[i].name) != &conv->tools[i])
 			return err_set(err, ERR_INVALID,
 				       "conversation: the name '%.60s' is that of "
@@ -95,6 +97,9 @@ int parked_take_talk(struct loop *loop, struct err *err)
 			      err) < 0)
 		return (int)err->code;
 	loop->conversation.made_by = maker;
+	/* A model that calls nothing writes code by itself. */
+	if (loop->settings.calling != AGENT_CALLING_TOOLS)
+		tool_cell_drop_all(&loop->conv);
 	applications = loop->conv.tool_count;
 	if (make_system(loop, err) < 0)
 		return (int)err->code;

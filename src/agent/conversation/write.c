@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/conversation/conversation.h"
+#include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 
 static void write_text(struct json_writer *writer, const char *key, const struct buf *text)
@@ -144,12 +145,14 @@ static void write_tools(struct json_writer *writer, const struct model_conversat
 	for (size_t i = 0; i < conv->tool_count; i++) {
 		const struct model_tool *tool = &conv->tools[i];
 
-		if (tool->kind != MODEL_TOOL_APPLICATION)
+		if (tool->kind != MODEL_TOOL_APPLICATION && tool->kind != MODEL_TOOL_CELL)
 			continue;
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "name", tool->name);
 		json_write_member_string(writer, "description", tool->description);
 		write_raw(writer, "parameters", tool->parameters, strlen(tool->parameters));
+		if (tool->kind == MODEL_TOOL_CELL)
+			tool_cell_write(tool, writer);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/conversation/tool_cell.h"
 #include "agent/formats/fenced.h"
 #include "agent/loop/step.h"
 #include "codec/json_read.h"
@@ -152,10 +153,16 @@ static int source_of_arguments(const struct loop *loop, const struct model_call 
 			       const struct json_value *args, struct source *source,
 			       struct err *err)
 {
+	const struct model_tool *tool = model_conversation_tool(&loop->conv, plain_name(call));
 	const char *code;
 	struct err why;
 	size_t len = 0;
 
+	if (tool != NULL && tool->kind == MODEL_TOOL_CELL) {
+		if (tool_cell_code(tool, &call->args, &source->code, &why) < 0)
+			complain(source, "Error: the arguments are too long; use smaller ones.");
+		return 0;
+	}
 	if (strcmp(plain_name(call), READING_TOOL) == 0 &&
 	    model_conversation_tool(&loop->conv, READING_TOOL) != NULL &&
 	    json_read_member(args, "code") == NULL)
