@@ -51,14 +51,14 @@ def test_anthropic(reckon, tmp_path, version):
     script = [Reply(calls=["awk -F, 'NR>1{s+=$2}END{print s}' data.csv | tee chart.txt"]), Reply(text="Eight."),
               Reply(text="I query.", calls=["rows = await query_database('SELECT *')\nprint(max(rows, key=lambda row: "
                                             "row['revenue'])['customer_id'])"]), Reply(text="C1 leads."),
-              Reply(thought="Hm.", text="Look: ", calls=["print(1)"]), Reply(text="done."),
+              Reply(thought="Hm.", text="Look: ", calls=["echo 1"]), Reply(text="done."),
               Reply(calls=[function("get_weather", '{"location": "SF"}')]), Reply(text="Mild.")]
     seen, asked = run(reckon, tmp_path, ANTHROPIC[version], "anthropic_samples", script)
     assert (seen["file"], seen["stop"]) == ("8\n", "end_turn")
     assert (seen["caller"], seen["sql"]) == ("code_execution_20250825", "SELECT *")
     assert seen["programmatic"] == ["C1\n", "C1 leads.", "end_turn"]
     assert seen["text"] == "Look: done."
-    assert seen["blocks"] == ["thinking", "text", "server_tool_use", "code_execution_tool_result", "text"]
+    assert seen["blocks"] == ["thinking", "text", "server_tool_use", "bash_code_execution_tool_result", "text"]
     assert seen["runner"] == ["tool_use", "Mild."] and seen["error"] == "not_found_error"
     assert seen["tokens"] and "scripted/m" in seen["models"]
     assert "68" in json.dumps(asked[-1].body)

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
 
 CODE = {"type": "code_execution_20250522", "name": "code_execution"}
 BASH = {"type": "code_execution_20250825", "name": "code_execution"}
-REPL = {"type": "code_execution_20260521", "name": "code_execution"}
 WEATHER = {"name": "get_weather", "description": "The weather of a city.",
            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}
 PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
@@ -81,7 +80,7 @@ def test_streams_as_the_sdk_reads_them(reckon):
     script = [Reply(thought="Hm.", text="Look:", calls=["print('a')\n1/0"]), Reply(text="It failed.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
         with server.client().messages.stream(
-                **ASKED, tools=[REPL], thinking={"type": "enabled", "budget_tokens": 1024},
+                **ASKED, tools=[CODE], thinking={"type": "enabled", "budget_tokens": 1024},
                 messages=[user("?")]) as stream:
             events = [event.type for event in stream]
             message = stream.get_final_message()
@@ -97,10 +96,12 @@ def test_streams_as_the_sdk_reads_them(reckon):
     assert events.count("content_block_start") == events.count("content_block_stop") == 5
 
 
-def test_bash(reckon):
+@pytest.mark.parametrize("version", ["20250825", "20260120", "20260521"])
+def test_bash(reckon, version):
     with ModelServer(Reply(calls=["echo hi; echo no >&2; exit 3"]), Reply(text="Done.")) as model, \
             Speaking(reckon, model) as server:
-        message = server.client().messages.create(**ASKED, tools=[BASH], messages=[user("?")])
+        message = server.client().messages.create(**ASKED, messages=[user("?")], tools=[
+            {"type": f"code_execution_{version}", "name": "code_execution"}])
     assert types(message) == ["server_tool_use", "bash_code_execution_tool_result", "text"]
     assert message.content[0].name == "bash_code_execution"
     assert message.content[0].input == {"command": "echo hi; echo no >&2; exit 3"}

@@ -12,7 +12,7 @@ from test_serve_agent import Asking
 ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
 
-CODE = {"type": "code_execution_20260521", "name": "code_execution"}
+CODE = {"type": "code_execution_20250522", "name": "code_execution"}
 SCRIPT = [Reply(thought="Hm, a sum.", text="Look:", calls=["print(1 + 1)"]), Reply(text="Two."),
           Reply(text="As I said.")]
 

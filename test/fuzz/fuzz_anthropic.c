@@ -33,6 +33,31 @@ static void check_name(const char *name)
 	expect(strcmp(again, name) == 0);
 }
 
+/* A call of the editor is one object; what came of it is one, whatever the box printed. */
+static void check_editor(const char *text, size_t len)
+{
+	struct buf input = BUF_INIT(ANTHROPIC_TALK_MAX), out = BUF_INIT(ANTHROPIC_TALK_MAX);
+	struct json_value *record = NULL, *shown = NULL;
+	struct json_writer json;
+	struct err err;
+
+	if (editor_input(text, len, &input)) {
+		expect(json_read_parse(input.data, input.len, ANTHROPIC_TALK_MAX, &shown, &err) == 0);
+		expect(json_read_kind(shown) == JSON_KIND_OBJECT);
+		json_read_free(shown);
+	}
+	if (json_read_parse(text, len, ANTHROPIC_TALK_MAX, &record, &err) == 0) {
+		json_write_init(&json, &out);
+		json_write_object_begin(&json);
+		editor_write_result(&json, record);
+		json_write_object_end(&json);
+		expect(json_write_finish(&json, &err) == 0);
+		json_read_free(record);
+	}
+	buf_done(&input);
+	buf_done(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
@@ -47,6 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		expect(kind == JSON_KIND_OBJECT && order.model[0] != '\0');
 		expect(strlen(order.session) < sizeof(order.session));
 	}
+	if (size > 0)
+		check_editor((const char *)data, size);
 	if (buf_add(&name, data, size, &err) == 0 && memchr(data, 0, size) == NULL)
 		check_name(buf_text(&name));
 	buf_done(&json);

@@ -9,6 +9,8 @@
  *   message.c     a run becomes a message, whole or as a stream
  *   envelope.c    its head and its end
  *   blocks.c      the blocks of its content
+ *   cells.c       those of a cell
+ *   editor.c      the text editor, whose calls are cells
  *   files.c       files of the tenant, and those that code left, by ids that name artifacts
  */
 #pragma once
@@ -27,6 +29,7 @@
 #define ANTHROPIC_CONTAINER "container_"
 #define ANTHROPIC_NO_THREADS "thread_unsupported_request" /* as SDKs know it, which go on without */
 #define ANTHROPIC_FILE "file_"
+#define ANTHROPIC_EDITOR_NAME "text_editor_code_execution"
 /* What its tools are defined to run; the first is also the name of a small template. */
 #define ANTHROPIC_CODE_LANGUAGE "python"
 #define ANTHROPIC_SHELL_LANGUAGE "bash"
@@ -36,6 +39,7 @@ enum anthropic_tool {
 	ANTHROPIC_NO_CODE,
 	ANTHROPIC_PYTHON, /* code_execution */
 	ANTHROPIC_BASH,	  /* bash_code_execution */
+	ANTHROPIC_EDITOR, /* text_editor_code_execution: a cell of either, never of a container */
 };
 
 /* A file of the tenant's that a message puts into the container. */
@@ -62,6 +66,7 @@ struct order {
 	struct api_run_file files[ANTHROPIC_FILES_MAX]; /* documents of the messages */
 	size_t file_count;
 	enum anthropic_tool tool;
+	bool has_editor; /* this version of the tool comes with it */
 	const char *container; /* as the client says it; NULL: a new one */
 	char session[ID_SIZE];
 	bool is_stream, shows_thoughts;
@@ -98,6 +103,17 @@ int history_uploads(const struct json_value *messages, struct order *order, stru
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
 /* Appends, on a line of its own. */
 int history_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
+
+/* ---- editor.c ---- */
+/* Appends it to the tools of a conversation, where the order has it. */
+void editor_write_tool(const struct order *order, struct json_writer *writer);
+/* Whether a cell is a call of it; then `ret` is its input. */
+bool editor_input(const char *code, size_t len, struct buf *ret);
+/* Members of the content of a result. */
+void editor_write_result(struct json_writer *json, const struct json_value *record);
+void editor_write_error(struct json_writer *json, const char *code, const char *message);
+/* The content of a result, as the model is told of it. */
+int editor_text(const struct json_value *content, struct buf *ret, struct err *err);
 
 /* ---- programmatic.c ---- */
 /* Who may call a tool of the application's: the model, its code. */
@@ -146,11 +162,15 @@ struct block_call {
 };
 int blocks_call(struct blocks *blocks, const struct block_call *call);
 int blocks_whole(struct blocks *blocks, const struct buf *json);
-/* The two of a cell. */
-int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *cell);
+int blocks_give_up(const struct blocks *blocks);
+
+/* ---- cells.c ---- */
+/* The two of a cell, which is shown as a call of its tool, or of the editor. */
+int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *cell,
+		enum anthropic_tool *ret_shown);
+int blocks_record(struct blocks *blocks, enum anthropic_tool shown, const struct run_event *record);
 /* The one of a cell that is gone. */
 int blocks_lost(struct blocks *blocks, enum anthropic_tool tool, const char *cell);
-int blocks_record(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *record);
 
 /* ---- files.c ---- */
 void files_show(struct request *request, const char *id);

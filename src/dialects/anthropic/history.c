@@ -188,7 +188,8 @@ static int write_result(const struct json_value *block, struct json_writer *writ
 		return err_set(err, ERR_INVALID, "%.60s: tool_use_id: Field required",
 			       type_of(block));
 	(void)json_read_bool(json_read_member(block, "is_error"), &failed);
-	if (!is(block, "tool_result") ? cell_text(content, &text, err) < 0
+	if (is(block, ANTHROPIC_EDITOR_NAME "_tool_result") ? editor_text(content, &text, err) < 0
+	    : !is(block, "tool_result")	? cell_text(content, &text, err) < 0
 	    : json_read_kind(content) != JSON_KIND_NULL && history_text(content, &text, err) < 0)
 		return (int)err->code;
 	json_write_object_begin(writer);
@@ -299,7 +300,14 @@ static int write_user(const struct json_value *content, const char *role,
 
 /* ---- of the assistant ----------------------------------------------------------------------- */
 
-/* Ours has one argument, whatever it is called there. */
+static bool is_editor(const struct json_value *block)
+{
+	const char *name = member(block, "name");
+
+	return name != NULL && strcmp(name, ANTHROPIC_EDITOR_NAME) == 0;
+}
+
+/* Ours has one argument, whatever it is called there; but the editor. */
 static int write_input(const struct json_value *block, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *input = json_read_member(block, "input");
@@ -310,7 +318,7 @@ static int write_input(const struct json_value *block, struct json_writer *write
 	if (code == NULL)
 		code = json_read_text(json_read_member(input, "command"), &len);
 	json_write_key(writer, "arguments");
-	if (is(block, "server_tool_use") && code != NULL) {
+	if (is(block, "server_tool_use") && !is_editor(block) && code != NULL) {
 		json_write_object_begin(writer);
 		json_write_member_text(writer, "code", code, len);
 		json_write_object_end(writer);
@@ -328,7 +336,7 @@ static int write_call(const struct json_value *block, struct json_writer *writer
 
 	if (id == NULL || name == NULL)
 		return err_set(err, ERR_INVALID, "%.60s: id and name are required", type_of(block));
-	if (is(block, "server_tool_use"))
+	if (is(block, "server_tool_use") && !is_editor(block))
 		name = strcmp(name, "code_execution") == 0 ? ANTHROPIC_CODE_LANGUAGE
 							   : ANTHROPIC_SHELL_LANGUAGE;
 	json_write_object_begin(writer);

@@ -194,12 +194,16 @@ static int take(struct message *message, const struct run_event *event)
 			       sizeof(message->cell)))
 			message->cell[0] = '\0';
 		message->call_count = 0;
-		return message_begin(message) < 0 ? -1 : blocks_cell(blocks, tool, event);
+		return message_begin(message) < 0
+			       ? -1
+			       : blocks_cell(blocks, tool, event, &message->shown);
 	case RUN_TOOL:
 		return take_call(message, event);
 	case RUN_RECORD:
 		message->call_count = 0; /* whatever it has not waited for */
-		return message_begin(message) < 0 ? -1 : blocks_record(blocks, tool, event);
+		return message_begin(message) < 0
+			       ? -1
+			       : blocks_record(blocks, message->shown, event);
 	case RUN_TURN:
 		message_usage(event->json, &message->usage);
 		message->place.turn = event->number;
@@ -348,7 +352,8 @@ static void refuse(struct request *request, const struct order *order, const str
 
 static void answer(struct request *request, struct order *order)
 {
-	struct message message = { .request = request, .order = order, .run = RUN_INIT };
+	struct message message = { .request = request, .order = order, .run = RUN_INIT,
+				   .shown = order->tool };
 	const bool runs_code = order->tool != ANTHROPIC_NO_CODE;
 	struct api_run_create_in in = {
 		.model = order->model,
@@ -386,7 +391,8 @@ static void answer(struct request *request, struct order *order)
  */
 static bool take_up(struct request *request, struct order *order)
 {
-	struct message message = { .request = request, .order = order, .run = RUN_INIT };
+	struct message message = { .request = request, .order = order, .run = RUN_INIT,
+				   .shown = order->tool };
 	const uint64_t turn = order->place.turn;
 	cleanup_call struct call call = CALL_INIT;
 	enum call_status status = CALL_FAILED;

@@ -26,6 +26,7 @@ struct message {
 	struct usage usage;
 	/* of the cell that runs */
 	char cell[NAME_SIZE];
+	enum anthropic_tool shown;
 	struct lent_call calls[ANTHROPIC_LENT_MAX];
 	size_t call_count;
 	struct programmatic_place place;

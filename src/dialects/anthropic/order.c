@@ -40,17 +40,19 @@ static int add_code_tool(const char *type, struct order *order, struct err *err)
 		const char *type;
 		enum anthropic_tool tool;
 		const char *caller; /* what SDKs know as one */
+		bool has_editor;
 	} versions[] = {
-		{ "code_execution_20250522", ANTHROPIC_PYTHON, "code_execution_20250825" },
-		{ "code_execution_20250825", ANTHROPIC_BASH, "code_execution_20250825" },
-		{ "code_execution_20260120", ANTHROPIC_PYTHON, "code_execution_20260120" },
-		{ "code_execution_20260521", ANTHROPIC_PYTHON, "code_execution_20260120" },
+		{ "code_execution_20250522", ANTHROPIC_PYTHON, "code_execution_20250825", false },
+		{ "code_execution_20250825", ANTHROPIC_BASH, "code_execution_20250825", true },
+		{ "code_execution_20260120", ANTHROPIC_BASH, "code_execution_20260120", true },
+		{ "code_execution_20260521", ANTHROPIC_BASH, "code_execution_20260120", true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		if (strcmp(type, versions[i].type) == 0) {
 			order->tool = versions[i].tool;
 			order->caller = versions[i].caller;
+			order->has_editor = versions[i].has_editor;
 			return 0;
 		}
 	return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here", type);
@@ -94,7 +96,8 @@ static int find_code_tool(const struct json_value *tools, struct order *order, s
 	return 0;
 }
 
-static int write_tools(const struct json_value *tools, struct json_writer *writer, struct err *err)
+static int write_tools(const struct json_value *tools, const struct order *order,
+		       struct json_writer *writer, struct err *err)
 {
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
@@ -106,6 +109,7 @@ static int write_tools(const struct json_value *tools, struct json_writer *write
 		    write_tool(json_read_at(tools, i), writer, err) < 0)
 			return (int)err->code;
 	}
+	editor_write_tool(order, writer);
 	json_write_array_end(writer);
 	return 0;
 }
@@ -234,7 +238,7 @@ int order_write(struct order *order, struct err *err)
 			return err_wrap(err, "system");
 		json_write_member_text(&writer, "instructions", buf_text(&system), system.len);
 	}
-	if (write_tools(json_read_member(body, "tools"), &writer, err) < 0)
+	if (write_tools(json_read_member(body, "tools"), order, &writer, err) < 0)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->tool != ANTHROPIC_NO_CODE);
 	json_write_member_bool(&writer, "pause", true);
