@@ -37,7 +37,7 @@ struct config {
 	uint64_t body_timeout_ms;
 	uint64_t stop_grace_ms;
 	uint64_t sessions_max;
-	uint64_t idle_ms; /* of sessions that name none */
+	uint64_t idle_ms, tool_wait_ms; /* of sessions that name none */
 	uint64_t store_keep_ms; /* 0: for ever */
 	uint64_t memory_reserve;
 	uint64_t overcommit;

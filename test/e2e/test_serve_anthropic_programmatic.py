@@ -162,7 +162,7 @@ def test_answers_that_come_too_late(reckon):
     """The code sees an error and goes on, with nobody there; whoever comes then gets its output."""
     code = "try:\n    await query_database('x')\nexcept tools.ToolError as error:\n    print('late')"
     with speaking(reckon, Reply(calls=[code]), Reply(text="It was late."),
-                  env={"RECKON_ANTHROPIC_WAIT_S": "1"}) as server:
+                  args=("--tool-wait", "1")) as server:
         ask = asker(server.client(), False, tools=tools())
         first = ask([user("?")])
         eventually(lambda: len(server.model.asked) == 2)

@@ -41,7 +41,7 @@ ASKS = (
     Field("tools", "many", "Tools that the code may call: an event `tool_call` that POST "
           "…/tool_results answers; the session's when left out", of=TOOL, most=64),
     Field("wait_s", "seconds", "How long the code may wait for answers in all, while the time limit "
-          "stands still", least=1, most=DAY_MS, default=600),
+          "stands still; what `--tool-wait` says when left out (600)", least=1, most=DAY_MS),
 )
 
 # No session is there before that could have tools.

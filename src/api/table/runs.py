@@ -93,8 +93,8 @@ CALLS = (
                 Field("tools", "many", "Tools that the code of its cells may call: an event "
                       "`tool_call` that POST …/executions/{execution}/tool_results answers; the "
                       "model gets their names and descriptions", of=TOOL, most=64),
-                Field("wait_s", "seconds", "How long a cell may wait for answers in all", least=1,
-                      most=DAY_MS, default=600),
+                Field("wait_s", "seconds", "How long a cell may wait for answers in all; what "
+                      "`--tool-wait` says when left out (600)", least=1, most=DAY_MS),
                 Field("limits", "one", of=RUN_LIMITS),
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),

@@ -15,7 +15,8 @@
 #define ID_OF_CELL "srvtoolu_"
 
 /* How cells are called, by enum anthropic_tool. */
-#define NAME(name) { name, name "_tool_result", name "_tool_result_error", name "_result", name "_output" }
+#define NAME(name)                                                                               \
+	{ name, name "_tool_result", name "_tool_result_error", name "_result", name "_output" }
 static const struct words {
 	const char *call, *result, *error, *done, *output;
 } words_of[] = {

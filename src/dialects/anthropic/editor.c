@@ -1,5 +1,5 @@
 /*
- * editor.c - the text editor that comes with code execution: cells of reckon-edit (src/tool/edit.c).
+ * editor.c - the text editor of code execution: cells of reckon-edit (src/tool/edit.c).
  *
  * Runs in:  reckon-front-anthropic and tests.
  * Reads:    code that a model may have written itself, output of hostile programs.

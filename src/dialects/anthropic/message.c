@@ -6,14 +6,12 @@
  * Never:    begins a stream before it is known that there is something to say.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
-#define WAIT_MS 600000u
 #define GATHER_MS 100u /* calls that come together are told together; later ones with the next message */
 
 /* ---- how it ended --------------------------------------------------------------------------- */
@@ -297,15 +295,6 @@ static int look_at_container(struct request *request, struct order *order)
 	return 0;
 }
 
-/* So long code may wait for the application. */
-static uint64_t wait_ms(void)
-{
-	const char *text = getenv("RECKON_ANTHROPIC_WAIT_S");
-	const unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-	return seconds > 0 && seconds <= 86400 ? seconds * UINT64_C(1000) : WAIT_MS;
-}
-
 static const char *language_of(const struct order *order)
 {
 	return order->tool == ANTHROPIC_BASH ? ANTHROPIC_SHELL_LANGUAGE : NULL;
@@ -362,8 +351,6 @@ static void answer(struct request *request, struct order *order)
 		.session = order->session[0] != '\0' ? order->session : NULL,
 		.has_keep_conversation = true, /* the client has it */
 		.tools = { order->lent, order->lent_count },
-		.has_wait_ms = true,
-		.wait_ms = wait_ms(),
 		.language = language_of(order),
 	};
 

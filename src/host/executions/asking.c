@@ -129,7 +129,7 @@ static void add_own(struct asking *asking, const struct api_list *list)
 	}
 }
 
-static struct asking *make(uint64_t wait_ms, struct err *err)
+static struct asking *make(const struct host *host, uint64_t wait_ms, struct err *err)
 {
 	reckon_answers *answers;
 	struct asking *asking;
@@ -144,14 +144,15 @@ static struct asking *make(uint64_t wait_ms, struct err *err)
 	asking->tools = mem_new0(TOOLS_MAX, sizeof(*asking->tools));
 	asking->questions = (reckon_questions){ .answers = answers,
 						.tools = asking->tools,
-						.wait_ms = wait_ms };
+						.wait_ms = wait_ms != 0 ? wait_ms
+									: host->config.tool_wait_ms };
 	return asking;
 }
 
 int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
 		struct err *err)
 {
-	struct asking *asking = make(wait_ms, err);
+	struct asking *asking = make(host, wait_ms, err);
 
 	if (asking == NULL)
 		return (int)err->code;
@@ -175,7 +176,7 @@ int asking_new(const struct session *session, const struct api_execute_in *in, s
 		if (asking_kept(session->host, kept, in->wait_ms, ret, err) < 0)
 			return (int)err->code;
 	} else {
-		*ret = make(in->wait_ms, err);
+		*ret = make(session->host, in->wait_ms, err);
 	}
 	if (*ret == NULL)
 		return (int)err->code;
