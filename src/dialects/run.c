@@ -59,6 +59,8 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 	}
 	copy_id(run->id, out.run->id);
 	copy_id(run->session, out.run->session);
+	run->at_once = out.run->tenant_runs;
+	run->at_once_max = out.run->tenant_runs_max;
 	if (!in->background)
 		upstream_cancel_when_gone(request, run->call.frame);
 	run_follow(run, request, run->id);

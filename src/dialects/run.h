@@ -62,6 +62,7 @@ struct run {
 	char id[ID_SIZE];
 	char session[ID_SIZE]; /* "" until it is there */
 	uint64_t quiet_ms;     /* for RUN_QUIET */
+	uint64_t at_once, at_once_max; /* runs of the tenant, when it was begun; 0: not known */
 	bool has_begun;
 	bool is_partial;       /* events before the first one are no longer kept, or some between */
 };

@@ -40,6 +40,9 @@ RUN = Struct("run", "A run that has no answer yet.", (
     Field("model", "text", "PROVIDER/NAME", required=True),
     Field("status", "word", "ended: only of a request repeated with its Idempotency-Key in the "
           "background", required=True, words=("preparing", "running", "ended")),
+    Field("tenant_runs", "number", "Runs of its tenant that are answered now, while it is one of "
+          "them"),
+    Field("tenant_runs_max", "number", "How many may be at once"),
 ), schema="Run")
 
 ID = Field("id", "id", "Id of a run, run_…", place="path", required=True)

@@ -43,6 +43,17 @@ void anthropic_headers(const struct request *request, char *ret, size_t size)
 	(void)snprintf(ret, size, "request-id: %s\r\n", request_id(request));
 }
 
+void anthropic_limit_headers(const struct run *run, char *ret, size_t size)
+{
+	const uint64_t max = run->at_once_max, now = run->at_once;
+
+	ret[0] = '\0';
+	if (max > 0)
+		(void)snprintf(ret, size, "anthropic-ratelimit-requests-limit: %" PRIu64 "\r\n"
+			       "anthropic-ratelimit-requests-remaining: %" PRIu64 "\r\n",
+			       max, max > now ? max - now : 0);
+}
+
 void anthropic_answer(struct request *request, const struct buf *body)
 {
 	char headers[160];
@@ -80,7 +91,10 @@ static void write_limit(const struct refusal *refusal, char *ret, size_t size)
 	char at[CLOCK_RFC3339_SIZE];
 	int len = snprintf(ret, size, "Retry-After: %u\r\n", retry_s);
 
-	if (failure == NULL || failure->quota == NULL)
+	/* Of another quota, of bytes for example, there is no header that says it. */
+	if (failure == NULL || failure->quota == NULL || failure->quota->name == NULL ||
+	    (strcmp(failure->quota->name, "agent_runs") != 0 &&
+	     strcmp(failure->quota->name, "requests_per_s") != 0))
 		return;
 	clock_rfc3339(clock_wall_ms() + retry_s * UINT64_C(1000), at);
 	(void)snprintf(ret + len, size - (size_t)len,

@@ -186,4 +186,6 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal);
 const char *anthropic_error_type(unsigned status);
 /* "request-id: …" and what else each answer has. */
 void anthropic_headers(const struct request *request, char *ret, size_t size);
+/* How many messages may be answered at once, and how many more there may be now. */
+void anthropic_limit_headers(const struct run *run, char *ret, size_t size);
 void anthropic_answer(struct request *request, const struct buf *body);

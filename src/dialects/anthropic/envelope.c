@@ -119,16 +119,24 @@ static int send_json(const struct message *message, struct json_writer *json, co
 	return sse_event(message->request, 0, name, json->out->data, json->out->len);
 }
 
+static void write_headers(const struct message *message, char *ret, size_t size)
+{
+	char limit[256];
+
+	anthropic_limit_headers(&message->run, limit, sizeof(limit));
+	(void)snprintf(ret, size, "request-id: %s\r\n%s", request_id(message->request), limit);
+}
+
 int message_begin(struct message *message)
 {
 	cleanup_buf struct buf out = BUF_INIT(8192);
 	struct json_writer json;
-	char headers[160];
+	char headers[512];
 
 	if (message->has_begun || !message->order->is_stream)
 		return 0;
 	message->has_begun = true;
-	anthropic_headers(message->request, headers, sizeof(headers));
+	write_headers(message, headers, sizeof(headers));
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "type", "message_start");
@@ -209,7 +217,10 @@ static void end_whole(struct message *message, const char *reason)
 	cleanup_buf struct buf out = BUF_INIT(MESSAGE_MAX), content = BUF_INIT(MESSAGE_MAX);
 	const struct buf *blocks = &message->blocks.content;
 	struct json_writer json;
+	char headers[512];
 	struct err err;
+
+	write_headers(message, headers, sizeof(headers));
 
 	if (buf_addc(&content, '[', &err) < 0 ||
 	    buf_add(&content, buf_text(blocks), blocks->len, &err) < 0 ||
@@ -232,7 +243,7 @@ static void end_whole(struct message *message, const char *reason)
 	if (json_write_finish(&json, &err) < 0)
 		answer_refuse_simple(message->request, 500, "internal", err.text, NULL);
 	else
-		anthropic_answer(message->request, &out);
+		answer_text(message->request, 200, ANTHROPIC_JSON, &out, headers);
 }
 
 void message_finish(struct message *message, const char *reason)

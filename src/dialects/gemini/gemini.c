@@ -7,6 +7,7 @@
  */
 #include "dialects/gemini/gemini.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,9 +35,27 @@ static const char *status_name(unsigned status)
 	return status >= 500 ? "INTERNAL" : "INVALID_ARGUMENT";
 }
 
+static void write_quota(struct json_writer *json, const struct api_reached_quota *quota)
+{
+	char value[32];
+
+	(void)snprintf(value, sizeof(value), "%" PRIu64, quota->limit);
+	json_write_object_begin(json);
+	json_write_member_string(json, "@type", TYPE_PREFIX "QuotaFailure");
+	json_write_key(json, "violations");
+	json_write_array_begin(json);
+	json_write_object_begin(json);
+	json_write_member_string(json, "quotaId", quota->name);
+	json_write_member_string(json, "quotaValue", value);
+	json_write_object_end(json);
+	json_write_array_end(json);
+	json_write_object_end(json);
+}
+
 /* What SDKs look at beside the message: why a key is none, and when to ask again. */
 static void write_details(struct json_writer *json, unsigned status, const struct refusal *refusal)
 {
+	const struct api_failure *failure = refusal->more;
 	char delay[32];
 
 	json_write_key(json, "details");
@@ -56,6 +75,8 @@ static void write_details(struct json_writer *json, unsigned status, const struc
 		json_write_member_string(json, "retryDelay", delay);
 		json_write_object_end(json);
 	}
+	if (status == 429 && failure != NULL && failure->quota != NULL)
+		write_quota(json, failure->quota);
 	json_write_array_end(json);
 }
 

@@ -193,12 +193,17 @@ static void reply_run(struct host *host, const struct request *req, const struct
 		[RUN_ENDED] = API_RUN_STATUS_ENDED,
 	};
 	const char *session = run->session_id;
+	const bool is_live = run->state != RUN_ENDED;
 
 	reply_state(host, req,
 		    &(struct api_run){ .id = run->id,
 				       .session = session[0] != '\0' ? session : NULL,
 				       .model = run->model,
-				       .status = states[run->state] });
+				       .status = states[run->state],
+				       .has_tenant_runs = is_live,
+				       .tenant_runs = run_count(host, req->tenant),
+				       .has_tenant_runs_max = is_live,
+				       .tenant_runs_max = host->config.tenant_runs_max });
 }
 
 /* Whether the client does not wait for the answer, but for events or nothing. */
