@@ -30,8 +30,8 @@ DRAW = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('dr
 class Speaking(Asking):
     """A daemon that any name of a Gemini means the scripted model to."""
 
-    def __init__(self, reckon, model, **options):
-        super().__init__(reckon, model, prices="[aliases]\ngemini-* = scripted/m\n", **options)
+    def __init__(self, reckon, model, args=(), **options):
+        super().__init__(reckon, model, *args, prices="[aliases]\ngemini-* = scripted/m\n", **options)
 
     def client(self, path="/gemini", key=None, **options):
         self.last = genai.Client(api_key=key or self.key, http_options=types.HttpOptions(

@@ -349,9 +349,11 @@ static int write_content(const struct json_value *content, bool is_last, struct 
 
 	if (json_read_kind(parts) != JSON_KIND_ARRAY || json_read_count(parts) == 0)
 		return err_set(err, ERR_INVALID, "parts: at least one part is required");
-	if (role == NULL || strcmp(role, "user") == 0 || strcmp(role, "function") == 0)
+	if (json_read_kind(order_member(content, "role")) == JSON_KIND_NULL)
+		role = "user";
+	if (role != NULL && (strcmp(role, "user") == 0 || strcmp(role, "function") == 0))
 		return write_user(parts, order, writer, err);
-	if (strcmp(role, "model") != 0)
+	if (role == NULL || strcmp(role, "model") != 0)
 		return err_set(err, ERR_INVALID, "role: it is user or model");
 	if (is_last)
 		return err_set(err, ERR_INVALID,

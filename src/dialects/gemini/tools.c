@@ -212,12 +212,16 @@ static int write_tool(const struct json_value *tool, const struct json_value *na
 	const struct json_value *value;
 	const char *key;
 
+	if (json_read_kind(tool) != JSON_KIND_OBJECT)
+		return err_set(err, ERR_INVALID, "tools: a tool is an object");
 	for (size_t i = 0; json_read_member_at(tool, i, &key, &value); i++) {
 		if (json_read_kind(value) == JSON_KIND_NULL)
 			continue;
-		if (is_named(key, "codeExecution", "code_execution"))
+		if (is_named(key, "codeExecution", "code_execution") &&
+		    json_read_kind(value) == JSON_KIND_OBJECT)
 			order->runs_code = true;
-		else if (!is_named(key, "functionDeclarations", "function_declarations"))
+		else if (!is_named(key, "functionDeclarations", "function_declarations") ||
+			 json_read_kind(value) != JSON_KIND_ARRAY)
 			return err_set(err, ERR_INVALID, "tools: '%.60s' is not supported here",
 				       key);
 		else if (write_functions(value, names, writer, err) < 0)
@@ -255,6 +259,8 @@ int tools_write(const struct json_value *body, struct order *order, struct json_
 		order_member(order_member(body, "toolConfig"), "functionCallingConfig");
 	const struct json_value *names = order_member(config, "allowedFunctionNames");
 
+	if (json_read_kind(tools) != JSON_KIND_NULL && json_read_kind(tools) != JSON_KIND_ARRAY)
+		return err_set(err, ERR_INVALID, "tools: it is an array");
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(tools); i++)
