@@ -1,4 +1,4 @@
-"""The APIs of OpenAI and Anthropic with a real model on this host: llama.cpp's server and SmolLM2.
+"""The APIs of OpenAI, Anthropic and Google with a real model on this host: llama.cpp's server and SmolLM2.
 
 As in test_ask_local.py nothing is expected of what the model says but that it goes the whole way: the
 vendor's SDK, conversation, prompt, stream, code, box, output, and an end.
@@ -7,6 +7,8 @@ vendor's SDK, conversation, prompt, stream, code, box, output, and an end.
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai import types
 from reckon_serve import Server
 from test_ask_local import models, server  # noqa: F401 fixtures
 
@@ -57,6 +59,23 @@ def test_messages(reckon, server):  # noqa: F811
     results = [block for block in message.content if block.type == "code_execution_tool_result"]
     assert results and results[0].content.stdout.strip().isdigit()
     assert message.stop_reason in ("end_turn", "max_tokens", "pause_turn") and message.usage.output_tokens > 20
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_generate_content(reckon, server, streams):  # noqa: F811
+    with Speaking(reckon, server, "chat") as daemon:
+        client = genai.Client(api_key=daemon.key, http_options=types.HttpOptions(base_url=daemon.url + "/gemini"))
+        asked = {"model": "gemini-any", "contents": QUESTION, "config": types.GenerateContentConfig(
+            max_output_tokens=80, tools=[types.Tool(code_execution=types.ToolCodeExecution())])}
+        found = (list(client.models.generate_content_stream(**asked)) if streams
+                 else [client.models.generate_content(**asked)])
+    parts = [part for response in found for part in response.candidates[0].content.parts or []]
+    codes = [part.executable_code for part in parts if part.executable_code]
+    results = [part.code_execution_result for part in parts if part.code_execution_result]
+    assert codes and "print(" in codes[0].code and results[0].output.strip().isdigit()
+    assert codes[0].id == results[0].id and results[0].outcome == types.Outcome.OUTCOME_OK
+    assert found[-1].candidates[0].finish_reason.name in ("STOP", "MAX_TOKENS", "TOO_MANY_TOOL_CALLS")
+    assert found[-1].usage_metadata.candidates_token_count > 20
 
 
 def test_chat_completions(reckon, server):  # noqa: F811
