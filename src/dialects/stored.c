@@ -7,6 +7,7 @@
  */
 #include "dialects/stored.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 
-#define EXPIRES_MIN_S 3600u
-#define EXPIRES_MAX_S (30u * 24 * 3600)
+#define OPENAI_MIN_S 3600u
+#define OPENAI_MAX_S (30u * 86400u)
+#define ANTHROPIC_MAX_S (90u * 86400u)
 
 void stored_form_done(struct stored_form *form)
 {
@@ -32,19 +34,21 @@ void stored_form_name(struct stored_form *form, const char *given)
 		       given[0] != '\0' ? given : "upload");
 }
 
-/* As OpenAI's API has it, with its bounds. */
-static int take_expiry(struct stored_form *form, const struct form_part *part, struct err *err)
+static int take_seconds(const struct form_part *part, uint64_t min, uint64_t max, uint64_t *ret,
+			struct err *err)
 {
-	char text[16] = "", *end;
+	uint64_t seconds = 0;
+	bool is_number = part->len > 0 && part->len < 16;
 
-	if (part->len < sizeof(text))
-		memcpy(text, part->data, part->len);
-	form->expires_in_s = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-	return form->expires_in_s >= EXPIRES_MIN_S && form->expires_in_s <= EXPIRES_MAX_S &&
-			       *end == '\0'
-		       ? 0
-		       : err_set(err, ERR_INVALID, "expires_after[seconds]: from %u to %u",
-				 EXPIRES_MIN_S, EXPIRES_MAX_S);
+	for (size_t i = 0; i < part->len && is_number; i++) {
+		is_number = part->data[i] >= '0' && part->data[i] <= '9';
+		seconds = seconds * 10 + (uint64_t)(part->data[i] - '0');
+	}
+	if (!is_number || seconds < min || seconds > max)
+		return err_set(err, ERR_INVALID, "%s: a number of seconds from %" PRIu64 " to %" PRIu64,
+			       part->name, min, max);
+	*ret = seconds;
+	return 0;
 }
 
 static int take_parts(struct stored_form *form, const char *type, struct err *err)
@@ -63,9 +67,13 @@ static int take_parts(struct stored_form *form, const char *type, struct err *er
 		} else if (strcmp(part.name, "purpose") == 0 && part.len < sizeof(form->purpose)) {
 			(void)snprintf(form->purpose, sizeof(form->purpose), "%.*s", (int)part.len,
 				       part.data);
-		} else if (strcmp(part.name, "expires_after[seconds]") == 0 &&
-			   take_expiry(form, &part, err) < 0) {
-			return (int)err->code;
+		} else if (strcmp(part.name, "expires_after[seconds]") == 0) {
+			if (take_seconds(&part, OPENAI_MIN_S, OPENAI_MAX_S, &form->expires_in_s,
+					 err) < 0)
+				return (int)err->code;
+		} else if (strcmp(part.name, "expires_in_seconds") == 0) {
+			if (take_seconds(&part, 1, ANTHROPIC_MAX_S, &form->expires_in_s, err) < 0)
+				return (int)err->code;
 		}
 	}
 	if (more < 0)
@@ -115,7 +123,7 @@ int stored_form_keep(struct request *request, const struct stored_form *form,
 		.name = form->name,
 		.purpose = form->purpose[0] != '\0' ? form->purpose : NULL,
 		.media_type = form->media_type[0] != '\0' ? form->media_type : NULL,
-		.has_expires_in_s = form->expires_in_s != 0,
+		.has_expires_in_s = form->expires_in_s > 0,
 		.expires_in_s = form->expires_in_s,
 	};
 	struct api_upload upload;

@@ -27,7 +27,8 @@ void stored_form_done(struct stored_form *form);
 
 /* What of it can be a file's name. */
 void stored_form_name(struct stored_form *form, const char *given);
-/* The body's parts `file`, `purpose` and `expires_after[seconds]`. Negative: it was refused, or the client is gone. */
+/* The body's parts `file`, `purpose`, `expires_after[seconds]` (OpenAI) and `expires_in_seconds`
+ * (Anthropic). Negative: it was refused, or the client is gone. */
 int stored_form_read(struct request *request, struct stored_form *form);
 /* Keeps it for the tenant; what *ret shows lives as long as the call. */
 int stored_form_keep(struct request *request, const struct stored_form *form,

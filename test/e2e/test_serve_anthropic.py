@@ -196,6 +196,30 @@ def test_uploads(reckon):
     assert "- sales.csv" in json.dumps(model.asked[0].body["messages"])
 
 
+def test_files_are_listed_by_page_and_by_id_and_end(reckon):
+    with ModelServer(Reply(calls=["cat b.txt"]), Reply(text="Done.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        ids = [client.files.upload(file=(f"{name}.txt", name.encode())).id for name in "abc"]
+        page = client.files.list(limit=2)
+        assert [each.id for each in page.data] == ids[:0:-1] and page.has_next_page()
+        assert [each.id for each in page] == ids[::-1]
+        assert [each.id for each in client.files.list(ids=[ids[1], "file_none", ids[0]])] == [ids[1], ids[0]]
+        short = client.files.upload(file=("d.txt", b"d"), expires_in_seconds=3600)
+        assert short.expires_at and client.files.retrieve_metadata(short.id).expires_at == short.expires_at
+        assert client.files.retrieve_metadata(ids[0]).expires_at is None
+        for query in ("limit=0", "limit=x", "limit=1001", "&".join(["ids[]=file_a"] * 101)):
+            answer = server.ask("GET", f"/v1/files?{query}", prefix="/anthropic")
+            assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
+        with pytest.raises(anthropic.BadRequestError):
+            client.files.upload(file=("d.txt", b"d"), expires_in_seconds=1 << 40)
+        # A document that is a file of the tenant's goes where code reads it.
+        document = {"type": "document", "source": {"type": "file", "file_id": ids[1]}}
+        message = client.messages.create(**ASKED, tools=[BASH], messages=[user([document])])
+        assert message.content[1].content.stdout == "b"
+        with pytest.raises(anthropic.BadRequestError):
+            client.messages.create(**ASKED, messages=[user([document])])
+
+
 def test_errors_look_like_the_vendor_s(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble) as model, Speaking(reckon, model) as server:

@@ -6,14 +6,26 @@
  * Never:    lets a file be shown as if it were ours.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "dialects/anthropic/anthropic.h"
 #include "dialects/stored.h"
 
-#define LIST_MAX 100u
+#define LIST_USUAL 100u
+#define LIST_MAX 500u /* of a page, however many are wished */
+#define LIST_IDS_MAX 100u
+
+/* Which files a list is to have. */
+struct wish {
+	uint64_t limit;
+	char before[NAME_SIZE];
+	char ids[LIST_IDS_MAX][NAME_SIZE];
+	size_t count;
+};
 
 /* Of the tenant when it has such an id, else what code left. */
 static int open_file(struct request *request, const char *id, char name[NAME_FILE_MAX + 1],
@@ -33,10 +45,13 @@ static int open_file(struct request *request, const char *id, char name[NAME_FIL
 struct shown {
 	const char *id, *name, *mime, *created_at;
 	uint64_t size;
+	uint64_t expires_ms; /* 0: never */
 };
 
 static void write_file(struct json_writer *json, const struct shown *file)
 {
+	char at[CLOCK_RFC3339_SIZE];
+
 	json_write_object_begin(json);
 	json_write_member_string(json, "id", file->id);
 	json_write_member_string(json, "type", "file");
@@ -46,6 +61,9 @@ static void write_file(struct json_writer *json, const struct shown *file)
 	json_write_member_uint(json, "size_bytes", file->size);
 	json_write_member_string(json, "created_at", file->created_at);
 	json_write_member_bool(json, "downloadable", true);
+	if (file->expires_ms > 0)
+		clock_rfc3339(file->expires_ms, at);
+	json_write_member_string(json, "expires_at", file->expires_ms > 0 ? at : NULL);
 	json_write_object_end(json);
 }
 
@@ -75,7 +93,8 @@ static struct shown shown_of(const struct api_stored_file *file)
 			       .name = file->name,
 			       .mime = file->media_type,
 			       .created_at = file->created_at,
-			       .size = file->bytes };
+			       .size = file->bytes,
+			       .expires_ms = file->has_expires_at_ms ? file->expires_at_ms : 0 };
 }
 
 static void show_stored(struct request *request, const char *id)
@@ -161,24 +180,91 @@ void files_delete(struct request *request, const char *id)
 	answer_json(request, &json);
 }
 
+static bool is_digits(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Those of the query's ids that there are, as one page. */
+static void list_named(struct request *request, const struct wish *wish)
+{
+	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
+	struct json_writer json;
+
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "data");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < wish->count; i++) {
+		cleanup_call struct call call = CALL_INIT;
+		struct api_stored_file file;
+		const enum call_status status =
+			call_make(request, API_STORED_SHOW,
+				  &(struct api_stored_show_in){ .file = name_id(wish->ids[i]) },
+				  &file, &call);
+
+		if (status == CALL_GONE)
+			return;
+		if (status == CALL_OK) {
+			const struct shown shown = shown_of(&file);
+
+			write_file(&json, &shown);
+		} else if (call.failure->error != API_ERR_NOT_FOUND) {
+			call_refuse(request, call.failure);
+			return;
+		}
+	}
+	json_write_array_end(&json);
+	json_write_member_string(&json, "next_page", NULL);
+	json_write_member_bool(&json, "has_more", false);
+	json_write_object_end(&json);
+	answer_json(request, &json);
+}
+
+/* False: it was refused. */
+static bool read_wish(struct request *request, struct wish *ret)
+{
+	const char *at = request_head(request)->query;
+	char name[64], value[NAME_SIZE];
+	struct err err;
+
+	*ret = (struct wish){ .limit = LIST_USUAL };
+	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0) {
+		if (strcmp(name, "page") == 0 || strcmp(name, "after_id") == 0) {
+			memcpy(ret->before, value, sizeof(ret->before));
+		} else if (strcmp(name, "limit") == 0) {
+			ret->limit = strtoull(value, NULL, 10);
+			if (ret->limit < 1 || ret->limit > 1000 || !is_digits(value)) {
+				answer_refuse_simple(request, 400, "invalid",
+						     "limit: it is from 1 to 1000", NULL);
+				return false;
+			}
+		} else if (strcmp(name, "ids") == 0 || strcmp(name, "ids[]") == 0) {
+			if (ret->count == LIST_IDS_MAX) {
+				answer_refuse_simple(request, 400, "invalid",
+						     "ids: there are at most 100", NULL);
+				return false;
+			}
+			memcpy(ret->ids[ret->count++], value, sizeof(value));
+		}
+	}
+	return true;
+}
+
 /* The newest first; a page is named by its last file, as older clients say, or as newer ones. */
-void files_list(struct request *request)
+static void list_page(struct request *request, const struct wish *wish)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	cleanup_call struct call call = CALL_INIT;
-	struct api_stored_list_in in = { .has_limit = true, .limit = LIST_MAX };
-	const char *at = request_head(request)->query;
-	char name[64], value[NAME_SIZE], before[NAME_SIZE];
+	const struct api_stored_list_in in = {
+		.has_limit = true,
+		.limit = wish->limit < LIST_MAX ? wish->limit : LIST_MAX,
+		.before = wish->before[0] != '\0' ? name_id(wish->before) : NULL,
+	};
 	struct api_stored_files out;
 	const struct api_stored_file *files;
 	struct json_writer json;
-	struct err err;
 
-	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
-		if (strcmp(name, "page") == 0 || strcmp(name, "after_id") == 0) {
-			memcpy(before, value, sizeof(before));
-			in.before = name_id(before);
-		}
 	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
 		return;
 	files = out.files.items;
@@ -199,4 +285,18 @@ void files_list(struct request *request)
 				 out.files.count > 0 ? files[out.files.count - 1].id : NULL);
 	json_write_object_end(&json);
 	answer_json(request, &json);
+}
+
+void files_list(struct request *request)
+{
+	/* Not on the stack of a coroutine. */
+	struct wish *wish = mem_new0(1, sizeof(*wish));
+
+	if (read_wish(request, wish)) {
+		if (wish->count > 0)
+			list_named(request, wish);
+		else
+			list_page(request, wish);
+	}
+	free(wish);
 }

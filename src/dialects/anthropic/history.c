@@ -113,6 +113,18 @@ static int take_document(const struct json_value *block, struct order *order, st
 	return 0;
 }
 
+/* The id of a file of the tenant's that goes into the container; NULL: it is no such block. */
+static const char *upload_of(const struct json_value *block)
+{
+	const struct json_value *source = json_read_member(block, "source");
+
+	if (is(block, "container_upload"))
+		return member(block, "file_id") != NULL ? member(block, "file_id") : "";
+	if (!is(block, "document") || !is(source, "file"))
+		return NULL;
+	return member(source, "file_id") != NULL ? member(source, "file_id") : "";
+}
+
 int history_uploads(const struct json_value *messages, struct order *order, struct err *err)
 {
 	const size_t count = json_read_count(messages);
@@ -123,12 +135,12 @@ int history_uploads(const struct json_value *messages, struct order *order, stru
 
 		for (size_t k = 0; k < json_read_count(content); k++) {
 			const struct json_value *block = json_read_at(content, k);
-			const char *file = member(block, "file_id");
+			const char *file = upload_of(block);
 
-			if (!is(block, "container_upload"))
+			if (file == NULL)
 				continue;
-			if (file == NULL || order->upload_count == ANTHROPIC_FILES_MAX)
-				return err_set(err, ERR_INVALID, "messages.%zu: container_upload "
+			if (file[0] == '\0' || order->upload_count == ANTHROPIC_FILES_MAX)
+				return err_set(err, ERR_INVALID, "messages.%zu: such a block "
 					       "has a file_id, and there are at most %u", i,
 					       ANTHROPIC_FILES_MAX);
 			order->uploads[order->upload_count++] =
@@ -140,7 +152,7 @@ int history_uploads(const struct json_value *messages, struct order *order, stru
 
 static const char *path_of_upload(const struct order *order, const struct json_value *block)
 {
-	const char *file = member(block, "file_id");
+	const char *file = upload_of(block);
 
 	for (size_t i = 0; file != NULL && i < order->upload_count; i++)
 		if (strcmp(order->uploads[i].file, file) == 0 && order->uploads[i].path != NULL)
@@ -245,6 +257,8 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 		*ret_any = true;
 		if (is(block, "text") && words != NULL)
 			rc = history_add_line(text, words, len, err);
+		else if (upload_of(block) != NULL && order->tool != ANTHROPIC_NO_CODE)
+			rc = 0; /* it is in the container */
 		else if (is(block, "document"))
 			rc = take_document(block, order, text, err);
 		else if (!is(block, "image") && !is(block, "container_upload"))
@@ -290,7 +304,7 @@ static int write_user(const struct json_value *content, const char *role,
 	for (size_t i = 0; i < count; i++) {
 		const struct json_value *block = json_read_at(content, i);
 
-		if (is(block, "container_upload") && path_of_upload(order, block) != NULL)
+		if (path_of_upload(order, block) != NULL)
 			json_write_string(writer, path_of_upload(order, block));
 	}
 	json_write_array_end(writer);
