@@ -19,6 +19,7 @@ PROGRAMS = pathlib.Path(__file__).with_name("model_programs")
 ANTHROPIC = {"python-new": ("anthropic==2.13.0",), "python-old": ("anthropic==1.17.0",),
              "node-new": ("@anthropic-ai/sdk@1.14.0", "zod@4.1.12"),
              "node-old": ("@anthropic-ai/sdk@0.137.0", "zod@4.1.12")}
+EDITOR = "text_editor_code_execution"
 GEMINI = {"python-new": ("google-genai==3.6.1",), "python-old": ("google-genai==2.34.0",),
           "node-new": ("@google/genai@3.3.0",), "node-old": ("@google/genai@2.32.0",)}
 
@@ -51,14 +52,16 @@ def test_anthropic(reckon, tmp_path, version):
     script = [Reply(calls=["awk -F, 'NR>1{s+=$2}END{print s}' data.csv | tee chart.txt"]), Reply(text="Eight."),
               Reply(text="I query.", calls=["rows = await query_database('SELECT *')\nprint(max(rows, key=lambda row: "
                                             "row['revenue'])['customer_id'])"]), Reply(text="C1 leads."),
-              Reply(thought="Hm.", text="Look: ", calls=["echo 1"]), Reply(text="done."),
+              Reply(thought="Hm.", text="Look: ", calls=["echo 1", function(EDITOR, '{"command": "view", "path": "."}')]),
+              Reply(text="done."),
               Reply(calls=[function("get_weather", '{"location": "SF"}')]), Reply(text="Mild.")]
     seen, asked = run(reckon, tmp_path, ANTHROPIC[version], "anthropic_samples", script)
     assert (seen["file"], seen["stop"]) == ("8\n", "end_turn")
     assert (seen["caller"], seen["sql"]) == ("code_execution_20250825", "SELECT *")
     assert seen["programmatic"] == ["C1\n", "C1 leads.", "end_turn"]
     assert seen["text"] == "Look: done."
-    assert seen["blocks"] == ["thinking", "text", "server_tool_use", "bash_code_execution_tool_result", "text"]
+    assert seen["blocks"] == ["thinking", "text", "server_tool_use", "bash_code_execution_tool_result",
+                              "server_tool_use", f"{EDITOR}_tool_result", "text"]
     assert seen["runner"] == ["tool_use", "Mild."] and seen["error"] == "not_found_error"
     assert seen["tokens"] and "scripted/m" in seen["models"]
     assert "68" in json.dumps(asked[-1].body)
