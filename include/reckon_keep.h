@@ -62,6 +62,14 @@ RECKON_PUBLIC int reckon_workspace_restore_intact(reckon_session *session,
 						  reckon_missing_fn *tell, void *arg,
 						  reckon_error *err);
 
+/*
+ * Everything in the session's box stands still, kernels, contexts and processes, and keeps its
+ * memory; limits of processes wait with it. While nothing executes. Until it is thawed, files can
+ * be used, anything else fails; closing it is fine.
+ */
+RECKON_PUBLIC int reckon_session_freeze(reckon_session *session, reckon_error *err);
+RECKON_PUBLIC int reckon_session_thaw(reckon_session *session, reckon_error *err);
+
 /* Both texts stay as long as the program. */
 typedef struct reckon_reason { const char *code, *message; } reckon_reason;
 /* As reckon_interrupt(); the record says why, as a diagnostic. */

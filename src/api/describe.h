@@ -119,6 +119,7 @@ struct api_call {
 	bool is_part;		 /* of a client's request that another call counts */
 	bool begins;		 /* something, which a daemon that stops does not */
 	bool grows;		 /* it adds to what is kept, for which the disk may be too full */
+	bool needs_box;		 /* of its session, which must not be paused */
 	bool is_local;		 /* what speaks for clients answers it, reckond does not know it */
 	unsigned commits;	 /* of an upload: the enum api_id that takes what was written; or 0 */
 };

@@ -188,7 +188,8 @@ def call_row(call):
     for flag, name in ((call.whole, "is_whole"), (call.gives_file, "gives_descriptor"),
                        (call.gives_events, "gives_events"), (call.is_part, "is_part"),
                        (call.local, "is_local"), (call.begins, "begins"),
-                       (call.begins or call.grows, "grows")):
+                       (call.begins or call.grows, "grows"),
+                       (call.needs_box, "needs_box")):
         if flag:
             parts.append(f".{name} = true")
     if call.commits:

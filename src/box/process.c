@@ -159,6 +159,16 @@ static void end_by_limit(struct warden *warden, struct box_process *process, uin
 				  process->as.id);
 }
 
+void process_go_on(const struct session *session, uint64_t span_ns)
+{
+	for (struct box_process *at = session->processes; at != NULL; at = at->next) {
+		if (at->deadline_ns > 0)
+			at->deadline_ns += span_ns;
+		if (at->timer_watch.fd >= 0)
+			process_set_timer(at);
+	}
+}
+
 void process_timer(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct box_process *process = watch->arg;
@@ -166,7 +176,8 @@ void process_timer(struct warden *warden, struct watch *watch, uint32_t events)
 
 	(void)events;
 	(void)!read(watch->fd, &ignored, sizeof(ignored));
-	if (process->state == PROCESS_ENDED || process->limit != 0)
+	if (process->state == PROCESS_ENDED || process->limit != 0 ||
+	    process->as.session->frozen != NULL)
 		return;
 	if (process->deadline_ns > 0 && clock_mono_ns() >= process->deadline_ns) {
 		if (process->state != PROCESS_RUNNING) {

@@ -48,6 +48,8 @@ void process_drop_all(struct warden *warden, struct session *session);
 bool process_remove_all(struct warden *warden, struct session *session);
 void process_reap(const struct session *session, pid_t pid, int status);
 void process_forget_conn(const struct session *session, const struct conn *conn);
+/* The session was frozen for so long: that is no time of theirs. */
+void process_go_on(const struct session *session, uint64_t span_ns);
 unsigned process_count_up(const struct session *session);
 /* Those too that have ended, and may have left something that is to stay. */
 size_t process_count_left(const struct session *session);

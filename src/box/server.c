@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/log.h"
+#include "box/freeze.h"
 #include "box/walls/guard.h"
 #include "box/port.h"
 #include "box/process.h"
@@ -325,6 +327,20 @@ static void answer_port(struct conn *conn, struct session *session,
 	client_send(conn, reply, &fd, fd >= 0 ? 1 : 0);
 }
 
+static void answer_freeze(struct warden *warden, struct conn *conn, struct session *session,
+			  const struct warden_request *request, struct warden_reply *reply)
+{
+	const bool was_frozen = session->frozen != NULL;
+
+	if (request->type == WARDEN_FREEZE) {
+		(void)freeze_begin(warden, session, &reply->err);
+	} else if (was_frozen) {
+		freeze_end(session);
+		process_go_on(session, clock_mono_ns() - session->frozen_ns);
+	}
+	client_send(conn, reply, NULL, 0);
+}
+
 static bool is_of_process(uint16_t type)
 {
 	return type == WARDEN_START || type == WARDEN_SIGNAL || type == WARDEN_STATUS ||
@@ -344,11 +360,18 @@ static void answer_session(struct warden *warden, struct conn *conn,
 		client_send(conn, &reply, NULL, 0);
 		return;
 	}
+	if (!freeze_allows(session, request->type)) {
+		(void)err_set(&reply.err, ERR_UNAVAILABLE, "the session is frozen");
+		client_send(conn, &reply, NULL, 0);
+		return;
+	}
 	if (is_of_process(request->type)) {
 		if (!answer_process(warden, conn, session, request, fds, nfds, &reply))
 			client_send(conn, &reply, NULL, 0);
 	} else if (request->type == WARDEN_PORT || request->type == WARDEN_PORTS) {
 		answer_port(conn, session, request, &reply);
+	} else if (request->type == WARDEN_FREEZE || request->type == WARDEN_THAW) {
+		answer_freeze(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_CONTEXT) {
 		answer_context(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_DOOR) {
@@ -404,6 +427,8 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 	case WARDEN_LIST:
 	case WARDEN_PORT:
 	case WARDEN_PORTS:
+	case WARDEN_FREEZE:
+	case WARDEN_THAW:
 		answer_session(warden, conn, request, fds, nfds);
 		fd_close_all(fds, nfds);
 		return;

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "box/freeze.h"
 #include "box/twin/copy.h"
 #include "box/walls/guard.h"
 #include "box/process.h"
@@ -305,6 +306,7 @@ void session_end(struct warden *warden, struct session *session)
 {
 	if (session->state == SESSION_DYING)
 		return;
+	freeze_end(session);
 	shell_kill(&session->shell);
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
 		if (session->kernels[i] != NULL)

@@ -182,6 +182,8 @@ struct session {
 	uint32_t guards; /* WARDEN_OPEN_… of walls/guard.h that its client asked for */
 	uint32_t unheld; /* WARDEN_UNHELD_… of them */
 	uint32_t shell_us, spawn_us; /* as in struct warden_opened */
+	struct task_freeze *frozen; /* freeze.c; or NULL */
+	uint64_t frozen_ns;	    /* since when */
 	bool init_reaped;
 };
 

@@ -47,6 +47,7 @@
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
+#include "host/sessions/pause.h"
 #include "host/sessions/restore.h"
 #include "host/operations/operate.h"
 #include "host/fronts/conn.h"
@@ -140,6 +141,7 @@ struct session {
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool wants_intact;	/* its next box does without what the store lacks */
 	struct missing *missing; /* that, as the last try found it, or NULL */
+	struct pause pause;
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session *next_in_transaction;
@@ -374,6 +376,13 @@ reckon_session *file_queue_handle(struct job *job); /* in a thread of the pool; 
  * is answered: executions, uploads, moves, removals, archives.
  */
 void files_changed(struct session *session, const struct job *job);
+
+/* ---- sessions/pause.c ---- */
+/* Jobs wait: it is frozen, or is about to be, or not to go on yet. */
+static inline bool pause_holds(const struct session *session)
+{
+	return session->phase == SESSION_LIVE && session->pause.phase >= PAUSE_WORKS;
+}
 
 /* These need what stands above. */
 #include "host/calls/answer.h"

@@ -29,6 +29,8 @@ const struct job_type job_types[JOB_KINDS] = {
 	[JOB_EXECUTE] = { .work = work_execute, .looks = true, .done = session_job_answered },
 	[JOB_RESTART] = { .work = work_restart, .looks = true, .done = session_job_answered,
 			  .action = "kernel.restart" },
+	[JOB_PAUSE] = { .work = pause_work, .looks = true, .done = pause_job_done },
+	[JOB_RESUME] = { .work = pause_work, .looks = true, .done = pause_job_done },
 	[JOB_KEEP] = { .work = work_keep, .looks = true, .done = session_job_answered },
 #define QUESTION                                                                                   \
 	{ .work = work_ask, .looks = true, .done = session_job_answered,                           \

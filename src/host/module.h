@@ -32,6 +32,8 @@ struct module {
 	/* ---- sessions ---- */
 	/* It lives: whoever opened it is to be answered. */
 	void (*session_opened)(struct session *session, struct job *opened);
+	/* It is paused, or goes on: whoever asked for that is to be told. */
+	void (*session_paused)(struct session *session, uint64_t request);
 	/* It ends: what waits fails, what runs is ended. Its last job is queued behind that. */
 	void (*session_ends)(struct session *session, enum api_error end, const char *why);
 	/* The same because the daemon stops: the next one has it. */

@@ -25,6 +25,7 @@
  *   LIST                     -> the processes of a session
  *   PORT                     -> [socket]   on its way to a TCP port of the box's loopback
  *   PORTS                    -> on which ports something in the box listens
+ *   FREEZE, THAW             -> (none)   a box stands still, and goes on as if nothing had been
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
  * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
@@ -39,6 +40,9 @@
  * Processes share the kernels' numbers, belong to the session and may be named by each of its
  * connections. They end with the session, and with RELEASE; no connection's end is theirs. START is
  * answered when the program was executed, so answers of other requests may come before.
+ *
+ * A frozen box keeps its memory, its processes and its files; limits of time wait with it. Until it
+ * is thawed it is only looked at, or closed: other requests about it are ERR_UNAVAILABLE.
  */
 #pragma once
 
@@ -47,7 +51,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 8u
+#define WARDEN_VERSION 9u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -79,6 +83,8 @@ enum warden_type {
 	WARDEN_LIST = 18,
 	WARDEN_PORT = 19,
 	WARDEN_PORTS = 20,
+	WARDEN_FREEZE = 21,
+	WARDEN_THAW = 22,
 	WARDEN_EVENT_ENDED = 64,
 	WARDEN_EVENT_REFUSED = 65, /* `err` says why this connection ends */
 };
@@ -168,7 +174,7 @@ struct warden_request {
 	uint32_t seq;
 	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP */
 	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST,
-			   * PORT, PORTS */
+			   * PORT, PORTS, FREEZE, THAW */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */

@@ -198,6 +198,8 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 	case WARDEN_LIST:
 	case WARDEN_PORT:
 	case WARDEN_PORTS:
+	case WARDEN_FREEZE:
+	case WARDEN_THAW:
 		(void)err_set(&reply.err, ERR_UNAVAILABLE, "this warden has no contexts");
 		break;
 	case WARDEN_PROBE:

@@ -64,6 +64,7 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("PORT_CLOSED", "port_closed", 502, "Nothing in the session listens on this port."),
     ("TOKEN", "token_elsewhere", 403, "The token is for another session, or for none of this."),
     ("NOT_WAITING", "not_waiting", 409, "The execution waits for no such answer."),
+    ("SESSION_PAUSED", "session_paused", 409, "The session is paused: resume it."),
 )))
 
 # Those of HTTP itself, which no call has: (name, status, what it means).

@@ -103,7 +103,7 @@ CALLS = (
     Call("execute", "POST", "sessions/{session}/executions", "Run a cell",
          "The record; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
          begins=True,
-         takes=(SESSION, idempotency("in a session"), *CODE, *ASKS,
+         needs_box=True, takes=(SESSION, idempotency("in a session"), *CODE, *ASKS,
                 Field("env", "env", "Variables of its environment, for this code alone; at most 32 KiB",
                       most=256),
                 Field("stream", "flag", "Answer with events", excludes=("background",)),

@@ -147,6 +147,7 @@ class Call:
     is_part: bool = False  # of a request that is counted by another call
     begins: bool = False   # something that a daemon that stops does not begin; it grows, too
     grows: bool = False    # it adds to what is kept, and is refused while the disk is full
+    needs_box: bool = False  # of its session: one that is paused refuses, or is resumed for it
     local: bool = False    # answered by what speaks for the client, of itself
     file_media: tuple = ("application/octet-stream", "*/*")
     also_media: tuple = ()  # of an answer that may have another form

@@ -24,10 +24,10 @@ OF_SESSION = Field("session", "id", "Id of a session, se_…", place="internal",
 
 CALLS = (
     Call("port_list", "GET", "sessions/{session}/ports", "Ports on which something listens",
-         "All of them", "read", takes=(SESSION,), gives=PORTS, errors=IN_SESSION,
+         "All of them", "read", needs_box=True, takes=(SESSION,), gives=PORTS, errors=IN_SESSION,
          operation="listPorts"),
     Call("port_connect", "", "", "Connect to a port", "Connected", "execute",
-         takes=(OF_SESSION, NUMBER), gives=CONNECTED, gives_file=True),
+         needs_box=True, takes=(OF_SESSION, NUMBER), gives=CONNECTED, gives_file=True),
     Call("port_link_connect", "", "", "The same with the token of a link", "Connected", None,
          takes=(OF_SESSION, NUMBER,
                 Field("token", "text", "Of the link", place="internal", required=True, most=95)),

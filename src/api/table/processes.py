@@ -75,7 +75,7 @@ CALLS = (
          "Started; with `stream` (or Accept: text/event-stream) events. " + STREAM, "execute",
          begins=True,
          description="It runs beside the session's kernels, behind the same walls and within the "
-         "session's limits, until it ends or the session does, whoever follows it.", takes=(
+         "session's limits, until it ends or the session does, whoever follows it.", needs_box=True, takes=(
              SESSION, idempotency("in a session, and the answer is the process that it began"),
              Field("command", "text", "For /bin/sh -c", least=1, most=128 << 10,
                    excludes=("argv",), example="make -j2"),
@@ -133,7 +133,7 @@ CALLS = (
          gives_events=True),
     Call("process_stdin", "POST", "sessions/{session}/processes/{process}/stdin",
          "Write to the standard input, or to the terminal, of a process",
-         "The process can read all of it", "execute", takes=(
+         "The process can read all of it", "execute", needs_box=True, takes=(
              SESSION, PROCESS,
              Field("data", "base64", "Bytes", most=4 << 20),
              Field("text", "code", "The same as text", most=4 << 20, excludes=("data",)),
@@ -142,14 +142,14 @@ CALLS = (
          ), gives=(Field("written", "number", "Bytes", required=True),),
          errors=(404, 409, 410), operation="writeProcess", body="ProcessInput"),
     Call("process_signal", "POST", "sessions/{session}/processes/{process}/signal",
-         "Send a signal to a process", "Sent", "execute", takes=(
+         "Send a signal to a process", "Sent", "execute", needs_box=True, takes=(
              SESSION, PROCESS,
              Field("signal", "word", "Which", words=SIGNALS, default="TERM"),
              Field("to", "word", "Its process group, or the process alone",
                    words=("group", "process"), default="group"),
          ), errors=(404, 409, 410), operation="signalProcess", body="ProcessSignal"),
     Call("process_resize", "POST", "sessions/{session}/processes/{process}/resize",
-         "Set the size of a process's terminal", "Set", "execute", takes=(
+         "Set the size of a process's terminal", "Set", "execute", needs_box=True, takes=(
              SESSION, PROCESS,
              Field("rows", "number", "Lines", required=True, least=1, most=SIDE_MAX),
              Field("cols", "number", "Characters of a line", required=True, least=1,
@@ -157,5 +157,5 @@ CALLS = (
          ), errors=(404, 409, 410), operation="resizeProcess", body="ProcessSize"),
     Call("process_delete", "DELETE", "sessions/{session}/processes/{process}",
          "Kill a process and all that it started or left; its record stays", "It is being killed",
-         "execute", takes=(SESSION, PROCESS), errors=(404, 410), operation="killProcess"),
+         "execute", needs_box=True, takes=(SESSION, PROCESS), errors=(404, 410), operation="killProcess"),
 )

@@ -68,7 +68,7 @@ CALLS = (
     Call("run_create", "POST", "agent", "A model answers a question by running code",
          "The answer; with `stream` (or Accept: text/event-stream) events. " + RUN_EVENTS, "agent",
          begins=True,
-         takes=(Field("Idempotency-Key", "text", "The same key never asks a model twice for a "
+         needs_box=True, takes=(Field("Idempotency-Key", "text", "The same key never asks a model twice for a "
                       "tenant", place="header", least=1, most=128),
                 Field("question", "text", "At most 1 MiB; without `conversation` and `continues` it "
                       "is needed", least=1, most=1 << 20, excludes=("conversation", "results"),

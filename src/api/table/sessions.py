@@ -52,6 +52,13 @@ MOUNT = Struct("mount", "A folder of the host, below /mnt.", (
     Field("writable", "flag", "Else it is for reading", required=True),
 ), schema="Mount")
 
+ON_TIMEOUT = Field("on_timeout", "word",
+                   "What becomes of it when it was unused for too long, or has to end: "
+                   "`end`, or `pause` until it is resumed; `pause_files`: without its memory",
+                   words=("end", "pause", "pause_files"))
+AUTO_RESUME = Field("auto_resume", "flag",
+                    "While it is paused, a request that needs its box resumes it")
+
 SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("id", "text", "se_…", required=True),
     Field("name", "text", "Of one live session at a time", nullable=True),
@@ -76,6 +83,9 @@ SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("files_missing", "one", "Names of the workspace whose content is gone or damaged: until it "
           "is there again requests are 503, unless `restore` does without", of=MISSING),
     Field("mounts", "many", "Folders of the host that a live session has", required=True, of=MOUNT),
+    Field("paused_at", "time", "Since when it is paused"),
+    ON_TIMEOUT,
+    AUTO_RESUME,
 ), schema="Session")
 
 SESSIONS = Struct("sessions", "A page of sessions.", (
@@ -144,7 +154,8 @@ CALLS = (
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
          begins=True,
-         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), GRANT, HELD), gives=SESSION_STRUCT, status=201,
+         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), ON_TIMEOUT, AUTO_RESUME,
+                GRANT, HELD), gives=SESSION_STRUCT, status=201,
          errors=(403, 404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",
          takes=(SESSION,), gives=SESSION_STRUCT, errors=IN_SESSION, operation="showSession"),
@@ -159,6 +170,7 @@ CALLS = (
              Field("limits", "one", of=CHANGED_LIMITS),
              Field("tools", "many", "Instead of all that it has, for executions that are asked for "
                    "from now on", of=TOOL, most=64, nullable=True),
+             ON_TIMEOUT, AUTO_RESUME,
          ), gives=SESSION_STRUCT, errors=(404, 410, 507), operation="changeSession",
          body="SessionPatch"),
     Call("session_delete", "DELETE", "sessions/{session}", "End a session and what runs in it",
@@ -169,8 +181,30 @@ CALLS = (
          description="The next request does it, too. What the store lacks of the files makes that "
          "503, and the session keeps the list (`files_missing`); with `intact` it comes back with "
          "what is there, and the rest is given up: the next record says so.",
-         takes=(SESSION, Field("intact", "flag", "Do without what is missing", default=False)),
+         needs_box=True, takes=(SESSION, Field("intact", "flag", "Do without what is missing", default=False)),
          errors=(404, 410, 507), operation="restoreSession", body="SessionRestore"),
+    Call("session_pause", "POST", "sessions/{session}/pause",
+         "Let all that runs in a session stand still, and its time with it", "It is paused",
+         "sessions",
+         description="Variables, contexts, processes and files stay, and so does their memory, for "
+         "as long as the daemon lives; after that, the files. What executes or waits in the session "
+         "is waited for. Time-outs of the session and limits of processes begin to run again when "
+         "it is resumed. 409 `session_paused` when it is paused, or on the way to that, already.",
+         takes=(SESSION, Field("memory", "flag", "false: its files alone stay, and its box goes",
+                               default=True)),
+         gives=SESSION_STRUCT, errors=(404, 409, 410, 507), operation="pauseSession",
+         body="SessionPause"),
+    Call("session_resume", "POST", "sessions/{session}/resume", "Let a paused session go on",
+         "It goes on", "sessions", begins=True,
+         description="As if the time in between had not been; one whose end had come has five "
+         "minutes. One that is not paused stays as it is.",
+         takes=(SESSION,
+                Field("memory", "flag", "false: a new box with its files, its memory is given up",
+                      default=True),
+                Field("expires_in_s", "seconds",
+                      "Of one that was paused: ends so many seconds from now", least=1000, most=366 * DAY_MS)),
+         gives=SESSION_STRUCT, errors=(404, 410, 507), operation="resumeSession",
+         body="SessionResume"),
     Call("session_token", "GET", "sessions/{session}/token", "A token for this session alone",
          "The token, always the same one", "sessions",
          description="It goes where a key goes, may in this session what the key that asked may "
@@ -184,6 +218,8 @@ CALLS = (
                 Field("after", "text", "And behind it", required=True, most=64,
                       place="internal"),
                 Field("digest", "base64", "The SHA-256 of all of it", required=True, most=32,
+                      place="internal"),
+                Field("of", "id", "The session whose token it has to be, when that is known",
                       place="internal")),
          gives=(Field("session", "text", "Its id", required=True),
                 Field("token", "text", "Which signed", required=True)), is_part=True),
@@ -191,8 +227,10 @@ CALLS = (
          "Memory and CPU time of the session, as sampled", "At most 120 samples, oldest first",
          "read", takes=(SESSION,),
          gives=(Field("samples", "json", place="whole", required=True, schema={
-             "type": "object", "required": ["session", "samples"], "additionalProperties": False,
-             "properties": {"session": {"type": "string"}, "samples": {
+             "type": "object", "required": ["session", "samples", "workspace_bytes"],
+             "additionalProperties": False,
+             "properties": {"session": {"type": "string"}, "workspace_bytes": {
+                 "type": "integer", "description": "As it was last measured"}, "samples": {
                  "type": "array", "items": {
                      "type": "object", "required": ["t", "memory_bytes", "cpu_s"],
                      "additionalProperties": False,

@@ -78,7 +78,7 @@ CALLS = (
     Call("stored_copy", "POST", "sessions/{session}/files/copy",
          "Copy a file of the tenant into the workspace", "Copied", "files",
          grows=True,
-         takes=(SESSION, Field("file", "id", "file_…", required=True),
+         needs_box=True, takes=(SESSION, Field("file", "id", "file_…", required=True),
                 Field("path", "text", "In the workspace; the file's name when left out", least=1,
                       most=PATH_MAX)),
          gives=FILE_PUT, errors=(404, 410, 413, 507), operation="copyTenantFile", body="FileCopy"),

@@ -9,7 +9,7 @@ STRUCTS = ()
 
 CALLS = (
     Call("watch", "GET", "sessions/{session}/watch", "Follow changes of a folder", STREAM, "files",
-         takes=(SESSION,
+         needs_box=True, takes=(SESSION,
                 Field("path", "text", "A folder of the workspace; all of it when left out",
                       place="query", least=1, most=PATH_MAX,
                       schema={"type": "string", "minLength": 1}),

@@ -124,7 +124,8 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 {
 	static const char *const keys[] = { "id",	 "name",     "status",	   "kernel",
 					    "why",	 "template", "language",   "created_at",
-					    "restored_at", "ended_at", "expires_at" };
+					    "restored_at", "ended_at", "expires_at",
+					    "paused_at" };
 	const struct json_value *limits = json_read_member(session, "limits"), *value;
 	const char *name;
 	double idle = 0;
@@ -180,9 +181,10 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv)
 	return status;
 }
 
-/* ---- restart, rm ---- */
+/* ---- restart, pause, resume, rm ---- */
 
-int remote_session_restart(const struct opt_command *self, int argc, char **argv)
+/* What the command is called is what is asked for. */
+int remote_session_tell(const struct opt_command *self, int argc, char **argv)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024), empty = BUF_INIT(16);
 	struct remote remote = { .where = { .no_start = true } };
@@ -190,13 +192,15 @@ int remote_session_restart(const struct opt_command *self, int argc, char **argv
 	struct client *client = NULL;
 	struct err err;
 	int status = take_one(self, argc, argv, &remote);
+	char verb[32];
 
 	if (status >= 0)
 		return status;
 	status = EXIT_CODE_OK;
+	(void)snprintf(verb, sizeof(verb), "/%s", strchr(self->name, ' ') + 1);
 	if (buf_adds(&empty, "{}", &err) < 0 || remote_open(&remote, &client, &err) < 0 ||
 	    remote_session(client, remote.name, &session, &err) < 0 ||
-	    remote_path(&path, session, "/restart", &err) < 0 ||
+	    remote_path(&path, session, verb, &err) < 0 ||
 	    client_call(client, "POST", buf_text(&path), &empty, NULL, &err) < 0)
 		status = remote_complain(self, &err);
 	json_read_free(session);

@@ -144,6 +144,8 @@ const char *remote_session_status(const struct json_value *session)
 	if (strcmp(status, "live") != 0)
 		return status;
 	(void)json_read_int(json_read_member(session, "pending"), &pending);
+	if (remote_text(session, "paused_at")[0] != '\0')
+		return "paused";
 	if (strcmp(remote_text(session, "kernel"), "lost") == 0)
 		return "no kernel";
 	return pending > 0 ? "busy" : status;

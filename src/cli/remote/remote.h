@@ -153,4 +153,4 @@ int remote_tenant_forget(const struct opt_command *self, int argc, char **argv);
 int remote_admin_ls(const struct opt_command *self, int argc, char **argv);
 int remote_tenant_one(const struct opt_command *self, int argc, char **argv);
 int remote_usage(const struct opt_command *self, int argc, char **argv);
-int remote_session_restart(const struct opt_command *self, int argc, char **argv);
+int remote_session_tell(const struct opt_command *self, int argc, char **argv);

@@ -100,8 +100,31 @@ static const struct opt_command restart_table = {
 	.run = remote_exec,
 };
 
+static const struct opt_command pause_table = {
+	.name = "session pause",
+	.operands = "SESSION",
+	.summary = "let all that runs in it stand still",
+	.items = where_items,
+	.count = ARRAY_LEN(where_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
+	.run = remote_exec,
+};
+
+static const struct opt_command resume_table = {
+	.name = "session resume",
+	.operands = "SESSION",
+	.summary = "let a paused session go on",
+	.items = where_items,
+	.count = ARRAY_LEN(where_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
+	.run = remote_exec,
+};
+
 static const struct opt_command *const session_subs[] = {
-	&create_table, &ls_table, &show_table, &restart_table, &rm_table, NULL,
+	&create_table, &ls_table,     &show_table, &restart_table,
+	&pause_table,  &resume_table, &rm_table,   NULL,
 };
 
 const struct opt_command cmd_session_table = {

@@ -49,6 +49,8 @@ struct front_limits session_limits_of(const struct api_limits *limits); /* NULL:
 /* When it is to end, of what was given; false when it was answered that it cannot be. */
 bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
 		  const uint64_t *at_ms, uint64_t *ret);
+/* To whoever waits for what it is now. */
+void session_tell(struct session *session, uint64_t request);
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);

@@ -243,6 +243,20 @@ static void resolve_session(struct host *host, const struct request *req, char i
 		*given = "-";
 }
 
+/* Whether the session that it needs the box of is not paused, or is to go on for this. */
+static bool is_awake(struct host *host, const struct request *req)
+{
+	const uint16_t offset = req->call->session_offset;
+	struct session *session;
+	const char *id;
+
+	if (!req->call->needs_box || offset == API_NO_OFFSET || req->tenant == NULL)
+		return true;
+	id = *(const char *const *)((uintptr_t)req->in + offset);
+	session = id != NULL ? session_find(host, req->tenant, id) : NULL;
+	return session == NULL || pause_lets(session, req->id);
+}
+
 void answer_call(struct host *host, const struct request *given, const struct api_caller *caller,
 		 const void *in)
 {
@@ -260,7 +274,8 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	if (is_open(host, req.call) || is_known(host, &req, key, strlen(key), &of_token)) {
 		name_actor(host, &req);
 		resolve_session(host, &req, session);
-		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req))
+		if ((req.tenant == NULL || is_allowed(host, &req)) && is_possible(host, &req) &&
+		    is_awake(host, &req))
 			call_handle(host, &req, in);
 	}
 	about_end(host);
@@ -283,6 +298,7 @@ static void session_opened(struct session *session, struct job *opened)
 
 const struct module calls_module = {
 	.session_opened = session_opened,
+	.session_paused = session_tell,
 	.request_gone = drop_upload,
 	.session_not_kept = once_transaction_failed,
 };

@@ -98,6 +98,11 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 	ret->restored_at = copy(arena, kept->restored_at);
 	ret->has_expires_at_ms = kept->expires_ms != 0;
 	ret->expires_at_ms = kept->expires_ms;
+	ret->has_paused_at_ms = kept->paused_ms != 0;
+	ret->paused_at_ms = kept->paused_ms;
+	ret->on_timeout = (enum api_session_on_timeout)pause_on_timeout(kept->pauses);
+	ret->has_auto_resume = true;
+	ret->auto_resume = (kept->pauses & DB_PAUSES_UNTIL_ASKED) != 0;
 	if (session->missing != NULL) {
 		missing = arena_new(arena, 1, sizeof(*missing));
 		missing->count = session->missing->count;
@@ -302,6 +307,8 @@ void handle_session_create(struct host *host, const struct request *req,
 		return;
 	}
 	session->folders = folders;
+	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
+					   in->auto_resume, 0);
 	if (in->grant != NULL)
 		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
 	session->held_by = in->held ? req->id : 0;
@@ -424,6 +431,10 @@ void handle_session_change(struct host *host, const struct request *req,
 	}
 	if (in->has_idle_timeout_ms)
 		session->row.idle_ms = in->idle_timeout_ms;
+	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
+					   in->auto_resume, session->kept.pauses);
+	if (in->has_expires_in_ms || in->has_expires_at_ms)
+		pause_end_set(session);
 	persist_set_expiry(session, ends_ms);
 	if (transaction_join(host, &is_own, &err) < 0) {
 		front_fail_err(host, req->id, &err);
@@ -448,6 +459,35 @@ void handle_session_restore(struct host *host, const struct request *req,
 		session->wants_intact = true;
 	/* A look at the workspace needs a box, as everything does. */
 	session_enqueue(session, job_new(session, JOB_KEEP, req->id));
+}
+
+void session_tell(struct session *session, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session reply;
+
+	session_show(session->host, &arena, &session->row, &reply);
+	front_reply_call(session->host, request, &api_type_session, &reply);
+}
+
+void handle_session_pause(struct host *host, const struct request *req,
+			  const struct api_session_pause_in *in)
+{
+	struct session *session = answer_session_named(host, req, in->session, false);
+
+	if (session != NULL)
+		(void)pause_ask(session, req->id, in->has_memory && !in->memory);
+}
+
+void handle_session_resume(struct host *host, const struct request *req,
+			   const struct api_session_resume_in *in)
+{
+	struct session *session = answer_session_named(host, req, in->session, false);
+
+	if (session != NULL &&
+	    !pause_end(session, req->id, in->has_memory && !in->memory,
+		       in->has_expires_in_ms ? in->expires_in_ms : 0))
+		session_tell(session, req->id);
 }
 
 void handle_session_delete(struct host *host, const struct request *req,

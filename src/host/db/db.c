@@ -199,6 +199,9 @@ static const char *const versions[] = {
 	"ALTER TABLE session ADD COLUMN file_mounts TEXT;",
 	/* sessions/folders.c */
 	"ALTER TABLE kept ADD COLUMN host_grant TEXT;",
+	/* sessions/pause.c */
+	("ALTER TABLE kept ADD COLUMN paused_ms INTEGER NOT NULL DEFAULT 0;"
+	 "ALTER TABLE kept ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;"),
 };
 
 int db_exec(struct db *db, const char *sql, struct err *err)

@@ -113,7 +113,7 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT OR REPLACE INTO kept VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	if (db_prepare(db, "INSERT OR REPLACE INTO kept VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
@@ -129,6 +129,8 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 	(void)sqlite3_bind_int64(statement, 11, (sqlite3_int64)kept->not_kept);
 	db_bind_text(statement, 12, or_null(kept->not_kept_why));
 	db_bind_text(statement, 13, or_null(kept->grant));
+	(void)sqlite3_bind_int64(statement, 14, (sqlite3_int64)kept->paused_ms);
+	(void)sqlite3_bind_int64(statement, 15, kept->pauses);
 	return db_step(db, statement, err);
 }
 
@@ -163,6 +165,8 @@ static int read_kept(sqlite3_stmt *row, struct db_persisted *ret, struct err *er
 	ret->not_kept = (uint64_t)sqlite3_column_int64(row, 9);
 	db_column_text(row, 10, ret->not_kept_why, sizeof(ret->not_kept_why));
 	db_column_text(row, 11, ret->grant, sizeof(ret->grant));
+	ret->paused_ms = (uint64_t)sqlite3_column_int64(row, 12);
+	ret->pauses = (uint32_t)sqlite3_column_int64(row, 13);
 	if (sqlite3_column_bytes(row, 0) > 0 &&
 	    buf_add(&ret->env, sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0),
 		    err) < 0) {
@@ -178,7 +182,8 @@ int db_persisted_find(struct db *db, const char *session, struct db_persisted *r
 	int found;
 
 	if (db_prepare(db, "SELECT env, used_ms, used_boot_ms, boot, expires_ms, kernel, lost_why,"
-			   " variables, restored_at, not_kept, not_kept_why, host_grant FROM kept"
+			   " variables, restored_at, not_kept, not_kept_why, host_grant, paused_ms,"
+			   " pauses FROM kept"
 			   " WHERE session = ?", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);

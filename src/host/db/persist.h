@@ -15,6 +15,9 @@
 
 #define DB_KERNEL_SIZE 8
 #define DB_BOOT_SIZE 40
+#define DB_PAUSES_AT_END 1u /* when its time is over, instead of ending */
+#define DB_PAUSES_WITHOUT_MEMORY 4u /* … and then its files alone stay */
+#define DB_PAUSES_UNTIL_ASKED 2u /* a request that needs its box resumes it */
 
 /* What is known of a live session beside its row. */
 struct db_persisted {
@@ -30,6 +33,8 @@ struct db_persisted {
 	uint64_t not_kept;
 	char not_kept_why[160];
 	char grant[ID_SIZE]; /* of folders of the host, base/process/grant.h; or "" */
+	uint64_t paused_ms; /* since when it is paused, of the wall clock; 0: it is not */
+	uint32_t pauses;    /* DB_PAUSES_… */
 };
 void db_persisted_init(struct db_persisted *kept);
 void db_persisted_done(struct db_persisted *kept);

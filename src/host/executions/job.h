@@ -126,6 +126,8 @@ enum job_kind {
 	JOB_PORT_CONNECT,
 	JOB_WATCH_OPEN,
 	JOB_WATCH_READ,
+	JOB_PAUSE,   /* everything in the box stands still (sessions/pause.c) */
+	JOB_RESUME,
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
 	JOB_KINDS,
 };
@@ -214,6 +216,7 @@ struct job {
 	bool is_intact;		    /* RESTORE: that is given up */
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */
 	bool is_thorough;	    /* KEEP */
+	bool drops_box;		    /* PAUSE, RESUME: its files alone stay */
 	reckon_port_entry *ports;   /* PORT_LIST */
 	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
 	size_t port_count;

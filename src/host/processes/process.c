@@ -113,6 +113,8 @@ void process_pump(struct session *session)
 {
 	struct job **at = &session->processes.starts, *job;
 
+	if (pause_holds(session))
+		return;
 	if (session->is_parked && session->processes.starts != NULL) {
 		restore_want(session);
 		return;
@@ -557,11 +559,20 @@ static void tick_one(struct process *process, uint64_t now)
 		process->is_unkept = false;
 }
 
+void process_begin_anew(struct session *session)
+{
+	const uint64_t now = clock_mono_ns();
+
+	for (struct process *at = session->processes.first; at != NULL; at = at->next)
+		if (at->alone_ns != 0)
+			at->alone_ns = now;
+}
+
 void process_tick(struct session *session)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (session->phase != SESSION_LIVE || session->is_parked)
+	if (session->phase != SESSION_LIVE || session->is_parked || pause_holds(session))
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);

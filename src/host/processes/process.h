@@ -145,6 +145,8 @@ void process_take_ended(struct job *job);
 /* The box goes, or is gone. */
 void process_lose_all(struct session *session, enum api_process_state state,
 		      enum api_process_cause cause, const char *why);
+/* It was paused: nobody who could not follow meanwhile has left. */
+void process_begin_anew(struct session *session);
 /* Those that were to be started are not. */
 void process_fail_waiting(struct session *session, enum api_error error, const char *why);
 void process_kill(struct process *process); /* with all that it left */

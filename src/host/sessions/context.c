@@ -126,7 +126,8 @@ static void pump(struct context *context)
 	struct session *session = context->session;
 	struct job *job = context->first;
 
-	if (context->running != NULL || job == NULL || row_before_run_holds(job))
+	if (context->running != NULL || job == NULL || row_before_run_holds(job) ||
+	    pause_holds(session))
 		return;
 	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
 		restore_want(session);

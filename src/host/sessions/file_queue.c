@@ -27,7 +27,7 @@ void file_queue_pump(struct session *session)
 	struct file_queue *file_queue = &session->file_queue;
 	struct job *job = file_queue->first;
 
-	if (file_queue->running != NULL || job == NULL)
+	if (file_queue->running != NULL || job == NULL || pause_holds(session))
 		return;
 	if (session->is_parked) {
 		MODULE_EACH(session->host, box_wanted, session);

@@ -28,6 +28,7 @@ static void session_not_kept(struct session *session, uint64_t first, const stru
 
 static void ends(struct session *session, enum api_error end, const char *why)
 {
+	pause_fail_waiting(session, end, why);
 	session_fail_waiting(session, end, why);
 	file_queue_fail_waiting(session, end, why);
 	context_end_all(session, end, why);

@@ -40,6 +40,8 @@ void session_pump(struct session *session)
 	    (session->opening_contexts > 0 || session->file_queue.running != NULL ||
 	     session->processes.jobs > 0))
 		return;
+	if (pause_holds(session) && job->kind != JOB_PAUSE)
+		return;
 	if (session->is_parked && job->kind != JOB_CLOSE) {
 		MODULE_EACH(session->host, box_wanted, session);
 		return;

@@ -140,7 +140,7 @@ void restore_want(struct session *session)
 		begin(session);
 }
 
-static void close_box(struct session *session)
+void restore_close_box(struct session *session)
 {
 	reckon_session_close(session->file_queue.handle);
 	session->file_queue.handle = NULL;
@@ -154,7 +154,7 @@ void restore_work(struct job *job)
 {
 	struct session *session = job->session;
 
-	close_box(session); /* one that was lost */
+	restore_close_box(session); /* one that was lost */
 	work_open(job);
 	if (session->handle == NULL)
 		return;
@@ -164,7 +164,7 @@ void restore_work(struct job *job)
 			return;
 		refuse_missing(job);
 	}
-	close_box(session);
+	restore_close_box(session);
 }
 
 void restore_park(struct session *session, const char *why)

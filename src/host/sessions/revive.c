@@ -41,6 +41,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;
 	session->phase = SESSION_LIVE;
+	session->pause.phase = kept.paused_ms != 0 ? PAUSE_YES : PAUSE_NO;
 	session->idle_since_ns = clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
 	persist_set_expiry(session, kept.expires_ms);
 	if (context_revive(session, err) < 0 ||

@@ -13,6 +13,14 @@
 
 #define LOOK_AFTER_NS (5ull * 1000000000u)
 
+static void time_is_over(struct session *session, const char *why)
+{
+	if ((session->kept.pauses & DB_PAUSES_AT_END) != 0)
+		pause_begin(session);
+	else
+		session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
+}
+
 static void tick_one(struct session *session, uint64_t now)
 {
 	char why[96];
@@ -31,8 +39,12 @@ static void tick_one(struct session *session, uint64_t now)
 			    "the program that granted it folders of the host has ended", 0);
 		return;
 	}
+	if (session->pause.phase != PAUSE_NO) {
+		pause_try(session);
+		return;
+	}
 	if (persist_expired(session, now) != NULL) {
-		session_end(session, API_ERR_SESSION_EXPIRED, persist_expired(session, now), 0);
+		time_is_over(session, persist_expired(session, now));
 		return;
 	}
 	if (session->running == NULL && session->first == NULL && session->ran_since &&
@@ -47,7 +59,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
 		       (unsigned long long)(session->row.idle_ms / 1000));
-	session_end(session, API_ERR_SESSION_EXPIRED, why, 0);
+	time_is_over(session, why);
 }
 
 void session_tick(struct host *host)

@@ -1,0 +1,51 @@
+/*
+ * freeze.c - a box that stands still until its client says go on: memory, processes and files stay.
+ *
+ * Runs in:  the warden.
+ * Reads:    nothing of the box but which tasks it has (twin/task_freeze.c).
+ * Never:    leaves to its end what could not die: a box is thawed before that.
+ */
+#include "box/freeze.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/twin/task_freeze.h"
+
+int freeze_begin(struct warden *warden, struct session *session, struct err *err)
+{
+	struct task_freeze *frozen;
+
+	if (session->frozen != NULL)
+		return 0;
+	frozen = mem_new0(1, sizeof(*frozen));
+	/* No kernel is stopped yet: all tasks are to be. */
+	if (task_freeze_begin(frozen, &warden->cgroups, &session->shell, 0, err) < 0) {
+		task_freeze_end(frozen);
+		free(frozen);
+		return (int)err->code;
+	}
+	session->frozen = frozen;
+	session->frozen_ns = clock_mono_ns();
+	log_line(LOG_INFO, "box frozen", "session=%u", session->id);
+	return 0;
+}
+
+void freeze_end(struct session *session)
+{
+	if (session->frozen == NULL)
+		return;
+	task_freeze_end(session->frozen);
+	free(session->frozen);
+	session->frozen = NULL;
+	log_line(LOG_INFO, "box thawed", "session=%u", session->id);
+}
+
+bool freeze_allows(const struct session *session, uint16_t type)
+{
+	return session->frozen == NULL || type == WARDEN_FREEZE || type == WARDEN_THAW ||
+	       type == WARDEN_CLOSE || type == WARDEN_DOOR || type == WARDEN_USAGE ||
+	       type == WARDEN_STATUS || type == WARDEN_LIST || type == WARDEN_PORTS;
+}

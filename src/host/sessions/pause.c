@@ -1,0 +1,324 @@
+/*
+ * pause.c - paused and resumed: everything in the box stands still, and the session's time with it.
+ *
+ * Runs in:  reckond's loop; pause_work() in a thread of the pool.
+ * Reads:    jobs that came back, the clocks.
+ * Never:    freezes what is executing: a pause waits for it; or ends a session while it is paused.
+ *
+ * A paused session keeps its box, and so its memory, for as long as the daemon lives. When that
+ * goes it has its files, as each session has, and is still paused; so is one that was paused
+ * without its memory, whose box goes at once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/host.h"
+
+#define LEFT_MIN_MS 300000u /* of one whose end had come */
+
+static void write_down(struct session *session)
+{
+	struct err err;
+
+	if (persist_write(session, &err) < 0)
+		transaction_fail(session->host, &err);
+}
+
+/* ---- going to sleep ------------------------------------------------------------------------- */
+
+static bool is_quiet(const struct session *session)
+{
+	return session->running == NULL && session->first == NULL &&
+	       session->opening_contexts == 0 && !context_is_running(session) &&
+	       file_queue_is_idle(session) && session->processes.jobs == 0 &&
+	       session->processes.starts == NULL;
+}
+
+static void paused(struct session *session)
+{
+	struct pause *pause = &session->pause;
+	bool is_own;
+	struct err err;
+
+	pause->phase = PAUSE_YES;
+	session->ran_since = false;
+	session->kept.paused_ms = clock_wall_ms();
+	if (transaction_join(session->host, &is_own, &err) < 0) {
+		transaction_fail(session->host, &err);
+		return;
+	}
+	write_down(session);
+	audit_note(session->host, "session.pause", session->row.id, "ok", "%s",
+		   pause->request == 0 ? "its time is over" : "");
+	log_line(LOG_INFO, "session paused", "session=%s", session->row.id);
+	if (pause->request != 0)
+		MODULE_EACH(session->host, session_paused, session, pause->request);
+	pause->request = 0;
+	transaction_leave(session->host, is_own, 0);
+}
+
+void pause_try(struct session *session)
+{
+	struct job *job;
+
+	if (session->pause.phase != PAUSE_WAITS || session->phase != SESSION_LIVE ||
+	    !is_quiet(session))
+		return;
+	if (session->is_parked) {
+		paused(session);
+		return;
+	}
+	job = job_new(session, JOB_PAUSE, 0);
+	job->drops_box = session->pause.drops_box;
+	session_enqueue(session, job);
+	session->pause.phase = PAUSE_WORKS;
+}
+
+void pause_begin(struct session *session)
+{
+	if (session->pause.phase != PAUSE_NO)
+		return;
+	session->pause.phase = PAUSE_WAITS;
+	session->pause.request = 0;
+	session->pause.drops_box = (session->kept.pauses & DB_PAUSES_WITHOUT_MEMORY) != 0;
+	pause_try(session);
+}
+
+void pause_work(struct job *job)
+{
+	struct session *session = job->session;
+	reckon_error ignored;
+
+	/* Whatever becomes of the box, its files were looked at. */
+	if (job->kind == JOB_PAUSE || job->drops_box)
+		(void)reckon_workspace_keep(session->handle, 1, &job->error);
+	if (job->error.code < 0)
+		return;
+	if (job->drops_box) {
+		(void)reckon_workspace_take(session->handle, &job->changes, &ignored);
+		restore_close_box(session);
+	} else if (job->kind == JOB_PAUSE) {
+		(void)reckon_session_freeze(session->handle, &job->error);
+	} else {
+		(void)reckon_session_thaw(session->handle, &job->error);
+	}
+}
+
+/* ---- going on ------------------------------------------------------------------------------- */
+
+/* As if the time in between had not been. */
+static void give_time(struct session *session)
+{
+	struct pause *pause = &session->pause;
+	const struct db_persisted *kept = &session->kept;
+	const uint64_t from = pause->counts_from_ms > kept->paused_ms ? pause->counts_from_ms
+								      : kept->paused_ms;
+	const uint64_t now = clock_wall_ms();
+	uint64_t left = kept->expires_ms > from ? kept->expires_ms - from : 0;
+
+	if (pause->expires_in_ms != 0)
+		persist_set_expiry(session, now + pause->expires_in_ms);
+	else if (kept->expires_ms != 0 && kept->paused_ms != 0)
+		persist_set_expiry(session, now + (left > LEFT_MIN_MS ? left : LEFT_MIN_MS));
+	pause->expires_in_ms = pause->counts_from_ms = 0;
+}
+
+static void resumed(struct session *session)
+{
+	struct pause *pause = &session->pause;
+	struct db_persisted *kept = &session->kept;
+	bool is_own;
+	struct err err;
+
+	pause->phase = PAUSE_NO;
+	pause->is_unwanted = pause->drops_box = false;
+	give_time(session);
+	kept->paused_ms = 0;
+	persist_use(session);
+	process_begin_anew(session);
+	if (transaction_join(session->host, &is_own, &err) < 0) {
+		transaction_fail(session->host, &err);
+		return;
+	}
+	write_down(session);
+	audit_note(session->host, "session.resume", session->row.id, "ok", "%s", "");
+	log_line(LOG_INFO, "session resumed", "session=%s", session->row.id);
+	for (unsigned i = 0; i < pause->resume_count; i++)
+		MODULE_EACH(session->host, session_paused, session, pause->resumes[i]);
+	pause->resume_count = 0;
+	transaction_leave(session->host, is_own, 0);
+	MODULE_EACH(session->host, session_goes_on, session);
+}
+
+static void resume(struct session *session)
+{
+	struct job *job;
+
+	if (session->is_parked) {
+		resumed(session);
+		return;
+	}
+	session->pause.phase = PAUSE_ENDS;
+	/* Ahead of what waits. */
+	job = job_new(session, JOB_RESUME, 0);
+	job->drops_box = session->pause.drops_box;
+	session->running = job;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+}
+
+void pause_end_set(struct session *session)
+{
+	if (session->pause.phase != PAUSE_NO)
+		session->pause.counts_from_ms = clock_wall_ms();
+}
+
+void pause_job_done(struct job *job)
+{
+	struct session *session = job->session;
+	struct pause *pause = &session->pause;
+	const bool is_pause = job->kind == JOB_PAUSE;
+	char why[DB_WHY_SIZE];
+
+	persist_job_done(session, job);
+	session->running = NULL;
+	observe_job(session->host, job);
+	files_changed(session, job);
+	if (session->handle == NULL && session->phase == SESSION_LIVE)
+		restore_park(session, "it was paused, and its files alone stayed");
+	if (session->phase != SESSION_LIVE) {
+		pause_fail_waiting(session, session->end, session->row.why);
+	} else if (!is_pause && job->error.code < 0 && !job->is_lost) {
+		pause->phase = PAUSE_YES;
+		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
+	} else if (!is_pause) {
+		/* Its box may be gone: what waits makes another one. */
+		if (job->is_lost && !session->is_parked)
+			restore_park(session, job->why_lost.message);
+		resumed(session);
+	} else if (job->error.code < 0) {
+		(void)snprintf(why, sizeof(why), "it could not be paused: %.200s",
+			       job->error.message);
+		pause->phase = PAUSE_NO;
+		persist_use(session);
+		pause_fail_waiting(session, API_ERR_UNAVAILABLE, why);
+		if (job->is_lost && !session->is_parked)
+			restore_park(session, job->why_lost.message);
+	} else {
+		paused(session);
+		if (pause->is_unwanted)
+			resume(session);
+	}
+	job_free(job);
+	MODULE_EACH(session->host, session_goes_on, session);
+}
+
+void pause_fail_waiting(struct session *session, enum api_error error, const char *why)
+{
+	struct pause *pause = &session->pause;
+
+	if (pause->request != 0)
+		front_fail(session->host, pause->request, error, why, "", "", 0);
+	for (unsigned i = 0; i < pause->resume_count; i++)
+		front_fail(session->host, pause->resumes[i], error, why, "", "", 0);
+	pause->request = 0;
+	pause->resume_count = 0;
+	pause->drops_box = false;
+	if (pause->phase == PAUSE_WAITS)
+		pause->phase = PAUSE_NO;
+}
+
+/* Whatever it is doing, it goes on soon. */
+static void want(struct session *session)
+{
+	struct pause *pause = &session->pause;
+
+	if (pause->phase == PAUSE_WORKS)
+		pause->is_unwanted = true;
+	else if (pause->phase == PAUSE_YES)
+		resume(session);
+}
+
+bool pause_lets(struct session *session, uint64_t request)
+{
+	if (session->pause.phase == PAUSE_NO || session->phase != SESSION_LIVE)
+		return true;
+	if ((session->kept.pauses & DB_PAUSES_UNTIL_ASKED) != 0) {
+		want(session);
+		return true;
+	}
+	front_fail(session->host, request, API_ERR_SESSION_PAUSED, "the session is paused", "",
+		   "resume it: POST /sessions/{id}/resume, reckon session resume", 0);
+	return false;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+uint32_t pause_words(unsigned on_timeout, bool has_auto, bool is_auto,
+		     uint32_t before)
+{
+	uint32_t ret = before;
+
+	if (on_timeout != 0)
+		ret &= DB_PAUSES_UNTIL_ASKED;
+	if (on_timeout == API_SESSION_ON_TIMEOUT_PAUSE ||
+	    on_timeout == API_SESSION_ON_TIMEOUT_PAUSE_FILES)
+		ret |= DB_PAUSES_AT_END;
+	if (on_timeout == API_SESSION_ON_TIMEOUT_PAUSE_FILES)
+		ret |= DB_PAUSES_WITHOUT_MEMORY;
+	if (has_auto)
+		ret = (ret & ~DB_PAUSES_UNTIL_ASKED) | (is_auto ? DB_PAUSES_UNTIL_ASKED : 0);
+	return ret;
+}
+
+unsigned pause_on_timeout(uint32_t pauses)
+{
+	if ((pauses & DB_PAUSES_AT_END) == 0)
+		return API_SESSION_ON_TIMEOUT_END;
+	return (pauses & DB_PAUSES_WITHOUT_MEMORY) != 0 ? API_SESSION_ON_TIMEOUT_PAUSE_FILES
+							: API_SESSION_ON_TIMEOUT_PAUSE;
+}
+
+bool pause_ask(struct session *session, uint64_t request, bool drops_box)
+{
+	struct pause *pause = &session->pause;
+
+	if (pause->phase != PAUSE_NO) {
+		front_fail(session->host, request, API_ERR_SESSION_PAUSED,
+			   pause->phase == PAUSE_ENDS ? "the session is just being resumed"
+						      : "the session is paused already",
+			   "", "", 0);
+		return false;
+	}
+	pause->phase = PAUSE_WAITS;
+	pause->request = request;
+	pause->drops_box = drops_box;
+	pause_try(session);
+	return true;
+}
+
+bool pause_end(struct session *session, uint64_t request, bool drops_box, uint64_t expires_in_ms)
+{
+	struct pause *pause = &session->pause;
+
+	if (pause->phase == PAUSE_WAITS)
+		pause_fail_waiting(session, API_ERR_SESSION_PAUSED,
+				   "somebody wanted it to go on before it was paused");
+	if (pause->phase == PAUSE_NO)
+		return false;
+	if (pause->resume_count == PAUSE_WAITERS_MAX) {
+		front_fail(session->host, request, API_ERR_BUSY,
+			   "the session is just being resumed", "", "ask again", 1);
+		return true;
+	}
+	pause->resumes[pause->resume_count++] = request;
+	if (expires_in_ms != 0)
+		pause->expires_in_ms = expires_in_ms;
+	if (pause->phase == PAUSE_YES)
+		pause->drops_box = drops_box;
+	want(session);
+	return true;
+}
