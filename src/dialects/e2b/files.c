@@ -97,7 +97,7 @@ static int take_signature(struct e2b *e2b, const struct query *query, const char
 		refuse_signature(e2b, "invalid signature");
 		return -1;
 	}
-	/* Looking for whose it is costs more with each session: whoever guesses is slowed down. */
+	/* Without a name all sessions are looked at: whoever guesses is slowed down. */
 	if (!request_may_present(e2b->request, query->signature)) {
 		answer_refuse_simple(e2b->request, 429, "too_many_attempts",
 				     "too many wrong signatures came from this address",
@@ -107,7 +107,10 @@ static int take_signature(struct e2b *e2b, const struct query *query, const char
 	status = call_make(e2b->request, API_SESSION_SIGNED,
 			   &(struct api_session_signed_in){ .before = before.data,
 							    .after = after,
-							    .digest = { digest.data, digest.len } },
+							    .digest = { digest.data, digest.len },
+							    .of = e2b->target.sandbox[0] != '\0'
+									  ? e2b->target.session
+									  : NULL },
 			   &out, &call);
 	if (status != CALL_GONE)
 		request_learn_key(e2b->request, query->signature, status == CALL_OK);

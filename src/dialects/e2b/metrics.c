@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    a query of anybody, samples of reckond.
- * Never:    makes up what was not measured: the disk is 0.
+ * Never:    makes up what was not measured: of the disk there is the last measurement alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "dialects/e2b/e2b.h"
 
 #define ANSWER_MAX (1u << 20)
+#define DISK_DEFAULT (1024u * 1024u * UINT64_C(1024))
 #define MEMORY_DEFAULT (1024u * 1024u * UINT64_C(1024))
 
 struct window {
@@ -42,7 +43,7 @@ static void write_percent(struct json_writer *json, double percent)
 }
 
 static void write_sample(struct json_writer *json, const struct api_limits *limits, double t,
-			 uint64_t memory, double percent)
+			 uint64_t memory, double percent, uint64_t disk)
 {
 	json_write_object_begin(json);
 	e2b_write_moment(json, "timestamp", (uint64_t)(t * 1000));
@@ -54,15 +55,20 @@ static void write_sample(struct json_writer *json, const struct api_limits *limi
 	json_write_member_uint(json, "memTotal",
 			       limits->memory_bytes != 0 ? limits->memory_bytes : MEMORY_DEFAULT);
 	json_write_member_uint(json, "memCache", 0);
-	json_write_member_uint(json, "diskUsed", 0);
-	json_write_member_uint(json, "diskTotal", limits->disk_bytes);
+	json_write_member_uint(json, "diskUsed", disk);
+	json_write_member_uint(json, "diskTotal",
+			       limits->disk_bytes != 0 ? limits->disk_bytes : DISK_DEFAULT);
 	json_write_object_end(json);
 }
 
 static void write_samples(struct json_writer *json, const struct api_limits *limits,
-			  const struct json_value *samples, const struct window *window)
+			  const struct json_value *all, const struct window *window)
 {
+	const struct json_value *samples = json_read_member(all, "samples");
 	double before_t = 0, before_cpu = 0;
+	int64_t disk = 0;
+
+	(void)json_read_int(json_read_member(all, "workspace_bytes"), &disk);
 
 	for (size_t i = 0; i < json_read_count(samples); i++) {
 		const struct json_value *sample = json_read_at(samples, i);
@@ -78,7 +84,8 @@ static void write_samples(struct json_writer *json, const struct api_limits *lim
 		before_cpu = cpu;
 		if (t < window->start || (window->end > 0 && t > window->end))
 			continue;
-		write_sample(json, limits, t, memory > 0 ? (uint64_t)memory : 0, percent);
+		write_sample(json, limits, t, memory > 0 ? (uint64_t)memory : 0, percent,
+			     disk > 0 ? (uint64_t)disk : 0);
 	}
 }
 
@@ -107,7 +114,7 @@ void e2b_metrics(struct e2b *e2b)
 	}
 	json_write_init(&json, &body);
 	json_write_array_begin(&json);
-	write_samples(&json, session.limits, json_read_member(all, "samples"), &window);
+	write_samples(&json, session.limits, all, &window);
 	json_write_array_end(&json);
 	e2b_answer_json(e2b, 200, &json, NULL);
 }

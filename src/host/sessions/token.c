@@ -145,51 +145,109 @@ void handle_session_token(struct host *host, const struct request *req,
 	reply_session_token(host, req->id, &(struct api_session_token_out){ .token = token });
 }
 
-/* Whether the SHA-256 of before, token and after is what was presented. */
-static bool is_signed(const struct api_session_signed_in *in, const char *token)
+/* ---- signatures ----------------------------------------------------------------------------- */
+
+/* Which token made one, as it was found: another look at the same address searches nothing. */
+struct found {
+	unsigned char digest[crypto_hash_sha256_BYTES];
+	char session[ID_SIZE], key[ID_SIZE];
+};
+#define FOUND_COUNT 1024u /* a power of two */
+
+static struct found *found_at(const unsigned char *digest)
 {
-	crypto_hash_sha256_state state;
+	static struct found table[FOUND_COUNT];
+
+	return &table[(digest[0] | (unsigned)digest[1] << 8) & (FOUND_COUNT - 1)];
+}
+
+struct signature {
+	const struct api_session_signed_in *in;
+	crypto_hash_sha256_state before; /* of what stands before the token */
+};
+
+/* Whether the SHA-256 of before, token and after is what was presented. */
+static bool is_signed(const struct signature *signature, const char *token)
+{
+	const struct api_session_signed_in *in = signature->in;
+	crypto_hash_sha256_state state = signature->before;
 	unsigned char sum[crypto_hash_sha256_BYTES];
 
-	(void)crypto_hash_sha256_init(&state);
-	(void)crypto_hash_sha256_update(&state, (const unsigned char *)in->before,
-					strlen(in->before));
 	(void)crypto_hash_sha256_update(&state, (const unsigned char *)token, strlen(token));
 	(void)crypto_hash_sha256_update(&state, (const unsigned char *)in->after,
 					strlen(in->after));
 	(void)crypto_hash_sha256_final(&state, sum);
-	return in->digest.len == sizeof(sum) &&
-	       sodium_memcmp(sum, in->digest.data, sizeof(sum)) == 0;
+	return sodium_memcmp(sum, in->digest.data, sizeof(sum)) == 0;
+}
+
+static bool is_by(struct host *host, const struct session *session, const struct key *key,
+		  const struct signature *signature, char ret[SESSION_TOKEN_SIZE])
+{
+	if (session->row.id[0] == '\0' || session->phase == SESSION_CLOSING ||
+	    key->tenant != session->tenant || key_is_expired(host, key))
+		return false;
+	make(host, session->row.id, key->row.id, scopes_of(host, key), ret);
+	return is_signed(signature, ret);
 }
 
 /* The token of this session that was signed with, by whichever key it was made. */
-static bool find_signed(struct host *host, const struct session *session,
-			const struct api_session_signed_in *in, char ret[SESSION_TOKEN_SIZE])
+static bool is_of(struct host *host, const struct session *session,
+		  const struct signature *signature, char ret[SESSION_TOKEN_SIZE])
 {
+	struct found *found = found_at((const unsigned char *)signature->in->digest.data);
+
 	for (const struct key *key = key_newest(host); key != NULL; key = key->next) {
-		if (key->tenant != session->tenant || key_is_expired(host, key))
+		if (!is_by(host, session, key, signature, ret))
 			continue;
-		make(host, session->row.id, key->row.id, scopes_of(host, key), ret);
-		if (is_signed(in, ret))
-			return true;
+		memcpy(found->digest, signature->in->digest.data, sizeof(found->digest));
+		memcpy(found->session, session->row.id, sizeof(found->session));
+		memcpy(found->key, key->row.id, sizeof(found->key));
+		return true;
 	}
 	return false;
+}
+
+/* NULL: of none that lives. */
+static const struct session *find_signed(struct host *host, const struct signature *signature,
+					 char ret[SESSION_TOKEN_SIZE])
+{
+	const struct api_session_signed_in *in = signature->in;
+	const struct found *found = found_at((const unsigned char *)in->digest.data);
+	const struct session *session =
+		in->of != NULL && in->of[0] != '\0' ? session_by_id(host, in->of) : NULL;
+	const struct key *key;
+
+	if (in->of != NULL && in->of[0] != '\0')
+		return session != NULL && is_of(host, session, signature, ret) ? session : NULL;
+	if (memcmp(found->digest, in->digest.data, sizeof(found->digest)) == 0) {
+		session = session_by_id(host, found->session);
+		key = key_find(host, found->key);
+		if (session != NULL && key != NULL && is_by(host, session, key, signature, ret))
+			return session;
+	}
+	for (session = host->sessions; session != NULL; session = session->next)
+		if (is_of(host, session, signature, ret))
+			return session;
+	return NULL;
 }
 
 void handle_session_signed(struct host *host, const struct request *req,
 			   const struct api_session_signed_in *in)
 {
+	struct signature signature = { .in = in };
+	const struct session *session = NULL;
 	char token[SESSION_TOKEN_SIZE];
 
-	for (const struct session *at = host->sessions; at != NULL; at = at->next) {
-		if (at->row.id[0] == '\0' || at->phase == SESSION_CLOSING ||
-		    !find_signed(host, at, in, token))
-			continue;
+	(void)crypto_hash_sha256_init(&signature.before);
+	(void)crypto_hash_sha256_update(&signature.before, (const unsigned char *)in->before,
+					strlen(in->before));
+	if (in->digest.len == crypto_hash_sha256_BYTES)
+		session = find_signed(host, &signature, token);
+	if (session == NULL)
+		front_fail(host, req->id, API_ERR_UNAUTHORIZED,
+			  "the signature is of no live session", "", "", 0);
+	else
 		reply_session_signed(host, req->id,
-				     &(struct api_session_signed_out){ .session = at->row.id,
+				     &(struct api_session_signed_out){ .session = session->row.id,
 								       .token = token });
-		return;
-	}
-	front_fail(host, req->id, API_ERR_UNAUTHORIZED, "the signature is of no live session", "",
-		  "", 0);
 }

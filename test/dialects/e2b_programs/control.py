@@ -34,7 +34,10 @@ while both.has_next:
 assert seen == [second.sandbox_id, first.sandbox_id], seen
 
 assert first.is_running() and second.is_running()
-assert first.get_metrics() is not None
+first.files.write("big", b"x" * 5_000_000)
+metrics = first.get_metrics()[-1]
+assert metrics.mem_used > 0 and metrics.mem_total == 1 << 30 and metrics.cpu_count >= 1, metrics
+assert 5_000_000 <= metrics.disk_used < metrics.disk_total == 1 << 30, metrics
 assert second.kill() is True and second.kill() is False
 assert not second.is_running() and first.is_running()
 try:
