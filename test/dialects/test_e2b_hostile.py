@@ -1,8 +1,12 @@
 """What E2B's SDKs would not send, or what they rely on and do not show: each error in E2B's own form."""
+import base64
+import hashlib
 import json
 import socket
 import struct
+import threading
 import time
+import urllib.parse
 
 import pytest
 from e2b_client import ENVD, INTERPRETER, E2BServer
@@ -166,7 +170,13 @@ def test_what_cannot_be_had_is_refused(server):
                  {"templateID": "base", "timeout": -5}, {"templateID": "base", "timeout": 1 << 40},
                  {"templateID": "base", "timeout": "x"}, {"templateID": "base", "metadata": {"a": 1}},
                  {"templateID": "base", "envVars": {"A=": "1"}},
-                 {"templateID": "base", "envVars": ["A"]}, {"templateID": "base", "autoPause": True},
+                 {"templateID": "base", "envVars": ["A"]}, {"templateID": "base", "autoPause": "x"},
+                 {"templateID": "base", "metadata": ["a"]}, {"templateID": "base", "metadata": "a"},
+                 {"templateID": "base", "metadata": []}, {"templateID": "base", "envVars": []},
+                 {"templateID": "base", "envVars": "A=1"}, {"templateID": "base", "autoResume": True},
+                 {"templateID": "base", "autoResume": {"enabled": True}}, {"templateID": "base", "autoPauseMemory": False},
+                 {"templateID": "base", "autoPause": True, "autoPauseMemory": 1},
+                 {"templateID": "base", "autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}},
                  {"templateID": "base", "volumeMounts": [{"name": "a", "path": "/a"}]},
                  {"templateID": "base", "metadata": {"a": "x" * 20000}}, [], "{", b"\xff"):
         status, _, error = server.control("POST", "/v2/sandboxes", body)
@@ -176,7 +186,7 @@ def test_what_cannot_be_had_is_refused(server):
     sandbox = server.sandbox()
     for query in ("limit=0", "limit=101", "limit=x", "metadata=%zz", "startedAfter=x"):
         assert server.control("GET", f"/v2/sandboxes?{query}")[0] == 400, query
-    for path, status in (("pause", 501), ("fork", 501), ("snapshots", 501), ("resume", 409)):
+    for path, status in (("fork", 501), ("snapshots", 501), ("resume", 409)):
         answer = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {})
         assert (answer[0], answer[2]["code"]) == (status, status), path
     for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"},
@@ -360,3 +370,88 @@ def test_input_as_a_stream(server):
     for wrong in ((), (data,), (first[:-1],), (envelope(b"{"),), (envelope({}, flags=1),), (envelope({}),),
                   (struct.pack(">BI", 0, 1 << 31),), (b"\x80" * 9,)):
         assert stream(*wrong)[-1]["error"]["code"] in ("invalid_argument", "unimplemented", "resource_exhausted"), wrong
+
+
+def signed(sandbox, path, operation="read", token=None):
+    text = f"{path}:{operation}::{token or sandbox['envdAccessToken']}"
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+    return urllib.parse.urlencode({"path": path, "signature": "v1_" + digest})
+
+
+def test_a_signature_opens_its_own_sandbox_alone(server):
+    one, other = server.sandbox(), server.sandbox()
+    for sandbox, text in ((one, b"one"), (other, b"other")):
+        status, _, _ = server.data(sandbox, ENVD, "POST", "/files?path=a", text,
+                                   **{"Content-Type": "application/octet-stream"})
+        assert status == 200
+    for _ in range(3):  # found, and remembered
+        assert server.request("GET", f"/files?{signed(one, 'a')}")[2] == b"one"
+        assert server.request("GET", f"/files?{signed(other, 'a')}")[2] == b"other"
+    name = {"Host": f"{ENVD}-{one['sandboxID']}.localhost:{server.port}"}
+    assert server.request("GET", f"/files?{signed(one, 'a')}", headers=name)[2] == b"one"
+    assert server.request("GET", f"/files?{signed(other, 'a')}", headers=name)[0] == 401
+    assert server.request("GET", f"/files?{signed(one, 'a', 'write')}")[0] == 401
+    assert server.control("DELETE", f"/sandboxes/{one['sandboxID']}")[0] == 204
+    assert server.request("GET", f"/files?{signed(one, 'a')}")[0] == 401
+    assert server.request("GET", f"/files?{signed(other, 'a')}")[2] == b"other"
+
+
+def test_two_clients_on_one_sandbox(server):
+    """Each gets its own answer; what runs in one kernel runs one after the other."""
+    sandbox = server.sandbox()
+    found = {}
+
+    def work(name):
+        for i in range(10):
+            code = f"import time; time.sleep(0.01); print('{name}', {i})"
+            text = server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": code})[2]
+            found.setdefault(name, []).extend(json.loads(line).get("text") for line in text.splitlines()
+                                              if b'"stdout"' in line)
+            path = f"/files?path={name}"
+            server.data(sandbox, ENVD, "POST", path, f"{name}{i}".encode(), **{"Content-Type": "application/octet-stream"})
+            assert server.data(sandbox, ENVD, "GET", path)[2] == f"{name}{i}".encode()
+
+    clients = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert found == {name: [f"{name} {i}\n" for i in range(10)] for name in ("a", "b")}
+
+
+def test_who_goes_away_in_the_middle_of_an_upload_leaves_nothing(server):
+    sandbox = server.sandbox()
+    for path in ("/files?path=half", "/process.Process/Start", "/filesystem.Filesystem/Stat"):
+        with socket.create_connection(("127.0.0.1", server.port), SECONDS) as client:
+            client.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: {sandbox['sandboxID']}\r\n"
+                           f"E2b-Sandbox-Port: {ENVD}\r\nX-Access-Token: {sandbox['envdAccessToken']}\r\n"
+                           "Content-Type: application/octet-stream\r\nContent-Length: 100000\r\n\r\nhalf".encode())
+    assert server.data(sandbox, ENVD, "GET", "/files?path=half")[0] == 404
+    assert server.data(sandbox, ENVD, "GET", "/health")[0] == 204
+    assert server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2] in ({}, {"processes": []})
+
+
+def test_a_pause_of_one_client_meets_another(server):
+    sandbox = server.sandbox()
+    path = f"/sandboxes/{sandbox['sandboxID']}"
+    assert server.control("POST", f"{path}/pause", {})[0] == 204
+    assert server.control("POST", f"{path}/pause")[2]["code"] == 409
+    for port, method, request, body in (
+            (ENVD, "GET", "/health", None), (ENVD, "GET", "/files?path=x", None), (INTERPRETER, "GET", "/health", None),
+            (INTERPRETER, "POST", "/execute", {"code": "1"}),
+            (ENVD, "POST", "/filesystem.Filesystem/MakeDir", {"path": "x"})):
+        status, _, error = server.data(sandbox, port, method, request, body, **UNARY)
+        assert (status, error["code"], error["sandboxId"]) == (502, 502, sandbox["sandboxID"]), (request, error)
+        assert "paused" in error["message"]
+    assert server.control("GET", path)[2]["state"] == "paused"
+    assert server.control("GET", "/sandboxes")[2] == []  # the first generation tells of those that run
+    assert [each["state"] for each in server.control("GET", "/v2/sandboxes")[2]] == ["paused"]
+    assert server.control("POST", f"{path}/timeout", {"timeout": 600})[0] == 204
+    assert server.control("POST", f"{path}/resume", {"timeout": "x"})[0] == 400
+    assert server.control("POST", f"{path}/resume", {"memory": 5})[0] == 400
+    assert server.control("POST", f"{path}/resume", {"timeout": 100})[0] == 201
+    assert server.control("POST", f"{path}/resume", {"timeout": 100})[0] == 409
+    assert server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1"})[0] == 200
+    assert server.control("POST", f"{path}/pause", {"memory": False})[0] == 204
+    assert server.control("POST", f"/v2{path}/connect", {})[0] == 201
+    assert server.control("POST", f"/v2{path}/connect", {})[0] == 200

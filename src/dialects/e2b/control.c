@@ -12,24 +12,13 @@
 #include "dialects/e2b/e2b.h"
 
 #define ANSWER_MAX (256u * 1024u)
-#define CONNECT_S 300
-
-/* The session that the path's second part names. */
-static const char *session_of(const struct e2b *e2b)
-{
-	char *id = arena_new(e2b->arena, 1, E2B_ID_SIZE);
-
-	e2b_session_id(e2b->part[1], id);
-	request_note(e2b->request, NULL, id, NULL);
-	return id;
-}
 
 static void get(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	cleanup_call struct call call = CALL_INIT, asked = CALL_INIT;
 	struct api_session_token_out token = { 0 };
-	const char *id = session_of(e2b);
+	const char *id = e2b_session_of(e2b);
 	struct api_session session;
 	struct json_writer json;
 
@@ -50,23 +39,9 @@ static void kill_one(struct e2b *e2b)
 	cleanup_call struct call call = CALL_INIT;
 
 	if (call_or_refuse(e2b->request, API_SESSION_DELETE,
-			   &(struct api_session_delete_in){ .session = session_of(e2b) }, NULL,
+			   &(struct api_session_delete_in){ .session = e2b_session_of(e2b) }, NULL,
 			   &call) == 0)
 		e2b_answer_empty(e2b, 204);
-}
-
-static int end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_session *ret,
-		  struct call *call)
-{
-	if (ms < 1000)
-		ms = 1000; /* the shortest that there is */
-	return call_or_refuse(e2b->request, API_SESSION_CHANGE,
-			      &(struct api_session_change_in){ .session = id,
-							       .has_expires_in_ms = true,
-							       .expires_in_ms = ms,
-							       .has_idle_timeout_ms = true,
-							       .idle_timeout_ms = e2b_idle_ms(ms) },
-			      ret, call);
 }
 
 /* POST …/timeout sets the end; …/refreshes only puts it off. */
@@ -77,7 +52,7 @@ static void set_timeout(struct e2b *e2b)
 	const struct json_value *given =
 		json_read_member(body, is_refresh ? "duration" : "timeout");
 	cleanup_call struct call call = CALL_INIT;
-	const char *id = session_of(e2b);
+	const char *id = e2b_session_of(e2b);
 	struct api_session session;
 	uint64_t ms = 60000;
 
@@ -93,30 +68,8 @@ static void set_timeout(struct e2b *e2b)
 			return;
 		}
 	}
-	if (end_in(e2b, id, ms, &session, &call) == 0)
+	if (e2b_end_in(e2b, id, ms, &session, &call) == 0)
 		e2b_answer_empty(e2b, 204);
-}
-
-/* What runs already goes on, and no earlier end is set. */
-static void connect_to(struct e2b *e2b)
-{
-	cleanup_json struct json_value *body = e2b_take_json(e2b);
-	const struct json_value *given = json_read_member(body, "timeout");
-	cleanup_call struct call call = CALL_INIT;
-	const char *id = session_of(e2b);
-	uint64_t ms = CONNECT_S * 1000;
-	struct api_session session;
-
-	if (body == NULL || (json_read_kind(given) != JSON_KIND_NULL &&
-			     !e2b_take_timeout(e2b, given, &ms)))
-		return;
-	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = id }, &session, &call) < 0)
-		return;
-	if (session.has_expires_at_ms && session.expires_at_ms < clock_wall_ms() + ms &&
-	    end_in(e2b, id, ms, &session, &call) < 0)
-		return;
-	e2b_answer_sandbox(e2b, 200, &session);
 }
 
 /* Whether there is such a sandbox comes before what cannot be done with it. */
@@ -127,27 +80,10 @@ static void cannot(struct e2b *e2b)
 
 	if (request_body(e2b->request, E2B_BODY_MAX, &ignored) < 0 ||
 	    call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = session_of(e2b) }, NULL,
+			   &(struct api_session_show_in){ .session = e2b_session_of(e2b) }, NULL,
 			   &call) < 0)
 		return;
-	if (strcmp(e2b->part[2], "resume") == 0)
-		e2b_refuse(e2b, 409, "the sandbox is running");
-	else
-		e2b_refuse(e2b, 501, "this server does not do this yet");
-}
-
-static void logs(struct e2b *e2b)
-{
-	cleanup_call struct call call = CALL_INIT;
-	cleanup_buf struct buf body = BUF_INIT(256);
-	struct err err;
-
-	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = session_of(e2b) }, NULL,
-			   &call) == 0 &&
-	    buf_adds(&body, e2b->version == 2 ? "{\"logs\":[]}" : "{\"logs\":[],\"logEntries\":[]}",
-		     &err) == 0)
-		e2b_answer(e2b, 200, &body, NULL);
+	e2b_refuse(e2b, 501, "this server does not do this yet");
 }
 
 static bool is_list(const struct e2b *e2b, enum http_verb verb)
@@ -166,11 +102,11 @@ static void sandboxes(struct e2b *e2b)
 		{ HTTP_VERB_DELETE, NULL, kill_one },
 		{ HTTP_VERB_POST, "timeout", set_timeout },
 		{ HTTP_VERB_POST, "refreshes", set_timeout },
-		{ HTTP_VERB_POST, "connect", connect_to },
+		{ HTTP_VERB_POST, "connect", e2b_connect },
 		{ HTTP_VERB_GET, "metrics", e2b_metrics },
-		{ HTTP_VERB_GET, "logs", logs },
-		{ HTTP_VERB_POST, "resume", cannot },
-		{ HTTP_VERB_POST, "pause", cannot },
+		{ HTTP_VERB_GET, "logs", e2b_logs },
+		{ HTTP_VERB_POST, "resume", e2b_connect },
+		{ HTTP_VERB_POST, "pause", e2b_pause },
 		{ HTTP_VERB_POST, "fork", cannot },
 		{ HTTP_VERB_POST, "snapshots", cannot },
 		{ HTTP_VERB_PUT, "network", cannot },

@@ -27,6 +27,11 @@ static int take_metadata(const struct e2b *e2b, const struct json_value *given,
 	struct err err;
 	size_t len;
 
+	if (given != NULL && json_read_kind(given) != JSON_KIND_NULL &&
+	    json_read_kind(given) != JSON_KIND_OBJECT) {
+		e2b_refuse(e2b, 400, "metadata is an object of texts");
+		return -1;
+	}
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	for (size_t i = 0; json_read_member_at(given, i, &key, &value); i++) {
@@ -53,7 +58,8 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 	const char *key, *text;
 	size_t len;
 
-	if (count > 0 && json_read_kind(given) != JSON_KIND_OBJECT) {
+	if (given != NULL && json_read_kind(given) != JSON_KIND_NULL &&
+	    json_read_kind(given) != JSON_KIND_OBJECT) {
 		e2b_refuse(e2b, 400, "variables are an object of texts");
 		return false;
 	}
@@ -88,18 +94,12 @@ static bool is_possible(const struct e2b *e2b, const struct json_value *body)
 		{ "mcp", "this server has no MCP gateway in a sandbox" },
 		{ "iam", "this server gives out no workload tokens" },
 	};
-	bool pauses = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(lacking); i++)
 		if (json_read_count(json_read_member(body, lacking[i].name)) > 0) {
 			e2b_refuse(e2b, 400, lacking[i].why);
 			return false;
 		}
-	if (json_read_bool(json_read_member(body, "autoPause"), &pauses) && pauses) {
-		e2b_refuse(e2b, 400,
-			   "this server cannot pause a sandbox yet: onTimeout must be kill");
-		return false;
-	}
 	return true;
 }
 
@@ -132,7 +132,7 @@ void e2b_create(struct e2b *e2b)
 		e2b_refuse(e2b, 400, "templateID is missing");
 		return;
 	}
-	if (!is_possible(e2b, body) ||
+	if (!is_possible(e2b, body) || !e2b_take_lifecycle(e2b, body, &in) ||
 	    !take_end(e2b, json_read_member(body, "timeout"), &in.expires_in_ms) ||
 	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
 	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||

@@ -7,7 +7,9 @@
  *   control.c    /sandboxes: get, kill, time-outs, connect; which path is what
  *   create.c     a new sandbox
  *   list.c       lists: filters, pages
+ *   pause.c      paused, and on again
  *   sandbox.c    a session as E2B sees it
+ *   logs.c       what code and commands wrote
  *   metrics.c    memory and processors
  *   templates.c  names of templates
  */
@@ -89,10 +91,24 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 /* ---- create.c ---- */
 void e2b_create(struct e2b *e2b);
 
+/* ---- pause.c ---- */
+#define E2B_PAUSED "session_paused"
+void e2b_pause(struct e2b *e2b);
+void e2b_connect(struct e2b *e2b); /* also …/resume */
+/* What becomes of it when its time is over; false: it was refused. */
+bool e2b_take_lifecycle(const struct e2b *e2b, const struct json_value *body,
+			struct api_session_create_in *ret);
+int e2b_end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_session *ret,
+	       struct call *call);
+/* It is not paused, or goes on for this; false: it was answered. */
+bool e2b_is_awake(const struct e2b *e2b, const struct api_session *session);
+
 /* ---- list.c ---- */
 void e2b_list(struct e2b *e2b);
 
 /* ---- sandbox.c ---- */
+/* The session that the path's second part names. */
+const char *e2b_session_of(const struct e2b *e2b);
 /* The body's `timeout` or `duration` in ms; false when it was answered that it is none. */
 bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
 /* A session that is unused ends later than its time-out. */
@@ -106,6 +122,9 @@ void e2b_write_listed(struct json_writer *json, const struct api_session *sessio
 void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms);
 /* Adds the answer of a session with its token, which is asked for here. */
 void e2b_answer_sandbox(const struct e2b *e2b, unsigned status, const struct api_session *session);
+
+/* ---- logs.c ---- */
+void e2b_logs(struct e2b *e2b);
 
 /* ---- metrics.c ---- */
 void e2b_metrics(struct e2b *e2b);

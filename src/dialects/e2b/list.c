@@ -33,7 +33,7 @@ struct filter {
 	const char *template, *after; /* a page's token */
 	uint64_t since_ms;
 	unsigned limit;
-	bool wants_running, is_ascending;
+	bool wants_running, wants_paused, is_ascending;
 };
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
@@ -65,9 +65,10 @@ static bool take_one(const struct e2b *e2b, const char *name, const char *value,
 {
 	if (strcmp(name, "metadata") == 0)
 		return take_pairs(e2b, value, ret);
-	if (strcmp(name, "state") == 0 && value[0] != '\0')
+	if (strcmp(name, "state") == 0 && value[0] != '\0') {
 		ret->wants_running = strstr(value, "running") != NULL;
-	else if (strcmp(name, "template") == 0 && value[0] != '\0')
+		ret->wants_paused = strstr(value, "paused") != NULL;
+	} else if (strcmp(name, "template") == 0 && value[0] != '\0')
 		ret->template = arena_text(e2b->arena, value, strlen(value));
 	else if (strcmp(name, "nextToken") == 0 && value[0] != '\0')
 		ret->after = arena_text(e2b->arena, value, strlen(value));
@@ -89,7 +90,10 @@ static bool take_filter(const struct e2b *e2b, struct filter *ret)
 	struct err ignored;
 	int more;
 
-	*ret = (struct filter){ .limit = LIMIT_MAX, .wants_running = true };
+	/* The first generation of this call tells of those that run. */
+	*ret = (struct filter){ .limit = LIMIT_MAX,
+				.wants_running = true,
+				.wants_paused = e2b->version == 2 };
 	while ((more = http_query_next(&query, name, sizeof(name), value, sizeof(value),
 				       &ignored)) > 0)
 		if (!take_one(e2b, name, value, ret))
@@ -118,7 +122,7 @@ static bool fits(const struct filter *filter, const struct api_session *session)
 	struct err ignored;
 	uint64_t started;
 
-	if (!filter->wants_running)
+	if (!(session->has_paused_at_ms ? filter->wants_paused : filter->wants_running))
 		return false;
 	if (filter->since_ms != 0 &&
 	    (!api_moment(session->created_at, &started) || started < filter->since_ms))

@@ -24,7 +24,11 @@ static bool is_ours(const struct http *http)
 {
 	const char *key = http_header(http, "x-api-key");
 
+	const char *token = http_header(http, "x-access-token");
+
 	if (key != NULL && strncmp(key, "e2b_", 4) == 0)
+		return true;
+	if (token != NULL && strncmp(token, "st_", 3) == 0 && strcmp(http->path, "/health") == 0)
 		return true;
 	return strcmp(http->path, "/files") == 0;
 }

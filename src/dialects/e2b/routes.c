@@ -26,6 +26,12 @@ static bool is_session_over(const struct refusal *refusal)
 	return strncmp(refusal->code, "session_", 8) == 0;
 }
 
+/* A sandbox that is paused is not there, for all but the control plane. */
+static bool is_paused(const struct refusal *refusal)
+{
+	return strcmp(refusal->code, E2B_PAUSED) == 0;
+}
+
 /* A number as `code`; of a sandbox's side that is gone also which one. */
 static void write_error(const struct e2b_target *target, unsigned status,
 			const struct refusal *refusal, struct json_writer *json)
@@ -61,7 +67,9 @@ static unsigned status_of(const struct e2b_target *target, const struct refusal 
 {
 	if (!is_session_over(refusal))
 		return refusal->status == 410 ? 404 : refusal->status;
-	return target->side == E2B_CONTROL ? 404 : 502;
+	if (target->side != E2B_CONTROL)
+		return 502;
+	return is_paused(refusal) ? 409 : 404;
 }
 
 /* The interpreter's clients show what it says as it is. */
@@ -152,10 +160,12 @@ static bool is_health(const struct e2b *e2b)
 static void health(struct e2b *e2b)
 {
 	cleanup_call struct call call = CALL_INIT;
+	struct api_session session;
 
 	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = e2b->target.session }, NULL,
-			   &call) == 0)
+			   &(struct api_session_show_in){ .session = e2b->target.session },
+			   &session, &call) == 0 &&
+	    e2b_is_awake(e2b, &session))
 		e2b_answer_empty(e2b, e2b->target.side == E2B_ENVD ? 204 : 200);
 }
 
@@ -201,7 +211,8 @@ static void dispatch(struct e2b *e2b)
 	else if (e2b->target.side == E2B_ENVD)
 		envd(e2b);
 	else
-		e2b_refuse(e2b, 501, "this is not here yet");
+		e2b_refuse(e2b, e2b->target.port == 0 ? 400 : 404,
+			   "there is no such port or sandbox");
 }
 
 static void handle(struct request *request)

@@ -21,6 +21,15 @@
 #define IDLE_MS_MAX (30ull * 86400 * 1000)
 #define IDLE_MARGIN_MS 60000u
 
+const char *e2b_session_of(const struct e2b *e2b)
+{
+	char *id = arena_new(e2b->arena, 1, E2B_ID_SIZE);
+
+	e2b_session_id(e2b->part[1], id);
+	request_note(e2b->request, NULL, id, NULL);
+	return id;
+}
+
 void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
@@ -120,7 +129,7 @@ void e2b_write_listed(struct json_writer *json, const struct api_session *sessio
 	write_names(json, session, metadata);
 	json_write_member_string(json, "startedAt", session->created_at);
 	e2b_write_moment(json, "endAt", end_of(session));
-	json_write_member_string(json, "state", "running");
+	json_write_member_string(json, "state", session->has_paused_at_ms ? "paused" : "running");
 	json_write_member_uint(json, "cpuCount", (number(limits->cpu_percent, 100) + 99) / 100);
 	json_write_member_uint(json, "memoryMB",
 			       number(limits->memory_bytes, MEMORY_DEFAULT) / MIB);
@@ -134,8 +143,13 @@ void e2b_write_listed(struct json_writer *json, const struct api_session *sessio
 		json_write_null(json);
 		json_write_key(json, "lifecycle");
 		json_write_object_begin(json);
-		json_write_member_bool(json, "autoResume", false);
-		json_write_member_string(json, "onTimeout", "kill");
+		json_write_member_bool(json, "autoResume", session->auto_resume);
+		json_write_member_string(json, "onTimeout",
+					 session->on_timeout == API_SESSION_ON_TIMEOUT_PAUSE ||
+							 session->on_timeout ==
+								 API_SESSION_ON_TIMEOUT_PAUSE_FILES
+						 ? "pause"
+						 : "kill");
 		json_write_object_end(json);
 	}
 	json_write_object_end(json);

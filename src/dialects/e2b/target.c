@@ -17,6 +17,7 @@
 #define NAME_LEN 26u /* of a session's id, behind "se_" */
 #define KEY_BYTES 32u
 #define KEY_PREFIX "e2b_"
+#define TOKEN_PREFIX "st_"
 #define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 #define HOST_CHARACTERS ID_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -114,6 +115,27 @@ static bool is_control(const char *path)
 	return false;
 }
 
+/* Those of a sandbox's files and processes. */
+static bool is_of_envd(const char *path)
+{
+	return strcmp(path, "/health") == 0 || strcmp(path, "/files") == 0 ||
+	       strncmp(path, "/filesystem.Filesystem/", 23) == 0 ||
+	       strncmp(path, "/process.Process/", 17) == 0;
+}
+
+/* Its token begins with its name: SDKs of 2025 say no more, of a sandbox that they connected to. */
+static bool take_token(const char *token, char ret[E2B_ID_SIZE])
+{
+	if (token == NULL || strncmp(token, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) != 0 ||
+	    strlen(token) < strlen(TOKEN_PREFIX) + NAME_LEN)
+		return false;
+	token += strlen(TOKEN_PREFIX);
+	for (size_t i = 0; i < NAME_LEN; i++)
+		ret[i] = (char)tolower((unsigned char)token[i]);
+	ret[NAME_LEN] = '\0';
+	return true;
+}
+
 void e2b_target_of(const struct http *http, struct e2b_target *ret)
 {
 	const char *id = http_header(http, "e2b-sandbox-id");
@@ -130,6 +152,11 @@ void e2b_target_of(const struct http *http, struct e2b_target *ret)
 		take_host(host, ret);
 	}
 	e2b_session_id(ret->sandbox, ret->session);
+	if (ret->sandbox[0] == '\0' && is_of_envd(http->path) &&
+	    take_token(http_header(http, "x-access-token"), ret->sandbox)) {
+		ret->port = E2B_ENVD_PORT;
+		e2b_session_id(ret->sandbox, ret->session);
+	}
 	if (ret->sandbox[0] != '\0')
 		ret->side = id != NULL && is_control(http->path) &&
 					    (ret->port == E2B_ENVD_PORT ||

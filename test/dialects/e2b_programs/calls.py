@@ -1,0 +1,45 @@
+"""Calls of E2B's Python SDK that the other programs do not make: what is there, and what is refused by its name."""
+import e2b
+from e2b import AuthenticationException, NotFoundException, Sandbox, SandboxException, Template
+
+sandbox = Sandbox.create(timeout=300)
+
+# Users: both names are taken, and mean the same user.
+for more in ({}, {"user": "user"}, {"user": "root"}):
+    shown = sandbox.commands.run("id -u; echo $HOME", **more)
+    assert shown.stdout == "1000\n/home/user\n", (more, shown)
+try:
+    sandbox.commands.run("true", user="nobody")
+    raise AssertionError("there is no such user")
+except AuthenticationException as error:
+    assert "nobody" in str(error)
+
+sandbox.git.init("repository")
+assert sandbox.files.exists("repository/.git")
+sandbox.git.configure_user("A B", "a@example.com")
+sandbox.files.write("repository/a", "a")
+sandbox.git.add("repository")
+sandbox.git.commit("repository", "first")
+assert sandbox.git.status("repository").is_clean
+
+assert Template.exists("base") and not Template.exists("no-such-template")
+assert sandbox.list_snapshots().next_items() == []
+assert Sandbox.delete_snapshot("no-such-snapshot") is False
+for missing in (lambda: sandbox.fork(), lambda: sandbox.create_snapshot(), lambda: sandbox.update_network({})):
+    try:
+        raise AssertionError(missing())
+    except SandboxException as error:
+        assert "501" in str(error), error
+assert e2b.Volume.list() == []
+try:
+    raise AssertionError(e2b.Volume.create("mine"))
+except Exception as error:
+    assert "501" in str(error), error
+try:
+    raise AssertionError(Sandbox.create("no-such-template"))
+except NotFoundException as error:
+    assert "template" in str(error)
+except SandboxException as error:
+    assert "404" in str(error), error
+assert sandbox.get_mcp_url() == f"https://{sandbox.get_host(50005)}/mcp"
+sandbox.kill()
