@@ -15,6 +15,8 @@
 #define DIGITS 26u /* of an id, behind "se_" */
 #define SESSIONS "/reckon/v1/sessions/"
 #define LINKS "/reckon/v1/ports/"
+#define E2B_ENVD 49983u
+#define E2B_INTERPRETER 49999u
 
 /* 1 to 65535 in `len` digits without leading zeros; 0: it is none. */
 static unsigned take_port(const char *text, size_t len)
@@ -123,8 +125,25 @@ static bool is_by_link(const struct http *http, struct ports_address *ret)
 	return true;
 }
 
+/* envd and the interpreter are no programs of the sandbox's; its ids are ours without "se_". */
+static bool is_by_header(const struct http *http, struct ports_address *ret)
+{
+	const char *id = http_header(http, "e2b-sandbox-id");
+	const char *port = http_header(http, "e2b-sandbox-port");
+
+	if (id == NULL || port == NULL || !take_id(id, strlen(id), ret->session))
+		return false;
+	ret->port = take_port(port, strlen(port));
+	if (ret->port == 0 || ret->port == E2B_ENVD || ret->port == E2B_INTERPRETER)
+		return false;
+	ret->road = PORTS_BY_HEADER;
+	ret->path = http->path;
+	return true;
+}
+
 bool ports_address(const struct http *http, struct ports_address *ret)
 {
 	*ret = (struct ports_address){ .road = PORTS_NONE };
-	return is_by_host(http, ret) || is_by_path(http, ret) || is_by_link(http, ret);
+	return is_by_host(http, ret) || is_by_path(http, ret) || is_by_link(http, ret) ||
+	       is_by_header(http, ret);
 }

@@ -23,6 +23,7 @@ static const char *const of_connection[] = {
 static const char *const of_request[] = {
 	"host", "cookie", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host",
 	"x-forwarded-proto", "x-forwarded-prefix", "x-reckon-key", "x-reckon-timeout",
+	"e2b-traffic-access-token", "e2b-sandbox-id", "e2b-sandbox-port",
 };
 
 /* What a front says itself, and what holds for more than this answer. */
@@ -150,17 +151,20 @@ static int add_request_lines(const struct http *http, const struct ports_address
 			     bool keeps_authorization, struct buf *ret, struct err *err)
 {
 	const char *connection = http_header(http, "connection");
+	const bool is_by_name = address->road == PORTS_BY_HOST || address->road == PORTS_BY_HEADER;
+	const bool is_by_header = address->road == PORTS_BY_HEADER;
 
 	for (size_t i = 0; i < http->header_count; i++) {
 		const struct http_header *header = &http->header[i];
 
-		if (strcmp(header->name, "cookie") == 0 && address->road == PORTS_BY_HOST &&
+		if (strcmp(header->name, "cookie") == 0 && is_by_name &&
 		    add_cookies(header->value, ret, err) < 0)
 			return (int)err->code;
 		if (is_in(header->name, of_connection, ARRAY_LEN(of_connection)) ||
 		    is_in(header->name, of_request, ARRAY_LEN(of_request)) ||
 		    has_word(connection, header->name) ||
-		    (strcmp(header->name, "authorization") == 0 && !keeps_authorization))
+		    (strcmp(header->name, "authorization") == 0 && !keeps_authorization) ||
+		    (strcmp(header->name, "x-access-token") == 0 && is_by_header))
 			continue;
 		if (add_line(header, ret, err) < 0)
 			return (int)err->code;
@@ -223,6 +227,7 @@ int ports_answer_head(const struct http_answer *answer, const struct ports_addre
 {
 	const char *connection = http_answer_header(answer, "connection");
 	const bool is_by_path = address->road == PORTS_BY_PATH;
+	const bool is_on_api_origin = is_by_path || address->road == PORTS_BY_HEADER;
 
 	for (size_t i = 0; i < answer->header_count; i++) {
 		const struct http_header *header = &answer->header[i];
@@ -230,7 +235,8 @@ int ports_answer_head(const struct http_answer *answer, const struct ports_addre
 		if (is_in(header->name, of_connection, ARRAY_LEN(of_connection)) ||
 		    is_in(header->name, of_answer, ARRAY_LEN(of_answer)) ||
 		    has_word(connection, header->name) ||
-		    (is_by_path && is_in(header->name, of_api_origin, ARRAY_LEN(of_api_origin))) ||
+		    (is_on_api_origin &&
+		     is_in(header->name, of_api_origin, ARRAY_LEN(of_api_origin))) ||
 		    (strcmp(header->name, "set-cookie") == 0 && is_bad_cookie(header->value)))
 			continue;
 		if (strcmp(header->name, "location") == 0

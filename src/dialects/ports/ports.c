@@ -5,6 +5,7 @@
  *   /reckon/v1/sessions/ID/ports/PORT/…        a key, and an answer that is sandboxed
  *   /reckon/v1/sessions/ID/ports/PORT          with Upgrade: tcp, bytes both ways
  *   /reckon/v1/ports/PORT-ID/TOKEN/…           a link, which leads to the first
+ *   E2b-Sandbox-Id and E2b-Sandbox-Port        a key, for programs that no name leads here
  *
  * Runs in:  reckon-front-ports.
  * Reads:    heads of anybody.
@@ -17,7 +18,6 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "dialects/refuse.h"
 
 #define KEY_SIZE 129
 
@@ -95,6 +95,34 @@ static int connect_with_token(struct request *request, const struct ports_addres
 	return TAKE_FD(call.reply.fd);
 }
 
+/* Of heads in which Authorization is the program's. */
+static bool has_key(const struct http *http)
+{
+	return http_header(http, "x-reckon-key") != NULL ||
+	       http_header(http, "e2b-traffic-access-token") != NULL;
+}
+
+static void serve_by_header(struct request *request, const struct ports_address *address)
+{
+	const struct http *http = request_head(request);
+	const char *token = http_header(http, "x-access-token");
+	int fd;
+
+	request_note(request, "E2b-Sandbox-Port", address->session, NULL);
+	if (!has_key(http) && token != NULL && strlen(token) < KEY_SIZE)
+		request_use_key(request, token);
+	else if (!has_key(http)) {
+		answer_refuse_simple(request, 401, "unauthorized",
+				     "this port is not open for everybody",
+				     "send the sandbox's trafficAccessToken as "
+				     "E2b-Traffic-Access-Token");
+		return;
+	}
+	fd = connect_with_key(request, address);
+	if (fd >= 0)
+		ports_proxy(request, address, fd);
+}
+
 static void serve_by_host(struct request *request, const struct ports_address *address)
 {
 	const struct http *http = request_head(request);
@@ -105,7 +133,7 @@ static void serve_by_host(struct request *request, const struct ports_address *a
 	if (ports_take_link(request, address))
 		return;
 	/* Authorization is the program's here. */
-	if (http_header(http, "x-reckon-key") != NULL) {
+	if (has_key(http)) {
 		fd = connect_with_key(request, address);
 	} else if (!ports_cookie(http, token, sizeof(token)) || !ports_is_token(token)) {
 		answer_refuse_simple(request, 401, "unauthorized",
@@ -164,6 +192,8 @@ static void handle(struct request *request)
 		refuse_no_port(request);
 	else if (address.road == PORTS_BY_HOST)
 		serve_by_host(request, &address);
+	else if (address.road == PORTS_BY_HEADER)
+		serve_by_header(request, &address);
 	else if (address.road == PORTS_BY_PATH)
 		serve_by_path(request, &address);
 	else
@@ -171,6 +201,7 @@ static void handle(struct request *request)
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-reckon-key" },
+					 { KEY_HEADER, "e2b-traffic-access-token" },
 					 { KEY_BEARER, NULL },
 					 { KEY_NONE, NULL } };
 
@@ -178,5 +209,5 @@ const struct dialect dialect_ports = {
 	.name = "ports",
 	.keys = keys,
 	.handle = handle,
-	.refuse = refuse_as_reckon,
+	.refuse = ports_refuse,
 };

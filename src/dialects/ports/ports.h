@@ -4,6 +4,7 @@
  *   match.c     which requests are for ports
  *   address.c   names of hosts and paths: which session, which port
  *   ports.c     who may, and by which road
+ *   refuse.c    how an error looks, by road
  *   link.c      links: a page of the API's leads to the port's own host name, and a cookie there
  *   head.c      heads of requests and answers: what is passed on, and what is not
  *   proxy.c     one request and its answer, both as streams; or a tunnel
@@ -23,6 +24,7 @@ enum ports_road {
 	PORTS_BY_HOST, /* PORT-ID.anything: the port has an origin of its own */
 	PORTS_BY_PATH, /* /reckon/v1/sessions/ID/ports/PORT/…: on the API's origin */
 	PORTS_BY_LINK, /* /reckon/v1/ports/PORT-ID/TOKEN/…: leads to the first */
+	PORTS_BY_HEADER, /* E2b-Sandbox-Id and E2b-Sandbox-Port, as E2B's proxy takes them */
 	PORTS_TUNNEL,  /* /reckon/v1/sessions/ID/ports/PORT with Upgrade: tcp */
 };
 
@@ -37,6 +39,7 @@ struct ports_address {
 };
 
 bool ports_address(const struct http *http, struct ports_address *ret);
+void ports_refuse(struct request *request, const struct refusal *refusal);
 
 void ports_proxy(struct request *request, const struct ports_address *address, int fd);
 /* Bytes of the client's connection as they are, to the port and back. */

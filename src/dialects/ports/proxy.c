@@ -259,7 +259,8 @@ static void run(struct proxy *proxy)
 
 static bool keeps_authorization(const struct http *http, const struct ports_address *address)
 {
-	return address->road == PORTS_BY_HOST || http_header(http, "x-reckon-key") != NULL;
+	return address->road == PORTS_BY_HOST || address->road == PORTS_BY_HEADER ||
+	       http_header(http, "x-reckon-key") != NULL;
 }
 
 void ports_proxy(struct request *request, const struct ports_address *address, int fd)
