@@ -52,6 +52,9 @@ typedef struct reckon_agent_options {
 	/* Of the way there; when all three are NULL, as the environment says (https_proxy, …). */
 	const char *ca_file, *proxy, *no_proxy;
 	int keep_conversation; /* non-zero: each answer has reckon_answer_conversation() */
+	/* Numbers and links of an answer are looked up in the outputs of the run: "ask", what is in
+	 * none is told once to the model, which may correct itself; or "mark", "off". */
+	const char *verify;
 } reckon_agent_options;
 
 /*

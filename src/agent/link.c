@@ -212,6 +212,15 @@ int link_page(struct link *link, const char *handle, const struct agent_part *pa
 	return ask(link, AGENT_PAGE, &payload, AGENT_PAGED, err);
 }
 
+int link_look(struct link *link, const struct buf *names, struct err *err)
+{
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_LOOKS_BYTES + 64);
+
+	if (agent_pack(&payload, AGENT_TAG_TEXT, buf_text(names), names->len, err) < 0)
+		return (int)err->code;
+	return ask(link, AGENT_LOOK, &payload, AGENT_LOOKED, err);
+}
+
 /* An answer that is too long is cut: it has been shown as it came. */
 static int pack_answer(struct buf *payload, const struct buf *answer, struct err *err)
 {
@@ -226,7 +235,7 @@ static int pack_answer(struct buf *payload, const struct buf *answer, struct err
 
 int link_done(struct link *link, const struct link_end *end, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(AGENT_ANSWER_MAX + 8192);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_ANSWER_MAX + 16384);
 
 	if (agent_pack_u64(&payload, AGENT_TAG_STOP, end->stop, err) < 0 ||
 	    agent_pack(&payload, AGENT_TAG_USAGE, end->usage, sizeof(*end->usage), err) < 0)
@@ -238,6 +247,9 @@ int link_done(struct link *link, const struct link_end *end, struct err *err)
 		return (int)err->code;
 	if (end->why != NULL && end->why->remedy[0] != '\0' &&
 	    agent_pack_text(&payload, AGENT_TAG_REMEDY, end->why->remedy, err) < 0)
+		return (int)err->code;
+	if (end->answer != NULL && end->checked != NULL && end->checked->is_checked != 0 &&
+	    agent_pack(&payload, AGENT_TAG_CHECKED, end->checked, sizeof(*end->checked), err) < 0)
 		return (int)err->code;
 	return agent_send(link->sock, AGENT_DONE, 0, &payload, err);
 }

@@ -60,10 +60,14 @@ int link_command(struct link *link, const char *text, const struct agent_command
 int link_page(struct link *link, const char *handle, const struct agent_part *part,
 	      const char *needle, struct err *err);
 
+/* Whether the files are there; `names` are lines. The answer is in `link` afterwards. */
+int link_look(struct link *link, const struct buf *names, struct err *err);
+
 struct link_end {
 	enum agent_stop stop;
 	const struct agent_usage *usage;
 	const struct buf *answer; /* or NULL */
 	const struct err *why;	  /* or NULL */
+	const struct agent_checked *checked; /* of the answer; or NULL */
 };
 int link_done(struct link *link, const struct link_end *end, struct err *err);

@@ -5,7 +5,7 @@
  *   frames.c   what is sent to it; what it sends, checked
  *   network.c  proxies and certificates, from the environment
  *   record.c   what goes back of a cell, out of its record (record.h)
- *   pages.c    what was left out of it, when the model wants to see it
+ *   pages.c    what was left out of it, when the model wants to see it; whether files are there
  *   outcome.c  what became of a question, as JSON (outcome.h)
  *
  * Nobody here waits for the agent: its socket does not block. A loop watches agent_client_fd() and
@@ -87,6 +87,7 @@ struct agent_client_end {
 	size_t answer_len;
 	char message[sizeof(((struct err *)NULL)->text)];
 	char remedy[sizeof(((struct err *)NULL)->remedy)];
+	struct agent_checked checked; /* its claims lie within the answer */
 };
 
 void agent_client_read_end(const struct agent_client_frame *done, struct agent_client_end *ret);
@@ -107,6 +108,16 @@ const char *agent_client_read_text(const struct agent_client_frame *frame, size_
 int agent_client_ask(struct agent_client *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err);
 
+struct agent_client_image {
+	const char *mime;
+	const void *bytes;
+	size_t len;
+	bool is_encoded; /* `bytes` are in base 64 already */
+};
+
+/* Goes with the question that is asked next, when the model takes images. Lent until then. */
+void agent_client_show(struct agent_client *talk, const struct agent_client_image *image);
+
 /* A whole conversation (docs/conversation.schema.json), after READY and before any question. */
 int agent_client_load(struct agent_client *talk, const char *json, size_t len, struct err *err);
 
@@ -126,12 +137,6 @@ int agent_client_continue(struct agent_client *talk, const struct agent_client_t
 int agent_client_list(struct agent_client *talk, struct err *err);
 #define CONVERSE_HANDLES_MAX 16u /* of one result */
 
-struct agent_client_image {
-	const char *mime;
-	const void *bytes;
-	size_t len;
-	bool is_encoded; /* `bytes` are in base 64 already */
-};
 
 /* What became of a cell. A longer text, more images and larger ones are left out. */
 struct agent_client_result {
@@ -160,6 +165,12 @@ typedef int agent_client_open_fn(const char *handle, int *ret_fd, struct err *er
  */
 void agent_client_pages(struct agent_client *talk, agent_client_open_fn *open, void *arg);
 void agent_client_offer(struct agent_client *talk, const char *handle);
+
+/* Whether a file of the workspace is there: AGENT_FILE_THERE, AGENT_FILE_MISSING, … */
+typedef char agent_client_look_fn(const char *name, void *arg);
+
+/* With this links of an answer are looked up; without, nobody knows. No caller sees a frame. */
+void agent_client_looks(struct agent_client *talk, agent_client_look_fn *look, void *arg);
 
 /* The question is to end. Said once for each; DONE comes soon. */
 int agent_client_interrupt(struct agent_client *talk, struct err *err);

@@ -34,16 +34,46 @@ int agent_client_tell(struct agent_client *talk, enum agent_type type, const str
 	return agent_client_send(talk, type, 0, payload, err);
 }
 
+static int add_encoded(struct buf *ret, const struct agent_client_image *image, struct err *err)
+{
+	return image->is_encoded ? buf_add(ret, image->bytes, image->len, err)
+				 : base64_encode(image->bytes, image->len, ret, err);
+}
+
+static int pack_image(struct buf *payload, const struct agent_client_image *image, struct err *err)
+{
+	const size_t head = strlen(image->mime) + 1;
+	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + head);
+	struct err full;
+
+	/* What does not fit is still in the text, as a line. */
+	if (buf_add(&whole, image->mime, head, &full) < 0 ||
+	    add_encoded(&whole, image, &full) < 0 ||
+	    payload->len + whole.len + FIELD_ROOM > payload->max)
+		return 0;
+	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
+}
+
+void agent_client_show(struct agent_client *talk, const struct agent_client_image *image)
+{
+	if (talk->has_images && talk->shown_count < AGENT_IMAGES_MAX)
+		talk->shown[talk->shown_count++] = image;
+}
+
 int agent_client_ask(struct agent_client *talk, const char *question, size_t len,
 		 const char *const *files, size_t file_count, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_FRAME_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
 
 	if (agent_pack(&payload, AGENT_TAG_TEXT, question, len, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < file_count; i++)
 		if (agent_pack_text(&payload, AGENT_TAG_FILE, files[i], err) < 0)
 			return (int)err->code;
+	for (size_t i = 0; i < talk->shown_count; i++)
+		if (pack_image(&payload, talk->shown[i], err) < 0)
+			return (int)err->code;
+	talk->shown_count = 0;
 	talk->state = AGENT_STATE_THINKING;
 	talk->told_interrupt = false;
 	return agent_client_tell(talk, AGENT_ASK, &payload, err);
@@ -95,26 +125,6 @@ int agent_client_list(struct agent_client *talk, struct err *err)
 {
 	talk->state = AGENT_STATE_LISTING;
 	return agent_client_tell(talk, AGENT_LIST, NULL, err);
-}
-
-static int add_encoded(struct buf *ret, const struct agent_client_image *image, struct err *err)
-{
-	return image->is_encoded ? buf_add(ret, image->bytes, image->len, err)
-				 : base64_encode(image->bytes, image->len, ret, err);
-}
-
-static int pack_image(struct buf *payload, const struct agent_client_image *image, struct err *err)
-{
-	const size_t head = strlen(image->mime) + 1;
-	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + head);
-	struct err full;
-
-	/* What does not fit is still in the text, as a line. */
-	if (buf_add(&whole, image->mime, head, &full) < 0 ||
-	    add_encoded(&whole, image, &full) < 0 ||
-	    payload->len + whole.len + FIELD_ROOM > payload->max)
-		return 0;
-	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
 }
 
 int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result,
@@ -238,6 +248,10 @@ int agent_client_take(struct agent_client *talk, struct agent_client_frame *ret,
 		return agent_client_page(talk, head.id, count, err) < 0
 			       ? err_wrap(err, "reckon-agent")
 			       : 0;
+	if (head.type == AGENT_LOOK)
+		return agent_client_look(talk, head.id, count, err) < 0
+			       ? err_wrap(err, "reckon-agent")
+			       : 0;
 	follow(talk, &head);
 	*ret = (struct agent_client_frame){ .type = head.type, .items = talk->items,
 					.count = count };
@@ -303,11 +317,15 @@ static void copy_text(const struct agent_client_frame *frame, enum agent_tag tag
 void agent_client_read_end(const struct agent_client_frame *done, struct agent_client_end *ret)
 {
 	const struct kernel_item *answer = agent_find(done->items, done->count, AGENT_TAG_TEXT);
+	const struct kernel_item *checked =
+		agent_find(done->items, done->count, AGENT_TAG_CHECKED);
 
 	memset(ret, 0, sizeof(*ret));
 	ret->stop = (enum agent_stop)agent_u64(done->items, done->count, AGENT_TAG_STOP,
 					       AGENT_STOP_FAILED);
 	agent_client_read_usage(done, &ret->usage);
+	if (checked != NULL)
+		memcpy(&ret->checked, checked->data, sizeof(ret->checked));
 	ret->answer = answer != NULL ? answer->data : NULL;
 	ret->answer_len = answer != NULL ? answer->len : 0;
 	copy_text(done, AGENT_TAG_MESSAGE, ret->message, sizeof(ret->message));

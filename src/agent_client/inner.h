@@ -22,6 +22,10 @@ struct agent_client {
 	uint64_t cell; /* of the EXECUTE that waits */
 	agent_client_open_fn *open; /* or NULL */
 	void *open_arg;
+	const struct agent_client_image *shown[AGENT_IMAGES_MAX]; /* with the next question */
+	size_t shown_count;
+	agent_client_look_fn *look; /* or NULL */
+	void *look_arg;
 	char offered[CONVERSE_OFFERED_MAX][AGENT_HANDLE_MAX + 1]; /* a ring: the last ones */
 	size_t offered_count;
 	struct buf payload;
@@ -31,5 +35,7 @@ struct agent_client {
 int agent_client_send(struct agent_client *talk, enum agent_type type, uint64_t id,
 		  const struct buf *payload, struct err *err);
 
+/* Answers a LOOK, likewise. */
+int agent_client_look(struct agent_client *talk, uint64_t id, size_t count, struct err *err);
 /* Answers a PAGE, whose fields are in talk->items. */
 int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, struct err *err);

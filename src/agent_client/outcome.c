@@ -239,6 +239,54 @@ void outcome_write_cost(struct json_writer *writer, const struct agent_usage *us
 	json_write_raw(writer, cost, (size_t)len);
 }
 
+/* ---- what was looked up ---- */
+
+void outcome_read_checked(const struct agent_checked *checked, const char *answer, size_t len,
+			  struct outcome_checked *ret)
+{
+	*ret = (struct outcome_checked){
+		.is_checked = checked->is_checked != 0,
+		.numbers = checked->numbers,
+		.links = checked->links,
+		.unsupported = checked->numbers_unsupported + checked->links_unsupported,
+	};
+	for (size_t i = 0; i < checked->listed && i < AGENT_CLAIMS_MAX; i++) {
+		const struct agent_claim *claim = &checked->claims[i];
+
+		if (claim->offset <= len && claim->len <= len - claim->offset)
+			ret->claims[ret->count++] = (struct outcome_claim){
+				.is_link = claim->kind == AGENT_CLAIM_LINK,
+				.text = answer + claim->offset,
+				.len = (size_t)claim->len,
+			};
+	}
+}
+
+void outcome_write_checked(struct json_writer *writer, const struct outcome_checked *checked)
+{
+	json_write_key(writer, "checked");
+	if (checked == NULL || !checked->is_checked) {
+		json_write_null(writer);
+		return;
+	}
+	json_write_object_begin(writer);
+	json_write_member_uint(writer, "numbers", checked->numbers);
+	json_write_member_uint(writer, "links", checked->links);
+	json_write_member_uint(writer, "unsupported_count", checked->unsupported);
+	json_write_key(writer, "unsupported");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < checked->count; i++) {
+		json_write_object_begin(writer);
+		json_write_member_string(writer, "kind",
+					 checked->claims[i].is_link ? "link" : "number");
+		json_write_member_text(writer, "text", checked->claims[i].text,
+				       checked->claims[i].len);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+}
+
 int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err)
 {
@@ -259,6 +307,7 @@ int outcome_write(const struct outcome *outcome, const struct outcome_frame *fra
 		json_write_text(&writer, frame->answer, frame->answer_len);
 	else
 		json_write_null(&writer);
+	outcome_write_checked(&writer, frame->checked);
 	json_write_member_string(&writer, "stop", frame->stop);
 	json_write_member_string(&writer, "message", has_message ? frame->message : NULL);
 	if (frame->call_count > 0)

@@ -63,6 +63,23 @@ struct outcome_call {
 	const char *arguments; /* of a model: an object, or whatever it wrote */
 };
 
+/* What of an answer was looked up, and where nothing was found; texts are lent. */
+struct outcome_checked {
+	bool is_checked; /* false: nothing was looked up */
+	uint64_t numbers, links;
+	uint64_t unsupported; /* of both; at most AGENT_CLAIMS_MAX are in the list */
+	struct outcome_claim {
+		bool is_link;
+		const char *text;
+		size_t len;
+	} claims[AGENT_CLAIMS_MAX];
+	size_t count;
+};
+
+/* `answer` is that of the DONE that `checked` came with. */
+void outcome_read_checked(const struct agent_checked *checked, const char *answer, size_t len,
+			  struct outcome_checked *ret);
+
 /* The rest of the object. */
 struct outcome_frame {
 	const char *run;     /* an id of the whole; NULL: no such member */
@@ -72,6 +89,7 @@ struct outcome_frame {
 	size_t question_len;
 	const char *answer; /* NULL: null */
 	size_t answer_len;
+	const struct outcome_checked *checked; /* NULL: nothing was looked up */
 	const char *stop;
 	const char *message; /* NULL or "": null */
 	const struct agent_usage *usage;
@@ -86,6 +104,8 @@ struct json_writer;
 void outcome_write_usage(struct json_writer *writer, const struct agent_usage *usage);
 void outcome_write_cost(struct json_writer *writer, const struct agent_usage *usage,
 			bool has_price);
+/* "checked" */
+void outcome_write_checked(struct json_writer *writer, const struct outcome_checked *checked);
 /* Appends the object, without a newline. */
 int outcome_write(const struct outcome *outcome, const struct outcome_frame *frame, struct buf *ret,
 		struct err *err);

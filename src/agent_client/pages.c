@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file/fs.h"
 #include "codec/page.h"
 #include "agent_client/inner.h"
 
@@ -116,4 +117,44 @@ int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, stru
 	    agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&page), page.len, err) < 0)
 		return (int)err->code;
 	return agent_client_send(talk, AGENT_PAGED, id, &payload, err);
+}
+
+/* ---- files ---- */
+
+void agent_client_looks(struct agent_client *talk, agent_client_look_fn *look, void *arg)
+{
+	talk->look = look;
+	talk->look_arg = arg;
+}
+
+/* A name that could lead elsewhere is not looked for. */
+static char look_for(const struct agent_client *talk, const char *line, size_t len)
+{
+	cleanup_buf struct buf name = BUF_INIT(AGENT_LOOKS_BYTES);
+	struct err full; /* a line of the frame is shorter */
+
+	if (talk->look == NULL || buf_add(&name, line, len, &full) < 0 ||
+	    memchr(line, '\0', len) != NULL || !fs_path_is_safe(buf_text(&name)))
+		return AGENT_FILE_UNKNOWN;
+	return talk->look(buf_text(&name), talk->look_arg);
+}
+
+int agent_client_look(struct agent_client *talk, uint64_t id, size_t count, struct err *err)
+{
+	const struct kernel_item *names = agent_find(talk->items, count, AGENT_TAG_TEXT);
+	cleanup_buf struct buf payload = BUF_INIT(4096);
+	const char *at = names->data, *end = at + names->len;
+	char said[AGENT_LOOKS_MAX];
+	size_t found = 0;
+
+	while (at < end && found < AGENT_LOOKS_MAX) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const size_t len = (size_t)((newline != NULL ? newline : end) - at);
+
+		said[found++] = len > 0 ? look_for(talk, at, len) : AGENT_FILE_UNKNOWN;
+		at += len + 1;
+	}
+	if (agent_pack(&payload, AGENT_TAG_TEXT, said, found, err) < 0)
+		return (int)err->code;
+	return agent_client_send(talk, AGENT_LOOKED, id, &payload, err);
 }

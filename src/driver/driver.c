@@ -61,6 +61,7 @@ int driver_open(struct driver *driver, const char *path, const struct agent_clie
 		return (int)err->code;
 	if (driver->ops->open_output != NULL)
 		agent_client_pages(driver->talk, driver->ops->open_output, driver->arg);
+	agent_client_looks(driver->talk, driver->ops->look, driver->arg);
 	driver->state = DRIVER_STARTING;
 	driver->wall_ms = model->settings.wall_ms;
 	driver->has_shell = model->settings.has_shell != 0;
@@ -92,6 +93,7 @@ static void take_end(struct driver *driver, const struct agent_client_frame *fra
 	driver->usage = end.usage;
 	driver->has_answer = end.answer != NULL && end.answer_len > 0 &&
 			     buf_add(&driver->answer, end.answer, end.answer_len, &full) == 0;
+	driver->checked = driver->has_answer ? end.checked : (struct agent_checked){ 0 };
 	memcpy(driver->message, end.message, sizeof(driver->message));
 	memcpy(driver->remedy, end.remedy, sizeof(driver->remedy));
 	driver->state = DRIVER_IDLE;

@@ -140,6 +140,8 @@ struct driver_ops {
 	enum driver_session (*session)(struct buf *note, struct err *err, void *arg);
 	/* Whether the question is to end. Asked before each frame and each answer. */
 	bool (*wants_stop)(void *arg);
+	/* A agent_client_look_fn: whether a file that an answer links to is there. */
+	agent_client_look_fn *look;
 	/* A agent_client_open_fn: outputs that records of this conversation named. */
 	agent_client_open_fn *open_output;
 };
@@ -150,6 +152,9 @@ struct driver_question {
 	/* "NAME (1.2 MB)": files in the workspace that the model was not told of yet. */
 	const char *const *files;
 	size_t file_count;
+	/* Shown to a model that takes images; at most AGENT_IMAGES_MAX. */
+	const struct agent_client_image *images;
+	size_t image_count;
 };
 
 /* Owners read all of it and write none of it. */
@@ -164,6 +169,8 @@ struct driver {
 	struct buf question;
 	char **files;
 	size_t file_count;
+	struct agent_client_image images[AGENT_IMAGES_MAX]; /* copies */
+	size_t image_count;
 	struct buf load; /* a conversation */
 	bool has_question;
 	struct agent_client_tool_result results[AGENT_CALLS_MAX]; /* copies */
@@ -178,6 +185,7 @@ struct driver {
 	enum agent_stop stop;
 	struct buf answer;
 	bool has_answer;
+	struct agent_checked checked; /* what of the answer was looked up, and not found */
 	struct driver_call calls[AGENT_CALLS_MAX]; /* that wait for the application */
 	size_t call_count;
 	struct buf talked; /* the conversation as JSON, where it is kept; else empty */

@@ -22,6 +22,10 @@ void driver_drop_request(struct driver *driver)
 	free(driver->files);
 	driver->files = NULL;
 	driver->file_count = 0;
+	for (; driver->image_count > 0; driver->image_count--) {
+		free((char *)(uintptr_t)driver->images[driver->image_count - 1].mime);
+		free((void *)(uintptr_t)driver->images[driver->image_count - 1].bytes);
+	}
 	for (; driver->result_count > 0; driver->result_count--) {
 		free((char *)(uintptr_t)driver->results[driver->result_count - 1].call);
 		free((char *)(uintptr_t)driver->results[driver->result_count - 1].text);
@@ -60,6 +64,7 @@ static void forget(struct driver *driver)
 	buf_clear(&driver->answer);
 	buf_clear(&driver->talked);
 	driver->usage = (struct agent_usage){ 0 };
+	driver->checked = (struct agent_checked){ 0 };
 	driver->step = 0;
 	driver->stop = AGENT_STOP_FAILED;
 	driver->has_answer = driver->is_stopping = false;
@@ -88,12 +93,14 @@ static int send_load(struct driver *driver, struct err *err)
 
 int driver_send_request(struct driver *driver, struct err *err)
 {
-	int rc;
+	int rc = 0;
 
 	if (!driver->has_question && !driver->is_continued)
 		return 0;
 	if (send_load(driver, err) < 0)
 		return (int)err->code;
+	for (size_t i = 0; i < driver->image_count; i++)
+		agent_client_show(driver->talk, &driver->images[i]);
 	rc = driver->has_question
 		     ? agent_client_ask(driver->talk, buf_text(&driver->question),
 					driver->question.len, (const char *const *)driver->files,
@@ -105,6 +112,21 @@ int driver_send_request(struct driver *driver, struct err *err)
 	return rc;
 }
 
+static void copy_images(struct driver *driver, const struct driver_question *question)
+{
+	for (size_t i = 0; i < question->image_count && i < AGENT_IMAGES_MAX; i++) {
+		const struct agent_client_image *image = &question->images[i];
+		char *bytes = mem_new0(image->len + 1, 1);
+
+		memcpy(bytes, image->bytes, image->len);
+		driver->images[driver->image_count++] =
+			(struct agent_client_image){ .mime = mem_strdup(image->mime),
+						     .bytes = bytes,
+						     .len = image->len,
+						     .is_encoded = image->is_encoded };
+	}
+}
+
 int driver_ask(struct driver *driver, const struct driver_question *question, struct err *err)
 {
 	if (begin(driver, err) < 0 ||
@@ -113,6 +135,7 @@ int driver_ask(struct driver *driver, const struct driver_question *question, st
 	driver->files = mem_new0(question->file_count + 1, sizeof(*driver->files));
 	for (size_t i = 0; i < question->file_count; i++)
 		driver->files[driver->file_count++] = mem_strdup(question->files[i]);
+	copy_images(driver, question);
 	driver->has_question = true;
 	return driver->state == DRIVER_IDLE ? driver_send_request(driver, err) : 0;
 }

@@ -288,7 +288,7 @@ void models_settings_init(struct agent_settings *settings)
 		.answer_tokens = MODELS_UNSET,	.retries = MODELS_UNSET,
 		.price_in = MODELS_UNSET,	.price_cached = MODELS_UNSET,
 		.price_out = MODELS_UNSET,	.limit = MODELS_UNSET,
-		.echo = MODELS_UNSET,
+		.echo = MODELS_UNSET,		.verify = MODELS_UNSET,
 	};
 }
 
@@ -367,6 +367,7 @@ int models_fill(struct models_choice *choice, struct agent_settings *settings, s
 	FILL(retries, STANDARD_RETRIES);
 	FILL(limit, choice->builtin != NULL ? choice->builtin->limit : AGENT_LIMIT_AUTO);
 	FILL(echo, choice->builtin != NULL ? choice->builtin->echo : AGENT_ECHO_AUTO);
+	FILL(verify, AGENT_VERIFY_ASK);
 #undef FILL
 	settings->protocol = choice->protocol;
 	fill_price(choice, settings);

@@ -49,6 +49,7 @@ struct models_entry {
 	uint64_t calling;  /* enum agent_calling */
 	uint64_t images;
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo */
+	uint64_t verify; /* enum agent_verify */
 	uint64_t context_tokens, answer_tokens, retries;
 	uint64_t price_written;
 	uint64_t price_in, price_cached, price_out; /* millionths, of a million tokens */

@@ -38,6 +38,7 @@ static const struct models_row rows[] = {
 	  "auto all none" },
 	{ IN_PROVIDER, "headers", MODELS_ROW_HEADERS, AT(headers), 2000, NULL },
 	{ IN_PROVIDER | IN_MODEL, "images", MODELS_ROW_CHOICE, AT(images), 2, "no yes" },
+	{ IN_ANY, "verify", MODELS_ROW_CHOICE, AT(verify), AGENT_VERIFY_COUNT_, "off mark ask" },
 	{ IN_ANY, "context", MODELS_ROW_COUNT, AT(context_tokens), 100000000, NULL },
 	{ IN_ANY, "answer-tokens", MODELS_ROW_COUNT, AT(answer_tokens), 1000000, NULL },
 	{ IN_DEFAULT | IN_PROVIDER, "retries", MODELS_ROW_COUNT, AT(retries), 100, NULL },

@@ -13,9 +13,10 @@
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+#include "base/utf8.h"
 
 #define FIRST AGENT_READY
-#define COUNT (AGENT_SEALED - AGENT_READY + 1)
+#define COUNT (AGENT_LOOK - AGENT_READY + 1)
 
 /* How long a field of this tag may be in a frame of the agent, and how long it must be. */
 static const struct bound {
@@ -36,6 +37,7 @@ static const struct bound {
 	[AGENT_TAG_JSON] = { 2, AGENT_TALK_MAX },
 	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
 	[AGENT_TAG_COMMAND] = { sizeof(struct agent_command), sizeof(struct agent_command) },
+	[AGENT_TAG_CHECKED] = { sizeof(struct agent_checked), sizeof(struct agent_checked) },
 };
 
 #define BIT(tag) (UINT64_C(1) << (unsigned)(AGENT_TAG_##tag))
@@ -51,8 +53,8 @@ static const struct shape {
 	[AGENT_NOTICE - FIRST] = { BIT(TEXT), 0, true },
 	[AGENT_TURN - FIRST] = { BIT(USAGE), 0, true },
 	[AGENT_EXECUTE - FIRST] = { BIT(CODE), BIT(COMMAND) | BIT(ARGUMENTS), true },
-	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE), BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY),
-				 true },
+	[AGENT_DONE - FIRST] = { BIT(STOP) | BIT(USAGE),
+				 BIT(TEXT) | BIT(MESSAGE) | BIT(REMEDY) | BIT(CHECKED), true },
 	[AGENT_MODELS - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
 	[AGENT_CODE - FIRST] = { BIT(TEXT) | BIT(COUNT), 0, true },
 	[AGENT_CALL - FIRST] = { BIT(CALL) | BIT(NAME) | BIT(ARGUMENTS), 0, true },
@@ -60,6 +62,7 @@ static const struct shape {
 	[AGENT_SEALED - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_TALKED - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
+	[AGENT_LOOK - FIRST] = { BIT(TEXT), 0, true },
 };
 
 static bool is_known(uint16_t type)
@@ -133,6 +136,33 @@ static int check_command(const struct kernel_item *items, size_t count, struct e
 		       : err_set(err, ERR_PROTOCOL, "a command that its call does not have");
 }
 
+/* What it marks lies within the answer, and ends no character in its middle. */
+static int check_claims(const struct kernel_item *items, size_t count, struct err *err)
+{
+	const struct kernel_item *item = agent_find(items, count, AGENT_TAG_CHECKED);
+	const struct kernel_item *answer = agent_find(items, count, AGENT_TAG_TEXT);
+	const uint64_t len = answer != NULL ? answer->len : 0;
+	struct agent_checked checked;
+
+	if (item == NULL)
+		return 0;
+	memcpy(&checked, item->data, sizeof(checked));
+	if (checked.listed > AGENT_CLAIMS_MAX ||
+	    checked.numbers_unsupported > checked.numbers ||
+	    checked.links_unsupported > checked.links || checked.numbers > AGENT_ANSWER_MAX ||
+	    checked.links > AGENT_ANSWER_MAX)
+		return err_set(err, ERR_PROTOCOL, "claims that do not add up");
+	for (size_t i = 0; i < checked.listed; i++) {
+		const struct agent_claim *claim = &checked.claims[i];
+
+		if (claim->kind >= AGENT_CLAIM_COUNT_ || claim->len == 0 || claim->offset > len ||
+		    claim->len > len - claim->offset ||
+		    !utf8_is_valid(answer->data + claim->offset, claim->len))
+			return err_set(err, ERR_PROTOCOL, "a claim that is not in the answer");
+	}
+	return 0;
+}
+
 int agent_check(uint16_t type, const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct shape *shape;
@@ -163,6 +193,10 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 		return err_set(err, ERR_PROTOCOL, "an end that is in no table");
 	if (type == AGENT_EXECUTE)
 		return check_command(items, count, err);
+	if (type == AGENT_DONE)
+		return check_claims(items, count, err);
+	if (type == AGENT_LOOK && agent_find(items, count, AGENT_TAG_TEXT)->len > AGENT_LOOKS_BYTES)
+		return err_set(err, ERR_PROTOCOL, "more names than are looked for");
 	return type == AGENT_PAGE ? check_page(items, count, err) : 0;
 }
 

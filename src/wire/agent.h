@@ -19,6 +19,8 @@
  *    | RESULT (n) --------------------->  |   exactly one for each
  *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
  *    | PAGED (m) ---------------------->  |   exactly one for each
+ *    | <------------------------ LOOK (m) |   are these files in the workspace?
+ *    | LOOKED (m) -------------------->  |   exactly one for each
  *    | <-------------------------- CALL   |   any number: the application's tools are called
  *    | <------------------------ TALKED   |   the conversation as it is now, where that was wished
  *    | <-------------------------- DONE   |   how it ended; another ASK or CONTINUE may follow
@@ -58,6 +60,8 @@
 #define AGENT_ARGUMENTS_MAX (8u * 1024u * 1024u)
 #define AGENT_CALLS_MAX 16u /* of one answer */
 #define AGENT_COMMANDS_MAX 64u /* of one call of the shell */
+#define AGENT_LOOKS_MAX 50u /* names of one LOOK */
+#define AGENT_LOOKS_BYTES (64u * 1024u)
 #define AGENT_NAMES_MAX 1000u		/* of models */
 #define AGENT_NAMES_BYTES (64u * 1024u)
 
@@ -73,6 +77,7 @@ enum agent_type {
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
 	AGENT_TALK = 11,     /* JSON: before an ASK or CONTINUE, in place of what was said       */
 	AGENT_CONTINUE = 12, /* (CALL STATUS TEXT IMAGE*)*: results of calls that wait for them   */
+	AGENT_LOOKED = 13,   /* TEXT: an AGENT_FILE_… for each name; the id is that of the LOOK */
 	/* agent to parent */
 	AGENT_READY = 32,
 	AGENT_TEXT = 33,    /* TEXT: what the model says, a piece                                */
@@ -80,7 +85,7 @@ enum agent_type {
 	AGENT_NOTICE = 35,  /* TEXT: one line, for example why it waits                          */
 	AGENT_TURN = 36,    /* USAGE: an answer of the model is complete; sums so far            */
 	AGENT_EXECUTE = 37, /* CODE [COMMAND ARGUMENTS]                                          */
-	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY]                              */
+	AGENT_DONE = 38,    /* STOP USAGE [TEXT] [MESSAGE] [REMEDY] [CHECKED]                    */
 	AGENT_MODELS = 39,  /* TEXT: names, a line each; COUNT: of all there are                 */
 	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that hold TEXT                     */
 	AGENT_CODE = 41,    /* TEXT: a piece of the code of a call while it is written; COUNT     */
@@ -88,6 +93,7 @@ enum agent_type {
 	AGENT_TALKED = 43,  /* JSON: the conversation as it is now; DONE follows                  */
 	AGENT_DISCARD = 44, /* TEXT: why what the model said since the last TURN holds no more    */
 	AGENT_SEALED = 45,  /* JSON: what the provider wants back unchanged, see conversation.h   */
+	AGENT_LOOK = 46,    /* TEXT: names of files, a line each                                  */
 };
 
 enum agent_tag {
@@ -121,6 +127,7 @@ enum agent_tag {
 	AGENT_TAG_ARGUMENTS = 24, /* a JSON object */
 	AGENT_TAG_JSON = 29,	  /* reckon.conversation/1 */
 	AGENT_TAG_TOOLS = 31,	  /* that code may call: [{"name", "description", "parameters"}] */
+	AGENT_TAG_CHECKED = 33,	  /* struct agent_checked */
 	AGENT_TAG_HEADERS = 30,	  /* of each request: "NAME: VALUE", with AGENT_HEADERS_MARK between */
 	AGENT_TAG_COMMAND = 32,	  /* struct agent_command: CODE is for the shell */
 };
@@ -157,6 +164,14 @@ enum agent_echo {
 	AGENT_ECHO_COUNT_
 };
 
+/* Whether numbers and links of an answer are looked up in the outputs of its run. */
+enum agent_verify {
+	AGENT_VERIFY_NO,
+	AGENT_VERIFY_MARK, /* what nothing supports is told with the answer */
+	AGENT_VERIFY_ASK,  /* and once to the model, which may correct itself */
+	AGENT_VERIFY_COUNT_
+};
+
 struct agent_settings {
 	uint64_t protocol;     /* enum agent_protocol */
 	uint64_t calling;      /* enum agent_calling */
@@ -174,7 +189,13 @@ struct agent_settings {
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; of Chat Completions */
 	uint64_t keeps_talk; /* non-zero: each DONE is preceded by a TALKED */
 	uint64_t has_shell;  /* non-zero: commands can run in a shell beside the cells */
+	uint64_t verify; /* enum agent_verify */
 };
+
+/* What a LOOKED says of a file. */
+#define AGENT_FILE_THERE '+'
+#define AGENT_FILE_MISSING '-'
+#define AGENT_FILE_UNKNOWN '?'
 
 #define AGENT_SAME_CODE 1u
 #define AGENT_SAME_ERROR 2u
@@ -226,6 +247,25 @@ enum agent_stop {
 	AGENT_STOP_FAILED, /* provider or network; MESSAGE says what */
 	AGENT_STOP_CALLS,  /* it called the application's tools: CONTINUE takes their results */
 	AGENT_STOP_COUNT_
+};
+
+/* What of an answer was looked up in the outputs of its run. */
+#define AGENT_CLAIMS_MAX 50u /* more are counted, not listed */
+
+enum agent_claim_kind { AGENT_CLAIM_NUMBER, AGENT_CLAIM_LINK, AGENT_CLAIM_COUNT_ };
+
+/* Where in the answer something stands that nothing supports. */
+struct agent_claim {
+	uint64_t kind; /* enum agent_claim_kind */
+	uint64_t offset, len;
+};
+
+struct agent_checked {
+	uint64_t is_checked; /* zero: nothing was looked up */
+	uint64_t numbers, links; /* that were */
+	uint64_t numbers_unsupported, links_unsupported;
+	uint64_t listed;
+	struct agent_claim claims[AGENT_CLAIMS_MAX];
 };
 
 #define AGENT_PAST_MAX 1000u /* of one HISTORY */

@@ -22,7 +22,7 @@ static void the_monitor_table_is_closed(void **state)
 				 type == AGENT_READY || type == AGENT_DONE);
 		assert_int_equal(agent_may_send(AGENT_STATE_THINKING, (uint16_t)type),
 				 (type >= AGENT_TEXT && type <= AGENT_DONE) ||
-					 (type >= AGENT_PAGE && type <= AGENT_SEALED));
+					 (type >= AGENT_PAGE && type <= AGENT_LOOK));
 		assert_int_equal(agent_may_send(AGENT_STATE_LISTING, (uint16_t)type),
 				 type == AGENT_MODELS || type == AGENT_DONE);
 		assert_false(agent_may_send(AGENT_STATE_IDLE, (uint16_t)type));
@@ -126,6 +126,56 @@ static void a_page_is_asked_for_in_words(void **state)
 	assert_int_equal(check(AGENT_PAGE - 1, NULL, 0), ERR_PROTOCOL);
 }
 
+static int check_done(struct agent_checked *checked)
+{
+	static const uint64_t answered = AGENT_STOP_ANSWER;
+	static const char usage[sizeof(struct agent_usage)];
+	const struct kernel_item items[] = {
+		{ AGENT_TAG_STOP, 8, (const char *)&answered },
+		{ AGENT_TAG_USAGE, sizeof(usage), usage },
+		{ AGENT_TAG_TEXT, 6, "\xc3\xa4 17." },
+		{ AGENT_TAG_CHECKED, sizeof(*checked), (const char *)checked },
+	};
+
+	return check(AGENT_DONE, items, 4);
+}
+
+static void claims_lie_within_the_answer(void **state)
+{
+	static const struct {
+		uint64_t kind, offset, len;
+		int rc;
+	} cases[] = {
+		{ AGENT_CLAIM_NUMBER, 3, 2, 0 },
+		{ AGENT_CLAIM_LINK, 0, 6, 0 },
+		{ AGENT_CLAIM_COUNT_, 3, 2, ERR_PROTOCOL },
+		{ AGENT_CLAIM_NUMBER, 3, 0, ERR_PROTOCOL },
+		{ AGENT_CLAIM_NUMBER, 3, 4, ERR_PROTOCOL },
+		{ AGENT_CLAIM_NUMBER, UINT64_MAX, 2, ERR_PROTOCOL },
+		{ AGENT_CLAIM_NUMBER, 3, UINT64_MAX, ERR_PROTOCOL },
+		{ AGENT_CLAIM_NUMBER, 1, 2, ERR_PROTOCOL }, /* in the middle of a letter */
+	};
+	struct agent_checked checked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		checked = (struct agent_checked){ .is_checked = 1,
+						  .numbers = 1,
+						  .links = 1,
+						  .numbers_unsupported = 1,
+						  .listed = 1 };
+		checked.claims[0] = (struct agent_claim){ cases[i].kind, cases[i].offset,
+							  cases[i].len };
+		assert_int_equal(check_done(&checked), cases[i].rc);
+	}
+	checked.claims[0] = (struct agent_claim){ AGENT_CLAIM_NUMBER, 3, 2 };
+	checked.listed = AGENT_CLAIMS_MAX + 1;
+	assert_int_equal(check_done(&checked), ERR_PROTOCOL);
+	checked.listed = 1;
+	checked.numbers_unsupported = 2;
+	assert_int_equal(check_done(&checked), ERR_PROTOCOL);
+}
+
 static void frames_travel_and_descriptors_do_not(void **state)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
@@ -222,6 +272,7 @@ int main(void)
 		cmocka_unit_test(frames_travel_and_descriptors_do_not),
 		cmocka_unit_test(every_end_has_a_name),
 		cmocka_unit_test(what_was_said_comes_in_order_or_not_at_all),
+		cmocka_unit_test(claims_lie_within_the_answer),
 	};
 
 	return cmocka_run_group_tests_name("wire_agent", tests, NULL, NULL);

@@ -90,6 +90,7 @@ struct model_turn {
 	uint64_t steps_left_out, questions_left_out;
 	enum model_stop stop;
 	struct model_usage usage;
+	bool is_noted; /* what it shows is evidence already */
 };
 
 enum model_tool_kind {

@@ -101,6 +101,9 @@ int parked_take_talk(struct loop *loop, struct err *err)
 	if (loop->settings.calling != AGENT_CALLING_TOOLS)
 		tool_cell_drop_all(&loop->conv);
 	applications = loop->conv.tool_count;
+	/* Its own turns, tools and form of an answer: a remark of ours would be in their way. */
+	loop->is_application = applications > 0 || loop->conv.count > 0 ||
+			       loop->conv.sampling.schema != NULL;
 	if (make_system(loop, err) < 0)
 		return (int)err->code;
 	put_ours_first(&loop->conv, applications);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/loop/check.h"
 #include "agent/conversation/history.h"
 #include "agent/conversation/parked.h"
 #include "agent/conversation/prompt.h"
@@ -63,7 +64,9 @@ int loop_start(struct loop *loop, struct err *err)
 	memcpy(&loop->settings, item->data, sizeof(loop->settings));
 	if (loop->settings.protocol >= AGENT_PROTOCOL_COUNT_ ||
 	    loop->settings.calling >= AGENT_CALLING_COUNT_ ||
-	    loop->settings.limit >= AGENT_LIMIT_COUNT_ || loop->settings.echo >= AGENT_ECHO_COUNT_)
+	    loop->settings.limit >= AGENT_LIMIT_COUNT_ ||
+	    loop->settings.echo >= AGENT_ECHO_COUNT_ ||
+	    loop->settings.verify >= AGENT_VERIFY_COUNT_)
 		return err_set(err, ERR_PROTOCOL, "settings that are in no table");
 	loop->provider = providers[loop->settings.protocol];
 	loop->model = take_text(link, AGENT_TAG_MODEL);
@@ -76,6 +79,7 @@ int loop_start(struct loop *loop, struct err *err)
 	loop->ways.echo = (enum agent_echo)loop->settings.echo;
 	model_conversation_init(&loop->conv);
 	loop->answer = BUF_INIT(MODEL_TEXT_MAX);
+	loop->first = BUF_INIT(MODEL_TEXT_MAX);
 	loop->note = BUF_INIT(MODEL_TEXT_MAX);
 	loop->failed_code = BUF_INIT(AGENT_CODE_MAX);
 	loop->scale = 100;
@@ -93,6 +97,8 @@ void loop_done(struct loop *loop)
 	model_conversation_done(&loop->conv);
 	conversation_done(&loop->conversation);
 	buf_done(&loop->answer);
+	buf_done(&loop->first);
+	evidence_done(&loop->evidence);
 	buf_done(&loop->note);
 	buf_done(&loop->failed_code);
 	if (loop->key != NULL)
@@ -217,6 +223,11 @@ static int take_answer(struct loop *loop, const struct model_turn *turn, struct 
 		if (show_held(loop, turn, err) < 0)
 			return (int)err->code;
 	}
+	if (loop->conv.schema != NULL && check_text(loop, &loop->answer, err) < 0)
+		return (int)err->code;
+	if (loop->asks_again)
+		return check_ask_again(loop, loop->conv.schema != NULL ? &loop->answer : &turn->text,
+				       err);
 	loop_stop(end, AGENT_STOP_ANSWER, "%s", "");
 	return 0;
 }
@@ -247,7 +258,7 @@ static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct 
 	case MODEL_STOP_END:
 		break;
 	}
-	if (loop->out_of_steps)
+	if (loop->out_of_steps && !loop->is_correcting)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
 	else if (is_empty(&turn->text) || (loop->conv.schema != NULL && is_empty(&loop->answer)))
@@ -270,7 +281,8 @@ static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 	if (loop_checks_answer(loop) && loop->conv.turns[at]->call_count > 0 &&
 	    show_held(loop, loop->conv.turns[at], err) < 0)
 		return (int)err->code;
-	if (link_turn(loop->link, &loop->usage, err) < 0)
+	if (check_turn(loop, loop->conv.turns[at], err) < 0 ||
+	    link_turn(loop->link, &loop->usage, err) < 0)
 		return (int)err->code;
 	if (loop->conv.turns[at]->stop != MODEL_STOP_PAUSED &&
 	    loop->conv.turns[at]->stop != MODEL_STOP_MALFORMED &&
@@ -304,6 +316,8 @@ static void begin(struct loop *loop)
 	loop->readings = 0;
 	loop->out_of_steps = false;
 	loop->tried_again = false;
+	loop->asks_again = loop->is_correcting = false;
+	loop->checked = (struct agent_checked){ 0 };
 }
 
 /* The last thing the model said, when it said something after the last cell. */
@@ -343,7 +357,9 @@ static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *
 static int answer(struct loop *loop, struct err *err)
 {
 	struct loop_end end = { 0 };
-	struct link_end told = { .usage = &loop->usage, .why = &end.why };
+	struct link_end told = { .usage = &loop->usage,
+				 .why = &end.why,
+				 .checked = &loop->checked };
 
 	loop->has_begun = true;
 	while (!end.over) {
@@ -351,6 +367,8 @@ static int answer(struct loop *loop, struct err *err)
 		if (!end.over && go_round(loop, &end, err) < 0)
 			return (int)err->code;
 	}
+	if (check_settle(loop, &end, err) < 0)
+		return (int)err->code;
 	told.stop = end.stop;
 	told.answer = answer_of(loop);
 	if (tell_talk(loop, &end, err) < 0)

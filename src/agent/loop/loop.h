@@ -6,6 +6,7 @@
  *   turn.c    one answer of the model: request, stream, retries
  *   step.c    what the answer wants to have run
  *   outcome.c what came of it, and what the model is told
+ *   check.c   whether an answer says what the outputs say
  *   probe.c   which models the server has
  *   conversation/window.c  older output shortened when the talk grows too long
  *   conversation/reading.c what of it the model wants to see again
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/claims/evidence.h"
 #include "agent/conversation/conversation.h"
 #include "agent/link.h"
 #include "agent/conversation/model.h"
@@ -54,6 +56,15 @@ struct loop {
 	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
 	uint64_t calls;		 /* cells and calls of the application's tools, of this run */
 	uint64_t numbered;	 /* ids that were made here */
+	struct evidence evidence; /* numbers that the model was shown, of the whole talk */
+	struct agent_checked checked; /* of the last answer */
+	bool is_application;	 /* the conversation is an application's: its turns are its own */
+	bool asks_again;	 /* what was found is told to the model */
+	bool is_correcting;	 /* it was, and may mend the answer that it had given: */
+	struct buf first;
+	const struct model_turn *first_turn;
+	struct agent_checked first_checked;
+	uint64_t first_steps;
 	struct buf answer;	 /* when it is not the text of the last turn as it is */
 };
 

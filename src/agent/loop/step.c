@@ -10,6 +10,7 @@
 
 #include "agent/conversation/tool_cell.h"
 #include "agent/formats/fenced.h"
+#include "agent/loop/check.h"
 #include "agent/loop/step.h"
 #include "codec/json_read.h"
 
@@ -219,7 +220,7 @@ static bool is_out_of_calls(const struct loop *loop)
 static int one(struct loop *loop, const struct model_call *call, struct source *source,
 	       struct model_turn *results, struct loop_end *end, struct err *err)
 {
-	const uint64_t max = loop->settings.steps_max;
+	const uint64_t max = check_steps_max(loop);
 	cleanup_buf struct buf note = BUF_INIT(NOTE_MAX + WORDS_MAX);
 	unsigned count;
 

@@ -11,7 +11,7 @@
 
 #include "agent/formats/code_stream.h"
 #include "agent/formats/fenced.h"
-#include "agent/loop/loop.h"
+#include "agent/loop/check.h"
 #include "agent/loop/retry.h"
 #include "base/clock.h"
 #include "codec/sse.h"
@@ -403,6 +403,7 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 		bool was_told = false;
 		int rc;
 
+		check_note(loop);
 		(void)window_fit(&loop->conv, window);
 		rc = attempt_take(loop, &fault, &was_told, end, err);
 		if (rc < 0 || end->over)

@@ -99,6 +99,10 @@ CALLS = (
                 Field("wait_s", "seconds", "How long a cell may wait for answers in all; what "
                       "`--tool-wait` says when left out (600)", least=1, most=DAY_MS),
                 Field("limits", "one", of=RUN_LIMITS),
+                Field("verify", "word", "Whether numbers and links of the answer are looked up in "
+                      "the outputs of the run: ask tells what is in none of them once to the model, "
+                      "which may correct itself; mark tells it with the answer alone (`checked`); as "
+                      "the daemon's file of models says, else ask", words=("off", "mark", "ask")),
                 Field("stream", "flag", "Answer with events", excludes=("background",)),
                 Field("background", "flag", "Answer at once"),
                 Field("on_disconnect", "word", "What becomes of it when the connection that waits "

@@ -94,6 +94,8 @@ static int take_question(struct run *run, const struct request *req,
 	if (run_model_choose(host, is_aged ? run->model : in->model, &choice, &err) < 0 ||
 	    run_model_settings(&choice, limits, &run->settings, &err) < 0)
 		return refuse_model(host, req, &err);
+	if (in->verify != 0)
+		run->settings.verify = (uint64_t)in->verify - 1;
 	(void)snprintf(model, sizeof(model), "%s/%s", choice.provider, choice.model);
 	free(run->model);
 	run->model = mem_strdup(model);
@@ -277,6 +279,7 @@ static int hash_request(const struct host *host, const struct api_run_create_in 
 						.keep = in->keep,
 						.files = in->files,
 						.limits = in->limits,
+						.verify = in->verify,
 						.tools = in->tools,
 						.wait_ms = in->wait_ms,
 						.conversation = in->conversation,

@@ -136,10 +136,42 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return err_set(err, (enum err_code)error.code, "%s", error.message);
 }
 
+/* "NAME (12 bytes)", or the name alone. */
+static bool is_told_of(const struct run *run, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (size_t i = 0; i < run->file_count; i++)
+		if (strncmp(run->files[i], name, len) == 0 &&
+		    (run->files[i][len] == '\0' || strncmp(run->files[i] + len, " (", 2) == 0))
+			return true;
+	return false;
+}
+
+/*
+ * A agent_client_look_fn. The workspace is its session's thread's: what is known here is what its
+ * own cells changed. In a session that was there before, others may have made the file.
+ */
+static char look(const char *name, void *arg)
+{
+	const struct run *run = arg;
+	const struct outcome *outcome = &run->driver.outcome;
+
+	for (size_t i = 0; i < outcome->file_count; i++)
+		if (strcmp(outcome->files[i].path, name) == 0)
+			return outcome->files[i].is_deleted ? AGENT_FILE_MISSING
+							    : AGENT_FILE_THERE;
+	if (is_told_of(run, name))
+		return AGENT_FILE_THERE;
+	return run->made_session && outcome->file_count < OUTCOME_FILES_MAX ? AGENT_FILE_MISSING
+									    : AGENT_FILE_UNKNOWN;
+}
+
 static const struct driver_ops ops = {
 	.event = on_event,
 	.execute = run_cell_execute,
 	.end = run_cell_end,
+	.look = look,
 	.open_output = open_output,
 };
 

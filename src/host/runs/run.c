@@ -291,6 +291,7 @@ static int write_answer(struct run *run, struct err *err)
 	const struct driver *driver = &run->driver;
 	const bool is_parked = run->stop == AGENT_STOP_CALLS;
 	struct outcome_call calls[AGENT_CALLS_MAX];
+	struct outcome_checked checked;
 	const struct outcome_frame frame = {
 		.run = run->id,
 		.session = run->session_id,
@@ -299,6 +300,7 @@ static int write_answer(struct run *run, struct err *err)
 		.question_len = run->question.len,
 		.answer = driver->has_answer ? buf_text(&driver->answer) : NULL,
 		.answer_len = driver->answer.len,
+		.checked = &checked,
 		.stop = agent_stop_name(run->stop),
 		.message = run->why.text,
 		.usage = &driver->usage,
@@ -308,6 +310,8 @@ static int write_answer(struct run *run, struct err *err)
 		.link = ARTIFACTS,
 	};
 
+	outcome_read_checked(&driver->checked, buf_text(&driver->answer), driver->answer.len,
+			     &checked);
 	for (size_t i = 0; i < frame.call_count; i++)
 		calls[i] = (struct outcome_call){ driver->calls[i].id, driver->calls[i].name,
 						  driver->calls[i].arguments };

@@ -252,6 +252,20 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return store_open_object(agent->session->engine->store, handle, ret_fd, &size, err);
 }
 
+/* A agent_client_look_fn. */
+static char look(const char *name, void *arg)
+{
+	const reckon_agent *agent = arg;
+	cleanup_fd int fd = -1;
+	reckon_error error;
+	uint64_t size;
+	const int rc = reckon_file_open(agent->session, name, &fd, &size, &error);
+
+	return rc == RECKON_OK	       ? AGENT_FILE_THERE
+	       : rc == RECKON_ENOT_FOUND ? AGENT_FILE_MISSING
+					 : AGENT_FILE_UNKNOWN;
+}
+
 static const struct driver_ops ops = {
 	.event = on_event,
 	.approve = approve,
@@ -259,6 +273,7 @@ static const struct driver_ops ops = {
 	.end = on_cell_end,
 	.session = check_session,
 	.wants_stop = wants_stop,
+	.look = look,
 	.open_output = open_output,
 };
 
@@ -471,6 +486,7 @@ static struct reckon_answer *take_answer(reckon_agent *agent, const char *questi
 	memcpy(answer->message, driver->message, sizeof(answer->message));
 	memcpy(answer->remedy, driver->remedy, sizeof(answer->remedy));
 	answer->has_text = driver->has_answer;
+	answer->checked = driver->checked;
 	read_text(buf_text(&driver->answer), driver->answer.len, &answer->text);
 	driver_take_outcome(driver, &answer->outcome);
 	memcpy(answer->calls, driver->calls, sizeof(answer->calls));

@@ -14,6 +14,7 @@ struct reckon_answer {
 	struct buf question;
 	struct buf text;
 	bool has_text;
+	struct agent_checked checked;
 	enum agent_stop stop;
 	struct agent_usage usage;
 	bool has_price;

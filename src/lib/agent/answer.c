@@ -152,7 +152,9 @@ const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_
 
 int reckon_answer_json(const reckon_answer *answer, char **ret_json, reckon_error *err)
 {
+	struct outcome_checked checked;
 	const struct outcome_frame frame = {
+		.checked = &checked,
 		.model = answer->model,
 		.question = buf_text(&answer->question),
 		.question_len = answer->question.len,
@@ -166,6 +168,7 @@ int reckon_answer_json(const reckon_answer *answer, char **ret_json, reckon_erro
 	cleanup_buf struct buf json = BUF_INIT(JSON_MAX);
 	struct err inner;
 
+	outcome_read_checked(&answer->checked, buf_text(&answer->text), answer->text.len, &checked);
 	if (outcome_write(&answer->outcome, &frame, &json, &inner) < 0)
 		return api_fail(err, &inner);
 	*ret_json = TAKE_PTR(json.data);

@@ -41,6 +41,8 @@ static int read_settings(const reckon_agent_options *options, struct agent_setti
 	static const char *const protocols[AGENT_PROTOCOL_COUNT_] = { "chat", "responses",
 								      "messages", "gemini" };
 	static const char *const callings[AGENT_CALLING_COUNT_] = { "tools", "fenced", "schema" };
+	static const char *const verifies[AGENT_VERIFY_COUNT_] = { "off", "mark", "ask" };
+	const char *verify = options->verify != NULL ? options->verify : verifies[AGENT_VERIFY_ASK];
 	const char *calling = options->calling != NULL ? options->calling : callings[0];
 
 	*ret = (struct agent_settings){
@@ -59,6 +61,7 @@ static int read_settings(const reckon_agent_options *options, struct agent_setti
 	};
 	if (choose("protocol", options->protocol, protocols, ARRAY_LEN(protocols), &ret->protocol,
 		   err) < 0 ||
+	    choose("verify", verify, verifies, ARRAY_LEN(verifies), &ret->verify, err) < 0 ||
 	    choose("calling", calling, callings, ARRAY_LEN(callings), &ret->calling, err) < 0)
 		return (int)err->code;
 	if (ret->steps_max > STEPS_MAX)
