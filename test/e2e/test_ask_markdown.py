@@ -51,7 +51,7 @@ open("/mnt/data/a b.png", "wb").write(base64.b64decode("iVBORw0KGgoAAAANSUhEUgAA
 
 
 def args(*more):
-    return ("ask", "-t", "python", "--no-keep", "--model", "openai/m", *more, "?")
+    return ("ask", "-t", "python", "--no-keep", "--verify", "off", "--model", "openai/m", *more, "?")
 
 
 def env(model, **more):

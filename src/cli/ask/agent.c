@@ -24,6 +24,12 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return ask->place->open_output(ask, handle, ret_fd, err);
 }
 
+/* A agent_client_look_fn. */
+static char look(const char *name, void *arg)
+{
+	return ask_file_is_there(arg, name);
+}
+
 static int ready(struct err *err, void *arg)
 {
 	struct ask *ask = arg;
@@ -35,6 +41,13 @@ static void on_event(const struct driver_event *event, void *arg)
 {
 	struct ask *ask = arg;
 
+	if (event->kind == DRIVER_EVENT_THOUGHT) {
+		ask_thoughts_add(ask, event->text, event->len);
+		return;
+	}
+	ask_status_clear(ask);
+	if (event->kind != DRIVER_EVENT_SEALED)
+		ask_thoughts_fold(ask);
 	switch (event->kind) {
 	case DRIVER_EVENT_TEXT:
 		ask_show_text(ask, event->text, event->len);
@@ -71,6 +84,7 @@ static const struct driver_ops ops = {
 	.end = ask_step_end,
 	.session = ask_step_session,
 	.wants_stop = wants_stop,
+	.look = look,
 	.open_output = open_output,
 };
 

@@ -14,6 +14,9 @@
  *   step.c     a cell the model wants: noted, shown, allowed, run
  *   show.c     what a person sees of it
  *   picture.c  pictures that an answer shows (markdown/markdown.h)
+ *   status.c   how far it is, while nothing else is shown
+ *   thoughts.c what a model says that it thinks, folded
+ *   change.c   /model, /undo
  *   keep.c     what is noted of it, to be saved, resumed, looked at (journal/journal.h, runs.h)
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
@@ -79,6 +82,22 @@ struct ask_resume {
 	bool told;	  /* the model */
 };
 
+#define ASK_THOUGHTS_MAX ((size_t)512 * 1024) /* of one question */
+
+/* The line that says how far it is. */
+struct ask_status {
+	uint64_t begun_ns, next_ns;
+	bool is_possible, is_shown;
+};
+
+/* What the model says that it thinks, of the last question. */
+struct ask_thoughts {
+	struct buf text;
+	size_t begun_at; /* of the one that is being thought, or was last */
+	uint64_t begun_ns;
+	bool is_open, is_cut;
+};
+
 struct ask {
 	struct repl view; /* its run and output: session, limits, files, how things are shown */
 	struct buf question;
@@ -93,6 +112,10 @@ struct ask {
 	char *headers; /* of models.ini, or NULL */
 	bool has_own_url; /* not the provider's own service */
 	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
+	struct agent_settings wished;	/* as they were given */
+	/* A fresh agent in the place of the one that there is, which is told the run so far. */
+	int (*start_again)(struct ask *ask, struct err *err);
+	char *model_named;		/* by /model, or NULL */
 	bool has_price;
 	enum ask_approve approve;
 	const char *save_path; /* or NULL */
@@ -120,6 +143,8 @@ struct ask {
 	struct ask_link link;
 	struct markdown *markdown; /* NULL: prose is shown as it is written */
 	size_t preview; /* lines of it that stand there until they are drawn for good */
+	struct ask_status status;
+	struct ask_thoughts thoughts;
 	bool prose_open; /* some of it was shown, its line may not have ended */
 	enum agent_stop stop;
 	struct err why;
@@ -245,10 +270,37 @@ void ask_show_break(struct ask *ask);
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
 
-/* ---- dead_links.c ---- */
+/* ---- status.c ---- */
 
-/* Says which links of the answer name files that are not there. */
-void ask_tell_dead_links(struct ask *ask);
+void ask_status_begin(struct ask *ask);
+/* While the model is waited for. */
+void ask_status_tick(struct ask *ask);
+/* A cell begins. */
+void ask_status_cell(struct ask *ask);
+/* Before anything else is shown. */
+void ask_status_clear(struct ask *ask);
+
+/* ---- thoughts.c ---- */
+
+void ask_thoughts_begin(struct ask *ask);
+void ask_thoughts_add(struct ask *ask, const char *text, size_t len);
+/* It is over: one line of it. */
+void ask_thoughts_fold(struct ask *ask);
+/* All of them. */
+void ask_thoughts_show(struct ask *ask);
+
+/* ---- change.c ---- */
+
+/* Goes on with another model; "": says which one it is. What goes wrong is said. */
+void ask_change_model(struct ask *ask, const char *name);
+void ask_change_undo(struct ask *ask);
+
+/* ---- verify.c ---- */
+
+/* Says which numbers of the answer no output has, and which links name files that are not there. */
+void ask_tell_checked(struct ask *ask);
+/* AGENT_FILE_THERE, AGENT_FILE_MISSING, AGENT_FILE_UNKNOWN. */
+char ask_file_is_there(struct ask *ask, const char *name);
 
 /* ---- picture.c ---- */
 
@@ -263,6 +315,10 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 /* A run, or what a program that resumes one adds first. */
 void ask_keep_begin(struct ask *ask);
 void ask_keep_question(struct ask *ask);
+/* Which model, and how it is asked; when that changes. */
+void ask_keep_setting(struct ask *ask);
+/* The last question is taken back. */
+void ask_keep_undo(struct ask *ask);
 /* Where cells run; `id` NULL: in a session that ends with this program. */
 void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url);
 void ask_keep_usage(struct ask *ask);

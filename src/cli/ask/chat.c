@@ -108,6 +108,8 @@ static bool edit_question(struct ask *ask)
 		if (!ask_chat_command(ask, buf_text(&line)) &&
 		    take_question(ask, line.data, line.len))
 			return true;
+		if (ask->view.output.status != 0)
+			return false;
 	}
 }
 
@@ -141,6 +143,8 @@ static bool read_question(struct ask *ask)
 			continue;
 		if (!ask_chat_command(ask, line) && take_question(ask, line, (size_t)len))
 			return true;
+		if (ask->view.output.status != 0)
+			return false;
 	}
 }
 

@@ -90,12 +90,32 @@ static void on_file(struct ask *ask, const char *rest)
 	complain("file", &err);
 }
 
+static void on_model(struct ask *ask, const char *rest)
+{
+	ask_change_model(ask, rest);
+}
+
+static void on_undo(struct ask *ask, const char *rest)
+{
+	(void)rest;
+	ask_change_undo(ask);
+}
+
+static void on_thoughts(struct ask *ask, const char *rest)
+{
+	(void)rest;
+	ask_thoughts_show(ask);
+}
+
 static const struct {
 	const char *name, *operand, *what;
 	void (*run)(struct ask *ask, const char *rest);
 } commands[] = {
 	{ "help", "", "these", on_help },
 	{ "file", "FILE[:NAME]", "put a file into the session", on_file },
+	{ "model", "[PROVIDER/NAME]", "go on with another model, or say which it is", on_model },
+	{ "undo", "", "take the last question and its answer back", on_undo },
+	{ "thoughts", "", "what the model thought at the last question", on_thoughts },
 	{ "cost", "", "what this chat has used so far", on_cost },
 	{ "save", "FILE", "the chat as .ipynb, .py, .md or .json", on_save },
 };
@@ -106,7 +126,7 @@ static void on_help(struct ask *ask, const char *rest)
 	(void)rest;
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		run_output_line("/%s %-*s %s", commands[i].name,
-				16 - (int)strlen(commands[i].name), commands[i].operand,
+				20 - (int)strlen(commands[i].name), commands[i].operand,
 				commands[i].what);
 }
 

@@ -118,14 +118,20 @@ int ask_converse(struct ask *ask, struct err *err)
 	enum driver_result result = DRIVER_WAITS;
 
 	ask_keep_question(ask);
+	ask_thoughts_begin(ask);
+	ask_status_begin(ask);
 	if (ask_agent_question(ask, err) < 0)
 		result = DRIVER_FAILED;
 	/* Until there is an end, or nobody can be shown anything any more. */
 	while (result == DRIVER_WAITS && ask->view.output.status == 0) {
 		result = driver_step(&ask->driver, err);
 		if (result == DRIVER_WAITS)
+			ask_status_tick(ask);
+		if (result == DRIVER_WAITS)
 			driver_wait(&ask->driver, -1);
 	}
+	ask_status_clear(ask);
+	ask_thoughts_fold(ask);
 	if (result == DRIVER_ENDED || result == DRIVER_PARKED)
 		take_end(ask);
 	if (result != DRIVER_FAILED)
@@ -177,8 +183,8 @@ int ask_conclude(struct ask *ask)
 	ask_show_end(ask);
 	if (ask->view.output.status != 0)
 		return ask->view.output.status;
-	if (ask->stop == AGENT_STOP_ANSWER)
-		ask_tell_dead_links(ask);
+	if (ask->stop == AGENT_STOP_ANSWER || ask->driver.checked.is_checked != 0)
+		ask_tell_checked(ask);
 	if (ask->why.text[0] != '\0')
 		(void)complain(&ask->why);
 	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
@@ -201,6 +207,17 @@ static int talk(struct ask *ask, struct err *err)
 	if (rc == 0)
 		rc = ask->is_chat ? ask_chat(ask, err) : ask_converse(ask, err);
 	return rc;
+}
+
+/* As one that resumes the run is told of it. */
+static int start_again(struct ask *ask, struct err *err)
+{
+	ask_agent_end(ask);
+	ask_local_end(ask);
+	driver_done(&ask->driver);
+	ask->resume.questions = ask->keep.journal.question_count;
+	ask->resume.told = false;
+	return ask_local_start(ask, err) < 0 ? (int)err->code : ask_agent_start(ask, err);
 }
 
 static int run_session(struct ask *ask)
@@ -276,6 +293,7 @@ static void ask_init(struct ask *ask)
 	ask->question = BUF_INIT(ASK_QUESTION_MAX);
 	ask->note = BUF_INIT(ASK_QUESTION_MAX);
 	ask->place = &ask_place_own;
+	ask->start_again = start_again;
 	models_settings_init(&ask->settings);
 }
 
@@ -288,6 +306,8 @@ static void ask_done(struct ask *ask)
 	free(ask->model);
 	free(ask->base_url);
 	free(ask->headers);
+	free(ask->model_named);
+	buf_done(&ask->thoughts.text);
 	if (ask->key != NULL)
 		explicit_bzero(ask->key, strlen(ask->key));
 	free(ask->key);

@@ -101,7 +101,7 @@ static char *without_user(const char *url)
 	return clean;
 }
 
-static void note_setting(struct ask *ask)
+void ask_keep_setting(struct ask *ask)
 {
 	static const char *const callings[] = { "tools", "fenced", "schema" };
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX), model = BUF_INIT(4096);
@@ -148,7 +148,7 @@ void ask_keep_session(struct ask *ask, const char *id, const char *name, const c
 void ask_keep_begin(struct ask *ask)
 {
 	note_run(ask);
-	note_setting(ask);
+	ask_keep_setting(ask);
 	for (size_t i = 0; i < ask->new_files; i++)
 		note_file(ask, &ask->view.run.files[i]);
 }
@@ -166,6 +166,14 @@ static void note_text(struct ask *ask, enum journal_kind kind, const char *text,
 void ask_keep_question(struct ask *ask)
 {
 	note_text(ask, JOURNAL_QUESTION, buf_text(&ask->question), ask->question.len);
+}
+
+void ask_keep_undo(struct ask *ask)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_undo(&line, &err), &err);
 }
 
 void ask_keep_note(struct ask *ask, const char *text)
@@ -236,7 +244,9 @@ void ask_keep_record(struct ask *ask, size_t number, const char *record,
 
 void ask_keep_answer(struct ask *ask)
 {
+	struct outcome_checked checked;
 	const struct journal_end end = {
+		.checked = &checked,
 		.text = ask->driver.answer.len > 0 ? ask->driver.answer.data : NULL,
 		.len = ask->driver.answer.len,
 		.stop = ask->stop,
@@ -247,6 +257,8 @@ void ask_keep_answer(struct ask *ask)
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct err err;
 
+	outcome_read_checked(&ask->driver.checked, buf_text(&ask->driver.answer),
+			     ask->driver.answer.len, &checked);
 	put_or_give_up(ask, &line, journal_write_answer(&line, &end, &err), &err);
 }
 

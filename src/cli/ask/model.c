@@ -25,6 +25,16 @@ int ask_model_file(struct models **ret, struct err *err)
 	return 0;
 }
 
+/* The one before. */
+static void forget(struct ask *ask)
+{
+	free(TAKE_PTR(ask->provider));
+	free(TAKE_PTR(ask->model));
+	free(TAKE_PTR(ask->base_url));
+	free(TAKE_PTR(ask->headers));
+	free(TAKE_PTR(ask->key)); /* the agent has it, and ours was overwritten */
+}
+
 int ask_model_find(struct ask *ask, struct err *err)
 {
 	const struct models_wish wish = { .model = ask->model_option,
@@ -42,6 +52,7 @@ int ask_model_find(struct ask *ask, struct err *err)
 		ask->is_local = choice.is_local;
 		ask->has_price = choice.has_price;
 		ask->has_own_url = !choice.is_own;
+		forget(ask);
 		ask->provider = mem_strdup(choice.provider);
 		ask->model = mem_strdup(choice.model);
 		ask->base_url = mem_strdup(choice.base_url);

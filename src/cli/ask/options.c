@@ -36,6 +36,7 @@ enum {
 	ASK_SYSTEM,
 	ASK_TEMPERATURE,
 	ASK_EFFORT,
+	ASK_VERIFY,
 	ASK_SAVE,
 };
 
@@ -66,6 +67,8 @@ static const struct opt_item ask_items[] = {
 	  false },
 	{ ASK_EFFORT, "effort", "LEVEL", "how long it may think", OPT_HINT_CHOICE,
 	  "none minimal low medium high xhigh", false },
+	{ ASK_VERIFY, "verify", "HOW", "numbers and links of answers: off, mark, ask (default)",
+	  OPT_HINT_CHOICE, "off mark ask", false },
 	{ ASK_APPROVE, "approve", "WHEN", "never, writes (default), always: ask first",
 	  OPT_HINT_CHOICE, "never writes always", false },
 	{ ASK_SAVE, "save", "FILE", "the whole as .ipynb, .py, .md or .json", OPT_HINT_FILE, NULL,
@@ -169,11 +172,13 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 	static const char *const callings[] = { "auto", "tools", "fenced", "schema", NULL };
 	static const char *const visions[] = { "auto", "on", "off", NULL };
 	static const char *const approvals[] = { "never", "writes", "always", NULL };
+	static const char *const verifies[] = { "off", "mark", "ask", NULL };
 	static const char *const efforts[] = { "none", "minimal", "low", "medium", "high", "xhigh",
 					       NULL };
 	const char *const *words = id == ASK_CALLING  ? callings
 				   : id == ASK_VISION ? visions
 				   : id == ASK_EFFORT ? efforts
+				   : id == ASK_VERIFY ? verifies
 						      : approvals;
 	unsigned at;
 
@@ -185,6 +190,8 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 		ask->settings.images = at == 1;
 	} else if (id == ASK_EFFORT) {
 		ask->effort = efforts[at];
+	} else if (id == ASK_VERIFY) {
+		ask->settings.verify = at;
 	} else if (id == ASK_APPROVE) {
 		ask->approve = (enum ask_approve)at;
 	}
@@ -294,6 +301,7 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return (int)err->code;
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;
+	ask->wished = ask->settings;
 	return ask->resume.wanted ? ask_resume_find(ask, err) : ask_model_find(ask, err);
 }
 

@@ -53,9 +53,10 @@ static size_t first_question(const struct ask *ask)
 	size_t to = end_of(ask), question = ask->resume.questions, cells = 0;
 
 	while (question > 0) {
+		const bool is_told = !journal->questions[question - 1].is_undone;
 		size_t weight = 0;
 
-		for (size_t i = journal->questions[question - 1].item; i < to; i++) {
+		for (size_t i = journal->questions[question - 1].item; is_told && i < to; i++) {
 			weight += weight_of(&journal->items[i]);
 			cells++;
 		}
@@ -200,6 +201,8 @@ static int add_all(struct past *past, size_t question, struct err *err)
 	const size_t first = question;
 
 	for (; question < ask->resume.questions; question++) {
+		if (journal->questions[question].is_undone)
+			continue;
 		const size_t to = question + 1 < ask->resume.questions
 					  ? journal->questions[question + 1].item
 					  : end_of(ask);

@@ -213,6 +213,7 @@ int ask_show_event(const reckon_event *event, void *arg)
 
 	if (ask->json || ask->is_quiet)
 		return RECKON_CONTINUE;
+	ask_status_clear(ask);
 	if (ask->to_terminal)
 		return repl_show_event(event, &ask->view);
 	show_plain(ask, event);

@@ -25,6 +25,7 @@ void ask_step_begin(const struct driver_cell *cell, void *arg)
 	struct ask *ask = arg;
 	const size_t number = ask_keep_cell(ask, cell);
 
+	ask_status_clear(ask);
 	ask_show_turn(ask);
 	ask->view.number = ask->view.output.cell = number;
 	ask->view.figures = 0;
@@ -119,7 +120,11 @@ int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg)
 {
 	cleanup_buf struct buf record = BUF_INIT(RUN_JSON_MAX);
 	struct ask *ask = arg;
-	const int rc = ask->place->execute(ask, cell->code, cell->len, &record, err);
+	int rc;
+
+	ask_status_cell(ask);
+	rc = ask->place->execute(ask, cell->code, cell->len, &record, err);
+	ask_status_clear(ask);
 
 	if (rc == ERR_LOST)
 		return go_on_elsewhere(ask, err);

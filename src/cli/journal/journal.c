@@ -26,12 +26,22 @@ static void free_item(struct journal_item *item)
 	free(item->execution);
 }
 
+void journal_drop_checked(struct journal_checked *checked)
+{
+	while (checked->count > 0)
+		free(checked->claims[--checked->count].text);
+	free(checked->claims);
+	*checked = (struct journal_checked){ 0 };
+}
+
 void journal_done(struct journal *journal)
 {
 	for (size_t i = 0; i < journal->item_count; i++)
 		free_item(&journal->items[i]);
-	for (size_t i = 0; i < journal->question_count; i++)
+	for (size_t i = 0; i < journal->question_count; i++) {
 		free(journal->questions[i].message);
+		journal_drop_checked(&journal->questions[i].checked);
+	}
 	for (size_t i = 0; i < journal->file_count; i++) {
 		free(journal->files[i].path);
 		free(journal->files[i].name);
@@ -86,6 +96,41 @@ struct journal_item *journal_add(struct journal *journal, enum journal_kind kind
 	journal->items[journal->item_count] = (struct journal_item){ .kind = kind };
 	journal->cell_count += kind == JOURNAL_CELL;
 	return &journal->items[journal->item_count++];
+}
+
+bool journal_last_live(const struct journal *journal, size_t *ret)
+{
+	for (size_t i = journal->question_count; i > 0; i--)
+		if (!journal->questions[i - 1].is_undone) {
+			*ret = i - 1;
+			return true;
+		}
+	return false;
+}
+
+void journal_read_checked(const struct journal_question *question, struct outcome_checked *ret)
+{
+	const struct journal_checked *checked = &question->checked;
+
+	*ret = (struct outcome_checked){
+		.is_checked = checked->is_checked,
+		.numbers = checked->numbers,
+		.links = checked->links,
+		.unsupported = checked->unsupported,
+		.count = checked->count < AGENT_CLAIMS_MAX ? checked->count : AGENT_CLAIMS_MAX,
+	};
+	for (size_t i = 0; i < ret->count; i++)
+		ret->claims[i] = (struct outcome_claim){ .is_link = checked->claims[i].is_link,
+							 .text = checked->claims[i].text,
+							 .len = strlen(checked->claims[i].text) };
+}
+
+const struct journal_question *journal_question_of(const struct journal *journal, size_t item)
+{
+	for (size_t i = journal->question_count; i > 0; i--)
+		if (journal->questions[i - 1].item <= item)
+			return &journal->questions[i - 1];
+	return NULL;
 }
 
 void journal_sum(const struct journal *journal, struct agent_usage *ret, bool *ret_has_cost)

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "agent_client/outcome.h"
 #include "wire/agent.h"
 
 #define JOURNAL_SCHEMA "reckon.run/1"
@@ -48,13 +49,28 @@ struct journal_item {
 	uint64_t left_out; /* bytes of a record that was too long to be kept */
 };
 
+/* What of its answer no output supports. */
+struct journal_claim {
+	bool is_link;
+	char *text;
+};
+
+struct journal_checked {
+	bool is_checked;
+	uint64_t numbers, links, unsupported;
+	struct journal_claim *claims;
+	size_t count;
+};
+
 /* How a question ended; AGENT_STOP_COUNT_ while it has not. */
 struct journal_question {
 	size_t item;
 	enum agent_stop stop;
 	bool has_cost;
 	struct agent_usage usage;
+	bool is_undone;
 	char *message; /* or NULL */
+	struct journal_checked checked;
 };
 
 struct journal_file {
@@ -96,6 +112,13 @@ struct journal_question *journal_last_question(struct journal *journal);
 /* The n-th cell that was begun, from 1; NULL when there is no such. */
 struct journal_item *journal_cell(struct journal *journal, size_t number);
 struct journal_item *journal_add(struct journal *journal, enum journal_kind kind);
+/* The last question that was not taken back; false: there is none. */
+bool journal_last_live(const struct journal *journal, size_t *ret);
+void journal_drop_checked(struct journal_checked *checked);
+/* Lends the texts. */
+void journal_read_checked(const struct journal_question *question, struct outcome_checked *ret);
+/* The question that the item belongs to, or NULL. */
+const struct journal_question *journal_question_of(const struct journal *journal, size_t item);
 /* All questions together. */
 void journal_sum(const struct journal *journal, struct agent_usage *ret, bool *ret_has_cost);
 /* Of agent_stop_name(), or AGENT_STOP_COUNT_ when it is none. */
@@ -125,6 +148,8 @@ int journal_write_file(struct buf *ret, const char *path, const char *name, stru
 /* QUESTION, SAID or NOTE. */
 int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text, size_t len,
 		     struct err *err);
+/* The last question that was not is taken back. */
+int journal_write_undo(struct buf *ret, struct err *err);
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err);
 int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t len,
@@ -150,6 +175,7 @@ struct journal_end {
 	size_t len;
 	enum agent_stop stop;
 	const char *message; /* or NULL */
+	const struct outcome_checked *checked; /* or NULL */
 	const struct agent_usage *usage;
 	bool has_cost;
 };

@@ -173,11 +173,14 @@ static int write_question(struct json_writer *writer, const struct part *part, s
 {
 	const struct journal_question *question = part->question;
 	const bool is_open = question->stop == AGENT_STOP_COUNT_;
+	struct outcome_checked checked;
 
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "schema", "reckon.ask/1");
 	json_write_member_string(writer, "model", part->journal->model);
 	json_write_member_string(writer, "question", part->journal->items[part->from].text);
+	if (question->is_undone)
+		json_write_member_bool(writer, "undone", true);
 	if (write_answer(writer, part, err) < 0)
 		return (int)err->code;
 	json_write_member_string(writer, "stop",
@@ -186,6 +189,8 @@ static int write_question(struct json_writer *writer, const struct part *part, s
 	json_write_member_string(writer, "message",
 				 is_open ? "the program ended before there was an answer"
 					 : question->message);
+	journal_read_checked(question, &checked);
+	outcome_write_checked(writer, &checked);
 	write_steps(writer, part);
 	write_files(writer, part);
 	outcome_write_usage(writer, &question->usage);

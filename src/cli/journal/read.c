@@ -289,6 +289,53 @@ static int take_record(struct journal *journal, const struct json_value *line, s
 	return 0;
 }
 
+/* ---- what was looked up of an answer ---- */
+
+static int take_claim(struct journal_checked *checked, const struct json_value *claim,
+		      struct err *err)
+{
+	const char *text = text_of(claim, "text", PATH_MAX_BYTES, err);
+	const char *kind = text != NULL ? name_of(claim, "kind", err) : NULL;
+
+	if (kind == NULL)
+		return (int)err->code;
+	if (checked->count == AGENT_CLAIMS_MAX ||
+	    (strcmp(kind, "number") != 0 && strcmp(kind, "link") != 0))
+		return broken(err, "\"unsupported\" has too much, or what is neither");
+	checked->claims =
+		mem_grow(checked->claims, checked->count + 1, sizeof(*checked->claims));
+	checked->claims[checked->count++] = (struct journal_claim){
+		.is_link = strcmp(kind, "link") == 0, .text = mem_strdup(text)
+	};
+	return 0;
+}
+
+/* A run of an earlier version has none. */
+static int take_checked(struct journal_question *question, const struct json_value *line,
+			struct err *err)
+{
+	const struct json_value *object = json_read_member(line, "checked");
+	const struct json_value *claims = json_read_member(object, "unsupported");
+	struct journal_checked *checked = &question->checked;
+
+	if (json_read_kind(object) != JSON_KIND_OBJECT)
+		return object == NULL || json_read_kind(object) == JSON_KIND_NULL
+			       ? 0
+			       : broken(err, "\"checked\" is not an object");
+	journal_drop_checked(checked);
+	if (count_of(object, "numbers", &checked->numbers, err) < 0 ||
+	    count_of(object, "links", &checked->links, err) < 0 ||
+	    count_of(object, "unsupported_count", &checked->unsupported, err) < 0)
+		return (int)err->code;
+	for (size_t i = 0; i < json_read_count(claims); i++)
+		if (take_claim(checked, json_read_at(claims, i), err) < 0) {
+			journal_drop_checked(checked);
+			return (int)err->code;
+		}
+	checked->is_checked = true;
+	return 0;
+}
+
 static int take_answer(struct journal *journal, const struct json_value *line, struct err *err)
 {
 	struct journal_question *question = journal_last_question(journal);
@@ -305,12 +352,22 @@ static int take_answer(struct journal *journal, const struct json_value *line, s
 	    (!is_null(line, "text") &&
 	     (text = text_of(line, "text", TEXT_MAX_BYTES, err)) == NULL))
 		return (int)err->code;
-	if (usage_of(line, question, err) < 0)
+	if (usage_of(line, question, err) < 0 || take_checked(question, line, err) < 0)
 		return (int)err->code;
 	question->stop = end;
 	replace(&question->message, message);
 	if (text != NULL)
 		journal_add(journal, JOURNAL_ANSWER)->text = mem_strdup(text);
+	return 0;
+}
+
+static int take_undo(struct journal *journal, struct err *err)
+{
+	size_t number;
+
+	if (!journal_last_live(journal, &number))
+		return broken(err, "no question to take back");
+	journal->questions[number].is_undone = true;
 	return 0;
 }
 
@@ -337,6 +394,8 @@ static int take(struct journal *journal, const char *type, const struct json_val
 		return take_execution(journal, line, err);
 	if (strcmp(type, "record") == 0)
 		return take_record(journal, line, err);
+	if (strcmp(type, "undo") == 0)
+		return take_undo(journal, err);
 	if (strcmp(type, "answer") == 0)
 		return take_answer(journal, line, err);
 	return strcmp(type, "run") == 0 ? broken(err, "a second beginning") : 0;

@@ -124,13 +124,81 @@ static const char *language_of(const struct journal *journal)
 	return journal->language != NULL ? journal->language : language_default()->name;
 }
 
+static int list_claims(const struct outcome_checked *checked, bool links, const char *what,
+		       struct buf *ret, struct err *err)
+{
+	const char *between = what;
+
+	for (size_t i = 0; i < checked->count; i++) {
+		const struct outcome_claim *claim = &checked->claims[i];
+
+		if (claim->is_link != links)
+			continue;
+		if (buf_adds(ret, between, err) < 0 ||
+		    buf_add(ret, claim->text, claim->len, err) < 0)
+			return (int)err->code;
+		between = ", ";
+	}
+	return between != what ? buf_adds(ret, ". ", err) : 0;
+}
+
+/* A line for readers of the answer at `item`; nothing when all of it is supported. */
+static int add_checked(struct buf *ret, const struct journal *journal,
+		       const struct journal_item *item, struct err *err)
+{
+	const struct journal_question *question =
+		journal_question_of(journal, (size_t)(item - journal->items));
+	struct outcome_checked checked;
+
+	if (question == NULL || item->kind != JOURNAL_ANSWER || question->checked.unsupported == 0)
+		return 0;
+	journal_read_checked(question, &checked);
+	if (list_claims(&checked, false, "In no output of this run: ", ret, err) < 0 ||
+	    list_claims(&checked, true, "No such file: ", ret, err) < 0)
+		return (int)err->code;
+	if (checked.unsupported > checked.count &&
+	    buf_addf(ret, err, "%llu more are not listed. ",
+		     (unsigned long long)(checked.unsupported - checked.count)) < 0)
+		return (int)err->code;
+	while (ret->len > 0 && ret->data[ret->len - 1] == ' ')
+		ret->data[--ret->len] = '\0';
+	return 0;
+}
+
+static int add_answer(struct buf *ret, const struct journal *journal,
+		      const struct journal_item *item, struct err *err)
+{
+	cleanup_buf struct buf checked = BUF_INIT(JOURNAL_LINE_MAX);
+
+	if (item->text[0] == '\0')
+		return 0;
+	if (add_checked(&checked, journal, item, err) < 0 ||
+	    buf_addf(ret, err, "%s\n\n", item->text) < 0)
+		return (int)err->code;
+	return checked.len > 0 ? buf_addf(ret, err, "> **Not verified.** %s\n\n",
+					  buf_text(&checked))
+			       : 0;
+}
+
+static bool is_undone(const struct journal *journal, const struct journal_item *item)
+{
+	const struct journal_question *question =
+		journal_question_of(journal, (size_t)(item - journal->items));
+
+	return question != NULL && question->is_undone;
+}
+
 static int add_item(struct buf *ret, const struct journal *journal, const struct journal_item *item,
 		    struct err *err)
 {
 	switch (item->kind) {
 	case JOURNAL_QUESTION:
-		return add_question(ret, item->text, err) < 0 ? (int)err->code
-							      : buf_addc(ret, '\n', err);
+		if (add_question(ret, item->text, err) < 0 || buf_addc(ret, '\n', err) < 0)
+			return (int)err->code;
+		return is_undone(journal, item)
+			       ? buf_adds(ret, "*(taken back: later answers do not know of it)*\n\n",
+					  err)
+			       : 0;
 	case JOURNAL_CELL:
 		if (add_block(ret, language_of(journal), item->text, err) < 0)
 			return (int)err->code;
@@ -141,7 +209,7 @@ static int add_item(struct buf *ret, const struct journal *journal, const struct
 	case JOURNAL_ANSWER:
 		break;
 	}
-	return item->text[0] != '\0' ? buf_addf(ret, err, "%s\n\n", item->text) : 0;
+	return add_answer(ret, journal, item, err);
 }
 
 int journal_markdown(const struct journal *journal, struct buf *ret, struct err *err)
@@ -186,12 +254,13 @@ static int add_cell(struct repl *view, const struct journal_item *cell, struct e
 	return 0;
 }
 
-static int add_prose(struct repl *view, const struct journal_item *item, struct err *err)
+static int add_prose(struct repl *view, const struct journal *journal,
+		     const struct journal_item *item, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(JOURNAL_LINE_MAX);
 	int rc = item->kind == JOURNAL_QUESTION ? add_question(&text, item->text, err)
 		 : item->kind == JOURNAL_NOTE   ? buf_addf(&text, err, "*%s*", item->text)
-					      : buf_adds(&text, item->text, err);
+					      : add_answer(&text, journal, item, err);
 
 	while (text.len > 0 && text.data[text.len - 1] == '\n')
 		text.data[--text.len] = '\0';
@@ -207,7 +276,7 @@ static int add_cells(struct repl *view, const struct journal *journal, struct er
 		const struct journal_item *item = &journal->items[i];
 
 		if (item->kind != JOURNAL_CELL) {
-			if (add_prose(view, item, err) < 0)
+			if (add_prose(view, journal, item, err) < 0)
 				return (int)err->code;
 			continue;
 		}

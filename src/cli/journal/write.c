@@ -162,6 +162,14 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 	outcome_write_cost(writer, &safe, has_cost);
 }
 
+int journal_write_undo(struct buf *ret, struct err *err)
+{
+	struct json_writer writer;
+
+	begin(&writer, ret, "undo");
+	return end(&writer, err);
+}
+
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err)
 {
@@ -230,6 +238,7 @@ int journal_write_answer(struct buf *ret, const struct journal_end *answer, stru
 		json_write_member_string(&writer, "text", NULL);
 	json_write_member_string(&writer, "stop", agent_stop_name(answer->stop));
 	json_write_member_string(&writer, "message", answer->message);
+	outcome_write_checked(&writer, answer->checked);
 	write_usage(&writer, answer->usage, answer->has_cost);
 	return end(&writer, err);
 }

@@ -1,0 +1,201 @@
+"""Answers whose numbers and links are looked up in the outputs of their run."""
+import json
+import os
+
+import jsonschema
+import private_daemon
+import pytest
+from model_server import ModelServer, Reply
+from reckon_cli import ROOT, parse_json
+from terminal import Terminal
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
+FAST = ("-t", "python")
+
+
+@pytest.fixture(autouse=True)
+def no_daemon_stays(reckon):
+    yield
+    private_daemon.end(reckon)
+
+
+@pytest.fixture
+def ask(reckon):
+    def run(model, *args, command="ask", status=0, **options):
+        env = {"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": "k",
+               **options.pop("env", {})}
+        return reckon(command, "--model", "openai/m", *FAST, *args, env=env,
+                      **options).expect(status)
+    return run
+
+
+@pytest.fixture
+def ask_json(ask):
+    def run(model, *args, **options):
+        answer = parse_json(ask(model, "--json", *args, **options).stdout)
+        jsonschema.validate(answer, SCHEMA)
+        return answer
+    return run
+
+
+def last_text(asked):
+    """What the model was told last."""
+    content = asked.body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[-1]["text"]
+
+
+PRINTS = Reply(calls=["print('mean', 1234.5678, 'share', 0.1234)"])
+
+
+def test_a_supported_answer_is_asked_for_once(ask_json):
+    with ModelServer(PRINTS, Reply(text="The mean is 1,234.57, the share 12.3 % in 2024.")) as model:
+        answer = ask_json(model, "How much?")
+    assert answer["checked"] == {"numbers": 2, "links": 0, "unsupported_count": 0,
+                                 "unsupported": []}
+    assert answer["usage"]["requests"] == 2
+
+
+def test_the_model_is_told_once_and_may_correct_itself(ask_json):
+    script = [PRINTS, Reply(text="The mean is 1,234.57, the sum 98,765."),
+              Reply(calls=["print(98764)"]),
+              Reply(text="The mean is 1,234.57, the sum 98,764.")]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "How much?")
+    assert answer["answer"] == "The mean is 1,234.57, the sum 98,764."
+    assert answer["checked"]["unsupported_count"] == 0
+    assert len(answer["steps"]) == 2 and answer["stop"] == "answer"
+    told = last_text(model.asked[2])
+    assert "98,765" in told and "1,234.57" not in told
+    # Only what counts stays in the talk.
+    assert len(model.asked) == 4
+
+
+def test_what_stays_unsupported_is_marked_and_not_asked_again(ask):
+    script = [PRINTS, Reply(text="It is 98,765."), Reply(text="It is 98,766, I am sure.")]
+    with ModelServer(*script) as model:
+        done = ask(model, "How much?")
+    assert done.stdout.decode() == "It is 98,766, I am sure.\n"
+    assert "reckon: 1 number of the answer is in no output of this run: 98,766" in done.stderr.decode()
+    assert "the answer has 1 number in no output: 98,765; the model is asked once more" \
+        in done.stderr.decode()
+    assert len(model.asked) == 3
+
+
+def test_there_is_one_cell_more_and_then_the_first_answer_stands(ask_json):
+    script = [PRINTS, Reply(text="It is 98,765."), Reply(calls=["print(1)"]),
+              Reply(calls=["print(2)"]), Reply(calls=["print(3)"])]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "How much?")
+    assert answer["answer"] == "It is 98,765." and answer["stop"] == "answer"
+    assert len(answer["steps"]) == 2
+    assert [claim["text"] for claim in answer["checked"]["unsupported"]] == ["98,765"]
+
+
+def test_a_provider_that_fails_at_the_correction_costs_no_answer(ask_json):
+    script = [PRINTS, Reply(text="It is 98,765."),
+              Reply(status=400, error={"error": {"message": "no more"}})]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "How much?")
+    assert answer["answer"] == "It is 98,765." and answer["stop"] == "answer"
+    assert answer["message"] is None
+    assert answer["checked"]["unsupported_count"] == 1
+
+
+def test_an_answer_at_the_limit_of_tokens_is_only_marked(ask_json):
+    with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
+        answer = ask_json(model, "How much?", "--max-tokens", "200")
+    assert answer["answer"] == "It is 98,765."
+    assert answer["checked"]["unsupported_count"] == 1
+
+
+@pytest.mark.parametrize("how, checked", [("off", None), ("mark", 1)])
+def test_it_can_be_turned_off(ask_json, how, checked):
+    with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
+        answer = ask_json(model, "How much?", "--verify", how)
+    assert len(model.asked) == 2
+    assert (answer["checked"] or {}).get("unsupported_count") == checked
+
+
+def test_a_row_of_the_models_file_turns_it_off(ask_json, tmp_path):
+    file = tmp_path / "models.ini"
+    file.write_text("[default]\nverify = off\n")
+    file.chmod(0o644)
+    tmp_path.chmod(0o755)
+    with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
+        answer = ask_json(model, "How much?", env={"RECKON_MODELS": str(file)})
+    assert answer["checked"] is None and len(model.asked) == 2
+
+
+def test_numbers_of_the_question_and_of_the_code_are_no_claims(ask_json):
+    script = [Reply(calls=["limit = 4711\nprint('none')"]),
+              Reply(text="None of the 815 rows is above 4,711.")]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "Which of the 815 rows are large?")
+    assert answer["checked"]["unsupported_count"] == 0 and len(model.asked) == 2
+
+
+def test_links_are_looked_up_and_told(ask_json):
+    script = [Reply(calls=["open('a.csv', 'w').write('x')"]),
+              Reply(text="[a](sandbox:/mnt/data/a.csv) [b](sandbox:/mnt/data/b%20b.csv)"),
+              Reply(calls=["open('b b.csv', 'w').write('x')"]),
+              Reply(text="[b](sandbox:/mnt/data/b%20b.csv)")]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "Make files.")
+    assert "b%20b.csv" in last_text(model.asked[2])
+    assert answer["checked"] == {"numbers": 0, "links": 1, "unsupported_count": 0,
+                                 "unsupported": []}
+
+
+def test_the_other_ways_of_calling(ask_json):
+    script = [Reply(text="```python\nprint(17)\n```\n"), Reply(text="It is 18."),
+              Reply(text="It is 17.")]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "How much?", "--calling", "fenced")
+    assert answer["answer"] == "It is 17." and answer["checked"]["numbers"] == 1
+    script = [Reply(text='{"action": "run", "content": "print(17)"}'),
+              Reply(text='{"action": "answer", "content": "It is 18."}'),
+              Reply(text='{"action": "answer", "content": "It is 17."}')]
+    with ModelServer(*script) as model:
+        answer = ask_json(model, "How much?", "--calling", "schema")
+    assert answer["answer"] == "It is 17." and answer["checked"]["numbers"] == 1
+
+
+def test_files_of_a_run_have_the_mark(ask, tmp_path, reckon):
+    out = tmp_path / "out"
+    out.mkdir()
+    out.chmod(0o777)
+    script = [PRINTS, Reply(text="It is 98,765, see [x](sandbox:/mnt/data/x.png).")] * 3
+    for form in ("md", "ipynb", "json"):
+        with ModelServer(*script) as model:
+            ask(model, "How much?", "--verify", "mark", "--save", str(out / f"a.{form}"))
+    mark = "**Not verified.** In no output of this run: 98,765. No such file: x.png."
+    assert f"> {mark}" in (out / "a.md").read_text()
+    assert mark in (out / "a.ipynb").read_text()
+    checked = json.loads((out / "a.json").read_text())["checked"]
+    assert checked["unsupported"] == [{"kind": "number", "text": "98,765"},
+                                      {"kind": "link", "text": "x.png"}]
+    shown = reckon("runs", "show").expect(0)
+    assert mark in shown.stdout.decode()
+
+
+def test_the_next_question_of_a_chat_knows_the_outputs_of_the_last(ask):
+    script = [PRINTS, Reply(text="It is 99."), Reply(text="It is 1,235."),
+              Reply(text="As said, 1,235 and 0.12.")]
+    with ModelServer(*script) as model:
+        done = ask(model, command="chat", stdin="How much?\nAgain?\n")
+    assert len(model.asked) == 4
+    assert "of the answer" not in done.stderr.decode()
+    # Neither the first answer nor our remark is told again.
+    texts = json.dumps(model.asked[3].body["messages"])
+    assert "It is 99." not in texts and "looked up" not in texts
+
+
+def test_at_a_terminal_it_is_seen(reckon):
+    script = [PRINTS, Reply(text="The mean is **1,236.00**."), Reply(text="The mean is **1,236.00**.")]
+    with ModelServer(*script) as model:
+        env = {"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": "k"}
+        with Terminal(reckon, "ask", "--model", "openai/m", *FAST, "How much?", env=env) as term:
+            term.wait("1 number of the answer is in no output of this run: 1,236.00")
