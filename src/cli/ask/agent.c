@@ -132,8 +132,9 @@ int ask_agent_question(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
 	const size_t count = ask->said_files ? 0 : ask->new_files;
+	struct ask_images images;
 	char **files = mem_new0(count + 1, sizeof(*files));
-	const struct driver_question question = {
+	struct driver_question question = {
 		.text = buf_text(&ask->question),
 		.len = ask->question.len,
 		.files = (const char *const *)files,
@@ -144,6 +145,9 @@ int ask_agent_question(struct ask *ask, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		files[i] = describe(&run->files[i]);
 	ask->said_files = true;
+	ask_images_read(ask, count, &images);
+	question.images = images.list;
+	question.image_count = images.count;
 	/* Of the first question the agent is told when it is ready. */
 	if (ask->driver.state == DRIVER_IDLE)
 		rc = ask_past_tell(ask, err);
@@ -152,5 +156,6 @@ int ask_agent_question(struct ask *ask, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		free(files[i]);
 	free(files);
+	ask_images_done(&images);
 	return rc;
 }

@@ -14,6 +14,7 @@
  *   step.c     a cell the model wants: noted, shown, allowed, run
  *   show.c     what a person sees of it
  *   picture.c  pictures that an answer shows (markdown/markdown.h)
+ *   images.c   files that the model sees as images
  *   status.c   how far it is, while nothing else is shown
  *   thoughts.c what a model says that it thinks, folded
  *   change.c   /model, /undo
@@ -113,6 +114,8 @@ struct ask {
 	bool has_own_url; /* not the provider's own service */
 	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
 	struct agent_settings wished;	/* as they were given */
+	const char *images[AGENT_IMAGES_MAX]; /* of --image */
+	size_t image_count;
 	/* A fresh agent in the place of the one that there is, which is told the run so far. */
 	int (*start_again)(struct ask *ask, struct err *err);
 	char *model_named;		/* by /model, or NULL */
@@ -269,6 +272,22 @@ void ask_show_break(struct ask *ask);
 /* The turn is over: its text was no answer. */
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
+
+/* ---- images.c ---- */
+
+/* Of one question; the bytes are owned. */
+struct ask_images {
+	struct agent_client_image list[AGENT_IMAGES_MAX];
+	size_t count;
+};
+
+/* "image/png", …; NULL: none that models take. */
+const char *ask_image_kind(int fd);
+/* Whether what was given as an image is one, and the model takes some. */
+int ask_images_check(const struct ask *ask, struct err *err);
+/* Those among the first files, where the model takes any; one too large is told to the person. */
+void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret);
+void ask_images_done(struct ask_images *images);
 
 /* ---- status.c ---- */
 

@@ -352,6 +352,8 @@ static int prepare(struct ask *ask, struct err *err)
 	    run_input_load(&ask->view.run, err) < 0)
 		return (int)err->code;
 	ask->new_files = ask->view.run.file_count;
+	if (ask_images_check(ask, err) < 0)
+		return (int)err->code;
 	return ask->resume.wanted ? ask_resume_files(ask, err) : 0;
 }
 

@@ -37,6 +37,7 @@ enum {
 	ASK_TEMPERATURE,
 	ASK_EFFORT,
 	ASK_VERIFY,
+	ASK_IMAGE,
 	ASK_SAVE,
 };
 
@@ -59,6 +60,8 @@ static const struct opt_item ask_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ ASK_CALLING, "calling", "HOW", "how code comes: auto, tools, fenced, schema",
 	  OPT_HINT_CHOICE, "auto tools fenced schema", false },
+	{ ASK_IMAGE, "image", "FILE[:NAME]", "a file that the model sees as an image, too",
+	  OPT_HINT_FILE, NULL, false },
 	{ ASK_VISION, "vision", "HOW", "whether it is sent figures: auto, on, off",
 	  OPT_HINT_CHOICE, "auto on off", false },
 	{ ASK_SYSTEM, "system", "TEXT|@FILE", "instructions, behind those of instructions.md",
@@ -198,6 +201,19 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 	return 0;
 }
 
+/* A file like others, and one that has to be an image. */
+static int take_image(struct ask *ask, const char *value, struct err *err)
+{
+	const struct run *run = &ask->view.run;
+
+	if (ask->image_count == AGENT_IMAGES_MAX)
+		return err_set(err, ERR_INVALID, "at most %u images", AGENT_IMAGES_MAX);
+	if (run_options_take('f', value, &ask->view.run, err) < 0)
+		return (int)err->code;
+	ask->images[ask->image_count++] = run->files[run->file_count - 1].path;
+	return 0;
+}
+
 static int take(int id, const char *value, struct ask *ask, struct err *err)
 {
 	struct agent_settings *settings = &ask->settings;
@@ -236,6 +252,8 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 	case ASK_SYSTEM:
 		ask->system_option = value;
 		return 0;
+	case ASK_IMAGE:
+		return take_image(ask, value, err);
 	case ASK_TEMPERATURE:
 		return ask_wishes_take_temperature(ask, value, err);
 	case ASK_SAVE:

@@ -1,0 +1,137 @@
+/*
+ * images.c - files of the question that are images: the model sees them beside their names.
+ *
+ * Runs in:  reckon ask, reckon chat.
+ * Reads:    files that the person named; of their bytes the first, to know their kind.
+ * Never:    decodes one, sends one to a model that takes none, or more than a server takes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/ask/ask.h"
+#include "cli/cli.h"
+
+#define HEAD_BYTES 12u
+#define IMAGE_BYTES_MAX ((off_t)5 * 1024 * 1024)
+#define ALL_BYTES_MAX ((size_t)10 * 1024 * 1024)
+
+static const char *mime_of(const unsigned char *head, size_t len)
+{
+	static const struct {
+		const char *mime, *bytes;
+		size_t len, at;
+	} kinds[] = {
+		{ "image/png", "\x89PNG\r\n\x1a\n", 8, 0 },
+		{ "image/jpeg", "\xff\xd8\xff", 3, 0 },
+		{ "image/gif", "GIF8", 4, 0 },
+		{ "image/webp", "WEBP", 4, 8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (len >= kinds[i].at + kinds[i].len &&
+		    memcmp(head + kinds[i].at, kinds[i].bytes, kinds[i].len) == 0 &&
+		    (kinds[i].at == 0 || memcmp(head, "RIFF", 4) == 0))
+			return kinds[i].mime;
+	return NULL;
+}
+
+const char *ask_image_kind(int fd)
+{
+	unsigned char head[HEAD_BYTES];
+	const ssize_t len = pread(fd, head, sizeof(head), 0);
+
+	return len > 0 ? mime_of(head, (size_t)len) : NULL;
+}
+
+static bool is_named(const struct ask *ask, const struct run_file *file)
+{
+	for (size_t i = 0; i < ask->image_count; i++)
+		if (strcmp(ask->images[i], file->path) == 0)
+			return true;
+	return false;
+}
+
+int ask_images_check(const struct ask *ask, struct err *err)
+{
+	const struct run *run = &ask->view.run;
+
+	for (size_t i = 0; i < run->file_count; i++)
+		if (is_named(ask, &run->files[i]) && ask_image_kind(run->files[i].fd) == NULL)
+			return err_set(err, ERR_INVALID,
+				       "--image: %.200s is no PNG, JPEG, WebP or GIF",
+				       run->files[i].path);
+	if (ask->image_count > 0 && ask->settings.images == 0) {
+		(void)err_set(err, ERR_INVALID, "--image: %s/%.100s is sent no images",
+			      ask->provider, ask->model);
+		return err_remedy(err, "--vision on, or images = yes in models.ini, when it takes "
+				       "some");
+	}
+	return 0;
+}
+
+/* NULL: why is said where that matters. */
+static void *read_whole(const struct run_file *file, size_t size)
+{
+	cleanup_free char *bytes = mem_new0(size + 1, 1);
+	size_t len = 0;
+
+	while (len < size) {
+		const ssize_t n = pread(file->fd, bytes + len, size - len, (off_t)len);
+
+		if (n <= 0)
+			return NULL;
+		len += (size_t)n;
+	}
+	return TAKE_PTR(bytes);
+}
+
+static void tell_left_out(const struct run_file *file, const char *why)
+{
+	run_output_line("reckon: the model is not shown %s: %s; its code can read it", file->name,
+			why);
+}
+
+static void add(const struct run_file *file, size_t *all, struct ask_images *ret)
+{
+	const char *mime = ask_image_kind(file->fd);
+	struct agent_client_image *image = &ret->list[ret->count];
+	struct stat st;
+
+	if (mime == NULL || fstat(file->fd, &st) < 0)
+		return;
+	if (st.st_size > IMAGE_BYTES_MAX || *all + (size_t)st.st_size > ALL_BYTES_MAX ||
+	    ret->count == AGENT_IMAGES_MAX) {
+		tell_left_out(file, ret->count == AGENT_IMAGES_MAX
+					    ? "a question has 8 images at most"
+					    : "it has more than 5 MiB, or all have more than 10");
+		return;
+	}
+	*image = (struct agent_client_image){ .mime = mime,
+					      .bytes = read_whole(file, (size_t)st.st_size),
+					      .len = (size_t)st.st_size };
+	if (image->bytes == NULL) {
+		tell_left_out(file, "it cannot be read");
+		return;
+	}
+	*all += image->len;
+	ret->count++;
+}
+
+void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret)
+{
+	size_t all = 0;
+
+	*ret = (struct ask_images){ 0 };
+	for (size_t i = 0; i < file_count && ask->settings.images != 0; i++)
+		add(&ask->view.run.files[i], &all, ret);
+}
+
+void ask_images_done(struct ask_images *images)
+{
+	while (images->count > 0)
+		free((void *)(uintptr_t)images->list[--images->count].bytes);
+}

@@ -1,0 +1,118 @@
+"""Pictures that the model sees: those of the person, and those that its code makes."""
+import base64
+import json
+import os
+import struct
+import zlib
+
+import private_daemon
+import pytest
+from cells import PICTURE
+from model_server import ModelServer, Reply
+
+ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
+pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+
+FAST = ("-t", "python")
+
+
+@pytest.fixture(autouse=True)
+def no_daemon_stays(reckon):
+    yield
+    private_daemon.end(reckon)
+
+
+def png(width=2, height=2, noise=0):
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    rows = b"".join(b"\0" + b"\x40\x80\xc0" * width for _ in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + (chunk(b"noIs", b"n" * noise) if noise else b"")
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    tmp_path.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def ask(reckon):
+    def run(model, *args, status=0, command="ask", **options):
+        env = {"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": "k",
+               "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "k",
+               "GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "k"}
+        return reckon(command, "--verify", "off", *FAST, *args, env=env, **options).expect(status)
+    return run
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_a_file_that_is_an_image_is_seen(ask, pictures, provider):
+    file = pictures / "chart.png"
+    file.write_bytes(png())
+    with ModelServer(Reply(text="A square.")) as model:
+        ask(model, "--model", f"{provider}/m", "--vision", "on", "What is it?", file)
+    sent = json.dumps(model.asked[0].body)
+    assert base64.b64encode(png()).decode() in sent and "chart.png (" in sent
+
+
+def test_a_model_without_eyes_gets_its_name(ask, pictures):
+    file = pictures / "chart.png"
+    file.write_bytes(png())
+    with ModelServer(Reply(text="A file.")) as model:
+        ask(model, "--model", "openai/m", "What is it?", file)
+        done = ask(model, "--model", "openai/m", "What is it?", "--image", file, status=2)
+    assert base64.b64encode(png()).decode() not in json.dumps(model.asked[0].body)
+    assert "is sent no images" in done.err and "--vision on" in done.err
+    assert len(model.asked) == 1
+
+
+def test_an_image_has_to_be_one(ask, pictures):
+    file = pictures / "chart.png"
+    file.write_text("no picture")
+    with ModelServer(Reply(text="?")) as model:
+        done = ask(model, "--model", "openai/m", "--vision", "on", "What?", "--image", file, status=2)
+    assert "is no PNG, JPEG, WebP or GIF" in done.err and not model.asked
+
+
+def test_images_are_bounded_in_number_and_size(ask, pictures):
+    files = []
+    for i in range(10):
+        files.append(pictures / f"p{i}.png")
+        files[-1].write_bytes(png(width=2 + i))
+    large = pictures / "large.png"
+    large.write_bytes(png(noise=6 * 1024 * 1024))
+    with ModelServer(Reply(text="Many.")) as model:
+        done = ask(model, "--model", "openai/m", "--vision", "on", "What?", large, *files)
+    sent = json.dumps(model.asked[0].body)
+    assert sent.count("data:image/png;base64,") == 8
+    assert "not shown large.png: it has more than 5 MiB" in done.err
+    assert "not shown p8.png: a question has 8 images at most" in done.err
+    assert "large.png (" in sent and "p9.png (" in sent
+
+
+def test_it_is_seen_once_in_a_chat(ask, pictures):
+    file = pictures / "chart.png"
+    file.write_bytes(png())
+    with ModelServer(Reply(text="A square."), Reply(text="Blue.")) as model:
+        ask(model, "--model", "openai/m", "--vision", "on", file, command="chat",
+            stdin="What is it?\nWhich colour?\n")
+    for asked in model.asked:
+        assert json.dumps(asked.body).count("data:image/png;base64,") == 1
+
+
+def test_what_the_code_draws_is_seen_where_the_file_of_models_says_so(ask, pictures, reckon):
+    models = pictures / "models.ini"
+    models.write_text("[provider mine]\nprotocol = chat\nbase-url = URL\n"
+                      "[model mine/sees]\nimages = yes\n")
+    with ModelServer(Reply(calls=[PICTURE]), Reply(text="x"), Reply(calls=[PICTURE]),
+                     Reply(text="x")) as model:
+        models.write_text(models.read_text().replace("URL", model.url + "/v1"))
+        models.chmod(0o644)
+        for name in ("sees", "blind"):
+            reckon("ask", "--model", f"mine/{name}", *FAST, "Draw.",
+                   env={"RECKON_MODELS": str(models)}).expect(0)
+    assert "data:image/png;base64," in json.dumps(model.asked[1].body)
+    assert "data:image/png;base64," not in json.dumps(model.asked[3].body)
