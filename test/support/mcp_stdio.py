@@ -8,11 +8,11 @@ from mcp_client import LEGACY
 
 class Stdio:
     """A client that speaks lines with `reckon mcp`; answers by id, in whatever order they come.
-    `answer`: of its person, to a question."""
+    `answer`: of its person, to a question; `roots`: URIs of the folders that it works on."""
 
-    def __init__(self, reckon, *args, answer=None):
-        self.answer, self.questions = answer, []
-        self.process = reckon.popen("mcp", *args, stdin=subprocess.PIPE)
+    def __init__(self, reckon, *args, answer=None, roots=(), **more):
+        self.answer, self.roots, self.questions = answer, roots, []
+        self.process = reckon.popen("mcp", *args, stdin=subprocess.PIPE, **more)
         self.number, self.answers, self.notifications = 0, {}, []
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.read, daemon=True)
@@ -22,10 +22,14 @@ class Stdio:
         for line in self.process.stdout:
             message = json.loads(line)
             with self.changed:
-                if "method" in message and "id" in message:
-                    self.questions.append(message["params"])
+                if message.get("method") == "roots/list":
                     self.send({"jsonrpc": "2.0", "id": message["id"],
-                               "result": self.answer(message["params"])})
+                               "result": {"roots": [{"uri": each} for each in self.roots]}})
+                elif "method" in message and "id" in message:
+                    self.questions.append(message["params"])
+                    answer = self.answer(message["params"])
+                    if answer is not None:
+                        self.send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
                 elif "method" in message:
                     self.notifications.append(message)
                 else:

@@ -96,7 +96,7 @@ static bool is_within(const char *path, const char *folder)
 }
 
 /* What Reckon keeps is in it; or code that can write to it could change what the user runs later. */
-static bool is_too_much(const char *folder, bool writable)
+bool grant_is_too_much(const char *folder, bool writable)
 {
 	char places[3][PATH_MAX] = { "" }, real[PATH_MAX], link[32];
 	const char *home = getenv("HOME");
@@ -156,7 +156,7 @@ static int check_folder(const struct grant_folder *folder, struct stat *ret, str
 		return err_set(err, ERR_INVALID, "%.300s is not a directory", folder->source);
 	if (access(folder->source, folder->writable ? R_OK | W_OK | X_OK : R_OK | X_OK) < 0)
 		return err_sys(err, "%.300s", folder->source);
-	if (is_too_much(folder->source, folder->writable)) {
+	if (grant_is_too_much(folder->source, folder->writable)) {
 		(void)err_set(err, ERR_DENIED, "%.300s is not given%s: it holds %s", folder->source,
 			      folder->writable ? " for writing" : "",
 			      folder->writable ? "your home folder, or what Reckon keeps"
@@ -190,8 +190,11 @@ static int add_folder(int fd, const char *target, struct grant_folder *folder, s
 	bool is_full = false;
 	struct stat st;
 
-	if (check_folder(folder, &st, err) < 0 ||
-	    choose_target(folder->source, target, folder->target, err) < 0)
+	if (check_folder(folder, &st, err) < 0)
+		return (int)err->code;
+	if (folder->inode != 0 && (st.st_dev != folder->device || st.st_ino != folder->inode))
+		return err_set(err, ERR_DENIED, "%.300s is another folder now", folder->source);
+	if (choose_target(folder->source, target, folder->target, err) < 0)
 		return (int)err->code;
 	if (is_taken(fd, folder->target, &is_full)) {
 		(void)err_set(err, ERR_INVALID, "two folders cannot be mounted at %s",
@@ -212,6 +215,17 @@ static int add_folder(int fd, const char *target, struct grant_folder *folder, s
 	return fd_write_full(fd, line.data, line.len, err);
 }
 
+static int add_or_free(int fd, const char *target, struct grant_folder *folder,
+		       struct grant_folder *ret, struct err *err)
+{
+	if (add_folder(fd, target, folder, err) < 0) {
+		grant_folder_done(folder);
+		return (int)err->code;
+	}
+	*ret = *folder;
+	return 0;
+}
+
 int grant_add(int fd, const char *source, const char *target, bool writable,
 	      struct grant_folder *ret, struct err *err)
 {
@@ -220,12 +234,23 @@ int grant_add(int fd, const char *source, const char *target, bool writable,
 	*ret = (struct grant_folder){ 0 };
 	if (folder.source == NULL)
 		return err_sys(err, "%.300s", source);
-	if (add_folder(fd, target, &folder, err) < 0) {
+	return add_or_free(fd, target, &folder, ret, err);
+}
+
+int grant_add_known(int fd, const struct grant_folder *known, const char *target,
+		    struct grant_folder *ret, struct err *err)
+{
+	struct grant_folder folder = *known;
+
+	*ret = (struct grant_folder){ 0 };
+	folder.source = realpath(known->source, NULL);
+	if (folder.source == NULL)
+		return err_sys(err, "%.300s", known->source);
+	if (strcmp(folder.source, known->source) != 0) {
 		grant_folder_done(&folder);
-		return (int)err->code;
+		return err_set(err, ERR_DENIED, "%.300s is another folder now", known->source);
 	}
-	*ret = folder;
-	return 0;
+	return add_or_free(fd, target, &folder, ret, err);
 }
 
 /* ---- read ------------------------------------------------------------------------------------- */

@@ -37,6 +37,14 @@ int grant_create(char ret_id[ID_SIZE], int *ret_fd, struct err *err);
  */
 int grant_add(int fd, const char *source, const char *target, bool writable,
 	      struct grant_folder *ret, struct err *err);
+/*
+ * The same of a folder that was looked at before: `known` has its source, as realpath() gives it, its
+ * device and inode, and whether it is for writing. ERR_DENIED when something else is there now.
+ */
+int grant_add_known(int fd, const struct grant_folder *known, const char *target,
+		    struct grant_folder *ret, struct err *err);
+/* Whether `folder`, as realpath() gives it, is never granted: see grant_add(). */
+bool grant_is_too_much(const char *folder, bool writable);
 void grant_remove(const char *id, int fd);
 
 /* ERR_NOT_FOUND: there is none of that id, or its process has ended. */

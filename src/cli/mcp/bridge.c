@@ -4,7 +4,8 @@
  *
  * Runs in:  reckon-client, for as long as its client wants.
  * Reads:    lines of the user's own client; answers of the daemon.
- * Never:    knows a tool: whatever MCP says is said by the daemon.
+ * Never:    knows a tool, but for folders of this computer (folders.c): whatever else MCP says is
+ *           said by the daemon.
  *
  * Each message is one POST, so that several run at once. Of a message this file looks at its method,
  * its id, and what has to stand in headers as well. A modern client cancels by a notification here
@@ -23,6 +24,8 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/mcp/folders.h"
+#include "cli/mcp/granted.h"
 #include "cli/mcp/mcp.h"
 #include "cli/options/parse.h"
 #include "codec/base64.h"
@@ -42,9 +45,8 @@ struct bridge {
 	const char *max_text;
 	bool approve; /* a person is asked */
 	const char *name;  /* of the default session */
-	char grant[ID_SIZE]; /* of folders of this host; "" */
-	int grant_fd;
-	bool grants_writing;
+	struct granted granted; /* folders of this host */
+	struct folders *folders; /* that a model may ask for; NULL: not of this daemon */
 	char own[ID_SIZE]; /* that name, when nobody gave one: it ends with this process */
 	char session[128]; /* Mcp-Session-Id */
 	char version[40];  /* agreed with an older client */
@@ -257,7 +259,7 @@ static int begin(struct message *message, const struct json_value *document, str
 					  META "protocolVersion");
 	struct buf lines[7] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256), BUF_INIT(16384),
 				BUF_INIT(64),  BUF_INIT(128), BUF_INIT(64) };
-	const char *headers[11] = { "Content-Type: application/json",
+	const char *headers[12] = { "Content-Type: application/json",
 				   "Accept: application/json, text/event-stream" };
 	size_t count = 2;
 	int code = 0;
@@ -289,11 +291,14 @@ static int begin(struct message *message, const struct json_value *document, str
 		headers[count++] = buf_text(&lines[4]);
 	if (code == 0 && (code = buf_addf(&lines[5], err, "Reckon-Session: %s", bridge->name)) == 0)
 		headers[count++] = buf_text(&lines[5]);
-	if (bridge->approve || bridge->grants_writing)
+	if (bridge->approve || bridge->granted.for_writing)
 		headers[count++] = bridge->approve ? "Reckon-Approve: 1" : "Reckon-Approve: writes";
-	if (code == 0 && bridge->grant[0] != '\0' &&
-	    (code = buf_addf(&lines[6], err, "Reckon-Grant: %s", bridge->grant)) == 0)
+	if (code == 0 && bridge->granted.id[0] != '\0' &&
+	    (code = buf_addf(&lines[6], err, "Reckon-Grant%s: %s",
+			     bridge->granted.has_mounts ? "" : "-Later", bridge->granted.id)) == 0)
 		headers[count++] = buf_text(&lines[6]);
+	if (bridge->folders != NULL)
+		headers[count++] = "Reckon-Folders: ask";
 	if (code == 0)
 		code = client_exchange_begin(
 			bridge->client,
@@ -338,7 +343,9 @@ static bool cancel(struct bridge *bridge, const struct json_value *document)
 	return false;
 }
 
-static void send_line(struct bridge *bridge, const char *line, size_t len, bool is_retry)
+/* `may_ask`: it comes from the client, whose person may have to be asked first. */
+static void send_line(struct bridge *bridge, const char *line, size_t len, bool may_ask,
+		      bool is_retry)
 {
 	struct message *message;
 	struct json_value *document = NULL;
@@ -348,7 +355,9 @@ static void send_line(struct bridge *bridge, const char *line, size_t len, bool 
 	if (len == 0)
 		return;
 	if (json_read_parse(line, len, LINE_MAX_BYTES, &document, &err) == 0 &&
-	    cancel(bridge, document)) {
+	    (cancel(bridge, document) ||
+	     (may_ask && bridge->folders != NULL &&
+	      folders_take(bridge->folders, document, line, len)))) {
 		json_read_free(document);
 		return;
 	}
@@ -402,7 +411,7 @@ static void sweep(struct bridge *bridge)
 
 		again = message->next;
 		if (client_revive(bridge->client, &err) == 0)
-			send_line(bridge, buf_text(&message->text), message->text.len, true);
+			send_line(bridge, buf_text(&message->text), message->text.len, false, true);
 		else if (message->id[0] != '\0')
 			put_error(bridge, message->id, err.text);
 		message_free(message);
@@ -418,7 +427,7 @@ static void take_lines(struct bridge *bridge, struct buf *in)
 
 		if (len > 0 && in->data[len - 1] == '\r')
 			len--;
-		send_line(bridge, in->data, len, false);
+		send_line(bridge, in->data, len, true, false);
 		buf_consume(in, (size_t)(end - in->data) + 1);
 	}
 }
@@ -513,36 +522,32 @@ static int serve(struct bridge *bridge, struct err *err)
 
 /* ---- folders of this host --------------------------------------------------------------------- */
 
-static int grant_folders(struct bridge *bridge, const struct mcp_options *options, struct err *err)
+static void put_for_folders(void *arg, const char *line, size_t len)
 {
-	if (options->mount_count == 0)
-		return 0;
-	if (!client_is_private(bridge->client)) {
-		(void)err_set(err, ERR_INVALID,
-			      "--mount: %.200s mounts no folders of this computer",
-			      client_name(bridge->client));
-		return err_remedy(err, "leave out --url and RECKON_URL: your private daemon does");
-	}
-	if (grant_create(bridge->grant, &bridge->grant_fd, err) < 0)
-		return (int)err->code;
-	for (size_t i = 0; i < options->mount_count; i++) {
-		cleanup_free char *source = NULL, *target = NULL;
-		struct grant_folder folder;
-		bool writable;
-
-		if (parse_mount_spec(options->mounts[i], &source, &target, &writable, err) < 0 ||
-		    grant_add(bridge->grant_fd, source, target, writable, &folder, err) < 0)
-			return err_wrap(err, "--mount");
-		bridge->grants_writing |= writable;
-		grant_folder_done(&folder);
-	}
-	return 0;
+	put_line(arg, line, len);
 }
+
+static void forward(void *arg, const char *line, size_t len)
+{
+	send_line(arg, line, len, false, false);
+}
+
+static int grant_asked(void *arg, const struct folder *folder, struct grant_folder *ret,
+		       struct err *err)
+{
+	struct bridge *bridge = arg;
+
+	return granted_add_asked(&bridge->granted, folder, ret, err);
+}
+
+static const struct folders_calls folders_calls = { .put = put_for_folders,
+						    .forward = forward,
+						    .grant = grant_asked };
 
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options)
 {
 	struct bridge bridge = { .max_text = options->max_text, .approve = options->approve,
-				  .name = options->remote.session, .grant_fd = -1 };
+				  .name = options->remote.session, .granted = GRANTED_NONE };
 	struct err err;
 	int status = EXIT_CODE_OK;
 
@@ -553,7 +558,9 @@ int mcp_bridge(const struct opt_command *self, const struct mcp_options *options
 	}
 	if (remote_open(&options->remote, &bridge.client, &err) < 0)
 		return remote_complain(self, &err);
-	if (grant_folders(&bridge, options, &err) < 0 || serve(&bridge, &err) < 0)
+	if (client_is_private(bridge.client))
+		bridge.folders = folders_new(&folders_calls, &bridge);
+	if (granted_take_mounts(&bridge.granted, bridge.client, options, &err) < 0 || serve(&bridge, &err) < 0)
 		status = remote_complain(self, &err);
 	while (bridge.messages != NULL) {
 		struct message *next = bridge.messages->next;
@@ -562,8 +569,8 @@ int mcp_bridge(const struct opt_command *self, const struct mcp_options *options
 		bridge.messages = next;
 	}
 	end_session(&bridge);
-	if (bridge.grant_fd >= 0)
-		grant_remove(bridge.grant, bridge.grant_fd);
+	folders_free(bridge.folders);
+	granted_end(&bridge.granted);
 	client_close(bridge.client);
 	return status;
 }

@@ -22,7 +22,7 @@ static const struct {
 	{ "run_code", tool_run, " code language session timeout_s max_text " },
 	{ "files", tool_files, " action path text base64 offset length session " },
 	{ "output", tool_output, " handle offset length " },
-	{ "session", tool_session, " action session " },
+	{ "session", tool_session, " action session path write " },
 };
 
 /* ---- what tools say --------------------------------------------------------------------------- */

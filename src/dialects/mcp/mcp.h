@@ -156,6 +156,8 @@ bool tool_number(struct tool *tool, const char *name, double least, double most,
  */
 int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int *ret_code);
 int tool_session(struct tool *tool);
+/* Whether its person can be asked for folders of the client's own computer. */
+bool mcp_asks_for_folders(const struct mcp *mcp);
 
 int tool_run(struct tool *tool);
 /* The execution that `running` names, as the call that began it would. */

@@ -176,7 +176,8 @@ static void answer_list(struct mcp *mcp, const char *name, const char *entries,
 
 void mcp_tools_list(struct mcp *mcp)
 {
-	answer_list(mcp, "tools", mcp_tools_json, "tools");
+	answer_list(mcp, "tools",
+		    mcp_asks_for_folders(mcp) ? mcp_tools_folders_json : mcp_tools_json, "tools");
 }
 
 void mcp_prompts_list(struct mcp *mcp)

@@ -15,10 +15,25 @@
 #define IDLE_MS (4 * 3600 * 1000ull) /* a person comes back to a chat after a meal */
 #define NO_SESSION "open one with the tool session (action new), or run code without a session"
 
-/* Of folders of the host; `reckon mcp --mount` says it. */
-static const char *grant_of(const struct mcp *mcp)
+/* Of folders of the host that each session sees; `reckon mcp --mount` says it. */
+static const char *grant_of_mounts(const struct mcp *mcp)
 {
 	return http_header(request_head(mcp->request), "reckon-grant");
+}
+
+/* The same, or of folders that its person granted later, when the model asked. */
+static const char *grant_of(const struct mcp *mcp)
+{
+	const char *grant = grant_of_mounts(mcp);
+
+	return grant != NULL ? grant
+			     : http_header(request_head(mcp->request), "reckon-grant-later");
+}
+
+bool mcp_asks_for_folders(const struct mcp *mcp)
+{
+	return http_header(request_head(mcp->request), "reckon-folders") != NULL &&
+	       (mcp->capabilities & RPC_CAN_ELICIT) != 0;
 }
 
 static void say_mounts(struct tool *tool, const struct api_session *session)
@@ -122,7 +137,8 @@ int tool_find_session(struct tool *tool, bool may_create, char ret[ID_SIZE], int
 		return find_given(tool, given, ret, ret_code);
 	if (name != NULL)
 		found = find_named(tool, name, ret, &had, &has_mounts, ret_code);
-	if (found == 1 && may_create && !has_mounts && grant_of(tool->mcp) != NULL) {
+	if (found == 1 && may_create && !has_mounts &&
+	    grant_of_mounts(tool->mcp) != NULL) {
 		*ret_code =
 			tool_fail(tool,
 				  "the default session was opened without the folders of "
@@ -252,6 +268,33 @@ static int change(struct tool *tool, const char *action)
 	return code;
 }
 
+/*
+ * The person has granted a folder: a session that sees it. `reckon mcp` asks, and hands the call on then.
+ * A session that was there before does not see it, and is left as it is.
+ */
+static int mount(struct tool *tool)
+{
+	const char *name = tool->mcp->name;
+	bool had = false, has_mounts = false;
+	char session[ID_SIZE];
+	int code = 0, found = 0;
+
+	if (grant_of(tool->mcp) == NULL)
+		return tool_fail(tool, "no folder of a computer can be had here",
+				 "`reckon mcp` on the person's own computer asks for one, in a "
+				 "client that has elicitation");
+	if (name != NULL)
+		found = find_named(tool, name, session, &had, &has_mounts, &code);
+	if (found < 0 || !create(tool, found == 0 ? name : NULL, session, &code))
+		return code;
+	give(tool, session,
+	     name != NULL && found == 0
+		     ? "is new, and the default"
+		     : "is new, and sees it: pass this id to other calls; sessions that were open "
+		       "before do not see it");
+	return 0;
+}
+
 int tool_session(struct tool *tool)
 {
 	char session[ID_SIZE];
@@ -267,6 +310,8 @@ int tool_session(struct tool *tool)
 			give(tool, session, "is new: pass this id to other calls");
 		return code;
 	}
+	if (action != NULL && strcmp(action, "mount") == 0)
+		return mount(tool);
 	if (action != NULL && (strcmp(action, "restart") == 0 || strcmp(action, "reset") == 0 ||
 			       strcmp(action, "end") == 0))
 		return change(tool, action);
