@@ -108,6 +108,33 @@ def test_what_was_missed_comes_again_and_the_rest(server):
     assert "42" in text_of(ended[-1][1]["result"])
 
 
+def test_the_stream_of_a_task_goes_on(server):
+    """tasks/result ends with its own answer, wherever its stream is taken up again."""
+    mcp = Mcp(server)
+    task = mcp.ask("tools/call", {"name": "run_code", "arguments": {"code": WAITS}, "task": {}})["task"]["taskId"]
+    message = mcp.message("tasks/result", {"taskId": task}, "t")
+    stream = Stream(mcp, "POST", message)
+    prime, first = stream.next(), stream.next()
+    stream.close()
+    assert prime[1] is None and first[1]["params"]["message"] == "one\n"
+    again = resume(mcp, prime[0])
+    assert again.next() == first
+    mcp.call("files", action="write", path="go", text="")
+    told, status, result = again.rest()
+    assert told[1]["params"] == {"progressToken": "t", "progress": 2, "message": "two\n"}
+    assert status[1]["method"] == "notifications/tasks/status" and status[1]["params"]["status"] == "completed"
+    assert result[1]["id"] == message["id"] and "42" in text_of(result[1]["result"])
+    assert result[1]["result"]["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": task}
+    # When all is over, after each of its events, by another process of the dialect.
+    end_front(server)
+    for event, left in ((first[0], 3), (told[0], 2), (status[0], 2)):
+        rest = resume(mcp, event).rest()
+        assert len(rest) == left and rest[-1][1] == result[1]
+    session, execution = task.split("/")
+    for bad, code in ((f"t.{first[0]}", 400), ("t.", 400), (f"t.se_0.{execution}.0.0.{b64('1')}.", 404)):
+        assert resume(mcp, bad).status == code, bad
+
+
 def test_a_resumed_call_is_cancelled_like_any_other(server):
     mcp = Mcp(server)
     number, _, first = begin(mcp)

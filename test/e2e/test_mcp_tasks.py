@@ -143,6 +143,12 @@ def test_tasks_are_told_to_those_who_listen(server):
     told = listen(mcp, [name, "se_0/ex_0", 7, ended])
     assert next(told)["params"]["notifications"] == {"taskIds": [name, ended]}
     first = {each["params"]["taskId"]: each for each in (next(told), next(told))}
+    # A stream that broke off is begun anew, and tells of each again.
+    told.close()
+    told = listen(mcp, [name, ended])
+    next(told)
+    assert {each["params"]["taskId"]: each["params"]["status"] for each in (next(told), next(told))} == {
+        each: about["params"]["status"] for each, about in first.items()}
     assert all(each["method"] == "notifications/tasks" for each in first.values())
     assert first[name]["params"]["status"] == "working" and "result" not in first[name]["params"]
     assert first[ended]["params"]["result"]["isError"] is True

@@ -174,6 +174,8 @@ void mcp_task_begun(struct tool *tool, const struct api_execution *execution);
 void mcp_tasks_get(struct mcp *mcp);
 void mcp_tasks_update(struct mcp *mcp);
 void mcp_tasks_result(struct mcp *mcp);
+/* The same of a task that is there; `must_wait`: it may go on. */
+void mcp_task_result(struct mcp *mcp, const char *session, const char *execution, bool must_wait);
 void mcp_tasks_cancel(struct mcp *mcp);
 void mcp_tasks_list(struct mcp *mcp);
 /* A task that a client of the extension listens for. */
@@ -188,7 +190,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch);
 
 /* ---- resume.c ---- */
 /* The stream of this call can be resumed from here on. Negative: nobody is left. */
-int mcp_resumable(struct mcp *mcp, const char *session, const char *execution);
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task);
 /* The first event of a stream, which has an id and nothing else. */
 int mcp_prime(struct mcp *mcp);
 /* GET with Last-Event-ID. */

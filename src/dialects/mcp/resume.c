@@ -6,7 +6,7 @@
  * Never:    keeps what was sent: the events of the execution are the daemon's, and an id says which of
  *           them were looked at, and whose answer the stream ends with.
  *
- * Only a call that runs code has such a stream.
+ * Only a call that runs code has such a stream, and tasks/result, which waits for one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +28,11 @@ int mcp_prime(struct mcp *mcp)
 	return sse_event_named(mcp->request, id, NULL, "", 0);
 }
 
-int mcp_resumable(struct mcp *mcp, const char *session, const char *execution)
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task)
 {
 	if (mcp->rpc.is_modern)
 		return 0;
-	mcp->cursor = (struct rpc_cursor){ 0 };
+	mcp->cursor = (struct rpc_cursor){ .is_task = is_task };
 	(void)snprintf(mcp->cursor.session, sizeof(mcp->cursor.session), "%s", session);
 	(void)snprintf(mcp->cursor.execution, sizeof(mcp->cursor.execution), "%s", execution);
 	return mcp->has_begun ? mcp_prime(mcp) : 0;
@@ -63,22 +63,12 @@ static int find_execution(struct mcp *mcp)
 	return 0;
 }
 
-void mcp_resume(struct mcp *mcp, const char *last)
+static void resume_call(struct mcp *mcp)
 {
 	struct tool tool = TOOL_INIT(mcp);
 	struct running running = { 0 };
 	int code;
 
-	mcp->is_resumed = true;
-	mcp->accepts_stream = true;
-	if (!rpc_event_id_read(last, &mcp->rpc, &mcp->cursor)) {
-		mcp_error_status(mcp, 400, RPC_INVALID_REQUEST,
-				 "the header Last-Event-ID is none of an event that was sent here",
-				 NULL);
-		return;
-	}
-	if (find_execution(mcp) == 0 || mcp_begin_stream(mcp) < 0)
-		return;
 	(void)snprintf(running.session, sizeof(running.session), "%s", mcp->cursor.session);
 	(void)snprintf(running.execution, sizeof(running.execution), "%s", mcp->cursor.execution);
 	running_add(&running, mcp);
@@ -89,4 +79,22 @@ void mcp_resume(struct mcp *mcp, const char *last)
 	else if (code == 0)
 		mcp_answer_tool(&tool);
 	tool_done(&tool);
+}
+
+void mcp_resume(struct mcp *mcp, const char *last)
+{
+	mcp->is_resumed = true;
+	mcp->accepts_stream = true;
+	if (!rpc_event_id_read(last, &mcp->rpc, &mcp->cursor)) {
+		mcp_error_status(mcp, 400, RPC_INVALID_REQUEST,
+				 "the header Last-Event-ID is none of an event that was sent here",
+				 NULL);
+		return;
+	}
+	if (find_execution(mcp) == 0 || mcp_begin_stream(mcp) < 0)
+		return;
+	if (mcp->cursor.is_task)
+		mcp_task_result(mcp, mcp->cursor.session, mcp->cursor.execution, true);
+	else
+		resume_call(mcp);
 }

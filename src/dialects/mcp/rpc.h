@@ -99,6 +99,7 @@ bool rpc_session_read(const char *session, const char **ret_version, unsigned *r
 struct rpc_cursor {
 	char session[ID_SIZE], execution[ID_SIZE];
 	uint64_t after, progress;
+	bool is_task; /* it ends with the answer to tasks/result, not to the call */
 };
 #define RPC_EVENT_ID_SIZE 512
 /* The id of an event, with the ids that `rpc` has. False: there is none. */

@@ -7,7 +7,7 @@
  *
  *   SESSION.EXECUTION.EVENT.PROGRESS.ID.TOKEN
  *
- * ID and TOKEN are those of the call, as JSON in base 64.
+ * ID and TOKEN are those of the call, as JSON in base 64. A stream of tasks/result has "t." before it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ bool rpc_event_id_write(const struct rpc *rpc, const struct rpc_cursor *cursor,
 	    base64_encode(rpc->id, strlen(rpc->id), &id, &ignored) < 0 ||
 	    base64_encode(rpc->token, strlen(rpc->token), &token, &ignored) < 0)
 		return false;
-	(void)snprintf(ret, RPC_EVENT_ID_SIZE, "%s.%s.%" PRIu64 ".%" PRIu64 ".%s.%s",
-		       cursor->session, cursor->execution, cursor->after, cursor->progress,
+	(void)snprintf(ret, RPC_EVENT_ID_SIZE, "%s%s.%s.%" PRIu64 ".%" PRIu64 ".%s.%s",
+		       cursor->is_task ? "t." : "", cursor->session, cursor->execution, cursor->after, cursor->progress,
 		       buf_text(&id), buf_text(&token));
 	return true;
 }
@@ -66,8 +66,11 @@ bool rpc_event_id_read(const char *text, struct rpc *rpc, struct rpc_cursor *ret
 	size_t len;
 	int end = 0;
 
-	if (strlen(text) >= RPC_EVENT_ID_SIZE ||
-	    sscanf(text, "%31[A-Za-z0-9_].%31[A-Za-z0-9_].%18[0-9].%18[0-9].%n", ret->session,
+	if (strlen(text) >= RPC_EVENT_ID_SIZE)
+		return false;
+	ret->is_task = strncmp(text, "t.", 2) == 0;
+	text += ret->is_task ? 2 : 0;
+	if (sscanf(text, "%31[A-Za-z0-9_].%31[A-Za-z0-9_].%18[0-9].%18[0-9].%n", ret->session,
 		   ret->execution, after, progress, &end) != 4 ||
 	    end == 0)
 		return false;

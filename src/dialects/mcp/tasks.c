@@ -291,20 +291,27 @@ void mcp_tasks_update(struct mcp *mcp)
 		mcp_ping(mcp);
 }
 
+void mcp_task_result(struct mcp *mcp, const char *session, const char *execution, bool must_wait)
+{
+	struct tool tool = TOOL_INIT(mcp);
+	char id[2 * ID_SIZE];
+
+	(void)snprintf(id, sizeof(id), "%s/%s", session, execution);
+	tool.task = id;
+	if ((!must_wait ||
+	     (tool_run_wait(&tool, session, execution) == 1 && tell_status(mcp, id) >= 0)) &&
+	    tool_run_show(&tool, session, execution) == 0)
+		mcp_answer_tool(&tool);
+	tool_done(&tool);
+}
+
 /* Waits for its end, as the call itself would have. */
 void mcp_tasks_result(struct mcp *mcp)
 {
-	struct tool tool = TOOL_INIT(mcp);
 	struct task task = { 0 };
 
-	if (find(mcp, &task) > 0) {
-		tool.task = rpc_text(mcp->rpc.params, "taskId", (size_t)2 * ID_SIZE);
-		if ((is_over(&task) || (tool_run_wait(&tool, task.session, task.execution) == 1 &&
-					tell_status(mcp, tool.task) >= 0)) &&
-		    tool_run_show(&tool, task.session, task.execution) == 0)
-			mcp_answer_tool(&tool);
-	}
-	tool_done(&tool);
+	if (find(mcp, &task) > 0 && mcp_resumable(mcp, task.session, task.execution, true) == 0)
+		mcp_task_result(mcp, task.session, task.execution, !is_over(&task));
 }
 
 void mcp_tasks_cancel(struct mcp *mcp)

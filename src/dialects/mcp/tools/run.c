@@ -307,7 +307,7 @@ static int begin(struct tool *tool, struct running *running, const struct api_ex
 		upstream_cancel_when_gone(tool->mcp->request, call.frame);
 	(void)snprintf(running->execution, sizeof(running->execution), "%s", out.execution->id);
 	request_note(tool->mcp->request, NULL, running->session, running->execution);
-	if (mcp_resumable(tool->mcp, running->session, running->execution) < 0) {
+	if (mcp_resumable(tool->mcp, running->session, running->execution, false) < 0) {
 		*ret_code = -1;
 		return 0;
 	}
