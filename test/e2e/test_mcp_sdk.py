@@ -1,4 +1,4 @@
-"""MCP's own clients drive every tool: the Python SDK, the TypeScript SDKs, the inspector's command."""
+"""MCP's own clients drive every tool: the Python SDK and the TypeScript SDKs."""
 import asyncio
 import base64
 import json
@@ -151,51 +151,3 @@ def test_typescript(reckon, version):
         assert run_node(reckon, version, "stdio", str(reckon.place.program)) == EXPECTED
     finally:
         private_daemon.end(reckon)
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_the_inspector(reckon, era):
-    inspector = MODULES / ".bin/mcp-inspector"
-    with Server(reckon) as server:
-        done = subprocess.run(
-            [node(), str(inspector.resolve()), "--cli", f"http://127.0.0.1:{server.port}/mcp",
-             "--transport", "http", "--header", f"Authorization: Bearer {server.key}",
-             "--protocol-era", era, "--method", "tools/call", "--tool-name", "run_code",
-             "--tool-args-json", json.dumps({"code": "6 * 7"})],
-            env={**reckon.env, "MCP_CATALOG_PATH": str(reckon.work / "catalog.json")},
-            capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0 and '"text": "42' in done.stdout, done
-
-
-def inspect(reckon, where, tool, **arguments):
-    """A call through the inspector's command; what it says the tool gave."""
-    done = subprocess.run(
-        [node(), str((MODULES / ".bin/mcp-inspector").resolve()), "--cli", *where, "--method", "tools/call",
-         "--tool-name", tool, "--tool-args-json", json.dumps(arguments)],
-        env={**reckon.env, "MCP_CATALOG_PATH": str(reckon.work / "catalog.json")},
-        capture_output=True, text=True, timeout=120, check=False)
-    return done.stdout
-
-
-def call_each(reckon, where):
-    cut = inspect(reckon, where, "run_code", max_text=1024,
-                  code="open('a.txt', 'w').write('hello')\nfor i in range(9000): print(i)")
-    # The session has a name: each call is a client of its own.
-    assert "hello" in inspect(reckon, where, "files", action="read", path="a.txt")
-    handle = re.search(r"out_\w+|se_\w+/ex_\w+", cut)[0]
-    assert "8999" in inspect(reckon, where, "output", handle=handle, offset=40000)
-    assert "ended" in inspect(reckon, where, "session", action="end")
-
-
-def test_the_inspector_calls_every_tool(reckon):
-    with Server(reckon) as server:
-        call_each(reckon, [f"http://127.0.0.1:{server.port}/mcp", "--transport", "http", "--header",
-                           f"Authorization: Bearer {server.key}", "--header", "Reckon-Session: work"])
-    try:
-        # It hands on little of its environment, and a daemon of these tests is to be found.
-        call_each(reckon, ["/usr/bin/env", *(f"{name}={value}" for name, value in reckon.env.items()),
-                           str(reckon.place.program), "mcp", "-s", "work"])
-    finally:
-        # A server that the inspector has left behind may start it once more.
-        while private_daemon.daemons(reckon):
-            private_daemon.end(reckon)
