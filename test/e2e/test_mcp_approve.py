@@ -195,3 +195,33 @@ def test_the_sdk_asks_over_stdio(reckon, mode):
         assert asyncio.run(drive(sdk.stdio_client(parameters), mode)) == ("42", True, True, True, 2)
     finally:
         private_daemon.end(reckon)
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_a_key_that_needs_approval(reckon):
+    """The daemon asks nobody else; no client can go without, and its successor cannot either."""
+    with Server(reckon) as server:
+        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
+        made = json.loads(reckon("key", "create", "desk", "--mcp-approve", "--json", env=env).stdout)
+        plain = server.ask("POST", "/keys", {"scopes": made["scopes"]}).json
+        assert (made["mcp_approve"], plain["mcp_approve"]) == (True, False)
+        listed = {each["id"]: each["mcp_approve"] for each in server.ask("GET", "/keys").json["keys"]}
+        assert listed[made["id"]] is True and listed[plain["id"]] is False
+        successor = server.ask("POST", f"/keys/{made['id']}/rotate", {}).json
+        assert successor["mcp_approve"] is True
+        admin = server.key
+        for key, is_asked in ((plain["key"], False), (made["key"], True), (successor["key"], True)):
+            server.key = key
+            for modern in (False, True):
+                deaf = Mcp(server, modern)
+                deaf.more = {"Reckon-Approve": "0"}
+                refused = deaf.run("print('ran')")
+                assert refused["isError"] is is_asked and ("cannot ask" in text_of(refused)) is is_asked
+            mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
+            asked = ask(mcp, code="6 * 7")
+            assert (asked["resultType"] == "input_required") is is_asked
+            if is_asked:
+                asked = ask(mcp, code="6 * 7", answer="accept", state=asked["requestState"])
+            assert text_of(asked).startswith("42")
+        server.key = admin
+        assert server.ask("POST", "/keys", {"scopes": ["read"], "mcp_approve": "yes"}).status == 400

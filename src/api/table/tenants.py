@@ -77,6 +77,8 @@ OF_KEY = (
     moment("created_at", "When it was made", required=True),
     Field("expires_at", "time", "When it ends"),
     moment("used_at", "To the minute"),
+    Field("mcp_approve", "flag", "A person approves what its MCP calls do, as with "
+          "`reckon serve --mcp-approve`"),
 )
 
 KEY = Struct("key", "An API key, without its text.", OF_KEY, schema="Key")
@@ -154,7 +156,9 @@ CALLS = (
                 Field("tenant", "id", "The key's own without it", schema={"type": "string"}),
                 Field("scopes", "words", "What it may do", required=True, words=SCOPES),
                 Field("expires_s", "seconds", "From now on; without it the key does not expire",
-                      least=1000, most=LIFETIME_MS)),
+                      least=1000, most=LIFETIME_MS),
+                Field("mcp_approve", "flag", "A person has to approve what its MCP calls do; a "
+                      "client that cannot ask one does nothing")),
          gives=NEW_KEY, status=201, errors=(404, 507), operation="createKey", body="KeyCreate"),
     Call("key_delete", "DELETE", "keys/{id}", "Revoke a key", "Revoked", "admin",
          takes=(Field("id", "id", "key_…", **ID),), errors=(404, 409, 507),

@@ -27,7 +27,7 @@ struct admin {
 	const char *tenant, *expires, *overlap, *new_name, *state, *from, *to;
 	const char *quotas[QUOTAS_MAX], *scopes[SCOPES_MAX];
 	size_t quota_count, scope_count;
-	bool csv;
+	bool csv, mcp_approve;
 };
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -47,8 +47,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 			*texts[i].to = value;
 			return 0;
 		}
-	if (id == 'c') {
-		admin->csv = true;
+	if (id == 'c' || id == 'A') {
+		*(id == 'c' ? &admin->csv : &admin->mcp_approve) = true;
 		return 0;
 	}
 	if (id == 'q' && admin->quota_count < QUOTAS_MAX) {
@@ -278,6 +278,8 @@ static int ask_key_create(const struct admin *admin, struct client *client,
 	if (admin->tenant != NULL)
 		json_write_member_string(&json, "tenant", buf_text(&id));
 	put_scopes(&json, admin);
+	if (admin->mcp_approve)
+		json_write_member_bool(&json, "mcp_approve", true);
 	if (admin->expires != NULL && put_time(&json, "expires_s", admin->expires, err) < 0)
 		return (int)err->code;
 	json_write_object_end(&json);

@@ -19,6 +19,8 @@ static const struct opt_item key_create_items[] = {
 	{ 'S', "scope", "SCOPE", "may be repeated (all but admin and agent)",
 	  OPT_HINT_CHOICE, SCOPES, true },
 	{ 'e', "expires", "TIME", "as 3600, 12h, 90d (never)", OPT_HINT_NONE, NULL, false },
+	{ 'A', "mcp-approve", NULL,
+	  "let a person approve what MCP clients with this key do", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };

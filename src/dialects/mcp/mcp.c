@@ -301,6 +301,7 @@ static bool may_post(struct mcp *mcp)
 static bool has_good_key(struct mcp *mcp)
 {
 	cleanup_call struct call call = CALL_INIT;
+	struct api_key_check_out out;
 	char key[136];
 
 	if (mcp->has_fixtures && request_is_local(mcp->request))
@@ -312,8 +313,11 @@ static bool has_good_key(struct mcp *mcp)
 				     "use a key that is known, or wait");
 		return false;
 	}
-	return call_or_refuse(mcp->request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL,
-			      &call) == 0;
+	if (call_or_refuse(mcp->request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, &out,
+			   &call) < 0)
+		return false;
+	mcp->must_approve = out.mcp_approve;
+	return true;
 }
 
 static const struct refusal no_get = { .status = 405,

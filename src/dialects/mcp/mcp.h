@@ -44,6 +44,7 @@ struct mcp {
 	bool accepts_stream;
 	bool has_begun; /* the answer is a stream */
 	bool has_fixtures;
+	bool must_approve; /* its key says that a person approves what it does */
 	struct rpc_cursor cursor;
 	bool is_resumed; /* the stream of an earlier request goes on */
 	char headers[RPC_SESSION_SIZE + 32]; /* of the answer */

@@ -31,6 +31,8 @@ static struct api_key tell(const struct host *host, const struct key *key)
 		.has_expires_at_ms = row->expires_ms != 0,
 		.expires_at_ms = row->expires_ms,
 		.used_at = row->used_at[0] != '\0' ? row->used_at : NULL,
+		.has_mcp_approve = true,
+		.mcp_approve = row->mcp_approve,
 	};
 }
 
@@ -87,6 +89,8 @@ static const struct key *make(struct host *host, const struct request *req, stru
 				 .has_expires_at_ms = reply.has_expires_at_ms,
 				 .expires_at_ms = reply.expires_at_ms,
 				 .used_at = reply.used_at,
+				 .has_mcp_approve = true,
+				 .mcp_approve = reply.mcp_approve,
 				 .key = text,
 			 });
 	explicit_bzero(text, sizeof(text));
@@ -141,6 +145,7 @@ void handle_key_create(struct host *host, const struct request *req,
 	(void)snprintf(row.name, sizeof(row.name), "%s", in->name != NULL ? in->name : "key");
 	row.scopes = (uint32_t)in->scopes;
 	row.lifetime_ms = in->expires_ms;
+	row.mcp_approve = in->mcp_approve;
 	row.expires_ms = in->expires_ms != 0 ? strict_now(&host->strict) + in->expires_ms : 0;
 	(void)make(host, req, &row, NULL);
 }
@@ -215,5 +220,6 @@ void handle_key_check(struct host *host, const struct request *req,
 	(void)in;
 	if (quota_requests_left(host, req->tenant, &left.limit, &left.left, &left.reset_ms))
 		reply.requests = &left;
+	reply.mcp_approve = req->key != NULL && req->key->row.mcp_approve;
 	reply_key_check(host, req->id, &reply);
 }

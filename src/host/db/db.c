@@ -202,6 +202,8 @@ static const char *const versions[] = {
 	/* sessions/pause.c */
 	("ALTER TABLE kept ADD COLUMN paused_ms INTEGER NOT NULL DEFAULT 0;"
 	 "ALTER TABLE kept ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;"),
+	/* tenants/key.c */
+	"ALTER TABLE key ADD COLUMN mcp_approve INTEGER NOT NULL DEFAULT 0;",
 };
 
 int db_exec(struct db *db, const char *sql, struct err *err)

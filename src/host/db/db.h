@@ -58,6 +58,7 @@ struct db_key {
 	uint64_t expires_ms; /* since 1970; 0: never */
 	uint64_t lifetime_ms; /* that it was made with, for its successor; 0: it never expired */
 	char used_at[CLOCK_RFC3339_SIZE]; /* coarsely; "" */
+	bool mcp_approve;
 };
 typedef int db_key_fn(const struct db_key *key, void *arg, struct err *err);
 /* Those that are not revoked, oldest first. */

@@ -28,6 +28,7 @@ static void read_key(sqlite3_stmt *row, struct db_key *ret)
 	ret->expires_ms = (uint64_t)sqlite3_column_int64(row, 6);
 	db_column_text(row, 7, ret->used_at, sizeof(ret->used_at));
 	ret->lifetime_ms = (uint64_t)sqlite3_column_int64(row, 8);
+	ret->mcp_approve = sqlite3_column_int64(row, 9) != 0;
 }
 
 int db_key_list(struct db *db, db_key_fn *fn, void *arg, struct err *err)
@@ -36,7 +37,7 @@ int db_key_list(struct db *db, db_key_fn *fn, void *arg, struct err *err)
 	int found;
 
 	if (db_prepare(db, "SELECT id, tenant, name, hash, scopes, created_at, expires_ms, used_at,"
-			   " lifetime_ms FROM key WHERE revoked_at IS NULL ORDER BY created_at, id",
+			   " lifetime_ms, mcp_approve FROM key WHERE revoked_at IS NULL ORDER BY created_at, id",
 		       &statement, err) < 0)
 		return (int)err->code;
 	while ((found = db_step(db, statement, err)) == 1) {
@@ -53,8 +54,8 @@ int db_key_add(struct db *db, const struct db_key *key, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO key VALUES(?,?,?,?,?,?,?,?,NULL,NULL)", &statement, err) <
-	    0)
+	if (db_prepare(db, "INSERT INTO key VALUES(?,?,?,?,?,?,?,?,NULL,NULL,?)", &statement,
+		       err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, key->id);
 	db_bind_text(statement, 2, key->tenant);
@@ -64,6 +65,7 @@ int db_key_add(struct db *db, const struct db_key *key, struct err *err)
 	db_bind_text(statement, 6, key->created_at);
 	(void)sqlite3_bind_int64(statement, 7, (sqlite3_int64)key->expires_ms);
 	(void)sqlite3_bind_int64(statement, 8, (sqlite3_int64)key->lifetime_ms);
+	(void)sqlite3_bind_int64(statement, 9, key->mcp_approve);
 	return db_step(db, statement, err);
 }
 

@@ -2,7 +2,8 @@
  * approve.c - a person is asked before a tool does what cannot be taken back: runs code, replaces or
  * deletes a file, ends or empties a session.
  *
- * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 (`reckon serve --mcp-approve`) or Reckon-Approve of a client.
+ * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 (`reckon serve --mcp-approve`), a key that
+ *           was made for it, or Reckon-Approve of a client.
  * Reads:    arguments that a model wrote; what a client says that its person answered.
  * Never:    takes an answer twice, for another call than the person saw, or for granted.
  *
@@ -37,7 +38,7 @@ static enum level level_of(const struct tool *tool)
 {
 	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-approve");
 
-	if (is_on(getenv("RECKON_MCP_APPROVE")))
+	if (is_on(getenv("RECKON_MCP_APPROVE")) || tool->mcp->must_approve)
 		return ASK_ALL;
 	if (of_client != NULL && strcmp(of_client, "writes") == 0)
 		return ASK_WRITES;
