@@ -136,9 +136,11 @@ int client_exchange_begin(struct client *client, const struct client_request *re
 	return (int)err->code;
 }
 
-static void collect(struct client *client)
+/* Tells of those that have ended; whether there were any. */
+static bool collect(struct client *client)
 {
 	CURLMsg *message;
+	bool has_ended = false;
 	int left;
 
 	while ((message = curl_multi_info_read(client->multi, &left)) != NULL) {
@@ -153,7 +155,9 @@ static void collect(struct client *client)
 		exchange->request.on_end(exchange->request.arg, (unsigned)status,
 					 result == CURLE_OK ? NULL : curl_easy_strerror(result),
 					 result == CURLE_COULDNT_CONNECT);
+		has_ended = true;
 	}
+	return has_ended;
 }
 
 int client_exchange_poll(struct client *client, int wake_fd, int wait_ms, bool *ret_ready,
@@ -163,13 +167,17 @@ int client_exchange_poll(struct client *client, int wake_fd, int wait_ms, bool *
 	int running;
 
 	*ret_ready = false;
-	if (curl_multi_perform(client->multi, &running) != CURLM_OK ||
-	    curl_multi_poll(client->multi, &wake, wake_fd >= 0 ? 1 : 0, wait_ms, NULL) !=
+	if (curl_multi_perform(client->multi, &running) != CURLM_OK)
+		return err_set(err, ERR_SYSTEM, "libcurl failed");
+	/* One that ended just now wakes nobody: the caller hears of it before there is a wait. */
+	if (collect(client))
+		wait_ms = 0;
+	if (curl_multi_poll(client->multi, &wake, wake_fd >= 0 ? 1 : 0, wait_ms, NULL) !=
 		    CURLM_OK ||
 	    curl_multi_perform(client->multi, &running) != CURLM_OK)
 		return err_set(err, ERR_SYSTEM, "libcurl failed");
 	*ret_ready = wake_fd >= 0 && wake.revents != 0;
-	collect(client);
+	(void)collect(client);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 """`reckon mcp`: the bridge to the private daemon, and what install and doctor do."""
 import json
+import time
 
 import private_daemon
 import pytest
@@ -55,6 +56,19 @@ def test_a_modern_client(reckon):
     assert name["error"]["code"] == -32602
     assert client.close() == 0
     assert sessions(reckon)[session]["status"] == "closed"
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_a_fast_answer_is_not_kept_back(reckon):
+    """One that has come before the bridge begins to wait for more."""
+    client = Stdio(reckon)
+    client.initialize()
+    late = 0
+    for _ in range(60):
+        begin = time.monotonic()
+        client.ask("ping")
+        late += time.monotonic() - begin > 0.9
+    assert late < 3 and client.close() == 0
 
 
 def sessions(reckon):
