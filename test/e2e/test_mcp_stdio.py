@@ -1,5 +1,8 @@
 """`reckon mcp`: the bridge to the private daemon, and what install and doctor do."""
 import json
+import os
+import stat
+import subprocess
 import time
 
 import private_daemon
@@ -130,9 +133,15 @@ def test_doctor_calls_every_tool(reckon):
         [name, "ok"] for name in ("initialize", "tools/list", "run_code", "files", "output", "session")]
 
 
+def put(reckon, path, text):
+    """A file of the user's own."""
+    path.write_text(text)
+    os.chown(path, reckon.place.user.uid, reckon.place.user.gid)
+
+
 def test_install_and_uninstall(reckon):
     path = reckon.work / "config.json"
-    path.write_text('{"theme": "dark", "mcpServers": {"other": {"command": "x", "n": 1.5}}}')
+    put(reckon, path, '{"theme": "dark", "mcpServers": {"other": {"command": "x", "n": 1.5}}}')
     before = json.loads(path.read_text())
     done = reckon("mcp", "install", "--client", "cursor", "--config", str(path))
     assert done.status == 0 and b'+     "reckon": {' in done.stdout, done
@@ -148,8 +157,123 @@ def test_install_and_uninstall(reckon):
     reckon("mcp", "install", "--client", "cursor", "--config", str(path), "--approve", "-s", "work")
     assert json.loads(path.read_text())["mcpServers"]["reckon"]["args"] == [
         "mcp", "--session", "work", "--approve"]
-    path.write_text("{ // a comment\n}")
-    bad = reckon("mcp", "install", "--client", "cursor", "--config", str(path))
-    assert bad.status != 0 and path.read_text() == "{ // a comment\n}"
-    assert b"by hand" in bad.stderr
     assert reckon("mcp", "install", "--client", "emacs").status == 2
+
+
+PLACES = {"claude-code": (".claude.json", "mcpServers"), "cursor": (".cursor/mcp.json", "mcpServers"),
+          "claude-desktop": (".config/Claude/claude_desktop_config.json", "mcpServers"),
+          "gemini": (".gemini/settings.json", "mcpServers"), "vscode": (".config/Code/User/mcp.json", "servers"),
+          "windsurf": (".codeium/windsurf/mcp_config.json", "mcpServers")}
+
+
+@pytest.mark.parametrize("client", PLACES)
+def test_each_client_has_its_place(reckon, client):
+    """Folders that are not there are made; what was taken out leaves nothing but an empty list."""
+    name, key = PLACES[client]
+    home = reckon.work / "home"
+    home.mkdir()
+    os.chown(home, reckon.place.user.uid, reckon.place.user.gid)
+    done = reckon("mcp", "install", "--client", client, env={"HOME": str(home)})
+    assert done.status == 0 and f"{home}/{name}:\n+ {{\n+   \"{key}\": {{\n".encode() in done.stdout, done
+    written = json.loads((home / name).read_text())
+    assert list(written) == [key] and written[key]["reckon"]["args"] == ["mcp"]
+    assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
+    assert list(home.rglob("*.before-reckon")) == []
+    done = reckon("mcp", "uninstall", "--client", client, env={"HOME": str(home)})
+    assert done.status == 0 and json.loads((home / name).read_text()) == {key: {}}
+    assert f"the file as it was: {home}/{name}.before-reckon".encode() in done.stdout
+    assert json.loads((home / f"{name}.before-reckon").read_text()) == written
+
+
+KEPT = """\
+\ufeff// of the person
+{
+\t/* two, /* not nested */
+\t"z": 1e3, "url": "http://x/*no*/", // a comment, with "quotes" }
+\t"mcpServers": {
+\t\t"other": {"command": "x", "args": ["a",], "É": "\\"}//"}, // it
+\t},
+\t"last": 1.50,
+}
+"""
+
+
+def test_all_else_stays_as_it_was_written(reckon):
+    """Comments, order, numbers, commas behind the last member; what the person added to the entry, too."""
+    path = reckon.work / "config.json"
+    put(reckon, path, KEPT)
+    done = reckon("mcp", "install", "--client", "vscode", "--config", path)
+    assert done.status == 0, done
+    assert path.read_text().startswith(KEPT[:KEPT.index('"last": 1.50') + 12] + ',\n\t"servers": {')
+    put(reckon, path, KEPT)
+    done = reckon("mcp", "install", "--client", "cursor", "--config", path)
+    assert done.status == 0 and b'+ \t\t"reckon": {' in done.stdout, done
+    text = path.read_text()
+    start = text.index(',\n\t\t"reckon": {')
+    end = text.index("\n\t\t}", start) + 4
+    assert text[:start] + text[end:] == KEPT and text.endswith(KEPT[-len(', // it\n\t},\n\t"last": 1.50,\n}\n'):])
+    put(reckon, path, text.replace('"type": "stdio"', '"env": {"A": "b"}, "type": "stdio"'))
+    done = reckon("mcp", "install", "--client", "cursor", "--config", path, "--approve")
+    assert done.status == 0 and '"env": {\n\t\t\t\t"A": "b"' in path.read_text()
+    assert '"--approve"' in path.read_text()
+    assert reckon("mcp", "uninstall", "--client", "cursor", "--config", path).status == 0
+    assert path.read_text() == KEPT
+    assert b"needs no change" in reckon("mcp", "uninstall", "--client", "cursor", "--config", path).stdout
+
+
+def test_shapes_of_a_configuration(reckon):
+    path = reckon.work / "config.json"
+    for text in ("", "  \n", "{}", '{"mcpServers": {}}', '{"mcpServers":{"reckon":{"command":"old"}}}',
+                 '{"mcpServers": {"reckon": 7, "b": {}}, "z": {"mcpServers": {}}}', "{ // none\n}",
+                 '{"a": "mcpServers", "mcpServers": {"a": {}, "reckon": [], "b": "}"}}'):
+        put(reckon, path, text)
+        done = reckon("mcp", "install", "--client", "cursor", "--config", path)
+        assert done.status == 0, (text, done)
+        if "//" not in text:
+            written = json.loads(path.read_text())
+            assert written["mcpServers"].pop("reckon")["args"] == ["mcp"]
+            assert "// none" not in path.read_text()
+        done = reckon("mcp", "uninstall", "--client", "cursor", "--config", path)
+        if "//" not in text:
+            assert done.status == 0 and json.loads(path.read_text()) == written
+    assert "// none" in path.read_text() or "// none" not in text
+
+
+@pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
+def test_what_is_not_changed(reckon):
+    """Files that are not understood, or not to be written: the file, and nothing beside it, changes."""
+    path = reckon.work / "config.json"
+    for text in ("[]", "7", '{"mcpServers": []}', '{"mcpServers": 7}', '{"a": 1', '{"a": 1} x', "{},", "/*",
+                 '{"a" 1}', "{'a': 1}", '{"a": 1, "a": 2}', "\0", '{"mcpServers": {"a": {}},, "b": 1}'):
+        put(reckon, path, text)
+        done = reckon("mcp", "install", "--client", "cursor", "--config", path)
+        assert done.status == 2 and b"by hand" in done.stderr and path.read_text() == text, (text, done)
+    put(reckon, path, "{}")
+    path.chmod(0o400)
+    done = reckon("mcp", "install", "--client", "cursor", "--config", path)
+    assert done.status != 0 and b"Permission denied" in done.stderr and path.read_text() == "{}"
+    folder = reckon.work / "folder"
+    folder.mkdir(0o755)
+    put(reckon, folder / "config.json", "{}")
+    for bad, said in ((folder / "config.json", b"Permission denied"), (folder / "new", b"Permission denied"),
+                      (folder, b"Is a directory"), (path / "x", b"Not a directory")):
+        done = reckon("mcp", "install", "--client", "cursor", "--config", bad)
+        assert done.status != 0 and said in done.stderr and str(bad).encode() in done.stderr, done
+    assert (folder / "config.json").read_text() == "{}" and list(reckon.work.rglob("*.before-reckon")) == []
+
+
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)
+def test_a_client_of_windows_starts_it_through_wsl(reckon):
+    env = {"WSL_DISTRO_NAME": "Debian", "HOME": str(reckon.work)}
+    done = reckon("mcp", "install", "--client", "claude-desktop", env=env)
+    assert done.status == 2 and b"/mnt/c/Users/YOU/AppData/Roaming/Claude" in done.stderr
+    path = reckon.work / "config.json"
+    assert reckon("mcp", "install", "--client", "claude-desktop", "--config", path, env=env).status == 0
+    assert json.loads(path.read_text())["mcpServers"]["reckon"]["args"] == ["mcp"]
+    script = ('mount -t tmpfs none /mnt && mkdir -p /mnt/c && "$0" mcp install --client claude-desktop '
+              "--config /mnt/c/config.json >&2 && cat /mnt/c/config.json")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(reckon.place.program)],
+                          env={**reckon.env, **env}, capture_output=True, check=True)
+    entry = json.loads(done.stdout)["mcpServers"]["reckon"]
+    assert entry["command"] == "wsl.exe" and entry["args"][:3] == ["-d", "Debian", "--"]
+    assert entry["args"][3].endswith("/reckon") and entry["args"][4:] == ["mcp"]

@@ -2,7 +2,7 @@
  * install.c - reckon mcp install, uninstall: the entry in a client's configuration.
  *
  * Runs in:  reckon-client.
- * Reads:    the user's own configuration of another program, as strict JSON.
+ * Reads:    the user's own configuration of another program.
  * Never:    changes a file that it cannot read whole, or without a copy beside it.
  */
 #include <errno.h>
@@ -17,11 +17,12 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "cli/cli.h"
+#include "cli/mcp/config_text.h"
 #include "cli/mcp/mcp.h"
 #include "cli/options/parse.h"
 #include "codec/json_write.h"
 
-#define CONFIG_MAX ((size_t)64 * 1024 * 1024)
+#define NAME "reckon" /* of the entry */
 #define CONTEXT_LINES 3
 
 /* Where each keeps its servers, below the home directory. */
@@ -100,15 +101,30 @@ static int check_mounts(const struct mcp_options *options, struct err *err)
 	return code < 0 ? err_wrap(err, "--mount") : 0;
 }
 
-static void write_entry(struct json_writer *json, const struct mcp_options *options,
-			const char *program)
+/* The distribution of WSL that this runs in, when `path` is a file of Windows; else NULL. */
+static const char *windows_distribution(const char *path)
 {
-	json_write_key(json, "reckon");
-	json_write_object_begin(json);
+	const char *name = getenv("WSL_DISTRO_NAME");
+
+	return name != NULL && name[0] != '\0' && strncmp(path, "/mnt/", 5) == 0 &&
+			       path[5] >= 'a' && path[5] <= 'z' && path[6] == '/'
+		       ? name
+		       : NULL;
+}
+
+static void write_entry(struct json_writer *json, const struct mcp_options *options,
+			const char *program, const char *distribution)
+{
 	json_write_member_string(json, "type", "stdio");
-	json_write_member_string(json, "command", program);
+	json_write_member_string(json, "command", distribution != NULL ? "wsl.exe" : program);
 	json_write_key(json, "args");
 	json_write_array_begin(json);
+	if (distribution != NULL) {
+		json_write_string(json, "-d");
+		json_write_string(json, distribution);
+		json_write_string(json, "--");
+		json_write_string(json, program);
+	}
 	json_write_string(json, "mcp");
 	if (options->remote.where.url != NULL) {
 		json_write_string(json, "--url");
@@ -129,20 +145,19 @@ static void write_entry(struct json_writer *json, const struct mcp_options *opti
 		write_mount(json, options->mounts[at]);
 	}
 	json_write_array_end(json);
-	json_write_object_end(json);
 }
 
-/* All members but one, as they are. */
-static int copy_members(struct json_writer *json, const struct json_value *object, const char *but,
-			struct err *err)
+/* What the person wrote into the entry themselves, such as `env`. */
+static int copy_others(struct json_writer *json, const struct json_value *entry, struct err *err)
 {
 	const struct json_value *value;
 	const char *key;
 
-	for (size_t i = 0; json_read_member_at(object, i, &key, &value); i++) {
+	for (size_t i = 0; json_read_member_at(entry, i, &key, &value); i++) {
 		cleanup_buf struct buf text = BUF_INIT(CONFIG_MAX);
 
-		if (strcmp(key, but) == 0)
+		if (strcmp(key, "type") == 0 || strcmp(key, "command") == 0 ||
+		    strcmp(key, "args") == 0)
 			continue;
 		if (json_read_dump(value, &text, err) < 0)
 			return (int)err->code;
@@ -152,73 +167,30 @@ static int copy_members(struct json_writer *json, const struct json_value *objec
 	return 0;
 }
 
-/* Compact JSON, with a line for each member and entry. */
-static void indent(const struct buf *compact, struct buf *ret)
-{
-	bool in_string = false;
-	unsigned depth = 0;
-	struct err ignored;
-
-	for (size_t i = 0; i < compact->len; i++) {
-		const char c = compact->data[i];
-		const char next = i + 1 < compact->len ? compact->data[i + 1] : '\0';
-
-		if (in_string || strchr("{}[],:\"", c) == NULL) {
-			(void)buf_addc(ret, c, &ignored);
-			if (in_string && c == '\\')
-				(void)buf_addc(ret, compact->data[++i], &ignored);
-			else if (c == '"')
-				in_string = false;
-			continue;
-		}
-		in_string = c == '"';
-		if (c == '}' || c == ']')
-			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * --depth), "");
-		(void)buf_addc(ret, c, &ignored);
-		if ((c == '{' && next == '}') || (c == '[' && next == ']'))
-			(void)buf_addc(ret, compact->data[++i], &ignored);
-		else if (c == '{' || c == '[')
-			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * ++depth), "");
-		else if (c == ',')
-			(void)buf_addf(ret, &ignored, "\n%*s", (int)(2 * depth), "");
-		else if (c == ':')
-			(void)buf_addc(ret, ' ', &ignored);
-	}
-	(void)buf_addc(ret, '\n', &ignored);
-}
-
-static int make(const struct buf *before, const struct place *place,
+static int make(const struct buf *before, const struct place *place, const char *path,
 		const struct mcp_options *options, bool take_out, struct buf *ret, struct err *err)
 {
-	cleanup_buf struct buf compact = BUF_INIT(CONFIG_MAX);
+	cleanup_buf struct buf plain = BUF_INIT(CONFIG_MAX), entry = BUF_INIT(CONFIG_MAX);
 	struct json_value *document = NULL;
 	struct json_writer json;
 	char program[PATH_MAX];
-	int code = 0;
+	int code;
 
-	if (find_reckon(program, err) < 0)
+	if (take_out)
+		return config_take_out(before, place->key, NAME, ret, err);
+	if (find_reckon(program, err) < 0 || config_plain(before, &plain, err) < 0)
 		return (int)err->code;
-	if (before->len > 0 &&
-	    json_read_parse(buf_text(before), before->len, CONFIG_MAX, &document, err) < 0)
-		return (int)err->code;
-	if (document != NULL && json_read_kind(document) != JSON_KIND_OBJECT)
-		code = err_set(err, ERR_INVALID, "it is not a JSON object");
-	json_write_init(&json, &compact);
+	(void)json_read_parse(buf_text(&plain), plain.len, CONFIG_MAX, &document, err);
+	json_write_init(&json, &entry);
 	json_write_object_begin(&json);
-	if (code == 0)
-		code = copy_members(&json, document, place->key, err);
-	json_write_key(&json, place->key);
-	json_write_object_begin(&json);
-	if (code == 0)
-		code = copy_members(&json, json_read_member(document, place->key), "reckon", err);
-	if (!take_out)
-		write_entry(&json, options, program);
+	write_entry(&json, options, program, windows_distribution(path));
+	code = copy_others(
+		&json, json_read_member(json_read_member(document, place->key), NAME), err);
 	json_write_object_end(&json);
-	json_write_object_end(&json);
-	if (code == 0 && (code = json_write_finish(&json, err)) == 0)
-		indent(&compact, ret);
 	json_read_free(document);
-	return code;
+	if (code < 0 || json_write_finish(&json, err) < 0)
+		return (int)err->code;
+	return config_put(before, place->key, NAME, &entry, ret, err);
 }
 
 /* ---- what is shown ---------------------------------------------------------------------------- */
@@ -305,6 +277,8 @@ static int replace(const char *path, const struct buf *before, const struct buf 
 		(void)snprintf(real, sizeof(real), "%s", path);
 	if (stat(real, &stat_before) == 0)
 		mode = stat_before.st_mode & 0777;
+	if (access(real, F_OK) == 0 && access(real, W_OK) < 0)
+		return err_sys(err, "%.300s", real);
 	(void)snprintf(backup, sizeof(backup), "%s.before-reckon", real);
 	(void)snprintf(fresh, sizeof(fresh), "%s.reckon-new", real);
 	if (make_folders(real, err) < 0 ||
@@ -324,7 +298,7 @@ static int read_config(const char *path, struct buf *ret, struct err *err)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(err, "%.300s", path);
-	return fd_read_all(fd, ret, err);
+	return fd_read_all(fd, ret, err) < 0 ? err_wrap(err, "%.300s", path) : 0;
 }
 
 static const struct place *find_place(const char *client)
@@ -352,6 +326,14 @@ static int install(const struct mcp_options *options, bool take_out, struct err 
 	}
 	if (!take_out && check_mounts(options, err) < 0)
 		return (int)err->code;
+	if (options->config == NULL && strcmp(place->client, "claude-desktop") == 0 &&
+	    getenv("WSL_DISTRO_NAME") != NULL) {
+		(void)err_set(err, ERR_INVALID,
+			      "Claude Desktop is a program of Windows here: name its configuration "
+			      "with --config");
+		return err_remedy(err, "it is /mnt/c/Users/YOU/AppData/Roaming/Claude/"
+				       "claude_desktop_config.json");
+	}
 	if (options->config == NULL && (home == NULL || home[0] != '/'))
 		return err_set(err, ERR_INVALID, "HOME is not set: name the file with --config");
 	if (options->config != NULL)
@@ -360,10 +342,10 @@ static int install(const struct mcp_options *options, bool take_out, struct err 
 		(void)snprintf(path, sizeof(path), "%.2000s/%s", home, place->path);
 	if (read_config(path, &before, err) < 0)
 		return (int)err->code;
-	if (make(&before, place, options, take_out, &after, err) < 0) {
-		(void)err_remedy(err, "%.200s has to be JSON: add the server `reckon mcp` by hand",
-				 path);
-		return (int)err->code;
+	if (make(&before, place, path, options, take_out, &after, err) < 0) {
+		(void)err_wrap(err, "%.200s", path);
+		return err_remedy(err, "nothing was changed: mend the file, or add the server "
+				       "`reckon mcp` by hand");
 	}
 	if (before.len == after.len && memcmp(before.data, after.data, before.len) == 0) {
 		(void)printf("%s needs no change\n", path);
