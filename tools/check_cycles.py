@@ -16,7 +16,6 @@ import sys
 KNOWN = {  # target: sizes
     "libbox": [12],
     "libcli": [9, 8, 3, 3, 2, 2, 2, 2, 2],
-    "libdialect_mcp": [17],
     "libhost": [4, 4, 4, 2, 2],
     "libhttpd": [9],
 }

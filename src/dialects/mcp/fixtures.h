@@ -1,8 +1,11 @@
-/* fixtures.h - what the two files of the conformance fixtures share. */
+/* fixtures.h - what the files of the conformance fixtures share. */
 #pragma once
 
 #include "dialects/mcp/mcp.h"
 
+#define FIXTURE_MAX ((size_t)1024 * 1024)
+
+/* ---- fixtures_list.c ---- */
 /* A member of fixtures.json: table, then name. NULL: it has none. */
 const struct json_value *fixture(const char *table, const char *name);
 /* Its JSON. */

@@ -26,15 +26,10 @@ struct method {
 
 static void subscribe(struct mcp *mcp)
 {
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
-	struct json_writer json;
-
-	if (!mcp->has_fixtures) {
+	if (mcp->has_fixtures)
+		mcp_answer_empty(mcp);
+	else
 		mcp_error(mcp, RPC_NO_METHOD, "resources are not watched here", NULL);
-		return;
-	}
-	mcp_result_begin(mcp, &out, &json);
-	mcp_result_end(mcp, &out, &json);
 }
 
 static void prompts_get(struct mcp *mcp)
@@ -45,7 +40,7 @@ static void prompts_get(struct mcp *mcp)
 
 static const struct method methods[] = {
 	{ "initialize", LEGACY, mcp_initialize },
-	{ "ping", LEGACY, mcp_ping },
+	{ "ping", LEGACY, mcp_answer_empty },
 	{ "logging/setLevel", LEGACY, mcp_set_level },
 	{ "resources/subscribe", LEGACY, subscribe },
 	{ "resources/unsubscribe", LEGACY, subscribe },

@@ -1,21 +1,25 @@
 /*
  * mcp.h - what the files of the MCP dialect share.
  *
- *   rpc*.c       messages: JSON-RPC, eras, ids of sessions and events; pure
- *   mcp.c        a request: headers, key, message, which method
- *   reply.c      results, errors, notifications: as one JSON answer, or as events
- *   methods.c    initialize, server/discover, lists
- *   call.c       tools/call: which tool, what became of it
+ * Each calls those below it:
+ *
+ *   mcp.c              a request: headers, key, message, which method
+ *   call.c             tools/call: which tool, what became of it
+ *   methods.c          initialize, server/discover, lists
+ *   resume.c           a stream that broke off goes on
+ *   tools/files.c, tools/resources.c   files; files, outputs and figures by their URI
+ *   fixtures*.c        what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
+ *   listen.c           subscriptions/listen
+ *   tasks.c            tasks/…: executions that a client does not wait for
+ *   tools/run.c, tools/output.c        code, and what it put out
  *   tools/approve.c    asking a person before a tool does something
- *   running.c    calls that run, for notifications/cancelled, and questions to a client
- *   tool_*.c     the tools
- *   tasks.c      executions that a client does not wait for
- *   resume.c     a stream that broke off goes on
- *   tools/content.c    images, files and links of a result
- *   tools/figures.c    the figures of a record
- *   tools/resources.c  files, outputs and figures by their URI
- *   listen.c     subscriptions/listen
- *   fixtures*.c  what the conformance suite asks for; only with RECKON_MCP_CONFORMANCE=1
+ *   tools/session.c    which session a call is about
+ *   tools/figures.c, tools/content.c   figures, images, files and links of a result
+ *   task.c             what a task is
+ *   tools/tool.c       arguments, what a tool says, its result
+ *   running.c          calls that run, for notifications/cancelled, and questions to a client
+ *   reply.c            results, errors, notifications: as one JSON answer, or as events
+ *   rpc*.c             messages: JSON-RPC, eras, ids of sessions and events; pure
  */
 #pragma once
 
@@ -56,6 +60,7 @@ void mcp_result_begin(const struct mcp *mcp, struct buf *out, struct json_writer
 void mcp_result_begin_as(const struct mcp *mcp, const char *type, struct buf *out,
 			 struct json_writer *json);
 void mcp_result_end(struct mcp *mcp, struct buf *out, struct json_writer *json);
+void mcp_answer_empty(struct mcp *mcp);
 /* How long a modern client may keep a list: not at all, and for itself alone. */
 void mcp_write_caching(const struct mcp *mcp, struct json_writer *json);
 void mcp_error(struct mcp *mcp, int code, const char *message, const char *data);
@@ -63,6 +68,8 @@ void mcp_error_status(struct mcp *mcp, unsigned status, int code, const char *me
 		      const char *data);
 /* The answer becomes a stream, if it is none yet. Negative: nobody is left. */
 int mcp_begin_stream(struct mcp *mcp);
+/* The stream of this call can be resumed from here on. Negative: nobody is left. */
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task);
 /* `params`: an object as JSON. */
 int mcp_notify(struct mcp *mcp, const char *method, const char *params);
 int mcp_send(struct mcp *mcp, const struct buf *message);
@@ -74,7 +81,6 @@ void mcp_write_versions(struct json_writer *json, bool with_legacy);
 /* ---- methods.c ---- */
 void mcp_initialize(struct mcp *mcp);
 void mcp_discover(struct mcp *mcp);
-void mcp_ping(struct mcp *mcp);
 void mcp_set_level(struct mcp *mcp);
 void mcp_tools_list(struct mcp *mcp);
 void mcp_prompts_list(struct mcp *mcp);
@@ -117,6 +123,7 @@ bool mcp_answered(struct mcp *mcp);
 /* ---- call.c ---- */
 void mcp_tools_call(struct mcp *mcp);
 
+/* ---- tools/tool.c ---- */
 /* What a tool gives. */
 struct tool {
 	struct mcp *mcp;
@@ -169,9 +176,11 @@ int tool_run_show(struct tool *tool, const char *session, const char *execution)
 int tool_files(struct tool *tool);
 int tool_output(struct tool *tool);
 
-/* ---- tasks.c ---- */
+/* ---- task.c ---- */
 /* Answers the call that began it. */
 void mcp_task_begun(struct tool *tool, const struct api_execution *execution);
+
+/* ---- tasks.c ---- */
 void mcp_tasks_get(struct mcp *mcp);
 void mcp_tasks_update(struct mcp *mcp);
 void mcp_tasks_result(struct mcp *mcp);
@@ -190,10 +199,6 @@ int mcp_task_watch(struct mcp *mcp, const char *id, struct task_watch *ret);
 int mcp_task_tell(struct mcp *mcp, struct task_watch *watch);
 
 /* ---- resume.c ---- */
-/* The stream of this call can be resumed from here on. Negative: nobody is left. */
-int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task);
-/* The first event of a stream, which has an id and nothing else. */
-int mcp_prime(struct mcp *mcp);
 /* GET with Last-Event-ID. */
 void mcp_resume(struct mcp *mcp, const char *last);
 

@@ -118,15 +118,6 @@ void mcp_discover(struct mcp *mcp)
 	mcp_result_end(mcp, &out, &json);
 }
 
-void mcp_ping(struct mcp *mcp)
-{
-	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
-	struct json_writer json;
-
-	mcp_result_begin(mcp, &out, &json);
-	mcp_result_end(mcp, &out, &json);
-}
-
 /* There is nothing to log that a result would not say. */
 void mcp_set_level(struct mcp *mcp)
 {
@@ -136,7 +127,7 @@ void mcp_set_level(struct mcp *mcp)
 
 	for (size_t i = 0; level != NULL && i < ARRAY_LEN(levels); i++)
 		if (strcmp(level, levels[i]) == 0) {
-			mcp_ping(mcp);
+			mcp_answer_empty(mcp);
 			return;
 		}
 	mcp_error(mcp, RPC_INVALID_PARAMS, "params.level must be a level of RFC 5424, such as info",

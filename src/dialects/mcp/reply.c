@@ -81,6 +81,19 @@ void mcp_write_caching(const struct mcp *mcp, struct json_writer *json)
 	json_write_member_string(json, "cacheScope", "private");
 }
 
+/* The first event of a stream, which has an id and nothing else. */
+static int prime(struct mcp *mcp)
+{
+	char id[RPC_EVENT_ID_SIZE];
+
+	/* Older clients take an event without data for a message. */
+	if (mcp->is_resumed || mcp->version == NULL ||
+	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 ||
+	    !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
+		return 0;
+	return sse_event_named(mcp->request, id, NULL, "", 0);
+}
+
 int mcp_begin_stream(struct mcp *mcp)
 {
 	if (mcp->has_begun)
@@ -88,7 +101,17 @@ int mcp_begin_stream(struct mcp *mcp)
 	mcp->has_begun = true;
 	if (sse_begin(mcp->request, "X-Accel-Buffering: no\r\n") < 0)
 		return -1;
-	return mcp_prime(mcp);
+	return prime(mcp);
+}
+
+int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task)
+{
+	if (mcp->rpc.is_modern)
+		return 0;
+	mcp->cursor = (struct rpc_cursor){ .is_task = is_task };
+	(void)snprintf(mcp->cursor.session, sizeof(mcp->cursor.session), "%s", session);
+	(void)snprintf(mcp->cursor.execution, sizeof(mcp->cursor.execution), "%s", execution);
+	return mcp->has_begun ? prime(mcp) : 0;
 }
 
 int mcp_send(struct mcp *mcp, const struct buf *message)
@@ -122,6 +145,15 @@ void mcp_result_end(struct mcp *mcp, struct buf *out, struct json_writer *json)
 		mcp_error(mcp, RPC_INTERNAL, "the result is larger than what is sent", NULL);
 	else
 		send_last(mcp, 200, out);
+}
+
+void mcp_answer_empty(struct mcp *mcp)
+{
+	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);
+	struct json_writer json;
+
+	mcp_result_begin(mcp, &out, &json);
+	mcp_result_end(mcp, &out, &json);
 }
 
 static void write_error(const struct mcp *mcp, int code, const char *message, const char *data,

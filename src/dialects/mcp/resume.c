@@ -14,32 +14,6 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-/* ---- a stream that can be resumed ------------------------------------------------------------- */
-
-int mcp_prime(struct mcp *mcp)
-{
-	char id[RPC_EVENT_ID_SIZE];
-
-	/* Older clients take an event without data for a message. */
-	if (mcp->is_resumed || mcp->version == NULL ||
-	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 ||
-	    !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
-		return 0;
-	return sse_event_named(mcp->request, id, NULL, "", 0);
-}
-
-int mcp_resumable(struct mcp *mcp, const char *session, const char *execution, bool is_task)
-{
-	if (mcp->rpc.is_modern)
-		return 0;
-	mcp->cursor = (struct rpc_cursor){ .is_task = is_task };
-	(void)snprintf(mcp->cursor.session, sizeof(mcp->cursor.session), "%s", session);
-	(void)snprintf(mcp->cursor.execution, sizeof(mcp->cursor.execution), "%s", execution);
-	return mcp->has_begun ? mcp_prime(mcp) : 0;
-}
-
-/* ---- and one that is -------------------------------------------------------------------------- */
-
 /* 1: the client may follow it; else it has been answered. */
 static int find_execution(struct mcp *mcp)
 {

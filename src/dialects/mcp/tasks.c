@@ -11,64 +11,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/mcp/mcp.h"
+#include "dialects/mcp/task.h"
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define PAGE 50u
-#define POLL_MS 1000u
-#define TIME_SIZE 40
-
-struct task {
-	char session[ID_SIZE], execution[ID_SIZE];
-	const char *status; /* in MCP's words */
-	char created[TIME_SIZE], updated[TIME_SIZE];
-};
-
-static const char *status_of(const char *status)
-{
-	static const struct {
-		const char *ours, *theirs;
-	} known[] = {
-		{ "queued", "working" },	{ "running", "working" },   { "ok", "completed" },
-		{ "interrupted", "cancelled" }, { "cancelled", "cancelled" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (strcmp(known[i].ours, status) == 0)
-			return known[i].theirs;
-	return "failed";
-}
-
-static bool is_over(const struct task *task)
-{
-	return strcmp(task->status, "working") != 0;
-}
-
-static void take_times(struct task *task, const char *created, const char *updated)
-{
-	(void)snprintf(task->created, sizeof(task->created), "%s", created != NULL ? created : "");
-	(void)snprintf(task->updated, sizeof(task->updated), "%s",
-		       updated != NULL ? updated : task->created);
-}
-
-static void take_execution(struct task *task, const struct api_execution *execution)
-{
-	(void)snprintf(task->session, sizeof(task->session), "%s", execution->session);
-	(void)snprintf(task->execution, sizeof(task->execution), "%s", execution->id);
-	task->status = status_of(execution->status);
-	take_times(task, execution->created_at, execution->ended_at);
-}
-
-static void take_record(const struct mcp *mcp, struct task *task, const struct json_value *record)
-{
-	const char *status = rpc_text(record, "status", 32);
-
-	task->status = status_of(status != NULL ? status : "");
-	/* There a task fails that has no result. */
-	if (mcp->rpc.is_modern && strcmp(task->status, "failed") == 0)
-		task->status = "completed";
-	take_times(task, rpc_text(record, "started_at", TIME_SIZE - 1), NULL);
-}
 
 /* 1: it is there; 0: it is not; -1: nobody is left. `id` may be NULL. */
 static int look_up(struct mcp *mcp, const char *id, struct task *ret)
@@ -90,12 +36,12 @@ static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 	if (status == CALL_GONE)
 		return -1;
 	if (status == CALL_OK && out.execution != NULL) {
-		take_execution(ret, out.execution);
+		task_take_execution(ret, out.execution);
 		return 1;
 	}
 	if (status == CALL_OK &&
 	    json_read_parse(out.record.data, out.record.len, RECORD_MAX, &record, &err) == 0) {
-		take_record(mcp, ret, record);
+		task_take_record(mcp, ret, record);
 		json_read_free(record);
 		return 1;
 	}
@@ -120,48 +66,14 @@ static int find(struct mcp *mcp, struct task *ret)
 	return found;
 }
 
-/* Its members. */
-static void write_task(const struct mcp *mcp, struct json_writer *json, const struct task *task)
-{
-	char id[2 * ID_SIZE];
-
-	(void)snprintf(id, sizeof(id), "%s/%s", task->session, task->execution);
-	json_write_member_string(json, "taskId", id);
-	json_write_member_string(json, "status", task->status);
-	json_write_member_string(json, "createdAt", task->created);
-	json_write_member_string(json, "lastUpdatedAt", task->updated);
-	json_write_key(json, mcp->rpc.is_modern ? "ttlMs" : "ttl"); /* it stays as long as the history of its session */
-	json_write_null(json);
-	json_write_member_uint(json, mcp->rpc.is_modern ? "pollIntervalMs" : "pollInterval",
-			       POLL_MS);
-}
-
 static void answer_task(struct mcp *mcp, const struct task *task)
 {
 	cleanup_buf struct buf out = BUF_INIT(16384);
 	struct json_writer json;
 
 	mcp_result_begin(mcp, &out, &json);
-	write_task(mcp, &json, task);
+	task_write(mcp, &json, task);
 	mcp_result_end(mcp, &out, &json);
-}
-
-void mcp_task_begun(struct tool *tool, const struct api_execution *execution)
-{
-	cleanup_buf struct buf out = BUF_INIT(16384);
-	struct task task = { 0 };
-	struct json_writer json;
-
-	take_execution(&task, execution);
-	mcp_result_begin_as(tool->mcp, "task", &out, &json);
-	if (!tool->mcp->rpc.is_modern) {
-		json_write_key(&json, "task");
-		json_write_object_begin(&json);
-	}
-	write_task(tool->mcp, &json, &task);
-	if (!tool->mcp->rpc.is_modern)
-		json_write_object_end(&json);
-	mcp_result_end(tool->mcp, &out, &json);
 }
 
 /* With what came of it. Negative: nobody is left. */
@@ -172,7 +84,7 @@ static int write_ended(struct mcp *mcp, struct json_writer *json, const struct t
 	struct tool tool = TOOL_INIT(mcp);
 	int code = 0;
 
-	write_task(mcp, json, task);
+	task_write(mcp, json, task);
 	if (strcmp(task->status, "failed") == 0) {
 		json_write_key(json, "error");
 		json_write_raw(json, error, sizeof(error) - 1);
@@ -226,7 +138,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 		watch->is_over = true;
 		return 0;
 	}
-	if (watch->is_told && !is_over(&task))
+	if (watch->is_told && !task_is_over(&task))
 		return 0;
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
@@ -244,7 +156,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 	json_write_object_end(&json);
 	json_write_object_end(&json);
 	watch->is_told = true;
-	watch->is_over = is_over(&task);
+	watch->is_over = task_is_over(&task);
 	return json_write_finish(&json, &err) < 0 ? 0 : mcp_send(mcp, &out);
 }
 
@@ -261,7 +173,7 @@ static int tell_status(struct mcp *mcp, const char *id)
 		return found;
 	json_write_init(&json, &params);
 	json_write_object_begin(&json);
-	write_task(mcp, &json, &task);
+	task_write(mcp, &json, &task);
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err) < 0
 		       ? 0
@@ -276,7 +188,7 @@ void mcp_tasks_get(struct mcp *mcp)
 
 	if (find(mcp, &task) <= 0)
 		return;
-	if (mcp->rpc.is_modern && is_over(&task))
+	if (mcp->rpc.is_modern && task_is_over(&task))
 		answer_ended(mcp, &task);
 	else
 		answer_task(mcp, &task);
@@ -288,7 +200,7 @@ void mcp_tasks_update(struct mcp *mcp)
 	struct task task = { 0 };
 
 	if (find(mcp, &task) > 0)
-		mcp_ping(mcp);
+		mcp_answer_empty(mcp);
 }
 
 void mcp_task_result(struct mcp *mcp, const char *session, const char *execution, bool must_wait)
@@ -311,7 +223,7 @@ void mcp_tasks_result(struct mcp *mcp)
 	struct task task = { 0 };
 
 	if (find(mcp, &task) > 0 && mcp_resumable(mcp, task.session, task.execution, true) == 0)
-		mcp_task_result(mcp, task.session, task.execution, !is_over(&task));
+		mcp_task_result(mcp, task.session, task.execution, !task_is_over(&task));
 }
 
 void mcp_tasks_cancel(struct mcp *mcp)
@@ -323,11 +235,11 @@ void mcp_tasks_cancel(struct mcp *mcp)
 
 	if (find(mcp, &task) <= 0)
 		return;
-	if (is_over(&task) && mcp->rpc.is_modern) {
-		mcp_ping(mcp);
+	if (task_is_over(&task) && mcp->rpc.is_modern) {
+		mcp_answer_empty(mcp);
 		return;
 	}
-	if (is_over(&task)) {
+	if (task_is_over(&task)) {
 		mcp_error(mcp, RPC_INVALID_PARAMS, "the task has ended", NULL);
 		return;
 	}
@@ -341,7 +253,7 @@ void mcp_tasks_cancel(struct mcp *mcp)
 	} else if (status == CALL_OK && tool_run_wait(&tool, task.session, task.execution) >= 0 &&
 		   find(mcp, &task) > 0) {
 		if (mcp->rpc.is_modern)
-			mcp_ping(mcp);
+			mcp_answer_empty(mcp);
 		else
 			answer_task(mcp, &task);
 	}
@@ -382,9 +294,9 @@ void mcp_tasks_list(struct mcp *mcp)
 	for (size_t i = 0; i < page.executions.count; i++) {
 		struct task task = { 0 };
 
-		take_execution(&task, (const struct api_execution *)page.executions.items + i);
+		task_take_execution(&task, (const struct api_execution *)page.executions.items + i);
 		json_write_object_begin(&json);
-		write_task(mcp, &json, &task);
+		task_write(mcp, &json, &task);
 		json_write_object_end(&json);
 	}
 	json_write_array_end(&json);
