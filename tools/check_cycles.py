@@ -17,7 +17,6 @@ KNOWN = {  # target: sizes
     "libbox": [12],
     "libcli": [9, 8, 3, 3, 2, 2, 2, 2, 2],
     "libhost": [4, 4, 4, 2, 2],
-    "libhttpd": [9],
 }
 FOREIGN = {"libllhttp"}
 

@@ -32,7 +32,7 @@ static void on_ready(unsigned ready, void *arg)
 			  ((ready & LOOP_WRITE) != 0 ? CHANNEL_WRITE : 0);
 	/* Until somebody wants to know again. */
 	loop_io_want(channel->io, 0);
-	conn_settle(conn_of(channel->request));
+	conn_of(channel->request)->server->calls.settle(conn_of(channel->request));
 }
 
 int channel_open(struct request *request, int fd, struct channel **ret)
@@ -74,7 +74,7 @@ static unsigned ready_now(const struct channel *channel)
 	return ready & channel->want;
 }
 
-bool channel_may_go_on(const struct channel *channel)
+static bool may_go_on(const struct channel *channel)
 {
 	return ready_now(channel) != 0;
 }
@@ -87,6 +87,7 @@ int channel_wait(struct channel *channel, unsigned want, uint64_t ms)
 	channel->want = want;
 	channel->ready = 0;
 	request->channel = channel;
+	request->channel_may_go_on = may_go_on;
 	loop_io_want(channel->io, ((want & CHANNEL_READ) != 0 ? LOOP_READ : 0) |
 					  ((want & CHANNEL_WRITE) != 0 ? LOOP_WRITE : 0));
 	code = request_wait(request, WAIT_CHANNEL, ms);

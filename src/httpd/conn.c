@@ -36,11 +36,6 @@ static uint64_t body_ms(const struct conn *conn)
 	return page_get(conn->server->page->body_ms);
 }
 
-struct conn *conn_of(struct request *request)
-{
-	return (struct conn *)((char *)request - offsetof(struct conn, request));
-}
-
 static size_t unsent(const struct conn *conn)
 {
 	return conn->out.len - conn->out_at;
@@ -125,36 +120,7 @@ void conn_free(struct conn *conn)
 		loop_stop(server->loop);
 }
 
-void conn_abort(struct conn *conn)
-{
-	conn->is_dead = true;
-	conn->request.is_gone = !conn->request.outlives;
-}
-
 /* ---- out ------------------------------------------------------------------------------------ */
-
-void conn_flush(struct conn *conn)
-{
-	while (!conn->is_dead && unsent(conn) > 0) {
-		const ssize_t n = send(conn->fd, conn->out.data + conn->out_at, unsent(conn),
-				       MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			if (errno != EAGAIN && errno != EWOULDBLOCK)
-				conn_abort(conn);
-			return;
-		}
-		conn->out_at += (size_t)n;
-		conn->progress += (uint64_t)n;
-		access_bytes(conn, 0, (size_t)n);
-	}
-	if (unsent(conn) == 0) {
-		buf_clear(&conn->out);
-		conn->out_at = 0;
-	}
-}
 
 /* Ready for the next request on this connection. */
 static void start_over(struct conn *conn)

@@ -26,6 +26,7 @@
 #define ACCEPT_IN_A_ROW 64
 #define ACCEPT_PAUSE_MS 100u
 #define OWN_DESCRIPTORS 64u
+#define END_MS 2000u
 
 /* One more than may be: told so, as far as that goes without waiting. */
 static void turn_away(int fd)
@@ -100,6 +101,67 @@ static bool accepts(const struct server *server)
 	return server->number == 0;
 }
 
+static void stop_listening(struct server *server)
+{
+	loop_io_free(server->listen_io);
+	server->listen_io = NULL;
+}
+
+/* ---- what comes of reckond --------------------------------------------------------------------- */
+
+/* One that another process of ours has read something of, in server->payload. */
+static void on_connection(struct server *server, int fd)
+{
+	struct front_handoff handoff;
+	struct sockaddr_storage from;
+	struct auth_peer peer;
+	socklen_t len = sizeof(from);
+	struct conn *conn;
+
+	if (fd < 0)
+		return;
+	if (server->payload.len < sizeof(handoff) || server->conn_count >= server->conn_max ||
+	    server->is_ending ||
+	    getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
+		page_add(server->page->turned_away, 1);
+		(void)close(fd);
+		return;
+	}
+	auth_peer_of((const struct sockaddr *)&from, len, &peer);
+	memcpy(&handoff, server->payload.data, sizeof(handoff));
+	conn = conn_new(server, fd, &peer, server->payload.data + sizeof(handoff),
+			server->payload.len - sizeof(handoff), handoff.hops);
+	if (conn != NULL)
+		conn_settle(conn);
+}
+
+static void on_end_timer(void *arg)
+{
+	struct server *server = arg;
+
+	loop_stop(server->loop);
+}
+
+/* reckond stops, or is gone: what is on its way to clients may still go. */
+static void on_end(struct server *server)
+{
+	struct conn *next;
+	struct err err;
+
+	server->is_ending = true;
+	stop_listening(server);
+	for (struct conn *at = server->conns; at != NULL; at = next) {
+		next = at->next;
+		if (at->state != CONN_SEND && at->state != CONN_CLOSING)
+			conn_free(at);
+	}
+	if (server->conns == NULL ||
+	    loop_timer_new(server->loop, on_end_timer, server, &server->end_timer, &err) < 0)
+		loop_stop(server->loop);
+	else
+		loop_timer_set(server->end_timer, END_MS);
+}
+
 static int start(struct server *server, struct err *err)
 {
 	struct sockaddr_storage address;
@@ -126,12 +188,6 @@ static int start(struct server *server, struct err *err)
 	return 0;
 }
 
-void server_stop_listening(struct server *server)
-{
-	loop_io_free(server->listen_io);
-	server->listen_io = NULL;
-}
-
 int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned number,
 	       unsigned (*recognise)(const struct http *http))
 {
@@ -142,6 +198,7 @@ int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned nu
 	server->dialect = dialect;
 	server->number = number;
 	server->recognise = recognise;
+	server->calls = (struct server_calls){ conn_settle, on_connection, on_end };
 	log_init(dialect->name);
 	if (argc != 3 || fcntl(FRONT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
 	    (accepts(server) && fcntl(FRONT_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0) ||

@@ -41,7 +41,7 @@ static void on_note(void *arg)
 
 	while (at != NULL) {
 		if (is_waiting(&at->request)) {
-			conn_settle(at);
+			server->calls.settle(at);
 			at = server->conns;
 		} else {
 			at = at->next;

@@ -3,7 +3,9 @@
  *
  *   main.c           start, fence, accepting
  *   conn.c           one connection: bytes in, bytes out, time limits, requests one after the other
- *   request.c        one request: its coroutine, and what that waits for
+ *   handling.c       the coroutine of a request, from its beginning to its end
+ *   request.c        one request: its head, its key; wait.c: what its coroutine waits for
+ *   conn_out.c       what a connection still has to send, and its end
  *   body.c           the body of a request
  *   answer.c         heads and bodies of answers; sse.c: events
  *   host_name.c      whether the name that a request was sent to is ours
@@ -16,6 +18,9 @@
  *   origin.c         whether a page of somebody else's may be behind a request
  *   coroutine.c      stacks for handlers
  *   fence.c          what is given up before the first byte
+ *
+ * Calls go from main.c and conn.c down to conn_out.c; what those below have to tell goes through
+ * struct server_calls.
  */
 #pragma once
 
@@ -37,6 +42,7 @@
 #define CANCELS_MAX 4u
 
 struct conn;
+struct server;
 
 enum conn_state {
 	CONN_HEAD,    /* reading a head */
@@ -108,6 +114,7 @@ struct request {
 	uint64_t cancels[CANCELS_MAX];
 	struct websocket *websocket; /* NULL: plain HTTP */
 	struct channel *channel; /* that WAIT_CHANNEL is for */
+	bool (*channel_may_go_on)(const struct channel *channel);
 	char key[FRONT_KEY_MAX + 1]; /* that the dialect found; "" : none */
 	char headers[256];	     /* of its answer, whatever that is */
 	struct access access;
@@ -134,7 +141,15 @@ struct conn {
 	struct request request;
 };
 
+/* What those below conn.c and main.c tell them. */
+struct server_calls {
+	void (*settle)(struct conn *conn); /* what it waited for may be there */
+	void (*on_connection)(struct server *server, int fd); /* with server->payload */
+	void (*on_end)(struct server *server); /* reckond stops, or is gone */
+};
+
 struct server {
+	struct server_calls calls;
 	const struct dialect *dialect;
 	unsigned number; /* of the dialect */
 	unsigned (*recognise)(const struct http *http);
@@ -162,24 +177,29 @@ struct conn *conn_new(struct server *server, int fd, const struct auth_peer *pee
 		      const void *early, size_t early_len, unsigned hops);
 void conn_free(struct conn *conn);
 void conn_settle(struct conn *conn); /* does what can be done now */
+bool conn_feed_body(struct conn *conn); /* false: more has to come first */
+
+/* ---- conn_out.c ---- */
 void conn_flush(struct conn *conn);
 void conn_abort(struct conn *conn); /* close without another byte */
 struct conn *conn_of(struct request *request);
-bool conn_feed_body(struct conn *conn); /* false: more has to come first */
 
-/* ---- request.c ---- */
+/* ---- handling.c ---- */
 void request_start(struct conn *conn, coroutine_fn *fn);
 /* Goes on with it if it can; false: it waits. */
 bool request_go_on(struct conn *conn);
 /* Whether a handler goes on though the connection is dead. */
 bool request_stays(const struct request *request);
-/* Waits. Negative: the client is gone; 0: it came; 1: the time is over. */
-int request_wait(struct request *request, enum wait wait, uint64_t ms);
 void request_drop(struct conn *conn); /* whoever asked is gone: runs it to its end */
 void request_reset(struct request *request);
 
+/* ---- wait.c ---- */
+/* Waits. Negative: the client is gone; 0: it came; 1: the time is over. */
+int request_wait(struct request *request, enum wait wait, uint64_t ms);
+bool request_may_go_on(const struct conn *conn);
+bool request_has_reply(const struct request *request); /* to any question */
+
 /* ---- channel.c ---- */
-bool channel_may_go_on(const struct channel *channel);
 struct request *channel_request(const struct channel *channel);
 
 /* ---- origin.c ---- */
@@ -190,7 +210,6 @@ void origin_refuse_misdirected(void *conn);
 /* ---- upstream.c ---- */
 int upstream_open(struct server *server, struct err *err);
 void upstream_forget(struct conn *conn); /* tells reckond that nobody waits */
-bool upstream_has_reply(const struct request *request); /* to any question */
 void upstream_end(struct conn *conn);			/* of a request that is over */
 void upstream_ready(struct server *server);
 /* Hands a connection on, with the bytes that were read from it; the descriptor is closed. */
@@ -202,9 +221,6 @@ void websocket_free(struct websocket *websocket); /* NULL is fine */
 
 /* ---- note.c ---- */
 int note_open(struct server *server, struct err *err);
-
-/* ---- main.c ---- */
-void server_stop_listening(struct server *server);
 
 /* ---- access_log.c ---- */
 void access_settings(const struct front_stats *page); /* of the log, as they are now */

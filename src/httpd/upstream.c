@@ -16,7 +16,6 @@
 #include "httpd/server.h"
 
 #define BUCKETS 4096u
-#define END_MS 2000u
 #define FRAMES_IN_A_ROW 64
 
 struct waiting_table {
@@ -141,14 +140,6 @@ uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *
 	return question->id;
 }
 
-bool upstream_has_reply(const struct request *request)
-{
-	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
-		if (request->questions[i].has_reply)
-			return true;
-	return false;
-}
-
 bool upstream_is_answered(const struct request *request, uint64_t id)
 {
 	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++)
@@ -263,37 +254,12 @@ void upstream_hand_off(struct server *server, unsigned number, unsigned hops, in
 
 /* ---- frames that come ----------------------------------------------------------------------- */
 
-static void take_connection(struct server *server, int fd)
-{
-	struct front_handoff handoff;
-	struct sockaddr_storage from;
-	struct auth_peer peer;
-	socklen_t len = sizeof(from);
-	struct conn *conn;
-
-	if (fd < 0)
-		return;
-	if (server->payload.len < sizeof(handoff) || server->conn_count >= server->conn_max ||
-	    server->is_ending ||
-	    getpeername(fd, (struct sockaddr *)&from, &len) < 0) {
-		page_add(server->page->turned_away, 1);
-		(void)close(fd);
-		return;
-	}
-	auth_peer_of((const struct sockaddr *)&from, len, &peer);
-	memcpy(&handoff, server->payload.data, sizeof(handoff));
-	conn = conn_new(server, fd, &peer, server->payload.data + sizeof(handoff),
-			server->payload.len - sizeof(handoff), handoff.hops);
-	if (conn != NULL)
-		conn_settle(conn);
-}
-
 static void take_frame(struct server *server, const struct front_head *head, int fd)
 {
 	struct question *question = *find(server, head->id);
 
 	if (head->type == FRONT_CONNECTION) {
-		take_connection(server, fd);
+		server->calls.on_connection(server, fd);
 		return;
 	}
 	/* Whoever asked is gone: our CANCEL met the answer on its way. */
@@ -308,35 +274,7 @@ static void take_frame(struct server *server, const struct front_head *head, int
 	question->reply.payload = server->payload;
 	server->payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	question->has_reply = true;
-	conn_settle(question->conn);
-}
-
-static void on_end(void *arg)
-{
-	struct server *server = arg;
-
-	loop_stop(server->loop);
-}
-
-/* reckond stops, or is gone: what is on its way to clients may still go. */
-static void end(struct server *server)
-{
-	struct conn *next;
-	struct err err;
-
-	server->is_ending = true;
-	server_stop_listening(server);
-	loop_io_want(server->upstream_io, 0);
-	for (struct conn *at = server->conns; at != NULL; at = next) {
-		next = at->next;
-		if (at->state != CONN_SEND && at->state != CONN_CLOSING)
-			conn_free(at);
-	}
-	if (server->conns == NULL ||
-	    loop_timer_new(server->loop, on_end, server, &server->end_timer, &err) < 0)
-		loop_stop(server->loop);
-	else
-		loop_timer_set(server->end_timer, END_MS);
+	server->calls.settle(question->conn);
 }
 
 static void on_upstream(unsigned ready, void *arg)
@@ -356,7 +294,8 @@ static void on_upstream(unsigned ready, void *arg)
 			if (n < 0)
 				log_line(LOG_ERROR, "reckond cannot be read", "why=\"%s\"",
 					 err.text);
-			end(server);
+			loop_io_want(server->upstream_io, 0);
+			server->calls.on_end(server);
 			return;
 		}
 		take_frame(server, &head, fd);

@@ -385,7 +385,7 @@ int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_m
 			end(websocket);
 			return -1;
 		}
-		if (upstream_has_reply(request))
+		if (request_has_reply(request))
 			return 2;
 		if (request->has_note) {
 			request->has_note = false;

@@ -1,0 +1,62 @@
+/*
+ * handling.c - the coroutine that handles a request, from its beginning to its end.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    nothing.
+ * Never:    lets an answer that is not whole look like one.
+ */
+#include <string.h>
+
+#include "httpd/server.h"
+
+void request_start(struct conn *conn, coroutine_fn *fn)
+{
+	struct err err;
+
+	conn->request.wait = WAIT_NOTHING;
+	loop_timer_clear(conn->timer);
+	if (coroutine_new(fn, conn, &conn->request.coroutine, &err) < 0)
+		conn_abort(conn);
+}
+
+static void finish(struct conn *conn)
+{
+	struct request *request = &conn->request;
+
+	request->coroutine = NULL;
+	if (request->is_gone)
+		upstream_forget(conn);
+	else
+		upstream_end(conn);
+	memset(request->cancels, 0, sizeof(request->cancels));
+	if (!request->has_ended || request->answer_left > 0)
+		conn_abort(conn); /* a client has to see that this is not a whole answer */
+}
+
+bool request_go_on(struct conn *conn)
+{
+	if (!request_may_go_on(conn))
+		return false;
+	if (coroutine_resume(conn->request.coroutine))
+		finish(conn);
+	return true;
+}
+
+void request_drop(struct conn *conn)
+{
+	struct request *request = &conn->request;
+
+	request->is_gone = true;
+	upstream_forget(conn);
+	if (request->coroutine != NULL && coroutine_resume(request->coroutine))
+		request->coroutine = NULL;
+	upstream_end(conn);
+	websocket_free(request->websocket);
+	request->websocket = NULL;
+}
+
+void request_reset(struct request *request)
+{
+	websocket_free(request->websocket);
+	memset(request, 0, sizeof(*request));
+}
