@@ -19,6 +19,11 @@ void request_start(struct conn *conn, coroutine_fn *fn)
 		conn_abort(conn);
 }
 
+bool request_stays(const struct request *request)
+{
+	return request->outlives && !request->is_gone && request->coroutine != NULL;
+}
+
 static void finish(struct conn *conn)
 {
 	struct request *request = &conn->request;

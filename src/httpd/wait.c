@@ -33,7 +33,8 @@ bool request_may_go_on(const struct conn *conn)
 	case WAIT_ANSWER:
 		return request_has_reply(request);
 	case WAIT_MESSAGE:
-		return conn->in.len > 0 || request_has_reply(request);
+		return conn->in.len > 0 || request_has_reply(request) || request->has_note ||
+		       conn->is_dead;
 	case WAIT_NOTE:
 		return request->has_note;
 	case WAIT_TIME:
