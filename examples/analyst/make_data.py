@@ -3,8 +3,8 @@
 
 usage: make_data.py FILE.csv [ROWS]
 
-45,000 rows unless told otherwise, the same ones every time: visits that become carts, check-outs and
-purchases, or do not; about 2 % repeated rows, and values that are missing.
+45,000 rows unless told otherwise, the same ones every time: visits that become carts, check-outs
+and purchases, or do not; about 2 % repeated rows, and values that are missing.
 """
 import csv
 import datetime
