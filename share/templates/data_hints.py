@@ -35,7 +35,11 @@ MODULES = {
     "dask": ("polars", "dask is not installed; polars and duckdb are, for tables that are large"),
     "pyspark":
         ("polars", "pyspark is not installed; polars and duckdb are, for tables that are large"),
-    "geopandas": ("shapely", "geopandas is not installed; shapely is, and plotly draws maps"),
+    "pdf2image":
+        ("pypdfium2", "pdf2image is not installed; pypdfium2 draws pages: "
+         "pypdfium2.PdfDocument(path)[0].render(scale=2).to_pil()"),
+    "pdfkit": ("fpdf", "pdfkit is not installed; fpdf2 makes a PDF of simple HTML: FPDF().write_html"),
+    "pylatex": ("reportlab", "there is no LaTeX in the box; fpdf2 and reportlab make PDFs"),
     "prophet":
         ("statsmodels", "prophet is not installed; statsmodels.tsa has ExponentialSmoothing and SARIMAX"),
     "pmdarima": ("statsmodels", "pmdarima is not installed; statsmodels.tsa has SARIMAX and ARIMA"),

@@ -2,6 +2,7 @@
 import base64
 import functools
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -10,7 +11,7 @@ import signal
 import zipfile
 
 import pytest
-from reckon_cli import ROOT
+from reckon_cli import ROOT, Reckon
 
 PYTHON = "/usr/bin/python3"
 THREAD = """
@@ -413,6 +414,70 @@ def test_every_package_of_data_imports_in_one_session(reckon):
                            "--memory", "2G")
     assert record["status"] == "ok", record.get("error")
     assert (record["stdout"], record["stderr"]) == ("all of them\n", "")
+
+
+# What the hosted interpreters say that they have, less what needs a program of the host or a GPU
+# (pdf2image, pdfkit, tabula-py, pylatex, tensorflow): share/templates/data_hints.py answers these.
+HOSTED = """
+attrs chess contourpy cv2 dateutil docx faker fpdf geopandas imageio img2pdf jinja2 joblib
+jsonschema jsonschema_specifications lxml matplotlib mpmath numpy openpyxl packaging pandas
+pdfplumber PIL pkg_resources pptx google.protobuf pyarrow pyparsing pypdf PyPDF2 pypdfium2 pytz
+reportlab scipy seaborn setuptools six skimage sklearn statsmodels striprtf sympy tables tabulate
+toolz tqdm xlrd xlsxwriter
+""".split()
+
+# What is easily there and does not work: data files, native parts, other packages that it needs.
+USED = {
+    "faker": "import faker; faker.Faker.seed(1); assert faker.Faker('de_DE').name()",
+    "setuptools": "import setuptools; assert len(setuptools.find_packages('/opt')) >= 0",
+    "pkg_resources": "import warnings; warnings.simplefilter('ignore'); import pkg_resources; "
+                     "assert pkg_resources.get_distribution('numpy').version",
+    "tables": "import pandas as pd; t = pd.DataFrame({'a': [1, 2]}); t.to_hdf('t.h5', key='t'); "
+              "assert pd.read_hdf('t.h5').equals(t)",
+    "dateutil": "import dateutil.parser, dateutil.tz; "
+                "assert dateutil.parser.parse('3 May 2026', tzinfos=None).year == 2026; "
+                "assert dateutil.tz.gettz('Europe/Berlin') is not None",
+    "pdfplumber": "from fpdf import FPDF; f = FPDF(); f.add_page(); f.set_font('Helvetica'); "
+                  "f.cell(text='hello'); f.output('t.pdf'); import pdfplumber; "
+                  "assert pdfplumber.open('t.pdf').pages[0].extract_text() == 'hello'",
+    "openpyxl": "import openpyxl; b = openpyxl.Workbook(); b.active['A1'] = 6; b.save('t.xlsx'); "
+                "assert openpyxl.load_workbook('t.xlsx').active['A1'].value == 6",
+    "img2pdf": "import io, img2pdf; from PIL import Image; p = io.BytesIO(); "
+               "Image.new('RGB', (9, 9)).save(p, 'png'); "
+               "assert img2pdf.convert(p.getvalue()).startswith(b'%PDF')",
+    "chess": "import chess; assert chess.Board().legal_moves.count() == 20",
+    "striprtf": r"from striprtf.striprtf import rtf_to_text; assert rtf_to_text(r'{\rtf1 a}') == 'a'",
+}
+
+
+@pytest.fixture(scope="module")
+def tried(place):
+    """{what was tried in a session of the template `data`: its error, or None}."""
+    cells = {**{f"import {name}": f"import {name}" for name in HOSTED}, **USED}
+    code = f"cells = {cells!r}\nfound = {{}}\n" + """
+for name, code in cells.items():
+    try:
+        exec(code, {})
+        found[name] = None
+    except BaseException as error:
+        found[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(found))
+"""
+    reckon = Reckon(place, place.folder("hosted"))
+    record = reckon.record(f"import json\n{code}", "-t", "data", "--timeout", "2m", "--memory", "2G")
+    return json.loads(record["stdout"].splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", [*(f"import {name}" for name in HOSTED), *USED])
+def test_data_has_what_hosted_interpreters_have(tried, name):
+    assert tried[name] is None
+
+
+def test_what_data_has_not_is_answered(reckon):
+    for name, instead in (("pdf2image", "pypdfium2"), ("pdfkit", "fpdf2"), ("tabula", "pdfplumber"),
+                          ("pylatex", "reportlab"), ("tensorflow", "sklearn")):
+        hints = reckon.record(f"import {name}", "-t", "data")["error"]["hints"]
+        assert any(instead in hint for hint in hints), (name, hints)
 
 
 def test_a_template_without_a_package_names_the_one_with_it(reckon):
