@@ -45,6 +45,19 @@ struct language_arguments {
 	bool is_shell;
 };
 
+/*
+ * How cells stand in a script: as they are, but for those that a program cannot hold and those that
+ * failed. These are given as text to what the prelude defines, or to the language itself.
+ */
+struct language_script {
+	const char *prelude;		   /* NULL: nothing is defined */
+	const char *cell, *failed, *close; /* before such a text, and behind it */
+	const char *end_of_cell;	   /* behind a cell that draws */
+	/* Words of cells; NULL at the end. */
+	const char *const *given_as_text, *const *draws, *const *needs;
+	const char *quotes[2]; /* of raw text of several lines; NULL: it is quoted for a shell */
+};
+
 struct language {
 	const char *name;	     /* in options, requests, records and the journal */
 	const char *prose_name;	     /* in a sentence */
@@ -54,6 +67,7 @@ struct language {
 	unsigned features; /* LANGUAGE_… */
 
 	struct language_arguments arguments;
+	struct language_script script;
 	const char *exit_error; /* name of the error when a program ends itself; its value: how */
 
 	const char *zygote; /* program of libexec that kernels are forked from */

@@ -750,10 +750,11 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
     assert book.cells[4].outputs[0].text == "```\n"
     assert IMAGE in book.cells[5].outputs[0].data["image/png"].replace("\n", "")
     assert book.cells[6].source == "It is `42`."
-    # What failed is left out of the script, so that it runs again.
+    # The script goes past what failed, so that it runs again.
     text = (reckon.cwd / "run.py").read_text()
-    assert "1 / 0" not in text and "# It is `42`." in text
-    assert reckon("run", *FAST, "run.py").expect(0).out.startswith("```\n")
+    assert "_failed(r'''\n1 / 0\n''')" in text and "# It is `42`." in text
+    done = reckon("run", *FAST, "run.py").expect(0)
+    assert done.out.startswith("```\n") and "ZeroDivisionError: division by zero" in done.err
     page = (reckon.cwd / "run.md").read_text()
     assert page.startswith("> How much?\n> Be exact.\n\nI try.\n\n```python\n1 / 0\n```\n")
     assert "````python\nprint('```')\nx = 42\n````\n\n````text\n```\n````\n" in page

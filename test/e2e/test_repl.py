@@ -3,6 +3,7 @@ import base64
 import os
 import re
 import stat
+import subprocess
 import time
 
 import nbformat
@@ -571,7 +572,8 @@ def test_save(repl, reckon):
     assert book.cells[1].outputs[0].ename == "ZeroDivisionError"
     script = (reckon.cwd / "all.py").read_text()
     compile(script, "all.py", "exec")
-    assert "# !echo shell" in script and "1 / 0" not in script and "DataFrame" in script
+    assert "_cell(r'''\n!echo shell\n''')" in script and "DataFrame" in script
+    assert "# %% [2] failed with ZeroDivisionError; what it had done stays\n_failed(" in script
     term.enter("%save all.py").prompt(4).wait("there already")
     term.enter("%save -f all.py").prompt(4)
 
@@ -585,6 +587,16 @@ def test_save_bash(reckon):
                                            "mimetype": "text/x-sh"}
     # No magic of bash's: the line stays as it is.
     assert (reckon.cwd / "a.sh").read_text() == "# %% [1]\n! false\n"
+
+
+def test_a_script_of_bash_goes_past_what_failed(reckon):
+    cells = "x='it''s'; nosuch-command\n\nif then\n\necho \"$x\" > /mnt/data/made.txt\n\n"
+    done = reckon("repl", "-l", "bash", stdin=cells + "%save b.sh\n")
+    assert "2 cells that failed: the script goes on behind them" in done.err
+    again = subprocess.run(["bash", "b.sh"], cwd=reckon.cwd, capture_output=True, text=True,
+                           check=False)
+    assert again.returncode == 0 and "nosuch-command" in again.stderr, again
+    assert (reckon.cwd / "made.txt").read_text() == "its\n"
 
 
 # ---- other terminals, and none -----------------------------------------------------------------

@@ -57,7 +57,7 @@ void repl_cells_done(struct repl *repl)
 	free(repl->cells);
 }
 
-static struct json_value *parse(const struct repl_cell *cell)
+struct json_value *repl_cell_record(const struct repl_cell *cell)
 {
 	struct json_value *record = NULL;
 	struct err ignored;
@@ -70,7 +70,7 @@ static struct json_value *parse(const struct repl_cell *cell)
 
 struct json_value *repl_cells_last(const struct repl *repl)
 {
-	return repl->cell_count > 0 ? parse(&repl->cells[repl->cell_count - 1]) : NULL;
+	return repl->cell_count > 0 ? repl_cell_record(&repl->cells[repl->cell_count - 1]) : NULL;
 }
 
 static bool figure_of(const struct json_value *record, size_t cell, const char *name,
@@ -111,7 +111,7 @@ bool repl_cells_figure(const struct repl *repl, const char *name, struct buf *re
 
 		if (repl->cells[i - 1].number != number)
 			continue;
-		record = parse(&repl->cells[i - 1]);
+		record = repl_cell_record(&repl->cells[i - 1]);
 		found = record != NULL && figure_of(record, number, name, ret);
 		json_read_free(record);
 		if (found)

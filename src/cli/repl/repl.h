@@ -8,7 +8,7 @@
  *   cells.c    what ran, for %save and figures
  *   command.c  %commands
  *   files.c    %put, %get, %files, and files that survive their session
- *   save.c     %save: Python, notebook
+ *   save.c     %save: notebook; script.c: script
  *   look.c     is it a whole cell, what could stand here
  *   read.c     cells from a pipe or a dumb terminal; answers to input()
  *   editor.c   cells from a terminal (edit.c, history.c)
@@ -122,6 +122,8 @@ void repl_cells_add(struct repl *repl, const char *source, size_t len, const cha
 /* Text between cells: what a model said. */
 void repl_cells_prose(struct repl *repl, const char *text);
 void repl_cells_done(struct repl *repl);
+/* A cell's record, parsed; NULL when there is none. */
+struct json_value *repl_cell_record(const struct repl_cell *cell);
 /* The last record, parsed; NULL when there is none. */
 struct json_value *repl_cells_last(const struct repl *repl);
 /* The figure that was called `name` ("figure-3-1.png"), appended as bytes; false: no such. */
@@ -153,7 +155,13 @@ int repl_files_write(const char *path, bool force, const void *bytes, size_t len
 
 void repl_save(struct repl *repl, char **words, size_t count);
 int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err);
+
+/* ---- script.c ---- */
+
 int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err);
+/* A cell's source with paths below the workspace as they are in the current directory. */
+int repl_script_source(const struct language *language, const char *source, struct buf *ret,
+		       struct err *err);
 
 /* ---- look.c ---- */
 

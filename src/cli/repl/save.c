@@ -1,5 +1,5 @@
 /*
- * save.c - what ran, as a script or as a notebook (nbformat 4).
+ * save.c - what ran, as a notebook (nbformat 4) or, in script.c, as a script.
  *
  * Runs in:  reckon repl, reckon ask.
  * Reads:    records that this session made.
@@ -19,17 +19,6 @@ static bool ends_with(const char *text, const char *end)
 	const size_t len = strlen(text), tail = strlen(end);
 
 	return len > tail && strcmp(text + len - tail, end) == 0;
-}
-
-static struct json_value *record_of(const struct repl_cell *cell)
-{
-	struct json_value *record = NULL;
-	struct err ignored;
-
-	if (cell->record != NULL)
-		(void)json_read_parse(cell->record, strlen(cell->record), RUN_JSON_MAX, &record,
-				      &ignored);
-	return record;
 }
 
 static const char *text_of(const struct json_value *object, const char *key)
@@ -117,24 +106,74 @@ static void write_prose(struct json_writer *json, const struct repl_cell *cell, 
 	json_write_object_end(json);
 }
 
-/* Who runs the notebook again (nbclient, papermill) goes on where the tag says that a cell fails. */
+/*
+ * Who runs the notebook again (nbclient, papermill) goes on where the tag says that a cell fails,
+ * and leaves out what would not end by itself here either.
+ */
 static void write_cell_metadata(struct json_writer *json, const struct json_value *record)
 {
+	const char *status = text_of(record, "status");
+	const bool has_failed = json_read_kind(json_read_member(record, "error")) == JSON_KIND_OBJECT;
+	const bool was_ended = status[0] != '\0' && strcmp(status, "ok") != 0 &&
+			       strcmp(status, "error") != 0;
+
 	json_write_key(json, "metadata");
 	json_write_object_begin(json);
-	if (json_read_kind(json_read_member(record, "error")) == JSON_KIND_OBJECT) {
+	if (has_failed || was_ended) {
 		json_write_key(json, "tags");
 		json_write_array_begin(json);
-		json_write_string(json, "raises-exception");
+		json_write_string(json, was_ended ? "skip-execution" : "raises-exception");
 		json_write_array_end(json);
 	}
 	json_write_object_end(json);
 }
 
-static void write_cell(struct json_writer *json, const struct repl_cell *cell, size_t index)
+/* With paths that lead to the files wherever the notebook lies. */
+static void write_source(struct json_writer *json, const struct language *language,
+			 const struct repl_cell *cell)
 {
-	struct json_value *record = record_of(cell);
+	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
+	struct err ignored; /* it is short of memory: as it was written */
+
+	json_write_member_string(json, "source",
+				 repl_script_source(language, cell->source, &text, &ignored) == 0
+					 ? buf_text(&text)
+					 : cell->source);
+}
+
+/*
+ * In the order in which they came. A result is taken from where it is whole; in a record from before
+ * the order was noted, all come after the streams.
+ */
+static void write_outputs(struct json_writer *json, const struct json_value *record,
+			  size_t number)
+{
 	const struct json_value *results = json_read_member(record, "results");
+	const struct json_value *outputs = json_read_member(record, "outputs");
+	size_t shown = 0;
+
+	if (json_read_count(outputs) == 0) {
+		write_stream(json, record, "stdout");
+		write_stream(json, record, "stderr");
+	}
+	for (size_t i = 0; i < json_read_count(outputs); i++) {
+		const struct json_value *output = json_read_at(outputs, i);
+		const char *type = text_of(output, "output_type");
+
+		if (strcmp(type, "stream") == 0)
+			write_value(json, output);
+		else if (strcmp(type, "error") != 0 && shown < json_read_count(results))
+			write_result(json, json_read_at(results, shown++), number);
+	}
+	for (; shown < json_read_count(results); shown++)
+		write_result(json, json_read_at(results, shown), number);
+	write_error(json, json_read_member(record, "error"));
+}
+
+static void write_cell(struct json_writer *json, const struct language *language,
+		       const struct repl_cell *cell, size_t index)
+{
+	struct json_value *record = repl_cell_record(cell);
 	char id[32];
 
 	(void)snprintf(id, sizeof(id), "cell-%zu", index + 1);
@@ -143,14 +182,10 @@ static void write_cell(struct json_writer *json, const struct repl_cell *cell, s
 	json_write_member_string(json, "id", id);
 	json_write_member_uint(json, "execution_count", cell->number);
 	write_cell_metadata(json, record);
-	json_write_member_string(json, "source", cell->source);
+	write_source(json, language, cell);
 	json_write_key(json, "outputs");
 	json_write_array_begin(json);
-	write_stream(json, record, "stdout");
-	write_stream(json, record, "stderr");
-	for (size_t i = 0; i < json_read_count(results); i++)
-		write_result(json, json_read_at(results, i), cell->number);
-	write_error(json, json_read_member(record, "error"));
+	write_outputs(json, record, cell->number);
 	json_write_array_end(json);
 	json_write_object_end(json);
 	json_read_free(record);
@@ -181,6 +216,7 @@ static void write_language(struct json_writer *json, const struct language *lang
 
 int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err)
 {
+	const struct language *language = run_language(&repl->run);
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -191,9 +227,9 @@ int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err
 		if (repl->cells[i].is_prose)
 			write_prose(&json, &repl->cells[i], i);
 		else
-			write_cell(&json, &repl->cells[i], i);
+			write_cell(&json, language, &repl->cells[i], i);
 	json_write_array_end(&json);
-	write_language(&json, run_language(&repl->run));
+	write_language(&json, language);
 	json_write_member_uint(&json, "nbformat", 4);
 	json_write_member_uint(&json, "nbformat_minor", 5);
 	json_write_object_end(&json);
@@ -202,52 +238,7 @@ int repl_save_notebook(const struct repl *repl, struct buf *ret, struct err *err
 	return buf_addc(ret, '\n', err);
 }
 
-/* ---- a script ---- */
-
-/* Lines that only a kernel understands are kept as comments, as jupytext does it. */
-static int script_cell(const struct repl_cell *cell, const struct language *language,
-		       struct buf *ret, struct err *err)
-{
-	const bool has_magics = (language->features & LANGUAGE_HAS_MAGICS) != 0;
-	const bool whole = has_magics && strncmp(cell->source, "%%", 2) == 0;
-	const char *comment = language->syntax.comment;
-	char name[32];
-
-	(void)snprintf(name, sizeof(name), cell->is_prose ? "[markdown]" : "[%zu]", cell->number);
-	if (buf_addf(ret, err, "%s%s %%%% %s\n", ret->len > 0 ? "\n" : "", comment, name) < 0)
-		return (int)err->code;
-	for (const char *line = cell->source; *line != '\0';) {
-		const size_t len = strcspn(line, "\n");
-		const bool ours = cell->is_prose || whole ||
-				  (has_magics && (line[0] == '!' || line[0] == '%'));
-
-		if ((ours && buf_addf(ret, err, "%s ", comment) < 0) ||
-		    buf_add(ret, line, len, err) < 0 ||
-		    buf_addc(ret, '\n', err) < 0)
-			return (int)err->code;
-		line += len + (line[len] == '\n');
-	}
-	return 0;
-}
-
-int repl_save_script(const struct repl *repl, struct buf *ret, struct err *err)
-{
-	const struct language *language = run_language(&repl->run);
-	size_t failed = 0;
-
-	for (size_t i = 0; i < repl->cell_count; i++) {
-		struct json_value *record = record_of(&repl->cells[i]);
-		const bool is_good = record == NULL || strcmp(text_of(record, "status"), "ok") == 0;
-
-		json_read_free(record);
-		failed += !is_good;
-		if (is_good && script_cell(&repl->cells[i], language, ret, err) < 0)
-			return (int)err->code;
-	}
-	if (failed > 0)
-		run_output_line("%zu cell%s that failed left out", failed, failed == 1 ? "" : "s");
-	return 0;
-}
+/* ---- the command ---- */
 
 void repl_save(struct repl *repl, char **words, size_t count)
 {

@@ -19,6 +19,7 @@ const struct language language_bash = {
 	.features = LANGUAGE_CALLS_TOOLS | LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES |
 		    LANGUAGE_JUDGES_CELLS,
 	.arguments = { "BASH_ARGV0=", "; set --", " ", "", true },
+	.script = { .failed = "eval ", .close = "" },
 	.exit_error = "ExitStatus",
 	.zygote = "reckon-zygote-bash",
 	.prompt_label = "bash",
