@@ -170,6 +170,8 @@ def test_the_analyst_without_a_model(reckon, truth):
     data = reckon.cwd / "out/sales_q1_2026.csv"
     assert sum(1 for _ in open(data, encoding="utf-8")) == 45001
     missing = gaps(data)
+    assert sorted(path.name for path in data.parent.glob("*.png")) == [
+        "daily.png", "funnel.png", "monthly.png", "pareto.png", "top10.png"]  # each chart once
     check_book(reckon.cwd / "out/sales_q1_2026.xlsx", truth, missing)
     check_report(look(reckon, "out"), truth, missing)
 

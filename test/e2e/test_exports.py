@@ -157,3 +157,20 @@ def test_the_page_has_its_images(saved):
     images = re.findall(r"!\[PNG\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", page)
     assert len(images) == 2
     assert all(base64.b64decode(image).startswith(b"\x89PNG") for image in images)
+
+
+def test_a_chart_is_saved_once(saved):
+    """A figure that the code wrote to a file is not written again beside it; a changed one is."""
+    assert not [path.name for path in (saved.cwd / "out").iterdir() if "figure" in path.name]
+    start = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2])\n"
+    for name, code, figures in (
+            ("a", "plt.savefig('a.png', dpi=150, bbox_inches='tight')", 0),
+            ("b", "fig.savefig('/mnt/data/b')\nplt.show()", 0),
+            ("c", "fig.savefig('c.svg')\nfig", 0),
+            ("d", "fig.savefig('d.png')\nax.set_title('changed')", 1),
+            ("e", "fig.savefig('/tmp/e.png')", 1),
+            ("f", "fig.savefig('f.png')\nimport os\nos.remove('f.png')", 1)):
+        done = saved("run", "-t", "data", "-o", f"once-{name}", "-c", start + code).expect(0)
+        names = [path.name for path in (saved.cwd / f"once-{name}").iterdir()]
+        assert len([each for each in names if each.startswith("figure")]) == figures, (name, names)
+        assert len(names) == (2 if name == "d" else 1), (name, done.err)

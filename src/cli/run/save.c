@@ -205,9 +205,28 @@ struct numbers {
 	size_t figures, displays;
 };
 
-static void save_display(struct run_output *output, const struct json_value *data,
-			 struct numbers *numbers)
+/* Whether the program itself wrote the figure to a file, which is saved as it is. */
+static bool is_saved_already(const struct json_value *record, const struct json_value *result)
 {
+	const struct json_value *metadata = json_read_member(result, "metadata");
+	const struct json_value *files = json_read_member(record, "files");
+	const char *path = json_read_text(json_read_member(metadata, "saved_as"), NULL);
+
+	for (size_t i = 0; path != NULL && i < json_read_count(files); i++) {
+		const struct json_value *file = json_read_at(files, i);
+		const char *name = json_read_text(json_read_member(file, "path"), NULL);
+		const char *change = json_read_text(json_read_member(file, "change"), NULL);
+
+		if (name != NULL && change != NULL && strcmp(name, path) == 0)
+			return strcmp(change, "deleted") != 0;
+	}
+	return false;
+}
+
+static void save_display(struct run_output *output, const struct json_value *record,
+			 const struct json_value *result, struct numbers *numbers)
+{
+	const struct json_value *data = json_read_member(result, "data");
 	cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
 	struct saved saved = { .json = &json };
 	const bool talk = output->run->mode == RUN_MODE_TEXT;
@@ -230,6 +249,8 @@ static void save_display(struct run_output *output, const struct json_value *dat
 					kind->label, size);
 		return;
 	}
+	if (is_saved_already(record, result))
+		return;
 	if (save_form(output->out_dir, path, &saved, &err) < 0)
 		save_failed(output, path, &err);
 	else if (talk)
@@ -244,7 +265,7 @@ static void save_displays(struct run_output *output, const struct json_value *re
 	struct numbers numbers = { 0 };
 
 	for (size_t i = 0; i < count; i++)
-		save_display(output, json_read_member(json_read_at(results, i), "data"), &numbers);
+		save_display(output, record, json_read_at(results, i), &numbers);
 }
 
 /* The stored copy when there is one: it is what the record describes, whatever came later. */

@@ -1,7 +1,10 @@
 """matplotlib figures: those open at the end of a cell, or shown, become images, once each."""
 
+import functools
 import io
+import os
 import sys
+import weakref
 
 from _reckon import charts, render, wire
 
@@ -9,6 +12,7 @@ FIGURES_MAX = 64
 PIXELS_MAX = 20_000_000
 CHART = "application/vnd.reckon.chart+json"
 _claimed = None
+_saved = weakref.WeakKeyDictionary()  # figure -> the file that shows it as it is
 _BytesIO = io.BytesIO
 _FORMATS = {"png": "image/png", "retina": "image/png", "png2x": "image/png", "jpeg": "image/jpeg",
             "jpg": "image/jpeg", "svg": "image/svg+xml", "pdf": "application/pdf"}
@@ -141,7 +145,7 @@ def as_bundle(figure):
     width, height = (figure.get_size_inches() * figure.dpi).astype(int)
     axes = len(figure.axes)
     data = {"text/plain": f"<Figure size {width}x{height} with {axes} Axes>"}
-    metadata = {}
+    metadata = {"saved_as": _saved[figure]} if figure in _saved else {}
     if _is_empty(figure):
         return data, metadata
     for name in sorted(inline.figure_formats):
@@ -218,9 +222,39 @@ def figure(value, data, metadata):
     return True
 
 
+def _note_saving(figure, name):
+    """Remembers where a figure was written, until it changes."""
+    before = figure.stale_callback
+
+    def changed(artist, value):
+        # pyplot.savefig() draws once more, which is no change.
+        if not getattr(artist.canvas, "_is_idle_drawing", False):
+            _saved.pop(artist, None)
+            artist.stale_callback = before
+        if before is not None:
+            before(artist, value)
+
+    path = os.path.abspath(os.fspath(name))
+    if not os.path.splitext(path)[1]:
+        path += "." + sys.modules["matplotlib"].rcParams["savefig.format"]
+    inside = path.removeprefix("/mnt/data/")
+    if inside != path and os.path.exists(path):
+        _saved[figure] = inside
+        figure.stale_callback = changed
+
+
 def hook(pyplot):
     """After the import of pyplot."""
     pyplot.show = show
+    savefig = pyplot.Figure.savefig
+
+    @functools.wraps(savefig)
+    def noted(self, fname, *arguments, **options):
+        savefig(self, fname, *arguments, **options)
+        if isinstance(fname, (str, os.PathLike)):
+            _note_saving(self, fname)
+
+    pyplot.Figure.savefig = noted
 
 
 render.takers.append(figure)
