@@ -52,7 +52,7 @@ MODULES = {
     "StringIO": ("io", "Python 3: from io import StringIO"),
     "cStringIO": ("io", "Python 3: from io import StringIO"),
     "cPickle": ("pickle", "Python 3: import pickle"), "Queue": ("queue", "Python 3: import queue"),
-    "Tkinter": ("tkinter", "Python 3: import tkinter; but the box has no display"),
+    "Tkinter": (None, "the box has no screen and so no tkinter: figures are shown as results"),
     "sklearn.cross_validation": ("sklearn", "from sklearn.model_selection import …"),
     "sklearn.grid_search": ("sklearn", "from sklearn.model_selection import GridSearchCV, …"),
     "sklearn.externals.joblib": ("joblib", "joblib is a package of its own: import joblib"),

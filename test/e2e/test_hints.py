@@ -75,7 +75,7 @@ def test_no_hint_is_wrong(failed):
             assert not cell.right, f"{cell.name} has lost its hint: {cell.right}"
     print(counts)
     assert not wrong, f"{counts}\n" + "\n".join(wrong)
-    assert sum(counts.values()) >= 60
+    assert sum(counts.values()) >= 340
     assert counts["right"] >= 0.85 * sum(counts.values())
 
 
@@ -128,8 +128,7 @@ def patterns():
 
 
 def test_each_alternative_of_a_pattern_has_a_cell(failed, sandbox):
-    """Here or in test/data/repair. test/data/hints/without_a_cell.txt: those that had none when this was first asked, or whose
-    message no version of a library here has. It is to become shorter."""
+    """Here or in test/data/repair. What no installed version of a library says has no pattern."""
     assert variants("a(?:b|c(d|[|)]))e|f") == ["a(?:b)e", "a(?:c(d))e", "a(?:c([|)]))e", "f"]
     said = [error["value"] for _, error in failed]
     for cell in repair_cells.read_cells():
@@ -137,11 +136,7 @@ def test_each_alternative_of_a_pattern_has_a_cell(failed, sandbox):
         said += [error["value"]] if error is not None else []
     missing = [f"{name}: {variant}" for name, pattern in patterns() for variant in variants(pattern)
                if not any(re.search(variant, each, re.S) for each in said)]
-    known = (FOLDER / "without_a_cell.txt").read_text(encoding="utf-8").splitlines()
-    new = [each for each in missing if each not in known]
-    assert not new, "no cell of test/data/hints fails with this:\n" + "\n".join(new)
-    assert not (old := [each for each in known if each not in missing]), \
-        "these have a cell now, or are gone: take them out\n" + "\n".join(old)
+    assert not missing, "no cell of test/data/hints fails with this:\n" + "\n".join(missing)
 
 
 # ---- what a hint offers is tried first, and that changes nothing ---------------------------------

@@ -13,6 +13,8 @@ def _shape(value):
         return value.shape
     if brief.is_frame(value) or brief.is_series(value):
         return value.shape
+    if brief.is_from(value, "sympy") and brief.type_name(value).endswith("Matrix"):
+        return value.shape
     return None
 
 
@@ -47,6 +49,7 @@ def _operands(facts):
 def _is_product(facts):
     return (
         "matmul" in facts.value or "not aligned" in facts.value or "core dimension" in facts.value
+        or "Matrix size" in facts.value
     )
 
 
@@ -76,7 +79,7 @@ def _fits(facts, a, first, b, second):
     "ValueError",
     says=r"could not be broadcast|not aligned|mismatch in its core dimension|matmul: |"
     r"input array dimensions|could not broadcast|same number of dimensions|shape mismatch|"
-    r"Matrices? (?:are not|size|shapes)|dot product shape mismatch|matrices are not aligned",
+    r"Matrix size mismatch",
 )
 def _broadcast(facts, match):
     told = shapes(facts, _operands(facts))
@@ -134,6 +137,16 @@ def _reshape(facts, match):
 
 @hints.on("ValueError", says=r"inhomogeneous shape|setting an array element with a sequence")
 def _ragged(facts, match):
+    target = getattr(facts.statement, "targets", [None])[0]
+    value = getattr(facts.statement, "value", None)
+    known, given = facts.try_value(value) if value is not None else (False, None)
+    if isinstance(target, ast.Subscript) and known and brief.exact(given, list, tuple):
+        text = facts.text_of(target, 40)
+        yield (
+            f"{text} takes one number, and {facts.text_of(value, 40)} has {len(given)} items: assign"
+            " to a slice of as many items, or make the array with dtype=object"
+        )
+        return
     for node in facts.nodes(ast.Call):
         for argument in node.args[:1]:
             known, value = facts.try_value(argument)
@@ -159,11 +172,7 @@ def _ragged(facts, match):
 
 @hints.on(
     "ValueError",
-    says=(
-        r"(?:assignment|output array|array|buffer source array|underlying array) (?:destination"
-        r" )?is read-only|"
-        r"cannot set WRITEABLE flag|read-only"
-    ),
+    says=r"cannot set WRITEABLE flag|read-only",
 )
 def _read_only(facts, match):
     for node in facts.nodes(ast.Subscript, within=facts.statement):
@@ -200,6 +209,9 @@ def _array_index(facts, match):
                 yield f"{told[1][0]} holds floats: {told[1][0]}.astype(int)"
             return
         known, value = facts.try_value(node.slice)
+        if not known and isinstance(node.slice, ast.BinOp) and isinstance(node.slice.op, ast.Div):
+            yield f"{facts.text_of(node.slice, 40)} is a float: // divides to an int"
+            return
         if known and _type(value) is float:
             text = facts.text_of(node.slice, 40)
             yield (

@@ -113,11 +113,17 @@ def _arguments(facts, match):
 @hints.on(
     "TypeError",
     says=(
-        r"^(\w+)\(\) (?:takes no arguments|takes no keyword arguments)|(\w+)\(\) takes no arguments"
+        r"(\w+)\(\) takes no (?:arguments|keyword arguments)"
     ),
 )
 def _no_arguments(facts, match):
     node, function = _call(facts)
+    if "keyword" in match[0]:
+        if node is not None and node.keywords:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            told = ", ".join(facts.text_of(each, 40) for each in given)
+            yield f"it takes its arguments without names: {facts.text_of(node.func, 40)}({told})"
+        return
     if function is not None and brief.is_a(function, type):
         name = brief.class_name(function)
         wrong = [

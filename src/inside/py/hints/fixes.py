@@ -156,7 +156,7 @@ def _one_axes(facts, match):
             return
 
 
-@hints.on("TypeError", says=r"'(Text|XAxis|YAxis|Legend)' object is not callable")
+@hints.on("TypeError", says=r"'Text' object is not callable")
 def _part_of_axes(facts, match):
     for node in facts.nodes(ast.Call, within=facts.statement):
         if isinstance(node.func, ast.Attribute):
@@ -186,7 +186,7 @@ def _text_columns(value):
     "DataError",
     "ArrowNotImplementedError",
     says=r"could not convert string to float|[Cc]annot perform reduction|agg function failed|"
-    r"Could not convert|does not support (?:operation|reduction)|has no kernel matching",
+    r"Could not convert|does not support operation|has no kernel matching",
 )
 def _numeric_only(facts, match):
     for node in facts.nodes(ast.Call, within=facts.statement):
@@ -200,6 +200,8 @@ def _numeric_only(facts, match):
         code = f"{facts.text_of(function, 200)}({', '.join([*given, 'numeric_only=True'])})"
         tables = facts.tables()
         names = _text_columns(tables[0][1]) if tables else []
+        if names and len(names) >= tables[0][1].shape[1]:
+            return  # of which nothing would be left
         if trial.runs(facts, code):
             facts.is_fixed = True
             told = f"columns that are not numbers: {hints.listing(names, 200)}; " if names else ""
@@ -241,7 +243,7 @@ def _symbols_of(value):
 
 @hints.on(
     "TypeError",
-    says=r"[Cc](?:an't|annot) convert (?:expression|complex) to float|"
+    says=r"Cannot convert (?:expression|complex) to float|"
     r"loop of ufunc does not support argument \d+ of type \w+ which has no callable",
 )
 def _of_symbols(facts, match):

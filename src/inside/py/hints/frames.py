@@ -30,7 +30,7 @@ def _length(facts, match):
 
 
 @hints.on(
-    "ValueError", says=r"All arrays must be of the same length|arrays must all be same length"
+    "ValueError", says=r"All arrays must be of the same length"
 )
 def _dict_lengths(facts, match):
     for node in facts.nodes(ast.Call):
@@ -174,8 +174,7 @@ def _nan_to_int(facts, match):
     "ValueError",
     "DataError",
     says=r"agg function failed \[how->(\w+),dtype->(\w+)\]|[Cc]annot perform reduction '(\w+)'|"
-    r"Could not convert (?:string )?\[?'?.* to numeric|does not support (?:operation|reduction)"
-    r" '(\w+)'",
+    r"Could not convert \[?'?.* to numeric|does not support operation '(\w+)'",
 )
 def _reduction(facts, match):
     how = match[1] or match[3] or match[4] or "mean"
@@ -188,15 +187,25 @@ def _reduction(facts, match):
             if brief.dtype_text(d) in ("str", "object", "string", "category")
             or "datetime" in brief.dtype_text(d)
         ]
+        shown = _shown(facts, text, value)
+        if names and len(names) == value.shape[1]:
+            yield (
+                f"no column of {shown} is of numbers: {shown}.apply(pd.to_numeric, errors='coerce')"
+                " makes numbers of the texts that are some"
+            )
+            return
         if names:
             yield (
-                f"columns of {_shown(facts, text, value)} that are not numbers:"
-                f" {hints.listing(names, 200)}; choose the others before {how}()"
+                f"columns of {shown} that are not numbers: {hints.listing(names, 200)}; choose the"
+                f" others before {how}()"
             )
             return
     for text, value in facts.receivers():
         if brief.is_series(value):
             bad, count, seen = hints_values.bad_numbers(value)
+            if bad and count == seen:
+                yield f"{text or 'the column'} holds no numbers: {hints.listing(bad, 120)}"
+                return
             yield (
                 f"{text or 'the column'} holds texts ({brief.dtype_text(value.dtype)}):"
                 " pd.to_numeric(…) makes numbers of them"
@@ -216,12 +225,11 @@ def _set_item(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"Invalid frequency: (\S+?)[,.]?(?: |$)|'(\w+)' is no longer supported for offsets|Invalid"
-        r" frequency: (\w+)"
+        r"Invalid frequency: (\S+?)[,.]? |'(\w+)' is no longer supported for offsets"
     ),
 )
 def _frequency(facts, match):
-    text = (match[1] or match[2] or match[3] or "").strip("'\".,")
+    text = (match[1] or match[2] or "").strip("'\".,")
     stem = text.lstrip("0123456789-").partition("-")[0]
     new = hints_tables.FREQUENCIES.get(stem)
     if new is not None:
@@ -236,7 +244,7 @@ def _concat(facts, match):
             return
 
 
-@hints.on("ValueError", says=r"Worksheet named '([^']*)' not found|Worksheet (\S+) does not exist")
+@hints.on("ValueError", says=r"Worksheet named '([^']*)' not found")
 def _sheet(facts, match):
     for place in reversed(facts.places):
         book = place.locals().get("self")
@@ -247,7 +255,7 @@ def _sheet(facts, match):
         ):
             names = getattr(book, "sheet_names", None)
             if _type(names) is list:
-                found = hints.near(match[1] or match[2], names)
+                found = hints.near(match[1], names)
                 yield f"the workbook has the sheets: {hints.listing(names, 250)}" + (
                     f"; the nearest is {hints.one_of(found[:1])}" if found else ""
                 )
@@ -289,6 +297,8 @@ def _read_json(facts, match):
         and all(line[:1] in "{[" and line.rstrip()[-1:] in "}]" for line in lines[:2])
     ):
         yield "there is one JSON document on each line: pd.read_json(path, lines=True)"
+    elif path and (kind := hints_files.kind_of(path)):
+        yield f"{brief.one_line(path, 100)} {kind}"
 
 
 @hints.on(
@@ -330,8 +340,7 @@ def _compare(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"Excel file format cannot be determined|File is not a (?:zip file|recognized excel)|not a"
-        r" zip file"
+        r"Excel file format cannot be determined|not a zip file"
     ),
 )
 @hints.on("BadZipFile", "InvalidFileException", "XLRDError")
@@ -345,8 +354,14 @@ def _excel(facts, match=None):
 # ---- scikit-learn ---------------------------------------------------------------------------
 
 
-@hints.on("ValueError", says=r"Input (\w+) contains (NaN|infinity)|contains NaN, infinity")
+@hints.on("ValueError", says=r"Input (\w+) contains (NaN|infinity)")
 def _nan(facts, match):
+    if match[2] == "infinity":
+        yield (
+            "an infinite value is in it: .replace([np.inf, -np.inf], np.nan) of a table, or"
+            " np.where(np.isfinite(a), a, np.nan), makes NaN of it, which can be dropped or filled"
+        )
+        return
     for text, value in facts.receivers():
         if brief.is_frame(value) and value.shape[0] * value.shape[1] < 5_000_000:
             counts = value.isna().sum()
@@ -410,6 +425,9 @@ def _two_dimensions(facts, match):
                 f" {text}.reshape(1, -1) for one row"
             )
             return
+        if known and brief.exact(value, int, float):
+            yield f"{text} is one number: [[{text}]] is one row of one feature"
+            return
         if known and _type(value) is list:
             yield (
                 f"{text} is a list of {len(value)} values: [[v] for v in {text}] for one feature,"
@@ -428,6 +446,11 @@ def _features(facts, match):
         return
     known, model = facts.try_value(node.func.value)
     names = brief.own_attributes(model).get("feature_names_in_") if known else None
+    if names is None and match[1] and node.args:
+        yield (
+            f"it was fitted with {match[3]} columns, {facts.text_of(node.args[0], 50)} has {match[1]}:"
+            " give it the same columns in the same order"
+        )
     if brief.is_array(names):
         names = names.tolist()
         there, given = facts.try_value(node.args[0]) if node.args else (False, None)
@@ -462,7 +485,15 @@ def _unseen(facts, match):
     )
 
 
-@hints.on("ValueError", says=r"Unknown label type: (\w+)|Classification metrics can't handle a mix")
+@hints.on("ValueError", says=r"Classification metrics can't handle a mix")
+def _predictions(facts, match):
+    yield (
+        "one side is of classes, the other of numbers: (p > 0.5).astype(int) makes classes of"
+        " probabilities, model.predict(X) gives classes; for numbers there are metrics of regression"
+    )
+
+
+@hints.on("ValueError", says=r"Unknown label type: (\w+)")
 def _labels(facts, match):
     yield (
         "a classifier was given continuous numbers: use a regressor, or make classes of y"
@@ -470,7 +501,7 @@ def _labels(facts, match):
     )
 
 
-@hints.on("ValueError", says=r"least populated class(?:es)? in y ha(?:s|ve) only (\d+)")
+@hints.on("ValueError", says=r"least populated classes in y have only (\d+)")
 def _stratify(facts, match):
     yield "a class with one row cannot be split: leave stratify away, or drop that class first"
 
@@ -507,12 +538,12 @@ def _style(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"Could not interpret (?:value|input) [`'](.*?)[`'] for [`'](\w+)[`']|Could not interpret"
-        r" input '(.*?)'|Value of '(\w+)' is not the name of a column"
+        r"Could not interpret value [`'](.*?)[`'] for [`'](\w+)[`']|Value of '(\w+)' is not the"
+        r" name of a column"
     ),
 )
 def _plot_column(facts, match):
-    wanted = match[1] or match[3]
+    wanted = match[1]
     for text, value in facts.tables()[:1]:
         columns = brief.labels(value.columns)
         found = hints.near(wanted, columns) if wanted else []
@@ -524,12 +555,12 @@ def _plot_column(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"'?(\S+?)'? is not a valid (?:value for )?(?:color|cmap|name for a colormap)|Invalid RGBA"
-        r" argument: '?([^']*)'?|Colormap '?(\w+)'? is not"
+        r"'?(\S+?)'? is not a valid (?:value for )?(?:color|cmap)|Invalid RGBA argument:"
+        r" '?([^']*)'?"
     ),
 )
 def _color(facts, match):
-    wanted = (match[1] or match[2] or match[3] or "").strip("'")
+    wanted = (match[1] or match[2] or "").strip("'")
     colors = sys.modules.get("matplotlib.colors")
     matplotlib = sys.modules.get("matplotlib")
     names = (

@@ -123,7 +123,7 @@ def _not_iterable(facts, match):
 
 @hints.on(
     "TypeError",
-    says=r"argument of type '(\w+)' is not iterable|argument of type '(\w+)' is not a container",
+    says=r"argument of type '(\w+)' is not iterable",
 )
 def _not_container(facts, match):
     for node in facts.nodes(ast.Compare, within=facts.statement):
@@ -153,7 +153,7 @@ def _no_len(facts, match):
 @hints.on(
     "TypeError",
     says=(
-        r"(list|tuple|string|byte|range object|str) indices must be integers(?: or slices)?, not"
+        r"(list|tuple|string|byte|range) indices must be integers(?: or slices)?, not"
         r" '?(\w+)"
     ),
 )
@@ -191,17 +191,17 @@ def _indices(facts, match):
             yield f"{text} is a {brief.type_name(value)} and {said(facts, node.slice)} is not an int"
         return
     for node in facts.nodes(ast.Subscript, within=facts.statement):
-        if match[1] in ("string", "str"):
+        if match[1] == "string":
             yield f"{facts.text_of(node.value, 50)} is a str here, not a dict"
             return
 
 
 @hints.on(
     "TypeError",
-    says=r"unhashable type: '([\w.]+)'|cannot use '([\w.]+)' as a (?:dict key|set element)",
+    says=r"unhashable type: '([\w.]+)'",
 )
 def _unhashable(facts, match):
-    kind = match[1] or match[2]
+    kind = match[1]
     instead = {
         "list": "tuple(x)",
         "dict": "tuple(sorted(x.items())), or one of its values",

@@ -457,6 +457,8 @@ def _module(facts):
             f"{top} is in the template `data`: reckon run -t data; over HTTP a session with"
             ' "template": "data"'
         )
+    elif top.lower() in ("tkinter", "_tkinter"):
+        pass  # hints_runtime says that there is no screen
     elif has_network() is False:
         yield (
             f"{top} cannot be installed: {no_network()}; do without it, or bring a wheel as a file"

@@ -117,7 +117,7 @@ def _recursion(facts):
     says=(
         r"asyncio\.run\(\) cannot be called from a running event loop|This event loop is already"
         r" running|"
-        r"Cannot run the event loop while another loop is running|no current event loop"
+        r"Cannot run the event loop while another loop is running"
     ),
 )
 def _loop(facts, match):
@@ -153,6 +153,11 @@ def _changed(facts, match):
     )
 
 
+@hints.on("RuntimeError", says=r"no current event loop")
+def _loop_of_a_thread(facts, match):
+    yield "a thread has no event loop of its own: asyncio.run(main()) in it makes one"
+
+
 @hints.on("RuntimeError", says=r"no running event loop")
 def _no_loop(facts, match):
     yield "it must be called in an async function, or in a cell that awaits"
@@ -160,10 +165,7 @@ def _no_loop(facts, match):
 
 @hints.on(
     "RuntimeError",
-    says=(
-        r"generator raised StopIteration|generator already executing|super\(\): no arguments|can't"
-        r" start new thread"
-    ),
+    says=r"generator raised StopIteration|can't start new thread",
 )
 def _generator(facts, match):
     if "StopIteration" in match[0]:
@@ -309,6 +311,11 @@ def _sql(facts, match):
                 return
     elif "locked" in match[0]:
         yield "another connection has not committed: commit() or close() it"
+    elif "unable" in match[0]:
+        yield (
+            "the path must be that of a file in a folder that is there: os.makedirs(folder,"
+            " exist_ok=True)"
+        )
 
 
 @hints.on("CatalogException", "BinderException")
@@ -362,19 +369,8 @@ def _sympify(facts):
     )
 
 
-@hints.on(
-    "RuntimeError",
-    "ValueError",
-    says=(
-        r"main thread is not in main loop|no display|cannot connect to X server|Cannot load backend"
-        r" '(\w+)'"
-    ),
-)
-@hints.on(
-    "TclError",
-    "ImportError",
-    says=r"no display name|couldn't connect to display|Cannot load backend '(\w+)'",
-)
+@hints.on("ModuleNotFoundError", says=r"No module named '_?tkinter'")
+@hints.on("ImportError", says=r"any of the following Qt binding modules")
 def _display(facts, match):
     yield "the box has no screen: figures are shown as results of the cell, without a window"
 

@@ -82,8 +82,8 @@ def _format(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"unconverted data remains(?: when parsing with format \"(.*?)\")?: \"?(.*?)\"?(?:, at"
-        r" position|$)"
+        r"unconverted data remains(?: when parsing with format \"(.*?)\")?: \"?(.*?)\"?(?:\. You"
+        r" might|$)"
     ),
 )
 def _rest(facts, match):
@@ -105,7 +105,7 @@ def _rest(facts, match):
     "ParserError",
     "OutOfBoundsDatetime",
     says=r"(?:Unknown datetime string format, unable to parse|Unknown string format|"
-    r"Unable to parse string|Given date string|day is out of range|month must be in)[^:]*:? ?(.*)",
+    r"day is out of range|month must be in)[^:]*:? ?(.*)",
 )
 def _unknown_date(facts, match):
     yield (

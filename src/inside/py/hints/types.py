@@ -51,6 +51,12 @@ def _advice(operator, left, right, texts):
     for value, other, text, at in ((left, right, texts[0], 0), (right, left, texts[1], 1)):
         if value is None:
             return f"{text} is None"
+        if _type(value) is str and _type(other) is str and operator in ("-", "*", "/", "//", "%"):
+            if is_number(value) and is_number(other):
+                return f"both are texts: float({texts[0]}) {operator} float({texts[1]}) computes"
+            return "both are texts, which have no such operation"
+        if _type(value) is list and _type(other) is str and operator == "*" and is_number(other):
+            return f"int({texts[1 - at]}) makes a number of the text"
         if _type(value) is str and brief.exact(other, int, float):
             if operator == "+" and not is_number(value):
                 return f"str({texts[1 - at]}) or an f-string makes text of the number"
@@ -103,7 +109,7 @@ def column_types(facts, value, text):
     "TypeError",
     says=r"unsupported operand|can only concatenate|must be str, not|not supported between|"
     r"can't multiply|unsupported format string|operation .* not supported|did not contain a"
-    r" loop|cannot perform|Can only string multiply",
+    r" loop|Can only string multiply",
 )
 def _operands(facts, match):
     node = _operation(facts)
@@ -125,6 +131,8 @@ def _operands(facts, match):
         advice = _advice(operator, left, right, texts)
         yield line + (f": {advice}" if advice else "")
         for value, text in ((left, texts[0]), (right, texts[1])):
+            if operator in ("&", "|"):
+                break
             inner = column_types(facts, value, text)
             dtype = brief.dtype_text(value.dtype) if brief.is_series(value) else ""
             if inner:
@@ -206,9 +214,8 @@ def _join(facts, match):
 @hints.on(
     "TypeError",
     says=(
-        r"(?:float|int)\(\) argument must be a string.*not '([\w.]+)'|cannot convert the series to|"
-        r"must be real number, not|only (?:length-1|0-dimensional|integer scalar) arrays can be"
-        r" converted|only size-1 arrays"
+        r"(?:float|int)\(\) argument must be a string.*not '([\w.]+)'|must be real number, not|"
+        r"only (?:0-dimensional|integer scalar) arrays can be converted"
     ),
 )
 def _scalar(facts, match):
@@ -218,7 +225,11 @@ def _scalar(facts, match):
             continue
         text, called = facts.text_of(node.args[0], 40), facts.text_of(node.func, 30)
         there, value = facts.try_value(node.args[0])
-        if called.startswith("math.") and known:
+        if called.startswith("math.") and known and there and _type(value) is str:
+            yield f"{said(facts, node.args[0])} is a text" + (
+                f": {called}(float({text}))" if is_number(value) else ""
+            )
+        elif called.startswith("math.") and known:
             yield (
                 f"{called}() takes one number, {said(facts, node.args[0])} is many:"
                 f" np.{called[5:]}({text})"
@@ -297,7 +308,7 @@ def _find_kind(value, kind):
 @hints.on(
     "TypeError",
     says=(
-        r"a bytes-like object is required, not 'str'|write\(\) argument must be (str|bytes), not"
+        r"a bytes-like object is required, not 'str'|write\(\) argument must be (str), not"
         r" (\w+)|"
         r"string argument expected, got '(\w+)'|expected (?:string or )?bytes-like object(?:, got"
         r" '(\w+)')?"
@@ -317,6 +328,8 @@ def _bytes_or_text(facts, match):
         )
         if match[2] in ("dict", "list"):
             yield "json.dump(x, file) writes dicts and lists"
+    elif match[3]:
+        yield "text is wanted and bytes were given: io.BytesIO takes bytes, or .decode() them"
     elif "expected string or bytes-like object" in facts.value:
         for node in facts.nodes(ast.Call):
             for argument in node.args[1:3] or node.args[:1]:
@@ -354,7 +367,8 @@ def _path(facts, match):
 def _zones(facts, match):
     yield (
         "one has a time zone and the other has none: .replace(tzinfo=timezone.utc) or"
-        " tz_localize('UTC') adds one, .replace(tzinfo=None) or tz_localize(None) removes it"
+        " tz_localize('UTC') adds one, .replace(tzinfo=None) or tz_localize(None) removes it;"
+        " of a column .dt.tz_localize"
     )
     node = _operation(facts)
     if node is not None:
@@ -371,6 +385,18 @@ def _zones(facts, match):
     ),
 )
 def _dates(facts, match):
+    if match[2] == "DatetimeArray":
+        yield (
+            "one column has a time zone and the other has none: .dt.tz_localize('UTC') adds one,"
+            " .dt.tz_localize(None) removes it"
+        )
+        return
+    if "'datetime.date'" in facts.value:
+        yield (
+            "a date is compared with another type: date.fromisoformat('2024-01-31') makes a date of"
+            " a text, .date() one of a datetime"
+        )
+        return
     yield (
         "a date is compared with another type: pd.Timestamp('2024-01-31') on one side, or "
         "pd.to_datetime(column) on the other"
@@ -387,10 +413,7 @@ def _await(facts, match):
 
 @hints.on(
     "TypeError",
-    says=(
-        r"(?:object|type) '?[\w.]+'? ?(?:is|are) not (?:callable|supported)|^'(\w+)' object cannot"
-        r" be interpreted as an integer"
-    ),
+    says=r"^'(\w+)' object cannot be interpreted as an integer",
 )
 def _integer(facts, match):
     if match[1]:

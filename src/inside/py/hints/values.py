@@ -67,7 +67,7 @@ def _unpack(facts, match):
 
 @hints.on(
     "ValueError",
-    says=r"is not in list|x not in (?:list|tuple|deque)|substring not found|subsection not found",
+    says=r"is not in (?:list|deque)|x not in (?:list|tuple)|substring not found|subsection not found",
 )
 def _not_in(facts, match):
     for node in facts.nodes(ast.Call):
@@ -89,7 +89,7 @@ def _not_in(facts, match):
                 + (f"; it has {hints.one_of(found)}" if found else "")
                 + (
                     f"; {shown}.find(…) gives -1 in place of an error"
-                    if _type(value) is str
+                    if brief.exact(value, str, bytes)
                     else ""
                 )
             )
@@ -98,9 +98,9 @@ def _not_in(facts, match):
 
 @hints.on(
     "ValueError",
+    "IndexError",
     says=(
-        r"(min|max)\(\) (?:arg is an empty sequence|iterable argument is empty)|zero-size array to"
-        r" reduction|"
+        r"(min|max)\(\) arg is an empty sequence|zero-size array to reduction|"
         r"empty range|Cannot choose from an empty|attempt to get arg(?:max|min) of an empty"
     ),
 )
@@ -125,9 +125,7 @@ def _empty(facts, match):
     "ValueError",
     "StatisticsError",
     says=(
-        r"math domain error|requires at least (?:one|two) data points?|expected a nonnegative"
-        r" input|"
-        r"must be in the range|expected a positive input"
+        r"math domain error|requires at least (?:one|two) data points?|must be in the range"
     ),
 )
 def _domain(facts, match):
@@ -156,6 +154,7 @@ def _domain(facts, match):
 
 @hints.on(
     "ValueError",
+    "ProgrammingError",
     says=(
         r"I/O operation on closed file|Cannot operate on a closed|seek of closed file|read of"
         r" closed file"
@@ -165,6 +164,9 @@ def _closed(facts, match):
     for node in facts.nodes(ast.Call, within=facts.statement):
         if isinstance(node.func, ast.Attribute):
             text = facts.text_of(node.func.value, 40)
+            if "operate" in match[0]:
+                yield f"{text} was closed before this line: connect again"
+                return
             yield (
                 f"{text} was closed before this line; a with block closes its file at its end: do"
                 " the work inside, or open it again"
@@ -183,8 +185,7 @@ def _digits(facts, match):
 @hints.on(
     "ValueError",
     says=(
-        r"list\.remove|I/O|Sample larger than population|a must be greater than 0|larger sample"
-        r" than population"
+        r"Sample larger than population|larger sample than population"
     ),
 )
 def _sample(facts, match):
