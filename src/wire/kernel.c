@@ -75,6 +75,8 @@ bool kernel_may_send(enum kernel_state state, uint16_t type)
 		return type >= KERNEL_DISPLAY && type <= KERNEL_DONE;
 	case KERNEL_STATE_ASKING:
 		return type >= KERNEL_VARIABLES_REPLY && type <= KERNEL_IS_COMPLETE_REPLY;
+	case KERNEL_STATE_ADOPTING:
+		return type == KERNEL_PONG;
 	}
 	return false;
 }

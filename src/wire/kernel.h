@@ -22,6 +22,8 @@
  *    | <------------------------------ SYNC  |   "drain the pipes before you go on"
  *    | SYNC_ACK -------------------------->  |
  *    | <------------------------------ DONE  |
+ *    | PING ----------------------------->  |   from a host that does not know what it missed
+ *    | <------------------------------ PONG  |   once it is idle
  *
  * Text that a program prints does not travel in packets: the kernel puts the two pipes of EXECUTE
  * in place of descriptors 1 and 2, so that subprocesses and C code are heard as well. What arrives
@@ -66,6 +68,8 @@ enum kernel_type {
 				   warden's word, before anybody else's                      */
 	KERNEL_PARK = 16, /* it waits for whoever comes: what a first cell needs may be
 				   made ready now; no answer. Before a SEAT                  */
+	KERNEL_PING = 17, /* -> PONG with its id, once the kernel is idle. All that came before
+			     belongs to an exchange that is forgotten                    */
 	/* kernel to host */
 	KERNEL_READY = 32,	     /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	     /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
@@ -86,6 +90,7 @@ enum kernel_type {
 	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; none: nothing is known                    */
 	KERNEL_IS_COMPLETE_REPLY = 44, /* STATUS "complete" | "incomplete" | "invalid",
 					  [INDENT] of the line that would follow; none: unknown  */
+	KERNEL_PONG = 45,
 };
 
 /* Field tags. Numbers are decimal text; text is UTF-8 (the host replaces what is not). */
@@ -182,6 +187,7 @@ enum kernel_state {
 	KERNEL_STATE_IDLE,	/* nothing                                 */
 	KERNEL_STATE_EXECUTING, /* events and DONE of the execution        */
 	KERNEL_STATE_ASKING,	/* one *_REPLY                             */
+	KERNEL_STATE_ADOPTING,	/* PONG; all else is an earlier host's     */
 };
 
 /* The monitor table: whether a kernel may send `type` in `state`. */

@@ -247,3 +247,15 @@ def test_names_are_told_once_and_when_they_go(kernel):
     assert names("unset x; unset -f f; y=1") == (["y"], ["x", "f"])
     told, _ = names("for i in $(seq 100); do declare n$i=$i; done")
     assert len(told) <= 50
+
+
+def test_an_idle_kernel_answers_a_host_that_missed_something(kernel):
+    """What was asked before, and what nobody waits for any more, comes before the answer."""
+    kernel.execute("x=41")
+    kernel.send(wire.VARIABLES, ident=5)
+    kernel.send(wire.SYNC_ACK, ident=3)
+    kernel.send(wire.INPUT_REPLY, ident=3)
+    kernel.send(wire.PING, ident=1 << 60)
+    found = [kernel.receive() for _ in range(2)]
+    assert [(each.type, each.id) for each in found] == [(wire.VARIABLES_REPLY, 5), (wire.PONG, 1 << 60)]
+    assert kernel.execute("echo $((x + 1))").stdout == "42\n"

@@ -599,3 +599,15 @@ def test_resume_reports_lost_threads_and_files(fresh):
     fresh.send(wire.RESUME, [("open_fd", "9"), ("open_path", "/nonexistent/x"),
                              ("open_flags", "0"), ("open_offset", "0")])
     assert any(note.startswith("files_lost:") for note in fresh.execute("1").notes)
+
+
+def test_an_idle_kernel_answers_a_host_that_missed_something(fresh):
+    """What was asked before, and what nobody waits for any more, comes before the answer."""
+    fresh.execute("x = 41")
+    fresh.send(wire.VARIABLES, ident=5)
+    fresh.send(wire.SYNC_ACK, ident=3)
+    fresh.send(wire.INPUT_REPLY, ident=3)
+    fresh.send(wire.PING, ident=1 << 60)
+    found = [fresh.receive() for _ in range(2)]
+    assert [(each.type, each.id) for each in found] == [(wire.VARIABLES_REPLY, 5), (wire.PONG, 1 << 60)]
+    assert fresh.execute("print(x + 1)").stdout == "42\n"

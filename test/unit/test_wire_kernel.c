@@ -398,6 +398,7 @@ static void the_monitor_table_is_closed(void **state)
 		{ KERNEL_STATE_IDLE, 1, 0 },
 		{ KERNEL_STATE_EXECUTING, KERNEL_DISPLAY, KERNEL_DONE },
 		{ KERNEL_STATE_ASKING, KERNEL_VARIABLES_REPLY, KERNEL_IS_COMPLETE_REPLY },
+		{ KERNEL_STATE_ADOPTING, KERNEL_PONG, KERNEL_PONG },
 	};
 
 	(void)state;
@@ -429,7 +430,7 @@ static void the_monitor_table_names_every_event(void **state)
 		assert_true(kernel_may_send(KERNEL_STATE_EXECUTING, events[i]));
 	assert_true(kernel_may_send(KERNEL_STATE_ASKING, KERNEL_COMPLETE_REPLY));
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++)
-		for (int when = KERNEL_STATE_STARTING; when <= KERNEL_STATE_ASKING; when++)
+		for (int when = KERNEL_STATE_STARTING; when <= KERNEL_STATE_ADOPTING; when++)
 			assert_false(kernel_may_send((enum kernel_state)when, requests[i]));
 	assert_false(kernel_may_send((enum kernel_state)99, KERNEL_DONE));
 }

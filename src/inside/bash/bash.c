@@ -274,6 +274,9 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_SEAT:
 		resume_take_seat(fds, nfds);
 		break;
+	case KERNEL_PING:
+		fd_close_all(fds, nfds);
+		return kernel_send(control, KERNEL_PONG, head->id, NULL, NULL, 0, err);
 	case KERNEL_SHUTDOWN:
 		_exit(0);
 	default: /* an answer that nobody waits for any more */

@@ -265,6 +265,14 @@ static void tools_packet(size_t count, int fd)
 	Py_XDECREF(done);
 }
 
+/* There is nothing that an error could be told to. */
+static void send_pong(uint64_t id)
+{
+	struct err ignored;
+
+	(void)kernel_send(control, KERNEL_PONG, id, NULL, NULL, 0, &ignored);
+}
+
 static void handle(const struct kernel_head *head, size_t count, int *fds, size_t nfds)
 {
 	switch (head->type) {
@@ -290,6 +298,9 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 		break;
 	case KERNEL_PARK:
 		resume_park();
+		break;
+	case KERNEL_PING:
+		send_pong(head->id);
 		break;
 	case KERNEL_SHUTDOWN:
 		_exit(0);

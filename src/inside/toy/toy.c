@@ -199,6 +199,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_SEAT:
 		resume_take_seat(fds, nfds);
 		return 0;
+	case KERNEL_PING:
+		return kernel_send(control, KERNEL_PONG, head->id, NULL, NULL, 0, err);
 	case KERNEL_SHUTDOWN:
 		_exit(0);
 	default: /* CONFIGURE: no cell can see the environment; answers that nobody waits for */

@@ -240,12 +240,14 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_RESUME:
 	case KERNEL_SEAT:
 	case KERNEL_PARK:
+	case KERNEL_PING:
 	case KERNEL_TOOLS:
 	case KERNEL_READY:
 	case KERNEL_VARIABLES_REPLY:
 	case KERNEL_COMPLETE_REPLY:
 	case KERNEL_INSPECT_REPLY:
 	case KERNEL_IS_COMPLETE_REPLY:
+	case KERNEL_PONG:
 		break;
 	}
 	violation(run, "a packet of a kind that is the host's");
