@@ -3,7 +3,8 @@
  *
  * Runs in:  the warden.
  * Reads:    fixed-size requests of processes of the same user.
- * Never:    keeps a session whose client is gone, or waits long for one that does not read.
+ * Never:    keeps a session whose client is gone longer than its lease says, or waits long for one
+ *           that does not read.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +62,8 @@ void client_drop(struct warden *warden, struct conn *conn)
 		conn->member_of->member_count--;
 	}
 	while (conn->sessions != NULL) {
-		session_end(warden, conn->sessions);
+		if (!lease_freeze(warden, conn->sessions))
+			session_end(warden, conn->sessions);
 		warden->open_sessions--;
 	}
 	memset(conn, 0, sizeof(*conn));

@@ -128,8 +128,9 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 	note_end(warden, kernel);
 	kernel->is_up = false;
 	usage_forget(session);
-	if (session->state == SESSION_PARKED) {
-		session->of->parked = NULL;
+	if (session->state == SESSION_PARKED || session->state == SESSION_FROZEN) {
+		if (session->state == SESSION_PARKED)
+			session->of->parked = NULL;
 		session_end(warden, session);
 		return;
 	}

@@ -303,7 +303,7 @@ static int first_wait_ms(const struct warden *warden, bool refill)
 
 static bool is_idle(const struct warden *warden)
 {
-	return warden->idle_ns > 0 && warden->conn_count == 0;
+	return warden->idle_ns > 0 && warden->conn_count == 0 && warden->frozen_count == 0;
 }
 
 /*
@@ -334,6 +334,7 @@ static void run(struct warden *warden)
 		const bool dying = warden->dying_count > 0;
 
 		denial_resume(warden);
+		lease_tick(warden);
 		rotate_start(warden);
 		if (dispatch(warden, first_wait_ms(warden, more && !quiet))) {
 			more = true;

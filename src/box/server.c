@@ -53,7 +53,7 @@ static void fill_opened(const struct warden *warden, const struct box_kernel *ke
 		ret->unheld |= WARDEN_UNHELD_CPU;
 }
 
-/* Hands the control socket and the workspace over; from now on the session is the client's. */
+/* To the client of an OPEN, a BRANCH or an ADOPT; from now on the session is the client's. */
 static void give(struct warden *warden, struct conn *conn, struct session *session,
 		 enum warden_warmth warmth, struct warden_reply *reply)
 {
@@ -79,7 +79,6 @@ static void give(struct warden *warden, struct conn *conn, struct session *sessi
 	fds[0] = kernel->control_host;
 	fds[1] = workspace;
 	client_send(conn, reply, fds, 2);
-	(void)close(TAKE_FD(kernel->control_host));
 	warden->open_sessions++;
 }
 
@@ -203,7 +202,8 @@ static void answer_restart(struct warden *warden, struct conn *conn, struct box_
 	reply->kernel = kernel->id;
 	fill_opened(warden, kernel, warmth, &reply->opened);
 	client_send(conn, reply, &kernel->control_host, 1);
-	(void)close(TAKE_FD(kernel->control_host));
+	if (kernel->place > 0)
+		(void)close(TAKE_FD(kernel->control_host));
 }
 
 static void answer_door(struct warden *warden, struct conn *conn, struct session *session,
@@ -235,6 +235,21 @@ static void answer_branch(struct warden *warden, struct conn *conn, struct box_k
 		give(warden, conn, session, WARDEN_PARKED, reply);
 }
 
+static void answer_adopt(struct warden *warden, struct conn *conn,
+			 const struct warden_request *request)
+{
+	struct warden_reply reply = reply_to(request);
+	struct session *session = NULL;
+
+	if (lease_adopt(warden, conn, &request->lease, &session, &reply.err) < 0 ||
+	    session == NULL) {
+		client_send(conn, &reply, NULL, 0);
+		return;
+	}
+	lease_fill(session, &reply.adopted);
+	give(warden, conn, session, WARDEN_PARKED, &reply);
+}
+
 static void answer_usage(struct warden *warden, struct box_kernel *kernel, bool is_last,
 			 struct warden_usage *ret)
 {
@@ -258,6 +273,14 @@ static void answer_group(struct warden *warden, struct conn *conn,
 	client_send(conn, &reply, NULL, 0);
 }
 
+static void begin(struct warden *warden, struct box_kernel *kernel,
+		  const struct warden_request *request)
+{
+	usage_begin(warden, kernel);
+	memcpy(kernel->execution, request->execution, sizeof(kernel->execution));
+	kernel->execution[sizeof(kernel->execution) - 1] = '\0';
+}
+
 /* Requests about one kernel of this connection. */
 static void answer_kernel(struct warden *warden, struct conn *conn, struct session *session,
 			  const struct warden_request *request, struct warden_reply *reply)
@@ -279,7 +302,7 @@ static void answer_kernel(struct warden *warden, struct conn *conn, struct sessi
 		return;
 	}
 	if (request->type == WARDEN_BEGIN)
-		usage_begin(warden, kernel);
+		begin(warden, kernel, request);
 	else if (request->type == WARDEN_USAGE)
 		answer_usage(warden, kernel, request->is_last != 0, &reply->usage);
 	else if (request->type == WARDEN_END)
@@ -341,6 +364,18 @@ static void answer_freeze(struct warden *warden, struct conn *conn, struct sessi
 	client_send(conn, reply, NULL, 0);
 }
 
+static void answer_lease(struct warden *warden, struct conn *conn, struct session *session,
+			 const struct warden_request *request, struct warden_reply *reply)
+{
+	if (request->type == WARDEN_BUSY)
+		(void)lease_busy(session, request->is_busy != 0, &reply->err);
+	else if (conn->is_member)
+		(void)err_set(&reply->err, ERR_INVALID, "only who opened a session leases it");
+	else
+		(void)lease_set(warden, session, &request->lease, &reply->err);
+	client_send(conn, reply, NULL, 0);
+}
+
 static bool is_of_process(uint16_t type)
 {
 	return type == WARDEN_START || type == WARDEN_SIGNAL || type == WARDEN_STATUS ||
@@ -376,6 +411,8 @@ static void answer_session(struct warden *warden, struct conn *conn,
 		answer_context(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_DOOR) {
 		answer_door(warden, conn, session, &reply);
+	} else if (request->type == WARDEN_LEASE || request->type == WARDEN_BUSY) {
+		answer_lease(warden, conn, session, request, &reply);
 	} else if (request->type != WARDEN_CLOSE) {
 		answer_kernel(warden, conn, session, request, &reply);
 	} else if (conn->is_member) {
@@ -408,6 +445,11 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 			break;
 		answer_open(warden, conn, request, fds, nfds);
 		return;
+	case WARDEN_ADOPT:
+		if (conn->is_member)
+			break;
+		answer_adopt(warden, conn, request);
+		return;
 	case WARDEN_GROUP:
 		answer_group(warden, conn, request);
 		return;
@@ -429,6 +471,8 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 	case WARDEN_PORTS:
 	case WARDEN_FREEZE:
 	case WARDEN_THAW:
+	case WARDEN_LEASE:
+	case WARDEN_BUSY:
 		answer_session(warden, conn, request, fds, nfds);
 		fd_close_all(fds, nfds);
 		return;

@@ -287,8 +287,7 @@ struct session *session_find(const struct conn *conn, uint32_t id)
 	return NULL;
 }
 
-/* Its client has it no more. */
-static void leave_conn(struct session *session)
+void session_leave_conn(struct session *session)
 {
 	struct session **at;
 
@@ -314,9 +313,10 @@ void session_end(struct warden *warden, struct session *session)
 	process_drop_all(warden, session);
 	cgroup_kill(&warden->cgroups, session->shell.name);
 	client_forget_session(warden, session);
+	lease_drop(warden, session);
 	session->state = SESSION_DYING;
 	warden->dying_count++;
-	leave_conn(session);
+	session_leave_conn(session);
 }
 
 /* Out of memory takes the twin too, and the kernel's status may be here first. */

@@ -15,10 +15,10 @@
 #include "box/cgroup/cgroup.h"
 #include "box/cgroup/group.h"
 #include "box/filter/filter.h"
+#include "box/lease.h"
 #include "box/mount/shell.h"
 #include "box/twin/twin.h"
 #include "languages/languages.h"
-#include "wire/warden.h"
 
 #define STATE_TEMPLATES_MAX 32
 #define STATE_SESSIONS_MAX 4096
@@ -32,8 +32,6 @@
 #define STATE_SYSCTLS 16
 #define STATE_MODULES_SIZE 1024
 #define STATE_ENV_MAX 48
-
-struct warden;
 
 /* Something the loop waits for. `ready` is called with epoll's events. */
 struct watch {
@@ -113,9 +111,10 @@ struct denial {
 
 /*
  * A session begins as a shell, may wait parked with a kernel, is opened by a client, and is DYING
- * until everything is reaped. Kernels come and go in it (kernel.c).
+ * until everything is reaped. Kernels come and go in it (kernel.c). One with a lease is FROZEN from
+ * the end of its client until the next one adopts it (lease.c).
  */
-enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_DYING };
+enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_FROZEN, SESSION_DYING };
 
 /* One kernel of a box, or the place that one had. */
 struct box_kernel {
@@ -130,11 +129,12 @@ struct box_kernel {
 	struct twin_seed seed; /* of a pooled shell: a kernel that was begun */
 	pid_t zygote;	   /* that the kernel was forked from */
 	struct watch death_watch, notify_watch;
-	int control_host;  /* our end until a client takes it */
+	int control_host;  /* our end until a client takes it; of the first kernel it stays */
 	struct cgroup_usage base; /* at BEGIN */
 	struct cgroup_usage last; /* at the last USAGE, when is_measured */
 	bool is_measured;
 	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
+	char execution[WARDEN_EXECUTION_SIZE]; /* the last that BEGIN named */
 	/* sched_slice.c */
 	uint64_t turn_ns; /* as it was set last; 0: as it came */
 	bool is_beginning; /* its cell, and is among those of the warden */
@@ -185,6 +185,7 @@ struct session {
 	struct task_freeze *frozen; /* freeze.c; or NULL */
 	uint64_t frozen_ns;	    /* since when */
 	bool init_reaped;
+	struct lease lease;
 };
 
 struct conn {
@@ -215,7 +216,7 @@ struct warden {
 	bool stopping;
 	bool single_client;
 	struct err broken; /* why no session can be opened on this host; doctor still works */
-	uint64_t idle_ns, idle_since;
+	uint64_t idle_ns, idle_since, frozen_due_ns; /* when the first FROZEN one may be over */
 	uint32_t next_session, next_kernel;
 	size_t open_sessions;
 	struct watch sched_slice_watch; /* the clock of those whose cell begins, oldest first */
@@ -233,7 +234,7 @@ struct warden {
 	struct session *sessions[STATE_SESSIONS_MAX]; /* by slot */
 	size_t slot_count; /* slots above were never used, and are not looked at */
 	size_t free_slot; /* slots below are taken */
-	size_t dying_count;
+	size_t dying_count, frozen_count;
 	struct group *groups;
 	uint32_t next_group;
 	struct conn conns[STATE_CONNS_MAX];

@@ -67,6 +67,8 @@ static void begin_running(struct box_kernel *kernel)
 void usage_end(struct warden *warden, struct box_kernel *kernel)
 {
 	sched_slice_end(warden, kernel);
+	if (kernel->is_running)
+		lease_note_ran(kernel);
 	kernel->is_running = false;
 }
 

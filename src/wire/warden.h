@@ -3,14 +3,16 @@
  *
  * One SOCK_SEQPACKET connection; every message is one fixed-size struct, so there is nothing to
  * parse. The warden listens on a private per-user socket (or has an inherited socketpair as its
- * only connection), checks SO_PEERCRED, and ends every session of a connection that closes.
+ * only connection), checks SO_PEERCRED, and ends every session of a connection that closes, but for
+ * those with a lease, which wait for ADOPT, frozen.
  * Requests are answered in order, each by one struct warden_reply with the same `seq`;
  * WARDEN_EVENT_ENDED may come in between and is sent once per kernel that ended on its own.
  *
  *   HELLO                       always the first message; another version's is answered with
  *                               struct warden_other, whatever its length, and the connection ends
  *   OPEN    [mount dir fds]  -> [control socket, workspace dir]   a box with a kernel in it
- *   BEGIN                    no answer: resets peaks and denial counts, records the base line
+ *   BEGIN                    no answer: resets peaks and denial counts, records the base line, and
+ *                            the execution's id
  *   USAGE                    -> usage since BEGIN, measured from outside the box
  *   INTERRUPT, CLOSE         -> (none)
  *   BRANCH                   -> as OPEN; a copy of a live, idle kernel in a second box
@@ -26,10 +28,18 @@
  *   PORT                     -> [socket]   on its way to a TCP port of the box's loopback
  *   PORTS                    -> on which ports something in the box listens
  *   FREEZE, THAW             -> (none)   a box stands still, and goes on as if nothing had been
+ *   LEASE                    -> (none)   this session outlives its connection for a while
+ *   ADOPT                    -> as OPEN, and what ran in it last; a session that outlived its own
+ *   BUSY                     -> (none)   the workspace is being changed in several steps
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
  * it, and RESTART puts a fresh one there. Only CLOSE, the end of the connection that opened it, or
  * the death of its pid 1 ends the box.
+ *
+ * A session with a lease is not ended with its connection when its first kernel is idle and none of
+ * its others executes: its contexts and processes end, its box is frozen, and whoever shows the
+ * lease within the time that was asked for gets the box as it is. Otherwise it is ended then. RESTART
+ * takes the lease away, since the fresh kernel is not configured yet.
  *
  * Kernels are numbered anew each time one is made, so that an event never means a successor. A
  * request names the kernel it is about, 0 being the first one of the session; only the connection
@@ -61,6 +71,10 @@
 #define WARDEN_PROCESSES_MAX 256 /* likewise, ended ones that were not released included */
 #define WARDEN_TERMINALS_MAX 64	 /* among them */
 #define WARDEN_PORTS_MAX 256
+#define WARDEN_EXECUTION_SIZE 32 /* of an execution's id, with its NUL */
+#define WARDEN_RAN_MAX 32
+#define WARDEN_LEASE_SIZE 32
+#define WARDEN_LEASE_SECONDS_MAX 3600u
 
 enum warden_type {
 	WARDEN_HELLO = 1,
@@ -85,6 +99,9 @@ enum warden_type {
 	WARDEN_PORTS = 20,
 	WARDEN_FREEZE = 21,
 	WARDEN_THAW = 22,
+	WARDEN_LEASE = 23,
+	WARDEN_ADOPT = 24,
+	WARDEN_BUSY = 25,
 	WARDEN_EVENT_ENDED = 64,
 	WARDEN_EVENT_REFUSED = 65, /* `err` says why this connection ends */
 };
@@ -167,14 +184,20 @@ struct warden_port {
 	uint16_t is_v6;	 /* at ::1, else at 127.0.0.1 */
 };
 
+/* Of a session, derived from what nobody else knows: whoever has it gets all that is in the box. */
+struct warden_lease {
+	uint8_t key[WARDEN_LEASE_SIZE];
+	uint32_t seconds; /* LEASE: how long the box waits; 0: it has none any more */
+};
+
 struct warden_request {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
-	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP */
+	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP, ADOPT */
 	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST,
-			   * PORT, PORTS, FREEZE, THAW */
+			   * PORT, PORTS, FREEZE, THAW, LEASE, ADOPT, BUSY */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */
@@ -184,6 +207,9 @@ struct warden_request {
 		struct warden_port port;
 		uint32_t strict; /* HELLO: refuse to open sessions when a wall is missing */
 		uint32_t is_last; /* USAGE: the execution that BEGIN began is over */
+		char execution[WARDEN_EXECUTION_SIZE]; /* BEGIN: its id */
+		struct warden_lease lease; /* LEASE, ADOPT */
+		uint32_t is_busy; /* BUSY: one such change begins, or is over */
 	};
 };
 
@@ -208,6 +234,14 @@ struct warden_opened {
 	struct warden_limits limits; /* defaults filled in */
 	uint32_t shell_us; /* until there was a box: next to nothing from the pool */
 	uint32_t spawn_us; /* until there was a kernel in it; 0 when one was parked */
+};
+
+/* The session as when it was opened, and the last executions that its kernels ended: whoever has no
+ * record of one of them must not take the box for what it knows. */
+struct warden_adopted {
+	struct warden_opened opened;
+	uint32_t count;
+	char ran[WARDEN_RAN_MAX][WARDEN_EXECUTION_SIZE];
 };
 
 struct warden_denial {
@@ -310,6 +344,7 @@ struct warden_reply {
 	struct err err;	  /* code ERR_OK on success */
 	union {
 		struct warden_opened opened;
+		struct warden_adopted adopted;
 		struct warden_usage usage;
 		struct warden_ended ended;
 		struct warden_walls walls;

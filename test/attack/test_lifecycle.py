@@ -136,10 +136,10 @@ def sock(connect, requests):
     return made
 
 
-@pytest.mark.parametrize("kind", [0, 3, 4, 5, 6, 7, 9, 10, 11, 12, 64, 65535])
+@pytest.mark.parametrize("kind", [0, 3, 4, 5, 6, 7, 9, 10, 11, 12, 21, 22, 23, 64, 65535])
 def test_sessions_of_another_connection(sock, requests, neighbour, kind):
-    """BEGIN, USAGE, INTERRUPT, CLOSE, BRANCH, CONTEXT, RESTART, END, DOOR of every number that
-    others may have."""
+    """BEGIN, USAGE, INTERRUPT, CLOSE, BRANCH, CONTEXT, RESTART, END, DOOR, LEASE, BUSY of every
+    number that others may have; ADOPT without a lease."""
     for number in [*range(0, 60), 0xFFFFFFFF]:
         sock.send(requests.make(kind, seq=number + 1 & 0xFFFFFFFF, session=number))
         if kind == 3:  # has no answer; what comes then is that of the USAGE behind it

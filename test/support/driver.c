@@ -420,12 +420,18 @@ static void on_session(const char *op, const struct json_value *line)
 static void do_layout(void)
 {
 	(void)printf("{\"magic\":%u,\"version\":%u,\"size\":%zu,\"template\":%zu,\"language\":%zu,"
-		     "\"mount_count\":%zu,\"target\":%zu,\"error\":%zu}\n",
+		     "\"mount_count\":%zu,\"target\":%zu,\"lease\":%zu,\"seconds\":%zu,"
+		     "\"is_busy\":%zu,\"execution\":%zu,\"ran\":%zu,\"error\":%zu}\n",
 		     WARDEN_MAGIC, WARDEN_VERSION, sizeof(struct warden_request),
 		     offsetof(struct warden_request, open.template_name),
 		     offsetof(struct warden_request, open.language),
 		     offsetof(struct warden_request, open.mount_count),
 		     offsetof(struct warden_request, open.mounts[0].target),
+		     offsetof(struct warden_request, lease.key),
+		     offsetof(struct warden_request, lease.seconds),
+		     offsetof(struct warden_request, is_busy),
+		     offsetof(struct warden_request, execution),
+		     offsetof(struct warden_reply, adopted.count),
 		     offsetof(struct warden_reply, err.code));
 	(void)fflush(stdout);
 }

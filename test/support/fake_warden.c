@@ -202,6 +202,9 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 	case WARDEN_THAW:
 		(void)err_set(&reply.err, ERR_UNAVAILABLE, "this warden has no contexts");
 		break;
+	case WARDEN_ADOPT:
+		(void)err_set(&reply.err, ERR_NOT_FOUND, "no session waits for this lease");
+		break;
 	case WARDEN_PROBE:
 		reply.walls.count = 1;
 		(void)strcpy(reply.walls.wall[0].name, "seccomp");
@@ -209,6 +212,8 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 		(void)strcpy(reply.walls.wall[0].detail, "this is a \"fake\"");
 		break;
 	case WARDEN_GROUP:
+	case WARDEN_LEASE:
+	case WARDEN_BUSY:
 	case WARDEN_HELLO:
 	case WARDEN_EVENT_ENDED:
 	case WARDEN_EVENT_REFUSED:

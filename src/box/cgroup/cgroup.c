@@ -432,23 +432,35 @@ static bool is_frozen(const struct cgroup_host *host, const char *group)
 	return n > 0 && strncmp(text, "FROZEN", 6) == 0;
 }
 
+/* *ret_group is the group that it is about. */
+static int tell_freezer(const struct cgroup_host *host, const char *name, bool frozen,
+			char ret_group[128], struct err *err)
+{
+	if (host->base[CG_FREEZER] < 0)
+		return err_set(err, ERR_UNAVAILABLE, "this host gives us no freezer");
+	if (host->kind == CGROUP_V2) {
+		cgroup_part_name(ret_group, 128, name, "box");
+		return cgroup_file_write(host->base[CG_FREEZER], ret_group, "cgroup.freeze",
+					 frozen ? "1" : "0", err);
+	}
+	(void)snprintf(ret_group, 128, "%s", cgroup_name_in(host, CG_FREEZER, name));
+	return cgroup_file_write(host->base[CG_FREEZER], ret_group, "freezer.state",
+				 frozen ? "FROZEN" : "THAWED", err);
+}
+
+int cgroup_freeze_soon(const struct cgroup_host *host, const char *name, struct err *err)
+{
+	char group[128];
+
+	return tell_freezer(host, name, true, group, err);
+}
+
 int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = 50000 };
 	char group[128];
-	int code;
+	int code = tell_freezer(host, name, frozen, group, err);
 
-	if (host->base[CG_FREEZER] < 0)
-		return err_set(err, ERR_UNAVAILABLE, "this host gives us no freezer");
-	if (host->kind == CGROUP_V2) {
-		cgroup_part_name(group, sizeof(group), name, "box");
-		code = cgroup_file_write(host->base[CG_FREEZER], group, "cgroup.freeze",
-					 frozen ? "1" : "0", err);
-	} else {
-		(void)snprintf(group, sizeof(group), "%s", cgroup_name_in(host, CG_FREEZER, name));
-		code = cgroup_file_write(host->base[CG_FREEZER], group, "freezer.state",
-					 frozen ? "FROZEN" : "THAWED", err);
-	}
 	for (int tries = 0; code == 0 && frozen && !is_frozen(host, group); tries++) {
 		if (tries == 20000)
 			return err_set(err, ERR_TIMEOUT, "the box did not freeze");
@@ -472,14 +484,18 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 		return;
 	}
 	for (int tries = 0; tries < 8; tries++) {
-		/* A frozen process does not see its SIGKILL before it thaws. */
+		const int left =
+			host->base[CG_PIDS] < 0
+				? 0
+				: cgroup_file_kill_procs(host->base[CG_PIDS],
+							 cgroup_name_in(host, CG_PIDS, name), 0);
+
+		/* A frozen process does not see its SIGKILL before it thaws; then that comes first. */
 		if (host->base[CG_FREEZER] >= 0)
 			(void)cgroup_file_write(host->base[CG_FREEZER],
 						cgroup_name_in(host, CG_FREEZER, name),
 						"freezer.state", "THAWED", &ignored);
-		if (host->base[CG_PIDS] < 0 ||
-		    cgroup_file_kill_procs(host->base[CG_PIDS], cgroup_name_in(host, CG_PIDS, name),
-					   0) == 0)
+		if (left == 0)
 			return;
 	}
 }

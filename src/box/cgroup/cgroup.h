@@ -99,6 +99,8 @@ bool cgroup_counts_twins(const struct cgroup_host *host);
 /* Stops or resumes all processes of the box and waits until they are (bounded). ERR_UNAVAILABLE
  * without a freezer. */
 int cgroup_freeze(const struct cgroup_host *host, const char *name, bool frozen, struct err *err);
+/* The same without waiting: what is in the kernel of the system at that moment stops on its way out. */
+int cgroup_freeze_soon(const struct cgroup_host *host, const char *name, struct err *err);
 
 /* kernel.c: groups of further kernels; nothing is done for place 0, or without freezer. */
 int cgroup_kernel_create(const struct cgroup_host *host, const char *name, unsigned place,

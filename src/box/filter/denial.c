@@ -78,7 +78,8 @@ static void resume_one(struct warden *warden, struct box_kernel *kernel)
 	if (!kernel->notify_paused)
 		return;
 	kernel->notify_paused = false;
-	if (kernel->session->state == SESSION_OPEN && kernel->is_up) {
+	if ((kernel->session->state == SESSION_OPEN || kernel->session->state == SESSION_FROZEN) &&
+	    kernel->is_up) {
 		kernel->notify_watch.fd = kernel->made.notify_fd;
 		(void)watch_add(warden, &kernel->notify_watch, EPOLLIN, &ignored);
 	}

@@ -132,6 +132,16 @@ int task_freeze_begin(struct task_freeze *still, const struct cgroup_host *cgrou
 	return err_set(err, ERR_TIMEOUT, "the session's processes do not stand still");
 }
 
+int task_freeze_soon(struct task_freeze *still, const struct cgroup_host *cgroups,
+		     const struct shell *shell, struct err *err)
+{
+	/* Whoever waits for one box that will not stand still holds up all the others. */
+	if (!cgroup_has(cgroups, CG_FREEZER))
+		return task_freeze_begin(still, cgroups, shell, 0, err);
+	*still = (struct task_freeze){ .cgroups = cgroups, .shell = shell, .is_frozen = true };
+	return cgroup_freeze_soon(cgroups, shell->name, err);
+}
+
 void task_freeze_end(struct task_freeze *still)
 {
 	struct err ignored;

@@ -28,4 +28,7 @@ struct task_freeze {
  */
 int task_freeze_begin(struct task_freeze *still, const struct cgroup_host *cgroups,
 		     const struct shell *shell, pid_t kernel, struct err *err);
+/* The same of a box whose tasks need not have stopped when this returns, but run nothing more. */
+int task_freeze_soon(struct task_freeze *still, const struct cgroup_host *cgroups,
+		     const struct shell *shell, struct err *err);
 void task_freeze_end(struct task_freeze *still);

@@ -1,0 +1,49 @@
+/* lease.h - sessions that outlive their connection for a while, frozen, until another adopts them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "wire/warden.h"
+
+#define STATE_FROZEN_MAX 512 /* at once */
+
+struct box_kernel;
+struct conn;
+struct session;
+struct warden;
+struct task_freeze;
+
+/* What a session has for it. */
+struct lease {
+	bool is_set;
+	uint8_t key[WARDEN_LEASE_SIZE];
+	uint32_t seconds;
+	unsigned busy;		   /* changes of the workspace that are half done */
+	uint64_t ends_ns;	   /* FROZEN: until when */
+	struct task_freeze *still; /* FROZEN: its tasks */
+	struct {
+		char id[WARDEN_EXECUTION_SIZE];
+		bool is_used;
+	} ran[WARDEN_RAN_MAX]; /* executions, the oldest at `next` */
+	unsigned next;
+};
+
+int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
+	      struct err *err);
+void lease_forget(struct session *session);
+int lease_busy(struct session *session, bool is_busy, struct err *err);
+void lease_note_ran(struct box_kernel *kernel); /* its execution is over, or was cut off */
+/* Its client is gone. False: there is nothing to wait for, and the session is to be ended. */
+bool lease_freeze(struct warden *warden, struct session *session);
+/* The session is dying: its tasks need nobody any more who holds them. */
+void lease_drop(struct warden *warden, struct session *session);
+/* The one that has this lease, which goes on. */
+int lease_adopt(struct warden *warden, const struct conn *conn, const struct warden_lease *shown,
+		struct session **ret, struct err *err);
+void lease_fill(const struct session *session, struct warden_adopted *ret);
+void lease_tick(struct warden *warden); /* ends those that nobody came for */
+
+/* session.c */
+void session_leave_conn(struct session *session); /* its client has it no more */

@@ -1,0 +1,299 @@
+"""Boxes that wait for another client: only who has the lease gets one, once, and nothing runs there."""
+import array
+import os
+import secrets
+import socket
+import struct
+import time
+
+import pytest
+import wire
+from leftovers import PATIENCE
+from test_lifecycle import connect, requests  # noqa: F401
+
+BEGIN, USAGE, CLOSE, DOOR, LEASE, ADOPT, BUSY = 3, 4, 6, 12, 21, 22, 23
+
+
+class Client:
+    """A connection to the warden, as libreckon has one."""
+
+    def __init__(self, connect, requests):
+        self.connect, self.requests, self.seq = connect, requests, 0
+        self.sock = connect()
+        self.sock.settimeout(60)
+        self.ask(1)
+
+    def send(self, kind, **members):
+        self.seq += 1
+        self.sock.send(self.requests.make(kind, seq=self.seq, **members))
+
+    def ask(self, kind, **members):
+        """(error, the session's number, the reply, descriptors)"""
+        self.send(kind, **members)
+        data, fds, _, _ = socket.recv_fds(self.sock, 65536, 4)
+        assert struct.unpack_from("<I", data, 8)[0] == self.seq
+        error = struct.unpack_from("<i", data, self.requests.layout["error"])[0]
+        return error, struct.unpack_from("<I", data, 12)[0], data, fds
+
+    def open(self):
+        error, session, _, fds = self.ask(2, template=b"python", language=b"python")
+        assert error == 0
+        return session, Kernel(*fds)
+
+    def lease(self, session, key, seconds=60):
+        error, *_ = self.ask(LEASE, session=session, lease=key, seconds=seconds)
+        return error
+
+    def adopt(self, key):
+        error, session, data, fds = self.ask(ADOPT, lease=key)
+        if error != 0:
+            assert fds == []
+            return None
+        at = self.requests.layout["ran"]
+        count = struct.unpack_from("<I", data, at)[0]
+        ran = [data[at + 4 + 32 * i:at + 36 + 32 * i].partition(b"\0")[0].decode() for i in range(count)]
+        return session, Kernel(*fds), ran
+
+    def close(self):
+        self.sock.close()
+
+
+class Kernel(wire.Kernel):
+    """A kernel's socket, as the warden gave it."""
+
+    def __init__(self, control, workspace):  # pylint: disable=super-init-not-called
+        self.control = socket.socket(fileno=control)
+        self.workspace, self.ids = workspace, 0
+
+    def raw(self, kind, fields=(), ident=0, fds=()):
+        payload, count = wire.pack(fields)
+        head = wire.HEAD.pack(wire.MAGIC, kind, 0, ident, len(payload), count)
+        passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.control.sendmsg([head + payload], passed)
+
+    def read(self):
+        data = self.control.recv(1 << 20)
+        return wire.HEAD.unpack_from(data)[1], wire.HEAD.unpack_from(data)[3]
+
+    def until(self, kind, ident):
+        self.control.settimeout(30)
+        while True:
+            found = self.read()
+            if found == (wire.SYNC, ident):
+                self.raw(wire.SYNC_ACK, ident=ident)
+            elif found == (kind, ident):
+                return
+
+    def run(self, code, ident):
+        """Runs a cell, and gives what it printed."""
+        ours, theirs = os.pipe()
+        null = os.open("/dev/null", os.O_RDWR)
+        for end in (theirs, null):
+            os.chmod(f"/proc/self/fd/{end}", 0o666)
+        self.raw(wire.EXECUTE, [("code", code)], ident, [theirs, null, null])
+        os.close(theirs)
+        os.close(null)
+        self.until(wire.DONE, ident)
+        os.set_blocking(ours, False)
+        try:
+            return os.read(ours, 65536).decode()
+        except BlockingIOError:
+            return ""
+        finally:
+            os.close(ours)
+
+    def close(self):
+        self.control.close()
+        os.close(self.workspace)
+
+
+@pytest.fixture
+def client(connect, requests):  # noqa: F811
+    made = []
+
+    def new():
+        made.append(Client(connect, requests))
+        return made[-1]
+
+    yield new
+    for each in made:
+        each.close()
+
+
+def leased(client, key, seconds=60, code=None):
+    """A session that was left with a lease."""
+    first = client()
+    session, kernel = first.open()
+    kernel.until(wire.READY, 0)
+    if code is not None:
+        kernel.run(code, 1)
+    assert first.lease(session, key, seconds) == 0
+    return first, session, kernel
+
+
+def adopted(client, key):
+    """Once the warden has seen the end of the one before."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        mine = client()
+        found = mine.adopt(key)
+        if found is not None:
+            return mine, *found
+        time.sleep(0.05)
+    raise AssertionError("nobody waits")
+
+
+def test_who_has_the_lease_gets_the_box_once(client, neighbour):
+    key = secrets.token_bytes(32)
+    first, _, kernel = leased(client, key, code="x = 41")
+    # Not while somebody has it, whoever that is.
+    assert client().adopt(key) is None and first.adopt(key) is None
+    first.close()
+    second, session, kernel, ran = adopted(client, key)
+    assert ran == []
+    kernel.raw(wire.PING, ident=77)
+    kernel.until(wire.PONG, 77)
+    assert kernel.run("print(x + 1)", 78) == "42\n"
+    assert client().adopt(key) is None
+    assert second.ask(CLOSE, session=session)[0] == 0
+    second.close()
+    time.sleep(0.2)
+    assert client().adopt(key) is None
+    neighbour.check()
+
+
+def test_a_wrong_lease_gets_nothing(client, neighbour):
+    key = secrets.token_bytes(32)
+    first, session, _ = leased(client, key)
+    first.close()
+    stranger = client()
+    wrong = [bytes(32), b"\xff" * 32, secrets.token_bytes(32)]
+    wrong += [key[:at] + bytes([key[at] ^ 1]) + key[at + 1:] for at in range(32)]
+    for each in wrong:
+        assert stranger.adopt(each) is None
+    # Nor does its number.
+    for kind in (USAGE, CLOSE, DOOR, LEASE, BUSY):
+        assert stranger.ask(kind, session=session, lease=key, seconds=60)[0] < 0
+    second, session, kernel, _ = adopted(client, key)
+    assert second.ask(CLOSE, session=session)[0] == 0
+    neighbour.check()
+
+
+def test_a_lease_belongs_to_one_session(client, neighbour):
+    key = secrets.token_bytes(32)
+    first, session, _ = leased(client, key)
+    other = client()
+    another, _ = other.open()
+    assert other.lease(another, key) < 0
+    assert other.lease(another, bytes(32)) < 0
+    assert other.lease(another, secrets.token_bytes(32), 3601) < 0
+    # Whoever is only a member of the box cannot lease it, nor adopt another.
+    door = first.ask(DOOR, session=session)[3][0]
+    member = socket.socket(fileno=door)
+    member.send(first.requests.make(LEASE, seq=1, session=session, lease=key, seconds=60))
+    assert struct.unpack_from("<i", member.recv(65536), first.requests.layout["error"])[0] < 0
+    member.send(first.requests.make(ADOPT, seq=2, lease=key))
+    assert member.recv(65536) == b""
+    member.close()
+    assert first.ask(CLOSE, session=session)[0] == 0
+    neighbour.check()
+
+
+def test_what_is_in_the_middle_of_something_does_not_wait(client, neighbour):
+    for what in ("begun", "busy", "taken back"):
+        key = secrets.token_bytes(32)
+        first, session, kernel = leased(client, key)
+        if what == "begun":
+            first.send(BEGIN, session=session, execution=b"ex_1")
+        elif what == "busy":
+            assert first.ask(BUSY, session=session, is_busy=1)[0] == 0
+        else:
+            assert first.lease(session, key, 0) == 0
+        first.close()
+        kernel.close()
+        time.sleep(0.5)
+        assert client().adopt(key) is None, what
+    neighbour.check()
+
+
+def test_what_ran_is_told_and_busy_is_counted(client, neighbour):
+    key = secrets.token_bytes(32)
+    first, session, _ = leased(client, key)
+    assert first.ask(BUSY, session=session, is_busy=0)[0] < 0
+    for on in (1, 1, 0, 0):
+        assert first.ask(BUSY, session=session, is_busy=on)[0] == 0
+    for number in range(40):
+        first.send(BEGIN, session=session, execution=b"ex_%d" % number)
+        assert first.ask(USAGE, session=session, lease=struct.pack("<I", 1))[0] == 0
+    first.close()
+    second, session, _, ran = adopted(client, key)
+    assert sorted(ran) == sorted(f"ex_{number}" for number in range(8, 40))
+    assert second.ask(CLOSE, session=session)[0] == 0
+    neighbour.check()
+
+
+def ticks(workspace):
+    fd = os.open("ticks", os.O_RDONLY, dir_fd=workspace)
+    try:
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+
+
+TICK = """
+import subprocess, threading, time, os
+def tick():
+    while True:
+        with open('ticks', 'a') as file:
+            file.write('.')
+        time.sleep(0.01)
+threading.Thread(target=tick, daemon=True).start()
+subprocess.Popen(['sh', '-c', 'while :; do printf . >> ticks; sleep 0.01; done'])
+os.setsid() if os.fork() == 0 and time.sleep(31557600) else None
+"""
+
+
+def test_nothing_runs_in_a_box_that_waits(client, neighbour):
+    """Threads, children and their children stand still, and none is left when its time is over."""
+    key = secrets.token_bytes(32)
+    first, _, kernel = leased(client, key, seconds=2, code=TICK)
+    before = ticks(kernel.workspace)
+    time.sleep(0.3)
+    assert ticks(kernel.workspace) > before
+    first.close()
+    deadline = time.monotonic() + 10
+    while (now := ticks(kernel.workspace)) != before:
+        assert time.monotonic() < deadline
+        before = now
+        time.sleep(0.3)
+    time.sleep(0.5)
+    assert ticks(kernel.workspace) == before
+    kernel.close()
+    time.sleep(3 * PATIENCE)
+    assert client().adopt(key) is None
+    neighbour.check()
+
+
+def test_many_boxes_that_wait(client, neighbour):
+    """They end one by one; the fixtures see to it that nothing of them is left."""
+    keys = [secrets.token_bytes(32) for _ in range(12)]
+    for key in keys:
+        leased(client, key, seconds=2)[0].close()
+    time.sleep(4 * PATIENCE)
+    stranger = client()
+    assert [stranger.adopt(key) for key in keys] == [None] * len(keys)
+    neighbour.check()
+
+
+def test_the_new_box_of_a_lease_ends_the_old_one(client, neighbour):
+    """Who restored the session elsewhere has no use for what it was."""
+    key = secrets.token_bytes(32)
+    first, session, kernel = leased(client, key, code="x = 'old'")
+    first.close()
+    time.sleep(0.3)
+    second, session, kernel = leased(client, key, code="x = 'new'")
+    second.close()
+    third, session, kernel, _ = adopted(client, key)
+    assert kernel.run("print(x)", 100) == "new\n"
+    assert third.ask(CLOSE, session=session)[0] == 0
+    neighbour.check()
