@@ -70,6 +70,33 @@ RECKON_PUBLIC int reckon_workspace_restore_intact(reckon_session *session,
 RECKON_PUBLIC int reckon_session_freeze(reckon_session *session, reckon_error *err);
 RECKON_PUBLIC int reckon_session_thaw(reckon_session *session, reckon_error *err);
 
+/*
+ * A lease lets the box of a session outlive its connection to the warden, and so the process: what
+ * has the lease can adopt it for `seconds` (at most 3600; 0 takes the lease back) after that. Nothing
+ * runs in it meanwhile. Whoever knows the lease gets all that is in the box: derive it from a secret
+ * and the session's id. It holds when the session's kernel is idle and none of its contexts executes,
+ * for its first kernel alone. Call it after each use of the session: it does nothing while there is a
+ * loss of variables that no record has told of, and what restarts a kernel takes it away.
+ */
+#define RECKON_LEASE_SIZE 32
+RECKON_PUBLIC int reckon_session_lease(reckon_session *session,
+				       const unsigned char lease[RECKON_LEASE_SIZE],
+				       unsigned seconds, reckon_error *err);
+/*
+ * The session that an earlier process opened with these options and leased so; it need not look for
+ * lost variables, `lost_variables` names those that there are. `recorded` are the ids of the last
+ * executions whose records are kept, NULL behind them: RECKON_ENOT_FOUND when no box waits for the
+ * lease, RECKON_ELOST when something else ran in it, or it does not answer; then it has ended, and the
+ * session is to be restored. Its workspace is as unknown as a new session's: the first
+ * reckon_workspace_take() after a look at it is whole.
+ */
+RECKON_PUBLIC int reckon_session_adopt(reckon_engine *engine, const reckon_session_options *options,
+				       const unsigned char lease[RECKON_LEASE_SIZE],
+				       const char *const *recorded, reckon_session **ret,
+				       reckon_error *err);
+/* As reckon_session_close(), but a box with a lease stays as when the process had ended. */
+RECKON_PUBLIC void reckon_session_hand_over(reckon_session *session);
+
 /* Both texts stay as long as the program. */
 typedef struct reckon_reason { const char *code, *message; } reckon_reason;
 /* As reckon_interrupt(); the record says why, as a diagnostic. */

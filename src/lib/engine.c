@@ -154,6 +154,11 @@ static int greet(struct reckon_engine *engine, int sock, pid_t pid, struct err *
 	return 0;
 }
 
+int engine_greet(struct reckon_engine *engine, int sock, struct err *err)
+{
+	return greet(engine, sock, -1, err);
+}
+
 int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_engine **ret,
 		   struct err *err)
 {

@@ -45,5 +45,8 @@ int engine_new_for_context(const struct reckon_engine *of, int sock, struct reck
 int engine_new_for_files(const struct reckon_engine *of, struct reckon_engine **ret,
 			 struct err *err);
 
+/* The same over a connection to a warden, which it takes, also on failure; no other has been made. */
+int engine_greet(struct reckon_engine *engine, int sock, struct err *err);
+
 /* ERR_INVALID when called from within an event callback. */
 int engine_check_idle(const struct reckon_engine *engine, struct err *err);

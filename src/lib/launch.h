@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -28,3 +30,10 @@ int launch_join_shared(const char *warden, const char *template_dir, int *ret_so
 /* Starts a warden that has this one connection and ends with it. */
 int launch_private(const char *warden, const char *template_dir, int *ret_sock, pid_t *ret_pid,
 		   struct err *err);
+
+/*
+ * Connections to the wardens of this user that run, also those of an earlier installation; at most
+ * `max`, no more than LAUNCH_RUNNING_MAX. None is started, and one that does not accept is left out.
+ */
+#define LAUNCH_RUNNING_MAX 16u
+size_t launch_running(int *ret_socks, size_t max);

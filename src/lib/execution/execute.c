@@ -227,7 +227,7 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	fds[0] = out;
 	fds[1] = error;
 	fds[2] = run->feed.theirs;
-	if (session_tell(session, WARDEN_BEGIN, err) < 0)
+	if (session_tell_begin(session, run->execution_id, err) < 0)
 		return (int)err->code;
 	run->start_ns = clock_mono_ns();
 	err_clear(err);

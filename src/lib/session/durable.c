@@ -62,6 +62,11 @@ static int take_loss(struct reckon_session *session, const char *why, const char
 	return variables != NULL ? take_names(&session->loss.names, variables, err) : 0;
 }
 
+int durable_known(struct reckon_session *session, const char *variables, struct err *err)
+{
+	return variables != NULL ? take_names(&session->known, variables, err) : 0;
+}
+
 int durable_context(struct reckon_session *context, const reckon_context_options *options,
 		    struct err *err)
 {

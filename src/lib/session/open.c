@@ -39,7 +39,7 @@ static void mounts_done(struct mounts *mounts)
 		(void)close(mounts->fd[i]);
 }
 
-static int fill_limits(reckon_limits *limits, struct err *err)
+int session_fill_limits(reckon_limits *limits, struct err *err)
 {
 	if (limits->wall_ms == 0)
 		limits->wall_ms = 30000;
@@ -317,7 +317,7 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0) |
 		/* Which the warden names only to who asked. */
 		WARDEN_UNHELD_CORE | WARDEN_UNHELD_SPECULATION;
-	if (fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
+	if (session_fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
 	    fill_request(engine, &options, &request, &mounts, err) < 0 ||
 	    engine_client(engine, &client, err) < 0 ||
 	    client_ask(client, &request, mounts.fd, mounts.count, &call, OPEN_TIMEOUT_MS, err) < 0)

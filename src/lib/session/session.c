@@ -57,6 +57,7 @@ int session_adopt_kernel(struct reckon_session *session, struct client_call *cal
 	session->control = call->nfds > 0 ? TAKE_FD(call->fds[0]) : -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->has_ended = session->is_kernel_lost = false;
+	session->lease_seconds = 0; /* the warden took it away */
 	/* What stood at its end for the kernel before may have been written to by it. */
 	for (int i = 0; i < 2; i++)
 		if (session->no_input[i] >= 0)
@@ -138,7 +139,7 @@ void session_free(struct reckon_session *session)
 	 * the warden has to find out why.
 	 */
 	if (session->number != 0 && session->client != NULL &&
-	    !client_is_dead(session->client, NULL) &&
+	    !(session->keeps_box && adopt_may_stay(session)) && !client_is_dead(session->client, NULL) &&
 	    client_ask(session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS, &ignored) == 0)
 		client_forget(session->client, &call);
 	close_if_open(session->control);
@@ -367,13 +368,27 @@ int session_recv(struct reckon_session *session, struct kernel_head *ret_head, s
 	return kernel_recv(session->control, ret_head, payload, NULL, 0, &nfds, err);
 }
 
-int session_tell(struct reckon_session *session, enum warden_type type, struct err *err)
+static int tell(struct reckon_session *session, struct warden_request *request, struct err *err)
 {
-	struct warden_request request = session_request(session, type);
-
-	if (client_send(session->client, &request, NULL, 0, NULL, err) < 0) {
+	if (client_send(session->client, request, NULL, 0, NULL, err) < 0) {
 		session_lose(session, err);
 		return (int)err->code;
 	}
 	return 0;
+}
+
+int session_tell(struct reckon_session *session, enum warden_type type, struct err *err)
+{
+	struct warden_request request = session_request(session, type);
+
+	return tell(session, &request, err);
+}
+
+int session_tell_begin(struct reckon_session *session, const char *execution, struct err *err)
+{
+	struct warden_request request = session_request(session, WARDEN_BEGIN);
+
+	_Static_assert(WARDEN_EXECUTION_SIZE == ID_SIZE, "an id fits");
+	(void)snprintf(request.execution, sizeof(request.execution), "%s", execution);
+	return tell(session, &request, err);
 }

@@ -78,6 +78,8 @@ struct reckon_session {
 	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
 	 * the moment before. */
 	const atomic_int *stop_wanted;
+	uint32_t lease_seconds; /* 0: its box ends with this connection */
+	bool keeps_box;		/* it is closed without an end of its box */
 };
 
 /* Marks the session as lost for good; the first reason stays. */
@@ -102,6 +104,9 @@ bool session_is_gone(const struct reckon_session *session, struct err *ret);
 int session_meet(struct reckon_session *session, struct err *err);
 int session_configure(struct reckon_session *session, const char *const *env, const char *cwd,
 		      struct err *err);
+
+/* … and what goes on with it: the options of the caller, with defaults filled in. */
+int session_fill_limits(reckon_limits *limits, struct err *err);
 
 /* restart.c: a fresh kernel in the place of this session's. */
 int session_restart(struct reckon_session *session, struct err *err);
@@ -129,6 +134,11 @@ int session_recv(struct reckon_session *session, struct kernel_head *ret_head, s
 
 /* A request without an answer (INTERRUPT, BEGIN, END); a dead warden loses the session. */
 int session_tell(struct reckon_session *session, enum warden_type type, struct err *err);
+int session_tell_begin(struct reckon_session *session, const char *execution, struct err *err);
+
+/* ---- adopt.c ---- */
+/* Whether its box stays when this connection ends, since nothing is known of it that is not kept. */
+bool adopt_may_stay(const struct reckon_session *session);
 
 /* ---- durable.c ---- */
 /* What the options say of an earlier life of the session. */
@@ -137,6 +147,8 @@ int durable_begin(struct reckon_session *session, const reckon_session_options *
 /* … and of a context. */
 int durable_context(struct reckon_session *context, const reckon_context_options *options,
 		    struct err *err);
+/* The names of variables that there are, ["a","b"], or NULL. */
+int durable_known(struct reckon_session *session, const char *variables, struct err *err);
 struct persist_bounds durable_bounds(const struct reckon_session *session);
 /* Brings what is kept of the workspace up to date; without KEEP it does nothing. *ret_not_kept
  * (or NULL) is zeroed then. */

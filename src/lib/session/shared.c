@@ -19,6 +19,7 @@
 #include "base/mem.h"
 
 #define DOOR_TIMEOUT_MS 10000
+#define BUSY_TIMEOUT_MS 10000
 
 struct shared {
 	pthread_mutex_t lock;
@@ -29,6 +30,8 @@ struct shared {
 	struct manifest *manifest;	 /* or NULL */
 	unsigned executing;
 	struct apart apart;
+	unsigned steps; /* changes that are half done */
+	bool is_leased;
 	bool is_lost;
 	struct err why_lost;
 	pthread_mutex_t door_lock;
@@ -389,4 +392,51 @@ int shared_ask_with(struct shared *shared, struct client *client, uint32_t sessi
 		client_detach(shared->door, call);
 	(void)pthread_mutex_unlock(&shared->door_lock);
 	return code;
+}
+
+/* ---- changes in several steps --------------------------------------------------------------- */
+
+static int tell_busy(struct shared *shared, struct client *client, uint32_t session, bool is_busy,
+		     struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_BUSY, .session = session };
+	struct client_call call;
+
+	request.is_busy = is_busy;
+	return shared_ask(shared, client, session, &request, &call, BUSY_TIMEOUT_MS, err);
+}
+
+int shared_steps_begin(struct shared *shared, struct client *client, uint32_t session,
+		       bool *ret_is_told, struct err *err)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->steps++;
+	*ret_is_told = shared->is_leased;
+	(void)pthread_mutex_unlock(&shared->lock);
+	if (!*ret_is_told || tell_busy(shared, client, session, true, err) == 0)
+		return 0;
+	shared_steps_end(shared, client, session, false);
+	return (int)err->code;
+}
+
+void shared_steps_end(struct shared *shared, struct client *client, uint32_t session, bool is_told)
+{
+	struct err ignored; /* then the box counts as busy, and is not handed on */
+
+	if (is_told)
+		(void)tell_busy(shared, client, session, false, &ignored);
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->steps--;
+	(void)pthread_mutex_unlock(&shared->lock);
+}
+
+bool shared_may_lease(struct shared *shared)
+{
+	bool may;
+
+	(void)pthread_mutex_lock(&shared->lock);
+	may = shared->steps == 0;
+	shared->is_leased = shared->is_leased || may;
+	(void)pthread_mutex_unlock(&shared->lock);
+	return may;
 }

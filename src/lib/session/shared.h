@@ -63,6 +63,17 @@ int shared_hide(struct shared *shared, int workspace, const char *name, int *ret
 		uint64_t *ret_inode, struct err *err);
 void shared_unhide(struct shared *shared, int workspace, const char *name, uint64_t inode);
 
+/*
+ * Around a change of the workspace in several steps: a box in which one is half done is not for its
+ * next owner. Told to the warden only when the box has a lease; *ret_is_told is for the end.
+ */
+int shared_steps_begin(struct shared *shared, struct client *client, uint32_t session,
+		       bool *ret_is_told, struct err *err);
+void shared_steps_end(struct shared *shared, struct client *client, uint32_t session,
+		      bool is_told);
+/* Whether the box may have a lease now; from then on it counts as leased. */
+bool shared_may_lease(struct shared *shared);
+
 /* The box is gone; whoever has a handle without a kernel is told by shared_check(). */
 void shared_note_lost(struct shared *shared, const struct err *why);
 int shared_check(struct shared *shared, struct err *err);

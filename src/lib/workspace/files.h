@@ -37,6 +37,7 @@ struct hidden {
 	struct reckon_session *session; /* NULL: there is none */
 	int fd;
 	uint64_t inode;
+	bool is_told; /* to the warden */
 	char name[ID_SIZE + 12];
 };
 #define HIDDEN_INIT ((struct hidden){ .fd = -1 })

@@ -47,9 +47,14 @@ int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *
 	if (id_new(id, "h", err) < 0)
 		return (int)err->code;
 	(void)snprintf(ret->name, sizeof(ret->name), HIDDEN_PREFIX "%s", id);
+	if (shared_steps_begin(session->shared, session->client, session->number, &ret->is_told,
+			       err) < 0)
+		return (int)err->code;
 	if (shared_hide(session->shared, session->workspace, ret->name, &ret->fd, &ret->inode,
-			err) < 0)
+			err) < 0) {
+		shared_steps_end(session->shared, session->client, session->number, ret->is_told);
 		return files_full(session, "a directory", err);
+	}
 	ret->session = session;
 	return 0;
 }
@@ -63,9 +68,13 @@ void hidden_done(struct hidden *hidden)
 		(void)fs_empty(hidden->fd, &removed, &ignored);
 		(void)close(hidden->fd);
 	}
-	if (hidden->session != NULL)
-		shared_unhide(hidden->session->shared, hidden->session->workspace, hidden->name,
-			      hidden->inode);
+	if (hidden->session != NULL) {
+		const struct reckon_session *session = hidden->session;
+
+		shared_unhide(session->shared, session->workspace, hidden->name, hidden->inode);
+		shared_steps_end(session->shared, session->client, session->number,
+				 hidden->is_told);
+	}
 	*hidden = HIDDEN_INIT;
 }
 
