@@ -47,5 +47,6 @@ bool freeze_allows(const struct session *session, uint16_t type)
 {
 	return session->frozen == NULL || type == WARDEN_FREEZE || type == WARDEN_THAW ||
 	       type == WARDEN_CLOSE || type == WARDEN_DOOR || type == WARDEN_USAGE ||
-	       type == WARDEN_STATUS || type == WARDEN_LIST || type == WARDEN_PORTS;
+	       type == WARDEN_STATUS || type == WARDEN_LIST || type == WARDEN_PORTS || type == WARDEN_LEASE ||
+	       type == WARDEN_BUSY;
 }

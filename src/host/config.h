@@ -39,6 +39,7 @@ struct config {
 	uint64_t sessions_max;
 	uint64_t idle_ms, tool_wait_ms; /* of sessions that name none */
 	uint64_t store_keep_ms; /* 0: for ever */
+	uint64_t adopt_grace_ms; /* 0: boxes end with the daemon */
 	uint64_t memory_reserve;
 	uint64_t overcommit;
 	/* Of tenants that have no quota of their own; 0: none. quota_of() knows which is which. */

@@ -137,6 +137,7 @@ struct session {
 	/* sessions/persist.c, sessions/restore.c */
 	struct db_persisted kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
+	bool may_adopt;		/* parked, but the box that it had may be there */
 	uint64_t parked_sequence; /* of its last execution before that */
 	bool wants_restore;	/* and waits until fewer others do the same */
 	bool wants_intact;	/* its next box does without what the store lacks */
@@ -204,6 +205,7 @@ struct host {
 	uint64_t admitted; /* to sessions since it was read */
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
+	unsigned char lease_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
 	struct reserve reserve;
@@ -223,7 +225,7 @@ struct host {
 	uint64_t unread_until_ns; /* after it, a stop no longer waits for clients that fetch results; 0: cells run */
 	bool is_stopping;
 	struct gc gc;
-	unsigned restoring; /* boxes that are being made for parked sessions */
+	unsigned restoring, adopting; /* parked sessions that are on their way to a box */
 	struct pending_row *pending_rows, *pending_rows_last; /* executions/pending_row.c */
 	struct execution *firsts; /* executions/row_before_run.c */
 	struct session *over; /* calls/once.c */
@@ -317,6 +319,7 @@ void persist_stop(struct host *host);
 int persist_add(struct session *session, struct err *err);
 /* For how long nobody has used it. */
 uint64_t persist_idle_ms(const struct session *session);
+bool persist_is_of_this_boot(const struct session *session); /* when somebody used it last */
 /* To be called for each job that came back, before it is answered. */
 void persist_job_done(struct session *session, struct job *job);
 void persist_use(struct session *session); /* somebody used it now */
@@ -355,6 +358,8 @@ void work_file(struct job *job); /* files/work.c */
 
 /* ---- sessions/work.c: in a thread of the pool ---- */
 int work_engine(struct host *host, reckon_engine **ret, reckon_error *error);
+/* What the box of the job's session is opened with, or was; without mounts. */
+reckon_session_options work_options(const struct job *job);
 /* The engine, unless it has one, and the session; a restored one gets its old id. */
 void work_open(struct job *job);
 void work_close(struct job *job);

@@ -12,6 +12,7 @@
 #include "host/files/watch.h"
 #include "host/host.h"
 #include "host/processes/port_work.h"
+#include "host/sessions/adopt.h"
 #include "host/sessions/prewarmed.h"
 #include "host/sessions/restore.h"
 
@@ -21,6 +22,7 @@ const struct job_type job_types[JOB_KINDS] = {
 	[JOB_OPEN] = { .work = once_work_open, .done = session_job_opened },
 	[JOB_CLOSE] = { .work = work_close, .done = session_job_closed },
 	[JOB_RESTORE] = { .work = restore_work, .done = restore_done },
+	[JOB_ADOPT] = { .work = adopt_work, .done = adopt_done },
 	[JOB_CONTEXT_OPEN] = { .work = work_context_open, .done = session_job_answered,
 			       .action = "context.create" },
 	[JOB_CONTEXT_CLOSE] = { .work = work_context_close, .done = session_job_answered,

@@ -28,6 +28,7 @@
 #include "host/operations/doctor.h"
 #include "host/calls/document.h"
 #include "host/host.h"
+#include "host/sessions/adopt.h"
 #include "host/jobs.h"
 #include "host/about.h"
 #include "host/private.h"
@@ -216,6 +217,8 @@ static int load_secret(struct host *host, struct err *err)
 {
 	if (sodium_init() < 0)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
+	if (db_secret(host->db, DB_SECRET_LEASE, host->lease_secret, err) < 0)
+		return (int)err->code;
 	return db_secret(host->db, DB_SECRET_KEY, host->key_secret, err);
 }
 
@@ -253,7 +256,10 @@ static int start(struct host *host, struct err *err)
 	if (key[0] != '\0' && !host->config.is_private)
 		show_key(host, key);
 	explicit_bzero(key, sizeof(key));
-	return set_up(host, err);
+	if (set_up(host, err) < 0)
+		return (int)err->code;
+	adopt_start(host);
+	return 0;
 }
 
 static void finish(struct host *host)

@@ -38,15 +38,15 @@ def changes(reckon, model, **options):
     return log.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-@pytest.mark.slow
-def test_everything_that_was_answered_is_there(reckon, seed):
-    total = len(changes(reckon, copying.deepcopy(seed)))
+def crash_everywhere(reckon, seed, args):
+    """How many crashes there were, and in how many sessions variables were kept over them."""
+    total = len(changes(reckon, copying.deepcopy(seed), args=args))
     assert total > 60
     everything = "SOAK_SECONDS" in os.environ
     step = 1 if everything else total / SAMPLE
     points = [1 + int(step * number) for number in range(total if everything else SAMPLE)]
     deadline = time.monotonic() + SECONDS
-    done = ended = 0
+    done = ended = kept = 0
     for point in points:
         if time.monotonic() > deadline:
             break
@@ -54,14 +54,27 @@ def test_everything_that_was_answered_is_there(reckon, seed):
         state = reckon.work / f"crash-{point}"
         serve_crash.copy(reckon, reckon.work / "seed", state)
         try:
-            ended += serve_crash.run(reckon, model, state, crash_at=point)
-            serve_crash.check(reckon, model, state)
+            ended += serve_crash.run(reckon, model, state, crash_at=point, args=args)
+            kept += serve_crash.check(reckon, model, state, args)
         except AssertionError as error:
             raise AssertionError(f"change {point} of {total}: {error}") from error
         done += 1
-    print(f"{done} of {total} changes")
+    print(f"{done} of {total} changes, variables kept in {kept} sessions")
     # What threads do has no fixed order, so the last points may lie behind the end.
     assert done >= 4 and ended <= 1 + done // 5
+    return done, kept
+
+
+@pytest.mark.slow
+def test_everything_that_was_answered_is_there(reckon, seed):
+    _, kept = crash_everywhere(reckon, seed, serve_crash.ARGS)
+    assert kept == 0
+
+
+@pytest.mark.slow
+def test_with_kernels_that_outlive_it(reckon, seed):
+    done, kept = crash_everywhere(reckon, seed, serve_crash.ADOPT)
+    assert kept >= done // 3
 
 
 def is_log(path):

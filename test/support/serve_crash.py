@@ -28,6 +28,9 @@ BIG = "x" * 100_000
 # older than that is collected.
 ARGS = ("--audit-entries", "20", "--store-keep", "3600")
 AUDITED = 90  # entries of the seed
+# With it kernels may outlive the daemon: what they count is what the history has.
+ADOPT = (*ARGS, "--adopt-grace", "120")
+COUNT = "n = globals().get('n', 0) + 1\n"
 
 
 @dataclasses.dataclass
@@ -89,7 +92,7 @@ def ask(server, *args, **options):
 
 def execute(server, model, session, code, key=None, context=None, **files):
     model.expect(session, **files)
-    request = {"code": code, **({"context": context} if context else {})}
+    request = {"code": code, "context": context} if context else {"code": COUNT + code}
     answer = ask(server, "POST", f"/sessions/{session}/executions", request,
                  {"Idempotency-Key": key} if key else None)
     assert answer.status == 200, answer
@@ -145,7 +148,7 @@ def call_tool(server, model, session, **files):
     """Code that calls a tool of ours, and goes on with what that gave."""
     model.expect(session, **files)
     answer = ask(server, "POST", f"/sessions/{session}/executions", {
-        "code": "open('t', 'w').write(tools.get.sync(n=1))", "tools": [{"name": "get"}], "background": True})
+        "code": COUNT + "open('t', 'w').write(tools.get.sync(n=1))", "tools": [{"name": "get"}], "background": True})
     assert answer.status == 202, answer
     execution = answer.json["id"]
     model.calling[execution] = (session, "")
@@ -296,7 +299,7 @@ def script(server, model):
     model.audited.append(("session.end", other))
     model.expect(session, b="late")
     answer = ask(server, "POST", f"/sessions/{session}/executions",
-                 {"code": "open('b', 'w').write('late')", "background": True})
+                 {"code": COUNT + "open('b', 'w').write('late')", "background": True})
     assert answer.status == 202
     model.background[answer.json["id"]] = session
     execute(server, model, session, "1", b="late")
@@ -378,6 +381,40 @@ def files_of(server, session):
         return answer.code
     assert answer.json["status"] == "ok", answer.json["error"]
     return json.loads(answer.json["stdout"])
+
+
+def has_lost(record):
+    return any(note["code"] == "kernel_lost" for note in record["diagnostics"])
+
+
+def counted_by(server, session):
+    """The cells that its kernel counted: those whose end is kept, from the last loss on."""
+    listed = server.ask("GET", f"/sessions/{session}/executions?limit=200").json["executions"]
+    found = []
+    for each in listed:  # the newest first
+        if not each["code"].startswith(COUNT) or each["status"] != "ok":
+            continue
+        found.append(each)
+        if has_lost(server.ask("GET", f"/sessions/{session}/executions/{each['id']}").json):
+            break
+    return found
+
+
+def check_variables(server, model):
+    """Kept, and then of exactly the cells that the history has the end of; else it is told."""
+    kept = 0
+    for session in model.files:
+        counted = counted_by(server, session)
+        answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "print(globals().get('n', 0))"})
+        if answer.status != 200:
+            assert session in model.closed or session == model.closing, answer
+            continue
+        if has_lost(answer.json):
+            assert answer.json["stdout"] == "0\n", answer.json
+            continue
+        assert answer.json["stdout"] == f"{len(counted)}\n", (session, answer.json["stdout"], counted)
+        kept += counted != []
+    return kept
 
 
 def check_executions(server, model):
@@ -537,10 +574,11 @@ def check_audit(server, model):
         assert not twice, twice
 
 
-def check(reckon, model, state):
-    """Starts it again, without crashes, and compares."""
+def check(reckon, model, state, args=ARGS):
+    """Starts it again, without crashes, and compares; in how many sessions variables were kept."""
     reckon.state = state
-    with Server(reckon, *ARGS, key=model.key) as server:
+    with Server(reckon, *args, key=model.key) as server:
+        kept = check_variables(server, model)
         check_keys(server, model)
         check_executions(server, model)
         check_processes(server, model)
@@ -554,7 +592,10 @@ def check(reckon, model, state):
         check_audit(server, model)
         listed = server.ask("GET", "/sessions").json["sessions"]
         assert all(each["status"] in ("live", "closed") for each in listed), listed
+        for session in model.files if args == ADOPT else ():
+            server.ask("DELETE", f"/sessions/{session}")
     done = reckon("audit", "verify", "--state", state)
     assert done.status == 0 and "is whole: " in done.out, done.out
     leftovers = [each.name for each in (state / "artifacts/tmp").iterdir()]
     assert leftovers == [], leftovers
+    return kept

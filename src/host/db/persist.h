@@ -94,6 +94,13 @@ int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err);
 /* The number of a session's last execution, or 0. */
 int db_last_sequence(struct db *db, const char *session, uint64_t *ret, struct err *err);
 
+/*
+ * The ids of the session's last executions (no more than DB_RECORDED_MAX) that have ended and whose
+ * end is kept, NULL behind them; one block, to be freed.
+ */
+#define DB_RECORDED_MAX 256u
+int db_recorded(struct db *db, const char *session, char ***ret, struct err *err);
+
 /* A line of the daemon's own, by its name: "" when there is none. */
 int db_note(struct db *db, const char *name, const char *value, struct err *err);
 void db_note_read(struct db *db, const char *name, char *ret, size_t size);

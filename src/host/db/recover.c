@@ -6,8 +6,10 @@
  * Never:    makes a session live that cannot be made again.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "host/db/inner.h"
 #include "host/db/persist.h"
 
@@ -136,5 +138,33 @@ int db_last_sequence(struct db *db, const char *session, uint64_t *ret, struct e
 	if (db_step(db, statement, err) < 0)
 		return (int)err->code;
 	*ret = (uint64_t)sqlite3_column_int64(statement, 0);
+	return 0;
+}
+
+int db_recorded(struct db *db, const char *session, char ***ret, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char **ids, *text;
+	size_t count = 0;
+	int found;
+
+	if (db_prepare(db, "SELECT id FROM execution WHERE session = ?"
+			   " AND status NOT IN ('pending', 'lost')"
+			   " ORDER BY sequence DESC LIMIT ?", &statement, err) < 0)
+		return (int)err->code;
+	db_bind_text(statement, 1, session);
+	(void)sqlite3_bind_int64(statement, 2, DB_RECORDED_MAX);
+	/* Behind the pointers what they point to. */
+	ids = mem_new0(1, (DB_RECORDED_MAX + 1) * sizeof(*ids) + DB_RECORDED_MAX * ID_SIZE);
+	text = (char *)(ids + DB_RECORDED_MAX + 1);
+	while ((found = db_step(db, statement, err)) == 1 && count < DB_RECORDED_MAX) {
+		ids[count] = text + count * ID_SIZE;
+		db_column_text(statement, 0, ids[count++], ID_SIZE);
+	}
+	if (found < 0) {
+		free(ids);
+		return found;
+	}
+	*ret = ids;
 	return 0;
 }

@@ -66,5 +66,6 @@ void job_free(struct job *job)
 	file_mounts_free(job->mounts);
 	job_told_free(job->told);
 	missing_free(job->missing);
+	free(job->recorded);
 	free(job);
 }

@@ -114,6 +114,7 @@ enum job_kind {
 	JOB_CONTEXT_CLOSE,
 	JOB_PROBE, /* of no session: is the warden there (operations/ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
+	JOB_ADOPT,   /* the box that an earlier daemon left of it, if there is one */
 	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenants/tenant.c) */
 	JOB_SPARE,   /* of no session: an engine for the next one (sessions/prewarmed.c) */
 	JOB_PROCESS_START,
@@ -217,6 +218,9 @@ struct job {
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */
 	bool is_thorough;	    /* KEEP */
 	bool drops_box;		    /* PAUSE, RESUME: its files alone stay */
+	char **recorded;	    /* ADOPT: the executions that the database knows the end of */
+	unsigned lease_seconds;	    /* its box waits for the next daemon so long; 0: it does not */
+	bool hands_over;	    /* CLOSE: so it does now */
 	reckon_port_entry *ports;   /* PORT_LIST */
 	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
 	size_t port_count;

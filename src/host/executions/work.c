@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
+#include "host/sessions/box_lease.h"
 
 static int on_event(const reckon_event *event, void *arg)
 {
@@ -131,6 +132,8 @@ static void run(struct job *job, const struct job_type *type)
 	if (job->forgets && job->session->handle != NULL)
 		reckon_workspace_forget(job->session->handle);
 	type->work(job);
+	if (job->kind == JOB_OPEN)
+		box_lease(job);
 	handle = type->looks ? handle_of(job) : NULL;
 	if (handle == NULL)
 		return;
@@ -138,6 +141,8 @@ static void run(struct job *job, const struct job_type *type)
 	state = reckon_session_check(handle, &job->why_lost);
 	job->is_lost = state == RECKON_ELOST;
 	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;
+	if (handle == job->session->handle)
+		box_lease(job);
 }
 
 void work_run(struct pool_item *item)

@@ -79,6 +79,9 @@ static const struct counter {
 			       NULL, &none },
 	[METRICS_PROCESSES] = { "reckon_processes_total",
 				"Processes of clients that ended, by why.", "cause", &causes },
+	[METRICS_ADOPTED] = { "reckon_sessions_adopted_total",
+			      "Sessions whose kernel an earlier daemon left, or might have.",
+			      "result", &results },
 };
 
 /* Upper ends in nanoseconds, up to a zero. */

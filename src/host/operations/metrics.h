@@ -33,6 +33,7 @@ enum metrics_counter {
 	METRICS_RUN_TOKENS,   /* by kind */
 	METRICS_RUN_COST,
 	METRICS_PROCESSES,    /* by cause */
+	METRICS_ADOPTED,      /* by result */
 	METRICS_COUNTER_COUNT_
 };
 

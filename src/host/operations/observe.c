@@ -132,6 +132,13 @@ void observe_opened(struct session *session, const struct job *job)
 	session->observed->kernel_pid = geteuid() == 0 ? opening.kernel_pid : 0;
 }
 
+void observe_adopted(struct session *session)
+{
+	metrics_add(&session->host->seen.metrics, METRICS_ADOPTED, 0, 1);
+	session->observed = mem_new0(1, sizeof(*session->observed));
+	observe_kernel(session);
+}
+
 /* It may be another one since the last job. */
 void observe_kernel(struct session *session)
 {

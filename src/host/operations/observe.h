@@ -42,6 +42,7 @@ void observe_tick(struct host *host); /* some samples, now and then the totals *
 void observe_save(struct host *host); /* totals that outlive us */
 
 void observe_opened(struct session *session, const struct job *job);
+void observe_adopted(struct session *session);
 void observe_execution(struct host *host, const struct job *job, const char *status);
 void observe_kernel(struct session *session);
 void observe_job(struct host *host, const struct job *job);

@@ -45,6 +45,11 @@ void persist_use(struct session *session)
 	session->used_since = true;
 }
 
+bool persist_is_of_this_boot(const struct session *session)
+{
+	return strcmp(session->kept.boot, boot_id()) == 0;
+}
+
 /*
  * For how long nobody has used it. In the same boot that is exact, whatever became of the clock;
  * else the wall clock has to do, and a wrong one ends no session before somebody had a chance.
@@ -138,6 +143,7 @@ void persist_job_done(struct session *session, struct job *job)
 	const bool has_row = session->phase != SESSION_CLOSING || session->is_leaving;
 	struct err err;
 
+	/* Nobody asked for that. */
 	if (job->kind != JOB_KEEP)
 		persist_use(session);
 	if (job->kind == JOB_EXECUTE && job->json != NULL)

@@ -7,6 +7,7 @@
  */
 #include "host/executions/row_before_run.h"
 #include "host/host.h"
+#include "host/sessions/box_lease.h"
 
 void job_arm(struct job *job)
 {
@@ -16,6 +17,7 @@ void job_arm(struct job *job)
 	if (job->timeout_ms == 0)
 		job->timeout_ms = session->limits.wall_ms;
 	job->output_bytes = session->limits.output_bytes;
+	job->lease_seconds = box_lease_seconds(session);
 	job->forgets = session->forgets;
 	session->forgets = false;
 }

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
+#include "host/sessions/box_lease.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
 
@@ -231,7 +232,8 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 
 void session_leave(struct session *session)
 {
-	struct job *look;
+	const bool hands_over = session->phase == SESSION_LIVE && box_lease_seconds(session) > 0;
+	struct job *look, *close;
 
 	if (session->phase == SESSION_CLOSING)
 		return;
@@ -252,7 +254,9 @@ void session_leave(struct session *session)
 	session->end = API_ERR_UNAVAILABLE;
 	session->is_leaving = true;
 	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
-	session_enqueue(session, job_new(session, JOB_CLOSE, 0));
+	close = job_new(session, JOB_CLOSE, 0);
+	close->hands_over = hands_over;
+	session_enqueue(session, close);
 }
 
 /* A transaction that could not be brought to the disk may have been committed all the same. */

@@ -59,15 +59,13 @@ static int make_lent(struct job *job)
 	return -1;
 }
 
-static void open_box(struct job *job)
+reckon_session_options work_options(const struct job *job)
 {
-	struct session *session = job->session;
+	const struct session *session = job->session;
 	const struct front_limits *limits = &session->limits;
-	const bool has_mounts = session->row.file_mounts[0] != '\0';
-	char source[96];
-	cleanup_folders struct folders_open folders = FOLDERS_NONE;
-	const reckon_session_options options = {
-		.size = sizeof(options),
+
+	return (reckon_session_options){
+		.size = sizeof(reckon_session_options),
 		.template_name =
 			session->row.template_name[0] != '\0' ? session->row.template_name : NULL,
 		.language = session->row.language[0] != '\0' ? session->row.language : NULL,
@@ -93,10 +91,19 @@ static void open_box(struct job *job)
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
 		.group_weight = job->share.weight,
 		.group_cpu_percent = job->share.percent,
-		.mounts = folders.mounts,
-		.mount_count = session->folders.count + (has_mounts ? 1 : 0),
 	};
+}
 
+static void open_box(struct job *job)
+{
+	struct session *session = job->session;
+	const bool has_mounts = session->row.file_mounts[0] != '\0';
+	char source[96];
+	cleanup_folders struct folders_open folders = FOLDERS_NONE;
+	reckon_session_options options = work_options(job);
+
+	options.mounts = folders.mounts;
+	options.mount_count = session->folders.count + (has_mounts ? 1 : 0);
 	if (!folders_open(job, &folders))
 		return;
 	file_mounts_source(session, source);
@@ -162,7 +169,10 @@ void work_close(struct job *job)
 	struct session *session = job->session;
 
 	reckon_session_close(session->file_queue.handle);
-	reckon_session_close(session->handle);
+	if (job->hands_over)
+		reckon_session_hand_over(session->handle);
+	else
+		reckon_session_close(session->handle);
 	reckon_engine_close(session->engine);
 	session->file_queue.handle = session->handle = NULL;
 	session->engine = NULL;

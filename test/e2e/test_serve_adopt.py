@@ -1,0 +1,268 @@
+"""Kernels that outlive `reckon serve`: kill -9, a stop and an upgrade keep variables, or tell."""
+
+import contextlib
+import http.client
+import io
+import pathlib
+import signal
+import tarfile
+import threading
+import time
+
+import pytest
+from leftovers import PATIENCE
+from reckon_serve import Server, wait_gone
+from waiting import eventually
+
+GRACE = 60
+
+
+@pytest.fixture
+def server(reckon):
+    with Server(reckon, "--adopt-grace", str(GRACE)) as running:
+        yield running
+        # What a stop leaves would wait for the next daemon.
+        for each in running.ask("GET", "/sessions").json["sessions"]:
+            running.ask("DELETE", f"/sessions/{each['id']}")
+
+
+def crash(server, pause=0):
+    front = server.front()
+    server.stop(signal.SIGKILL)
+    wait_gone(front)
+    time.sleep(pause)
+    server.start()
+
+
+def ok(record):
+    assert record["status"] == "ok", record["error"]
+    return record["stdout"]
+
+
+def lost(record):
+    return [each for each in record["diagnostics"] if each["code"] == "kernel_lost"]
+
+
+def metric(server, result):
+    text = server.ask("GET", "/metrics", prefix="").body.decode()
+    name = f'reckon_sessions_adopted_total{{result="{result}"}} '
+    return int(next(line for line in text.splitlines() if line.startswith(name)).split()[1])
+
+
+def test_variables_survive_a_crash(server):
+    session = server.create(env={"COLOUR": "blue"})
+    other = server.create()
+    ok(server.execute(session, "import os\nx = {'deep': [1, 2]}\nopened = open('log', 'w')\n"
+                               "opened.write('one')\nopened.flush()\nopen('/tmp/t', 'w').write('t')"))
+    ok(server.execute(other, "x = 'other'"))
+    pid = ok(server.execute(session, "print(os.getpid())"))
+    for number in range(3):
+        crash(server)
+        record = server.execute(session, "x['deep'].append(len(x['deep']))\nopened.write('+')\n"
+                                         "opened.flush()\nprint(x, os.environ['COLOUR'])\n"
+                                         "print(open('/tmp/t').read(), open('log').read())")
+        assert ok(record).splitlines() == [
+            f"{{'deep': {[1, 2] + list(range(2, 3 + number))}}} blue", "t one" + "+" * (number + 1)]
+        assert not lost(record) and record["sequence"] == 3 + number
+        assert ok(server.execute(other, "print(x)")) == "other\n"
+        assert metric(server, "ok") == 2 and metric(server, "failed") == 0
+        shown = server.ask("GET", f"/sessions/{session}").json
+        assert (shown["status"], shown["kernel"]) == ("live", "ready") and "restored_at" not in shown
+        assert server.ask("GET", f"/sessions/{session}/files/log").body == b"one" + b"+" * (number + 1)
+    assert ok(server.execute(session, "print(os.getpid())")) == pid
+    names = {each["name"] for each in
+             server.ask("GET", f"/sessions/{session}/variables").json["variables"]}
+    assert {"x", "opened"} <= names
+    entries = server.ask("GET", "/audit?limit=500").json["entries"]
+    assert [each["action"] for each in entries].count("session.adopt") == 6
+
+
+def test_a_shell_survives_a_crash(server):
+    session = server.create(language="bash")
+    ok(server.execute(session, "cd /tmp; name=value; greet() { echo hello $1; }; sleep 1000 &"))
+    crash(server)
+    record = server.execute(session, "greet $name; pwd; jobs -r | wc -l")
+    assert ok(record) == "hello value\n/tmp\n1\n" and not lost(record)
+
+
+def test_nothing_runs_while_nobody_has_the_box(server):
+    session = server.create()
+    ok(server.execute(session, """
+import threading, time, subprocess
+gaps = [0]
+def watch():
+    last = time.monotonic()
+    while True:
+        time.sleep(0.02)
+        now = time.monotonic()
+        gaps.append(now - last)
+        last = now
+threading.Thread(target=watch, daemon=True).start()
+child = subprocess.Popen(["sh", "-c", "while :; do date +%s%N >> ticks; sleep 0.1; done"],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+"""))
+    time.sleep(0.5)
+    crash(server, pause=2)
+    record = server.execute(session, "ticks = [int(each) for each in open('ticks')]\n"
+                                     "print(max(gaps), max(b - a for a, b in zip(ticks, ticks[1:])) / 1e9,"
+                                     " child.poll())")
+    thread, program, status = ok(record).split()
+    assert float(thread) > 1.9 and float(program) > 1.9 and status == "None"
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGUSR2"])
+def test_variables_survive_a_stop_and_an_upgrade(server, how):
+    session = server.create()
+    ok(server.execute(session, "x = 41\nopen('kept', 'w').write('file')"))
+    if how == "SIGTERM":
+        assert server.stop() == 0
+        server.start()
+    else:
+        server.process.send_signal(signal.SIGUSR2)
+        for line in server.process.stdout:
+            if b"listening on" in line:
+                break
+    record = server.execute(session, "print(x + 1, open('kept').read())")
+    assert ok(record) == "42 file\n" and not lost(record)
+    assert metric(server, "ok") == 1
+
+
+def test_what_ran_is_lost_and_told(server):
+    """A cell that ran may have been anywhere: its kernel ends, and the next record says so."""
+    session, idle = server.create(), server.create()
+    ok(server.execute(session, "x = 1"))
+    ok(server.execute(idle, "x = 1"))
+    execution = server.background(session, "x = 2\nimport time\ntime.sleep(1000)")
+    server.wait_running(session, execution)
+    crash(server)
+    shown = server.ask("GET", f"/sessions/{session}/executions/{execution}").json
+    assert shown["status"] == "lost"
+    record = server.execute(session, "print('x' in globals())")
+    assert ok(record) == "False\n" and len(lost(record)) == 1
+    record = server.execute(idle, "print(x)")
+    assert ok(record) == "1\n" and not lost(record)
+
+
+def test_contexts_and_processes_are_lost_and_told(server):
+    session = server.create()
+    ok(server.execute(session, "x = 1"))
+    context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
+    ok(server.execute(session, "y = 2", context=context))
+    process = server.ask("POST", f"/sessions/{session}/processes",
+                         {"command": "sleep 1000"}).json["id"]
+    crash(server)
+    assert server.ask("GET", f"/sessions/{session}/processes/{process}").json["state"] == "lost"
+    record = server.execute(session, "import os\nprint(x, [each for each in os.listdir('/proc')"
+                                     " if each.isdigit() and 'sleep' in open(f'/proc/{each}/comm').read()])")
+    assert ok(record) == "1 []\n" and not lost(record)
+    record = server.execute(session, "print('y' in globals())", context=context)
+    assert ok(record) == "False\n" and len(lost(record)) == 1
+    # And they work in the box that was adopted.
+    ok(server.execute(session, "y = 3", context=context))
+    answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo on > made"})
+    assert answer.status == 201
+    eventually(lambda: server.ask("GET", f"/sessions/{session}/files/made").status == 200)
+
+
+def test_files_are_put_and_fetched_as_ever(server):
+    session = server.create()
+    ok(server.execute(session, "x = 1"))
+    at = f"/sessions/{session}/files"
+    for number in range(2):
+        assert server.ask("PUT", f"{at}/up", b"%d" % number).status in (200, 201)
+        crash(server)
+        assert server.ask("GET", f"{at}/up").body == b"%d" % number
+        assert ok(server.execute(session, "print(x, open('up').read())")) == f"1 {number}\n"
+        assert server.ask("DELETE", f"{at}/up").status == 200
+        assert ok(server.execute(session, "import os\nprint(os.listdir())")) == "[]\n"
+
+
+def test_an_archive_that_is_half_unpacked_is_not_seen(server):
+    """Killed at any moment of it: all of its files are there, or none; and never their hiding place."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for number in range(2000):
+            entry = tarfile.TarInfo(f"many/{number}")
+            entry.size = 10
+            archive.addfile(entry, io.BytesIO(b"0123456789"))
+    for pause in (0.05, 0.3, 0.6, 1.0):
+        session = server.create()
+        ok(server.execute(session, "x = 1"))
+
+        def put(session=session):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                server.ask("PUT", f"/sessions/{session}/archive?format=tar", made.getvalue())
+
+        asking = threading.Thread(target=put)
+        asking.start()
+        time.sleep(pause)
+        crash(server)
+        asking.join()
+        record = server.execute(session, "import os\nprint('x' in globals(), os.listdir(),"
+                                         " len(os.listdir('many')) if os.path.exists('many') else 0)")
+        kept, names, count = ok(record).partition(" ")[0], *ok(record).partition(" ")[2].rsplit(" ", 1)
+        assert (names, count) in (("[]", "0\n"), ("['many']", "2000\n")), record
+        assert (kept == "True") != bool(lost(record))
+
+
+def test_a_loss_that_nobody_was_told_of_is_not_forgotten(server):
+    """Its kernel was lost, its next one had run nothing yet when the daemon was killed again."""
+    session = server.create()
+    ok(server.execute(session, "x = 1"))
+    execution = server.background(session, "import time\ntime.sleep(1000)")
+    server.wait_running(session, execution)
+    crash(server)
+    assert server.ask("GET", f"/sessions/{session}/variables").status == 200
+    crash(server)
+    record = server.execute(session, "1")
+    assert len(lost(record)) == 1
+    crash(server)
+    assert not lost(server.execute(session, "1"))
+
+
+def test_nobody_comes(reckon):
+    """After the time that was set the box is gone, and the session is as without it."""
+    with Server(reckon, "--adopt-grace", "1") as server:
+        session = server.create()
+        ok(server.execute(session, "import subprocess\nx = 1\nopen('kept', 'w').write('file')\n"
+                                   "subprocess.Popen(['sleep', '31557600'])"))
+        crash(server, pause=4 * PATIENCE)
+        record = server.execute(session, "print('x' in globals(), open('kept').read())")
+        assert ok(record) == "False file\n" and len(lost(record)) == 1
+        assert metric(server, "failed") == 1
+        running = [each for each in pathlib.Path("/proc").iterdir() if each.name.isdigit() and
+                   b"31557600" in read(each / "cmdline")]
+        assert running == []
+        server.ask("DELETE", f"/sessions/{session}")
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_without_the_option_nothing_waits(reckon):
+    with Server(reckon, "--adopt-grace", "0") as server:
+        session = server.create()
+        ok(server.execute(session, "x = 1"))
+        crash(server)
+        assert len(lost(server.execute(session, "1"))) == 1
+        assert metric(server, "ok") == metric(server, "failed") == 0
+
+
+def test_the_option_can_be_taken_back(reckon):
+    """A daemon that is told to keep no boxes takes back the leases that they have, one by one."""
+    path = reckon.work / "reckond.conf"
+    path.write_text("[sessions]\nadopt-grace = 60\n")
+    with Server(reckon, "--config", path) as server:
+        session = server.create()
+        ok(server.execute(session, "x = 1"))
+        path.write_text("[sessions]\nadopt-grace = 0\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: 'reloads_total{result="ok"} 1' in
+                   server.ask("GET", "/metrics", prefix="").body.decode())
+        ok(server.execute(session, "x = 2"))
+        crash(server)
+        assert len(lost(server.execute(session, "1"))) == 1
