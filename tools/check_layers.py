@@ -50,7 +50,7 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
-                                 "dialects/names.h", "dialects/program.h",
+                                 "dialects/model_api.h", "dialects/names.h", "dialects/program.h",
                                  "dialects/program_code.h", "dialects/program_language.h",
                                  "dialects/refuse.h", "dialects/route.h",
                                  "dialects/run.h", "dialects/sealed.h", "dialects/stored.h"},

@@ -208,8 +208,9 @@ static int follow(struct running *running)
 			running->has_lost_some = true;
 			break;
 		case EVENT_QUIET:
-			code = is_fed(running) ? running->interactive->wait(running->interactive)
-					       : upstream_wait(request, running->pause_ms);
+			code = running->interactive != NULL && is_fed(running)
+				       ? running->interactive->wait(running->interactive)
+				       : upstream_wait(request, running->pause_ms);
 			running->pause_ms = 0;
 			break;
 		case EVENT_FAILED: /* its record says so, too */

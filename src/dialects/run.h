@@ -33,7 +33,7 @@ enum run_event_kind {
 	RUN_CODE,      /* `text`: a piece of the code of `call`, while it is written */
 	RUN_DISCARD,   /* what came since the last RUN_TURN does not hold */
 	RUN_TURN,      /* an answer of the model is complete: `json` has the sums so far */
-	RUN_CELL,      /* `text` is about to run as `execution`; `json`: as a command, see docs/events.md */
+	RUN_CELL,      /* `text` is about to run as `execution`; `json`: its `command`, or NULL */
 	RUN_TOOL,      /* the code of the cell calls the tool `text` with `json`, as `id` */
 	RUN_RECORD,    /* `json` is its record, or NULL where that was too long or there is none */
 	RUN_DONE,      /* `json` is the answer (docs/ask.schema.json); the end */

@@ -82,7 +82,7 @@ struct driver_call {
 /* One of the commands that a call of the shell has; lent for the call. */
 struct driver_command {
 	struct agent_command limits;
-	const char *call; /* JSON for whoever shows it: {"index", "count"}, and the call with the first */
+	const char *call; /* JSON: {"index", "count"}, and what the call says with the first */
 	size_t len;
 };
 

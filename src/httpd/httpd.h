@@ -131,7 +131,7 @@ void answer_end(struct request *request);
 /* All of it. */
 void answer_text(struct request *request, unsigned status, const char *media,
 		 const struct buf *text, const char *headers);
-/* Lines that its answer has besides, whatever it will be; each with CRLF. What was noted before goes. */
+/* Lines that its answer has, whatever it will be; each with CRLF. They replace those before. */
 void answer_note_headers(struct request *request, const char *headers);
 /* Through the dialect. */
 void answer_refuse(struct request *request, const struct refusal *refusal);

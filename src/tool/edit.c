@@ -135,7 +135,7 @@ static size_t count_breaks(const char *text, size_t len)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; text != NULL && i < len; i++)
 		count += text[i] == '\n';
 	return count;
 }
@@ -143,7 +143,7 @@ static size_t count_breaks(const char *text, size_t len)
 /* A last line needs no break. */
 static size_t count_lines(const char *text, size_t len)
 {
-	return count_breaks(text, len) + (len > 0 && text[len - 1] != '\n');
+	return count_breaks(text, len) + (text != NULL && len > 0 && text[len - 1] != '\n');
 }
 
 /* Where the line begins, from 1; the end for one that is not there. */
@@ -290,7 +290,7 @@ struct change {
 
 static void write_lines(struct json_writer *json, char mark, const char *text, size_t len)
 {
-	while (len > 0) {
+	while (text != NULL && len > 0) {
 		const char *end = memchr(text, '\n', len);
 		const size_t line = end != NULL ? (size_t)(end - text) : len;
 		cleanup_buf struct buf marked = BUF_INIT(FILE_MAX * 2 + 1);
@@ -374,7 +374,7 @@ static int str_replace(const struct json_value *input, const char *path)
 		end = memchr(file.data + to, '\n', file.len - to);
 		to = end != NULL ? (size_t)(end - file.data) + 1 : file.len;
 	}
-	return tell(&(struct change){ .line = count_breaks(file.data, from) + 1,
+	return tell(&(struct change){ .line = count_breaks(buf_text(&file), from) + 1,
 				      .old_text = file.data + from,
 				      .old_len = to - from,
 				      .new_text = buf_text(&text) + from,

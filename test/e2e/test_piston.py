@@ -261,7 +261,7 @@ def test_stages_of_a_compiled_language(server):
 
 def test_signals_and_limits_of_an_interactive_program(server):
     socket = connect(server)
-    init(socket, "python", "import time\nprint(1, flush=True)\ntry: time.sleep(60)\n"
+    init(socket, "python", "import time\ntry:\n    print(1, flush=True)\n    time.sleep(60)\n"
          "except KeyboardInterrupt: print('int', flush=True)\ntime.sleep(60)", run_timeout=100000)
     until(socket, "data")
     say(socket, type="signal", signal="SIGINT")

@@ -658,6 +658,47 @@ def test_what_fails_at_the_provider_is_told(asking):
     assert answer["stop"] == "failed" and "no such key" in answer["message"]
 
 
+# ---- what an answer states ----------------------------------------------------------------------
+
+def test_an_answer_is_looked_up_and_corrected_once(asking):
+    server = asking(Reply(calls=["print('mean', 1234.5); open('a.csv', 'w').write('x')"]),
+                    Reply(text="It is 98,765. [a](sandbox:/mnt/data/a.csv) "
+                               "[b](sandbox:/mnt/data/b.csv)"),
+                    Reply(text="It is 1,234.5. [a](sandbox:/mnt/data/a.csv)"))
+    answer = server.run()
+    assert answer["answer"].startswith("It is 1,234.5.")
+    assert answer["checked"] == {"numbers": 1, "links": 1, "unsupported_count": 0,
+                                 "unsupported": []}
+    assert "98,765" in requests(server)[2] and "b.csv" in requests(server)[2]
+    with server.events("GET", f"/agent/{answer['id']}/events") as (events, _):
+        names = [name for _, name, _ in events]
+    assert names.count("discard") == 1 and names[-1] == "done"
+
+
+@pytest.mark.parametrize("how, unsupported", [("mark", 1), ("off", None)])
+def test_a_request_says_whether_it_is_looked_up(asking, how, unsupported):
+    server = asking(Reply(calls=["print(17)"]), Reply(text="It is 98,765."))
+    answer = server.run(verify=how)
+    assert (answer["checked"] or {}).get("unsupported_count") == unsupported
+    assert len(server.model.asked) == 2
+
+
+def test_a_file_of_a_session_that_was_there_may_be_another_s(asking):
+    server = asking(Reply(text="[a](sandbox:/mnt/data/a.csv)"))
+    session = server.ask("POST", "/sessions", {**FAST}).json["id"]
+    answer = server.in_session(session)
+    assert answer["checked"]["links"] == 0 and answer["checked"]["unsupported_count"] == 0
+
+
+def test_a_conversation_of_an_application_s_is_marked_alone(asking):
+    server = asking(Reply(calls=["print(17)"]), Reply(text="It is 98,765."))
+    answer = server.ask("POST", "/agent", {**FAST, "conversation": {
+        "schema": "reckon.conversation/1", "code": True,
+        "messages": [{"role": "user", "text": "How much?"}]}}).json
+    assert answer["answer"] == "It is 98,765." and len(server.model.asked) == 2
+    assert [claim["text"] for claim in answer["checked"]["unsupported"]] == ["98,765"]
+
+
 # ---- the key ------------------------------------------------------------------------------------
 
 def environment(pid):

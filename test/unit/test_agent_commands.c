@@ -46,8 +46,8 @@ static void a_call_is_commands_and_limits(void **state)
 		assert_int_equal(read_call(calls[i].json, &commands), calls[i].count);
 		commands_done(&commands);
 	}
-	assert_int_equal(read_call("{\"commands\":[\"ls\"],\"timeout_ms\":5,\"max_output_length\":-1}",
-				   &commands), 1);
+	assert_int_equal(read_call("{\"commands\":[\"ls\"],\"timeout_ms\":5,"
+				   "\"max_output_length\":-1}", &commands), 1);
 	assert_int_equal(commands.timeout_ms, 5);
 	assert_int_equal(commands.output_max, 0);
 	commands_done(&commands);

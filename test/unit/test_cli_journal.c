@@ -133,7 +133,7 @@ static void lines_that_are_none_change_nothing(void **state)
 		"{\"type\":\"cell\",\"cell\":-1,\"code\":\"x\"}",
 		"{\"type\":\"record\",\"cell\":1,\"record\":{\"status\":\"ok\"}}",
 		"{\"type\":\"record\",\"cell\":0,\"record\":{\"status\":\"ok\"}}",
-		"{\"type\":\"usage\"," USAGE "}",
+		"{\"type\":\"usage\"," USAGE "}", "{\"type\":\"undo\"}",
 		"{\"type\":\"answer\",\"text\":null,\"stop\":\"answer\",\"message\":null," USAGE "}",
 	};
 	static const char *const asked[] = {
@@ -164,6 +164,60 @@ static void lines_that_are_none_change_nothing(void **state)
 	/* A later version's. */
 	assert_ok(&err, read_text(&journal, "{\"type\":\"dream\",\"of\":[\"sheep\"]}", &err));
 	assert_int_equal(journal.item_count, 2);
+}
+
+#define ANSWER "{\"type\":\"answer\",\"text\":\"9\",\"stop\":\"answer\",\"message\":null,"
+#define COUNTS "\"numbers\":1,\"links\":0,\"unsupported_count\":1,"
+
+static void what_was_looked_up_is_kept_with_its_answer(void **state)
+{
+	static const char *const wrong[] = {
+		ANSWER "\"checked\":7," USAGE "}",
+		ANSWER "\"checked\":{}," USAGE "}",
+		ANSWER "\"checked\":{" COUNTS "\"unsupported\":[7]}," USAGE "}",
+		ANSWER "\"checked\":{" COUNTS
+		       "\"unsupported\":[{\"kind\":\"whim\",\"text\":\"9\"}]}," USAGE "}",
+		ANSWER "\"checked\":{" COUNTS "\"unsupported\":[{\"kind\":\"number\"}]}," USAGE "}",
+	};
+	cleanup_journal struct journal journal;
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct outcome_checked checked = { .is_checked = true,
+					   .numbers = 2,
+					   .links = 1,
+					   .unsupported = 2,
+					   .count = 2,
+					   .claims = { { false, "9 %!", 3 }, { true, "a.csv", 5 } } };
+	const struct journal_end end = { .text = "9 %",
+					 .len = 3,
+					 .stop = AGENT_STOP_ANSWER,
+					 .checked = &checked,
+					 .usage = &usage };
+	struct err err;
+	size_t number;
+
+	(void)state;
+	journal_init(&journal);
+	assert_ok(&err, read_text(&journal, RUN, &err));
+	assert_ok(&err, read_text(&journal, "{\"type\":\"question\",\"text\":\"q\"}", &err));
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		assert_err(&err, ERR_PROTOCOL, read_text(&journal, wrong[i], &err));
+		assert_int_equal(journal.questions[0].checked.count, 0);
+	}
+	assert_int_equal(journal.questions[0].stop, AGENT_STOP_COUNT_);
+	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
+	memset(&checked, 0, sizeof(checked));
+	journal_read_checked(&journal.questions[0], &checked);
+	assert_true(checked.is_checked && checked.claims[1].is_link);
+	assert_int_equal(checked.unsupported, 2);
+	assert_int_equal(checked.count, 2);
+	assert_string_equal(checked.claims[0].text, "9 %");
+	assert_string_equal(checked.claims[1].text, "a.csv");
+	/* Taken back once. */
+	assert_true(journal_last_live(&journal, &number));
+	feed(&journal, &line, journal_write_undo(&line, &err), &err);
+	assert_true(journal.questions[0].is_undone);
+	assert_false(journal_last_live(&journal, &number));
+	assert_err(&err, ERR_PROTOCOL, read_text(&journal, "{\"type\":\"undo\"}", &err));
 }
 
 /* ---- the folder ---- */
@@ -363,6 +417,7 @@ int main(void)
 		cmocka_unit_test(what_is_written_is_read_again),
 		cmocka_unit_test(counts_of_a_captured_agent_do_not_spoil_a_run),
 		cmocka_unit_test(lines_that_are_none_change_nothing),
+		cmocka_unit_test(what_was_looked_up_is_kept_with_its_answer),
 		cmocka_unit_test_setup_teardown(they_are_the_users_alone, place_open, place_close),
 		cmocka_unit_test_setup_teardown(half_a_line_does_not_count, place_open, place_close),
 		cmocka_unit_test_setup_teardown(damage_is_told_with_its_line, place_open,

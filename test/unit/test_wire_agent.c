@@ -77,7 +77,8 @@ static void a_command_comes_with_its_call(void **state)
 	static const struct agent_command many = { .index = 0, .count = AGENT_COMMANDS_MAX + 1 };
 	const struct kernel_item code = { AGENT_TAG_CODE, 2, "ls" };
 	const struct kernel_item call = { AGENT_TAG_ARGUMENTS, 2, "{}" };
-	const struct kernel_item good = { AGENT_TAG_COMMAND, sizeof(second), (const char *)&second };
+	const struct kernel_item good = { AGENT_TAG_COMMAND, sizeof(second),
+					  (const char *)&second };
 	const struct kernel_item bad[] = {
 		{ AGENT_TAG_COMMAND, sizeof(past), (const char *)&past },
 		{ AGENT_TAG_COMMAND, sizeof(many), (const char *)&many },

@@ -16,6 +16,7 @@
 #define FENCE_MIN 3u
 #define INLINE_WORDS_MAX 8u /* letters of `1,234 kg` */
 #define TAG_MAX 200u
+#define SPAN_MAX ((size_t)4096) /* bytes of `code` within a line */
 
 struct fence {
 	char mark;
@@ -116,8 +117,9 @@ static size_t take_span(struct prose *prose, size_t from, size_t to)
 {
 	const char *text = prose->text;
 	const size_t run = run_of(text + from, to - from, '`');
+	const size_t end = to - from > SPAN_MAX ? from + SPAN_MAX : to;
 
-	for (size_t at = from + run; at < to;) {
+	for (size_t at = from + run; at < end;) {
 		const size_t other = run_of(text + at, to - at, '`');
 
 		if (other == run) {

@@ -1,8 +1,8 @@
 /*
- * commands.h - a call of the shell: what a model wants to have run in it, one after the other. Pure.
+ * commands.h - a call of the shell: what a model wants to have run, one after the other. Pure.
  *
- * Its arguments are {"commands": […], "timeout_ms", "max_output_length"}; the last two count for each
- * of the commands. Each becomes an execution of its own.
+ * Its arguments are {"commands": […], "timeout_ms", "max_output_length"}; the last two count for
+ * each of the commands. Each becomes an execution of its own.
  */
 #pragma once
 

@@ -69,8 +69,8 @@ static const char code_parameters[] =
 
 static const char shell_alone[] =
 	"You answer questions by running commands in a shell. It runs in a sandbox whose working "
-	"directory is /mnt/data: the person's files are there, and what you save there is handed to "
-	"them. Variables, the directory and files stay from one call to the next. There is no "
+	"directory is /mnt/data: the person's files are there, and what you save there is handed "
+	"to them. Variables, the directory and files stay from one call to the next. There is no "
 	"network, and nothing can be installed.\n"
 	"\n"
 	"- Work in small steps. Read the error of a command that failed, and change the cause.\n"
@@ -79,8 +79,8 @@ static const char shell_alone[] =
 	"- Where output was left out, a mark names how to read it.\n"
 	"- Name a file that you made as a link: [report.pdf](sandbox:/mnt/data/report.pdf).\n"
 	"- Answer in the language of the question, as briefly as it allows.\n"
-	"\nRun commands by calling the tool `" COMMANDS_TOOL "`. When you know the answer, write it "
-	"without calling a tool.\n";
+	"\nRun commands by calling the tool `" COMMANDS_TOOL "`. When you know the answer, write "
+	"it without calling a tool.\n";
 
 static const char shell_beside[] =
 	"Commands of a shell run with the tool `" COMMANDS_TOOL "`, in the same sandbox and on the "
@@ -92,8 +92,8 @@ static const char shell_description[] =
 
 static const char shell_parameters[] =
 	"{\"type\":\"object\",\"properties\":{"
-	"\"commands\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"what to "
-	"run, in this order\"},"
+	"\"commands\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+	"\"description\":\"what to run, in this order\"},"
 	"\"timeout_ms\":{\"type\":\"integer\",\"description\":\"how long each may take\"},"
 	"\"max_output_length\":{\"type\":\"integer\",\"description\":\"how many characters of each "
 	"output to return\"}},"

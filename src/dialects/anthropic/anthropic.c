@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "dialects/model_api.h"
 
 #define LIST_MAX (1024u * 1024u)
 #define BYTES_OF_TOKEN 3u
@@ -62,25 +63,11 @@ void anthropic_answer(struct request *request, const struct buf *body)
 	answer_text(request, 200, ANTHROPIC_JSON, body, headers);
 }
 
-/* The client's name of a model is nothing that is here: not the server's trouble. */
 static unsigned status_of(const struct refusal *refusal)
 {
-	if (refusal->code != NULL && strcmp(refusal->code, "model_missing") == 0)
-		return 404;
-	if (refusal->status == 503)
-		return 529;
-	return refusal->status == 410 ? 404 : refusal->status;
-}
+	const unsigned status = model_api_status(refusal);
 
-static void write_message(struct json_writer *json, const struct refusal *refusal)
-{
-	char text[1200];
-	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
-
-	(void)snprintf(text, sizeof(text), "%s%s%s",
-		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
-		       has_remedy ? refusal->remedy : "");
-	json_write_member_string(json, "message", text);
+	return status == 503 ? 529 : status;
 }
 
 /* When to come again; and how much there may be, where a quota was reached. */
@@ -108,7 +95,7 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	const unsigned status = status_of(refusal);
-	char headers[768], retry[320] = "";
+	char headers[768], retry[320] = "", text[MODEL_API_MESSAGE_SIZE];
 	struct json_writer json;
 	struct err err;
 
@@ -118,7 +105,7 @@ void anthropic_refuse(struct request *request, const struct refusal *refusal)
 	json_write_key(&json, "error");
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "type", anthropic_error_type(status));
-	write_message(&json, refusal);
+	json_write_member_string(&json, "message", model_api_message(refusal, text));
 	if (refusal->code != NULL && strcmp(refusal->code, ANTHROPIC_NO_THREADS) == 0) {
 		json_write_key(&json, "details");
 		json_write_object_begin(&json);

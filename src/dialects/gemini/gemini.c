@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/model_api.h"
 
 #define TYPE_PREFIX "type.googleapis.com/google.rpc."
 
@@ -82,20 +83,16 @@ static void write_details(struct json_writer *json, unsigned status, const struc
 
 int gemini_write_error(struct buf *ret, unsigned status, const struct refusal *refusal)
 {
-	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
+	char text[MODEL_API_MESSAGE_SIZE];
 	struct json_writer json;
 	struct err err;
-	char text[1200];
 
-	(void)snprintf(text, sizeof(text), "%s%s%s",
-		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
-		       has_remedy ? refusal->remedy : "");
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_key(&json, "error");
 	json_write_object_begin(&json);
 	json_write_member_uint(&json, "code", status);
-	json_write_member_string(&json, "message", text);
+	json_write_member_string(&json, "message", model_api_message(refusal, text));
 	json_write_member_string(&json, "status", status_name(status));
 	write_details(&json, status, refusal);
 	json_write_object_end(&json);
@@ -103,18 +100,10 @@ int gemini_write_error(struct buf *ret, unsigned status, const struct refusal *r
 	return json_write_finish(&json, &err) < 0 ? -1 : 0;
 }
 
-/* The client's name of a model is nothing that is here: not the server's trouble. */
-static unsigned status_of(const struct refusal *refusal)
-{
-	if (refusal->code != NULL && strcmp(refusal->code, "model_missing") == 0)
-		return 404;
-	return refusal->status == 410 ? 404 : refusal->status;
-}
-
 void gemini_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
-	const unsigned status = status_of(refusal);
+	const unsigned status = model_api_status(refusal);
 	char headers[512], retry[40] = "";
 
 	if (gemini_write_error(&body, status, refusal) < 0) {

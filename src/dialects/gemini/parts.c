@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "dialects/gemini/gemini.h"
+#include "dialects/model_api.h"
 
 static const char *text_of(const struct json_value *object, const char *key)
 {
@@ -108,38 +109,18 @@ int parts_cell(struct buf *ret, const struct run_event *cell, struct signatures 
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static void add_text(const struct json_value *object, const char *key, struct buf *ret)
-{
-	size_t len;
-	const char *text = json_read_text(json_read_member(object, key), &len);
-	struct err full; /* what does not fit is left out */
-
-	if (text == NULL || len == 0)
-		return;
-	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
-		(void)buf_addc(ret, '\n', &full);
-	(void)buf_add(ret, text, len, &full);
-}
-
 /* What was printed and the value of the last expression; what went wrong, where something did. */
 static void add_output(const struct json_value *record, bool is_ok, struct buf *ret)
 {
-	const struct json_value *results = json_read_member(record, "results");
 	const struct json_value *error = json_read_member(record, "error");
 
-	add_text(record, "stdout", ret);
-	for (size_t i = 0; i < json_read_count(results); i++) {
-		const struct json_value *result = json_read_at(results, i);
-		bool is_main = false;
-
-		(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
-		if (is_main)
-			add_text(json_read_member(result, "data"), "text/plain", ret);
-	}
+	model_api_add_text(record, "stdout", ret);
+	model_api_add_values(record, ret);
 	if (is_ok)
 		return;
-	add_text(record, "stderr", ret);
-	add_text(error, text_of(error, "traceback") != NULL ? "traceback" : "value", ret);
+	model_api_add_text(record, "stderr", ret);
+	model_api_add_text(error, text_of(error, "traceback") != NULL ? "traceback" : "value",
+			   ret);
 }
 
 static const char *outcome_of(const char *status)

@@ -38,19 +38,21 @@ static int send_here(struct channels *channels, const struct frame_out *out)
 	return 0;
 }
 
-static int send_new(struct channels *channels, struct frame_out *out, bool is_for_others)
+/* `content` is all but the header. */
+static int send_new(struct channels *channels, const struct frame_out *content, bool is_for_others)
 {
 	cleanup_buf struct buf header = BUF_INIT(4096);
+	struct frame_out out = *content;
 	char id[FRAME_ID_SIZE];
 	struct err err;
 
-	if (clients_write_header(channels->clients, out->type, id, &header, &err) < 0)
+	if (clients_write_header(channels->clients, out.type, id, &header, &err) < 0)
 		return 0;
-	out->id = id;
-	out->header = (struct frame_part){ header.data, header.len };
+	out.id = id;
+	out.header = (struct frame_part){ header.data, header.len };
 	if (is_for_others)
-		clients_pass_on(channels, out);
-	return websocket_is_lost(channels->request) ? 0 : send_here(channels, out);
+		clients_pass_on(channels, &out);
+	return websocket_is_lost(channels->request) ? 0 : send_here(channels, &out);
 }
 
 int channels_send(struct channels *channels, const char *channel, const char *type,
@@ -85,10 +87,10 @@ int channels_status(struct channels *channels, const struct frame *parent, const
 int channels_beat(struct channels *channels)
 {
 	static const char busy[] = "{\"execution_state\":\"busy\"}";
-	struct frame_out out = { .channel = "iopub",
-				 .type = "status",
-				 .parent = { "{}", 2 },
-				 .content = { busy, sizeof(busy) - 1 } };
+	const struct frame_out out = { .channel = "iopub",
+				       .type = "status",
+				       .parent = { "{}", 2 },
+				       .content = { busy, sizeof(busy) - 1 } };
 
 	return send_new(channels, &out, false);
 }

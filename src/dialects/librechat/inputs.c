@@ -14,13 +14,6 @@
 #include "base/mem.h"
 #include "dialects/librechat/librechat.h"
 
-const char *librechat_text(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 /* The last one of a name is the one that counts. */
 static struct librechat_input *slot_of(struct librechat_exec *exec, const char *name)
 {

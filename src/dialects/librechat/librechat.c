@@ -1,5 +1,5 @@
 /*
- * librechat.c - LibreChat's Code API: how an error looks.
+ * librechat.c - LibreChat's Code API: how an error looks, and a text of a body.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    nothing.
@@ -10,6 +10,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+
+const char *librechat_text(const struct json_value *value, const char *key)
+{
+	const char *text = json_read_text(json_read_member(value, key), NULL);
+
+	return text != NULL ? text : "";
+}
 
 void librechat_refuse(struct request *request, const struct refusal *refusal)
 {

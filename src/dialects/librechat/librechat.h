@@ -103,8 +103,6 @@ void librechat_exec(struct request *request);
 bool librechat_expects_state(struct request *request);
 
 /* ---- inputs.c ---- */
-/* A member that is a text; else "". */
-const char *librechat_text(const struct json_value *value, const char *key);
 int librechat_find_inputs(struct request *request, const struct json_value *body,
 			  struct librechat_exec *exec);
 int librechat_put_inputs(struct request *request, struct librechat_exec *exec);
@@ -125,6 +123,8 @@ void librechat_download(struct request *request, const char *session, const char
 void librechat_upload(struct request *request, bool is_batch);
 
 /* ---- librechat.c ---- */
+/* A member that is a text; else "". */
+const char *librechat_text(const struct json_value *value, const char *key);
 void librechat_answer(struct request *request, unsigned status, struct json_writer *json,
 		      struct buf *body);
 void librechat_refuse(struct request *request, const struct refusal *refusal);

@@ -1,8 +1,8 @@
 /*
- * files_read.c - files that a request names by their ids, read for the model: images, and input files.
+ * files_read.c - files that a request names by their ids, read for the model.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; bytes of the tenant's files, which are told by their beginning.
+ * Reads:    ids that anybody made up; files of the tenant, whose type is told by their beginning.
  * Never:    reads more than a conversation may hold.
  */
 #include "dialects/openai/files_read.h"

@@ -318,7 +318,8 @@ int items_cell(struct items *items, const struct run_event *cell)
 	char id[NAME_SIZE];
 	struct err err;
 
-	if ((cell->json == NULL || !items_shell_goes_on(items, cell->json)) && items_close(items) < 0)
+	if ((cell->json == NULL || !items_shell_goes_on(items, cell->json)) &&
+	    items_close(items) < 0)
 		return -1;
 	if (cell->json != NULL)
 		return items_command(items, cell->json);

@@ -1,5 +1,5 @@
 /*
- * items_send.c - what all items of a response have: events with their numbers, ids, how one is complete.
+ * items_send.c - what all items of a response have: numbered events, ids, an end.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    JSON of the items' own files.

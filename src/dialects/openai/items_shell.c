@@ -5,8 +5,8 @@
  * Reads:    commands of a model, records of hostile programs.
  * Never:    shows more of an output than the model asked for.
  *
- * Each command is an execution; the first one tells what the call says. So the call is one item, which
- * is complete before anything runs, and its output the next, which grows with each record.
+ * Each command is an execution; the first one tells what the call says. So the call is one item,
+ * which is complete before anything runs, and its output the next, which grows with each record.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dialects/model_api.h"
 
 #define LIST_MAX (1024u * 1024u)
 
@@ -96,21 +97,17 @@ static void note_reached(struct request *request, const struct refusal *refusal)
 void openai_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
-	const bool has_remedy = refusal->remedy != NULL && refusal->remedy[0] != '\0';
 	const char *type, *code;
 	const unsigned status = judge(refusal, &type, &code);
-	char headers[512], retry[40] = "", text[1200];
+	char headers[512], retry[40] = "", text[MODEL_API_MESSAGE_SIZE];
 	struct json_writer json;
 	struct err err;
 
-	(void)snprintf(text, sizeof(text), "%s%s%s",
-		       refusal->message != NULL ? refusal->message : "", has_remedy ? ": " : "",
-		       has_remedy ? refusal->remedy : "");
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
 	json_write_key(&json, "error");
 	json_write_object_begin(&json);
-	json_write_member_string(&json, "message", text);
+	json_write_member_string(&json, "message", model_api_message(refusal, text));
 	json_write_member_string(&json, "type", type);
 	json_write_member_string(&json, "param", NULL);
 	json_write_member_string(&json, "code", code);

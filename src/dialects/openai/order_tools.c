@@ -1,5 +1,5 @@
 /*
- * order_tools.c - the tools of a request of Responses: what runs here, and what the application runs.
+ * order_tools.c - the tools of a request of Responses: which run here, and which elsewhere.
  *
  * Runs in:  reckon-front-openai and tests.
  * Reads:    JSON of anybody.
@@ -158,7 +158,8 @@ static void write_local_shell(struct json_writer *writer)
 	static const char parameters[] =
 		"{\"type\":\"object\",\"properties\":{\"commands\":{\"type\":\"array\",\"items\":"
 		"{\"type\":\"string\"},\"description\":\"what to run, in this order\"},"
-		"\"timeout_ms\":{\"type\":\"integer\"},\"max_output_length\":{\"type\":\"integer\"}},"
+		"\"timeout_ms\":{\"type\":\"integer\"},"
+		"\"max_output_length\":{\"type\":\"integer\"}},"
 		"\"required\":[\"commands\"]}";
 
 	json_write_object_begin(writer);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "dialects/model_api.h"
 
 #define FILES_MAX 1000u
 #define SANDBOX "sandbox:" OPENAI_WORKSPACE
@@ -55,35 +56,12 @@ static void write_image(struct json_writer *json, const char *mime, const char *
 	json_write_object_end(json);
 }
 
-static void add_text(const struct json_value *object, const char *key, struct buf *ret)
-{
-	size_t len;
-	const char *text = json_read_text(json_read_member(object, key), &len);
-	struct err full;
-
-	if (text == NULL || len == 0)
-		return;
-	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
-		(void)buf_addc(ret, '\n', &full);
-	(void)buf_add(ret, text, len, &full);
-}
-
 void outputs_logs(const struct json_value *record, struct buf *ret)
 {
-	const struct json_value *results = json_read_member(record, "results");
-	const struct json_value *error = json_read_member(record, "error");
-
-	add_text(record, "stdout", ret);
-	add_text(record, "stderr", ret);
-	for (size_t i = 0; i < json_read_count(results); i++) {
-		const struct json_value *result = json_read_at(results, i);
-		bool is_main = false;
-
-		(void)json_read_bool(json_read_member(result, "is_main_result"), &is_main);
-		if (is_main)
-			add_text(json_read_member(result, "data"), "text/plain", ret);
-	}
-	add_text(error, "traceback", ret);
+	model_api_add_text(record, "stdout", ret);
+	model_api_add_text(record, "stderr", ret);
+	model_api_add_values(record, ret);
+	model_api_add_text(json_read_member(record, "error"), "traceback", ret);
 }
 
 void outputs_write_logs(struct json_writer *json, const struct json_value *record)

@@ -1,5 +1,5 @@
 /*
- * references.c - items of an input that are named by their ids: of stored responses, of conversations.
+ * references.c - items of an input that are named by the ids they have where they are stored.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    ids that anybody made up; documents of the tenant, which are all that its key can see.
@@ -97,8 +97,8 @@ static int read_response(struct request *request, const char *id, struct last *l
 	return id[0] != '\0' ? object_look(request, &responses, id, &last->document) : 0;
 }
 
-/* Appends the item's JSON; nothing where there is none. What a conversation has is as it shows it: with
- * what cells printed. */
+/* Appends the item's JSON; nothing where there is none. A conversation has it with what cells
+ * printed. */
 static int look_up(struct request *request, const char *id, struct last *last, struct buf *ret,
 		   struct err *err)
 {

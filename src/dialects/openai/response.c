@@ -180,7 +180,8 @@ static void answer(struct request *request, struct order *order, const struct bu
 /* The container that the order wants, where the one of a run would be another. */
 static int make_container(struct request *request, struct order *order)
 {
-	struct api_limits limits = { .has_memory_bytes = true, .memory_bytes = order->memory_bytes };
+	struct api_limits limits = { .has_memory_bytes = true,
+				     .memory_bytes = order->memory_bytes };
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session session;
 

@@ -50,7 +50,7 @@ struct front_limits session_limits_of(const struct api_limits *limits); /* NULL:
 bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
 		  const uint64_t *at_ms, uint64_t *ret);
 /* To whoever waits for what it is now. */
-void session_tell(struct session *session, uint64_t request);
+void session_reply_shown(struct session *session, uint64_t request);
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
@@ -95,7 +95,7 @@ void context_tell(const struct context *context, struct api_context *ret);
 /* In its session, and nothing else: JOB_CONTEXT_OPEN gives it its kernel and its id. */
 struct context *context_new(struct session *session);
 bool context_has_room(const struct session *session);
-/* The one for code of that language, a new one where there is none; NULL: there is no room for it. */
+/* The one for code of that language, a new one where there is none; NULL: there is no room. */
 struct context *context_of_language(struct session *session, const char *language);
 /* `context` NULL: session_enqueue(). */
 void context_enqueue(struct session *session, struct context *context, struct job *job);

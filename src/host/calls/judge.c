@@ -298,7 +298,7 @@ static void session_opened(struct session *session, struct job *opened)
 
 const struct module calls_module = {
 	.session_opened = session_opened,
-	.session_paused = session_tell,
+	.session_paused = session_reply_shown,
 	.request_gone = drop_upload,
 	.session_not_kept = once_transaction_failed,
 };

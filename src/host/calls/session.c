@@ -461,7 +461,7 @@ void handle_session_restore(struct host *host, const struct request *req,
 	session_enqueue(session, job_new(session, JOB_KEEP, req->id));
 }
 
-void session_tell(struct session *session, uint64_t request)
+void session_reply_shown(struct session *session, uint64_t request)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct api_session reply;
@@ -487,7 +487,7 @@ void handle_session_resume(struct host *host, const struct request *req,
 	if (session != NULL &&
 	    !pause_end(session, req->id, in->has_memory && !in->memory,
 		       in->has_expires_in_ms ? in->expires_in_ms : 0))
-		session_tell(session, req->id);
+		session_reply_shown(session, req->id);
 }
 
 void handle_session_delete(struct host *host, const struct request *req,

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
-#include "host/calls/answer.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"

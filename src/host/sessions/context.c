@@ -70,7 +70,7 @@ struct context *context_of_language(struct session *session, const char *languag
 	at = context_new(session);
 	(void)snprintf(at->row.language, sizeof(at->row.language), "%s", language);
 	(void)snprintf(at->row.cwd, sizeof(at->row.cwd), "/mnt/data");
-	/* Nobody waits for the context itself. What waits in it is told when it cannot be opened. */
+	/* Nobody waits for the context itself. What waits in it is told when it is not opened. */
 	context_enqueue(session, at, job_new(session, JOB_CONTEXT_OPEN, 0));
 	return at;
 }

@@ -13,7 +13,8 @@
 
 static int ask(struct reckon_session *session, enum warden_type type, struct err *err)
 {
-	struct warden_request request = { .type = type, .session = session->number };
+	struct warden_request request = { .type = (uint16_t)type,
+					  .session = session->number };
 	struct client_call call = { 0 };
 
 	if (session->client == NULL)
