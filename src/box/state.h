@@ -1,9 +1,8 @@
 /*
  * state.h - what the warden holds: connections, templates with their zygotes, sessions.
  *
- * One process, one thread, one epoll loop. Anything that takes longer than a few milliseconds
- * (warming a zygote up) happens in another process and is waited for in the loop; tracing steps
- * are waited for in place.
+ * One process, one thread, one epoll loop. What takes longer than a few milliseconds (warming a
+ * zygote up) happens in another process; tracing steps are waited for in place.
  */
 #pragma once
 
