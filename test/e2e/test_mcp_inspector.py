@@ -91,20 +91,45 @@ def crash(inspector):
     assert "False" in text_of(inspector.run("print('x' in globals())"))
 
 
+def draw(inspector):
+    drawn = inspector.run(FIGURE)
+    assert look(next(each["data"] for each in drawn["content"]
+                     if each["type"] == "image")) == ("red", "blue")
+
+
+def time_out(inspector):
+    late = inspector.run("while True: pass", timeout_s=0.5)
+    assert late["isError"] and late["structuredContent"]["status"] == "timeout"
+
+
+def flood(inspector):
+    """100 MB, of which the model gets the ends, and may read what is between."""
+    told = inspector.run("line = 'y' * 65535\nfor _ in range(1600): print(line)")
+    assert not told["isError"] and len(text_of(told)) < 20000
+    handle = told["structuredContent"]["outputs"][0]
+    assert "yyyy" in text_of(inspector.call("output", handle=handle, offset=40000, length=1024))
+
+
+def cancel(inspector):
+    """Whoever goes ends the code, and what waits behind it goes on."""
+    inspector.run("x = 41")
+    endless = inspector.begin("run_code", code="open('begun', 'w')\nwhile True: pass")
+    while "begun" not in text_of(inspector.call("files", action="list")):
+        pass
+    waits = inspector.begin("run_code", code="print(x + 1)")
+    threading.Timer(0.2, os.killpg, (endless.pid, signal.SIGKILL)).start()
+    assert text_of(inspector.result(waits)).startswith("42")
+    endless.communicate()
+
+
 def test_it_drives_every_tool_over_http(reckon):
     with Server(reckon) as server:
         inspector = over_http(reckon, server, "modern")
         count(inspector, 4)
-        drawn = inspector.run(FIGURE)
-        assert look(next(each["data"] for each in drawn["content"]
-                         if each["type"] == "image")) == ("red", "blue")
+        draw(inspector)
         take_file(inspector)
-        late = inspector.run("while True: pass", timeout_s=0.5)
-        assert late["isError"] and late["structuredContent"]["status"] == "timeout"
-        flood = inspector.run("line = 'y' * 65535\nfor _ in range(1600): print(line)")
-        assert not flood["isError"] and len(text_of(flood)) < 20000
-        handle = flood["structuredContent"]["outputs"][0]
-        assert "yyyy" in text_of(inspector.call("output", handle=handle, offset=40000, length=1024))
+        time_out(inspector)
+        flood(inspector)
         crash(inspector)
         assert "ended" in text_of(inspector.call("session", action="end"))
 
@@ -114,11 +139,12 @@ def test_it_drives_every_tool_over_stdio(reckon):
     try:
         inspector = over_stdio(reckon, "legacy")
         count(inspector, 1)
+        draw(inspector)
         take_file(inspector)
         assert "a,b" in text_of(inspector.call("files", action="read", path="out.csv"))
-        cut = inspector.run("for i in range(9000): print(i)", max_text=1024)
-        assert "8999" in text_of(inspector.call(
-            "output", handle=cut["structuredContent"]["outputs"][0], offset=40000))
+        time_out(inspector)
+        flood(inspector)
+        cancel(inspector)
         crash(inspector)
         assert "ended" in text_of(inspector.call("session", action="end"))
     finally:
@@ -126,17 +152,9 @@ def test_it_drives_every_tool_over_stdio(reckon):
 
 
 def test_a_call_whose_inspector_goes_is_cancelled(reckon):
-    """Of 2026-07-28: closing the connection ends the code, and what waits behind it goes on."""
+    """Of 2026-07-28: closing the connection is what cancels."""
     with Server(reckon) as server:
-        inspector = over_http(reckon, server, "modern")
-        inspector.run("x = 41")
-        endless = inspector.begin("run_code", code="open('begun', 'w')\nwhile True: pass")
-        while "begun" not in text_of(inspector.call("files", action="list")):
-            pass
-        waits = inspector.begin("run_code", code="print(x + 1)")
-        threading.Timer(0.2, os.killpg, (endless.pid, signal.SIGKILL)).start()
-        assert text_of(inspector.result(waits)).startswith("42")
-        endless.communicate()
+        cancel(over_http(reckon, server, "modern"))
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
