@@ -11,7 +11,7 @@ import wire
 from leftovers import PATIENCE
 from test_lifecycle import connect, requests  # noqa: F401
 
-BEGIN, USAGE, CLOSE, DOOR, LEASE, ADOPT, BUSY = 3, 4, 6, 12, 21, 22, 23
+BEGIN, USAGE, CLOSE, DOOR, LEASE, ADOPT, BUSY = 3, 4, 6, 12, 23, 24, 25
 
 
 class Client:
