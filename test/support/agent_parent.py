@@ -65,8 +65,8 @@ def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0,
     agent = subprocess.Popen([AGENT], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
     theirs.close()
-    settings = struct.pack("=17Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4,
-                           *[0] * 7)
+    settings = struct.pack("=19Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4,
+                           *[0] * 9)
     send(ours, START, 0, [(1, settings), (2, b"m"), (3, (url + path).encode()), (4, b"key"), (5, b"python")])
     told = Told()
     try:
