@@ -129,6 +129,10 @@ static void run(struct job *job, const struct job_type *type)
 	reckon_error ignored;
 	int state;
 
+	if (job->session == NULL) {
+		type->work(job);
+		return;
+	}
 	if (job->forgets && job->session->handle != NULL)
 		reckon_workspace_forget(job->session->handle);
 	type->work(job);
