@@ -243,7 +243,7 @@ def test_runs(reckon):
 
 
 def test_the_rest(ask):
-    assert ask("key_check") == {}
+    assert ask("key_check") == {"requests": None, "mcp_approve": False}
     assert json.loads(ask("audit_list", limit=3)["page"])["entries"]
     assert ask("restart") == {} and ask("session_delete") == {}
     assert ask.fail("file_list") == "SESSION_CLOSED"
