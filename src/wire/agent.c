@@ -305,3 +305,15 @@ int agent_recv(int sock, struct kernel_head *ret_head, struct buf *payload, stru
 
 	return kernel_recv(sock, ret_head, payload, NULL, 0, &nfds, err);
 }
+
+size_t agent_link_length(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n)]>\"'`|", text[at]) == NULL)
+		at++;
+	/* "…/a.csv." is the end of a sentence. */
+	while (at > 0 && strchr(".,;:!?*", text[at - 1]) != NULL)
+		at--;
+	return at;
+}

@@ -330,3 +330,6 @@ int agent_send(int sock, enum agent_type type, uint64_t id, const struct buf *pa
 
 /* As kernel_recv(); a frame with a descriptor is ERR_PROTOCOL. */
 int agent_recv(int sock, struct kernel_head *ret_head, struct buf *payload, struct err *err);
+/* Bytes of the link that `text` begins with: in Markdown it ends at ")", in prose at a blank, and at
+ * marks around it. Both sides look links of an answer up. */
+size_t agent_link_length(const char *text, size_t len);

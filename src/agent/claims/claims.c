@@ -149,19 +149,6 @@ void claims_check_numbers(const char *text, size_t len, struct evidence *evidenc
 
 /* ---- links ---- */
 
-/* Where a link ends: in Markdown at ")", in prose at a blank, at the marks around it. */
-static size_t link_length(const char *text, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len && strchr(" \t\r\n)]>\"'`|", text[at]) == NULL)
-		at++;
-	/* "…/a.csv." is the end of a sentence. */
-	while (at > 0 && strchr(".,;:!?*", text[at - 1]) != NULL)
-		at--;
-	return at;
-}
-
 static int hex_of(char c)
 {
 	const char *const digits = "0123456789abcdef";
@@ -203,7 +190,7 @@ bool claims_next_link(const char *text, size_t len, size_t *at, struct buf *ret_
 		if (found == NULL)
 			break;
 		start = (size_t)(found - text) + head;
-		n = link_length(text + start, len - start);
+		n = agent_link_length(text + start, len - start);
 		*at = start + n;
 		buf_clear(ret_name);
 		if (n == 0 || unescape(text + start, n, ret_name, &full) < 0)

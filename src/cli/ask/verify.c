@@ -16,19 +16,6 @@
 #define NAME_BYTES_MAX 4096u
 #define NUMBERS_MAX 10u /* that are shown */
 
-/* Where a link ends: in Markdown at ")", in prose at a blank, at the marks around it. */
-static size_t link_length(const char *text, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len && strchr(" \t\r\n)]>\"'`|", text[at]) == NULL)
-		at++;
-	/* "…/a.csv." is the end of a sentence. */
-	while (at > 0 && strchr(".,;:!?*", text[at - 1]) != NULL)
-		at--;
-	return at;
-}
-
 char ask_file_is_there(struct ask *ask, const char *name)
 {
 	cleanup_fd int fd = -1;
@@ -57,7 +44,7 @@ static void tell_dead_links(struct ask *ask)
 		size_t len;
 
 		at += sizeof(ASK_LINK) - 1;
-		len = link_length(at, (size_t)(end - at));
+		len = agent_link_length(at, (size_t)(end - at));
 		if (len > 0 && ask_unescape(at, len, &name, &full) == 0 &&
 		    ask_file_is_there(ask, buf_text(&name)) == AGENT_FILE_MISSING)
 			tell_link(buf_text(&name));
