@@ -16,10 +16,8 @@ from model_server import ModelServer, Reply
 from reckon_cli import ROOT, Reckon, templates_dir
 from test_ask import Ask
 
-pytestmark = [
-    pytest.mark.parametrize("as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True),
-    pytest.mark.skipif(not (templates_dir() / "data").exists(),
-                       reason="the template data is not built")]
+pytestmark = pytest.mark.parametrize(
+    "as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True)
 
 JUPYTER = ROOT / "build/sdks/jupyter/venv/bin/python"
 PACKAGES = templates_dir() / "data/tree/lib/python3.11/site-packages"
