@@ -3,6 +3,7 @@ import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -212,9 +213,15 @@ def test_what_failed_beside_others_is_run_again_alone(run_tests, tmp_path, capsy
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     if "range" in tests:  # each of them fails once
         tests = tests.replace('.with_suffix(".mark")', '.with_suffix(f".{n}")')
-    (tmp_path / "test_it.py").write_text(tests, encoding="utf-8")
+    inner = tmp_path / "test/e2e"  # laid out as here: cases are named from where pytest.ini is
+    for folder in (inner, tmp_path / "test/support"):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "test/pytest.ini", tmp_path / "test")
+    (tmp_path / "test/support/helper.py").touch()
+    (tmp_path / "test/conftest.py").write_text("import helper", encoding="utf-8")
+    (inner / "test_it.py").write_text(tests, encoding="utf-8")
     runner = run_tests.Runner()
-    runner.pytest("step", "test_it.py")
+    runner.pytest("step", "test/e2e/test_it.py")
     runner.look_again()
     capsys.readouterr()
     runner.summary()
