@@ -283,6 +283,8 @@ bool execute_request(struct kernel *kernel, const struct message *request)
 		if (!cell.has_error)
 			publish_failure(&cell, record);
 	}
+	if (is_to_stop)
+		waiting_collect(kernel);
 	reply(&cell, record);
 	publish_status(kernel, &kernel->publisher, request, "idle");
 	json_read_free(record);

@@ -20,6 +20,8 @@ struct publisher {
 	void *push;
 };
 
+struct message;
+
 struct kernel {
 	reckon_session *session;
 	const struct language *language;
@@ -33,6 +35,8 @@ struct kernel {
 	struct publisher publisher;
 	uint64_t count; /* of cells */
 	struct jupyter_history history;
+	struct message *waiting; /* behind a cell that failed */
+	size_t waiting_count;
 	/* threads */
 	pthread_t heartbeat, iopub, control;
 	void *heartbeat_socket, *iopub_socket, *iopub_pull, *control_socket;
@@ -73,6 +77,14 @@ bool content_end(struct json_writer *json);
 int sockets_open(struct kernel *kernel, struct err *err);
 void sockets_close(struct kernel *kernel);
 #define SOCKETS_TICK_MS 100
+
+/* ---- waiting.c ---- */
+#define WAITING_MAX ((size_t)256)
+/*
+ * Takes what waits behind a cell that failed, before the client is told of it: what it sends
+ * afterwards is to run.
+ */
+void waiting_collect(struct kernel *kernel);
 
 /* ---- shell.c, execute.c, ask.c, control.c ---- */
 void shell_serve(struct kernel *kernel);

@@ -7,6 +7,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -47,18 +48,26 @@ void shell_handle(struct kernel *kernel, const struct message *request)
 	publish_status(kernel, &kernel->publisher, request, "idle");
 }
 
-/* After a cell that failed: those that wait are not run, other requests are. */
+/* After a cell that failed: those that waited are not run, other requests are. */
 static void abort_waiting(struct kernel *kernel)
 {
-	struct message request;
+	size_t count;
 
-	while (message_receive(kernel, kernel->shell, false, &request) > 0) {
-		if (strcmp(request.type, "execute_request") == 0)
-			execute_abort(kernel, &request);
-		else
-			shell_handle(kernel, &request);
-		message_done(&request);
-	}
+	do { /* a full list says nothing of where the cells that waited end */
+		count = kernel->waiting_count;
+		for (size_t i = 0; i < count; i++) {
+			struct message *request = &kernel->waiting[i];
+
+			if (strcmp(request->type, "execute_request") == 0)
+				execute_abort(kernel, request);
+			else
+				shell_handle(kernel, request);
+			message_done(request);
+		}
+		kernel->waiting_count = 0;
+		if (count == WAITING_MAX)
+			waiting_collect(kernel);
+	} while (kernel->waiting_count > 0);
 }
 
 static void handle_next(struct kernel *kernel)
@@ -102,9 +111,14 @@ int jupyter_run(reckon_session *session, const struct language *language,
 	struct kernel kernel = { .session = session,
 				 .language = language,
 				 .connection = connection,
+				 .waiting = calloc(WAITING_MAX, sizeof(struct message)),
 				 .history = { .bytes_max = HISTORY_BYTES_MAX } };
 	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
 
+	cleanup_free void *waiting = kernel.waiting;
+
+	if (waiting == NULL)
+		return err_sys(err, "requests that wait");
 	if (id_new(kernel.id, "jk", err) < 0 || sockets_open(&kernel, err) < 0)
 		return (int)err->code;
 	interrupted = &kernel;

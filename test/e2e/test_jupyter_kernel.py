@@ -146,6 +146,17 @@ def test_interrupt_restart_and_end(jupyter):
         assert not manager.is_alive()
 
 
+def test_what_is_sent_after_an_error_was_told_runs(jupyter):
+    with kernel() as (_, client):
+        for number in range(40):
+            for _ in range(2):
+                client.execute("1 / 0")
+            assert client.get_shell_msg(timeout=SECONDS)["content"]["status"] == "error"
+            client.get_shell_msg(timeout=SECONDS)  # the second's: aborted, or run if it came late
+            client.execute(str(number))
+            assert client.get_shell_msg(timeout=SECONDS)["content"]["status"] == "ok", number
+
+
 def test_questions(jupyter):
     with kernel() as (_, client):
         run(client, "äöü = 1; number_of_things = 2")
