@@ -50,10 +50,11 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
-                                 "dialects/model_api.h", "dialects/names.h", "dialects/program.h",
-                                 "dialects/program_code.h", "dialects/program_language.h",
-                                 "dialects/refuse.h", "dialects/route.h",
-                                 "dialects/run.h", "dialects/sealed.h", "dialects/stored.h"},
+                                 "dialects/model_api.h", "dialects/names.h",
+                                 "dialects/program/program.h", "dialects/program/program_code.h",
+                                 "dialects/program/program_language.h", "dialects/refuse.h",
+                                 "dialects/route.h", "dialects/run.h", "dialects/sealed.h",
+                                 "dialects/stored.h"},
     ("host", "agent_client"): {"agent_client/agent_client.h", "agent_client/outcome.h"},
 }
 PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers
@@ -88,9 +89,13 @@ SYSTEM = set("""
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
+SHARED_BY_DIALECTS = {"program"}  # folders of src/dialects that are no protocol
+
+
 def folder_of(parts):
     """Whose rules hold: that of a dialect is any of src/dialects, and none of another."""
-    return "dialects/*" if parts[0] == "dialects" and len(parts) > 2 else parts[0]
+    is_dialect = parts[0] == "dialects" and len(parts) > 2 and parts[1] not in SHARED_BY_DIALECTS
+    return "dialects/*" if is_dialect else parts[0]
 
 
 def judge(parts, brackets, name):

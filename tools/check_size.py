@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Fail when a source file or a function has grown past what a reader can hold.
+"""Fail when a source file, a function or a folder has grown past what a reader can hold.
 
 A .c file may have 600 lines (more is a warning) and never more than 1000, a header 400, a function
-body 100. There is no list of exceptions: split the file.
+body 100, a folder of src 27 files of C. There is no list of exceptions: split the file, give the
+folder rooms.
 """
+import collections
 import pathlib
 import sys
 
 SOURCE_SOFT, SOURCE_HARD, HEADER_HARD, FUNCTION_HARD = 600, 1000, 400, 100
+FOLDER_HARD = 27
 
 
 def functions(lines):
@@ -36,15 +39,25 @@ def check(path):
     return failures, warnings
 
 
+def crowded(paths):
+    """Yields a line for each folder of src with too many of them."""
+    folders = collections.Counter(path.parent for path in paths if "src" in path.parts)
+    for folder, count in sorted(folders.items()):
+        if count > FOLDER_HARD:
+            yield f"{folder}: {count} files, at most {FOLDER_HARD}"
+
+
 def main():
     failed = []
     for folder in sys.argv[1:]:
-        for path in sorted(pathlib.Path(folder).rglob("*.[ch]")):
+        paths = sorted(pathlib.Path(folder).rglob("*.[ch]"))
+        failed += crowded(paths)
+        for path in paths:
             failures, warnings = check(path)
             failed += failures
             for warning in warnings:
                 print("warning:", warning)
-    print("\n".join(failed) if failed else "every file and function is within its size")
+    print("\n".join(failed) if failed else "every file, function and folder is within its size")
     return 1 if failed else 0
 
 

@@ -40,15 +40,15 @@
 #include "host/audit/audit.h"
 #include "host/config.h"
 #include "host/db/db.h"
-#include "host/db/context.h"
-#include "host/db/persist.h"
+#include "host/db/tables/context.h"
+#include "host/db/tables/persist.h"
 #include "host/files/gc.h"
 #include "host/module.h"
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
 #include "host/sessions/pause.h"
-#include "host/sessions/restore.h"
+#include "host/sessions/restart/restore.h"
 #include "host/operations/operate.h"
 #include "host/fronts/conn.h"
 #include "host/files/files.h"
@@ -134,7 +134,7 @@ struct session {
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
-	/* sessions/persist.c, sessions/restore.c */
+	/* sessions/restart/persist.c, restore.c */
 	struct db_persisted kept;
 	bool is_parked;		/* it has no box; the first job that needs one makes it */
 	bool may_adopt;		/* parked, but the box that it had may be there */
@@ -309,7 +309,7 @@ void session_job_closed(struct job *job);
 void session_job_answered(struct job *job); /* of its kernels */
 void file_queue_job_done(struct job *job);
 
-/* ---- sessions/revive.c ---- */
+/* ---- sessions/restart/revive.c ---- */
 /* What an earlier run left, as sessions without a box. */
 int persist_revive(struct host *host, struct err *err);
 void persist_stop(struct host *host);

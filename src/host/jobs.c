@@ -7,14 +7,14 @@
 #include "host/jobs.h"
 
 #include "host/calls/call.h"
-#include "host/calls/document.h"
+#include "host/calls/tenants/document.h"
 #include "host/files/stored.h"
 #include "host/files/watch.h"
 #include "host/host.h"
 #include "host/processes/port_work.h"
-#include "host/sessions/adopt.h"
+#include "host/sessions/restart/adopt.h"
 #include "host/sessions/prewarmed.h"
-#include "host/sessions/restore.h"
+#include "host/sessions/restart/restore.h"
 
 /* clang-format off */
 const struct job_type job_types[JOB_KINDS] = {

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process/priority.h"
-#include "httpd/fence.h"
+#include "httpd/guard/fence.h"
 #include "httpd/server.h"
 
 #define ACCEPT_IN_A_ROW 64

@@ -27,7 +27,7 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "httpd/auth_throttle.h"
+#include "httpd/guard/auth_throttle.h"
 #include "httpd/coroutine.h"
 #include "httpd/httpd.h"
 #include "loop/loop.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/e2b/envd.h"
-#include "dialects/e2b/interpreter.h"
+#include "dialects/e2b/envd/envd.h"
+#include "dialects/e2b/interpreter/interpreter.h"
 
 #define RESULT_MAX ((size_t)1 << 26)
 

@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "httpd/fence.h"
+#include "httpd/guard/fence.h"
 #include "unarchiver/unarchiver.h"
 
 #define FILE_FD 20

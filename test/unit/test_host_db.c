@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "host/db/persist.h"
+#include "host/db/tables/persist.h"
 #include "host/db/log.h"
 
 #define SESSION "se_00000000000000000000000001"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "httpd/auth_throttle.h"
+#include "httpd/guard/auth_throttle.h"
 
 static struct auth_peer peer_of(const char *text)
 {

@@ -8,7 +8,7 @@
 #include "unit.h"
 
 #include "base/cleanup.h"
-#include "httpd/host_name.h"
+#include "httpd/guard/host_name.h"
 
 #define OWN "reckon.example.com, ci.example\tother"
 

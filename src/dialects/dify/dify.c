@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "codec/json_write.h"
 #include "dialects/call.h"
-#include "dialects/program.h"
-#include "dialects/program_language.h"
+#include "dialects/program/program.h"
+#include "dialects/program/program_language.h"
 #include "dialects/route.h"
 
 #define JSON "application/json; charset=utf-8"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/interpreter.h"
-#include "dialects/e2b/process.h"
+#include "dialects/e2b/interpreter/interpreter.h"
+#include "dialects/e2b/envd/process.h"
 
 #define ERROR_MAX (32u * 1024u)
 #define CORS_ASKED                                                                                \

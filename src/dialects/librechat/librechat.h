@@ -21,8 +21,8 @@
 
 #include "codec/json_write.h"
 #include "dialects/call.h"
-#include "dialects/program.h"
-#include "dialects/program_code.h"
+#include "dialects/program/program.h"
+#include "dialects/program/program_code.h"
 
 #define LIBRECHAT_JSON "application/json"
 #define LIBRECHAT_BODY_MAX (50u * 1024u * 1024u)

@@ -3,29 +3,20 @@
  *
  *   routes.c      which path is whose
  *   openai.c      answers, errors, models
- *   order.c       a request of Responses becomes an order: a conversation, and how it is answered
- *   order_tools.c its tools
- *   input.c       its input becomes messages of the conversation
- *   references.h  items of it that are named by their ids
- *   talk.c        turns of a conversation, put together from what other APIs have one by one
- *   response.h    a run becomes a response, whole or as a stream, at once or later
- *   items.h       the items of its output
- *   conversations.h  items that stay from one response to the next
  *   object.h      things that are documents
- *   chat_order.c  a request of Chat Completions becomes an order
- *   chat.c        a run becomes a completion, whole or as a stream
- *   files.c       files of the tenant
- *   files_named.c what runs of threads left
- *   files_read.h  files that a request names, for the model
- *   threads.h     Assistants
- *   containers.c  sessions as containers, and their files
+ *   responses/    order.c: a request of Responses becomes an order, which is a conversation, and how
+ *                 it is answered; response.h: a run becomes a response, whole or as a stream, at once
+ *                 or later; conversations.h: items that stay from one response to the next
+ *   chat/         the same for a request of Chat Completions
+ *   assistants/   Assistants, threads and their runs
+ *   files/        files of the tenant; sessions as containers, and their files
  */
 #pragma once
 
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 #include "dialects/names.h"
-#include "dialects/openai/outputs.h"
+#include "dialects/openai/files/outputs.h"
 #include "dialects/run.h"
 #include "dialects/sealed.h"
 
@@ -124,7 +115,7 @@ bool order_has_container(const struct order *order);
 /* GET, DELETE, GET …/input_items, POST …/cancel. */
 void stored_handle(struct request *request, const char *rest);
 
-/* ---- chat_order.c ---- */
+/* ---- chat/order.c ---- */
 /* A request of Chat Completions; appends its conversation. */
 int chat_order_read(const char *json, size_t len, struct order *ret, struct buf *conversation,
 		    struct err *err);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/openai/conversations.h"
+#include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/openai.h"
-#include "dialects/openai/threads.h"
+#include "dialects/openai/assistants/threads.h"
 #include "dialects/route.h"
 
 extern const struct dialect dialect_openai;

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "dialects/call.h"
-#include "dialects/program.h"
-#include "dialects/program_language.h"
+#include "dialects/program/program.h"
+#include "dialects/program/program_language.h"
 
 #define PISTON_JSON "application/json; charset=utf-8"
 #define PISTON_BODY_MAX (64u * 1024u * 1024u)

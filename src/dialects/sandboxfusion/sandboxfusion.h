@@ -16,9 +16,9 @@
 
 #include "codec/json_write.h"
 #include "dialects/call.h"
-#include "dialects/program.h"
-#include "dialects/program_code.h"
-#include "dialects/program_language.h"
+#include "dialects/program/program.h"
+#include "dialects/program/program_code.h"
+#include "dialects/program/program_language.h"
 
 #define FUSION_JSON "application/json"
 #define FUSION_BODY_MAX (64u * 1024u * 1024u)

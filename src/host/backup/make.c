@@ -24,7 +24,7 @@
 #include "host/backup/backup.h"
 #include "host/db/copy.h"
 #include "host/db/db.h"
-#include "host/db/persist.h"
+#include "host/db/tables/persist.h"
 
 struct making {
 	struct db *db;	 /* whose objects are copied */

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "host/calls/call.h"
-#include "host/db/run.h"
+#include "host/db/tables/run.h"
 #include "host/host.h"
 
 #define cleanup_db_run __attribute__((cleanup(db_run_done)))

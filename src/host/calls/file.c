@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/calls/call.h"
-#include "host/calls/document.h"
+#include "host/calls/tenants/document.h"
 #include "host/files/watch.h"
 #include "host/files/stored.h"
 #include "host/host.h"

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "host/calls/call.h"
-#include "host/calls/document.h"
+#include "host/calls/tenants/document.h"
 #include "host/host.h"
 #include "host/sessions/gone.h"
 #include "host/about.h"

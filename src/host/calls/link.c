@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/calls/call.h"
-#include "host/db/files.h"
+#include "host/db/tables/files.h"
 #include "host/host.h"
 #include "host/sessions/gone.h"
 #include "host/calls/link.h"

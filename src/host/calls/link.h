@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "host/db/files.h"
+#include "host/db/tables/files.h"
 
 struct request;
 struct host;

@@ -33,7 +33,7 @@
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/calls/call.h"
-#include "host/calls/document.h"
+#include "host/calls/tenants/document.h"
 #include "host/host.h"
 #include "host/sessions/once.h"
 #include "host/idempotency.h"

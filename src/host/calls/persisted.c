@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "host/db/files.h"
+#include "host/db/tables/files.h"
 #include "host/calls/call.h"
 #include "host/host.h"
 #include "host/tenants/usage.h"

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "host/calls/call.h"
-#include "host/db/run.h"
+#include "host/db/tables/run.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
 #include "host/idempotency.h"

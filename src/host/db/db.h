@@ -45,7 +45,7 @@ void db_rollback_to(struct db *db);
 /* A secret of this database; made when there is none. */
 #define DB_SECRET_KEY "key_secret"   /* of the hashes of API keys, and of the audit's seal */
 #define DB_SECRET_LINK "link_secret" /* of links */
-#define DB_SECRET_LEASE "lease_secret" /* of the leases of boxes (sessions/adopt.c) */
+#define DB_SECRET_LEASE "lease_secret" /* of the leases of boxes (sessions/restart/adopt.c) */
 int db_secret(struct db *db, const char *name, unsigned char ret[32], struct err *err);
 /* Only looks: 1, or 0 when there is none. */
 int db_secret_find(struct db *db, const char *name, unsigned char ret[32], struct err *err);

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/db/inner.h"
-#include "host/db/persist.h"
+#include "host/db/tables/persist.h"
 
 #define NOT_KEPT_WHY "an earlier version of Reckon kept no workspaces, and the daemon was restarted"
 

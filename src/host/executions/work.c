@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "host/executions/asking.h"
 #include "host/host.h"
-#include "host/sessions/box_lease.h"
+#include "host/sessions/restart/box_lease.h"
 
 static int on_event(const reckon_event *event, void *arg)
 {

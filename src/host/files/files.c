@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/fronts/reply.h"
-#include "host/db/files.h"
+#include "host/db/tables/files.h"
 #include "host/host.h"
 #include "host/tenants/usage.h"
 

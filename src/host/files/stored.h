@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "host/db/document.h"
+#include "host/db/tables/document.h"
 #include "reckon_files.h"
 
 #define STORED_NAME_SIZE 256

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/db/run.h"
-#include "host/calls/document.h"
+#include "host/db/tables/run.h"
+#include "host/calls/tenants/document.h"
 #include "host/host.h"
 
 #define TICK_NS 1000000000ull

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "api/calls.h"
-#include "host/db/process.h"
+#include "host/db/tables/process.h"
 #include "host/executions/job.h"
 #include "host/executions/event_buffer.h"
 #include "loop/loop.h"

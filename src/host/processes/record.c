@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "codec/json_write.h"
-#include "host/db/files.h"
+#include "host/db/tables/files.h"
 #include "host/host.h"
 #include "host/processes/process.h"
 #include "host/tenants/quota.h"

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "codec/json_write.h"
 #include "host/fronts/reply.h"
-#include "host/db/run.h"
+#include "host/db/tables/run.h"
 #include "host/host.h"
 
 #define ANSWERS_MAX (UINT64_C(256) * 1024 * 1024) /* of a tenant; the oldest go first */

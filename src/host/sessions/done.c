@@ -15,7 +15,7 @@
 #include "host/fronts/reply.h"
 #include "host/host.h"
 #include "host/sessions/prewarmed.h"
-#include "host/sessions/row_before_open.h"
+#include "host/sessions/restart/row_before_open.h"
 #include "host/tenants/usage.h"
 
 /* Whether somebody is there to whom the session is of use. */

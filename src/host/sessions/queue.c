@@ -7,7 +7,7 @@
  */
 #include "host/executions/row_before_run.h"
 #include "host/host.h"
-#include "host/sessions/box_lease.h"
+#include "host/sessions/restart/box_lease.h"
 
 void job_arm(struct job *job)
 {

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "host/host.h"
-#include "host/sessions/box_lease.h"
+#include "host/sessions/restart/box_lease.h"
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "host/db/document.h"
+#include "host/db/tables/document.h"
 #include "host/host.h"
 
 static void delete_row(struct db_tenant *row)

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "host/db/document.h"
+#include "host/db/tables/document.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 

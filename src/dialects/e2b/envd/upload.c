@@ -1,0 +1,257 @@
+/*
+ * upload.c - bodies that become files: as they are, or in the parts of a form.
+ *
+ * Runs in:  reckon-front-e2b.
+ * Reads:    bodies of anybody.
+ * Never:    holds a large body in memory: a form goes into a nameless file of reckond's first, which
+ *           is mapped, and never becomes one of the sandbox.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file/fd.h"
+#include "codec/form_data.h"
+#include "dialects/e2b/envd/envd.h"
+
+#define PARTS_MAX 256u
+#define ANSWER_MAX (4u << 20)
+
+/* ---- one file ------------------------------------------------------------------------------- */
+
+/* Where to write; negative when it was answered. */
+static int begin(const struct e2b *e2b, const char *inside, bool has_size, uint64_t size,
+		 struct api_upload *ret, struct call *call)
+{
+	if (call_or_refuse(e2b->request, API_FILE_PUT,
+			   &(struct api_file_put_in){ .session = e2b->target.session,
+						      .path = inside,
+						      .has_size = has_size,
+						      .size = size },
+			   ret, call) < 0)
+		return -1;
+	upstream_cancel_when_gone(e2b->request, ret->ticket);
+	if (call->reply.fd >= 0)
+		return 0;
+	e2b_refuse(e2b, 500, "there is no file to write to");
+	return -1;
+}
+
+static int commit(const struct e2b *e2b, const struct e2b_path *path, uint64_t ticket)
+{
+	cleanup_call struct call call = CALL_INIT;
+	char message[E2B_PATH_SIZE + 64];
+	const enum call_status status =
+		call_make(e2b->request, API_FILE_COMMIT,
+			  &(struct api_file_commit_in){ .ticket = ticket }, NULL, &call);
+
+	if (status == CALL_FAILED && call.failure->error == API_ERR_DENIED) {
+		(void)snprintf(message, sizeof(message),
+			       "path '%s' is a directory, or below a file", path->whole);
+		e2b_refuse(e2b, 400, message);
+	} else if (status == CALL_FAILED) {
+		call_refuse(e2b->request, call.failure);
+	}
+	return status == CALL_OK ? 0 : -1;
+}
+
+static void write_written(struct json_writer *json, const struct e2b_path *path)
+{
+	json_write_object_begin(json);
+	json_write_member_string(json, "path", path->whole);
+	json_write_member_string(json, "name", strrchr(path->whole, '/') + 1);
+	json_write_member_string(json, "type", "file");
+	json_write_object_end(json);
+}
+
+static bool take_path(const struct e2b *e2b, const char *given, struct e2b_path *ret)
+{
+	if (given[0] == '\0')
+		e2b_refuse(e2b, 400, "path is required");
+	else if (!e2b_path_of(given, ret))
+		e2b_refuse(e2b, 400, e2b_path_remedy);
+	else if (ret->inside[0] == '\0')
+		e2b_refuse(e2b, 400, "path is a directory");
+	else
+		return true;
+	return false;
+}
+
+/* ---- a body as it is ------------------------------------------------------------------------ */
+
+static void put_body(const struct e2b *e2b, const char *given)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	const struct http *http = request_head(e2b->request);
+	cleanup_buf struct buf answer = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT;
+	struct json_writer json;
+	struct api_upload upload;
+
+	if (!take_path(e2b, given, path) ||
+	    begin(e2b, path->inside, !http->is_chunked, http->length, &upload, &call) < 0)
+		return;
+	if (request_body_to(e2b->request, call.reply.fd, upload.size_max) < 0) {
+		upstream_cancel_now(e2b->request);
+		return;
+	}
+	(void)close(TAKE_FD(call.reply.fd));
+	upstream_cancel_when_gone(e2b->request, 0);
+	if (commit(e2b, path, upload.ticket) < 0)
+		return;
+	json_write_init(&json, &answer);
+	json_write_array_begin(&json);
+	write_written(&json, path);
+	json_write_array_end(&json);
+	e2b_answer_json(e2b, 200, &json, NULL);
+}
+
+/* ---- a form --------------------------------------------------------------------------------- */
+
+struct mapping {
+	void *bytes;
+	size_t len;
+};
+
+static void unmap(struct mapping *mapping)
+{
+	if (mapping->bytes != NULL)
+		(void)munmap(mapping->bytes, mapping->len);
+}
+
+static int map(int fd, struct mapping *ret)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
+		return -1;
+	ret->bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (ret->bytes == MAP_FAILED) {
+		ret->bytes = NULL;
+		return -1;
+	}
+	ret->len = (size_t)stat.st_size;
+	return 0;
+}
+
+static int put_part(const struct e2b *e2b, const struct form_part *part,
+		    const struct e2b_path *path)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_upload upload;
+	struct err err;
+
+	if (begin(e2b, path->inside, true, part->len, &upload, &call) < 0)
+		return -1;
+	if (fd_write_full(call.reply.fd, part->data, part->len, &err) < 0) {
+		upstream_cancel_now(e2b->request);
+		e2b_refuse(e2b, 507, "there is no room for the file");
+		return -1;
+	}
+	(void)close(TAKE_FD(call.reply.fd));
+	upstream_cancel_when_gone(e2b->request, 0);
+	return commit(e2b, path, upload.ticket);
+}
+
+/* Whether none of the parts before has this path, which is kept. */
+static bool is_new(const struct e2b *e2b, const char **paths, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(paths[i], path) == 0) {
+			e2b_refuse(e2b, 400, "two parts have one path");
+			return false;
+		}
+	paths[count] = arena_text(e2b->arena, path, strlen(path));
+	return true;
+}
+
+static void put_parts(const struct e2b *e2b, struct form_data *form, const char *given)
+{
+	struct form_part *part = arena_new(e2b->arena, 1, sizeof(*part));
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	const char **paths = arena_new(e2b->arena, PARTS_MAX, sizeof(*paths));
+	cleanup_buf struct buf answer = BUF_INIT(ANSWER_MAX);
+	struct json_writer json;
+	size_t count = 0;
+	struct err err;
+	int more;
+
+	json_write_init(&json, &answer);
+	json_write_array_begin(&json);
+	while ((more = form_data_next(form, part, &err)) > 0) {
+		if (strcmp(part->name, "file") != 0)
+			continue;
+		if (count == PARTS_MAX) {
+			e2b_refuse(e2b, 400, "more than 256 files at once");
+			return;
+		}
+		if (!take_path(e2b, given[0] != '\0' ? given : part->filename, path) ||
+		    !is_new(e2b, paths, count, path->inside) || put_part(e2b, part, path) < 0)
+			return;
+		write_written(&json, path);
+		count++;
+	}
+	json_write_array_end(&json);
+	if (more < 0)
+		e2b_refuse(e2b, 400, err.text);
+	else
+		e2b_answer_json(e2b, 200, &json, NULL);
+}
+
+static void put_form(const struct e2b *e2b, const char *type, const char *given)
+{
+	const struct http *http = request_head(e2b->request);
+	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
+	cleanup_call struct call call = CALL_INIT;
+	struct api_upload upload;
+	struct form_data form;
+	struct err err;
+
+	if (begin(e2b, ".form", !http->is_chunked, http->length, &upload, &call) < 0)
+		return;
+	if (request_body_to(e2b->request, call.reply.fd, upload.size_max) < 0) {
+		upstream_cancel_now(e2b->request);
+		return;
+	}
+	(void)map(call.reply.fd, &whole);
+	upstream_cancel_now(e2b->request); /* it was never to become a file */
+	if (form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form, &err) <
+	    0)
+		e2b_refuse(e2b, 400, err.text);
+	else
+		put_parts(e2b, &form, given);
+}
+
+/* ---- which ---------------------------------------------------------------------------------- */
+
+static bool has_metadata(const struct http *http)
+{
+	for (size_t i = 0; i < http->header_count; i++)
+		if (strncmp(http->header[i].name, "x-metadata-", 11) == 0)
+			return true;
+	return false;
+}
+
+void e2b_upload(struct e2b *e2b, const char *path)
+{
+	const struct http *http = request_head(e2b->request);
+	const char *encoding = http_header(http, "content-encoding");
+	const char *type = http_header(http, "content-type");
+	static const char form[] = "multipart/form-data", plain[] = "application/octet-stream";
+
+	if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
+		e2b_refuse(e2b, 400, "this server takes no compressed uploads");
+	else if (has_metadata(http))
+		e2b_refuse(e2b, 400, "this server keeps no metadata of files");
+	else if (type != NULL && strncasecmp(type, form, sizeof(form) - 1) == 0)
+		put_form(e2b, type, path);
+	else if (type != NULL && strncasecmp(type, plain, sizeof(plain) - 1) == 0)
+		put_body(e2b, path);
+	else
+		e2b_refuse(e2b, 400, "the body must be multipart/form-data or "
+				     "application/octet-stream");
+}

@@ -1,0 +1,139 @@
+/*
+ * adopt.c - boxes that an earlier daemon left, with their kernels.
+ *
+ * Runs in:  reckond's loop; adopt_work() in a thread of the pool.
+ * Reads:    the database, what libreckon says of a box.
+ * Never:    goes on with a kernel that ran something of which the database does not know the end: then
+ *           the session is restored from that, as without its box.
+ *
+ * A box has a lease, which only a daemon with the secret of this state directory can compute. The
+ * warden keeps it frozen for `adopt-grace` seconds when the daemon ends in whatever way. The next one
+ * asks for the box of each live session before it makes another, and that does not take long, since
+ * the others wait no longer than they were told. The workspace is looked at, to its last byte, with
+ * the next job of the session, or soon (session_tick()), and told as one change.
+ */
+#include "host/sessions/restart/adopt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "host/host.h"
+#include "host/sessions/restart/box_lease.h"
+
+#define ADOPTING_MAX 16u
+
+static void close_all(struct session *session)
+{
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->handle = NULL;
+	session->engine = NULL;
+}
+
+void adopt_work(struct job *job)
+{
+	struct session *session = job->session;
+	const reckon_session_options options = work_options(job);
+	unsigned char key[RECKON_LEASE_SIZE];
+	int code = work_engine(session->host, &session->engine, &job->error);
+
+	box_lease_key(session, key);
+	if (code == RECKON_OK)
+		code = reckon_session_adopt(session->engine, &options, key,
+					    (const char *const *)job->recorded, &session->handle,
+					    &job->error);
+	explicit_bzero(key, sizeof(key));
+	if (code == RECKON_OK)
+		box_lease(job);
+	else
+		close_all(session);
+}
+
+/* False: it has to be restored, when somebody wants it. */
+static bool begin(struct session *session)
+{
+	struct host *host = session->host;
+	struct job *job = job_new(session, JOB_ADOPT, 0);
+	struct err err;
+
+	tenant_share_note(host, job);
+	job_arm(job);
+	if (db_recorded(host->db, session->row.id, &job->recorded, &err) < 0 ||
+	    job_fill_env(job, &session->kept.env, &err) < 0) {
+		log_line(LOG_WARN, "a session cannot be adopted", "session=%s why=\"%s\"",
+			 session->row.id, err.text);
+		job_free(job);
+		return false;
+	}
+	session->running = job;
+	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	host->adopting++;
+	pool_submit_to(host->pool, session->tenant->lane, &job->item);
+	return true;
+}
+
+/* Whoever wants a box for one of them waits for this (restore_want()). */
+static void adopt_next(struct host *host)
+{
+	for (struct session *at = host->sessions; at != NULL && host->adopting < ADOPTING_MAX;
+	     at = at->next) {
+		if (!at->may_adopt || at->running != NULL)
+			continue;
+		at->may_adopt = at->phase == SESSION_LIVE && begin(at);
+		if (!at->may_adopt)
+			MODULE_EACH(host, session_goes_on, at);
+	}
+}
+
+void adopt_start(struct host *host)
+{
+	adopt_next(host);
+}
+
+static void adopted(struct session *session, const struct job *job)
+{
+	struct db_persisted *kept = &session->kept;
+	struct err err;
+
+	session->is_parked = false;
+	session->ran_since = true; /* nobody has looked at its workspace yet */
+	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
+	kept->lost_why[0] = '\0';
+	observe_adopted(session);
+	tenant_share_check(session->host, job);
+	audit_note(session->host, "session.adopt", session->row.id, "ok", "%s",
+		   "its kernel was left by the daemon before");
+	if (persist_write(session, &err) < 0)
+		transaction_fail(session->host, &err);
+	log_line(LOG_INFO, "session adopted", "session=%s", session->row.id);
+}
+
+static void not_adopted(const struct session *session, const struct job *job)
+{
+	const bool is_gone = job->error.code == RECKON_ENOT_FOUND;
+
+	metrics_add(&session->host->seen.metrics, METRICS_ADOPTED, 1, 1);
+	log_line(is_gone ? LOG_INFO : LOG_WARN, "a session was not adopted",
+		 "session=%s why=\"%s\"", session->row.id, job->error.message);
+}
+
+void adopt_done(struct job *job)
+{
+	struct session *session = job->session;
+	struct host *host = session->host;
+
+	session->running = NULL;
+	session->may_adopt = false;
+	host->adopting--;
+	observe_job(host, job);
+	if (session->phase == SESSION_LIVE && session->handle != NULL)
+		adopted(session, job);
+	else if (session->phase == SESSION_LIVE)
+		not_adopted(session, job);
+	job_free(job);
+	MODULE_EACH(host, session_goes_on, session);
+	adopt_next(host);
+}

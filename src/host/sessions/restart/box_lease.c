@@ -1,0 +1,51 @@
+/*
+ * box_lease.c - what lets the box of a session wait for the next daemon.
+ *
+ * Runs in:  reckond's loop; box_lease() in a thread of the pool.
+ * Reads:    the secret of leases, which does not change.
+ * Never:    leases a box that nobody is to come back to.
+ */
+#include "host/sessions/restart/box_lease.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "host/host.h"
+
+_Static_assert(crypto_generichash_KEYBYTES_MIN <= 32 && 32 <= crypto_generichash_KEYBYTES_MAX &&
+		       crypto_generichash_BYTES_MIN <= RECKON_LEASE_SIZE &&
+		       RECKON_LEASE_SIZE <= crypto_generichash_BYTES_MAX,
+	       "BLAKE2b takes the secret, and gives a lease");
+
+unsigned box_lease_seconds(const struct session *session)
+{
+	const struct config *config = &session->host->config;
+
+	/* A private daemon ends because nobody needs it; what was asked for once needs no successor. */
+	if (config->is_private || (session->row.policy & DB_POLICY_ONCE) != 0)
+		return 0;
+	return (unsigned)(config->adopt_grace_ms / 1000);
+}
+
+void box_lease_key(const struct session *session, unsigned char ret[RECKON_LEASE_SIZE])
+{
+	const unsigned char *secret = session->host->lease_secret;
+
+	(void)crypto_generichash(ret, RECKON_LEASE_SIZE, (const unsigned char *)session->row.id,
+				 strlen(session->row.id), secret,
+				 sizeof(session->host->lease_secret));
+}
+
+void box_lease(const struct job *job)
+{
+	const struct session *session = job->session;
+	unsigned char key[RECKON_LEASE_SIZE];
+	reckon_error ignored; /* a session that is lost is found so by its next job */
+
+	/* One that is opened for the first time gets its id with its answer. */
+	if (session->handle == NULL || session->row.id[0] == '\0')
+		return;
+	box_lease_key(session, key);
+	(void)reckon_session_lease(session->handle, key, job->lease_seconds, &ignored);
+	explicit_bzero(key, sizeof(key));
+}

@@ -1,0 +1,95 @@
+/*
+ * row_before_open.c - the row of a session, written while its box is made.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    a session that is being opened.
+ * Never:    leaves the row of a session that could not be opened.
+ *
+ * A session is kept before it is answered: a transaction and a sync. Both need nothing of its box,
+ * so the loop makes them while a thread opens it, and the answer waits for whichever takes longer.
+ * Nobody knows its id until then, and lists leave it out. When it cannot be opened its row goes
+ * again, with a word in the audit; so this is done only for what could be opened the last time.
+ *
+ * A crash in between leaves a session of which nobody was told, as one between the commit and the
+ * answer does: it is there, empty, until it expires.
+ */
+#include "host/sessions/restart/row_before_open.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/host.h"
+#include "host/tenants/usage.h"
+
+static void name_of(const struct session *session, char ret[EARLY_SIZE])
+{
+	(void)snprintf(ret, EARLY_SIZE, "%s %s", session->row.template_name,
+		       session->row.language);
+}
+
+void row_before_open_note(const struct session *session)
+{
+	name_of(session, session->host->early);
+}
+
+void row_before_open_begin(struct session *session)
+{
+	char name[EARLY_SIZE];
+	struct err ignored;
+
+	name_of(session, name);
+	/* Without a name libreckon chooses the template. */
+	session->is_early = session->row.template_name[0] != '\0' &&
+			    strcmp(name, session->host->early) == 0 &&
+			    id_new(session->row.id, "se", &ignored) == 0;
+	if (!session->is_early)
+		return;
+	clock_rfc3339_now(session->row.created_at);
+	persist_use(session);
+}
+
+void row_before_open_write(struct session *session)
+{
+	struct host *host = session->host;
+	struct err ignored;
+	bool is_own;
+
+	if (!session->is_early)
+		return;
+	err_clear(&session->row_before_open_failed);
+	if (transaction_join(host, &is_own, &ignored) < 0) {
+		session->is_early = false;
+		return;
+	}
+	/* When its transaction fails it hears of it (transaction.c), and goes again when the box is there. */
+	session->is_early = session_commit_start(session, &ignored) >= 0;
+	transaction_leave(host, is_own, 1); /* the job that opens it */
+}
+
+static int undo(struct session *session, const char *why, struct err *err)
+{
+	struct host *host = session->host;
+	int code;
+
+	if (audit_begin(host, err) < 0)
+		return (int)err->code;
+	code = db_persisted_drop(host->db, session->row.id, err);
+	if (code >= 0)
+		code = db_session_undo(host->db, session->row.id, err);
+	if (code >= 0)
+		code = audit_add(host, "session.end", session->row.id, "lost", err,
+				 "it could not be opened: %s", why);
+	return audit_end(host, code, err);
+}
+
+void row_before_open_undo(struct session *session, const char *why)
+{
+	struct err err;
+
+	if (session->is_early && undo(session, why, &err) < 0)
+		transaction_fail(session->host, &err);
+	if (session->is_early)
+		usage_unopened(session->host, session->tenant);
+	session->is_early = false;
+	session->row.id[0] = '\0'; /* it never was */
+}

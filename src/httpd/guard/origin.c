@@ -1,0 +1,113 @@
+/*
+ * origin.c - whether a page of somebody else's may be behind a request.
+ *
+ * Runs in:  the processes that speak HTTP.
+ * Reads:    the headers Origin and Host, which a browser sets and a page cannot.
+ * Never:    lets a key or a reachable port stand for the user's consent.
+ *
+ * A page may send requests to whatever its browser can reach, and with a name of its own that leads to
+ * 127.0.0.1 (DNS rebinding) even read the answers. Both show in these headers.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "httpd/guard/host_name.h"
+#include "httpd/server.h"
+
+/* The host of "HOST[:PORT]", with its brackets if it has them. */
+static size_t host_len(const char *authority)
+{
+	return authority[0] == '[' ? strcspn(authority, "]") + 1 : strcspn(authority, ":");
+}
+
+static bool is_local_name(const char *authority)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+	const size_t len = strlen(authority);
+	const size_t host = host_len(authority);
+
+	if (host > len || strspn(authority + host, ":0123456789") != len - host)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strlen(names[i]) == host && strncasecmp(authority, names[i], host) == 0)
+			return true;
+	return false;
+}
+
+bool request_is_local(const struct request *request)
+{
+	const struct conn *conn =
+		(const struct conn *)((const char *)request - offsetof(struct conn, request));
+	struct sockaddr_storage from = { 0 };
+	socklen_t len = sizeof(from);
+
+	if (getpeername(conn->fd, (struct sockaddr *)&from, &len) < 0)
+		return false;
+	if (from.ss_family == AF_INET) {
+		struct sockaddr_in v4;
+
+		memcpy(&v4, &from, sizeof(v4));
+		return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+	}
+	if (from.ss_family == AF_INET6) {
+		struct sockaddr_in6 v6;
+
+		memcpy(&v6, &from, sizeof(v6));
+		return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) ||
+		       (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) && v6.sin6_addr.s6_addr[12] == 127);
+	}
+	return from.ss_family == AF_UNIX;
+}
+
+bool request_origin_is_allowed(const struct request *request)
+{
+	const struct http *http = request_head(request);
+	const char *origin = http_header(http, "origin");
+	const char *host = http_header(http, "host");
+	const char *authority;
+
+	if (origin == NULL)
+		return true;
+	authority = strstr(origin, "://");
+	if (authority == NULL)
+		return false;
+	authority += 3;
+	if (is_local_name(authority))
+		return true;
+	/* A name that is not ours does not come this far: see below. */
+	return host != NULL && strcasecmp(host, authority) == 0;
+}
+
+void origin_refuse_misdirected(void *arg)
+{
+	struct conn *conn = arg;
+	const char *host = http_header(&conn->http, "host");
+	char message[192];
+
+	(void)snprintf(message, sizeof(message), "this daemon is not known as %.128s", host);
+	answer_refuse(
+		&conn->request,
+		&(struct refusal){
+			.status = 421,
+			.code = "misdirected",
+			.message = message,
+			.cause = "a name that anybody may lead here would let their web pages in",
+			.remedy = "use its address or localhost, or serve with --allow-host NAME",
+		});
+}
+
+/* Also of a request that another process read; a unix socket no name leads to. */
+bool origin_is_misdirected(const struct conn *conn)
+{
+	const char *host = http_header(&conn->http, "host");
+	int domain = AF_UNSPEC;
+	socklen_t len = sizeof(domain);
+
+	if (host == NULL || host_name_is_allowed(host, conn->server->allowed_hosts))
+		return false;
+	return getsockopt(conn->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX;
+}
