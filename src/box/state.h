@@ -14,7 +14,7 @@
 #include "box/cgroup/cgroup.h"
 #include "box/cgroup/group.h"
 #include "box/filter/filter.h"
-#include "box/lease.h"
+#include "box/sessions/lease.h"
 #include "box/mount/shell.h"
 #include "box/twin/twin.h"
 #include "languages/languages.h"

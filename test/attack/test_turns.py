@@ -1,4 +1,4 @@
-"""Short turns of a processor for who begins, long ones for who computes: src/box/sched_slice.c.
+"""Short turns of a processor for who begins, long ones for who computes: sched_slice.c.
 
 What is read is what Linux keeps for each task.
 """

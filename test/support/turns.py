@@ -1,4 +1,4 @@
-"""How long Linux lets a task's turn of a processor be: src/base/process/priority.h, src/box/sched_slice.c."""
+"""How long Linux lets a task's turn of a processor be: priority.h, sched_slice.c."""
 import ctypes
 import os
 import struct

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define NICE (-5)
-#define TURN_NS 100000u /* the shortest there are: before a cell that begins (box/sched_slice.c) */
+#define TURN_NS 100000u /* the shortest there are: before a cell that begins (sched_slice.c) */
 
 static void raise_session(void)
 {

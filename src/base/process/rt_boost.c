@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define SPENT_SIGNAL (SIGRTMIN + 3)
-#define TURN_NS 200000u /* shorter than those of a cell that begins: box/sched_slice.c */
+#define TURN_NS 200000u /* shorter than those of a cell that begins (sched_slice.c) */
 
 static _Thread_local timer_t budget;
 static _Thread_local bool has_budget, is_urgent;

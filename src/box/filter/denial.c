@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/state.h"
 
 #define BUDGET_PER_TURN 32

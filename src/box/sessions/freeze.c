@@ -5,7 +5,7 @@
  * Reads:    nothing of the box but which tasks it has (twin/task_freeze.c).
  * Never:    leaves to its end what could not die: a box is thawed before that.
  */
-#include "box/freeze.h"
+#include "box/sessions/freeze.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "box/cgroup/file.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/procfile.h"
 #include "box/state.h"
 

@@ -11,7 +11,7 @@
  * frozen. Its memory stays what it was, so the number of such boxes is bounded, and there are none
  * where the host is short of memory.
  */
-#include "box/lease.h"
+#include "box/sessions/lease.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/state.h"
 #include "box/twin/task_freeze.h"
 

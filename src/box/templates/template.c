@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/state.h"
 #include "box/sys.h"
 #include "box/twin/trace.h"

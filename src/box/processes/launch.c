@@ -1,12 +1,12 @@
 /*
- * process_launch.c - how a program of a client gets into a box.
+ * launch.c - how a program of a client gets into a box.
  *
  * Runs in:  the warden, and a child that executes reckon-launch at once.
  * Reads:    the launcher's fixed-size reports, sent before the program runs; /proc.
  * Never:    lets a program run before all its walls were seen from outside, or waits for it: a
  *           program of the box can stop a process of the same user at any moment.
  */
-#include "box/process.h"
+#include "box/processes/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "box/freeze.h"
+#include "box/sessions/freeze.h"
 #include "box/walls/guard.h"
-#include "box/port.h"
-#include "box/process.h"
+#include "box/processes/port.h"
+#include "box/processes/process.h"
 #include "box/state.h"
 #include "box/sys.h"
 

@@ -5,7 +5,7 @@
  * Reads:    /proc/PID/net/tcp and tcp6 of the box's pid 1, which the kernel writes.
  * Never:    connects to anything but the loopback addresses of the box, or waits for it.
  */
-#include "box/port.h"
+#include "box/processes/port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -16,10 +16,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "box/freeze.h"
+#include "box/sessions/freeze.h"
 #include "box/twin/copy.h"
 #include "box/walls/guard.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/twin/resume.h"
 #include "box/state.h"
 

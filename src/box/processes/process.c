@@ -6,7 +6,7 @@
  * Never:    lets anything outlive its session, or signals a number that may be another's: a process
  *           is signalled by its pidfd, and its group while it is not reaped.
  */
-#include "box/process.h"
+#include "box/processes/process.h"
 
 #include <errno.h>
 #include <poll.h>

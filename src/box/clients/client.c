@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/state.h"
 
 #define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */

@@ -64,7 +64,7 @@ void usage_note_process(struct session *session);
 /* template.c: the variables that every program of the template has; NULL follows the last. */
 size_t template_env(const struct template *of, const char **env, size_t max);
 
-/* ---- between process.c and process_launch.c ---- */
+/* ---- between process.c and launch.c ---- */
 
 /* Groups that could not be removed when their process was released. */
 void process_sweep_released(struct warden *warden, const struct session *session);

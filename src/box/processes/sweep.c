@@ -26,7 +26,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "box/process.h"
+#include "box/processes/process.h"
 #include "box/procfile.h"
 #include "box/state.h"
 #include "box/sys.h"
