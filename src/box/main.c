@@ -35,9 +35,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process/priority.h"
+#include "box/clients/client.h"
+#include "box/filter/denial.h"
+#include "box/module.h"
 #include "box/procfile.h"
+#include "box/requests/answer.h"
+#include "box/resources/resource.h"
+#include "box/sessions/lease.h"
+#include "box/sessions/session.h"
 #include "box/state.h"
 #include "box/sys.h"
+#include "box/templates/template.h"
 #include "box/twin/trace.h"
 
 #define TICK_MS 20	  /* while something is being waited for without an event */
@@ -51,21 +59,6 @@
 #define BROKEN_IDLE_NS 2000000000ull
 #define DESCRIPTORS_MIN 1024u /* the pools, some sessions; kernels take fixed numbers up to 200 */
 
-int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err)
-{
-	struct epoll_event event = { .events = events, .data.ptr = watch };
-
-	if (epoll_ctl(warden->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) < 0)
-		return err_sys(err, "watch a descriptor");
-	return 0;
-}
-
-void watch_remove(struct warden *warden, struct watch *watch)
-{
-	if (watch->fd >= 0 && watch->ready != NULL)
-		(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
-}
-
 static void reap(struct warden *warden)
 {
 	int status;
@@ -78,12 +71,12 @@ static void reap(struct warden *warden)
 			 * no help. */
 			const int sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
 
-			if (!template_has_zygote(warden, pid) || trace_pass_signal(pid, sig) != 0)
+			if (!zygote_is_one(warden, pid) || trace_pass_signal(pid, sig) != 0)
 				(void)trace_stray(pid, status);
 			continue;
 		}
 		session_reap(warden, pid, status);
-		template_zygote_ended(warden, pid);
+		zygote_ended(warden, pid);
 	}
 	session_collect(warden);
 }
@@ -244,7 +237,7 @@ static int set_up(struct warden *warden, struct err *err)
 		warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
 	}
 	if (warden->broken.code == ERR_OK)
-		pool_make_sysctls(warden);
+		spare_make_sysctls(warden);
 	warden->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (warden->epoll_fd < 0)
 		return err_sys(err, "epoll");
@@ -450,6 +443,9 @@ static int start(struct warden *warden, int client, struct err *err)
 	return client_adopt(warden, client, err);
 }
 
+static const struct module *const modules[] = { &sessions_module, &processes_module, &templates_module,
+						&requests_module, NULL };
+
 int main(int argc, char **argv)
 {
 	struct warden *warden = mem_new0(1, sizeof(*warden));
@@ -458,6 +454,8 @@ int main(int argc, char **argv)
 	int client = -1;
 
 	log_init("warden");
+	warden->modules = modules;
+	warden->on_request = server_answer;
 	warden->listen_fd = -1;
 	warden->park_target = 1;
 	warden->shell_target = 2;

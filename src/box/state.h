@@ -1,6 +1,22 @@
 /*
  * state.h - what the warden holds: connections, templates with their zygotes, sessions.
  *
+ *   main.c, loop.c      start, the loop, the end
+ *   module.h            what the parts tell each other
+ *   members.c           who lives in a box
+ *   requests/           what clients ask, and the answers
+ *   sessions/           boxes, their kernels; made ahead of need; leased and adopted
+ *   processes/          programs that clients start; what is left behind ends; ports
+ *   templates/          templates, their zygotes, which do not live for ever
+ *   resources/          limits, shares of the processors, what it all cost
+ *   clients/            connections: read, told, gone
+ *   walls/, filter/     what stands between a box and the host, and that it stands
+ *   twin/               kernels out of zygotes and of each other
+ *   mount/, cgroup/     a box's files; its control groups
+ *
+ * Calls go down this list; what lower parts have to tell comes up by hooks (module.h), so that no
+ * two files call each other.
+ *
  * One process, one thread, one epoll loop. What takes longer than a few milliseconds (warming a
  * zygote up) happens in another process; tracing steps are waited for in place.
  */
@@ -111,7 +127,7 @@ struct denial {
 /*
  * A session begins as a shell, may wait parked with a kernel, is opened by a client, and is DYING
  * until everything is reaped. Kernels come and go in it (kernel.c). One with a lease is FROZEN from
- * the end of its client until the next one adopts it (lease.c).
+ * the end of its client until the next one adopts it (adopt.c).
  */
 enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_FROZEN, SESSION_DYING };
 
@@ -204,7 +220,13 @@ struct conn {
 	size_t pending_nfds;
 };
 
+struct module;
+
 struct warden {
+	const struct module *const *modules;
+	/* What a client asks that said HELLO, or its HELLO. Takes the descriptors. */
+	void (*on_request)(struct warden *warden, struct conn *conn,
+			   const struct warden_request *request, const int *fds, size_t nfds);
 	int epoll_fd;
 	int listen_fd;	/* or -1 */
 	int signal_fd;
@@ -250,151 +272,8 @@ struct warden {
 int watch_add(struct warden *warden, struct watch *watch, uint32_t events, struct err *err);
 void watch_remove(struct warden *warden, struct watch *watch);
 
-/* template.c */
-int template_find(struct warden *warden, const char *name, struct template **ret, struct err *err);
-/* The zygote of this kind when it is warm. 0 and *ret NULL: still warming up, try again. */
-int template_zygote(struct warden *warden, struct template *of, unsigned kind,
-		    struct zygote_proc **ret, struct err *err);
-int template_start(struct warden *warden, struct zygote_proc *zygote, struct err *err);
-void template_forget(struct warden *warden, struct zygote_proc *zygote); /* and ends it */
-void template_zygote_ended(struct warden *warden, pid_t pid);
-bool template_has_zygote(struct warden *warden, pid_t pid);
-void template_drop(struct warden *warden, struct template *of);
-
-/* rotate.c */
-void rotate_start(struct warden *warden); /* of those that are due; costs a fork, rarely */
-void rotate_ready(struct warden *warden, struct zygote_proc *zygote); /* one became warm */
-bool rotate_is_successor(const struct zygote_proc *zygote);
-void rotate_failed(struct zygote_proc *zygote);
-
-/* pool.c */
-/* For a kernel of this zygote, preferably where one was begun; NULL: for another one. */
-int pool_take_shell(struct warden *warden, struct template *of, const struct zygote_proc *zygote,
-		    struct session **ret, struct err *err);
-bool pool_refill(struct warden *warden); /* one step; true when there is more to do */
-int pool_take_netns(struct warden *warden); /* or -1 */
-void pool_recycle_netns(struct warden *warden, int fd);
-void pool_make_sysctls(struct warden *warden); /* once */
-int pool_sysctl_dir(const struct warden *warden, unsigned slot); /* or -1; stays the pool's */
-
-/* session.c */
-int session_new(struct warden *warden, struct template *of, struct session **ret, struct err *err);
-/* 0 and *ret NULL: a zygote is still warming up. */
-int session_open(struct warden *warden, const struct warden_open *open, const int *mount_fds,
-		 struct session **ret, enum warden_warmth *ret_warmth, struct err *err);
-/* A copy of one kernel; others of its session are not in the copy's box. */
-int session_branch(struct warden *warden, struct box_kernel *parent, struct session **ret,
-		   struct err *err);
-/* That this connection opened, or belongs to. */
-struct session *session_find(const struct conn *conn, uint32_t id);
-void session_end(struct warden *warden, struct session *session);
-void session_reap(struct warden *warden, pid_t pid, int status);
-void session_collect(struct warden *warden); /* finishes sessions that are dying */
-/* Which zygote a kernel comes from; *ret NULL while it has to wait. */
-int session_zygote(struct warden *warden, struct template *of, const char *language,
-		   uint32_t flags, struct zygote_proc **ret, enum warden_warmth *ret_warmth,
-		   struct err *err);
-
-/* kernel.c */
-struct box_kernel *kernel_new(struct session *session, unsigned place);
-/* The beginning of a kernel, for a pooled shell; and somewhat more of it. */
-int kernel_seed(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
-		struct err *err);
-int kernel_advance(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
-		   struct err *err);
-void kernel_drop_seed(struct box_kernel *kernel);
-int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote_proc *zygote,
-		 struct err *err);
-/* Verifies what was made (here or by a branch), numbers it, and waits for its end. */
-int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *err);
-/* Kills it without waiting, as a part of the end of its box. */
-void kernel_kill(struct warden *warden, struct box_kernel *kernel);
+/* members.c: kernels that live, but this one; processes that do. */
 unsigned kernel_count_up(const struct session *session, const struct box_kernel *but);
-
-/* context.c */
-/* A further kernel in an open box. 0 and *ret NULL: a zygote is still warming up. */
-int context_add(struct warden *warden, struct session *session, const struct warden_context *how,
-		struct box_kernel **ret, enum warden_warmth *ret_warmth, struct err *err);
-/* A fresh kernel in this place. 1 when it is there; 0: a zygote is still warming up. */
-int context_restart(struct warden *warden, struct box_kernel *kernel, uint32_t flags,
-		    enum warden_warmth *ret_warmth, struct err *err);
-/* Ends it and all processes of it, and waits for that, bounded. The place stays. */
-void context_stop(struct warden *warden, struct box_kernel *kernel);
-void context_remove(struct warden *warden, struct box_kernel *kernel); /* and frees the place */
-/* Among those of the session; NULL when it is not this connection's. */
-struct box_kernel *context_find(struct session *session, const struct conn *conn, uint32_t id);
-
-/* sweep.c */
-/* Ends what a kernel that is gone has left behind in its box; waits for it, bounded. */
-void sweep_after(struct warden *warden, struct box_kernel *kernel);
-
-/* limits.c */
-void limits_fill(const struct template *of, struct warden_limits *limits);
-int limits_apply(struct warden *warden, struct session *session, struct err *err);
-/* Those of the kernel's process alone. */
-int limits_apply_process(const struct warden *warden, const struct session *session, pid_t pid,
-			 struct err *err);
-/* The number of kernels in the box changed: our own processes must not count as its. */
-int limits_apply_pids(struct warden *warden, struct session *session, struct err *err);
-
-/* group.c */
-/* Into the group of this name, which is made when it is the first one. Before its limits are put
- * into force, and before anything of a user's runs in it. */
-int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
-		struct err *err);
-/* As its parent, which is open. */
-/* For the session that enters a group next; true when there was something to do. */
-bool group_prepare(struct warden *warden);
-int group_follow(struct warden *warden, struct session *session, const struct session *parent,
-		 struct err *err);
-void group_leave(struct warden *warden, struct session *session); /* its cgroups are gone */
-int group_change(struct warden *warden, const struct warden_group *asked, struct err *err);
-/* What a session may have of the processors: its own limit or its group's; 0: no limit. */
-uint32_t group_cap(const struct session *session);
-
-/* mount/hostdir.c */
-bool hostdir_target_is_safe(const char *target); /* of WARDEN_PATH_SIZE bytes, perhaps unterminated */
-int hostdir_mount(struct warden *warden, const struct session *session,
-		  const struct warden_open *open, const int *fds, struct err *err);
-
-/* usage.c */
-void usage_begin(struct warden *warden, struct box_kernel *kernel);
-/* Before anything has run: opens what is read after each execution, so that the first one finds it. */
-void usage_prepare(struct warden *warden, struct box_kernel *kernel);
-void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret);
-void usage_end(struct warden *warden, struct box_kernel *kernel); /* no cell of it runs any more */
-void usage_close(const struct box_kernel *kernel); /* it has ended */
-/* A kernel came or went: what was measured last is not a base line for anybody. */
-void usage_forget(struct session *session);
-
-/* sched_slice.c */
-int sched_slice_setup(struct warden *warden, struct err *err);
-void sched_slice_begin(struct warden *warden, struct box_kernel *kernel); /* a cell of it */
-void sched_slice_end(struct warden *warden, struct box_kernel *kernel);   /* or the kernel itself */
-
-/* filter/denial.c */
-void denial_ready(struct warden *warden, struct watch *watch, uint32_t events);
-void denial_resume(struct warden *warden);
-
-/* client.c */
-int client_adopt(struct warden *warden, int sock, struct err *err);
-void client_accept(struct warden *warden, struct watch *watch, uint32_t events);
-/* A connection of its own for a kernel or a thread, made here and handed over. */
-int client_add_member(struct warden *warden, struct session *session, struct conn **ret,
-		      int *ret_theirs, struct err *err);
-void client_send(const struct conn *conn, const struct warden_reply *reply, const int *fds,
-		 size_t nfds);
-void client_drop(struct warden *warden, struct conn *conn); /* and the sessions it opened */
-void client_kernel_ended(struct warden *warden, struct box_kernel *kernel);
-/* The connections of its own that a session was given lead nowhere from now on. */
-void client_forget_session(struct warden *warden, struct session *session);
-void client_retry_pending(struct warden *warden);
-
-/* server.c */
-/* What a client that said HELLO asks, or its HELLO. Takes the descriptors. */
-void server_answer(struct warden *warden, struct conn *conn, const struct warden_request *request,
-		   const int *fds, size_t nfds);
-
-/* walls/probe.c */
-void probe_walls(struct warden *warden, struct warden_walls *ret);
-int probe_strict(struct warden *warden, struct err *err);
+unsigned process_count_up(const struct session *session);
+/* Those too that have ended, and may have left something that is to stay. */
+size_t process_count_left(const struct session *session);

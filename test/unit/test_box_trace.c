@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/state.h"
+#include "box/mount/hostdir.h"
 #include "box/twin/trace.h"
 #include "box/twin/trace_arch.h"
 

@@ -3,8 +3,7 @@
  *
  * Runs in:  the warden.
  * Reads:    fixed-size requests of processes of the same user.
- * Never:    keeps a session whose client is gone longer than its lease says, or waits long for one
- *           that does not read.
+ * Never:    waits long for a client that does not read.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +15,8 @@
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/log.h"
-#include "box/processes/process.h"
+#include "box/clients/client.h"
+#include "box/module.h"
 #include "box/state.h"
 
 #define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */
@@ -40,14 +40,6 @@ void client_send(const struct conn *conn, const struct warden_reply *reply, cons
 	}
 }
 
-/* What its client had in this session, but not the session. */
-static void drop_kernels(struct warden *warden, const struct conn *conn, struct session *session)
-{
-	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
-		if (session->kernels[i] != NULL && session->kernels[i]->conn == conn)
-			context_remove(warden, session->kernels[i]);
-}
-
 void client_drop(struct warden *warden, struct conn *conn)
 {
 	const bool is_member = conn->is_member;
@@ -56,16 +48,9 @@ void client_drop(struct warden *warden, struct conn *conn)
 	(void)close(conn->watch.fd);
 	if (conn->pending)
 		fd_close_all(conn->pending_fds, conn->pending_nfds);
-	if (conn->member_of != NULL) {
-		drop_kernels(warden, conn, conn->member_of);
-		process_forget_conn(conn->member_of, conn);
+	MODULE_EACH(warden, conn_gone, warden, conn);
+	if (conn->member_of != NULL)
 		conn->member_of->member_count--;
-	}
-	while (conn->sessions != NULL) {
-		if (!lease_freeze(warden, conn->sessions))
-			session_end(warden, conn->sessions);
-		warden->open_sessions--;
-	}
 	memset(conn, 0, sizeof(*conn));
 	conn->next_free = warden->free_conns;
 	warden->free_conns = conn;
@@ -183,7 +168,7 @@ static void on_ready(struct warden *warden, struct watch *watch, uint32_t events
 		fd_close_all(fds, nfds);
 		nfds = 0;
 	}
-	server_answer(warden, conn, &request, fds, nfds);
+	warden->on_request(warden, conn, &request, fds, nfds);
 }
 
 /* The first of the free ones; NULL when there is none. */
@@ -290,23 +275,5 @@ void client_forget_session(struct warden *warden, struct session *session)
 		/* Should there be no room, its requests are answered with NOT_FOUND all the same. */
 		(void)tell_ended(at->conn, at);
 		at->conn = NULL;
-	}
-}
-
-void client_retry_pending(struct warden *warden)
-{
-	for (size_t i = 0; i < warden->conn_top; i++) {
-		struct conn *conn = &warden->conns[i];
-		struct warden_request request;
-		int fds[WARDEN_MOUNTS_MAX];
-		size_t nfds;
-
-		if (!conn->used || !conn->pending)
-			continue;
-		conn->pending = false;
-		request = conn->pending_request;
-		nfds = conn->pending_nfds;
-		memcpy(fds, conn->pending_fds, sizeof(fds));
-		server_answer(warden, conn, &request, fds, nfds);
 	}
 }

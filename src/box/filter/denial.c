@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "box/filter/denial.h"
 #include "box/processes/process.h"
 #include "box/state.h"
 

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/file/fs.h"
+#include "box/mount/hostdir.h"
 #include "box/state.h"
 
 bool hostdir_target_is_safe(const char *target)

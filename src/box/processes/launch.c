@@ -25,9 +25,13 @@
 #include "base/file/fd.h"
 #include "base/mem.h"
 #include "box/cgroup/process.h"
-#include "box/walls/guard.h"
+#include "box/clients/client.h"
+#include "box/filter/denial.h"
 #include "box/procfile.h"
+#include "box/resources/resource.h"
 #include "box/sys.h"
+#include "box/templates/template.h"
+#include "box/walls/guard.h"
 #include "box/walls/verify.h"
 #include "wire/process.h"
 
@@ -132,6 +136,8 @@ static void begin(struct warden *warden, struct box_process *process)
 
 	close_boot(warden, process);
 	process->state = PROCESS_RUNNING;
+	process->as.death_watch.ready = process_ended;
+	process->timer_watch.ready = process_timer;
 	/* Whatever is measured of the box from here on is not a cell's alone. */
 	usage_forget(process->as.session);
 	usage_note_process(process->as.session);
@@ -218,10 +224,12 @@ static int verify(struct warden *warden, struct box_process *process, pid_t send
 	return guard_join(session->guards, session->shell.init, &sender, 1, sender, err);
 }
 
+static void ended_early(struct warden *warden, struct watch *watch, uint32_t events);
+
 /* Behind its walls: watched from here on, and let go. */
 static int let_go(struct warden *warden, struct box_process *process, struct err *err)
 {
-	process->as.death_watch = (struct watch){ .ready = process_ended, .arg = process,
+	process->as.death_watch = (struct watch){ .ready = ended_early, .arg = process,
 						  .fd = process->as.made.kernel_pidfd };
 	process->as.notify_watch = (struct watch){ .ready = denial_ready, .arg = &process->as,
 						   .fd = process->as.made.notify_fd };
@@ -286,16 +294,30 @@ static void boot_ready(struct warden *warden, struct watch *watch, uint32_t even
 }
 
 /* Whether it was a failure, or a program that was quick, says the socket; see begin(). */
-void process_ended_early(struct warden *warden, struct box_process *process)
+static void ended_early(struct warden *warden, struct watch *watch, uint32_t events)
 {
-	watch_remove(warden, &process->as.death_watch);
+	struct box_process *process = watch->arg;
+
+	(void)events;
+	watch_remove(warden, watch);
 	boot_ready(warden, &process->boot_watch, 0);
 }
 
-void process_give_up_late(struct warden *warden, struct box_process *process)
+/* Until the program runs; see process_timer(). */
+static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 {
+	struct box_process *process = watch->arg;
+	uint64_t ignored;
 	struct err err;
 
+	(void)events;
+	(void)!read(watch->fd, &ignored, sizeof(ignored));
+	if (process->as.session->frozen != NULL)
+		return;
+	if (clock_mono_ns() < process->deadline_ns) {
+		process_set_timer(process);
+		return;
+	}
 	(void)err_set(&err, ERR_TIMEOUT, "a new process was not ready within %d s",
 		      LAUNCH_MS / 1000);
 	give_up(warden, process, &err);
@@ -362,7 +384,7 @@ static int launch(struct warden *warden, struct box_process *process, const int 
 	theirs = pair[1];
 	if (setsockopt(process->boot, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return err_sys(err, "SO_PASSCRED");
-	process->timer_watch = (struct watch){ .ready = process_timer, .arg = process,
+	process->timer_watch = (struct watch){ .ready = on_time, .arg = process,
 					       .fd = timerfd_create(CLOCK_MONOTONIC,
 								    TFD_CLOEXEC | TFD_NONBLOCK) };
 	if (process->timer_watch.fd < 0)

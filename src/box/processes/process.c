@@ -21,7 +21,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "box/cgroup/process.h"
+#include "box/module.h"
 #include "box/procfile.h"
+#include "box/resources/resource.h"
 #include "box/sys.h"
 
 #define LOOK_MIN_NS 20000000ull /* between two looks at the processor time */
@@ -32,25 +34,6 @@ struct box_process *process_find(const struct session *session, uint32_t number)
 		if (at->as.id == number && at->state != PROCESS_RELEASED)
 			return at;
 	return NULL;
-}
-
-unsigned process_count_up(const struct session *session)
-{
-	unsigned count = 0;
-
-	for (const struct box_process *at = session->processes; at != NULL; at = at->next)
-		count += at->as.is_up;
-	return count;
-}
-
-size_t process_count_left(const struct session *session)
-{
-	size_t count = 0;
-
-	for (const struct box_process *at = session->processes; at != NULL; at = at->next)
-		count += at->as.is_up || (at->state == PROCESS_ENDED &&
-					  (at->how.flags & WARDEN_START_DETACH) != 0);
-	return count;
 }
 
 /* ---- accounts ------------------------------------------------------------------------------- */
@@ -180,10 +163,6 @@ void process_timer(struct warden *warden, struct watch *watch, uint32_t events)
 	    process->as.session->frozen != NULL)
 		return;
 	if (process->deadline_ns > 0 && clock_mono_ns() >= process->deadline_ns) {
-		if (process->state != PROCESS_RUNNING) {
-			process_give_up_late(warden, process);
-			return;
-		}
 		end_by_limit(warden, process, WARDEN_END_WALL);
 		return;
 	}
@@ -264,10 +243,6 @@ void process_ended(struct warden *warden, struct watch *watch, uint32_t events)
 	struct box_process *process = watch->arg;
 
 	(void)events;
-	if (process->state != PROCESS_RUNNING) {
-		process_ended_early(warden, process);
-		return;
-	}
 	read_usage(warden, process);
 	process->as.is_up = false;
 	usage_forget(process->as.session);
@@ -355,9 +330,13 @@ void process_reap(const struct session *session, pid_t pid, int status)
 		}
 }
 
-void process_forget_conn(const struct session *session, const struct conn *conn)
+/* Whose START is not answered yet need not be. */
+static void conn_gone(struct warden *warden, struct conn *conn)
 {
-	for (struct box_process *at = session->processes; at != NULL; at = at->next)
+	(void)warden;
+	if (conn->member_of == NULL)
+		return;
+	for (struct box_process *at = conn->member_of->processes; at != NULL; at = at->next)
 		if (at->starter == conn)
 			at->starter = NULL;
 }
@@ -411,3 +390,7 @@ void process_list(const struct session *session, struct warden_list *ret)
 				.is_running = at->state == PROCESS_RUNNING,
 			};
 }
+
+const struct module processes_module = {
+	.conn_gone = conn_gone,
+};

@@ -29,11 +29,13 @@ struct box_process {
 	uint64_t memory_peak;	  /* sampled, where no group counts it */
 };
 
-/* process.c */
+/* launch.c */
 /* Answers later, unless it fails; takes no descriptors. */
 int process_start(struct warden *warden, struct session *session, struct conn *conn,
 		  const struct warden_request *request, const int *fds, size_t nfds,
 		  struct err *err);
+
+/* process.c */
 struct box_process *process_find(const struct session *session, uint32_t number);
 int process_signal(struct box_process *process, const struct warden_signal *signal,
 		   struct err *err);
@@ -47,32 +49,21 @@ void process_drop_all(struct warden *warden, struct session *session);
 /* The groups of a dead session's processes; false: some are still ending. */
 bool process_remove_all(struct warden *warden, struct session *session);
 void process_reap(const struct session *session, pid_t pid, int status);
-void process_forget_conn(const struct session *session, const struct conn *conn);
 /* The session was frozen for so long: that is no time of theirs. */
 void process_go_on(const struct session *session, uint64_t span_ns);
-unsigned process_count_up(const struct session *session);
-/* Those too that have ended, and may have left something that is to stay. */
-size_t process_count_left(const struct session *session);
 
 /* sweep.c */
+/* Ends what a kernel that is gone has left behind in its box; waits for it, bounded. */
+void sweep_after(struct warden *warden, struct box_kernel *kernel);
 /* Ends what a process that is gone has left behind, where no freezer tells whose it is. */
 void sweep_process(const struct session *session, const struct box_process *process);
 
-/* usage.c: a process began, and cells that run share the accounts with it. */
-void usage_note_process(struct session *session);
-
-/* template.c: the variables that every program of the template has; NULL follows the last. */
-size_t template_env(const struct template *of, const char **env, size_t max);
-
-/* ---- between process.c and launch.c ---- */
+/* ---- of process.c, for launch.c ---- */
 
 /* Groups that could not be removed when their process was released. */
 void process_sweep_released(struct warden *warden, const struct session *session);
 /* For the earlier of its deadline and the next look at its processor time. */
 void process_set_timer(const struct box_process *process);
+/* Of a program that runs: its deadline or a look is due, its pidfd is readable. */
 void process_timer(struct warden *warden, struct watch *watch, uint32_t events);
-/* Its pidfd is readable. */
 void process_ended(struct warden *warden, struct watch *watch, uint32_t events);
-/* It ended, or its time to begin is over, before the program ran. */
-void process_ended_early(struct warden *warden, struct box_process *process);
-void process_give_up_late(struct warden *warden, struct box_process *process);

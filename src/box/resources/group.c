@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/resources/resource.h"
 #include "box/state.h"
 #include "wire/kernel.h"
 

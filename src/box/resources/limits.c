@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "box/procfile.h"
+#include "box/resources/resource.h"
 #include "box/state.h"
 
 #define PIDS_MAX 4194304u /* PID_MAX_LIMIT of 64-bit kernels */

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/process/priority.h"
+#include "box/resources/resource.h"
 #include "box/state.h"
 
 #define BEGINS_NS 2000000u

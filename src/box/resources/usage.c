@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "box/cgroup/file.h"
-#include "box/processes/process.h"
+#include "box/module.h"
 #include "box/procfile.h"
+#include "box/resources/resource.h"
 #include "box/state.h"
 
 static void name_process(char ret[32], pid_t pid)
@@ -68,7 +69,7 @@ void usage_end(struct warden *warden, struct box_kernel *kernel)
 {
 	sched_slice_end(warden, kernel);
 	if (kernel->is_running)
-		lease_note_ran(kernel);
+		MODULE_EACH(warden, execution_over, kernel);
 	kernel->is_running = false;
 }
 

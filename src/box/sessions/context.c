@@ -6,17 +6,20 @@
  * Never:    hands out a kernel with a wall less than the first one had: it is made, limited,
  *           guarded and verified by the same functions.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "box/walls/guard.h"
+#include "box/resources/resource.h"
+#include "box/sessions/lease.h"
+#include "box/sessions/session.h"
 #include "box/state.h"
 #include "box/sys.h"
-
-#include <poll.h>
+#include "box/templates/template.h"
+#include "box/walls/guard.h"
 
 static int check_box(struct warden *warden, const struct session *session, struct err *err)
 {
@@ -44,7 +47,7 @@ static int fill_place(struct warden *warden, struct box_kernel *kernel, uint32_t
 	struct session *session = kernel->session;
 	struct zygote_proc *zygote;
 
-	if (session_zygote(warden, session->of, kernel->language, flags, &zygote, ret_warmth, err) <
+	if (zygote_pick(warden, session->of, kernel->language, flags, &zygote, ret_warmth, err) <
 	    0)
 		return (int)err->code;
 	if (zygote == NULL)

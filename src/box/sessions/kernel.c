@@ -18,6 +18,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/clients/client.h"
+#include "box/filter/denial.h"
+#include "box/module.h"
+#include "box/processes/process.h"
+#include "box/resources/resource.h"
+#include "box/sessions/session.h"
 #include "box/state.h"
 #include "box/walls/verify.h"
 
@@ -36,16 +42,6 @@ struct box_kernel *kernel_new(struct session *session, unsigned place)
 	kernel->death_watch.fd = kernel->notify_watch.fd = -1;
 	session->kernels[place] = kernel;
 	return kernel;
-}
-
-unsigned kernel_count_up(const struct session *session, const struct box_kernel *but)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
-		count += session->kernels[i] != NULL && session->kernels[i] != but &&
-			 session->kernels[i]->is_up;
-	return count;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -128,12 +124,9 @@ static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t ev
 	note_end(warden, kernel);
 	kernel->is_up = false;
 	usage_forget(session);
-	if (session->state == SESSION_PARKED || session->state == SESSION_FROZEN) {
-		if (session->state == SESSION_PARKED)
-			session->of->parked = NULL;
-		session_end(warden, session);
+	MODULE_EACH(warden, kernel_ended, warden, kernel);
+	if (session->state == SESSION_DYING)
 		return;
-	}
 	sweep_after(warden, kernel);
 	usage_close(kernel);
 	twin_done(&kernel->made);

@@ -30,19 +30,26 @@ struct lease {
 	unsigned next;
 };
 
-int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
-	      struct err *err);
+/* lease.c */
+/* NULL when no session has this one. */
+struct session *lease_find(const struct warden *warden, const uint8_t key[WARDEN_LEASE_SIZE]);
+bool lease_is_zero(const uint8_t key[WARDEN_LEASE_SIZE]);
 void lease_forget(struct session *session);
 int lease_busy(struct session *session, bool is_busy, struct err *err);
 void lease_note_ran(struct box_kernel *kernel); /* its execution is over, or was cut off */
-/* Its client is gone. False: there is nothing to wait for, and the session is to be ended. */
-bool lease_freeze(struct warden *warden, struct session *session);
+void lease_fill(const struct session *session, struct warden_adopted *ret);
 /* The session is dying: its tasks need nobody any more who holds them. */
 void lease_drop(struct warden *warden, struct session *session);
+void lease_leave_frozen(struct warden *warden, struct session *session);
+
+/* adopt.c */
+int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
+	      struct err *err);
+/* Its client is gone. False: there is nothing to wait for, and the session is to be ended. */
+bool lease_freeze(struct warden *warden, struct session *session);
 /* The one that has this lease, which goes on. */
 int lease_adopt(struct warden *warden, const struct conn *conn, const struct warden_lease *shown,
 		struct session **ret, struct err *err);
-void lease_fill(const struct session *session, struct warden_adopted *ret);
 void lease_tick(struct warden *warden); /* ends those that nobody came for */
 
 /* session.c */

@@ -4,56 +4,14 @@
  * Runs in:  the warden, when nobody waits for it.
  * Reads:    nothing.
  * Never:    makes more than its targets.
- *
- * Network namespaces are dear to make (0.4 ms) and to destroy (another 0.4 ms of kernel time, later),
- * and an ended box leaves nothing in its own but the loopback interface, so they are kept and
- * joined by the next box. No two live boxes ever share one.
- *
- * Each user namespace has its own /proc/sys/user, and Linux keeps all of those that were looked up
- * in one procfs in one list, which it walks three times to find that a new one is not in it: with a
- * thousand boxes a millisecond for each further one. So each box looks in one of some procfs.
  */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "box/mount/mount.h"
+#include "box/resources/resource.h"
+#include "box/sessions/session.h"
 #include "box/state.h"
 #include "wire/kernel.h"
-
-int pool_take_netns(struct warden *warden)
-{
-	return warden->netns_count > 0 ? warden->netns_pool[--warden->netns_count] : -1;
-}
-
-void pool_recycle_netns(struct warden *warden, int fd)
-{
-	if (fd < 0)
-		return;
-	if (warden->netns_count < STATE_NETNS_MAX && !warden->stopping)
-		warden->netns_pool[warden->netns_count++] = fd;
-	else
-		(void)close(fd);
-}
-
-void pool_make_sysctls(struct warden *warden)
-{
-	struct err err;
-
-	for (size_t i = 0; i < STATE_SYSCTLS; i++) {
-		if (mount_own_sysctl(&warden->sysctl_dirs[i], &err) < 0) {
-			log_line(LOG_INFO, "boxes share a procfs", "why=\"%s\"", err.text);
-			return;
-		}
-		warden->sysctl_count++;
-	}
-}
-
-int pool_sysctl_dir(const struct warden *warden, unsigned slot)
-{
-	return warden->sysctl_count > 0 ? warden->sysctl_dirs[slot % warden->sysctl_count] : -1;
-}
 
 static bool suits(const struct twin_seed *seed, const struct zygote_proc *zygote)
 {
@@ -175,4 +133,26 @@ bool pool_refill(struct warden *warden)
 			return true;
 	}
 	return group_prepare(warden);
+}
+
+void pool_zygote_replaced(struct warden *warden, struct template *of, pid_t old)
+{
+	if (of->parked != NULL && of->parked->kernels[0]->zygote == old) {
+		session_end(warden, of->parked);
+		of->parked = NULL;
+	}
+	for (size_t i = 0; i < of->shell_count; i++)
+		if (of->shells[i]->kernels[0]->seed.twin > 0 &&
+		    of->shells[i]->kernels[0]->seed.zygote == old)
+			kernel_drop_seed(of->shells[i]->kernels[0]);
+}
+
+void pool_drop(struct warden *warden, struct template *of)
+{
+	if (of->parked != NULL)
+		session_end(warden, of->parked);
+	of->parked = NULL;
+	for (size_t i = 0; i < of->shell_count; i++)
+		session_end(warden, of->shells[i]);
+	of->shell_count = 0;
 }

@@ -14,11 +14,12 @@
  * ends with it; a box without a kernel holds nothing of it. Sessions that are open live on, and can be branched: their twins are
  * processes of their own.
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "box/module.h"
 #include "box/state.h"
+#include "box/templates/template.h"
 
 #define MINUTE_NS 60000000000ull
 #define ROTATE_KERNELS 1000		/* so many kernels … */
@@ -30,11 +31,6 @@ static struct zygote_proc *successor_of(struct zygote_proc *zygote)
 	struct zygote_proc *slots = zygote->of->slots[zygote->kind];
 
 	return zygote == &slots[0] ? &slots[1] : &slots[0];
-}
-
-bool rotate_is_successor(const struct zygote_proc *zygote)
-{
-	return zygote->of->zygotes[zygote->kind] != zygote;
 }
 
 static bool is_due(const struct warden *warden, const struct zygote_proc *zygote)
@@ -49,6 +45,17 @@ static bool is_due(const struct warden *warden, const struct zygote_proc *zygote
 	       (zygote->kernels > 1 && age >= ROTATE_LATEST);
 }
 
+/* The old one goes on, and is asked again when it is due anew. */
+static void rotate_failed(struct zygote_proc *zygote)
+{
+	struct zygote_proc *serving = zygote->of->zygotes[zygote->kind];
+
+	if (serving == zygote)
+		return;
+	serving->warm_ns = clock_mono_ns();
+	serving->kernels = 0;
+}
+
 static void start_successor(struct warden *warden, struct zygote_proc *zygote)
 {
 	struct zygote_proc *next = successor_of(zygote);
@@ -56,11 +63,11 @@ static void start_successor(struct warden *warden, struct zygote_proc *zygote)
 
 	if (!is_due(warden, zygote) || next->state != ZYGOTE_ABSENT)
 		return;
-	if (template_start(warden, next, &err) == 0)
+	if (zygote_start(warden, next, &err) == 0)
 		return;
 	log_line(LOG_WARN, "cannot replace a zygote", "template=%s why=\"%s\"", zygote->of->name,
 		 err.text);
-	template_forget(warden, next);
+	zygote_forget(warden, next);
 	rotate_failed(next);
 }
 
@@ -71,28 +78,7 @@ void rotate_start(struct warden *warden)
 			start_successor(warden, warden->templates[i].zygotes[k]);
 }
 
-/* The old one goes on, and is asked again when it is due anew. */
-void rotate_failed(struct zygote_proc *zygote)
-{
-	struct zygote_proc *serving = zygote->of->zygotes[zygote->kind];
-
-	serving->warm_ns = clock_mono_ns();
-	serving->kernels = 0;
-}
-
-static void drain(struct warden *warden, struct template *of, pid_t old)
-{
-	if (of->parked != NULL && of->parked->kernels[0]->zygote == old) {
-		session_end(warden, of->parked);
-		of->parked = NULL;
-	}
-	for (size_t i = 0; i < of->shell_count; i++)
-		if (of->shells[i]->kernels[0]->seed.twin > 0 &&
-		    of->shells[i]->kernels[0]->seed.zygote == old)
-			kernel_drop_seed(of->shells[i]->kernels[0]);
-}
-
-void rotate_ready(struct warden *warden, struct zygote_proc *zygote)
+static void rotate_ready(struct warden *warden, struct zygote_proc *zygote)
 {
 	struct template *of = zygote->of;
 	struct zygote_proc *old = of->zygotes[zygote->kind];
@@ -102,6 +88,11 @@ void rotate_ready(struct warden *warden, struct zygote_proc *zygote)
 		return;
 	log_line(LOG_INFO, "zygote replaced", "template=%s kernels=%u", of->name, old->kernels);
 	of->zygotes[zygote->kind] = zygote;
-	template_forget(warden, old);
-	drain(warden, of, pid);
+	zygote_forget(warden, old);
+	MODULE_EACH(warden, zygote_replaced, warden, of, pid);
 }
+
+const struct module templates_module = {
+	.zygote_warm = rotate_ready,
+	.zygote_failed = rotate_failed,
+};

@@ -23,9 +23,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "box/walls/guard.h"
 #include "box/state.h"
 #include "box/sys.h"
+#include "box/walls/guard.h"
+#include "box/walls/probe.h"
 
 /* Runs `attempt` in a child; 0 when it returned 0, else its errno. */
 static int try_in_child(int (*attempt)(void))

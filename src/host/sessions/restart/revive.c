@@ -42,7 +42,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	db_name_of(host->db, row->id, session->name);
 	session->is_parked = true;
 	/* After a restart of the machine there are no boxes. */
-	/* A paused one was not left behind (src/box/sessions/lease.c). */
+	/* A paused one was not left behind (src/box/sessions/adopt.c). */
 	session->may_adopt = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
 			     kept.paused_ms == 0;
 	session->phase = SESSION_LIVE;

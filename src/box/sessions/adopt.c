@@ -1,0 +1,213 @@
+/*
+ * adopt.c - sessions that outlive their connection for a while, frozen, until another adopts them.
+ *
+ * Runs in:  the warden.
+ * Reads:    leases of clients, which are of the same user; /proc/meminfo.
+ * Never:    lets anything of a box run while nobody has it, or gives a session to two.
+ *
+ * When a connection ends and nothing of its session executes, what belonged to that client alone
+ * (contexts, processes) ends, and the box is frozen. Its memory stays what it was, so the number of
+ * such boxes is bounded, and there are none where the host is short of memory.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/clients/client.h"
+#include "box/processes/process.h"
+#include "box/sessions/lease.h"
+#include "box/sessions/session.h"
+#include "box/twin/task_freeze.h"
+#include "box/walls/probe.h"
+
+#define SECOND_NS 1000000000ull
+#define MEMORY_PART 16u /* of the host's memory has to be available */
+
+int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
+	      struct err *err)
+{
+	struct session *other;
+
+	if (asked->seconds == 0) {
+		lease_forget(session);
+		return 0;
+	}
+	if (asked->seconds > WARDEN_LEASE_SECONDS_MAX || lease_is_zero(asked->key))
+		return err_set(err, ERR_INVALID, "a lease that nobody could have");
+	if (warden->single_client)
+		return err_set(err, ERR_INVALID, "a private warden ends with its client");
+	other = lease_find(warden, asked->key);
+	/* Whoever knows the lease has another box for the session by now. */
+	if (other != NULL && other != session && other->state == SESSION_FROZEN)
+		session_end(warden, other);
+	else if (other != NULL && other != session)
+		return err_set(err, ERR_INVALID, "another session has this lease");
+	memcpy(session->lease.key, asked->key, sizeof(session->lease.key));
+	session->lease.seconds = asked->seconds;
+	session->lease.is_set = true;
+	return 0;
+}
+
+/* ---- frozen --------------------------------------------------------------------------------- */
+
+static bool is_memory_short(void)
+{
+	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long total = 0, available = 0;
+	char line[128];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		if (strncmp(line, "MemTotal:", 9) == 0)
+			total = strtoull(line + 9, NULL, 10);
+		else if (strncmp(line, "MemAvailable:", 13) == 0)
+			available = strtoull(line + 13, NULL, 10);
+	}
+	return available < total / MEMORY_PART;
+}
+
+/* Why it is not worth waiting, or NULL. */
+static const char *why_not(const struct warden *warden, const struct session *session)
+{
+	if (session->state != SESSION_OPEN || session->init_reaped || !session->kernels[0]->is_up)
+		return "its kernel has ended";
+	if (session->lease.busy > 0)
+		return "its workspace was being changed";
+	if (session->frozen != NULL)
+		return "it is paused";
+	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL && session->kernels[i]->is_running)
+			return "an execution ran in it";
+	if (warden->frozen_count >= STATE_FROZEN_MAX)
+		return "too many boxes wait already";
+	return is_memory_short() ? "the host is short of memory" : NULL;
+}
+
+/* Nobody who comes knows of them; and they might be in the middle of something. */
+static void end_what_is_not_kept(struct warden *warden, struct session *session)
+{
+	struct box_process *next;
+
+	client_forget_session(warden, session);
+	for (size_t i = 1; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL)
+			context_remove(warden, session->kernels[i]);
+	for (struct box_process *at = session->processes; at != NULL; at = next) {
+		next = at->next;
+		if (at->state != PROCESS_RELEASED)
+			process_release(warden, at);
+	}
+}
+
+bool lease_freeze(struct warden *warden, struct session *session)
+{
+	struct lease *lease = &session->lease;
+	const char *why = NULL;
+	struct err err;
+
+	if (!lease->is_set || warden->stopping)
+		return false;
+	why = why_not(warden, session);
+	if (why == NULL) {
+		end_what_is_not_kept(warden, session);
+		lease->still = mem_new0(1, sizeof(*lease->still));
+		if (task_freeze_soon(lease->still, &warden->cgroups, &session->shell, &err) < 0) {
+			task_freeze_end(lease->still);
+			free(TAKE_PTR(lease->still));
+			why = err.text;
+		}
+	}
+	if (why != NULL) {
+		log_line(LOG_INFO, "a session does not wait to be adopted", "session=%u why=\"%s\"",
+			 session->id, why);
+		return false;
+	}
+	session_leave_conn(session);
+	session->kernels[0]->conn = NULL;
+	session->kernels[0]->is_untold = false;
+	session->state = SESSION_FROZEN;
+	lease->ends_ns = clock_mono_ns() + lease->seconds * SECOND_NS;
+	if (warden->frozen_count++ == 0 || lease->ends_ns < warden->frozen_due_ns)
+		warden->frozen_due_ns = lease->ends_ns;
+	log_line(LOG_INFO, "a session waits to be adopted", "session=%u seconds=%u", session->id,
+		 lease->seconds);
+	return true;
+}
+
+void lease_tick(struct warden *warden)
+{
+	uint64_t now, due = UINT64_MAX;
+
+	if (warden->frozen_count == 0)
+		return;
+	now = clock_mono_ns();
+	if (now < warden->frozen_due_ns)
+		return;
+	for (size_t i = 0; i < warden->slot_count; i++) {
+		struct session *at = warden->sessions[i];
+
+		if (at == NULL || at->state != SESSION_FROZEN)
+			continue;
+		if (at->lease.ends_ns <= now) {
+			log_line(LOG_INFO, "nobody adopted a session", "session=%u", at->id);
+			session_end(warden, at);
+		} else if (at->lease.ends_ns < due) {
+			due = at->lease.ends_ns;
+		}
+	}
+	warden->frozen_due_ns = due;
+}
+
+/* ---- adopted -------------------------------------------------------------------------------- */
+
+static bool has_hung_up(const struct conn *conn)
+{
+	struct pollfd wait = { .fd = conn->watch.fd, .events = POLLRDHUP };
+
+	return poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
+static int find_frozen(struct warden *warden, const struct conn *conn,
+		       const struct warden_lease *shown, struct session **ret, struct err *err)
+{
+	struct session *found = lease_is_zero(shown->key) ? NULL : lease_find(warden, shown->key);
+
+	/* Its client went just now, and we have not looked there yet. */
+	if (found != NULL && found->state == SESSION_OPEN && found->conn != conn &&
+	    has_hung_up(found->conn)) {
+		client_drop(warden, found->conn);
+		found = lease_find(warden, shown->key);
+	}
+	if (found == NULL || found->state != SESSION_FROZEN)
+		return err_set(err, ERR_NOT_FOUND, "no session waits for this lease");
+	*ret = found;
+	return 0;
+}
+
+int lease_adopt(struct warden *warden, const struct conn *conn, const struct warden_lease *shown,
+		struct session **ret, struct err *err)
+{
+	struct session *session = NULL;
+
+	if (find_frozen(warden, conn, shown, &session, err) < 0 || session == NULL)
+		return (int)err->code;
+	/* As when it is opened: who says so has no session with a wall less. */
+	if (conn->strict && probe_strict(warden, err) < 0)
+		return (int)err->code;
+	if (conn->strict && session->unheld != 0)
+		return err_set(err, ERR_UNAVAILABLE, "a wall of the session is missing");
+	if (session->init_reaped || !session->kernels[0]->is_up) {
+		session_end(warden, session);
+		return err_set(err, ERR_NOT_FOUND, "no session waits for this lease");
+	}
+	task_freeze_end(session->lease.still);
+	lease_leave_frozen(warden, session);
+	session->state = SESSION_OPEN;
+	log_line(LOG_INFO, "a session was adopted", "session=%u", session->id);
+	*ret = session;
+	return 0;
+}

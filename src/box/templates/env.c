@@ -1,0 +1,42 @@
+/*
+ * env.c - the variables that programs of a template begin with.
+ *
+ * Runs in:  the warden.
+ * Reads:    nothing: template.ini was read by template.c.
+ * Never:    hands on a variable of the warden's own.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "box/state.h"
+#include "box/templates/template.h"
+
+size_t template_zygote_env(const struct template *of, const char **env, size_t max)
+{
+	static const char *const fixed[] = {
+		"HOME=/home/user", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TZ=UTC",
+		"PATH=/opt/template/bin:/usr/local/bin:/usr/bin:/bin:/opt/reckon/bin", "TERM=dumb",
+		"MPLBACKEND=Agg", "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1",
+		"LD_BIND_NOW=1", /* zygote.c takes it away */
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed) && count + 1 < max; i++)
+		env[count++] = fixed[i];
+	for (size_t i = 0; i < of->env_count && count + 1 < max; i++)
+		env[count++] = of->env[i];
+	env[count] = NULL;
+	return count;
+}
+
+size_t template_env(const struct template *of, const char **env, size_t max)
+{
+	const size_t count = template_zygote_env(of, env, max);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(env[i], "LD_BIND_NOW=1") != 0) /* the zygote's alone */
+			env[kept++] = env[i];
+	env[kept] = NULL;
+	return kept;
+}
