@@ -89,11 +89,6 @@ bool process_was_asked(struct host *host, const struct request *req, struct sess
 
 /* ---- its row first -------------------------------------------------------------------------- */
 
-bool process_is_held(const struct process *process)
-{
-	return process->phase == PROCESS_STARTING && process->is_uncommitted;
-}
-
 void process_claim(struct process *process, struct job *job)
 {
 	struct host *host = process->session->host;
@@ -111,15 +106,6 @@ void process_claim(struct process *process, struct job *job)
 	process_put(process);
 	process_start(process, job);
 	transaction_leave(host, is_own, 0); /* when it could not be kept there is no process any more */
-}
-
-void process_unclaim(struct process *process)
-{
-	struct err err;
-
-	if (process->row.key[0] != '\0' &&
-	    db_process_remove(process->session->host->db, process->row.id, &err) < 0)
-		transaction_fail(process->session->host, &err);
 }
 
 static struct job *take_failed(struct session *session, uint64_t first)

@@ -18,27 +18,11 @@
 #include "host/fronts/reply.h"
 #include "host/host.h"
 
-#define FIRST_READER_NS (15ull * 1000000000u) /* so long a process that waits waits for the first */
-#define HANG_UP_NS (3ull * 1000000000u)	      /* from SIGHUP to SIGKILL */
 #define WAIT_DEFAULT_MS (3600u * 1000u)
-#define SIGNAL_HUP 1u
-
-uint64_t process_slowest(const struct process *process)
-{
-	uint64_t slowest = UINT64_MAX;
-
-	for (size_t i = 0; i < process->reader_count; i++)
-		if (process->readers[i].after < slowest)
-			slowest = process->readers[i].after;
-	if (process->reader_count > 0 || process->alone_ns == 0)
-		return slowest;
-	return clock_mono_ns() - process->alone_ns < FIRST_READER_NS ? process->left_at
-								     : UINT64_MAX;
-}
 
 /* ---- readers -------------------------------------------------------------------------------- */
 
-static void remove_reader(struct process *process, size_t index)
+void process_remove_reader(struct process *process, size_t index)
 {
 	const struct process_reader gone = process->readers[index];
 
@@ -74,7 +58,7 @@ void process_publish(struct process *process)
 					  : try_events(process, reader->request, &reader->after);
 
 		if (tried == 1) {
-			remove_reader(process, i);
+			process_remove_reader(process, i);
 			continue;
 		}
 		if (tried == 0)
@@ -121,7 +105,7 @@ void process_follow(struct process *process, uint64_t request, uint64_t after, b
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static void answer_waiter(struct process *process, uint64_t request)
+void process_answer_waiter(struct process *process, uint64_t request)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct api_process reply;
@@ -135,7 +119,7 @@ void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms
 	const uint64_t ms = timeout_ms > 0 ? timeout_ms : WAIT_DEFAULT_MS;
 
 	if (process->phase == PROCESS_ENDED) {
-		answer_waiter(process, request);
+		process_answer_waiter(process, request);
 		return;
 	}
 	if (process->waiter_count == PROCESS_WAITERS_MAX) {
@@ -152,87 +136,5 @@ void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms
 void process_answer_waiters(struct process *process)
 {
 	while (process->waiter_count > 0)
-		answer_waiter(process, process->waiters[--process->waiter_count].request);
-}
-
-static void answer_late(struct process *process, uint64_t now)
-{
-	for (size_t i = 0; i < process->waiter_count;) {
-		if (process->waiters[i].until_ns > now) {
-			i++;
-			continue;
-		}
-		answer_waiter(process, process->waiters[i].request);
-		process->waiters[i] = process->waiters[--process->waiter_count];
-	}
-}
-
-/* ---- those who go --------------------------------------------------------------------------- */
-
-static void forget_one(struct process *process, uint64_t request)
-{
-	for (size_t i = 0; i < process->reader_count; i++)
-		if (process->readers[i].request == request) {
-			remove_reader(process, i);
-			break;
-		}
-	for (size_t i = 0; i < process->waiter_count; i++)
-		if (process->waiters[i].request == request) {
-			process->waiters[i] = process->waiters[--process->waiter_count];
-			break;
-		}
-	process_drop_input(process, request);
-	process_unhold(process);
-}
-
-void process_forget(struct host *host, uint64_t request)
-{
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
-		for (struct process *at = session->processes.first; at != NULL; at = at->next)
-			forget_one(at, request);
-}
-
-void process_front_lost(struct host *host, uint64_t first, uint64_t last)
-{
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
-		for (struct process *at = session->processes.first; at != NULL; at = at->next)
-			for (size_t i = 0; i < at->reader_count;) {
-				const uint64_t request = at->readers[i].request;
-
-				if (request >= first && request <= last)
-					remove_reader(at, i);
-				else
-					i++;
-			}
-}
-
-static void hang_up(struct process *process, uint64_t now)
-{
-	const uint64_t alone = process->alone_ns != 0 ? now - process->alone_ns : 0;
-	const uint64_t grace = process->was_followed || process->grace_ns > FIRST_READER_NS
-				       ? process->grace_ns
-				       : FIRST_READER_NS;
-	struct job *job;
-
-	if (!process->dies_alone || process->phase != PROCESS_RUNNING || process->alone_ns == 0 ||
-	    alone < grace)
-		return;
-	if (!process->is_hung_up) {
-		process->is_hung_up = true;
-		audit_note(process->session->host, "process.signal", process->session->row.id, "ok",
-			   "process=%s signal=1 its client went away", process->row.id);
-		job = job_new(process->session, JOB_PROCESS_SIGNAL, 0);
-		job->cursor = SIGNAL_HUP;
-		process_ask(process, JOB_PROCESS_SIGNAL, job);
-	} else if (alone >= grace + HANG_UP_NS && !process->wants_close) {
-		process_kill(process);
-	}
-}
-
-void process_follow_tick(struct process *process)
-{
-	const uint64_t now = clock_mono_ns();
-
-	answer_late(process, now);
-	hang_up(process, now);
+		process_answer_waiter(process, process->waiters[--process->waiter_count].request);
 }

@@ -3,8 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    bytes of hostile programs, which become base 64 and are looked at no further.
- * Never:    waits for a program, or lets those that flood take the loop from everything else: in a
- *           window of time so much is read of each, and so much of all.
+ * Never:    waits for a program, or reads more of it than pace.c lets it.
  */
 #include "host/processes/process.h"
 
@@ -21,103 +20,11 @@
 
 #define CHUNK_BYTES 32768u
 #define EVENT_BYTES_MAX (CHUNK_BYTES / 3 * 4 + 128)
-#define WINDOW_MS 10u
-#define WINDOW_ALL_BYTES (1024u * 1024u) /* when that was read of all, each gets the least */
-#define WINDOW_EACH_BYTES (512u * 1024u)
-#define WINDOW_LEAST_BYTES (16u * 1024u)
 #define DRAIN_NS (300ull * 1000000u) /* it has ended, others hold its output open and are silent */
-#define UNREAD_MOST 64u /* events that a process which waits may be ahead of its readers */
-#define UNREAD_FEW 4u	/* when all rings together hold much */
 
 uint64_t process_age_ns(const struct process *process)
 {
 	return clock_mono_ns() - process->started_ns;
-}
-
-/* ---- how much is read ----------------------------------------------------------------------- */
-
-static bool should_hold(const struct process *process)
-{
-	const uint64_t slowest = process_slowest(process);
-	const unsigned most =
-		event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
-
-	return process->waits_when_full && slowest != UINT64_MAX &&
-	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
-}
-
-static void want_output(const struct process *process)
-{
-	const unsigned interest = process->is_paused || process->is_held ? 0 : LOOP_READ;
-
-	if (process->out != NULL)
-		loop_io_want(process->out, interest);
-	if (process->err != NULL)
-		loop_io_want(process->err, interest);
-}
-
-static void enter_window(struct host *host, struct process *process)
-{
-	const uint64_t window = clock_mono_ns() / (WINDOW_MS * 1000000u);
-
-	if (host->pace.window != window) {
-		host->pace.window = window;
-		host->pace.bytes = 0;
-	}
-	if (process->window != window) {
-		process->window = window;
-		process->window_bytes = 0;
-	}
-}
-
-static void on_window(void *arg)
-{
-	struct host *host = arg;
-
-	host->pace.is_set = false;
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
-		for (struct process *at = session->processes.first; at != NULL; at = at->next)
-			if (at->is_paused) {
-				at->is_paused = false;
-				want_output(at);
-			}
-}
-
-/* Until the next window. */
-static void pause_output(struct host *host, struct process *process)
-{
-	struct err err;
-
-	if (host->pace.timer == NULL &&
-	    loop_timer_new(host->loop, on_window, host, &host->pace.timer, &err) < 0)
-		return;
-	if (!host->pace.is_set)
-		loop_timer_set(host->pace.timer, WINDOW_MS);
-	host->pace.is_set = true;
-	process->is_paused = true;
-}
-
-static void note_read(struct process *process, size_t len)
-{
-	struct host *host = process->session->host;
-
-	host->pace.bytes += len;
-	process->window_bytes += len;
-	process->over_ns = process->is_over ? clock_mono_ns() : 0;
-	if (process->window_bytes >= WINDOW_EACH_BYTES ||
-	    (host->pace.bytes >= WINDOW_ALL_BYTES && process->window_bytes >= WINDOW_LEAST_BYTES))
-		pause_output(host, process);
-	process->is_held = should_hold(process);
-	if (process->is_paused || process->is_held)
-		want_output(process);
-}
-
-void process_unhold(struct process *process)
-{
-	if (!process->is_held || should_hold(process))
-		return;
-	process->is_held = false;
-	want_output(process);
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -162,7 +69,7 @@ static void read_output(struct process *process, struct loop_io **io, int which,
 	char bytes[CHUNK_BYTES];
 	ssize_t len;
 
-	enter_window(host, process);
+	process_enter_window(host, process);
 	len = read(reckon_process_fd(process->handle, which), bytes, sizeof(bytes));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -173,7 +80,7 @@ static void read_output(struct process *process, struct loop_io **io, int which,
 	/* What others write after its end goes nowhere, and does not make them wait. */
 	if (process->phase == PROCESS_RUNNING)
 		push(process, name, bytes, (size_t)len);
-	note_read(process, (size_t)len);
+	process_note_read(process, (size_t)len);
 }
 
 static void on_out(unsigned ready, void *arg)
@@ -361,7 +268,7 @@ int process_watch(struct process *process, struct err *err)
 		process_unwatch(process);
 		return (int)err->code;
 	}
-	want_output(process);
+	process_want_output(process);
 	loop_io_want(process->end, LOOP_READ);
 	return 0;
 }

@@ -18,9 +18,6 @@
 #include "host/host.h"
 #include "host/sessions/gone.h"
 
-#define LEFT_CHECK_NS (5ull * 1000000000u)
-#define LOOK_EVERY_NS (30ull * 1000000000u)
-
 /* ---- made, found, gone ---------------------------------------------------------------------- */
 
 struct process *process_new(struct session *session, struct err *err)
@@ -97,62 +94,6 @@ bool process_keeps(const struct session *session)
 	while (at != NULL && (at->phase == PROCESS_ENDED || (at->row.flags & PROCESS_DETACH) != 0))
 		at = at->next;
 	return at != NULL;
-}
-
-/* ---- jobs ----------------------------------------------------------------------------------- */
-
-static void submit(struct session *session, struct job *job)
-{
-	session->processes.jobs++;
-	job->process->jobs++;
-	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
-}
-
-void process_pump(struct session *session)
-{
-	struct job **at = &session->processes.starts, *job;
-
-	if (pause_holds(session))
-		return;
-	if (session->is_parked && session->processes.starts != NULL) {
-		restore_want(session);
-		return;
-	}
-	session->processes.pending_rows_last = NULL;
-	while ((job = *at) != NULL) {
-		if (process_is_held(job->process)) {
-			session->processes.pending_rows_last = job;
-			at = &job->next;
-			continue;
-		}
-		*at = job->next;
-		submit(session, job);
-	}
-}
-
-void process_start(struct process *process, struct job *job)
-{
-	struct session *session = process->session;
-
-	job->process = process;
-	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
-	if (session->processes.pending_rows_last != NULL)
-		session->processes.pending_rows_last->next = job;
-	else
-		session->processes.starts = job;
-	session->processes.pending_rows_last = job;
-	process_pump(session);
-}
-
-void process_ask(struct process *process, enum job_kind kind, struct job *job)
-{
-	if (job == NULL)
-		job = job_new(process->session, kind, 0);
-	job->process = process;
-	job->queued_ns = clock_mono_ns();
-	submit(process->session, job);
 }
 
 /* The handle goes when nobody needs it: with it whatever the process left. */
@@ -253,7 +194,7 @@ static void drop_old(struct session *session)
 }
 
 /* When all sessions together keep too much, nobody's are. */
-static void drop_all_old(struct host *host)
+void process_drop_old(struct host *host)
 {
 	struct process *next;
 
@@ -269,6 +210,16 @@ static void drop_all_old(struct host *host)
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
+/* It was not started: its key is free. */
+static void free_key(struct process *process)
+{
+	struct err err;
+
+	if (process->row.key[0] != '\0' &&
+	    db_process_remove(process->session->host->db, process->row.id, &err) < 0)
+		transaction_fail(process->session->host, &err);
+}
+
 static void fail_start(struct process *process, const struct job *job)
 {
 	struct host *host = process->session->host;
@@ -281,7 +232,7 @@ static void fail_start(struct process *process, const struct job *job)
 	else
 		session_tell_gone(host, process->session->tenant, job->request, process->row.session);
 	if (process->handle == NULL) {
-		process_unclaim(process);
+		free_key(process);
 		process_drop(process);
 		return;
 	}
@@ -326,33 +277,6 @@ static void started(struct process *process, const struct job *job)
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
-
-void process_over(struct process *process)
-{
-	struct session *session = process->session;
-	struct process **at = &session->processes.ended;
-
-	process->phase = PROCESS_ENDING;
-	while (*at != NULL)
-		at = &(*at)->next_ended;
-	*at = process;
-	process->next_ended = NULL;
-	if (session->processes.is_end_queued)
-		return;
-	session->processes.is_end_queued = true;
-	file_queue_enqueue(session, job_new(session, JOB_PROCESS_END, 0));
-}
-
-void process_take_ended(struct job *job)
-{
-	struct session *session = job->session;
-
-	job->process = session->processes.ended;
-	session->processes.ended = NULL;
-	session->processes.is_end_queued = false;
-	for (struct process *at = job->process; at != NULL; at = at->next_ended)
-		at->jobs++;
-}
 
 static void ended(struct process *process, const struct job *job)
 {
@@ -479,7 +403,7 @@ void process_fail_waiting(struct session *session, enum api_error error, const c
 
 		session->processes.starts = job->next;
 		job_fail(job, error, why);
-		process_unclaim(process);
+		free_key(process);
 		process_drop(process);
 	}
 	session->processes.pending_rows_last = NULL;
@@ -527,8 +451,6 @@ void process_transaction_kept(struct session *session, uint64_t upto)
 		process_pump(session);
 }
 
-/* ---- now and then --------------------------------------------------------------------------- */
-
 void process_kill(struct process *process)
 {
 	struct job *job;
@@ -541,45 +463,4 @@ void process_kill(struct process *process)
 	job = job_new(process->session, JOB_PROCESS_SIGNAL, 0);
 	job->cursor = 9;
 	process_ask(process, JOB_PROCESS_SIGNAL, job);
-}
-
-static void tick_one(struct process *process, uint64_t now)
-{
-	struct err err;
-
-	process_io_tick(process);
-	process_follow_tick(process);
-	if (process->phase == PROCESS_ENDED && process->handle != NULL && process->jobs == 0 &&
-	    now - process->checked_ns >= LEFT_CHECK_NS) {
-		process->checked_ns = now;
-		process_ask(process, JOB_PROCESS_CHECK, NULL);
-	}
-	if (process->is_unkept && !process->is_uncommitted && process->phase == PROCESS_ENDED &&
-	    db_process_put(process->session->host->db, &process->row, &err) == 0)
-		process->is_unkept = false;
-}
-
-void process_begin_anew(struct session *session)
-{
-	const uint64_t now = clock_mono_ns();
-
-	for (struct process *at = session->processes.first; at != NULL; at = at->next)
-		if (at->alone_ns != 0)
-			at->alone_ns = now;
-}
-
-void process_tick(struct session *session)
-{
-	const uint64_t now = clock_mono_ns();
-
-	if (session->phase != SESSION_LIVE || session->is_parked || pause_holds(session))
-		return;
-	for (struct process *at = session->processes.first; at != NULL; at = at->next)
-		tick_one(at, now);
-	/* One that runs for long changes files that nobody else looks at. */
-	if (process_count(session) > 0 && now - session->processes.looked_ns >= LOOK_EVERY_NS) {
-		session->processes.looked_ns = now;
-		session->ran_since = true;
-	}
-	drop_all_old(session->host);
 }

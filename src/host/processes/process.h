@@ -4,8 +4,9 @@
  *   process.c          its life: start, end, loss
  *   record.c   what it used and changed, for its row
  *   claim.c    those that begin once, by an Idempotency-Key
- *   io.c       what it writes and reads, in the loop
- *   follow.c   who waits for its events or for its end
+ *   jobs.c     what is asked of the warden about it
+ *   io.c       what it writes and reads, in the loop; pace.c says how much of it
+ *   follow.c   who waits for its events or for its end; leave.c has those who go
  *   calls/process.c   what clients ask
  *   executions/work.c     what of it blocks, in a thread of the pool
  *
@@ -29,6 +30,8 @@
 #define PROCESS_KEPT 16u	/* ended ones of a session whose events can be read again */
 #define PROCESS_KEPT_BYTES ((size_t)16 * 1024 * 1024) /* of the events of those of a session */
 #define PROCESS_ALL_KEPT_BYTES ((size_t)96 * 1024 * 1024) /* and of all sessions */
+/* So long a process that waits waits for the first one who reads it. */
+#define PROCESS_FIRST_READER_NS (15ull * 1000000000u)
 #define PROCESS_READERS_MAX 64u
 #define PROCESS_WAITERS_MAX 256u
 #define PROCESS_INPUT_MAX ((size_t)16 * 1024 * 1024) /* that waits for it to read */
@@ -127,33 +130,36 @@ struct process *process_new(struct session *session, struct err *err);
 /* Not in the database: it never was. */
 void process_drop(struct process *process);
 struct process *process_find(const struct session *session, const char *id);
-/* Its first job: to be started. `process` is whole. */
-void process_start(struct process *process, struct job *job);
-/* A job that asks the warden about it. */
-void process_ask(struct process *process, enum job_kind kind, struct job *job);
 /* The row as it is now. */
 void process_put(struct process *process);
 void process_job_done(struct job *job);
-/* Jobs that waited for a box. */
-void process_pump(struct session *session);
 bool process_keeps(const struct session *session);   /* one runs for which the session stays */
 unsigned process_count(const struct session *session); /* that run, or left something running */
-/* It ended, and all that it wrote is in its ring. */
-void process_over(struct process *process);
-/* Before a thread looks at the workspace of those that ended. */
-void process_take_ended(struct job *job);
 /* The box goes, or is gone. */
 void process_lose_all(struct session *session, enum api_process_state state,
 		      enum api_process_cause cause, const char *why);
-/* It was paused: nobody who could not follow meanwhile has left. */
-void process_begin_anew(struct session *session);
 /* Those that were to be started are not. */
 void process_fail_waiting(struct session *session, enum api_error error, const char *why);
 void process_kill(struct process *process); /* with all that it left */
 void process_forget_all(struct session *session); /* the session goes */
-void process_tick(struct session *session);
 void process_transaction_failed(struct session *session, uint64_t first);
 void process_transaction_kept(struct session *session, uint64_t upto);
+
+/* When all sessions together keep too much, nobody's are. */
+void process_drop_old(struct host *host);
+
+/* ---- jobs.c ---- */
+bool process_is_held(const struct process *process); /* its row is to be on the disk first */
+/* Its first job: to be started. `process` is whole. */
+void process_start(struct process *process, struct job *job);
+/* A job that asks the warden about it. */
+void process_ask(struct process *process, enum job_kind kind, struct job *job);
+/* Jobs that waited for a box. */
+void process_pump(struct session *session);
+/* It ended, and all that it wrote is in its ring. */
+void process_over(struct process *process);
+/* Before a thread looks at the workspace of those that ended. */
+void process_take_ended(struct job *job);
 
 /* ---- record.c ---- */
 void process_note_files(struct process *process, const reckon_workspace *changes);
@@ -167,8 +173,6 @@ bool process_was_asked(struct host *host, const struct request *req, struct sess
 		       const struct api_process_create_in *in, unsigned char hash[32]);
 /* As process_start(), once its row is on the disk; `process` may be gone when it returns. */
 void process_claim(struct process *process, struct job *job);
-bool process_is_held(const struct process *process); /* by that */
-void process_unclaim(struct process *process);	     /* it was not started: its key is free */
 void process_claims_failed(struct host *host, uint64_t first, const struct err *failed);
 
 /* ---- io.c ---- */
@@ -178,22 +182,32 @@ void process_unwatch(struct process *process);
 void process_write(struct process *process, struct process_input *input);
 void process_drop_input(struct process *process, uint64_t request);
 void process_fail_input(struct process *process, enum api_error error, const char *why);
-/* Somebody took events: what was held back may go on. */
-void process_unhold(struct process *process);
 void process_io_tick(struct process *process);
 /* In thousandths of a second since it began. */
 uint64_t process_age_ns(const struct process *process);
+
+/* ---- pace.c ---- */
+/* Somebody took events: what was held back may go on. */
+void process_unhold(struct process *process);
+void process_want_output(const struct process *process);
+/* Before something is read of it, and behind that. */
+void process_enter_window(struct host *host, struct process *process);
+void process_note_read(struct process *process, size_t len);
 
 /* ---- follow.c ---- */
 void process_follow(struct process *process, uint64_t request, uint64_t after, bool goes_on);
 void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms);
 void process_publish(struct process *process);
 void process_answer_waiters(struct process *process); /* it has ended */
+void process_remove_reader(struct process *process, size_t index);
+void process_answer_waiter(struct process *process, uint64_t request);
+
+/* ---- leave.c ---- */
 void process_forget(struct host *host, uint64_t request);
 void process_front_lost(struct host *host, uint64_t first, uint64_t last);
-void process_follow_tick(struct process *process);
-/* The event that the slowest of those who follow it has; UINT64_MAX: nobody does. */
-uint64_t process_slowest(const struct process *process);
+/* It was paused: nobody who could not follow meanwhile has left. */
+void process_begin_anew(struct session *session);
+void process_tick(struct session *session);
 
 /* ---- calls/process.c ---- */
 /* What it points at is the row's, or of the arena. */

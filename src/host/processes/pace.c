@@ -1,0 +1,115 @@
+/*
+ * pace.c - how much of what processes write is read just now.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    the clock, its own counts.
+ * Never:    lets those that flood take the loop from everything else: in a window of time so much is
+ *           read of each, and so much of all.
+ */
+#include "host/host.h"
+#include "host/processes/process.h"
+
+#define WINDOW_MS 10u
+#define WINDOW_ALL_BYTES (1024u * 1024u) /* when that was read of all, each gets the least */
+#define WINDOW_EACH_BYTES (512u * 1024u)
+#define WINDOW_LEAST_BYTES (16u * 1024u)
+#define UNREAD_MOST 64u /* events that a process which waits may be ahead of its readers */
+#define UNREAD_FEW 4u	/* when all rings together hold much */
+
+/* The event that the slowest of those who follow it has; UINT64_MAX: nobody does. */
+static uint64_t slowest_of(const struct process *process)
+{
+	uint64_t slowest = UINT64_MAX;
+
+	for (size_t i = 0; i < process->reader_count; i++)
+		if (process->readers[i].after < slowest)
+			slowest = process->readers[i].after;
+	if (process->reader_count > 0 || process->alone_ns == 0)
+		return slowest;
+	return clock_mono_ns() - process->alone_ns < PROCESS_FIRST_READER_NS ? process->left_at
+								     : UINT64_MAX;
+}
+
+static bool should_hold(const struct process *process)
+{
+	const uint64_t slowest = slowest_of(process);
+	const unsigned most =
+		event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
+
+	return process->waits_when_full && slowest != UINT64_MAX &&
+	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
+}
+
+void process_want_output(const struct process *process)
+{
+	const unsigned interest = process->is_paused || process->is_held ? 0 : LOOP_READ;
+
+	if (process->out != NULL)
+		loop_io_want(process->out, interest);
+	if (process->err != NULL)
+		loop_io_want(process->err, interest);
+}
+
+void process_enter_window(struct host *host, struct process *process)
+{
+	const uint64_t window = clock_mono_ns() / (WINDOW_MS * 1000000u);
+
+	if (host->pace.window != window) {
+		host->pace.window = window;
+		host->pace.bytes = 0;
+	}
+	if (process->window != window) {
+		process->window = window;
+		process->window_bytes = 0;
+	}
+}
+
+static void on_window(void *arg)
+{
+	struct host *host = arg;
+
+	host->pace.is_set = false;
+	for (struct session *session = host->sessions; session != NULL; session = session->next)
+		for (struct process *at = session->processes.first; at != NULL; at = at->next)
+			if (at->is_paused) {
+				at->is_paused = false;
+				process_want_output(at);
+			}
+}
+
+/* Until the next window. */
+static void pause_output(struct host *host, struct process *process)
+{
+	struct err err;
+
+	if (host->pace.timer == NULL &&
+	    loop_timer_new(host->loop, on_window, host, &host->pace.timer, &err) < 0)
+		return;
+	if (!host->pace.is_set)
+		loop_timer_set(host->pace.timer, WINDOW_MS);
+	host->pace.is_set = true;
+	process->is_paused = true;
+}
+
+void process_note_read(struct process *process, size_t len)
+{
+	struct host *host = process->session->host;
+
+	host->pace.bytes += len;
+	process->window_bytes += len;
+	process->over_ns = process->is_over ? clock_mono_ns() : 0;
+	if (process->window_bytes >= WINDOW_EACH_BYTES ||
+	    (host->pace.bytes >= WINDOW_ALL_BYTES && process->window_bytes >= WINDOW_LEAST_BYTES))
+		pause_output(host, process);
+	process->is_held = should_hold(process);
+	if (process->is_paused || process->is_held)
+		process_want_output(process);
+}
+
+void process_unhold(struct process *process)
+{
+	if (!process->is_held || should_hold(process))
+		return;
+	process->is_held = false;
+	process_want_output(process);
+}
