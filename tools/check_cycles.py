@@ -15,7 +15,7 @@ import sys
 
 KNOWN = {  # target: sizes
     "libcli": [9, 8, 3, 3, 2, 2, 2, 2, 2],
-    "libhost": [4, 4, 2, 2],
+    "libhost": [4, 2, 2],
 }
 FOREIGN = {"libllhttp"}
 

@@ -213,18 +213,3 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	context_enqueue(session, context, job);
 	return 0;
 }
-
-void run_cell_stop(struct run *run)
-{
-	struct execution *cell = run->cell;
-	struct session *session = run->session;
-
-	if (cell == NULL || session == NULL)
-		return;
-	cell->wants_stop = true; /* said again while it runs */
-	if (session->running != NULL && session->running->execution == cell)
-		execution_nudge(cell, session->handle);
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
-		if (at->running != NULL && at->running->execution == cell)
-			execution_nudge(cell, at->handle);
-}

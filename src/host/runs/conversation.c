@@ -19,27 +19,6 @@
 #define EVENT_MAX ((size_t)8 * 1024 * 1024)
 #define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
 
-/* ---- events --------------------------------------------------------------------------------- */
-
-void run_event_begin(struct json_writer *writer, struct buf *json, const char *name)
-{
-	json_write_init(writer, json);
-	json_write_object_begin(writer);
-	json_write_member_string(writer, "event", name);
-}
-
-void run_event_end(struct run *run, struct json_writer *writer, const char *name)
-{
-	struct err err;
-
-	json_write_object_end(writer);
-	if (json_write_finish(writer, &err) == 0)
-		event_buffer_push(run->events, name, writer->out->data, writer->out->len);
-	else
-		log_line(LOG_WARN, "an event could not be told", "run=%s why=\"%s\"", run->id,
-			 err.text);
-}
-
 static void push_text(struct run *run, const char *name, const char *text, size_t len)
 {
 	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
@@ -260,10 +239,4 @@ int run_ask(struct run *run, struct err *err)
 	push_begin(run);
 	run_tell(run);
 	return 0;
-}
-
-void run_hang_up(struct run *run)
-{
-	loop_io_free(TAKE_PTR(run->io));
-	driver_close(&run->driver);
 }

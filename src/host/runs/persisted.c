@@ -146,16 +146,6 @@ static int write_done(struct buf *event, const struct buf *answer, struct err *e
 	return json_write_finish(&writer, err);
 }
 
-void run_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer)
-{
-	if (waiter->call == API_RUN_SHOW)
-		reply_run_show(host, waiter->request,
-			       &(struct api_run_show_out){ .answer = answer });
-	else
-		reply_run_create(host, waiter->request,
-				 &(struct api_run_create_out){ .answer = answer });
-}
-
 void run_kept_reply(struct host *host, const struct request *req, const struct db_run *row)
 {
 	const struct waiter waiter = { req->id, (unsigned)(req->call - api_calls) };

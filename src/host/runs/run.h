@@ -2,9 +2,11 @@
  * run.h - a question that a model answers by running code in a session; part of host.h.
  *
  *   calls/run.c     what the front asks of it
- *   run.c        its life: prepared, asked, ended; who waits for it
+ *   run.c        its life: made, prepared, asked
+ *   end.c        how it ends
+ *   events.c     what is told of it, and to whom
  *   calls/conversation.c    conversations: what a run goes on with, what it left
- *   conversation.c   its driver (src/driver): begun, stepped by the loop, ended; its events
+ *   conversation.c   its driver (src/driver): begun, stepped by the loop
  *   cell.c   a cell of it: an execution of the session like any other
  *   model.c  which models there are
  *   told.c   what a model is told of one
@@ -96,27 +98,41 @@ struct run *run_find(struct host *host, const struct tenant *tenant, const char 
 bool run_is_unread(const struct host *host);
 /* Of those that have not ended; `tenant` NULL: of all. */
 unsigned run_count(const struct host *host, const struct tenant *tenant);
-void run_wait(struct run *run, const struct request *req);
-void run_wait_events(struct run *run, uint64_t request, uint64_t after);
 void run_forget(struct host *host, uint64_t request); /* whoever waited went away */
-void run_publish(struct host *host);		  /* new events to those who wait */
-void run_tell(struct run *run);		  /* the same of one */
-/* It is asked as soon as no job is on its way. */
-void run_expect(struct run *run, struct job *job);
 void run_opened(struct run *run);
 /* A job came back; or will not run. Either may free the run. */
 void run_job_done(struct run *run, const struct job *job);
 void run_job_failed(struct run *run, enum api_error error, const char *why);
-void run_end(struct run *run, enum agent_stop stop, const char *message);
-void run_abort(struct run *run, enum api_error error, const char *why);
-void run_stop(struct run *run); /* soon, by itself */
 void run_session_ends(struct session *session, const char *why);
 void run_session_gone(struct session *session);
 void run_tick(struct host *host);
 void run_stop_all(struct host *host, const char *why);
 void run_free_all(struct host *host);
+
+/* ---- events.c ---- */
 /* What happens from now on is on behalf of it; ends with about_end(). */
 void run_act(struct run *run);
+/* It is asked as soon as no job is on its way. */
+void run_expect(struct run *run, struct job *job);
+struct json_writer;
+/* {"event":NAME, …}: between the two, members. */
+void run_event_begin(struct json_writer *writer, struct buf *json, const char *name);
+void run_event_end(struct run *run, struct json_writer *writer, const char *name);
+void run_wait_events(struct run *run, uint64_t request, uint64_t after);
+void run_publish(struct host *host);		  /* new events to those who wait */
+void run_tell(struct run *run);		  /* the same of one */
+void run_wait(struct run *run, const struct request *req);
+void run_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer);
+void run_answer_waiter(struct run *run, const struct waiter *waiter);
+
+/* ---- end.c ---- */
+void run_end(struct run *run, enum agent_stop stop, const char *message);
+void run_abort(struct run *run, enum api_error error, const char *why);
+void run_stop(struct run *run); /* soon, by itself */
+/* Soon, when nobody waits for it any more. */
+void run_stop_abandoned(struct run *run);
+void run_hang_up(struct run *run);
+void run_drop_puts(struct run *run);
 
 /* ---- calls/conversation.c ---- */
 /* What the run begins or goes on with; -1: it was answered why not. */
@@ -130,23 +146,15 @@ const char *talk_session(struct run *run, const struct api_run_create_in *in);
 /* Before anything else of its driver. */
 void run_driver_init(struct run *run);
 int run_ask(struct run *run, struct err *err);
-void run_hang_up(struct run *run);
-struct json_writer;
-/* {"event":NAME, …}: between the two, members. */
-void run_event_begin(struct json_writer *writer, struct buf *json, const char *name);
-void run_event_end(struct run *run, struct json_writer *writer, const char *name);
 
 /* ---- cell.c ---- */
 /* Of struct driver_ops. */
 int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg);
 void run_cell_end(const struct driver_cell_end *end, void *arg);
 void run_cell_done(struct run *run, const struct job *job);
-/* The one that runs is to end. */
-void run_cell_stop(struct run *run);
 void run_cell_refuse(struct run *run, const char *status, const char *why);
 
 /* ---- persisted.c ---- */
-void run_reply_answer(struct host *host, const struct waiter *waiter, struct api_bytes answer);
 struct db_run;
 /* On the disk before anything is answered, or asked. */
 int run_keep_begin(const struct run *run, const char *idempotency,
