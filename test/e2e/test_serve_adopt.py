@@ -11,7 +11,8 @@ import time
 
 import pytest
 from leftovers import PATIENCE
-from reckon_serve import Server, wait_gone
+from reckon_serve import Server, kill, wait_gone
+from test_serve_durable import wardens
 from waiting import eventually
 
 GRACE = 60
@@ -236,10 +237,32 @@ def test_nobody_comes(reckon):
         record = server.execute(session, "print('x' in globals(), open('kept').read())")
         assert ok(record) == "False file\n" and len(lost(record)) == 1
         assert metric(server, "failed") == 1
-        running = [each for each in pathlib.Path("/proc").iterdir() if each.name.isdigit() and
-                   b"31557600" in read(each / "cmdline")]
-        assert running == []
+        assert running(b"31557600") == []
         server.ask("DELETE", f"/sessions/{session}")
+
+
+def test_a_dead_warden_leaves_no_frozen_box(reckon):
+    """What waits cannot die while it is frozen (v1); the next warden ends it."""
+    with Server(reckon, "--adopt-grace", str(GRACE)) as server:
+        session = server.create()
+        ok(server.execute(session, "import subprocess\nx = 1\n"
+                                   "subprocess.Popen(['sleep', '31557601'])"))
+        front = server.front()
+        server.stop(signal.SIGKILL)
+        wait_gone(front)
+        time.sleep(1)
+        for pid in wardens(reckon):
+            kill(pid)
+        server.start()
+        record = server.execute(session, "print('x' in globals())")
+        assert ok(record) == "False\n" and len(lost(record)) == 1
+        eventually(lambda: not running(b"31557601"))
+        server.ask("DELETE", f"/sessions/{session}")
+
+
+def running(words):
+    return [each for each in pathlib.Path("/proc").iterdir() if each.name.isdigit() and
+            words in read(each / "cmdline")]
 
 
 def read(path):

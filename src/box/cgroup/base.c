@@ -3,7 +3,8 @@
  *
  * Runs in:  the warden.
  * Reads:    names of groups, locks on them, /proc/PID/stat.
- * Never:    removes a group whose warden lives, in whichever pid namespace that is.
+ * Never:    removes a group whose warden lives, in whichever pid namespace that is, or ends what is
+ *           in it.
  */
 #include "box/cgroup/base.h"
 
@@ -17,13 +18,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "box/cgroup/file.h"
 
 #define PREFIX "reckon-"
 #define GROUP_DEPTH 4 /* group, box, its part, a kernel's */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu /* Linux: PROC_PID_INIT_INO */
+#define SWEEP_TRIES 10
+#define SWEEP_PAUSE_NS 2000000
 #define TRIES 20 /* of making one that others sweep away before it is locked */
 
 static unsigned long pid_namespace(void)
@@ -117,8 +122,19 @@ static bool is_warden(long pid)
 	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
+/* What its warden had frozen cannot die before it is thawed (v1), which nobody else would do. */
+static void end_tasks(int group)
+{
+	struct err ignored;
+
+	if (cgroup_file_kill_procs(group, "", 0) == 0)
+		return;
+	(void)cgroup_file_write(group, "", "freezer.state", "THAWED", &ignored);
+	(void)cgroup_file_write(group, "", "cgroup.freeze", "0", &ignored);
+}
+
 /* Removes a group with those below it; -1: there is a task in one of them. */
-static int remove_tree(int parent, const char *name, int depth)
+static int remove_tree(int parent, const char *name, bool ends_tasks, int depth)
 {
 	const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_dir DIR *groups = fd >= 0 ? fdopendir(fd) : NULL;
@@ -126,15 +142,17 @@ static int remove_tree(int parent, const char *name, int depth)
 
 	if (fd >= 0 && groups == NULL)
 		(void)close(fd);
+	if (groups != NULL && ends_tasks)
+		end_tasks(fd);
 	while (groups != NULL && depth > 0 && (group = readdir(groups)) != NULL)
 		if (group->d_type == DT_DIR && group->d_name[0] != '.')
-			(void)remove_tree(fd, group->d_name, depth - 1);
+			(void)remove_tree(fd, group->d_name, ends_tasks, depth - 1);
 	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == EBUSY ? -1 : 0;
 }
 
 int cgroup_base_remove(const char *path)
 {
-	return remove_tree(AT_FDCWD, path, GROUP_DEPTH);
+	return remove_tree(AT_FDCWD, path, false, GROUP_DEPTH);
 }
 
 /*
@@ -155,6 +173,7 @@ static bool is_left_alone(const char *name)
 
 static void sweep_one(const char *path, const char *name)
 {
+	const struct timespec pause = { .tv_nsec = SWEEP_PAUSE_NS };
 	cleanup_fd int fd = -1;
 
 	if (is_left_alone(name))
@@ -162,7 +181,11 @@ static void sweep_one(const char *path, const char *name)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK))
 		return;
-	(void)cgroup_base_remove(path);
+	for (int tries = 0; tries < SWEEP_TRIES; tries++) {
+		if (remove_tree(AT_FDCWD, path, true, GROUP_DEPTH) == 0)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 void cgroup_base_sweep(const char *parent, const char *own)

@@ -23,5 +23,6 @@ int cgroup_base_make(const struct cgroup_host *host, int at);
 /* A warden's directory with those of its boxes; -1: tasks in them are still ending. */
 int cgroup_base_remove(const char *path);
 
-/* Removes those below `parent` whose warden is dead; `own` is not looked at. */
+/* Removes those below `parent` whose warden is dead, and ends what is left in them, frozen or not;
+ * `own` is not looked at. */
 void cgroup_base_sweep(const char *parent, const char *own);
