@@ -1,4 +1,5 @@
 """What is left of the catalogue of attacks: locks, overlays, groups, timing, chance, odd memory."""
+import json
 import os
 import pathlib
 import platform
@@ -55,6 +56,7 @@ answer += [attempt(os.setxattr, "plain", name, b"y") for name in
 def test_groups_cannot_be_reached(box):
     """release_agent, notify_on_release and cgroup.procs are files of a file system nobody sees."""
     answer = box.ask(r'''
+import json
 import os
 def write(path, text):
     with open(path, "w") as f: f.write(text)
@@ -95,6 +97,7 @@ def test_host_wide_numbers(box):
     """What tells of the neighbours' load is not there, or is a file of the session's own; what uname
     and sysinfo say is documented."""
     answer = box.ask(r'''
+import json
 import os
 names = ["/proc/loadavg", "/proc/stat", "/proc/uptime", "/proc/meminfo", "/proc/diskstats",
          "/proc/vmstat", "/proc/net/dev", "/proc/net/sockstat", "/proc/schedstat", "/proc/pressure/cpu",
@@ -215,6 +218,7 @@ answer = {
 def test_own_files_in_proc(box):
     """Of what can be written at all, nothing reaches beyond the process."""
     answer = box.ask(r'''
+import json
 import os
 call("prctl", 4, 1, 0, 0, 0)
 def write(name, text):
@@ -328,6 +332,8 @@ def test_a_missing_wall_is_told_and_strict_refuses(reckon, place, as_user, call,
     assert strict.returncode != 0 and "ran" not in strict.stdout
     # Without root the first wall that is missing is another one: an own uid.
     assert wall in strict.stderr.lower() or not as_user.is_root, strict.stderr
+    doctor = json.loads(without("doctor", "--json").stdout.splitlines()[0])
+    assert {each["name"]: each["state"] for each in doctor["walls"]}[wall] == "off", doctor
     plain = without("run", "--private", "-t", "python", "-c", "print('ran')")
     if wall == "seccomp":  # there is no session without it
         assert plain.returncode != 0 and "ran" not in plain.stdout and plain.stderr
