@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
 
 #define LINE_MAX_BYTES 8192
 
@@ -21,7 +22,7 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 {
 	struct ask *ask = arg;
 
-	return ask->place->open_output(ask, handle, ret_fd, err);
+	return ask->view.session->ops->open_output(ask->view.session, handle, ret_fd, err);
 }
 
 /* A agent_client_look_fn. */
@@ -72,7 +73,7 @@ static void on_event(const struct driver_event *event, void *arg)
 static bool wants_stop(void *arg)
 {
 	(void)arg;
-	return ask_interrupts() > 0;
+	return interrupt_count() > 0;
 }
 
 static const struct driver_ops ops = {

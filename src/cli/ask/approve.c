@@ -20,6 +20,7 @@
 #include "base/file/fd.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
 #include "cli/term/reveal.h"
 
 #define LINE_SHOWN_MAX (RUN_SOURCE_MAX * 16) /* each byte as "ESC[7m\xNN ESC[0m" */
@@ -113,7 +114,7 @@ char ask_approval(struct ask *ask, const char *code, size_t len)
 	else
 		word = ask_person(tty);
 	/* To quit is to press Ctrl-C, which does not count twice. */
-	if (word == 'q' && ask_interrupts() == 0)
+	if (word == 'q' && interrupt_count() == 0)
 		(void)raise(SIGINT);
 	ask->approved_all = ask->approved_all || word == 'a';
 	return word == 'a' ? 'y' : word;

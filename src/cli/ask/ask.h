@@ -54,22 +54,12 @@ struct ask_keep {
 
 struct ask;
 
-/* Where cells run. What goes wrong in `open` is said there; it returns an exit status. */
+/* Which session it is; what goes wrong is said there, and an exit status returned. */
 struct ask_place {
-	/* Opens the session, or joins it: ask->is_fresh. Files go in, ask_keep_session() is told. */
+	/* Opens or joins it: view.session. Files go in, ask_keep_session() is told. */
 	int (*open)(struct ask *ask);
-	/* Appends the record. ERR_LOST: the session is gone, and nothing ran. */
-	int (*execute)(struct ask *ask, const char *code, size_t len, struct buf *ret,
-		       struct err *err);
-	/* 1: the session was gone, and another one is there with the files; 0: it is there. */
-	int (*renew)(struct ask *ask, struct err *err);
 	/* Or NULL. 1: *ret is the record of an earlier execution, waited for; 0: there is none. */
 	int (*recall)(struct ask *ask, const char *execution, struct buf *ret, struct err *err);
-	int (*put)(struct ask *ask, const struct run_file *file, struct err *err);
-	/* Of the workspace, and what a record names as "out_…"; *ret_fd is the caller's. */
-	int (*open_file)(struct ask *ask, const char *name, int *ret_fd, struct err *err);
-	int (*open_output)(struct ask *ask, const char *handle, int *ret_fd, struct err *err);
-	void (*close)(struct ask *ask);
 };
 
 /* A run that is gone on with. */
@@ -132,10 +122,8 @@ struct ask {
 	bool is_local;
 	pid_t local_pid;
 	int local_in; /* while it is open, the server lives */
-	/* the session; a session of our own is in view.session */
 	const struct ask_place *place;
-	void *place_data;
-	bool is_fresh; /* it was made for this run */
+	bool is_fresh; /* the session was made for this run */
 	bool is_quiet; /* cells run again, which is not shown */
 	size_t new_files; /* of the command line; those behind them are of the run that is resumed */
 	struct ask_resume resume;
@@ -159,22 +147,15 @@ int cmd_ask(const struct opt_command *self, int argc, char **argv);
 /* The same; `daemon` is how cells run in its sessions, NULL where that is another program's. */
 int ask_command(const struct opt_command *self, int argc, char **argv,
 		const struct ask_place *daemon);
-/* A descriptor that Ctrl-C writes to, or -1. */
-void ask_wake(int fd);
-/* How often Ctrl-C was pressed; from here on. */
-int ask_interrupts(void);
 /*
  * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment, so
  * there is none between the look whether it came and the read.
  */
 bool ask_wait_for_line(int tty);
-void ask_interrupts_clear(void);
 /* Until the question is answered, or ended; negative: the agent is gone. */
 int ask_converse(struct ask *ask, struct err *err);
 /* Tells how it ended; the exit status. */
 int ask_conclude(struct ask *ask);
-/* While it is not NULL, Ctrl-C interrupts it. */
-void ask_lend(reckon_session *session);
 
 /* ---- wishes.c ---- */
 
@@ -237,6 +218,16 @@ char ask_approval(struct ask *ask, const char *code, size_t len);
 /* ---- session.c ---- */
 
 extern const struct ask_place ask_place_own;
+/* Of a session that is there: it is noted, and gets its files. Returns an exit status. */
+int ask_place_join(struct ask *ask);
+/* Runs a cell; appends the record. ERR_LOST: the session is gone, and nothing ran. */
+int ask_place_execute(struct ask *ask, const char *code, size_t len, struct buf *ret,
+		      struct err *err);
+/* 1: the session was gone, and another one is there with the files; 0: it is there. */
+int ask_place_renew(struct ask *ask, struct err *err);
+int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err);
+/* Of the workspace; *ret_fd is the caller's. */
+int ask_place_open_file(struct ask *ask, const char *name, int *ret_fd, struct err *err);
 /* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
 

@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/repl/editor.h"
 #include "cli/repl/history.h"
+#include "cli/session/interrupt.h"
 
 static void prompt(const struct ask *ask)
 {
@@ -94,7 +95,7 @@ static bool edit_question(struct ask *ask)
 		cleanup_buf struct buf line = BUF_INIT(RUN_SOURCE_MAX);
 		enum editor_end end;
 
-		ask_interrupts_clear();
+		interrupt_clear();
 		end = editor_read(ask->view.editor, "you> ", ask->view.coloured, NULL, &line);
 		if (end == EDITOR_EOF)
 			return false;
@@ -125,12 +126,12 @@ static bool read_question(struct ask *ask)
 	for (;;) {
 		ssize_t len = -1;
 
-		ask_interrupts_clear();
+		interrupt_clear();
 		prompt(ask);
 		if (!is_terminal || ask_wait_for_line(STDIN_FILENO))
 			len = getline(&line, &size, stdin);
 		/* Ctrl-C at the prompt; the end may have come right behind it. */
-		if (len < 0 && ask_interrupts() > 0 && !feof(stdin)) {
+		if (len < 0 && interrupt_count() > 0 && !feof(stdin)) {
 			clearerr(stdin);
 			run_output_line("Ctrl-D leaves");
 			continue;

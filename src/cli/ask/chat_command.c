@@ -71,7 +71,7 @@ static int put_file(struct ask *ask, const char *spec, struct err *err)
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_INVALID, "%.200s: is not a regular file", path);
 	file = (struct run_file){ .path = path, .name = name, .fd = fd };
-	if (ask->place->put(ask, &file, err) < 0)
+	if (ask_place_put(ask, &file, err) < 0)
 		return (int)err->code;
 	run_output_line("%s is in /mnt/data", name);
 	/* The model hears of it with the next question. */

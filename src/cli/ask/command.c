@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +19,11 @@
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "cli/repl/editor.h"
+#include "cli/session/interrupt.h"
 #include "cli/term/look.h"
 #include "cli/term/width.h"
 
-/* ---- signals ---- */
-
-static atomic_int interrupts;
-static _Atomic(reckon_session *) running; /* lent to the handler while the session lives */
-
-void ask_interrupts_clear(void)
-{
-	atomic_store(&interrupts, 0);
-}
-
-int ask_interrupts(void)
-{
-	return atomic_load(&interrupts);
-}
+/* ---- Ctrl-C ---- */
 
 bool ask_wait_for_line(int tty)
 {
@@ -47,7 +34,7 @@ bool ask_wait_for_line(int tty)
 	(void)sigemptyset(&interrupt);
 	(void)sigaddset(&interrupt, SIGINT);
 	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
-	while (ask_interrupts() == 0 && ready == 0) {
+	while (interrupt_count() == 0 && ready == 0) {
 		ready = ppoll(&wait, 1, NULL, &before);
 		if (ready < 0 && errno == EINTR)
 			ready = 0;
@@ -56,51 +43,15 @@ bool ask_wait_for_line(int tty)
 	return ready > 0;
 }
 
-void ask_lend(reckon_session *session)
-{
-	atomic_store(&running, session);
-}
-
-static atomic_int wake_fd = -1;
-
-void ask_wake(int fd)
-{
-	atomic_store(&wake_fd, fd);
-}
-
-/* The first Ctrl-C stops cell and stream and ends the question, the third does not wait. */
-static void on_interrupt(int signo)
-{
-	const int saved = errno;
-	reckon_session *session = atomic_load(&running);
-	const int count = atomic_fetch_add(&interrupts, 1) + 1;
-
-	if (count >= 3)
-		_exit(EXIT_CODE_INTERRUPTED);
-	if (session != NULL)
-		reckon_interrupt(session);
-	if (atomic_load(&wake_fd) >= 0)
-		(void)!write(atomic_load(&wake_fd), "", 1);
-	editor_signal(signo);
-	errno = saved;
-}
-
-static void on_pipe(int signo)
-{
-	(void)signo;
-}
-
-/* A chat waits for a line, which Ctrl-C has to end. */
+/*
+ * The first one stops cell and stream and ends the question, the third does not wait. A chat waits
+ * for a line, which it has to end.
+ */
 static void set_signals(bool is_chat)
 {
-	struct sigaction interrupt = {
-		.sa_handler = on_interrupt,
-		.sa_flags = is_chat ? 0 : SA_RESTART,
-	};
-	struct sigaction pipe_gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
-
-	(void)sigaction(SIGINT, &interrupt, NULL);
-	(void)sigaction(SIGPIPE, &pipe_gone, NULL);
+	interrupt_ignore_pipes();
+	interrupt_catch(&(struct interrupt_options){
+		.ends_reads = is_chat, .exits = true, .also = editor_signal });
 }
 
 /* ---- the question ---- */
@@ -277,8 +228,7 @@ static int run_all(struct ask *ask)
 	set_signals(ask->is_chat);
 	look_around(ask);
 	status = run_session(ask);
-	/* Also a place that did not open. */
-	ask->place->close(ask);
+	session_close(TAKE_PTR(ask->view.session));
 	return status;
 }
 
@@ -365,7 +315,7 @@ static int status_of_error(const struct err *err)
 		       : EXIT_CODE_USAGE;
 }
 
-static int run_command(const struct opt_command *self, struct ask *ask, int argc, char **argv,
+static int take_command(const struct opt_command *self, struct ask *ask, int argc, char **argv,
 		       const struct ask_place *daemon)
 {
 	struct err err;
@@ -396,7 +346,7 @@ int ask_command(const struct opt_command *self, int argc, char **argv,
 
 	ask_init(ask);
 	ask->is_chat = strcmp(self->name, "chat") == 0;
-	status = run_command(self, ask, argc, argv, daemon);
+	status = take_command(self, ask, argc, argv, daemon);
 	ask_done(ask);
 	free(ask);
 	return status;

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
 
 #define START_NS (UINT64_C(180) * 1000000000)
 #define POLL_MS 100
@@ -70,7 +71,7 @@ static int read_address(int fd, char ret[ADDRESS_MAX], struct err *err)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
 
-	while (clock_mono_ns() < deadline && ask_interrupts() == 0) {
+	while (clock_mono_ns() < deadline && interrupt_count() == 0) {
 		ssize_t n;
 
 		if (poll(&ready, 1, POLL_MS) <= 0)

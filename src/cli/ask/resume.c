@@ -19,6 +19,7 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/ask/runs.h"
+#include "cli/session/interrupt.h"
 #include "codec/json_read.h"
 #include "agent_client/record.h"
 
@@ -250,7 +251,7 @@ static int run_again(struct ask *ask, const struct journal_item *cell, struct er
 	const char *status;
 	bool same;
 
-	if (ask->place->execute(ask, code, strlen(code), &json, err) < 0 ||
+	if (ask_place_execute(ask, code, strlen(code), &json, err) < 0 ||
 	    json_read_parse(buf_text(&json), json.len, RUN_JSON_MAX, &record, err) < 0)
 		return (int)err->code;
 	status = json_read_text(json_read_member(record, "status"), NULL);
@@ -265,7 +266,7 @@ struct reruns {
 
 static int run_approved(struct ask *ask, struct reruns *counts, struct err *err)
 {
-	for (size_t i = 1; i <= ask->resume.cells && ask_interrupts() == 0; i++) {
+	for (size_t i = 1; i <= ask->resume.cells && interrupt_count() == 0; i++) {
 		const struct journal_item *cell = journal_cell(&ask->keep.journal, i);
 		char word;
 		int same;
@@ -303,13 +304,13 @@ static int run_all_again(struct ask *ask, struct err *err)
 		return rc;
 	run_output_line("reckon: %zu cell%s ran again, %zu ended otherwise%s", counts.ran,
 			counts.ran == 1 ? "" : "s", counts.other,
-			ask_interrupts() > 0 ? "; stopped before the last" : "");
+			interrupt_count() > 0 ? "; stopped before the last" : "");
 	if (counts.left_out > 0)
 		run_output_line("reckon: %zu did not run, as you said", counts.left_out);
 	if (buf_addf(&ask->note, err,
 		     " The cells above were run again in it: %zu ran%s, %zu of them "
 		     "ended otherwise than before.",
-		     counts.ran, ask_interrupts() > 0 ? " before the person stopped that" : "",
+		     counts.ran, interrupt_count() > 0 ? " before the person stopped that" : "",
 		     counts.other) < 0)
 		return (int)err->code;
 	if (counts.left_out == 0)
@@ -386,7 +387,7 @@ int ask_resume_session(struct ask *ask)
 	if (rc == 0 && ask->resume.rerun)
 		rc = run_all_again(ask, &err);
 	ask->is_quiet = false;
-	ask_interrupts_clear();
+	interrupt_clear();
 	if (rc == 0)
 		ask_keep_note(ask, ask->note.data);
 	return rc < 0 ? cli_complain(&err) : EXIT_CODE_OK;

@@ -85,7 +85,7 @@ void ask_step_end(const struct driver_cell_end *end, void *arg)
 enum driver_session ask_step_session(struct buf *note, struct err *err, void *arg)
 {
 	struct ask *ask = arg;
-	const int rc = ask->place->renew(ask, err);
+	const int rc = ask_place_renew(ask, err);
 
 	if (rc <= 0)
 		return rc < 0 ? DRIVER_SESSION_FAILED : DRIVER_SESSION_LIVE;
@@ -123,7 +123,7 @@ int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	int rc;
 
 	ask_status_cell(ask);
-	rc = ask->place->execute(ask, cell->code, cell->len, &record, err);
+	rc = ask_place_execute(ask, cell->code, cell->len, &record, err);
 	ask_status_clear(ask);
 
 	if (rc == ERR_LOST)

@@ -46,14 +46,16 @@ static int serve(const struct start *start, const struct jupyter_connection *con
 {
 	reckon_engine *engine = NULL;
 	reckon_session *session = NULL;
-	int status = run_open_engine(&start->run, "jupyter kernel", &engine);
+	int status = EXIT_CODE_OK;
 	struct err err;
 
-	if (status == EXIT_CODE_OK)
-		status = run_open_session(&start->run, "jupyter kernel", engine, &session);
-	if (status == EXIT_CODE_OK &&
-	    jupyter_run(session, run_language(&start->run), connection, &err) < 0)
+	if (run_open_engine(&start->run, &engine, &err) < 0 ||
+	    run_open_session(&start->run, engine, &session, &err) < 0) {
+		err_wrap(&err, "jupyter kernel");
 		status = cli_complain(&err);
+	} else if (jupyter_run(session, run_language(&start->run), connection, &err) < 0) {
+		status = cli_complain(&err);
+	}
 	reckon_session_close(session);
 	reckon_engine_close(engine);
 	return status;

@@ -9,14 +9,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/run/tools.h"
-#include "codec/json_write.h"
-
-#define GRACE_S 20u /* as long as a connection that broke is tried again, and a little more */
 
 double remote_number(const struct json_value *value)
 {
@@ -112,113 +106,4 @@ int remote_cells_open(struct remote_cells *at, const char *name, bool *ret_made,
 		return make(at, name, &before, ret_made, err);
 	*err = before;
 	return code;
-}
-
-/* Options of a box that is made for one run, or that a daemon does not let its clients say. */
-int remote_check_fit(const struct run *run, struct err *err)
-{
-	const char *option = run->mount_count > 0      ? "--mount"
-			     : run->stdin_path != NULL ? "--stdin"
-			     : run->session_flags != 0 ? "--isolate-cpu"
-			     : run->strict	       ? "--strict"
-			     : run->private_warden     ? "--private"
-						       : NULL;
-
-	if (option == NULL)
-		return 0;
-	(void)err_set(err, ERR_INVALID, "%s does not go with -s: the session is a daemon's",
-		      option);
-	if (run->mount_count > 0)
-		return err_remedy(err, "-f, or reckon files put, takes files there");
-	return err_remedy(err, "leave it out, or run without -s");
-}
-
-static int file_path(const struct remote_cells *at, const char *name, struct buf *path,
-		     struct err *err)
-{
-	if (remote_path(path, at->session, "/files/", err) < 0)
-		return (int)err->code;
-	return client_path_add(path, name, true, err);
-}
-
-int remote_put_file(const struct remote_cells *at, const struct run_file *file, struct err *err)
-{
-	cleanup_buf struct buf path = BUF_INIT(64 * 1024);
-	struct stat st;
-
-	if (fstat(file->fd, &st) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
-		return err_sys(err, "read");
-	if (file_path(at, file->name, &path, err) < 0)
-		return (int)err->code;
-	return client_upload(at->client, buf_text(&path), file->fd, (uint64_t)st.st_size, NULL,
-			     err);
-}
-
-/* The stored copy when there is one: it is what the record describes, whatever came later. */
-int remote_fetch(const char *path, const char *artifact, int fd, void *arg, struct err *err)
-{
-	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
-	const struct remote_cells *at = arg;
-
-	if (artifact == NULL ? file_path(at, path, &where, err) < 0
-			     : (buf_adds(&where, "artifacts/", err) < 0 ||
-				client_path_add(&where, artifact, false, err) < 0))
-		return (int)err->code;
-	return client_download(at->client, buf_text(&where), fd, NULL, err);
-}
-
-int remote_cell_body(const struct run *run, const char *code, size_t len, struct buf *ret,
-		     struct err *err)
-{
-	struct json_writer json;
-
-	json_write_init(&json, ret);
-	json_write_object_begin(&json);
-	json_write_member_text(&json, "code", code, len);
-	/* Another one than the session's has a kernel of its own there. */
-	if (run->language != NULL)
-		json_write_member_string(&json, "language", run->language);
-	if (run->limits.wall_ms != 0) {
-		json_write_key(&json, "timeout_s");
-		json_write_seconds(&json, run->limits.wall_ms * 1000000u);
-	}
-	if (run->text_bytes != 0)
-		json_write_member_uint(&json, "max_text", run->text_bytes);
-	if (run_can_ask(run))
-		json_write_member_bool(&json, "allow_input", true);
-	if (run->tools != NULL && run_tools_declare(run->tools, &json, err) < 0)
-		return (int)err->code;
-	if (run->on_disconnect != NULL)
-		json_write_member_string(&json, "on_disconnect", run->on_disconnect);
-	if (run->on_disconnect != NULL && strcmp(run->on_disconnect, "cancel") == 0)
-		json_write_member_uint(&json, "disconnect_grace_s", GRACE_S);
-	json_write_object_end(&json);
-	return json_write_finish(&json, err);
-}
-
-/* Whether it waits behind other cells of the session: what runs then is somebody else's. */
-bool remote_is_queued(const struct remote_cells *at, const char *id)
-{
-	cleanup_buf struct buf path = BUF_INIT(1024);
-	struct json_value *execution;
-	struct err ignored;
-	bool queued;
-
-	if (remote_path(&path, at->session, "/executions/", &ignored) < 0 ||
-	    client_path_add(&path, id, false, &ignored) < 0 ||
-	    client_call(at->client, "GET", buf_text(&path), NULL, &execution, &ignored) < 0)
-		return false;
-	queued = strcmp(remote_text(execution, "status"), "queued") == 0;
-	json_read_free(execution);
-	return queued;
-}
-
-int remote_interrupt(const struct remote_cells *at, struct err *err)
-{
-	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(16);
-
-	if (buf_adds(&body, "{}", err) < 0 ||
-	    remote_path(&path, at->session, "/interrupt", err) < 0)
-		return (int)err->code;
-	return client_call(at->client, "POST", buf_text(&path), &body, NULL, err);
 }

@@ -12,12 +12,19 @@
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "cli/process/process.h"
+#include "cli/run/run.h"
+#include "cli/session/daemon.h"
+
+static int run_there(const struct opt_command *self, int argc, char **argv)
+{
+	return run_command(self, argc, argv, session_open_daemon);
+}
 
 static const struct {
 	const char *name;
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
-	{ "run", remote_run },
+	{ "run", run_there },
 	{ "ask", remote_ask },
 	{ "chat", remote_ask },
 	{ "forward", remote_forward },

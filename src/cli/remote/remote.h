@@ -127,7 +127,6 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 		   bool force, struct err *err);
 
 /* The functions of reckon-client. */
-int remote_run(const struct opt_command *self, int argc, char **argv);
 int remote_ask(const struct opt_command *self, int argc, char **argv);
 int remote_forward(const struct opt_command *self, int argc, char **argv);
 int remote_daemon_status(const struct opt_command *self, int argc, char **argv);

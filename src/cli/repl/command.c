@@ -25,7 +25,6 @@
 
 #define WORDS_MAX 8
 #define WORD_BYTES_MAX 8192
-#define ANSWER_MAX ((size_t)128 * 1024 * 1024)
 
 extern char **environ;
 
@@ -66,7 +65,7 @@ static void put_variable(struct term_table *table, size_t row, const struct json
 static void draw_variables(const struct repl *repl, const struct json_value *variables)
 {
 	static const char *const names[] = { "name", "type", "shape", "size", "value" };
-	cleanup_buf struct buf shown = BUF_INIT(ANSWER_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(REPL_ANSWER_MAX);
 	const size_t count = json_read_count(variables);
 	struct term_table *table;
 	struct err ignored;
@@ -87,20 +86,15 @@ static void draw_variables(const struct repl *repl, const struct json_value *var
 
 static void on_vars(struct repl *repl, struct words *words)
 {
+	const struct session_look look = { .kind = SESSION_LOOK_VARIABLES };
 	struct json_value *variables = NULL;
-	cleanup_free char *json = NULL;
-	reckon_error error;
 	struct err err;
 
 	(void)words;
 	if (repl_is_lost(repl))
 		return;
-	if (reckon_variables(repl->session, &json, &error) < 0) {
-		repl_failed(repl, "variables", &error);
-		return;
-	}
-	if (json_read_parse(json, strlen(json), ANSWER_MAX, &variables, &err) < 0) {
-		(void)cli_complain(&err);
+	if (repl_look(repl, &look, &variables, &err) < 0) {
+		repl_failed(repl, "variables", &err);
 		return;
 	}
 	draw_variables(repl, variables);
@@ -345,7 +339,7 @@ static const struct {
 static void on_help(struct repl *repl, struct words *words)
 {
 	struct term_table *table = term_table_new(2, ARRAY_LEN(commands));
-	cleanup_buf struct buf shown = BUF_INIT(ANSWER_MAX);
+	cleanup_buf struct buf shown = BUF_INIT(REPL_ANSWER_MAX);
 	struct err ignored;
 
 	(void)words;

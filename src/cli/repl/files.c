@@ -21,7 +21,6 @@
 #include "cli/repl/repl.h"
 #include "cli/term/table.h"
 
-#define LIST_MAX ((size_t)64 * 1024 * 1024)
 #define LISTED_MAX 10000
 
 static const char *last_part(const char *path)
@@ -29,16 +28,6 @@ static const char *last_part(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL ? slash + 1 : path;
-}
-
-static void failed(struct repl *repl, const char *what, struct err *err)
-{
-	int status;
-
-	err_wrap(err, "%.200s", what);
-	status = cli_complain(err);
-	if (repl->status == EXIT_CODE_OK)
-		repl->status = status;
 }
 
 /* ---- files of this side ---- */
@@ -205,14 +194,12 @@ static int put_host(struct repl *repl, const char *path, const char *name, struc
 {
 	cleanup_free char *absolute = NULL;
 	cleanup_fd int fd = -1;
-	reckon_error error;
 
 	if (open_host(path, &fd, err) < 0)
 		return (int)err->code;
-	if (reckon_file_put(repl->session, name, fd, &error) < 0) {
-		repl->lost = repl->lost || error.code == RECKON_ELOST;
-		err_set(err, (enum err_code)error.code, "%s", error.message);
-		return err_remedy(err, "%s", error.remedy);
+	if (repl->session->ops->put(repl->session, name, fd, err) < 0) {
+		repl_note_lost(repl, err);
+		return (int)err->code;
 	}
 	absolute = realpath(path, NULL);
 	note_file(repl, name, NULL, absolute);
@@ -230,26 +217,26 @@ void repl_files_put(struct repl *repl, char **words, size_t count)
 		return;
 	}
 	if (put_host(repl, words[0], count > 1 ? words[1] : last_part(words[0]), &err) < 0)
-		failed(repl, words[0], &err);
+		repl_failed(repl, words[0], &err);
 }
 
 static int fetch(struct repl *repl, const char *name, int fd, struct err *err)
 {
+	const struct session_ops *ops = repl->session->ops;
 	const struct repl_file *file = file_named(repl, name);
 	cleanup_buf struct buf figure = BUF_INIT(RUN_JSON_MAX);
-	reckon_error error = { .code = RECKON_ELOST, .message = "the session is gone" };
 
-	if (repl->session != NULL && !repl->lost &&
-	    reckon_file_get(repl->session, name, fd, &error) == RECKON_OK)
+	if (repl->lost)
+		(void)err_set(err, ERR_LOST, "the session is gone");
+	else if (ops->get(repl->session, name, NULL, fd, err) == 0)
 		return 0;
-	repl->lost = repl->lost || error.code == RECKON_ELOST;
-	if (error.code == RECKON_ELOST && file != NULL && file->artifact != NULL &&
-	    reckon_artifact_get(repl->engine, file->artifact, 0, 0, fd, &error) == RECKON_OK)
+	repl_note_lost(repl, err);
+	if (err->code == ERR_LOST && file != NULL && file->artifact != NULL &&
+	    ops->get(repl->session, name, file->artifact, fd, err) == 0)
 		return 0;
 	if (repl_cells_figure(repl, name, &figure))
 		return fd_write_full(fd, buf_text(&figure), figure.len, err);
-	err_set(err, (enum err_code)error.code, "%s", error.message);
-	return err_remedy(err, "%s", error.remedy);
+	return (int)err->code;
 }
 
 static int get_file(struct repl *repl, const char *name, const char *path, bool force,
@@ -289,24 +276,9 @@ void repl_files_get(struct repl *repl, char **words, size_t count)
 		to = path;
 	}
 	if (get_file(repl, name, to, force, &err) < 0)
-		failed(repl, count > 1 || to == path ? to : name, &err);
+		repl_failed(repl, count > 1 || to == path ? to : name, &err);
 	else
 		run_output_line("saved as %s", to);
-}
-
-static int list_files(reckon_session *session, struct json_value **ret, reckon_error *error)
-{
-	cleanup_free char *json = NULL;
-	struct err err;
-
-	if (reckon_file_list(session, &json, error) < 0)
-		return error->code;
-	if (json_read_parse(json, strlen(json), LIST_MAX, ret, &err) == 0)
-		return 0;
-	error->code = RECKON_EPROTOCOL;
-	(void)snprintf(error->message, sizeof(error->message), "%s", err.text);
-	error->remedy[0] = '\0';
-	return error->code;
 }
 
 static void put_file_row(struct term_table *table, size_t row, const struct json_value *file)
@@ -333,17 +305,17 @@ static void put_file_row(struct term_table *table, size_t row, const struct json
 
 void repl_files_list(struct repl *repl)
 {
-	cleanup_buf struct buf shown = BUF_INIT(LIST_MAX);
+	const struct session_look look = { .kind = SESSION_LOOK_FILES };
+	cleanup_buf struct buf shown = BUF_INIT(REPL_ANSWER_MAX);
 	struct json_value *files = NULL;
 	struct term_table *table;
-	reckon_error error;
-	struct err ignored;
+	struct err err;
 	size_t count;
 
 	if (repl_is_lost(repl))
 		return;
-	if (list_files(repl->session, &files, &error) < 0) {
-		repl_failed(repl, "files", &error);
+	if (repl_look(repl, &look, &files, &err) < 0) {
+		repl_failed(repl, "files", &err);
 		return;
 	}
 	count = json_read_count(files) < LISTED_MAX ? json_read_count(files) : LISTED_MAX;
@@ -357,7 +329,7 @@ void repl_files_list(struct repl *repl)
 		term_table_head(table, 3, "modified", false);
 		for (size_t i = 0; i < count; i++)
 			put_file_row(table, i, json_read_at(files, i));
-		if (term_table_draw(table, repl_width(), repl->coloured, &shown, &ignored) == 0)
+		if (term_table_draw(table, repl_width(), repl->coloured, &shown, &err) == 0)
 			(void)cli_write_stdout(shown.data, shown.len);
 		term_table_free(table);
 	}
@@ -369,15 +341,16 @@ void repl_files_list(struct repl *repl)
 /* From the store into the session, through a file that has no name. */
 static bool copy_artifact(struct repl *repl, const char *artifact, const char *name)
 {
+	const struct session_ops *ops = repl->session->ops;
 	cleanup_file FILE *passing = tmpfile();
-	reckon_error error;
+	struct err ignored;
 	int fd;
 
 	if (passing == NULL)
 		return false;
 	fd = fileno(passing);
-	return reckon_artifact_get(repl->engine, artifact, 0, 0, fd, &error) == 0 &&
-	       lseek(fd, 0, SEEK_SET) == 0 && reckon_file_put(repl->session, name, fd, &error) == 0;
+	return ops->get(repl->session, name, artifact, fd, &ignored) == 0 &&
+	       lseek(fd, 0, SEEK_SET) == 0 && ops->put(repl->session, name, fd, &ignored) == 0;
 }
 
 static void say_copied(size_t kept, size_t failed_count)

@@ -16,27 +16,23 @@
 #include "cli/repl/repl.h"
 #include "languages/languages.h"
 
-#define ANSWER_MAX ((size_t)16 * 1024 * 1024)
 #define MATCH_BYTES_MAX 1024
 
 enum repl_whole repl_look_whole(struct repl *repl, const char *text, size_t len,
 				struct buf *ret_indent)
 {
+	const struct session_look look = { SESSION_LOOK_IS_COMPLETE, text, len, 0 };
 	struct json_value *answer = NULL;
 	enum repl_whole whole = REPL_WHOLE;
-	cleanup_free char *json = NULL;
 	const char *status, *indent;
-	reckon_error error;
 	struct err ignored;
 
-	if (repl->session == NULL || repl->lost)
+	if (repl->lost)
 		return REPL_UNKNOWN;
-	if (reckon_is_complete(repl->session, text, len, &json, &error) < 0) {
-		repl->lost = repl->lost || error.code == RECKON_ELOST;
+	if (repl_look(repl, &look, &answer, &ignored) < 0) {
+		repl_note_lost(repl, &ignored);
 		return REPL_UNKNOWN;
 	}
-	if (json_read_parse(json, strlen(json), ANSWER_MAX, &answer, &ignored) < 0)
-		return REPL_UNKNOWN;
 	status = json_read_text(json_read_member(answer, "status"), NULL);
 	indent = json_read_text(json_read_member(answer, "indent"), NULL);
 	if (status == NULL || strcmp(status, "unknown") == 0)
@@ -167,21 +163,18 @@ static void add_host_files(const char *text, size_t cursor, struct editor_matche
 static void add_kernels(struct repl *repl, const char *text, size_t len, size_t cursor,
 			struct editor_matches *ret)
 {
+	const struct session_look look = { SESSION_LOOK_COMPLETE, text, len, cursor };
 	const struct json_value *matches;
 	struct json_value *answer = NULL;
-	cleanup_free char *json = NULL;
 	int64_t start = -1, end = -1;
-	reckon_error error;
 	struct err ignored;
 
-	if (repl->session == NULL || repl->lost)
+	if (repl->lost)
 		return;
-	if (reckon_complete(repl->session, text, len, cursor, &json, &error) < 0) {
-		repl->lost = repl->lost || error.code == RECKON_ELOST;
+	if (repl_look(repl, &look, &answer, &ignored) < 0) {
+		repl_note_lost(repl, &ignored);
 		return;
 	}
-	if (json_read_parse(json, strlen(json), ANSWER_MAX, &answer, &ignored) < 0)
-		return;
 	(void)json_read_int(json_read_member(answer, "cursor_start"), &start);
 	(void)json_read_int(json_read_member(answer, "cursor_end"), &end);
 	matches = json_read_member(answer, "matches");

@@ -2,12 +2,10 @@
  * main.c - reckon repl: an interactive session at the terminal.
  *
  * Runs in:  reckon.
- * Reads:    nothing itself: read.c cells, options.c the command line.
+ * Reads:    the command line; read.c reads cells.
  * Never:    ends a session that holds something without being asked twice.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,47 +14,27 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
+#include "cli/run/options.h"
+#include "cli/session/interrupt.h"
 #include "cli/term/look.h"
 #include "cli/term/width.h"
 
 /* ---- signals ---- */
-
-static _Atomic(reckon_session *) running; /* lent to the handler while a cell runs */
-static atomic_int interrupts;
-
-void repl_lend(reckon_session *session)
-{
-	atomic_store(&running, session);
-}
-
-static void on_signal(int signo)
-{
-	const int saved = errno;
-	reckon_session *session = atomic_load(&running);
-
-	if (signo == SIGINT)
-		(void)atomic_fetch_add(&interrupts, 1);
-	if (signo == SIGINT && session != NULL)
-		reckon_interrupt(session);
-	else
-		editor_signal(signo);
-	errno = saved;
-}
 
 static void on_ignored(int signo)
 {
 	(void)signo;
 }
 
-/* Without SA_RESTART: a read at the terminal has to end. Handlers rather than SIG_IGN, because
- * what we start must find the defaults again. */
+/* A read at the terminal has to end. Handlers rather than SIG_IGN, because what we start must find
+ * the defaults again. */
 static void set_signals(bool has_editor)
 {
-	struct sigaction noticed = { .sa_handler = on_signal };
+	struct sigaction noticed = { .sa_handler = editor_signal };
 	struct sigaction ignored = { .sa_handler = on_ignored, .sa_flags = SA_RESTART };
 
-	(void)sigaction(SIGINT, &noticed, NULL);
-	(void)sigaction(SIGPIPE, &ignored, NULL);
+	interrupt_ignore_pipes();
+	interrupt_catch(&(struct interrupt_options){ .ends_reads = true, .also = editor_signal });
 	if (!has_editor)
 		return;
 	(void)sigaction(SIGWINCH, &noticed, NULL);
@@ -145,7 +123,7 @@ static int open_terminal(struct repl *repl, struct err *err)
 	return editor_open(&hooks, repl->history, &repl->editor, err);
 }
 
-static int run_session(struct repl *repl)
+static int run_session(struct repl *repl, session_open_fn *open)
 {
 	cleanup_fd int out_dir = -1;
 	struct err err;
@@ -161,7 +139,7 @@ static int run_session(struct repl *repl)
 	}
 	repl->output.out_dir = out_dir;
 	set_signals(repl->editor != NULL);
-	status = repl_session_open(repl);
+	status = repl_session_open(repl, open);
 	if (status == EXIT_CODE_OK) {
 		greet(repl);
 		loop(repl);
@@ -169,22 +147,10 @@ static int run_session(struct repl *repl)
 		/* A person saw what failed; for a pipe it is all there is. */
 		if (repl->interactive && repl->output.status == 0)
 			status = EXIT_CODE_OK;
-		else if (!repl->interactive && atomic_load(&interrupts) > 0)
+		else if (!repl->interactive && interrupt_count() > 0)
 			status = EXIT_CODE_INTERRUPTED;
 	}
 	repl_session_close(repl);
-	return status;
-}
-
-static int run_engine(struct repl *repl)
-{
-	int status = run_open_engine(&repl->run, "repl", &repl->engine);
-
-	if (status != EXIT_CODE_OK)
-		return status;
-	repl->output.engine = repl->engine;
-	status = run_session(repl);
-	reckon_engine_close(repl->engine);
 	return status;
 }
 
@@ -213,22 +179,79 @@ static void repl_done(struct repl *repl)
 	run_done(&repl->run);
 }
 
-int cmd_repl(const struct opt_command *self, int argc, char **argv)
+/* ---- the command line ---- */
+
+static const struct opt_item repl_items[] = {
+	RUN_OPTIONS_WHERE,
+	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (none: Ctrl-C stops it)",
+	  OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_LIMITS,
+	{ OPT_IMAGES, "images", "HOW", "auto, kitty, sixel, iterm2, blocks, none",
+	  OPT_HINT_CHOICE, "auto kitty sixel iterm2 blocks none", false },
+	{ OPT_NO_HISTORY, "no-history", NULL, "neither read nor write the history",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_RECEIPT, "receipt", NULL, "say what each cell cost",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
+	  OPT_HINT_NONE, NULL, false },
+	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session",
+	  OPT_HINT_NONE, NULL, false },
+};
+
+static int take_option(int id, const char *value, void *arg, struct err *err)
+{
+	struct repl *repl = arg;
+
+	switch (id) {
+	case OPT_IMAGES:
+		if (term_image_parse(value, &repl->images, err) < 0)
+			return err_wrap(err, "--images");
+		return 0;
+	case OPT_NO_HISTORY:
+		repl->no_history = true;
+		return 0;
+	case OPT_OPERAND:
+		err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
+		return err_remedy(err, "-f FILE puts a file in, %%run FILE runs one");
+	default:
+		return run_options_take(id, value, &repl->run, err);
+	}
+}
+
+int repl_command_run(const struct opt_command *self, int argc, char **argv,
+		     session_open_fn *daemon)
 {
 	struct repl repl = { .images = TERM_IMAGE_AUTO };
 	struct err err;
 	int rc, status;
 
+	(void)daemon;
 	run_init(&repl.run);
 	repl.preload = BUF_INIT(RUN_SOURCE_MAX);
-	rc = opt_parse(self, argc, argv, repl_options_take, &repl, &err);
+	rc = opt_parse(self, argc, argv, take_option, &repl, &err);
 	if (rc == 0 && run_input_load(&repl.run, &err) < 0)
 		rc = err_wrap(&err, "%s", self->name);
 	status = cli_settle(self, rc, &err);
 	if (status < 0) {
 		look_around(&repl);
-		status = run_engine(&repl);
+		status = run_session(&repl, session_open_own);
 	}
 	repl_done(&repl);
 	return status;
 }
+
+int cmd_repl(const struct opt_command *self, int argc, char **argv)
+{
+	return repl_command_run(self, argc, argv, NULL);
+}
+
+const struct opt_command cmd_repl_table = {
+	.name = "repl",
+	.operands = "",
+	.summary = "an interactive session at the terminal",
+	.notes = "%help lists its commands. Ctrl-C stops a cell, Ctrl-D leaves.\n"
+		 "Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
+	.items = repl_items,
+	.count = ARRAY_LEN(repl_items),
+	.run = cmd_repl,
+};

@@ -1,16 +1,17 @@
 /*
  * repl.h - the parts of `reckon repl`: one session, and a person at a terminal.
  *
- *   main.c      the loop, signals, leaving
- *   options.c  the command line -> struct repl
- *   session.c  sessions come, run cells, and are lost; restart
+ *   main.c     the command line -> struct repl, the loop, leaving
+ *   session.c  sessions come, and run cells; restart
+ *   lost.c     sessions are lost
  *   show.c     events and records as a person reads them: text, tables, pictures
  *   cells.c    what ran, for %save and figures
  *   command.c  %commands
  *   files.c    %put, %get, %files, and files that survive their session
  *   save.c     %save: notebook; script.c: script
  *   look.c     is it a whole cell, what could stand here
- *   read.c     cells from a pipe or a dumb terminal; answers to input()
+ *   read.c     cells from a pipe or a dumb terminal
+ *   lines.c    their lines, and answers to input()
  *   editor.c   cells from a terminal (edit.c, history.c)
  */
 #pragma once
@@ -24,12 +25,15 @@
 #include "base/err.h"
 #include "cli/repl/editor.h"
 #include "cli/repl/history.h"
+#include "cli/repl/lines.h"
 #include "cli/run/run.h"
+#include "cli/session/session.h"
 #include "cli/term/image.h"
 #include "codec/json_read.h"
 #include "reckon.h"
 
 #define REPL_CELLS_BYTES_MAX ((size_t)128 * 1024 * 1024)
+#define REPL_ANSWER_MAX ((size_t)128 * 1024 * 1024) /* of a question about the session */
 #define REPL_WALL_MS (UINT64_C(7) * 24 * 3600 * 1000) /* the longest that --timeout takes */
 
 struct repl_cell {
@@ -46,13 +50,10 @@ struct repl_file {
 	char *host;	/* or NULL */
 };
 
-struct repl_reader;
-
 struct repl {
 	struct run run;
 	struct run_output output;
-	reckon_engine *engine;
-	reckon_session *session; /* NULL: none, %restart opens one */
+	struct session *session;
 	bool lost;		 /* it ended; asked for nothing any more */
 	bool leaving;
 	bool interactive, dumb, coloured;
@@ -74,27 +75,32 @@ struct repl {
 	struct buf preload; /* stands on the next line to begin with */
 };
 
-/* ---- options.c ---- */
-
-int repl_options_take(int id, const char *value, void *arg, struct err *err);
-int cmd_repl(const struct opt_command *self, int argc, char **argv);
-
 /* ---- main.c ---- */
 
-/* While `session` is not NULL, Ctrl-C interrupts it. */
-void repl_lend(reckon_session *session);
+int cmd_repl(const struct opt_command *self, int argc, char **argv);
+/* The same; `daemon` opens a session of -s, NULL where that is another program's. */
+int repl_command_run(const struct opt_command *self, int argc, char **argv,
+		     session_open_fn *daemon);
 
 /* ---- session.c ---- */
 
 /* Opens one and puts in the files of the command line. Returns an exit status. */
-int repl_session_open(struct repl *repl);
+int repl_session_open(struct repl *repl, session_open_fn *open);
 void repl_session_close(struct repl *repl);
 void repl_run(struct repl *repl, const char *source, size_t len);
 void repl_restart(struct repl *repl);
+
+/* ---- lost.c ---- */
+
+void repl_say_lost(void);
 /* True, and said so, when there is no session to ask. */
 bool repl_is_lost(struct repl *repl);
-/* After a call of libreckon failed: says why; notes when it means that the session is gone. */
-void repl_failed(struct repl *repl, const char *what, const reckon_error *error);
+/* After something failed: says why; notes when it means that the session is gone. */
+void repl_failed(struct repl *repl, const char *what, struct err *err);
+void repl_note_lost(struct repl *repl, const struct err *err);
+/* The session's answer; *ret is for json_read_free(). */
+int repl_look(struct repl *repl, const struct session_look *look, struct json_value **ret,
+	      struct err *err);
 
 /* ---- show.c ---- */
 
@@ -172,10 +178,11 @@ extern const struct editor_hooks repl_look_hooks; /* arg is to be set */
 
 /* ---- read.c ---- */
 
-struct repl_reader *repl_reader_new(void);
-void repl_reader_free(struct repl_reader *reader);
 /* One cell, as editor.h has it. */
 enum editor_end repl_read(struct repl *repl, struct buf *ret);
+
+/* ---- lines.c ---- */
+
 /* A reckon_input_fn: asks the person at the terminal. `arg` is the struct repl. */
 int repl_read_answer(const char *prompt, size_t prompt_len, int password, char **ret_line,
 		     size_t *ret_len, void *arg);

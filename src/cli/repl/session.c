@@ -2,26 +2,36 @@
  * session.c - sessions come, run cells, and are lost; kernels are, and fresh ones begin.
  *
  * Runs in:  reckon repl.
- * Reads:    what libreckon answers.
+ * Reads:    what the session answers.
  * Never:    puts a new session in the place of a lost one unless it is asked to, or a fresh kernel
  *           in the place of one without a word.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
+#include "cli/session/interrupt.h"
 #include "languages/languages.h"
 
-int repl_session_open(struct repl *repl)
+static int open_session(struct repl *repl, session_open_fn *open)
 {
-	const int status = run_open_session(&repl->run, "repl", repl->engine, &repl->session);
+	struct err err;
+
+	if (open(&repl->run, &repl->session, &err) == 0) {
+		repl->output.session = repl->session;
+		return EXIT_CODE_OK;
+	}
+	(void)err_wrap(&err, "repl");
+	return cli_complain(&err);
+}
+
+int repl_session_open(struct repl *repl, session_open_fn *open)
+{
+	const int status = open_session(repl, open);
 
 	if (status != EXIT_CODE_OK)
 		return status;
-	repl->output.session = repl->session;
 	for (size_t i = 0; i < repl->run.file_count; i++) {
 		struct run_file *file = &repl->run.files[i];
 		char *words[] = { file->path, file->name };
@@ -33,34 +43,9 @@ int repl_session_open(struct repl *repl)
 
 void repl_session_close(struct repl *repl)
 {
-	repl_lend(NULL);
-	reckon_session_close(repl->session);
+	session_close(repl->session);
 	repl->session = NULL;
 	repl->output.session = NULL;
-}
-
-static void say_lost(void)
-{
-	run_output_line("reckon: the session is gone, with its variables (%%restart begins a new "
-			"one and puts back the files that were kept)");
-}
-
-bool repl_is_lost(struct repl *repl)
-{
-	if (repl->session != NULL && !repl->lost)
-		return false;
-	say_lost();
-	return true;
-}
-
-void repl_failed(struct repl *repl, const char *what, const reckon_error *error)
-{
-	const int status = cli_complain_reckon(what, error);
-
-	if (repl->status == EXIT_CODE_OK)
-		repl->status = status;
-	if (error->code == RECKON_ELOST)
-		repl->lost = true;
 }
 
 /* ---- a cell ---- */
@@ -68,14 +53,14 @@ void repl_failed(struct repl *repl, const char *what, const reckon_error *error)
 /* Anything that may have cost the kernel its life. */
 static void check_life(struct repl *repl)
 {
-	reckon_error error;
+	struct err err;
 
-	switch (reckon_session_check(repl->session, &error)) {
-	case RECKON_ELOST:
+	switch (repl->session->ops->check(repl->session, &err)) {
+	case ERR_LOST:
 		repl->lost = true;
-		say_lost();
+		repl_say_lost();
 		return;
-	case RECKON_EKERNEL_LOST:
+	case ERR_KERNEL_LOST:
 		run_output_line(
 			"reckon: the kernel is gone, with its variables; files are kept (the "
 			"next cell, or %%restart, begins a fresh one)");
@@ -85,16 +70,15 @@ static void check_life(struct repl *repl)
 	}
 }
 
-static void take_record(struct repl *repl, const char *source, size_t len,
-			const reckon_execution *execution)
+static void take_record(struct repl *repl, const char *source, size_t len, const struct buf *json)
 {
-	const char *json = reckon_execution_record(execution);
 	struct json_value *record = NULL;
+	const char *status;
 	int64_t sequence = 0;
 	struct err err;
 
-	repl_cells_add(repl, source, len, json);
-	if (json_read_parse(json, strlen(json), RUN_JSON_MAX, &record, &err) < 0) {
+	repl_cells_add(repl, source, len, buf_text(json));
+	if (json_read_parse(buf_text(json), json->len, RUN_JSON_MAX, &record, &err) < 0) {
 		err_wrap(&err, "record");
 		(void)cli_complain(&err);
 		return;
@@ -102,10 +86,10 @@ static void take_record(struct repl *repl, const char *source, size_t len,
 	repl_files_note(repl, record);
 	repl_show_record(repl, record);
 	(void)json_read_int(json_read_member(record, "sequence"), &sequence);
-	json_read_free(record);
-	if (strcmp(reckon_execution_status(execution), "ok") != 0 &&
-	    strcmp(reckon_execution_status(execution), "error") != 0)
+	status = json_read_text(json_read_member(record, "status"), NULL);
+	if (status != NULL && strcmp(status, "ok") != 0 && strcmp(status, "error") != 0)
 		check_life(repl);
+	json_read_free(record);
 	repl->number = sequence > 0 ? (size_t)sequence + 1 : repl->number + 1;
 }
 
@@ -113,50 +97,58 @@ static void take_record(struct repl *repl, const char *source, size_t len,
  * A kernel that requests input asks for each line, and only then the console reads one from the
  * terminal: what is typed ahead stays for the next prompt. Others read stdin, as in any shell.
  */
-static void set_input(struct repl *repl, reckon_execute_options *options)
+static void set_input(struct repl *repl, struct session_cell *cell)
 {
 	if (!repl->interactive)
 		return;
 	if ((run_language(&repl->run)->features & LANGUAGE_REQUESTS_INPUT) != 0) {
-		options->on_input = repl_read_answer;
-		options->on_input_arg = repl;
+		cell->on_input = repl_read_answer;
+		cell->on_input_arg = repl;
 	} else {
-		options->stdin_fd = STDIN_FILENO;
-		options->has_stdin = 1;
+		cell->stdin_fd = STDIN_FILENO;
+		cell->has_stdin = true;
 	}
+}
+
+static void fail_cell(struct repl *repl, struct err *err)
+{
+	run_output_settle(&repl->output);
+	if (repl->output.status != 0)
+		return;
+	repl_failed(repl, NULL, err);
+	repl->leaving = repl->session->is_left;
 }
 
 void repl_run(struct repl *repl, const char *source, size_t len)
 {
-	reckon_execute_options options = {
-		.size = sizeof(options),
+	struct session_cell cell = {
+		.code = source,
+		.len = len,
 		.wall_ms = repl->wall_ms,
 		.on_event = repl_show_event,
 		.on_event_arg = repl,
+		.wants_outputs = true,
 	};
-	reckon_execution *execution = NULL;
-	reckon_error error;
-	int rc, status;
+	struct session_result result = { .record = BUF_INIT(RUN_JSON_MAX) };
+	struct err err;
 
 	if (repl_is_lost(repl)) {
 		repl->status = repl->status != EXIT_CODE_OK ? repl->status : EXIT_CODE_RECKON;
 		return;
 	}
-	set_input(repl, &options);
+	set_input(repl, &cell);
 	repl->output.cell = repl->number;
 	repl->figures = 0;
-	repl_lend(repl->session);
-	rc = reckon_execute(repl->session, source, len, &options, &execution, &error);
-	repl_lend(NULL);
-	if (rc < 0) {
-		repl_failed(repl, NULL, &error);
-		return;
+	if (repl->interactive)
+		interrupt_clear();
+	if (repl->session->ops->execute(repl->session, &cell, &result, &err) < 0) {
+		fail_cell(repl, &err);
+	} else {
+		take_record(repl, source, len, &result.record);
+		if (repl->status == EXIT_CODE_OK)
+			repl->status = result.exit_code;
 	}
-	take_record(repl, source, len, execution);
-	status = reckon_execution_exit_code(execution);
-	if (repl->status == EXIT_CODE_OK)
-		repl->status = status;
-	reckon_execution_free(execution);
+	buf_done(&result.record);
 }
 
 /* ---- restart ---- */
@@ -164,28 +156,30 @@ void repl_run(struct repl *repl, const char *source, size_t len)
 /* A session that is gone cannot be gone on with: another one, with the files that were kept. */
 static void begin_anew(struct repl *repl)
 {
-	reckon_session *old = repl->session, *fresh = NULL;
+	struct err err;
+	const int rc = repl->session->ops->renew(repl->session, &err);
 
-	if (run_open_session(&repl->run, "repl", repl->engine, &fresh) != EXIT_CODE_OK)
+	if (rc < 0) {
+		repl_failed(repl, "repl", &err);
 		return;
-	repl->session = fresh;
-	repl->output.session = fresh;
-	repl_files_bring_back(repl);
+	}
 	repl->lost = false;
+	if (rc == 0)
+		return;
+	repl_files_bring_back(repl);
 	repl->number = 1;
-	reckon_session_close(old);
 }
 
 void repl_restart(struct repl *repl)
 {
-	reckon_error error;
+	struct err err;
 
-	if (repl->session != NULL && !repl->lost) {
-		if (reckon_session_restart(repl->session, &error) == RECKON_OK) {
+	if (!repl->lost) {
+		if (repl->session->ops->restart(repl->session, &err) == 0) {
 			run_output_line("a fresh kernel: no variables, files are kept");
 			return;
 		}
-		repl_failed(repl, "restart", &error);
+		repl_failed(repl, "restart", &err);
 		if (!repl->lost)
 			return;
 	}

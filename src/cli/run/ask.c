@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/run/run.h"
 #include "cli/run/approve.h"
+#include "cli/session/interrupt.h"
 
 #define LOOK_MS 200
 
@@ -39,7 +40,7 @@ static bool set_echo(bool on)
 }
 
 /* An interrupt may come in the moment before poll(), which then does not hear of it. */
-static int read_line(const atomic_int *interrupts, struct buf *ret)
+static int read_line(struct buf *ret)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct err ignored;
@@ -48,7 +49,7 @@ static int read_line(const atomic_int *interrupts, struct buf *ret)
 	for (;;) {
 		const int ready = poll(&input, 1, LOOK_MS);
 
-		if (atomic_load(interrupts) > 0)
+		if (interrupt_count() > 0)
 			return -1;
 		if (ready <= 0)
 			continue;
@@ -62,25 +63,23 @@ static int read_line(const atomic_int *interrupts, struct buf *ret)
 
 static bool is_interrupted(void *arg)
 {
-	const atomic_int *interrupts = arg;
-
-	return atomic_load(interrupts) > 0;
+	(void)arg;
+	return interrupt_count() > 0;
 }
 
-int run_ask(struct run_output *output, const struct run_question *question,
-	    const atomic_int *interrupts, struct buf *ret)
+int run_ask(struct run_output *output, const struct run_question *question, struct buf *ret)
 {
 	const bool password = question->password;
 	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
 	const bool may_read = !password || set_echo(false);
 	int got = 0;
 
-	if (!run_person_take(is_interrupted, (void *)(uintptr_t)interrupts))
+	if (!run_person_take(is_interrupted, NULL))
 		return -1;
 	run_output_text(output, STDERR_FILENO, question->prompt, question->len);
 	output->err.mid_line = false; /* Enter will have ended the line */
 	if (may_read)
-		got = read_line(interrupts, ret);
+		got = read_line(ret);
 	if (password)
 		(void)set_echo(true);
 	run_person_release();

@@ -23,6 +23,7 @@
 #include "base/file/fs.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
 #include "reckon_process.h"
 
 #define FILES_MAX 10000u
@@ -106,7 +107,7 @@ int run_entry_check(const struct run *run, struct err *err)
 /* ---- the folder ----------------------------------------------------------------------------- */
 
 struct copy {
-	reckon_session *session;
+	struct session *session;
 	size_t files, left_out;
 	char path[PATH_SIZE]; /* relative to the folder */
 };
@@ -116,14 +117,16 @@ static int copy_folder(struct copy *copy, int dir, size_t len, unsigned depth, s
 static int copy_file(struct copy *copy, int dir, const char *name, struct err *err)
 {
 	cleanup_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	reckon_error error;
 
 	if (fd < 0)
 		return err_sys(err, "%.200s", copy->path);
 	if (++copy->files > FILES_MAX)
 		return err_set(err, ERR_LIMIT, "the folder has more than %u files", FILES_MAX);
-	if (reckon_file_put(copy->session, copy->path, fd, &error) < 0)
-		return err_set(err, ERR_LIMIT, "%.100s: %.200s", copy->path, error.message);
+	if (copy->session->ops->put(copy->session, copy->path, fd, err) < 0) {
+		err_wrap(err, "%.100s", copy->path);
+		err->code = ERR_LIMIT;
+		return ERR_LIMIT;
+	}
 	return 0;
 }
 
@@ -173,7 +176,7 @@ static int copy_folder(struct copy *copy, int dir, size_t len, unsigned depth, s
 	return code;
 }
 
-static int put_folder(const struct run *run, reckon_session *session, struct err *err)
+static int put_folder(const struct run *run, struct session *session, struct err *err)
 {
 	struct copy copy = { .session = session };
 	const int dir = open(run->cells[0].origin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -193,7 +196,6 @@ static int put_folder(const struct run *run, reckon_session *session, struct err
 struct running {
 	struct run_output *output;
 	reckon_process *process;
-	const atomic_int *interrupts;
 	int passed; /* of them */
 	bool is_open[2];
 	struct buf input; /* read, and not written yet */
@@ -245,7 +247,7 @@ static void feed(struct running *running)
 /* The first Ctrl-C is the program's, the second kills it. */
 static void pass_interrupts(struct running *running)
 {
-	const int count = atomic_load(running->interrupts);
+	const int count = interrupt_count();
 	reckon_error ignored;
 
 	if (count > running->passed)
@@ -313,7 +315,7 @@ static int status_of(struct running *running)
 	return SIGNALED + (state.signal > 0 ? state.signal : SIGKILL);
 }
 
-static int start(const struct run *run, reckon_session *session, reckon_process **ret)
+static int start(const struct run *run, struct session *session, reckon_process **ret)
 {
 	const char **argv = mem_new0(run->argument_count + 3, sizeof(*argv));
 	const char *workdir = run->workdir != NULL ? run->workdir : ".";
@@ -336,16 +338,15 @@ static int start(const struct run *run, reckon_session *session, reckon_process 
 	argv[1] = entry;
 	for (size_t i = 0; i < run->argument_count; i++)
 		argv[i + 2] = run->arguments[i];
-	if (reckon_process_start(session, &options, ret, &error) < 0)
+	if (reckon_process_start(session_own_handle(session), &options, ret, &error) < 0)
 		status = cli_complain_reckon("run", &error);
 	free(argv);
 	return status;
 }
 
-int run_entry(const struct run *run, struct run_output *output, const atomic_int *interrupts)
+int run_entry(const struct run *run, struct run_output *output)
 {
 	struct running running = { .output = output,
-				   .interrupts = interrupts,
 				   .is_open = { true, true },
 				   .input = BUF_INIT(2 * CHUNK) };
 	struct err err;

@@ -401,8 +401,28 @@ static int choose_language(struct run *run, struct err *err)
 	return 0;
 }
 
+int run_options_fit_daemon(const struct run *run, struct err *err)
+{
+	const char *option = run->mount_count > 0      ? "--mount"
+			     : run->stdin_path != NULL ? "--stdin"
+			     : run->session_flags != 0 ? "--isolate-cpu"
+			     : run->strict	       ? "--strict"
+			     : run->private_warden     ? "--private"
+						       : NULL;
+
+	if (option == NULL)
+		return 0;
+	(void)err_set(err, ERR_INVALID, "%s does not go with -s: the session is a daemon's",
+		      option);
+	if (run->mount_count > 0)
+		return err_remedy(err, "-f, or reckon files put, takes files there");
+	return err_remedy(err, "leave it out, or run without -s");
+}
+
 int run_options_check(struct run *run, struct err *err)
 {
+	if (run->session != NULL && run_options_fit_daemon(run, err) < 0)
+		return (int)err->code;
 	if (run->json && run->events) {
 		err_set(err, ERR_INVALID, "--json and --events cannot be used together");
 		return err_remedy(err, "the last line of --events holds the record");

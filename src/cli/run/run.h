@@ -17,13 +17,13 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/session/session.h"
 #include "cli/term/image.h"
 #include "cli/term/term.h"
 #include "codec/json_read.h"
@@ -99,8 +99,14 @@ int run_options_take(int id, const char *value, void *arg, struct err *err);
 /* What no option alone can tell: that they go together, and that there is something to run. */
 int run_options_check(struct run *run, struct err *err);
 
-/* main.c; named in the table, which is with the options. */
+/* Options of a box that is made for one run, or that a daemon does not let its clients say. */
+int run_options_fit_daemon(const struct run *run, struct err *err);
+
+/* ---- main.c ---- */
+
 int cmd_run(const struct opt_command *self, int argc, char **argv);
+/* The same; `daemon` opens a session of -s, NULL where that is another program's. */
+int run_command(const struct opt_command *self, int argc, char **argv, session_open_fn *daemon);
 
 /* The row of `language`, or of the default; never NULL once options were taken. */
 const struct language *run_language(const struct run *run);
@@ -151,18 +157,14 @@ struct run_question {
 	bool password;
 };
 /* 1: a line, without its end; 0: the end of input; -1: there were interrupts. */
-int run_ask(struct run_output *output, const struct run_question *question,
-	    const atomic_int *interrupts, struct buf *ret);
+int run_ask(struct run_output *output, const struct run_question *question, struct buf *ret);
 
 /* ---- open.c ---- */
 
-/*
- * Opens what `run` asks for; *ret belongs to the caller. Returns EXIT_CODE_OK, or the exit status
- * of what was wrong, which was said in the name of `command`.
- */
-int run_open_engine(const struct run *run, const char *command, reckon_engine **ret);
-int run_open_session(const struct run *run, const char *command, reckon_engine *engine,
-		     reckon_session **ret);
+/* What `run` asks for; *ret belongs to the caller. */
+int run_open_engine(const struct run *run, reckon_engine **ret, struct err *err);
+int run_open_session(const struct run *run, reckon_engine *engine, reckon_session **ret,
+		     struct err *err);
 
 /* ---- files.c ---- */
 
@@ -186,17 +188,10 @@ void run_files_abandon(int dir_fd, const char *temp);
 
 #define RUN_JSON_MAX ((size_t)512 * 1024 * 1024) /* of one event or record */
 
-typedef int run_fetch_fn(const char *path, const char *artifact, int fd, void *arg,
-			 struct err *err);
-
 /* Where what a run prints goes. */
 struct run_output {
 	const struct run *run;
-	reckon_engine *engine;
-	reckon_session *session;
-	/* NULL: from engine and session. Else writes the file, or the copy that `artifact` names. */
-	run_fetch_fn *fetch;
-	void *fetch_arg;
+	struct session *session; /* which has the files */
 	int out_dir;	 /* descriptor, or -1 */
 	size_t cell;	 /* counts from 1 */
 	bool explained;	 /* how to get at files was said once */

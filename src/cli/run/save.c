@@ -268,25 +268,6 @@ static void save_displays(struct run_output *output, const struct json_value *re
 		save_display(output, record, json_read_at(results, i), &numbers);
 }
 
-/* The stored copy when there is one: it is what the record describes, whatever came later. */
-static int fetch(struct run_output *output, const char *path, const char *artifact, int fd,
-		 struct err *err)
-{
-	reckon_error error;
-	int rc;
-
-	if (output->fetch != NULL)
-		return output->fetch(path, artifact, fd, output->fetch_arg, err);
-	if (artifact != NULL)
-		rc = reckon_artifact_get(output->engine, artifact, 0, 0, fd, &error);
-	else
-		rc = reckon_file_get(output->session, path, fd, &error);
-	if (rc == RECKON_OK)
-		return 0;
-	err_set(err, (enum err_code)rc, "%s", error.message);
-	return err_remedy(err, "%s", error.remedy);
-}
-
 static int save_file(struct run_output *output, const char *path, const char *artifact,
 		     struct err *err)
 {
@@ -295,7 +276,8 @@ static int save_file(struct run_output *output, const char *path, const char *ar
 
 	if (run_files_create(output->out_dir, path, temp, &fd, err) < 0)
 		return (int)err->code;
-	if (fetch(output, path, artifact, fd, err) == 0 &&
+	/* The stored copy when there is one: it is what the record describes. */
+	if (output->session->ops->get(output->session, path, artifact, fd, err) == 0 &&
 	    run_files_commit(output->out_dir, temp, path, err) == 0)
 		return 0;
 	run_files_abandon(output->out_dir, temp);

@@ -1,0 +1,18 @@
+/*
+ * daemon.h - a session of a daemon's, over HTTP; in reckon-client.
+ */
+#pragma once
+
+#include "cli/remote/cells.h"
+#include "cli/session/session.h"
+
+/* A session_open_fn: that of -s, which is made when it is not there. */
+int session_open_daemon(const struct run *run, struct session **ret, struct err *err);
+
+/*
+ * The same in two steps, for a command that chooses the session itself: connect, then
+ * remote_cells_open() or remote_session() into session_daemon_at(), then session_daemon_joined().
+ */
+int session_daemon_connect(const struct run *run, struct session **ret, struct err *err);
+struct remote_cells *session_daemon_at(struct session *session);
+void session_daemon_joined(struct session *session, bool is_fresh);

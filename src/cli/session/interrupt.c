@@ -1,0 +1,81 @@
+/*
+ * interrupt.c - Ctrl-C in commands that run cells: it is counted, and passed on to what runs.
+ *
+ * Runs in:  reckon, reckon-client.
+ * Reads:    nothing.
+ * Never:    does more in a handler than a handler may.
+ */
+#include "cli/session/interrupt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static atomic_int interrupts;
+static _Atomic(reckon_session *) lent;
+static atomic_int wake_fd = -1;
+static struct interrupt_options wanted; /* written before there is a handler */
+
+static void on_interrupt(int signo)
+{
+	const int saved = errno;
+	reckon_session *session = atomic_load(&lent);
+	const int count = atomic_fetch_add(&interrupts, 1) + 1;
+
+	if (wanted.exits && count >= 3)
+		_exit(EXIT_CODE_INTERRUPTED);
+	if (session != NULL)
+		reckon_interrupt(session);
+	if (atomic_load(&wake_fd) >= 0)
+		(void)!write(atomic_load(&wake_fd), "", 1);
+	if (wanted.also != NULL)
+		wanted.also(signo);
+	errno = saved;
+}
+
+static void on_pipe(int signo)
+{
+	(void)signo;
+}
+
+/* A handler rather than SIG_IGN: what we start must find the default again after exec. */
+void interrupt_ignore_pipes(void)
+{
+	struct sigaction gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGPIPE, &gone, NULL);
+}
+
+void interrupt_catch(const struct interrupt_options *options)
+{
+	struct sigaction interrupt = {
+		.sa_handler = on_interrupt,
+		.sa_flags = options->ends_reads ? 0 : SA_RESTART,
+	};
+
+	wanted = *options;
+	(void)sigaction(SIGINT, &interrupt, NULL);
+}
+
+int interrupt_count(void)
+{
+	return atomic_load(&interrupts);
+}
+
+void interrupt_clear(void)
+{
+	atomic_store(&interrupts, 0);
+}
+
+void interrupt_lend(reckon_session *session)
+{
+	atomic_store(&lent, session);
+}
+
+void interrupt_wake(int fd)
+{
+	atomic_store(&wake_fd, fd);
+}

@@ -1,0 +1,28 @@
+/*
+ * interrupt.h - Ctrl-C in commands that run cells: it is counted, and passed on to what runs.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "reckon.h"
+
+/* A reader that goes away is an error of write(), whatever else is done. */
+void interrupt_ignore_pipes(void);
+
+struct interrupt_options {
+	bool ends_reads; /* a read at the terminal returns EINTR */
+	bool exits;	 /* the third one does not wait for anything */
+	void (*also)(int signo); /* told of each, in the handler; or NULL */
+};
+
+/* From here on SIGINT is counted instead of ending the program. */
+void interrupt_catch(const struct interrupt_options *options);
+
+int interrupt_count(void);
+void interrupt_clear(void);
+
+/* While it is not NULL, it is interrupted. */
+void interrupt_lend(reckon_session *session);
+/* A descriptor that gets a byte for each, or -1. */
+void interrupt_wake(int fd);
