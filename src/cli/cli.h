@@ -29,6 +29,8 @@ enum {
 
 /* The commands in the order in which help lists them; ends with NULL. */
 extern const struct opt_command *const cli_commands[];
+/* The same, for those that are in it; set before anything is looked for. */
+extern const struct opt_command *const *cli_command_list;
 
 extern const struct opt_command cmd_run_table;
 extern const struct opt_command cmd_repl_table;

@@ -32,7 +32,7 @@ static int run_help(const struct opt_command *self, int argc, char **argv)
 	if (rc < 0)
 		return cli_complain(&err);
 	if (words[0] == NULL && rc == 0) {
-		opt_print_overview(stdout, cli_commands);
+		opt_print_overview(stdout, cli_command_list);
 		return EXIT_CODE_OK;
 	}
 	command = rc > 0 ? self : cli_command_find(words[0]);

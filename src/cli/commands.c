@@ -22,33 +22,6 @@ const struct opt_command *const cli_commands[] = {
 	&cmd_bench_table,  &cmd_version_table, &cmd_help_table,	   NULL,
 };
 
-static const char *command_name_next(size_t index, const void *arg)
-{
-	(void)arg;
-	return cli_commands[index] != NULL ? cli_commands[index]->name : NULL;
-}
-
-const struct opt_command *cli_command_find(const char *name)
-{
-	for (size_t i = 0; cli_commands[i] != NULL; i++)
-		if (strcmp(cli_commands[i]->name, name) == 0)
-			return cli_commands[i];
-	return NULL;
-}
-
-int cli_unknown_command(const char *word)
-{
-	const char *near = opt_nearest(word, command_name_next, NULL);
-	struct err err;
-
-	err_set(&err, ERR_INVALID, "%.100s: no such command", word);
-	if (near != NULL)
-		err_remedy(&err, "did you mean reckon %s?", near);
-	else
-		err_remedy(&err, "see reckon --help");
-	return cli_complain(&err);
-}
-
 /* What buffered text came to: a full disk must not look like success. */
 static int finish_stdout(int status)
 {
@@ -83,6 +56,7 @@ int cli_main(int argc, char **argv)
 {
 	const struct opt_command *command;
 
+	cli_command_list = cli_commands;
 	if (argc < 2) {
 		opt_print_overview(stderr, cli_commands);
 		return EXIT_CODE_USAGE;

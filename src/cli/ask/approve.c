@@ -89,7 +89,7 @@ static char ask_person(int tty)
 		ssize_t n;
 
 		if (fd_write_full(tty, question, sizeof(question) - 1, &ignored) < 0 ||
-		    !ask_wait_for_line(tty))
+		    !interrupt_wait_for_line(tty))
 			return 'q';
 		n = read(tty, line, sizeof(line));
 		if (n <= 0)

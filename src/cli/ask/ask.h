@@ -1,7 +1,8 @@
 /*
  * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
  *
- *   command.c      the question, Ctrl-C, how it ends
+ *   command.c  the tables; from the command line to the session and back
+ *   converse.c one question, and how it ends
  *   chat.c     question after question
  *   options.c  the command line -> struct ask
  *   model.c    PROVIDER/NAME, the environment and models.ini -> where the model is
@@ -147,15 +148,15 @@ int cmd_ask(const struct opt_command *self, int argc, char **argv);
 /* The same; `daemon` is how cells run in its sessions, NULL where that is another program's. */
 int ask_command(const struct opt_command *self, int argc, char **argv,
 		const struct ask_place *daemon);
-/*
- * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment, so
- * there is none between the look whether it came and the read.
- */
-bool ask_wait_for_line(int tty);
+
+/* ---- converse.c ---- */
+
 /* Until the question is answered, or ended; negative: the agent is gone. */
 int ask_converse(struct ask *ask, struct err *err);
 /* Tells how it ended; the exit status. */
 int ask_conclude(struct ask *ask);
+/* The error, in the name of the command. */
+void ask_complain(const struct err *err);
 
 /* ---- wishes.c ---- */
 
@@ -177,6 +178,8 @@ bool ask_chat_command(struct ask *ask, const char *line);
 
 /* ---- options.c ---- */
 
+#define ASK_ITEM_COUNT 44 /* of the table of options, which is the same for ask and chat */
+extern const struct opt_item ask_items[];
 int ask_options_take(int id, const char *value, void *arg, struct err *err);
 int ask_options_check(struct ask *ask, struct err *err);
 
@@ -226,8 +229,6 @@ int ask_place_execute(struct ask *ask, const char *code, size_t len, struct buf 
 /* 1: the session was gone, and another one is there with the files; 0: it is there. */
 int ask_place_renew(struct ask *ask, struct err *err);
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err);
-/* Of the workspace; *ret_fd is the caller's. */
-int ask_place_open_file(struct ask *ask, const char *name, int *ret_fd, struct err *err);
 /* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
 

@@ -128,7 +128,7 @@ static bool read_question(struct ask *ask)
 
 		interrupt_clear();
 		prompt(ask);
-		if (!is_terminal || ask_wait_for_line(STDIN_FILENO))
+		if (!is_terminal || interrupt_wait_for_line(STDIN_FILENO))
 			len = getline(&line, &size, stdin);
 		/* Ctrl-C at the prompt; the end may have come right behind it. */
 		if (len < 0 && interrupt_count() > 0 && !feof(stdin)) {

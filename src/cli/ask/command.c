@@ -23,26 +23,6 @@
 #include "cli/term/look.h"
 #include "cli/term/width.h"
 
-/* ---- Ctrl-C ---- */
-
-bool ask_wait_for_line(int tty)
-{
-	struct pollfd wait = { .fd = tty, .events = POLLIN };
-	sigset_t interrupt, before;
-	int ready = 0;
-
-	(void)sigemptyset(&interrupt);
-	(void)sigaddset(&interrupt, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
-	while (interrupt_count() == 0 && ready == 0) {
-		ready = ppoll(&wait, 1, NULL, &before);
-		if (ready < 0 && errno == EINTR)
-			ready = 0;
-	}
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return ready > 0;
-}
-
 /*
  * The first one stops cell and stream and ends the question, the third does not wait. A chat waits
  * for a line, which it has to end.
@@ -52,100 +32,6 @@ static void set_signals(bool is_chat)
 	interrupt_ignore_pipes();
 	interrupt_catch(&(struct interrupt_options){
 		.ends_reads = is_chat, .exits = true, .also = editor_signal });
-}
-
-/* ---- the question ---- */
-
-static void take_end(struct ask *ask)
-{
-	ask->stop = ask->driver.stop;
-	err_set(&ask->why, ERR_LIMIT, "%s", ask->driver.message);
-	err_remedy(&ask->why, "%s", ask->driver.remedy);
-	ask_keep_answer(ask);
-}
-
-int ask_converse(struct ask *ask, struct err *err)
-{
-	enum driver_result result = DRIVER_WAITS;
-
-	ask_keep_question(ask);
-	ask_thoughts_begin(ask);
-	ask_status_begin(ask);
-	if (ask_agent_question(ask, err) < 0)
-		result = DRIVER_FAILED;
-	/* Until there is an end, or nobody can be shown anything any more. */
-	while (result == DRIVER_WAITS && ask->view.output.status == 0) {
-		result = driver_step(&ask->driver, err);
-		if (result == DRIVER_WAITS)
-			ask_status_tick(ask);
-		if (result == DRIVER_WAITS)
-			driver_wait(&ask->driver, -1);
-	}
-	ask_status_clear(ask);
-	ask_thoughts_fold(ask);
-	if (result == DRIVER_ENDED || result == DRIVER_PARKED)
-		take_end(ask);
-	if (result != DRIVER_FAILED)
-		return 0;
-	ask->stop = AGENT_STOP_FAILED;
-	ask->why = *err;
-	ask_keep_answer(ask);
-	return (int)err->code;
-}
-
-static int complain(const struct err *err)
-{
-	struct err line = *err;
-
-	err_wrap(&line, "ask");
-	return cli_complain(&line);
-}
-
-static int status_of(const struct ask *ask)
-{
-	switch (ask->stop) {
-	case AGENT_STOP_ANSWER:
-		return ask->view.output.unsaved ? EXIT_CODE_RECKON : EXIT_CODE_OK;
-	case AGENT_STOP_INTERRUPTED:
-		return EXIT_CODE_INTERRUPTED;
-	case AGENT_STOP_LOST:
-		return EXIT_CODE_KILLED;
-	case AGENT_STOP_FAILED:
-	case AGENT_STOP_CALLS: /* it has no tools of ours */
-	case AGENT_STOP_COUNT_:
-		return EXIT_CODE_RECKON;
-	case AGENT_STOP_STEPS:
-	case AGENT_STOP_TOKENS:
-	case AGENT_STOP_BUDGET:
-	case AGENT_STOP_TIME:
-	case AGENT_STOP_STUCK:
-	case AGENT_STOP_LENGTH:
-	case AGENT_STOP_REFUSED:
-		break;
-	}
-	return EXIT_CODE_STOPPED;
-}
-
-/* What came of it, told. */
-int ask_conclude(struct ask *ask)
-{
-	int status = status_of(ask);
-
-	ask_show_end(ask);
-	if (ask->view.output.status != 0)
-		return ask->view.output.status;
-	if (ask->stop == AGENT_STOP_ANSWER || ask->driver.checked.is_checked != 0)
-		ask_tell_checked(ask);
-	if (ask->why.text[0] != '\0')
-		(void)complain(&ask->why);
-	if (!ask->is_chat && ask_save(ask) != EXIT_CODE_OK && status == EXIT_CODE_OK)
-		status = EXIT_CODE_RECKON;
-	if (ask->json) {
-		const int printed = ask_json_print(ask);
-
-		return printed != 0 ? printed : status;
-	}
-	return status;
 }
 
 /* The agent, and what it is asked; negative: it went wrong, which is for the caller to say. */
@@ -191,7 +77,7 @@ static int run_session(struct ask *ask)
 	if (status != EXIT_CODE_OK)
 		return status;
 	if (talk(ask, &err) < 0) {
-		(void)complain(&err);
+		ask_complain(&err);
 		status = EXIT_CODE_RECKON;
 	} else if (!ask->is_chat) {
 		status = ask_conclude(ask);
@@ -356,3 +242,41 @@ int cmd_ask(const struct opt_command *self, int argc, char **argv)
 {
 	return ask_command(self, argc, argv, NULL);
 }
+
+const struct opt_command cmd_ask_table = {
+	.name = "ask",
+	.operands = "QUESTION [FILE[:NAME]]...",
+	.summary = "let a model answer a question by running code",
+	.notes =
+		"\n"
+		"Providers, and where key and address come from:\n"
+		"  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
+		"                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
+		"  openai-responses  the same, by OpenAI's newer Responses\n"
+		"  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
+		"  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
+		"  local             what reckon model install has set up, on this host\n"
+		"  and those of models.ini; reckon models lists all, and asks whether they work\n"
+		"\n"
+		"Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
+		"Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
+	.items = ask_items,
+	.count = ASK_ITEM_COUNT,
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_ask,
+};
+
+const struct opt_command cmd_chat_table = {
+	.name = "chat",
+	.operands = "[FILE[:NAME]]...",
+	.summary = "ask a model one question after the other",
+	.notes =
+		"\n"
+		"A line is a question; variables, files and what was said stay, for --resume too.\n"
+		"Cells run in a session of your private daemon, or -s SESSION. Limits are of one\n"
+		"question. Providers: reckon ask --help. --json: not for chats.",
+	.items = ask_items,
+	.count = ASK_ITEM_COUNT,
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_ask,
+};

@@ -41,7 +41,7 @@ enum {
 	ASK_SAVE,
 };
 
-static const struct opt_item ask_items[] = {
+const struct opt_item ask_items[] = {
 	{ ASK_MODEL, "model", "PROVIDER/NAME", "which model ($RECKON_MODEL, models.ini)", OPT_HINT_NONE, NULL,
 	  false },
 	{ ASK_BASE_URL, "base-url", "URL", "of the model's server, instead of the provider's",
@@ -104,6 +104,8 @@ static const struct opt_item ask_items[] = {
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
 	  OPT_HINT_NONE, NULL, false, true },
 };
+
+_Static_assert(ARRAY_LEN(ask_items) == ASK_ITEM_COUNT, "as ask.h has it");
 
 /* The place of `value` among the words, or an error that names them. */
 static int choose(const char *value, const char *const *words, unsigned *ret, struct err *err)
@@ -276,7 +278,7 @@ int ask_options_take(int id, const char *value, void *arg, struct err *err)
 		return run_options_take(id, value, &ask->view.run, err);
 	if (take(id, value, ask, err) == 0)
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(ask_items); i++)
+	for (size_t i = 0; i < ASK_ITEM_COUNT; i++)
 		if (ask_items[i].id == id)
 			return err_wrap(err, "--%s", ask_items[i].name);
 	return (int)err->code;
@@ -322,41 +324,3 @@ int ask_options_check(struct ask *ask, struct err *err)
 	ask->wished = ask->settings;
 	return ask->resume.wanted ? ask_resume_find(ask, err) : ask_model_find(ask, err);
 }
-
-const struct opt_command cmd_ask_table = {
-	.name = "ask",
-	.operands = "QUESTION [FILE[:NAME]]...",
-	.summary = "let a model answer a question by running code",
-	.notes =
-		"\n"
-		"Providers, and where key and address come from:\n"
-		"  openai            OPENAI_API_KEY, OPENAI_BASE_URL; also any server that speaks\n"
-		"                    Chat Completions (vLLM, Ollama, llama.cpp, LM Studio, ...)\n"
-		"  openai-responses  the same, by OpenAI's newer Responses\n"
-		"  anthropic         ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL\n"
-		"  gemini            GEMINI_API_KEY, GEMINI_BASE_URL\n"
-		"  local             what reckon model install has set up, on this host\n"
-		"  and those of models.ini; reckon models lists all, and asks whether they work\n"
-		"\n"
-		"Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
-		"Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
-	.items = ask_items,
-	.count = ARRAY_LEN(ask_items),
-	.operand_hint = OPT_HINT_FILE,
-	.run = cmd_ask,
-};
-
-const struct opt_command cmd_chat_table = {
-	.name = "chat",
-	.operands = "[FILE[:NAME]]...",
-	.summary = "ask a model one question after the other",
-	.notes =
-		"\n"
-		"A line is a question; variables, files and what was said stay, for --resume too.\n"
-		"Cells run in a session of your private daemon, or -s SESSION. Limits are of one\n"
-		"question. Providers: reckon ask --help. --json: not for chats.",
-	.items = ask_items,
-	.count = ARRAY_LEN(ask_items),
-	.operand_hint = OPT_HINT_FILE,
-	.run = cmd_ask,
-};

@@ -70,7 +70,7 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg)
 		return;
 	name = name_of(ask, buf_text(&plain));
 	/* What cannot be shown still has its name in the text. */
-	if (name == NULL || ask_place_open_file(ask, name, &fd, &err) < 0 ||
+	if (name == NULL || ask->view.session->ops->open_file(ask->view.session, name, &fd, &err) < 0 ||
 	    fd_read_all(fd, &png, &err) < 0 || repl_draw_png(&ask->view, &png, &drawn, &err) < 0)
 		return;
 	(void)buf_add(ret, drawn.data, drawn.len, &err);

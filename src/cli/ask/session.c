@@ -19,13 +19,6 @@ int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err)
 	return session->ops->put(session, file->name, file->fd, err);
 }
 
-int ask_place_open_file(struct ask *ask, const char *name, int *ret_fd, struct err *err)
-{
-	struct session *session = ask->view.session;
-
-	return session->ops->open_file(session, name, ret_fd, err);
-}
-
 /* All of them, or with `new` those that a session that was there does not have. */
 static int put_files(struct ask *ask, bool new)
 {

@@ -23,7 +23,7 @@ char ask_file_is_there(struct ask *ask, const char *name)
 
 	if (!fs_path_is_safe(name))
 		return AGENT_FILE_UNKNOWN;
-	if (ask_place_open_file(ask, name, &fd, &err) == 0)
+	if (ask->view.session->ops->open_file(ask->view.session, name, &fd, &err) == 0)
 		return AGENT_FILE_THERE;
 	return err.code == ERR_NOT_FOUND ? AGENT_FILE_MISSING : AGENT_FILE_UNKNOWN;
 }

@@ -1,9 +1,10 @@
 /*
  * jupyter.h - the commands of reckon jupyter.
  *
- *   command.c   the tables; kernel is handed to libexec/reckon-jupyter, which alone loads ZeroMQ
- *   spec.c  install, uninstall: kernel.json where Jupyter looks for it
- *   main.c  reckon-jupyter
+ *   command.c  the tables
+ *   kernel.c   kernel, handed to libexec/reckon-jupyter, which alone loads ZeroMQ
+ *   spec.c     install, uninstall: kernel.json where Jupyter looks for it
+ *   main.c     reckon-jupyter
  */
 #pragma once
 

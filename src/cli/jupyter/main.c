@@ -44,20 +44,18 @@ static int check(const struct start *start, struct jupyter_connection *ret, stru
 
 static int serve(const struct start *start, const struct jupyter_connection *connection)
 {
-	reckon_engine *engine = NULL;
-	reckon_session *session = NULL;
+	struct session *session = NULL;
 	int status = EXIT_CODE_OK;
 	struct err err;
 
-	if (run_open_engine(&start->run, &engine, &err) < 0 ||
-	    run_open_session(&start->run, engine, &session, &err) < 0) {
+	if (session_open_own(&start->run, &session, &err) < 0) {
 		err_wrap(&err, "jupyter kernel");
 		status = cli_complain(&err);
-	} else if (jupyter_run(session, run_language(&start->run), connection, &err) < 0) {
+	} else if (jupyter_run(session_own_handle(session), run_language(&start->run), connection,
+			       &err) < 0) {
 		status = cli_complain(&err);
 	}
-	reckon_session_close(session);
-	reckon_engine_close(engine);
+	session_close(session);
 	return status;
 }
 

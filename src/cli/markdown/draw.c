@@ -13,82 +13,9 @@
 #include "base/mem.h"
 #include "cli/markdown/drawing.h"
 
-#define WIDTH_LEAST 10u
 #define RULE_MAX 60u
-#define PREFIX_MAX 256u /* a bullet at each depth */
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
 #define CODE_INDENT "  "
-#define DIM_ON "\x1b[2m"
-#define STYLE_OFF "\x1b[0m"
-
-static struct markdown_level *top(struct markdown_drawing *drawing)
-{
-	return &drawing->levels[drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
-								    : MARKDOWN_DEPTH_MAX];
-}
-
-/* ---- lines ---- */
-
-/* What stands before a line; the first one of an item has its bullet. Its columns as the result. */
-static unsigned write_prefix(struct markdown_drawing *drawing, char prefix[PREFIX_MAX])
-{
-	const size_t depth = drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
-								 : MARKDOWN_DEPTH_MAX;
-	unsigned columns = 0;
-	size_t len = 0;
-
-	prefix[0] = '\0';
-	for (size_t i = 1; i <= depth; i++) {
-		struct markdown_level *level = &drawing->levels[i];
-
-		if (level->type == MD_BLOCK_QUOTE) {
-			len += (size_t)snprintf(prefix + len, PREFIX_MAX - len, DIM_ON "│" STYLE_OFF
-						" ");
-		} else if (level->type == MD_BLOCK_LI) {
-			len += (size_t)snprintf(prefix + len, PREFIX_MAX - len, "%*s%s",
-						level->is_marked ? (int)level->columns : 0, "",
-						level->is_marked ? "" : level->bullet);
-			level->is_marked = true;
-		}
-		columns += level->columns;
-	}
-	return columns;
-}
-
-static unsigned indent_of(const struct markdown_drawing *drawing)
-{
-	const size_t depth = drawing->depth < MARKDOWN_DEPTH_MAX ? drawing->depth
-								 : MARKDOWN_DEPTH_MAX;
-	unsigned columns = 0;
-
-	for (size_t i = 1; i <= depth; i++)
-		columns += drawing->levels[i].columns;
-	return columns;
-}
-
-static size_t room_of(const struct markdown_drawing *drawing)
-{
-	const size_t columns = indent_of(drawing);
-
-	return drawing->look->width > columns + WIDTH_LEAST ? drawing->look->width - columns
-							    : WIDTH_LEAST;
-}
-
-/* Some lines of ours or a part of the text, with what stands before each. */
-int markdown_put_line(struct markdown_drawing *drawing, size_t from, size_t end, unsigned styles)
-{
-	char prefix[PREFIX_MAX];
-
-	(void)write_prefix(drawing, prefix);
-	/* Spaces before nothing would only be copied along. */
-	for (size_t len = strlen(prefix); from == end && len > 0 && prefix[len - 1] == ' ';)
-		prefix[--len] = '\0';
-	if (buf_adds(drawing->ret, prefix, &drawing->err) < 0 ||
-	    term_text_put(&drawing->text, from, end, styles, drawing->ret, &drawing->err) < 0)
-		return (int)drawing->err.code;
-	drawing->lines.count++;
-	return buf_addc(drawing->ret, '\n', &drawing->err);
-}
 
 /* What a later piece of text could still turn into something else. */
 static bool may_change(const struct term_text *text, size_t at)
@@ -134,7 +61,7 @@ static size_t end_of_word(const struct term_text *text, size_t from)
 /* A blank line before a block that does not come first, but in lists without them. */
 static int begin_block(struct markdown_drawing *drawing)
 {
-	struct markdown_level *level = top(drawing);
+	struct markdown_level *level = markdown_top(drawing);
 	const bool is_first = !level->has_content;
 
 	level->has_content = true;
@@ -154,7 +81,7 @@ static unsigned style_of_heading(unsigned level)
 /* The text of the block that ends, in lines. */
 static int put_text(struct markdown_drawing *drawing)
 {
-	const size_t width = room_of(drawing), len = drawing->text.text.len;
+	const size_t width = markdown_room(drawing), len = drawing->text.text.len;
 	const size_t change = first_that_may_change(&drawing->text);
 	size_t from = 0;
 
@@ -187,7 +114,7 @@ static int put_images(struct markdown_drawing *drawing)
 
 static int put_rule(struct markdown_drawing *drawing)
 {
-	const size_t room = room_of(drawing);
+	const size_t room = markdown_room(drawing);
 
 	for (size_t i = 0; i < room && i < RULE_MAX; i++)
 		if (term_text_add(&drawing->text, TERM_DIM, "─", 3, &drawing->err) < 0)
@@ -201,7 +128,7 @@ static int enter_level(struct markdown_drawing *drawing, MD_BLOCKTYPE type)
 {
 	drawing->depth++;
 	if (drawing->depth <= MARKDOWN_DEPTH_MAX)
-		*top(drawing) = (struct markdown_level){ .type = type,
+		*markdown_top(drawing) = (struct markdown_level){ .type = type,
 						.columns = type == MD_BLOCK_QUOTE ? 2 : 0 };
 	return 0;
 }
@@ -217,9 +144,9 @@ static int enter_list(struct markdown_drawing *drawing, MD_BLOCKTYPE type, void 
 	(void)enter_level(drawing, type);
 	if (drawing->depth > MARKDOWN_DEPTH_MAX)
 		return 0;
-	top(drawing)->is_tight = is_ordered ? numbers->is_tight : bullets->is_tight;
-	top(drawing)->number = is_ordered ? numbers->start : 0;
-	top(drawing)->is_marked = is_ordered; /* "0." is a number too */
+	markdown_top(drawing)->is_tight = is_ordered ? numbers->is_tight : bullets->is_tight;
+	markdown_top(drawing)->number = is_ordered ? numbers->start : 0;
+	markdown_top(drawing)->is_marked = is_ordered; /* "0." is a number too */
 	return 0;
 }
 
@@ -227,7 +154,7 @@ static int enter_list(struct markdown_drawing *drawing, MD_BLOCKTYPE type, void 
 static int enter_item(struct markdown_drawing *drawing, const MD_BLOCK_LI_DETAIL *detail)
 {
 	static const char *const bullets[] = { "• ", "◦ ", "▪ " };
-	struct markdown_level *list = top(drawing), *item;
+	struct markdown_level *list = markdown_top(drawing), *item;
 	const bool is_tight = list->is_tight, is_ordered = list->is_marked;
 	const unsigned number = list->number;
 	size_t lists = 0;
@@ -241,7 +168,7 @@ static int enter_item(struct markdown_drawing *drawing, const MD_BLOCK_LI_DETAIL
 	for (size_t i = 1; i < drawing->depth; i++)
 		lists += drawing->levels[i].type == MD_BLOCK_UL;
 	(void)enter_level(drawing, MD_BLOCK_LI);
-	item = top(drawing);
+	item = markdown_top(drawing);
 	item->is_tight = is_tight;
 	if (detail->is_task)
 		(void)snprintf(item->bullet, sizeof(item->bullet), "%s ",
@@ -284,14 +211,14 @@ static void table_free(struct markdown_table *table)
 static int leave_table(struct markdown_drawing *drawing)
 {
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX);
-	char prefix[PREFIX_MAX], rest[PREFIX_MAX];
+	char prefix[MARKDOWN_PREFIX_MAX], rest[MARKDOWN_PREFIX_MAX];
 	struct markdown_table *table = TAKE_PTR(drawing->table);
 	int rc;
 
-	(void)write_prefix(drawing, prefix);
-	(void)write_prefix(drawing, rest);
+	(void)markdown_write_prefix(drawing, prefix);
+	(void)markdown_write_prefix(drawing, rest);
 	/* The first line has the bullet of an item that begins with a table. */
-	rc = markdown_table_draw(table, rest, room_of(drawing), &shown, &drawing->err);
+	rc = markdown_table_draw(table, rest, markdown_room(drawing), &shown, &drawing->err);
 	table_free(table);
 	if (rc < 0)
 		return rc;
@@ -373,7 +300,7 @@ static int leave_item(struct markdown_drawing *drawing)
 {
 	/* One that holds nothing has a bullet all the same. */
 	if (put_text(drawing) < 0 ||
-	    (drawing->depth <= MARKDOWN_DEPTH_MAX && !top(drawing)->is_marked &&
+	    (drawing->depth <= MARKDOWN_DEPTH_MAX && !markdown_top(drawing)->is_marked &&
 	     markdown_put_line(drawing, 0, 0, 0) < 0))
 		return (int)drawing->err.code;
 	drawing->depth--;

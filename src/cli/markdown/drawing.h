@@ -40,6 +40,17 @@ struct markdown_drawing {
 	struct markdown_lines lines;
 };
 
+/* ---- line.c ---- */
+
+#define MARKDOWN_PREFIX_MAX 256u /* a bullet at each depth */
+
+/* The innermost level that is open. */
+struct markdown_level *markdown_top(struct markdown_drawing *drawing);
+/* Columns for text. */
+size_t markdown_room(const struct markdown_drawing *drawing);
+/* What stands before a line; the first one of an item has its bullet. Its columns as the result. */
+unsigned markdown_write_prefix(struct markdown_drawing *drawing,
+			       char prefix[MARKDOWN_PREFIX_MAX]);
 /* A part of the text as a line, behind what stands before it. */
 int markdown_put_line(struct markdown_drawing *drawing, size_t from, size_t end, unsigned styles);
 

@@ -74,11 +74,14 @@ static int run(const struct opt_command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct opt_command *command = argc > 0 ? cli_command_find(argv[0]) : NULL;
+	const struct opt_command *command = NULL;
 	struct err err;
 	int status;
 	bool help;
 
+	cli_command_list = cli_commands;
+	if (argc > 0)
+		command = cli_command_find(argv[0]);
 	if (command == NULL) {
 		(void)fputs("reckon starts this program\n", stderr);
 		return EXIT_CODE_USAGE;

@@ -41,7 +41,7 @@ struct editor {
 	struct editor_matches matches;
 };
 
-/* ---- editor.c ---- */
+/* ---- editor_input.c ---- */
 
 struct editor *editor_of(EditLine *el);
 /* Puts a key in front of what comes from the terminal. */
@@ -50,6 +50,9 @@ void editor_press(struct editor *editor, wchar_t key);
 bool editor_has_more(const struct editor *editor);
 /* The next character of the terminal: 1; 0: end of file; -1: a signal pressed a key. */
 int editor_take(struct editor *editor, wchar_t *ret);
+
+/* A cell is to be read: what came before is forgotten. */
+void editor_begin_input(struct editor *editor);
 
 /* ---- keys.c ---- */
 

@@ -260,3 +260,17 @@ int cmd_run(const struct opt_command *self, int argc, char **argv)
 {
 	return run_command(self, argc, argv, NULL);
 }
+
+const struct opt_command cmd_run_table = {
+	.name = "run",
+	.operands = "[-c CODE | FILE | -]... [-- ARGUMENT...]",
+	.takes_arguments = true,
+	.summary = "run cells of code in one session",
+	.notes = "\n"
+		 "Figures are shown in terminals that can; else they are saved as\n"
+		 "reckon-figures/figure-CELL-NUMBER.png, or with -o in OUTDIR.",
+	.items = run_items,
+	.count = RUN_ITEM_COUNT,
+	.operand_hint = OPT_HINT_FILE,
+	.run = cmd_run,
+};

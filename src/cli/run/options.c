@@ -20,7 +20,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define TIB (UINT64_C(1) << 40)
 
-static const struct opt_item run_items[] = {
+const struct opt_item run_items[] = {
 	{ 'c', NULL, "CODE", "run CODE; several -c and FILE share one session",
 	  OPT_HINT_NONE, NULL, true },
 	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
@@ -66,6 +66,8 @@ static const struct opt_item run_items[] = {
 	  "cell's end: continue (default) it, or cancel", OPT_HINT_CHOICE, "continue cancel", false,
 	  true },
 };
+
+_Static_assert(ARRAY_LEN(run_items) == RUN_ITEM_COUNT, "as run.h has it");
 
 /* Behind a FILE or -c "--" begins the program's arguments; before any it ends our options. */
 static int add_argument(struct run *run, const char *value, struct err *err)
@@ -362,7 +364,7 @@ int run_options_take(int id, const char *value, void *arg, struct err *err)
 		return set_switch(run, id);
 	if (take_value(run, id, value, err) == 0)
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(run_items); i++) {
+	for (size_t i = 0; i < RUN_ITEM_COUNT; i++) {
 		if (run_items[i].id != id)
 			continue;
 		if (run_items[i].name != NULL)
@@ -401,7 +403,8 @@ static int choose_language(struct run *run, struct err *err)
 	return 0;
 }
 
-int run_options_fit_daemon(const struct run *run, struct err *err)
+/* Options of a box that is made for one run, or that a daemon does not let its clients say. */
+static int check_fit(const struct run *run, struct err *err)
 {
 	const char *option = run->mount_count > 0      ? "--mount"
 			     : run->stdin_path != NULL ? "--stdin"
@@ -419,19 +422,24 @@ int run_options_fit_daemon(const struct run *run, struct err *err)
 	return err_remedy(err, "leave it out, or run without -s");
 }
 
+int run_options_check_session(const struct run *run, struct err *err)
+{
+	if (run->session != NULL)
+		return check_fit(run, err);
+	if (run->url == NULL && run->key == NULL)
+		return 0;
+	err_set(err, ERR_INVALID,
+		"--url and --key go with -s: without a session no daemon is asked");
+	return err_remedy(err, "name the session: -s NAME --url URL");
+}
+
 int run_options_check(struct run *run, struct err *err)
 {
-	if (run->session != NULL && run_options_fit_daemon(run, err) < 0)
+	if (run_options_check_session(run, err) < 0)
 		return (int)err->code;
 	if (run->json && run->events) {
 		err_set(err, ERR_INVALID, "--json and --events cannot be used together");
 		return err_remedy(err, "the last line of --events holds the record");
-	}
-	if (run->session == NULL && (run->url != NULL || run->key != NULL)) {
-		err_set(err, ERR_INVALID,
-			"--url and --key go with -s: without a session no daemon is "
-			"asked");
-		return err_remedy(err, "reckon run -s NAME --url URL");
 	}
 	if (run->approve && run->tools_path == NULL) {
 		err_set(err, ERR_INVALID,
@@ -462,17 +470,3 @@ int run_options_check(struct run *run, struct err *err)
 		(void)run_add_cell(run, "-", NULL);
 	return choose_language(run, err);
 }
-
-const struct opt_command cmd_run_table = {
-	.name = "run",
-	.operands = "[-c CODE | FILE | -]... [-- ARGUMENT...]",
-	.takes_arguments = true,
-	.summary = "run cells of code in one session",
-	.notes = "\n"
-		 "Figures are shown in terminals that can; else they are saved as\n"
-		 "reckon-figures/figure-CELL-NUMBER.png, or with -o in OUTDIR.",
-	.items = run_items,
-	.count = ARRAY_LEN(run_items),
-	.operand_hint = OPT_HINT_FILE,
-	.run = cmd_run,
-};

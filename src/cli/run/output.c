@@ -1,8 +1,8 @@
 /*
- * output.c - events as they come, records in the mode that was asked for.
+ * output.c - events as they come, lines of ours.
  *
  * Runs in:  reckon.
- * Reads:    events and records; their text is the box's.
+ * Reads:    events; their text is the box's.
  * Never:    mixes anything of ours into stdout: that is the code's, or lines of JSON.
  */
 #include <stdarg.h>
@@ -48,6 +48,12 @@ static void put(struct run_output *output, int fd, const void *bytes, size_t len
 		output->status = cli_write_stdout(bytes, len);
 	else
 		(void)fd_write_full(fd, bytes, len, &err); /* no place left to say so */
+}
+
+void run_output_raw_line(struct run_output *output, const char *text, size_t len)
+{
+	put(output, STDOUT_FILENO, text, len);
+	put(output, STDOUT_FILENO, "\n", 1);
 }
 
 void run_output_text(struct run_output *output, int fd, const char *text, size_t len)
@@ -173,12 +179,10 @@ int run_output_event(const reckon_event *event, void *arg)
 {
 	struct run_output *output = arg;
 
-	if (output->run->mode == RUN_MODE_EVENTS) {
-		put(output, STDOUT_FILENO, event->json, event->json_len);
-		put(output, STDOUT_FILENO, "\n", 1);
-	} else {
+	if (output->run->mode == RUN_MODE_EVENTS)
+		run_output_raw_line(output, event->json, event->json_len);
+	else
 		show_event(output, event);
-	}
 	return output->status == 0 ? RECKON_CONTINUE : RECKON_STOP;
 }
 
@@ -188,34 +192,4 @@ void run_output_settle(struct run_output *output)
 	run_output_end_line(output, STDERR_FILENO);
 	if (output->out.escape && output->out.mid_line)
 		run_output_end_line(output, STDOUT_FILENO);
-}
-
-void run_output_record(struct run_output *output, const char *json, size_t len)
-{
-	const struct run *run = output->run;
-	struct json_value *record = NULL;
-	struct err err;
-
-	if (run->mode == RUN_MODE_JSON) {
-		put(output, STDOUT_FILENO, json, len);
-		put(output, STDOUT_FILENO, "\n", 1);
-	}
-	if (run->mode != RUN_MODE_TEXT && output->out_dir < 0 && !run->receipt)
-		return;
-	if (json_read_parse(json, len, RUN_JSON_MAX, &record, &err) < 0) {
-		err_wrap(&err, "cell %zu: record", output->cell);
-		(void)cli_complain(&err);
-		output->status = EXIT_CODE_RECKON;
-		return;
-	}
-	if (run->mode == RUN_MODE_TEXT) {
-		run_output_settle(output);
-		/* Whoever went away has ended the run; there is nothing to say about it. */
-		if (output->status == 0)
-			run_report_status(output, record);
-	}
-	run_save_all(output, record);
-	if (run->receipt)
-		run_report_receipt(output, record);
-	json_read_free(record);
 }

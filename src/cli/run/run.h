@@ -5,12 +5,13 @@
  *   main.c     session, cells in order, Ctrl-C
  *   options.c the command line -> struct run
  *   entry.c   a folder as a program
+ *   cells.c   what was asked for, empty and filled; what can be a cell
  *   input.c   sources and files: everything that can be wrong is found before a session exists
  *   ask.c     a person who answers input()
  *   approve.c a person who decides about calls of tools
  *   tools.c   programs that the code may call
- *   open.c    struct run -> an engine and a session
- *   output.c  events as they come, records in the mode that was asked for
+ *   output.c  events as they come, lines of ours
+ *   record.c  records in the mode that was asked for
  *   report.c  how a cell ended and what it cost, for a person
  *   save.c    figures and files of a record
  *   files.c   a file into OUTDIR, whole or not at all
@@ -23,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/options/opt.h"
 #include "cli/session/session.h"
 #include "cli/term/image.h"
 #include "cli/term/term.h"
@@ -91,7 +93,8 @@ struct run {
 
 /* ---- options.c ---- */
 
-struct opt_command;
+#define RUN_ITEM_COUNT 34 /* of its table of options */
+extern const struct opt_item run_items[];
 
 /* The opt_fn for struct run. */
 int run_options_take(int id, const char *value, void *arg, struct err *err);
@@ -99,8 +102,8 @@ int run_options_take(int id, const char *value, void *arg, struct err *err);
 /* What no option alone can tell: that they go together, and that there is something to run. */
 int run_options_check(struct run *run, struct err *err);
 
-/* Options of a box that is made for one run, or that a daemon does not let its clients say. */
-int run_options_fit_daemon(const struct run *run, struct err *err);
+/* That with -s there are only options that a daemon's session can have, without it none of its. */
+int run_options_check_session(const struct run *run, struct err *err);
 
 /* ---- main.c ---- */
 
@@ -111,7 +114,7 @@ int run_command(const struct opt_command *self, int argc, char **argv, session_o
 /* The row of `language`, or of the default; never NULL once options were taken. */
 const struct language *run_language(const struct run *run);
 
-/* ---- input.c ---- */
+/* ---- cells.c ---- */
 
 void run_init(struct run *run);
 void run_done(struct run *run);
@@ -119,11 +122,13 @@ void run_done(struct run *run);
 /* One more cell, of which the source is still to come. */
 struct run_cell *run_add_cell(struct run *run, const char *origin, const char *inline_text);
 
-/* Reads every source, opens every file and directory; the first thing wrong is the error. */
-int run_input_load(struct run *run, struct err *err);
-
 /* Whether `text` can be a cell: UTF-8, no NUL byte. */
 int run_input_check_source(const char *text, size_t len, struct err *err);
+
+/* ---- input.c ---- */
+
+/* Reads every source, opens every file and directory; the first thing wrong is the error. */
+int run_input_load(struct run *run, struct err *err);
 
 /* ---- folder.c ---- */
 
@@ -158,13 +163,6 @@ struct run_question {
 };
 /* 1: a line, without its end; 0: the end of input; -1: there were interrupts. */
 int run_ask(struct run_output *output, const struct run_question *question, struct buf *ret);
-
-/* ---- open.c ---- */
-
-/* What `run` asks for; *ret belongs to the caller. */
-int run_open_engine(const struct run *run, reckon_engine **ret, struct err *err);
-int run_open_session(const struct run *run, reckon_engine *engine, reckon_session **ret,
-		     struct err *err);
 
 /* ---- files.c ---- */
 
@@ -212,8 +210,8 @@ void run_output_show_figures(struct run_output *output);
 /* A reckon_event_fn; `arg` is the struct run_output. */
 int run_output_event(const reckon_event *event, void *arg);
 
-/* After a cell: the rest of it in the mode that was asked for, files saved. */
-void run_output_record(struct run_output *output, const char *json, size_t len);
+/* JSON as it is, to stdout. */
+void run_output_raw_line(struct run_output *output, const char *text, size_t len);
 
 /* Text of the box to STDOUT_FILENO or STDERR_FILENO, as the terminal may see it. */
 void run_output_text(struct run_output *output, int fd, const char *text, size_t len);
@@ -232,6 +230,11 @@ void run_output_stderr(struct run_output *output, const char *text, size_t len);
 
 /* One line of ours on stderr, control characters escaped. */
 void run_output_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- record.c ---- */
+
+/* After a cell: the rest of it in the mode that was asked for, files saved. */
+void run_output_record(struct run_output *output, const char *json, size_t len);
 
 /* ---- report.c ---- */
 

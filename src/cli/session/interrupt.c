@@ -8,6 +8,7 @@
 #include "cli/session/interrupt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -63,6 +64,24 @@ void interrupt_catch(const struct interrupt_options *options)
 int interrupt_count(void)
 {
 	return atomic_load(&interrupts);
+}
+
+bool interrupt_wait_for_line(int tty)
+{
+	struct pollfd wait = { .fd = tty, .events = POLLIN };
+	sigset_t interrupt, before;
+	int ready = 0;
+
+	(void)sigemptyset(&interrupt);
+	(void)sigaddset(&interrupt, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &interrupt, &before);
+	while (interrupt_count() == 0 && ready == 0) {
+		ready = ppoll(&wait, 1, NULL, &before);
+		if (ready < 0 && errno == EINTR)
+			ready = 0;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return ready > 0;
 }
 
 void interrupt_clear(void)

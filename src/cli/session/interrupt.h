@@ -22,6 +22,12 @@ void interrupt_catch(const struct interrupt_options *options);
 int interrupt_count(void);
 void interrupt_clear(void);
 
+/*
+ * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment,
+ * so there is none between the look whether it came and the read.
+ */
+bool interrupt_wait_for_line(int tty);
+
 /* While it is not NULL, it is interrupted. */
 void interrupt_lend(reckon_session *session);
 /* A descriptor that gets a byte for each, or -1. */

@@ -1,7 +1,7 @@
 /*
  * own.c - a session of our own, over libreckon: it ends with the program.
  *
- * Runs in:  reckon, reckon-client (a chat that finds no daemon).
+ * Runs in:  reckon, reckon-jupyter, reckon-client (a chat that finds no daemon).
  * Reads:    what libreckon answers.
  * Never:    puts a new session in the place of one that is there.
  */
@@ -27,8 +27,11 @@ static struct own *own_of(struct session *session)
 	return (struct own *)session;
 }
 
-static int take_error(const reckon_error *error, struct err *err)
+/* What libreckon returned, and why. */
+static int told(int rc, const reckon_error *error, struct err *err)
 {
+	if (rc >= 0)
+		return 0;
 	err_set(err, (enum err_code)error->code, "%s", error->message);
 	return err_remedy(err, "%s", error->remedy);
 }
@@ -57,7 +60,7 @@ static int execute(struct session *session, const struct session_cell *cell,
 
 	run_tools_end(cell->tools);
 	if (rc < 0)
-		return take_error(&error, err);
+		return told(rc, &error, err);
 	ret->exit_code = reckon_execution_exit_code(execution);
 	rc = buf_adds(&ret->record, reckon_execution_record(execution), err);
 	reckon_execution_free(execution);
@@ -86,7 +89,7 @@ static int look(struct session *session, const struct session_look *look, struct
 		rc = reckon_is_complete(own, look->code, look->len, &json, &error);
 		break;
 	}
-	return rc < 0 ? take_error(&error, err) : buf_adds(ret, json, err);
+	return rc < 0 ? told(rc, &error, err) : buf_adds(ret, json, err);
 }
 
 /* ---- its life ---- */
@@ -95,24 +98,45 @@ static int check(struct session *session, struct err *err)
 {
 	reckon_error error;
 
-	return reckon_session_check(own_of(session)->session, &error) < 0 ? take_error(&error, err)
-									   : 0;
+	return told(reckon_session_check(own_of(session)->session, &error), &error, err);
 }
 
 static int restart(struct session *session, struct err *err)
 {
 	reckon_error error;
 
-	return reckon_session_restart(own_of(session)->session, &error) < 0
-		       ? take_error(&error, err)
-		       : 0;
+	return told(reckon_session_restart(own_of(session)->session, &error), &error, err);
+}
+
+static int open_engine(struct own *own, struct err *err)
+{
+	const reckon_engine_options options = {
+		.size = sizeof(options),
+		.private_warden = own->base.run->private_warden,
+		.strict = own->base.run->strict,
+	};
+	reckon_error error;
+
+	return told(reckon_engine_open(&options, &own->engine, &error), &error, err);
 }
 
 static int open_one(struct own *own, struct err *err)
 {
+	const struct run *run = own->base.run;
+	const reckon_session_options options = {
+		.size = sizeof(options),
+		.template_name = run->template_name,
+		.language = run->language,
+		.limits = run->limits,
+		.mounts = run->mounts,
+		.mount_count = run->mount_count,
+		.env = run->env,
+		.flags = run->session_flags,
+	};
 	reckon_session *fresh;
+	reckon_error error;
 
-	if (run_open_session(own->base.run, own->engine, &fresh, err) < 0)
+	if (told(reckon_session_open(own->engine, &options, &fresh, &error), &error, err) < 0)
 		return (int)err->code;
 	own->session = fresh;
 	interrupt_lend(fresh);
@@ -158,9 +182,7 @@ static int put(struct session *session, const char *name, int fd, struct err *er
 {
 	reckon_error error;
 
-	return reckon_file_put(own_of(session)->session, name, fd, &error) < 0
-		       ? take_error(&error, err)
-		       : 0;
+	return told(reckon_file_put(own_of(session)->session, name, fd, &error), &error, err);
 }
 
 static int get(struct session *session, const char *name, const char *artifact, int fd,
@@ -174,7 +196,7 @@ static int get(struct session *session, const char *name, const char *artifact, 
 		rc = reckon_artifact_get(own->engine, artifact, 0, 0, fd, &error);
 	else
 		rc = reckon_file_get(own->session, name, fd, &error);
-	return rc < 0 ? take_error(&error, err) : 0;
+	return told(rc, &error, err);
 }
 
 static int open_file(struct session *session, const char *name, int *ret_fd, struct err *err)
@@ -182,9 +204,8 @@ static int open_file(struct session *session, const char *name, int *ret_fd, str
 	reckon_error error;
 	uint64_t size;
 
-	return reckon_file_open(own_of(session)->session, name, ret_fd, &size, &error) < 0
-		       ? take_error(&error, err)
-		       : 0;
+	return told(reckon_file_open(own_of(session)->session, name, ret_fd, &size, &error),
+		    &error, err);
 }
 
 static int open_output(struct session *session, const char *handle, int *ret_fd, struct err *err)
@@ -192,9 +213,8 @@ static int open_output(struct session *session, const char *handle, int *ret_fd,
 	reckon_error error;
 	uint64_t size;
 
-	return reckon_artifact_open(own_of(session)->engine, handle, ret_fd, &size, &error) < 0
-		       ? take_error(&error, err)
-		       : 0;
+	return told(reckon_artifact_open(own_of(session)->engine, handle, ret_fd, &size, &error),
+		    &error, err);
 }
 
 static const struct session_ops ops = {
@@ -215,7 +235,7 @@ int session_open_own(const struct run *run, struct session **ret, struct err *er
 	struct own *own = mem_new0(1, sizeof(*own));
 
 	own->base = (struct session){ .ops = &ops, .run = run, .is_fresh = true };
-	if (run_open_engine(run, &own->engine, err) < 0 || open_one(own, err) < 0) {
+	if (open_engine(own, err) < 0 || open_one(own, err) < 0) {
 		close_all(&own->base);
 		return (int)err->code;
 	}
