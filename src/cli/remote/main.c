@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "cli/process/process.h"
+#include "cli/repl/repl.h"
 #include "cli/run/run.h"
 #include "cli/session/daemon.h"
 
@@ -20,11 +21,17 @@ static int run_there(const struct opt_command *self, int argc, char **argv)
 	return run_command(self, argc, argv, session_open_daemon);
 }
 
+static int repl_there(const struct opt_command *self, int argc, char **argv)
+{
+	return repl_command_run(self, argc, argv, session_open_daemon);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(const struct opt_command *self, int argc, char **argv);
 } functions[] = {
 	{ "run", run_there },
+	{ "repl", repl_there },
 	{ "ask", remote_ask },
 	{ "chat", remote_ask },
 	{ "forward", remote_forward },

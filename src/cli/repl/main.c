@@ -1,7 +1,7 @@
 /*
  * main.c - reckon repl: an interactive session at the terminal.
  *
- * Runs in:  reckon.
+ * Runs in:  reckon; with -s reckon-client.
  * Reads:    the command line; read.c reads cells.
  * Never:    ends a session that holds something without being asked twice.
  */
@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/remote/remote.h"
 #include "cli/repl/repl.h"
 #include "cli/run/options.h"
 #include "cli/session/interrupt.h"
@@ -45,16 +46,21 @@ static void set_signals(bool has_editor)
 
 static void greet(const struct repl *repl)
 {
+	const char *name = repl->session->name;
+
 	if (repl->interactive)
 		run_output_line("Reckon " RECKON_VERSION
-				", %s. %%help lists commands, Ctrl-D leaves.",
-				run_language(&repl->run)->name);
+				", %s%s%s. %%help lists commands, Ctrl-D leaves.",
+				run_language(&repl->run)->name, name != NULL ? ", session " : "",
+				name != NULL ? name : "");
 }
 
 /* What would go with the session is not given up by one slip of the fingers. */
 static bool may_leave(struct repl *repl, bool asked_before)
 {
-	if (!repl->interactive || repl->lost || repl->cell_count == 0 || asked_before)
+	const bool stays = repl->session->id != NULL;
+
+	if (!repl->interactive || repl->lost || stays || repl->cell_count == 0 || asked_before)
 		return true;
 	run_output_line("Ctrl-D again leaves: variables and files go with the session (%%save, "
 			"%%get)");
@@ -182,6 +188,8 @@ static void repl_done(struct repl *repl)
 /* ---- the command line ---- */
 
 static const struct opt_item repl_items[] = {
+	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
+	  OPT_HINT_LIVE, OPT_LIVE_SESSIONS, false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (none: Ctrl-C stops it)",
 	  OPT_HINT_NONE, NULL, false },
@@ -196,6 +204,12 @@ static const struct opt_item repl_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session",
 	  OPT_HINT_NONE, NULL, false },
+	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
+	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",
+	  OPT_HINT_NONE, NULL, false, true },
 };
 
 static int take_option(int id, const char *value, void *arg, struct err *err)
@@ -225,16 +239,22 @@ int repl_command_run(const struct opt_command *self, int argc, char **argv,
 	struct err err;
 	int rc, status;
 
-	(void)daemon;
 	run_init(&repl.run);
 	repl.preload = BUF_INIT(RUN_SOURCE_MAX);
 	rc = opt_parse(self, argc, argv, take_option, &repl, &err);
-	if (rc == 0 && run_input_load(&repl.run, &err) < 0)
+	/* A session of a daemon's is another program's, which judges the rest. */
+	if (rc == 0 && repl.run.session != NULL && daemon == NULL) {
+		status = remote_hand_over(argc, argv, repl.run.key);
+		repl_done(&repl);
+		return status;
+	}
+	if (rc == 0 && (run_options_check_session(&repl.run, &err) < 0 ||
+			run_input_load(&repl.run, &err) < 0))
 		rc = err_wrap(&err, "%s", self->name);
 	status = cli_settle(self, rc, &err);
 	if (status < 0) {
 		look_around(&repl);
-		status = run_session(&repl, session_open_own);
+		status = run_session(&repl, repl.run.session != NULL ? daemon : session_open_own);
 	}
 	repl_done(&repl);
 	return status;

@@ -20,6 +20,10 @@ static int open_session(struct repl *repl, session_open_fn *open)
 
 	if (open(&repl->run, &repl->session, &err) == 0) {
 		repl->output.session = repl->session;
+		/* Of a session that was there its own, unless another one was asked for. */
+		if (repl->run.language == NULL && repl->session->language != NULL)
+			repl->run.language =
+				language_find_or_default(repl->session->language)->name;
 		return EXIT_CODE_OK;
 	}
 	(void)err_wrap(&err, "repl");
@@ -104,7 +108,7 @@ static void set_input(struct repl *repl, struct session_cell *cell)
 	if ((run_language(&repl->run)->features & LANGUAGE_REQUESTS_INPUT) != 0) {
 		cell->on_input = repl_read_answer;
 		cell->on_input_arg = repl;
-	} else {
+	} else if (repl->session->id == NULL) {
 		cell->stdin_fd = STDIN_FILENO;
 		cell->has_stdin = true;
 	}
