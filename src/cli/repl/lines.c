@@ -9,13 +9,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "cli/repl/lines.h"
 #include "cli/repl/repl.h"
+#include "cli/term/look.h"
 
 struct repl_reader {
 	char bytes[16384];
@@ -88,26 +88,13 @@ bool repl_lines_at_end(const struct repl_reader *reader)
 
 /* ---- input() ---- */
 
-static bool set_echo(bool on)
-{
-	struct termios mode;
-
-	if (tcgetattr(STDIN_FILENO, &mode) < 0)
-		return false;
-	if (on)
-		mode.c_lflag |= ECHO;
-	else
-		mode.c_lflag &= ~(tcflag_t)ECHO;
-	return tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0;
-}
-
 int repl_read_answer(const char *prompt, size_t prompt_len, int password, char **ret_line,
 		     size_t *ret_len, void *arg)
 {
 	struct repl *repl = arg;
 	cleanup_buf struct buf line = BUF_INIT(RUN_SOURCE_MAX);
 	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
-	const bool may_read = password == 0 || set_echo(false);
+	const bool may_read = password == 0 || term_set_echo(false);
 	enum repl_line got = REPL_LINE_EOF;
 
 	run_output_text(&repl->output, STDOUT_FILENO, prompt, prompt_len);
@@ -115,7 +102,7 @@ int repl_read_answer(const char *prompt, size_t prompt_len, int password, char *
 	if (may_read)
 		got = repl_lines_read(repl->reader, &line);
 	if (password != 0)
-		(void)set_echo(true);
+		(void)term_set_echo(true);
 	if (password != 0 || got != REPL_LINE_ONE)
 		repl_print("\n");
 	if (got == REPL_LINE_INTERRUPTED)

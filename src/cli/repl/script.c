@@ -82,17 +82,6 @@ static int add_comment(const struct language *language, const char *text, struct
 	return 0;
 }
 
-/* 'it'\''s' */
-static int quote_for_shell(const char *text, struct buf *ret, struct err *err)
-{
-	if (buf_addc(ret, '\'', err) < 0)
-		return (int)err->code;
-	for (; *text != '\0'; text++)
-		if ((*text == '\'' ? buf_adds(ret, "'\\''", err) : buf_addc(ret, *text, err)) < 0)
-			return (int)err->code;
-	return buf_addc(ret, '\'', err);
-}
-
 /* As the cell was written, where its quotes allow that. */
 static int quote(const struct language_script *script, const char *text, struct buf *ret,
 		 struct err *err)
@@ -101,7 +90,7 @@ static int quote(const struct language_script *script, const char *text, struct 
 	struct json_writer writer;
 
 	if (script->quotes[0] == NULL)
-		return quote_for_shell(text, ret, err);
+		return run_quote_for_shell(text, ret, err);
 	for (size_t i = 0; i < ARRAY_LEN(script->quotes); i++)
 		if (strstr(text, script->quotes[i]) == NULL)
 			return buf_addf(ret, err, "r%s\n%s\n%s", script->quotes[i], text,

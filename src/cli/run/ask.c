@@ -7,13 +7,13 @@
  */
 #include <poll.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/run/run.h"
 #include "cli/run/approve.h"
 #include "cli/session/interrupt.h"
+#include "cli/term/look.h"
 
 #define LOOK_MS 200
 
@@ -24,19 +24,6 @@ bool run_can_ask(const struct run *run)
 			return false;
 	return run->mode == RUN_MODE_TEXT && run->stdin_path == NULL && isatty(STDIN_FILENO) &&
 	       isatty(STDERR_FILENO);
-}
-
-static bool set_echo(bool on)
-{
-	struct termios mode;
-
-	if (tcgetattr(STDIN_FILENO, &mode) < 0)
-		return false;
-	if (on)
-		mode.c_lflag |= ECHO;
-	else
-		mode.c_lflag &= ~(tcflag_t)ECHO;
-	return tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0;
 }
 
 /* An interrupt may come in the moment before poll(), which then does not hear of it. */
@@ -71,7 +58,7 @@ int run_ask(struct run_output *output, const struct run_question *question, stru
 {
 	const bool password = question->password;
 	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
-	const bool may_read = !password || set_echo(false);
+	const bool may_read = !password || term_set_echo(false);
 	int got = 0;
 
 	if (!run_person_take(is_interrupted, NULL))
@@ -81,7 +68,7 @@ int run_ask(struct run_output *output, const struct run_question *question, stru
 	if (may_read)
 		got = read_line(ret);
 	if (password)
-		(void)set_echo(true);
+		(void)term_set_echo(true);
 	run_person_release();
 	if (password || got != 1)
 		run_output_line("%s", "");

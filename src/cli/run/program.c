@@ -18,8 +18,7 @@ const struct language *run_language(const struct run *run)
 	return language_find_or_default(run->language);
 }
 
-/* 'it'\''s' */
-static int quote_for_shell(const char *text, struct buf *ret, struct err *err)
+int run_quote_for_shell(const char *text, struct buf *ret, struct err *err)
 {
 	if (buf_addc(ret, '\'', err) < 0)
 		return (int)err->code;
@@ -38,7 +37,7 @@ static int quote(const struct language_arguments *form, const char *text, struct
 	if (run_input_check_source(text, strlen(text), err) < 0)
 		return err_wrap(err, "an argument");
 	if (form->is_shell)
-		return quote_for_shell(text, ret, err);
+		return run_quote_for_shell(text, ret, err);
 	json_write_init(&writer, &json);
 	json_write_string(&writer, text);
 	if (json_write_finish(&writer, err) < 0)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 bool term_is_dumb(void)
@@ -34,4 +35,17 @@ bool term_can_redraw(int fd)
 bool term_has_colour(int fd)
 {
 	return term_can_redraw(fd) && !term_wants_no_colour();
+}
+
+bool term_set_echo(bool on)
+{
+	struct termios mode;
+
+	if (tcgetattr(STDIN_FILENO, &mode) < 0)
+		return false;
+	if (on)
+		mode.c_lflag |= ECHO;
+	else
+		mode.c_lflag &= ~(tcflag_t)ECHO;
+	return tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode) == 0;
 }

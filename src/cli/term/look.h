@@ -16,3 +16,6 @@ bool term_has_colour(int fd);
 
 /* Whether a line that was written to `fd` can be written again: a terminal that is not dumb. */
 bool term_can_redraw(int fd);
+
+/* Whether stdin, a terminal, shows what is typed; false: it cannot be told. */
+bool term_set_echo(bool on);
