@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 
 #define RUN                                                                                      \
 	"{\"type\":\"run\",\"at\":\"t\",\"schema\":\"reckon.run/1\",\"id\":\"i\","               \

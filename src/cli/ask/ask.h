@@ -1,25 +1,23 @@
 /*
  * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
  *
- *   command.c  the tables; from the command line to the session and back
- *   converse.c one question, and how it ends
- *   chat.c     question after question
- *   options.c  the command line -> struct ask
- *   model.c    PROVIDER/NAME, the environment and models.ini -> where the model is
- *   local.c    a model on this host
- *   session.c  where cells run: in a session of our own
- *   remote/remote.c   or in one of a daemon (in reckon-client)
- *   resume.c   a run that was kept is gone on with
- *   past.c     what the model is told of it
- *   agent.c    the agent driver (src/driver): begun, asked, heard
- *   step.c     a cell the model wants: noted, shown, allowed, run
- *   show.c     what a person sees of it
- *   picture.c  pictures that an answer shows (markdown/markdown.h)
- *   images.c   files that the model sees as images
- *   status.c   how far it is, while nothing else is shown
- *   thoughts.c what a model says that it thinks, folded
- *   change.c   /model, /undo
- *   keep.c     what is noted of it, to be saved, resumed, looked at (journal/journal.h, runs.h)
+ *   command.c        the tables; from the command line to the session and back
+ *   options.c        the command line -> struct ask
+ *   wishes.c         what is wanted of the model beside the question
+ *   model.c          PROVIDER/NAME, the environment and models.ini -> where the model is
+ *   local.c          a model on this host
+ *   session.c        where cells run: in a session of our own
+ *   remote.c         or in one of a daemon (in reckon-client)
+ *   agent.c          the agent driver (src/driver): begun, asked, heard
+ *   converse.c       one question, and how it ends
+ *   step.c           a cell the model wants: noted, shown, allowed, run
+ *   approve.c        a person decides about it
+ *   images.c         files that the model sees as images
+ *   verify.c         what of an answer nothing supports
+ *   chat/            question after question; lines that begin with "/"
+ *   show/            what a person sees of it: show.c, pictures, links, thoughts, how far it is
+ *   runs/            what is noted and kept (keep.c, store.c), gone on with (resume.c, past.c), and
+ *                    listed (runs.c)
  *
  * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
  * runs anyway, in the box.
@@ -167,11 +165,11 @@ int ask_wishes_load(struct ask *ask, struct err *err);
 /* Of a fresh agent, before all else. */
 int ask_wishes_tell(struct ask *ask, struct err *err);
 
-/* ---- chat.c ---- */
+/* ---- chat/chat.c ---- */
 
 int ask_chat(struct ask *ask, struct err *err);
 
-/* ---- chat_command.c ---- */
+/* ---- chat/command.c ---- */
 
 /* Whether the line is one of "/help" and its kin, which was done then. */
 bool ask_chat_command(struct ask *ask, const char *line);
@@ -232,7 +230,7 @@ int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err)
 /* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
 
-/* ---- resume.c ---- */
+/* ---- runs/resume.c ---- */
 
 /* Loads the run and takes from it what the command line does not say. */
 int ask_resume_load(struct ask *ask, struct err *err);
@@ -244,12 +242,12 @@ int ask_resume_files(struct ask *ask, struct err *err);
 int ask_resume_session(struct ask *ask);
 void ask_resume_done(struct ask *ask);
 
-/* ---- past.c ---- */
+/* ---- runs/past.c ---- */
 
 /* Questions, cells and answers of the run, as far as the model can read them, and the note. */
 int ask_past_tell(struct ask *ask, struct err *err);
 
-/* ---- show.c ---- */
+/* ---- show/show.c ---- */
 
 void ask_show_text(struct ask *ask, const char *text, size_t len);
 void ask_show_notice(struct ask *ask, const char *text, size_t len);
@@ -281,7 +279,7 @@ int ask_images_check(const struct ask *ask, struct err *err);
 void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret);
 void ask_images_done(struct ask_images *images);
 
-/* ---- status.c ---- */
+/* ---- show/status.c ---- */
 
 void ask_status_begin(struct ask *ask);
 /* While the model is waited for. */
@@ -291,7 +289,7 @@ void ask_status_cell(struct ask *ask);
 /* Before anything else is shown. */
 void ask_status_clear(struct ask *ask);
 
-/* ---- thoughts.c ---- */
+/* ---- show/thoughts.c ---- */
 
 void ask_thoughts_begin(struct ask *ask);
 void ask_thoughts_add(struct ask *ask, const char *text, size_t len);
@@ -300,7 +298,7 @@ void ask_thoughts_fold(struct ask *ask);
 /* All of them. */
 void ask_thoughts_show(struct ask *ask);
 
-/* ---- change.c ---- */
+/* ---- chat/change.c ---- */
 
 /* Goes on with another model; "": says which one it is. What goes wrong is said. */
 void ask_change_model(struct ask *ask, const char *name);
@@ -313,7 +311,7 @@ void ask_tell_checked(struct ask *ask);
 /* AGENT_FILE_THERE, AGENT_FILE_MISSING, AGENT_FILE_UNKNOWN. */
 char ask_file_is_there(struct ask *ask, const char *name);
 
-/* ---- picture.c ---- */
+/* ---- show/picture.c ---- */
 
 /* Appends what "a%20b.png" means. */
 int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err);
@@ -321,7 +319,7 @@ int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err)
 /* A markdown_image_fn; `arg` is the struct ask. */
 void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 
-/* ---- keep.c ---- */
+/* ---- runs/keep.c ---- */
 
 /* A run, or what a program that resumes one adds first. */
 void ask_keep_begin(struct ask *ask);

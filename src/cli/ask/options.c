@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/run/options.h"
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 
 enum {
 	ASK_MODEL = OPT_LONG + 200,

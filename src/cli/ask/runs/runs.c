@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/run/run.h"
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 #include "cli/journal/form.h"
 #include "cli/term/term.h"
 #include "cli/term/look.h"

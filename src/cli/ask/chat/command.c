@@ -1,5 +1,5 @@
 /*
- * chat_command.c - lines of a chat that begin with "/": for the program, not for the model.
+ * command.c - lines of a chat that begin with "/": for the program, not for the model.
  *
  * Runs in:  reckon chat.
  * Reads:    a line of the person's, files that it names.

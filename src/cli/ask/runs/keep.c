@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 
 #define NOT_KEPT "-"
 

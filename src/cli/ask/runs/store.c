@@ -1,11 +1,11 @@
 /*
- * runs_store.c - runs that are kept, on the disk.
+ * store.c - runs that are kept, on the disk.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
  * Reads:    its own folder, in which a user may have put what was made elsewhere.
  * Never:    follows a link there, or removes a run that is being written.
  */
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 
 #include <dirent.h>
 #include <errno.h>

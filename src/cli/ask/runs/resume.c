@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/ask/runs.h"
+#include "cli/ask/runs/runs.h"
 #include "cli/session/interrupt.h"
 #include "codec/json_read.h"
 #include "agent_client/record.h"
