@@ -39,7 +39,7 @@ void bench_say(const struct bench *bench, const char *fmt, ...)
 static void show_rounds(const struct bench *bench, unsigned done, uint64_t begun_ns)
 {
 	const char *term = getenv("TERM");
-	uint64_t left_s;
+	uint64_t round_ms, left_s;
 
 	if (bench->is_json || !isatty(STDERR_FILENO) || term == NULL || strcmp(term, "dumb") == 0)
 		return;
@@ -47,12 +47,15 @@ static void show_rounds(const struct bench *bench, unsigned done, uint64_t begun
 		(void)fputs("\r\033[K", stderr);
 		return;
 	}
-	left_s = done > 0 ? (clock_mono_ns() - begun_ns) / done * (bench->runs - done) / 1000000000u
-			  : 0;
 	(void)fprintf(stderr, "\rreckon bench: round %u of %u", done + 1, bench->runs);
-	if (done > 0)
-		(void)fprintf(stderr, ", %llu min %llu s left", (unsigned long long)left_s / 60,
-			      (unsigned long long)left_s % 60);
+	if (done > 0) {
+		round_ms = (clock_mono_ns() - begun_ns) / done / 1000000u;
+		left_s = round_ms * (bench->runs - done) / 1000;
+		(void)fprintf(stderr, ", %llu.%llu s each, %llu min %llu s left",
+			      (unsigned long long)round_ms / 1000,
+			      (unsigned long long)round_ms / 100 % 10,
+			      (unsigned long long)left_s / 60, (unsigned long long)left_s % 60);
+	}
 	(void)fputs("\033[K", stderr);
 }
 

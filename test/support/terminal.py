@@ -155,9 +155,9 @@ class Terminal:
     def paste(self, text):
         return self.write("\x1b[200~" + text + "\x1b[201~")
 
-    def end(self):
+    def end(self, seconds=WAIT):
         """Waits for the program's end; its status."""
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + seconds
         while self.pump() and self.process.poll() is None:
             assert time.monotonic() < end, f"does not end\n{self.shown()}"
         while self.pump(0.1) and select.select([self.master], [], [], 0.1)[0]:
