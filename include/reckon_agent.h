@@ -198,6 +198,28 @@ typedef struct reckon_tool_call {
 /* A call that waits for the application. RECKON_ENOT_FOUND past the last one. */
 RECKON_PUBLIC int reckon_answer_call(const reckon_answer *answer, size_t index,
 				     reckon_tool_call *ret, reckon_error *err);
+
+/* What `verify` of the options found in the answer's text. */
+typedef struct reckon_checked {
+	size_t size;             /* sizeof(reckon_checked), set by the caller */
+	int is_checked;          /* 0: nothing was looked up, and all the rest is 0 */
+	uint64_t numbers, links; /* that were */
+	uint64_t numbers_unsupported, links_unsupported;
+} reckon_checked;
+
+RECKON_PUBLIC int reckon_answer_checked(const reckon_answer *answer, reckon_checked *ret,
+					reckon_error *err);
+
+/* A number that is in no output of the run, or a link to a file that is not there. */
+typedef struct reckon_claim {
+	size_t size;        /* sizeof(reckon_claim), set by the caller */
+	int is_link;
+	size_t offset, len; /* of its bytes in reckon_answer_text() */
+} reckon_claim;
+
+/* In the order of the text; the first 50 are listed. RECKON_ENOT_FOUND past the last one. */
+RECKON_PUBLIC int reckon_answer_claim(const reckon_answer *answer, size_t index, reckon_claim *ret,
+				      reckon_error *err);
 /* The conversation up to here for reckon_agent_load(), with what its model wants back (thoughts,
  * signatures); NULL: it was not kept, or is longer than 15 MiB. *ret_len may be NULL. */
 RECKON_PUBLIC const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_len);

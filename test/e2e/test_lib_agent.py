@@ -128,6 +128,40 @@ def test_a_cell_that_is_not_allowed_does_not_run(lines):
     assert told.of("cell") == ["ok 0 []"]
 
 
+FIGURES = "print('mean', 1234.5678); open('there.txt', 'w').write('1')"
+CLAIMS = "The mean is 1,234.57, the sum 98,765; see [a](sandbox:/mnt/data/{}.txt)."
+
+
+def test_what_an_answer_states_is_looked_up(lines):
+    """It is told once to the model, and then to the caller, with where in the text it stands."""
+    script = [Reply(calls=[FIGURES]), Reply(text=CLAIMS.format("not")),
+              Reply(text="No. " + CLAIMS.format("gone"))]
+    with ModelServer(*script) as model:
+        told = lines(model, "?How much?")
+    answer, = told.answers()
+    assert told.of("checked") == ["1 2 1 1 1"]
+    assert told.of("claim") == ["0 98,765", "1 gone.txt"] and told.of("claims") == ["end -2"]
+    assert answer["checked"] == {
+        "numbers": 2, "links": 1, "unsupported_count": 2,
+        "unsupported": [{"kind": "number", "text": "98,765"}, {"kind": "link", "text": "gone.txt"}]}
+    assert len(model.asked) == 3 and "98,765" in str(model.asked[2].body)
+
+
+@pytest.mark.parametrize("how, checked, claims", [
+    ("mark", "1 2 1 1 0", ["0 98,765"]), ("off", "0 0 0 0 0", [])])
+def test_a_caller_says_how_an_answer_is_looked_up(lines, how, checked, claims):
+    with ModelServer(Reply(calls=[FIGURES]), Reply(text=CLAIMS.format("there"))) as model:
+        told = lines(model, f"+verify={how}", "?How much?")
+    assert (told.of("checked"), told.of("claim")) == ([checked], claims)
+    assert len(model.asked) == 2
+
+
+def test_an_answer_that_did_not_come_has_nothing_looked_up(lines):
+    with ModelServer(Reply(calls=["1"]), Reply(calls=["2"])) as model:
+        told = lines(model, "+steps=1", "?Loop.")
+    assert told.of("checked") == ["0 0 0 0 0"] and told.of("claims") == ["end -2"]
+
+
 @pytest.mark.parametrize("word", ["-stop=cell", "-stop=output", "-alarm=1500"])
 def test_an_interrupt_ends_the_question_and_not_the_conversation(lines, word):
     script = [Reply(calls=["import time\nprint('begun', flush=True)\nkept = 1\ntime.sleep(60)"]),
@@ -189,6 +223,7 @@ def test_an_agent_that_is_killed_ends_the_conversation(lines):
 @pytest.mark.parametrize("words, why", [
     (["+steps=5000", "?x"], "max_steps"),
     (["+budget=5", "?x"], "a budget needs prices"),
+    (["+verify=twice", "?x"], "verify"),
     (["?"], "a question is UTF-8 text"),
 ])
 def test_what_is_wrong_is_named(lines, reckon, words, why):

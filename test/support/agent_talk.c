@@ -9,7 +9,8 @@
  *     ?TEXT         asks; events go out as lines, then "answer JSON", "last STATUS OF LAST STEP"
  *     =CODE         runs a cell of its own in between
  *     @PATH         the model is told of this file with the next question
- *     +NAME=NUMBER  an option of the conversation: steps, tokens, wall_ms, budget, price, images
+ *     +NAME=NUMBER  an option of the conversation: steps, tokens, wall_ms, budget, price, images;
+ *     +verify=WORD  likewise
  *     &PATH         takes the conversation in this file
  *     >             goes on without a question
  *     >ID=TEXT      the result of a call (!ID=TEXT: of one that failed); the next '>' sends it
@@ -131,6 +132,8 @@ static void keep(const reckon_answer *answer)
 static void show(const reckon_answer *answer)
 {
 	reckon_tool_call call = { .size = sizeof(call) };
+	reckon_checked checked = { .size = sizeof(checked) };
+	reckon_claim claim = { .size = sizeof(claim) };
 	reckon_agent_usage usage = { .size = sizeof(usage) };
 	reckon_agent_step step = { .size = sizeof(step) };
 	const char *remedy = NULL;
@@ -146,6 +149,15 @@ static void show(const reckon_answer *answer)
 	printf("steps %zu %d %s\n", count, err.code, step.status != NULL ? step.status : "");
 	for (size_t i = 0; reckon_answer_call(answer, i, &call, &err) == RECKON_OK; i++)
 		printf("call %s %s %s\n", call.id, call.name, call.arguments);
+	if (reckon_answer_checked(answer, &checked, &err) == RECKON_OK)
+		printf("checked %d %llu %llu %llu %llu\n", checked.is_checked,
+		       (unsigned long long)checked.numbers, (unsigned long long)checked.links,
+		       (unsigned long long)checked.numbers_unsupported,
+		       (unsigned long long)checked.links_unsupported);
+	for (size_t i = 0; reckon_answer_claim(answer, i, &claim, &err) == RECKON_OK; i++)
+		printf("claim %d %.*s\n", claim.is_link, (int)claim.len,
+		       reckon_answer_text(answer) + claim.offset);
+	printf("claims end %d\n", err.code);
 	keep(answer);
 	if (reckon_answer_usage(answer, &usage, &err) == RECKON_OK)
 		printf("tokens %llu\n", (unsigned long long)usage.input_tokens);
@@ -257,6 +269,8 @@ static int set(const char *text)
 		talk.options.images = (int)value;
 	else if (strncmp(text, "keep=", 5) == 0)
 		talk.options.keep_conversation = (int)value;
+	else if (strncmp(text, "verify=", 7) == 0)
+		talk.options.verify = text + 7;
 	else if (strncmp(text, "retries=", 8) == 0)
 		talk.options.retries = (unsigned)value;
 	else

@@ -488,6 +488,8 @@ static struct reckon_answer *take_answer(reckon_agent *agent, const char *questi
 	answer->has_text = driver->has_answer;
 	answer->checked = driver->checked;
 	read_text(buf_text(&driver->answer), driver->answer.len, &answer->text);
+	if (answer->text.len != driver->answer.len)
+		answer->checked.listed = 0; /* where they stood, other bytes stand now */
 	driver_take_outcome(driver, &answer->outcome);
 	memcpy(answer->calls, driver->calls, sizeof(answer->calls));
 	answer->call_count = driver->call_count;

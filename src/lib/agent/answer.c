@@ -143,6 +143,55 @@ int reckon_answer_call(const reckon_answer *answer, size_t index, reckon_tool_ca
 	return api_ok(err);
 }
 
+int reckon_answer_checked(const reckon_answer *answer, reckon_checked *ret, reckon_error *err)
+{
+	const struct agent_checked *checked = &answer->checked;
+	reckon_checked told;
+	struct err inner;
+
+	if (ret == NULL || api_options("reckon_checked", &told, sizeof(told), ret, &inner) < 0) {
+		if (ret == NULL)
+			(void)err_set(&inner, ERR_INVALID, "no reckon_checked");
+		return api_fail(err, &inner);
+	}
+	told = (reckon_checked){ .size = ret->size };
+	if (checked->is_checked != 0) {
+		told.is_checked = 1;
+		told.numbers = checked->numbers;
+		told.links = checked->links;
+		told.numbers_unsupported = checked->numbers_unsupported;
+		told.links_unsupported = checked->links_unsupported;
+	}
+	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	return api_ok(err);
+}
+
+int reckon_answer_claim(const reckon_answer *answer, size_t index, reckon_claim *ret,
+			reckon_error *err)
+{
+	const struct agent_claim *claim;
+	reckon_claim told;
+	struct err inner;
+
+	if (ret == NULL || api_options("reckon_claim", &told, sizeof(told), ret, &inner) < 0) {
+		if (ret == NULL)
+			(void)err_set(&inner, ERR_INVALID, "no reckon_claim");
+		return api_fail(err, &inner);
+	}
+	if (answer->checked.is_checked == 0 || index >= answer->checked.listed) {
+		(void)err_set(&inner, ERR_NOT_FOUND, "the answer has %zu claims that are listed",
+			      answer->checked.is_checked != 0 ? (size_t)answer->checked.listed : 0);
+		return api_fail(err, &inner);
+	}
+	claim = &answer->checked.claims[index];
+	told = (reckon_claim){ .size = ret->size,
+			       .is_link = claim->kind == AGENT_CLAIM_LINK,
+			       .offset = (size_t)claim->offset,
+			       .len = (size_t)claim->len };
+	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	return api_ok(err);
+}
+
 const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_len)
 {
 	if (ret_len != NULL)
