@@ -116,3 +116,78 @@ def test_what_the_code_draws_is_seen_where_the_file_of_models_says_so(ask, pictu
                    env={"RECKON_MODELS": str(models)}).expect(0)
     assert "data:image/png;base64," in json.dumps(model.asked[1].body)
     assert "data:image/png;base64," not in json.dumps(model.asked[3].body)
+
+
+# ---- of earlier questions, for a model that is told of these --------------------------------------
+
+def chat(ask, model, file, *lines):
+    return ask(model, "--model", "openai/m", "--vision", "on", file, command="chat",
+               stdin="".join(f"{line}\n" for line in lines))
+
+
+def seen(asked):
+    """How often the picture is in a request, and whether the model hears that it comes again."""
+    sent = json.dumps(asked.body)
+    return (sent.count(base64.b64encode(png()).decode()),
+            "Images of before are shown again: chart.png." in sent)
+
+
+@pytest.fixture
+def chart(pictures):
+    file = pictures / "chart.png"
+    file.write_bytes(png())
+    return file
+
+
+def test_another_model_is_shown_what_the_one_before_was(ask, chart):
+    script = [Reply(text="A square."), Reply(text="Blue."), Reply(text="Yes.")]
+    with ModelServer(*script) as model:
+        chat(ask, model, chart, "What is it?", "/model anthropic/c", "Which colour?", "Sure?")
+    assert [asked.protocol for asked in model.asked] == ["chat", "messages", "messages"]
+    assert [seen(asked) for asked in model.asked] == [(1, False), (1, True), (1, True)]
+
+
+def test_a_model_that_is_sent_no_images_is_named(reckon, chart, pictures):
+    models = pictures / "models.ini"
+    with ModelServer(Reply(text="A square."), Reply(text="?")) as model:
+        models.write_text(f"[provider mine]\nprotocol = chat\nbase-url = {model.url}/v1\n"
+                          "[model mine/sees]\nimages = yes\n")
+        models.chmod(0o644)
+        done = reckon("chat", "--verify", "off", "--model", "mine/sees", *FAST, chart,
+                      stdin="What is it?\n/model mine/blind\nWhich colour?\n",
+                      env={"RECKON_MODELS": str(models)}).expect(0)
+    assert [seen(asked)[0] for asked in model.asked] == [1, 0]
+    assert "chart.png" in json.dumps(model.asked[1].body)
+    assert "mine/blind is sent no images: of those among the files it is told the names" in done.err
+
+
+def test_what_is_taken_back_does_not_take_the_picture_along(ask, chart):
+    script = [Reply(text="A square."), Reply(text="Wrong."), Reply(text="Blue.")]
+    with ModelServer(*script) as model:
+        chat(ask, model, chart, "What is it?", "Is it red?", "/undo", "Which colour?")
+    assert [seen(asked) for asked in model.asked] == [(1, False), (1, False), (1, True)]
+    assert "Is it red?" not in json.dumps(model.asked[2].body)
+
+
+def test_the_first_question_is_taken_back_and_its_files_stay(ask, chart):
+    """The next one is the first, and comes with the files."""
+    with ModelServer(Reply(text="Wrong."), Reply(text="A square."), Reply(text="Blue.")) as model:
+        chat(ask, model, chart, "What?", "/undo", "What is it?", "/model openai/n", "Which colour?")
+    assert [seen(asked) for asked in model.asked] == [(1, False), (1, False), (1, True)]
+    for asked in model.asked[1:]:
+        assert json.dumps(asked.body).count("chart.png") - seen(asked)[1] == 1
+        assert "What?" not in json.dumps(asked.body)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_run_that_is_gone_on_with_shows_them_again(ask, chart, is_there):
+    script = [Reply(text="A square."), Reply(text="Blue."), Reply(text="Yes.")]
+    with ModelServer(*script) as model:
+        see = ("--model", "openai/m", "--vision", "on")
+        ask(model, *see, "What is it?", chart)
+        if not is_there:
+            chart.unlink()
+        done = ask(model, *see, "--resume", "Which colour?")
+    assert seen(model.asked[1]) == ((1, True) if is_there else (0, False))
+    gone = "reckon: the model is not shown chart.png: it is not in the session any more"
+    assert (gone in done.err) != is_there

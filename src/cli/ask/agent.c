@@ -132,7 +132,11 @@ static char *describe(const struct run_file *file)
 int ask_agent_question(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
-	const size_t count = ask->said_files ? 0 : ask->new_files;
+	/* An agent that is told of earlier questions is told of the files with these. */
+	const bool is_new = !ask->resume.told, has_past = !ask_past_is_empty(ask);
+	const size_t count = is_new && !has_past ? run->file_count
+			     : ask->said_files	 ? 0
+						 : ask->new_files;
 	struct ask_images images;
 	char **files = mem_new0(count + 1, sizeof(*files));
 	struct driver_question question = {
@@ -145,12 +149,14 @@ int ask_agent_question(struct ask *ask, struct err *err)
 
 	for (size_t i = 0; i < count; i++)
 		files[i] = describe(&run->files[i]);
+	ask_images_read(ask, count < ask->new_files ? count : ask->new_files, &images);
+	if (is_new && has_past)
+		rc = ask_images_recall(ask, &images, err);
 	ask->said_files = true;
-	ask_images_read(ask, count, &images);
 	question.images = images.list;
 	question.image_count = images.count;
 	/* Of the first question the agent is told when it is ready. */
-	if (ask->driver.state == DRIVER_IDLE)
+	if (rc == 0 && ask->driver.state == DRIVER_IDLE)
 		rc = ask_past_tell(ask, err);
 	if (rc == 0)
 		rc = driver_ask(&ask->driver, &question, err);

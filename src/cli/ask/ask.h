@@ -246,6 +246,8 @@ void ask_resume_done(struct ask *ask);
 
 /* Questions, cells and answers of the run, as far as the model can read them, and the note. */
 int ask_past_tell(struct ask *ask, struct err *err);
+/* Whether there is nothing to tell: no question, or all were taken back. */
+bool ask_past_is_empty(const struct ask *ask);
 
 /* ---- show/show.c ---- */
 
@@ -268,7 +270,8 @@ void ask_show_end(struct ask *ask);
 /* Of one question; the bytes are owned. */
 struct ask_images {
 	struct agent_client_image list[AGENT_IMAGES_MAX];
-	size_t count;
+	size_t count, bytes;
+	size_t recalled; /* of them: shown before, to another model */
 };
 
 /* "image/png", …; NULL: none that models take. */
@@ -277,6 +280,11 @@ const char *ask_image_kind(int fd);
 int ask_images_check(const struct ask *ask, struct err *err);
 /* Those among the first files, where the model takes any; one too large is told to the person. */
 void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret);
+/* And those of earlier questions, for a model that is told of these; it gets their names too. What is
+ * not there any more is told to the person. */
+int ask_images_recall(struct ask *ask, struct ask_images *ret, struct err *err);
+/* Whether there is one among the files of this call. */
+bool ask_images_are_given(const struct ask *ask);
 void ask_images_done(struct ask_images *images);
 
 /* ---- show/status.c ---- */

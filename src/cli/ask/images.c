@@ -2,15 +2,18 @@
  * images.c - files of the question that are images: the model sees them beside their names.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    files that the person named; of their bytes the first, to know their kind.
+ * Reads:    files that the person named, and of the workspace those that a stored run names; of
+ *           their bytes the first, to know their kind.
  * Never:    decodes one, sends one to a model that takes none, or more than a server takes.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file/fs.h"
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
@@ -95,39 +98,115 @@ static void tell_left_out(const struct run_file *file, const char *why)
 			why);
 }
 
-static void add(const struct run_file *file, size_t *all, struct ask_images *ret)
+/* Whether the model is shown it. */
+static bool add(const struct run_file *file, struct ask_images *ret)
 {
 	const char *mime = ask_image_kind(file->fd);
 	struct agent_client_image *image = &ret->list[ret->count];
 	struct stat st;
 
 	if (mime == NULL || fstat(file->fd, &st) < 0)
-		return;
-	if (st.st_size > IMAGE_BYTES_MAX || *all + (size_t)st.st_size > ALL_BYTES_MAX ||
+		return false;
+	if (st.st_size > IMAGE_BYTES_MAX || ret->bytes + (size_t)st.st_size > ALL_BYTES_MAX ||
 	    ret->count == AGENT_IMAGES_MAX) {
 		tell_left_out(file, ret->count == AGENT_IMAGES_MAX
 					    ? "a question has 8 images at most"
 					    : "it has more than 5 MiB, or all have more than 10");
-		return;
+		return false;
 	}
 	*image = (struct agent_client_image){ .mime = mime,
 					      .bytes = read_whole(file, (size_t)st.st_size),
 					      .len = (size_t)st.st_size };
 	if (image->bytes == NULL) {
 		tell_left_out(file, "it cannot be read");
-		return;
+		return false;
 	}
-	*all += image->len;
+	ret->bytes += image->len;
 	ret->count++;
+	return true;
 }
 
 void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret)
 {
-	size_t all = 0;
-
 	*ret = (struct ask_images){ 0 };
 	for (size_t i = 0; i < file_count && ask->settings.images != 0; i++)
-		add(&ask->view.run.files[i], &all, ret);
+		(void)add(&ask->view.run.files[i], ret);
+}
+
+/* ---- shown before, to a model that was another ----------------------------------------------- */
+
+static int recall(struct ask *ask, const struct run_file *file, struct ask_images *ret,
+		  struct err *err)
+{
+	if (!add(file, ret))
+		return 0;
+	return buf_addf(&ask->note, err, "%s%s",
+			ret->recalled++ > 0	? ", "
+			: ask->note.len > 0 ? " Images of before are shown again: "
+					    : "Images of before are shown again: ",
+			file->name);
+}
+
+static bool is_given_now(const struct ask *ask, const char *name)
+{
+	for (size_t i = 0; i < ask->new_files; i++)
+		if (strcmp(ask->view.run.files[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* What its name says, of a file whose bytes are gone. */
+static bool has_name_of_image(const char *name)
+{
+	static const char *const ends[] = { ".png", ".jpg", ".jpeg", ".webp", ".gif" };
+	const char *end = strrchr(name, '.');
+
+	for (size_t i = 0; i < ARRAY_LEN(ends) && end != NULL; i++)
+		if (strcasecmp(end, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A stored run is anybody's word: what it names is read in the workspace alone. */
+static int recall_stored(struct ask *ask, char *name, struct ask_images *ret, struct err *err)
+{
+	struct run_file file = { .name = name, .fd = -1 };
+	struct session *session = ask->view.session;
+	struct err why;
+	int rc;
+
+	if (!fs_path_is_safe(name) || session->ops->open_file(session, name, &file.fd, &why) < 0) {
+		if (has_name_of_image(name))
+			run_output_line("reckon: the model is not shown %s: it is not in the "
+					"session any more", name);
+		return 0;
+	}
+	rc = recall(ask, &file, ret, err);
+	(void)close(file.fd);
+	return rc;
+}
+
+int ask_images_recall(struct ask *ask, struct ask_images *ret, struct err *err)
+{
+	const struct journal *journal = &ask->keep.journal;
+	int rc = 0;
+
+	if (ask->settings.images == 0)
+		return 0;
+	for (size_t i = 0; i < ask->new_files && ask->said_files && rc == 0; i++)
+		rc = recall(ask, &ask->view.run.files[i], ret, err);
+	for (size_t i = 0; i < journal->file_count && rc == 0; i++)
+		if (!is_given_now(ask, journal->files[i].name))
+			rc = recall_stored(ask, journal->files[i].name, ret, err);
+	return rc == 0 && ret->recalled > 0 ? buf_adds(&ask->note, ".", err) : rc;
+}
+
+bool ask_images_are_given(const struct ask *ask)
+{
+	for (size_t i = 0; i < ask->new_files; i++)
+		if (ask_image_kind(ask->view.run.files[i].fd) != NULL)
+			return true;
+	return false;
 }
 
 void ask_images_done(struct ask_images *images)

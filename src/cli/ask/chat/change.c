@@ -59,6 +59,7 @@ static void give_up(struct ask *ask, const char *command, struct err *err)
 void ask_change_model(struct ask *ask, const char *name)
 {
 	cleanup_free char *before = name_of_model(ask), *now = NULL;
+	const bool had_images = ask->settings.images != 0;
 	struct err err;
 
 	if (name[0] == '\0') {
@@ -81,6 +82,9 @@ void ask_change_model(struct ask *ask, const char *name)
 	now = name_of_model(ask);
 	run_output_line("%s goes on; it is told what was asked, run and answered%s", now,
 			strcmp(before, now) != 0 ? ", and not what the other one thought" : "");
+	if (had_images && ask->settings.images == 0 && ask_images_are_given(ask))
+		run_output_line("%s is sent no images: of those among the files it is told the "
+				"names", now);
 }
 
 static void tell_undone(const struct journal *journal, size_t number)

@@ -198,7 +198,7 @@ static int add_all(struct past *past, size_t question, struct err *err)
 {
 	const struct ask *ask = past->ask;
 	const struct journal *journal = &ask->keep.journal;
-	const size_t first = question;
+	bool is_first = true;
 
 	for (; question < ask->resume.questions; question++) {
 		if (journal->questions[question].is_undone)
@@ -210,15 +210,24 @@ static int add_all(struct past *past, size_t question, struct err *err)
 
 		past->said = NULL;
 		for (size_t i = journal->questions[question].item; i < to; i++) {
-			if (add_item(past, &journal->items[i], question == first, err) < 0)
+			if (add_item(past, &journal->items[i], is_first, err) < 0)
 				return (int)err->code;
 			answered = answered || (journal->items[i].kind == JOURNAL_ANSWER &&
 						journal->items[i].text[0] != '\0');
 		}
 		if (!answered && add_missing_answer(past, &journal->questions[question], err) < 0)
 			return (int)err->code;
+		is_first = false;
 	}
 	return 0;
+}
+
+bool ask_past_is_empty(const struct ask *ask)
+{
+	for (size_t i = 0; i < ask->resume.questions; i++)
+		if (!ask->keep.journal.questions[i].is_undone)
+			return false;
+	return true;
 }
 
 int ask_past_tell(struct ask *ask, struct err *err)
