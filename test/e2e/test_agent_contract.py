@@ -246,6 +246,26 @@ def test_details_of_thoughts_go_back_whole():
         {"type": "reasoning.encrypted", "id": "c1", "data": "c2Vj", "index": 1}]
 
 
+def test_thoughts_in_parts_of_the_content_go_back_so():
+    def parts(thought, text=""):
+        found = [{"type": "thinking", "thinking": [{"type": "text", "text": thought}], "closed": True}]
+        return found + ([{"type": "text", "text": text}] if text else [])
+
+    call = {"index": 0, "id": "Abc123def", "type": "function",
+            "function": {"name": "python", "arguments": '{"code": "1"}'}}
+    deltas = [{"content": parts("H")}, {"content": parts("m", "I run")}, {"content": " it."}]
+    first, second = [Reply(raw="".join(
+        f"data: {json.dumps({'choices': [chunk]})}\n\n" for chunk in
+        [*({"delta": delta} for delta in told),
+         {"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]).encode()
+        + b"data: [DONE]\n\n") for told in (deltas, [{"content": parts("Silent.")}])]
+    told, asked = converse("openai", first, second, Reply(text="ok"))
+    assert told.answer == "ok" and "H" not in told.text
+    found = assistants(asked[2])
+    assert [message["content"] for message in found] == [parts("Hm", "I run it."), parts("Silent.")]
+    assert not {"thinking", "reasoning_content"} & {key for message in found for key in message}
+
+
 def test_servers_that_miss_thoughts_and_servers_that_know_none():
     script = [Reply(calls=["print(1)"]), refusal("The `reasoning_content` in the thinking mode must be passed back."),
               Reply(text="ok")]

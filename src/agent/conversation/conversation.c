@@ -370,7 +370,8 @@ static int take_call(const struct json_value *object, struct model_turn *turn,
 /* What only the model that made it can read. */
 static int take_own(const struct json_value *message, struct model_turn *turn, struct err *err)
 {
-	static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_text" };
+	static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_text",
+					    MODEL_THOUGHT_PARTS };
 	const struct json_value *items = json_read_member(message, "items");
 	const char *key = json_read_text(json_read_member(message, "thought_key"), NULL);
 

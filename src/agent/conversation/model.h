@@ -72,11 +72,15 @@ struct model_usage {
 	uint64_t written; /* of `in`, what went into a cache: some servers bill it higher */
 };
 
+/* Thoughts that came in parts of "content", and go back so. */
+#define MODEL_THOUGHT_PARTS "thinking"
+
 struct model_turn {
 	enum model_role role;
 	struct buf text;
 	struct buf thoughts;
-	const char *thought_key; /* of Chat Completions: the member they came in; NULL: none */
+	/* Of Chat Completions: the member that they came in, or MODEL_THOUGHT_PARTS; NULL: none. */
+	const char *thought_key;
 	struct model_call *calls;
 	size_t call_count;
 	struct model_result *results;

@@ -86,6 +86,37 @@ static void write_call(struct json_writer *writer, const struct model_call *call
 	json_write_object_end(writer);
 }
 
+static bool is_in_parts(const struct model_turn *turn, enum agent_echo echo)
+{
+	return echo != AGENT_ECHO_NONE && turn->thought_key != NULL &&
+	       strcmp(turn->thought_key, MODEL_THOUGHT_PARTS) == 0 && turn->thoughts.len > 0;
+}
+
+static void write_part(struct json_writer *writer, const struct buf *text)
+{
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", "text");
+	json_write_member_text(writer, "text", buf_text(text), text->len);
+	json_write_object_end(writer);
+}
+
+/* Thoughts and text as parts of the content, as Mistral sends and wants them. */
+static void write_parts(struct json_writer *writer, const struct model_turn *turn)
+{
+	json_write_array_begin(writer);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, "type", MODEL_THOUGHT_PARTS);
+	json_write_key(writer, MODEL_THOUGHT_PARTS);
+	json_write_array_begin(writer);
+	write_part(writer, &turn->thoughts);
+	json_write_array_end(writer);
+	json_write_member_bool(writer, "closed", true);
+	json_write_object_end(writer);
+	if (turn->text.len > 0)
+		write_part(writer, &turn->text);
+	json_write_array_end(writer);
+}
+
 /* Some servers refuse an answer that lacks its thoughts, some one that has them. */
 static void write_thought(struct json_writer *writer, const struct model_turn *turn,
 			  enum agent_echo echo)
@@ -99,7 +130,8 @@ static void write_thought(struct json_writer *writer, const struct model_turn *t
 		json_write_array_end(writer);
 		return;
 	}
-	if (echo == AGENT_ECHO_NONE || (key == NULL && echo != AGENT_ECHO_ALL))
+	if (echo == AGENT_ECHO_NONE || (key == NULL && echo != AGENT_ECHO_ALL) ||
+	    is_in_parts(turn, echo))
 		return;
 	json_write_member_text(writer, key != NULL ? key : "reasoning_content",
 			       buf_text(&turn->thoughts), key != NULL ? turn->thoughts.len : 0);
@@ -111,7 +143,9 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "role", "assistant");
 	json_write_key(writer, "content");
-	if (turn->text.len > 0 || turn->call_count == 0)
+	if (is_in_parts(turn, echo))
+		write_parts(writer, turn);
+	else if (turn->text.len > 0 || turn->call_count == 0)
 		json_write_text(writer, buf_text(&turn->text), turn->text.len);
 	else
 		json_write_null(writer);
@@ -446,7 +480,11 @@ static int take_content(struct decoder *decoder, const struct json_value *delta,
 		for (size_t j = 0; j < json_read_count(thinking); j++) {
 			text = json_read_text(json_read_member(json_read_at(thinking, j), "text"),
 					      &len);
-			if (text != NULL && decoder_thought(decoder, text, len, err) < 0)
+			if (text == NULL)
+				continue;
+			if (decoder->turn->thought_key == NULL)
+				decoder->turn->thought_key = MODEL_THOUGHT_PARTS;
+			if (decoder_thought(decoder, text, len, err) < 0)
 				return (int)err->code;
 		}
 	}
