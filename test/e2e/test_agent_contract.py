@@ -2,10 +2,13 @@
 
 What servers send at their worst, in the shapes they really have; model_server.py makes those.
 """
+import contextlib
 import json
+import socket
+import threading
 
 import pytest
-from agent_parent import PROTOCOLS, ask
+from agent_parent import PROTOCOLS, ROOT, ask
 from model_server import ModelServer, Reply
 from test_ask_economy import last_result
 
@@ -286,6 +289,41 @@ def test_encrypted_thoughts_are_asked_for_everywhere_but_where_there_are_none():
     script = [refusal("Encrypted content is not supported with this model."), Reply(text="ok")]
     told, asked = converse("openai-responses", *script)
     assert told.answer == "ok" and "include" not in asked[1].body
+
+
+@contextlib.contextmanager
+def silent_server(head):
+    """Takes each request, says `head`, and then nothing more; how many there were."""
+    asked, held = [], []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(listener.accept()[0])
+                    asked.append(held[-1].recv(1 << 20))
+                    held[-1].sendall(head)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for each in held:
+        each.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+@pytest.mark.parametrize("head", [
+    b"", HEAD + b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'])
+def test_a_server_that_says_nothing_more_is_given_up_and_asked_again(head):
+    """After five minutes; here it is a program with the patience of a second."""
+    with silent_server(head) as (url, asked):
+        told = ask(url, "openai", program=ROOT / "build/test/support/reckon-agent-impatient",
+                   retries=1)
+    assert told.stop == "failed" and len(asked) == 2 and told.answer == "", told
+    assert b"Half" not in head or told.discarded
 
 
 def test_a_server_that_refuses_everything_is_not_asked_for_ever():

@@ -180,6 +180,19 @@ def test_files_go_in_and_come_out(ask, reckon):
     assert file["path"] == "out.txt" and file["saved"] == "made/out.txt" and file["size"] == 12
 
 
+def test_a_directory_goes_in_whole(ask, reckon):
+    for name in ("data/a.txt", "data/deep/b.txt"):
+        (reckon.cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        reckon.file(name, name)
+    (reckon.cwd / "data/link").symlink_to("/etc/passwd")
+    code = "import pathlib; print(sorted(str(p) for p in pathlib.Path('data').rglob('*') if p.is_file()))"
+    with ModelServer(Reply(calls=[code]), Reply(text="Two.")) as model:
+        answer = ask.json(model, "What is there?", "data")
+    assert answer["steps"][0]["record"]["stdout"] == "['data/a.txt', 'data/deep/b.txt']\n"
+    told = "\n".join(texts_of(model.asked[0]))
+    assert "data/a.txt (10 B)" in told and "data/deep/b.txt (15 B)" in told and "data/link" not in told
+
+
 @pytest.mark.parametrize("where", [(), ("-s", "x")])
 def test_links_to_what_is_not_there_are_told(ask, reckon, where):
     answer = ("See [one](sandbox:/mnt/data/a%20b.csv), [two](sandbox:/mnt/data/gone.csv), "

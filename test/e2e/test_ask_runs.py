@@ -591,6 +591,31 @@ def test_a_question_can_be_gone_on_with_and_by_another_model(reckon):
         "openai/m", "anthropic/other"]
 
 
+FAILS = Reply(status=401, error={"error": {"message": "the key has expired", "type": "x"}})
+
+
+def test_a_chat_that_failed_is_gone_on_with_in_its_session(reckon):
+    script = [Reply(calls=["x = 41"]), FAILS, Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        chat = Chat(reckon, model)
+        assert "the key has expired" in chat(["Set x."]).err
+        done = chat(["Add one."], "--resume")
+    assert done.out.splitlines()[-1] == "It is 42." and "is gone" not in done.err
+    whole = "\n".join(texts_of(model.asked[2]))
+    assert "Set x." in whole and "Add one." in whole
+
+
+def test_a_question_that_failed_is_gone_on_with_in_its_session(reckon):
+    script = [Reply(calls=["x = 41"]), FAILS, Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
+    with ModelServer(*script) as model:
+        failed = ask(reckon, model, "-s", "tuesday", "Set x.").expect(125)
+        done = reckon("ask", "--resume", "Add one.", env=env(model)).expect(0)
+    assert "the key has expired" in failed.err
+    assert done.out == "It is 42.\n" and "is gone" not in done.err
+    [session] = parse_json(reckon("session", "ls", "--json").expect(0).stdout)
+    assert session["name"] == "tuesday"
+
+
 def test_what_was_said_and_a_key_go_nowhere_by_the_word_of_a_run(reckon):
     with ModelServer(Reply(text="one")) as model, ModelServer(Reply(text="two")) as other:
         ask(reckon, model, "?").expect(0)

@@ -1,4 +1,6 @@
 """What IPython has beyond running cells: get_ipython(), magics, modules of the workspace."""
+import re
+
 import pytest
 
 
@@ -168,6 +170,20 @@ def test_pfile_and_tb(run):
     assert trace.startswith("Traceback (most recent call last):") and "return 1/0" in trace
     assert "<reckon>" not in trace
     assert "SyntaxError" in records[5]["stdout"] + records[5]["stderr"]
+
+
+def test_whos_is_a_table(run):
+    records = run("%whos", "x = 6\nname = 'reckon'\ndef double(n):\n    return 2 * n\n", "%whos", "%whos int",
+                  "%who", "%whos list")
+    assert "Interactive namespace is empty" in records[0]["stdout"]
+    lines = records[2]["stdout"].splitlines()
+    assert lines[0].split() == ["Variable", "Type", "Data/Info"] and set(lines[1]) == {"-"}
+    assert [line.split()[:2] for line in lines[2:]] == [
+        ["double", "function"], ["name", "str"], ["x", "int"]]
+    assert lines[3].split()[2:] == ["reckon"] and lines[4].split()[2:] == ["6"]
+    assert "name" not in records[3]["stdout"] and re.search(r"^x +int +6$", records[3]["stdout"], re.M)
+    assert records[4]["stdout"].split() == ["double", "name", "x"]
+    assert "No variables match your requested type." in records[5]["stdout"]
 
 
 # ---- figures --------------------------------------------------------------------------------------

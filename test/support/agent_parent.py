@@ -57,16 +57,16 @@ def receive(sock):
 
 
 def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000,
-        path=None):
+        path=None, program=AGENT, retries=4):
     """One question; `run` says status and text of a cell, `path` what stands behind the URL."""
     number, usual = PROTOCOLS[provider]
     path = usual if path is None else path
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    agent = subprocess.Popen([AGENT], env={"RECKON_LOG": "error"}, close_fds=False,
+    agent = subprocess.Popen([program], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
     theirs.close()
-    settings = struct.pack("=19Q", number, calling, 0, 8, 0, 0, 30000, context, 500, 4,
-                           *[0] * 9)
+    settings = struct.pack("=19Q", number, calling, 0, 8, 0, 0, 30000, context, 500,
+                           retries, *[0] * 9)
     send(ours, START, 0, [(1, settings), (2, b"m"), (3, (url + path).encode()), (4, b"key"), (5, b"python")])
     told = Told()
     try:
