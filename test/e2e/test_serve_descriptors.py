@@ -11,7 +11,10 @@ import itertools
 import os
 import pathlib
 import random
+import re
 import socket
+import subprocess
+import sys
 import tarfile
 import time
 
@@ -183,6 +186,31 @@ def models_of(reckon, model):
 
 def is_watched(process):
     return str(SHIM) in pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+
+
+TWICE = """
+import contextlib, fcntl, os
+first = os.open("/dev/null", os.O_RDONLY)
+os.close(first)
+second = os.open("/dev/null", os.O_RDONLY)
+with contextlib.suppress(OSError):
+    os.close(first)
+with contextlib.suppress(OSError):
+    fcntl.fcntl(first, fcntl.F_DUPFD_CLOEXEC, 0)
+print(first != second, os.fstat(second).st_size)
+"""
+
+
+def test_what_is_closed_twice_is_seen(reckon):
+    """The numbers differ, so that the second close() hits nobody else's file."""
+    env, found = watched(reckon)
+    done = subprocess.run([sys.executable, "-I", "-c", TWICE], env={**os.environ, **env}, text=True,
+                          check=True, stdout=subprocess.PIPE, **reckon.user.switch)
+    assert done.stdout == "True 0\n"
+    told = found.read_text()
+    assert re.findall(r"^([a-z ]+): descriptor", told, re.M) == [
+        "closed twice", "duplicated after it was closed"]
+    assert "closed_twice.so(close" in told
 
 
 def test_a_busy_daemon_closes_nothing_twice(reckon):
