@@ -13,9 +13,7 @@ import pathlib
 import subprocess
 import sys
 
-KNOWN = {  # target: sizes
-    "libhost": [4, 2, 2],
-}
+KNOWN = {}  # target: sizes
 FOREIGN = {"libllhttp"}
 
 

@@ -17,7 +17,7 @@
  *   calls/                         one handler for each call of the field table
  *   operations/                    metrics, readiness, reload, drain, stop, doctor, retention
  *
- * Files do not call each other in circles (tools/check_cycles.py knows the few that do): what a part
+ * Files do not call each other in circles (tools/check_cycles.py): what a part
  * has to tell those that call it goes by hooks (module.h).
  *
  * One thread runs the loop and owns everything but two things: a job belongs to a thread of the
@@ -163,13 +163,11 @@ struct host {
 	struct config config;
 	const struct module *const *modules;
 	const struct job_type *job_types; /* by kind */
-	front_call_fn *on_call;
 	struct loop *loop;
 	struct db *db;
 	struct pool *pool;
 	struct pool *file_pool; /* for what is beside */
-	struct front_conn *fronts[DIALECTS_MAX]; /* NULL: no client has needed this dialect yet */
-	uint64_t front_generation;	  /* the last that a dialect process got */
+	struct fronts fronts;
 	struct loop_io *wake_io, *file_wake_io;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */

@@ -192,7 +192,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 		return NULL;
 	}
 	if (file->file != NULL)
-		return stored_imports(host, req, &one, &job, &mounts) ? job : NULL;
+		return stored_imports(host, req, &one, NULL, &job, &mounts) ? job : NULL;
 	job = job_new(NULL, JOB_FILE_PUT, req->id);
 	job->path = mem_strdup(file->path);
 	if (put_content(job, content, &err) == 0)

@@ -277,6 +277,30 @@ void answer_session_open(struct session *session, struct job *job)
 	row_before_open_write(session);
 }
 
+void session_reply_opened(const struct session *session, uint64_t request)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct api_session reply;
+
+	session_show(session->host, &arena, &session->row, &reply);
+	reply_session_create(session->host, request, &reply);
+}
+
+/* A file of a new session: the last one answers who opened it. */
+static void imported(struct session *session, struct job *job)
+{
+	struct host *host = session->host;
+
+	if (job->error.code < 0) {
+		front_fail_reckon(host, job->request, &job->error);
+		if (session->phase == SESSION_LIVE)
+			session_end(session, API_ERR_SESSION_CLOSED,
+				    "a file could not be copied into it", 0);
+	} else if (job->is_last_import) {
+		session_reply_opened(session, job->request);
+	}
+}
+
 void handle_session_create(struct host *host, const struct request *req,
 			   const struct api_session_create_in *in)
 {
@@ -293,7 +317,7 @@ void handle_session_create(struct host *host, const struct request *req,
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
 	    !folders_take(host, req, in->grant, &folders))
 		return;
-	if (!stored_imports(host, req, &in->files, &imports, &mounts)) {
+	if (!stored_imports(host, req, &in->files, imported, &imports, &mounts)) {
 		grant_done(&folders);
 		return;
 	}
@@ -497,13 +521,4 @@ void handle_session_delete(struct host *host, const struct request *req,
 
 	if (session != NULL)
 		session_end(session, API_ERR_SESSION_CLOSED, "a client closed it", req->id);
-}
-
-void session_reply_opened(const struct session *session, uint64_t request)
-{
-	cleanup_arena struct arena arena = { 0 };
-	struct api_session reply;
-
-	session_show(session->host, &arena, &session->row, &reply);
-	reply_session_create(session->host, request, &reply);
 }

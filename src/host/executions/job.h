@@ -134,6 +134,7 @@ enum job_kind {
 };
 
 struct job;
+typedef void job_done_fn(struct session *session, struct job *job);
 
 /* What is done with jobs of a kind; the table is jobs.c. */
 struct job_type {
@@ -166,7 +167,7 @@ struct job {
 	struct stored *stored; /* of a STORE */
 	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
 	/* It came back, instead of an answer; NULL: it is answered. */
-	void (*on_done)(struct session *session, struct job *job);
+	job_done_fn *on_done;
 	bool is_last_import;
 	struct file_mount *mounts; /* of an OPEN: files that it has by reference (files/file_mounts.c) */
 	struct execution *execution;

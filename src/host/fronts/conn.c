@@ -185,14 +185,25 @@ void front_came_up(struct front_conn *front)
 	front_flush(front); /* connections that waited for it */
 }
 
+struct front_conn *front_of_request(const struct host *host, uint64_t request)
+{
+	const uint64_t generation = request >> PEER_ID_BITS;
+
+	for (size_t i = 0; i < dialect_count(); i++)
+		if (host->fronts.of[i] != NULL && host->fronts.of[i]->sock >= 0 &&
+		    host->fronts.of[i]->generation == generation)
+			return host->fronts.of[i];
+	return NULL;
+}
+
 /* One that no process has just now: 16 bits come round in hours of crashes. */
 static uint64_t next_generation(struct host *host)
 {
 	do
-		host->front_generation = (host->front_generation + 1) & 0xffffu;
-	while (host->front_generation == 0 ||
-	       front_of_request(host, host->front_generation << PEER_ID_BITS) != NULL);
-	return host->front_generation;
+		host->fronts.generation = (host->fronts.generation + 1) & 0xffffu;
+	while (host->fronts.generation == 0 ||
+	       front_of_request(host, host->fronts.generation << PEER_ID_BITS) != NULL);
+	return host->fronts.generation;
 }
 
 int front_spawn(struct front_conn *front, struct err *err)
@@ -206,7 +217,7 @@ int front_spawn(struct front_conn *front, struct err *err)
 	front->state = FRONT_STATE_STARTING;
 	front->generation = next_generation(host);
 	front->last_id = 0;
-	if (loop_io_new(host->loop, front->sock, front_on_frame, front, &front->io, err) < 0)
+	if (loop_io_new(host->loop, front->sock, host->fronts.on_frame, front, &front->io, err) < 0)
 		return (int)err->code;
 	loop_io_want(front->io, LOOP_READ);
 	return 0;
@@ -314,6 +325,13 @@ struct front_conn *front_new(struct host *host, size_t dialect, struct err *err)
 		return NULL;
 	}
 	return front;
+}
+
+struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err)
+{
+	if (host->fronts.of[dialect] == NULL)
+		host->fronts.of[dialect] = front_new(host, dialect, err);
+	return host->fronts.of[dialect];
 }
 
 void front_free(struct front_conn *front)

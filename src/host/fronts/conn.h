@@ -24,6 +24,15 @@ struct api_caller;
 /* A call that came, in the loop: `in` is what it takes, checked; it is answered once. */
 typedef void front_call_fn(struct host *host, const struct request *req,
 			   const struct api_caller *caller, const void *in);
+struct front_conn;
+/* Of the daemon. */
+struct fronts {
+	struct front_conn *of[DIALECTS_MAX]; /* NULL: no client has needed this dialect yet */
+	uint64_t generation;		     /* the last that a dialect process got */
+	front_call_fn *on_call;
+	void (*on_frame)(unsigned ready, void *front);
+};
+
 /* Starts the native dialect's process, which accepts connections; others start when needed. */
 int front_start(struct host *host, front_call_fn *on_call, struct err *err);
 void front_stop(struct host *host); /* ends all processes and waits for them */

@@ -58,7 +58,7 @@ static int take_call(struct front_conn *front, const struct front_head *head, st
 		return err_set(err, ERR_PROTOCOL, "a call with %zu bytes too many", rest.len);
 	if (take_id(front, head, &req.id, err) < 0)
 		return (int)err->code;
-	front->host->on_call(front->host, &req, &caller, in);
+	front->host->fronts.on_call(front->host, &req, &caller, in);
 	return 0;
 }
 

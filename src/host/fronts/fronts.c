@@ -23,24 +23,6 @@
 
 #define STOP_MS 3000u
 
-struct front_conn *front_of_request(const struct host *host, uint64_t request)
-{
-	const uint64_t generation = request >> PEER_ID_BITS;
-
-	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL && host->fronts[i]->sock >= 0 &&
-		    host->fronts[i]->generation == generation)
-			return host->fronts[i];
-	return NULL;
-}
-
-struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err)
-{
-	if (host->fronts[dialect] == NULL)
-		host->fronts[dialect] = front_new(host, dialect, err);
-	return host->fronts[dialect];
-}
-
 bool front_is_pending(const struct host *host, uint64_t request)
 {
 	struct front_conn *front = front_of_request(host, request);
@@ -51,7 +33,7 @@ bool front_is_pending(const struct host *host, uint64_t request)
 bool front_is_busy(const struct host *host)
 {
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL && host->fronts[i]->pending_count > 0)
+		if (host->fronts.of[i] != NULL && host->fronts.of[i]->pending_count > 0)
 			return true;
 	return false;
 }
@@ -135,8 +117,8 @@ static void write_failure(struct buf *payload, const struct api_failure *failure
 void front_release(struct host *host)
 {
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL)
-			front_flush(host->fronts[i]);
+		if (host->fronts.of[i] != NULL)
+			front_flush(host->fronts.of[i]);
 }
 
 enum api_error front_unkept(const struct err *err)
@@ -169,8 +151,8 @@ static void fail_turns(struct front_conn *front, uint64_t first, const struct er
 void front_fail_transactions(struct host *host, uint64_t first, const struct err *failed)
 {
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL)
-			fail_turns(host->fronts[i], first, failed);
+		if (host->fronts.of[i] != NULL)
+			fail_turns(host->fronts.of[i], first, failed);
 }
 
 void front_failure(struct host *host, uint64_t request, const struct api_failure *failure)
@@ -251,18 +233,18 @@ void front_counts(const struct host *host, struct front_stats *ret, unsigned *re
 	memset(ret, 0, sizeof(*ret));
 	*ret_restarts = 0;
 	for (size_t i = 0; i < dialect_count(); i++) {
-		if (host->fronts[i] == NULL)
+		if (host->fronts.of[i] == NULL)
 			continue;
-		front_child_counts(&host->fronts[i]->child, ret);
-		*ret_restarts += host->fronts[i]->restarts;
+		front_child_counts(&host->fronts.of[i]->child, ret);
+		*ret_restarts += host->fronts.of[i]->restarts;
 	}
 }
 
 void front_settings(struct host *host)
 {
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL)
-			front_child_settings(&host->fronts[i]->child, &host->config);
+		if (host->fronts.of[i] != NULL)
+			front_child_settings(&host->fronts.of[i]->child, &host->config);
 }
 
 static enum api_dialect_state state_of(const struct front_conn *front)
@@ -280,8 +262,8 @@ size_t front_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX
 	for (size_t i = 0; i < dialect_count(); i++)
 		ret[i] = (struct api_dialect){
 			.name = dialect_name(i),
-			.state = state_of(host->fronts[i]),
-			.restarts = host->fronts[i] != NULL ? host->fronts[i]->restarts : 0,
+			.state = state_of(host->fronts.of[i]),
+			.restarts = host->fronts.of[i] != NULL ? host->fronts.of[i]->restarts : 0,
 		};
 	return dialect_count();
 }
@@ -292,7 +274,8 @@ int front_start(struct host *host, front_call_fn *on_call, struct err *err)
 {
 	struct front_conn *native = front_of_dialect(host, DIALECT_NATIVE, err);
 
-	host->on_call = on_call;
+	host->fronts.on_call = on_call;
+	host->fronts.on_frame = front_on_frame;
 	return native == NULL ? (int)err->code : front_spawn(native, err);
 }
 
@@ -301,7 +284,7 @@ static bool all_have_ended(const struct host *host)
 	bool have_ended = true;
 
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL && !front_child_has_ended(&host->fronts[i]->child))
+		if (host->fronts.of[i] != NULL && !front_child_has_ended(&host->fronts.of[i]->child))
 			have_ended = false;
 	return have_ended;
 }
@@ -313,15 +296,15 @@ void front_stop(struct host *host)
 
 	/* The end of our side tells each to send what it has and to go. */
 	for (size_t i = 0; i < dialect_count(); i++)
-		if (host->fronts[i] != NULL && host->fronts[i]->sock >= 0)
-			(void)shutdown(host->fronts[i]->sock, SHUT_WR);
+		if (host->fronts.of[i] != NULL && host->fronts.of[i]->sock >= 0)
+			(void)shutdown(host->fronts.of[i]->sock, SHUT_WR);
 	while (!all_have_ended(host) && clock_mono_ns() < end)
 		(void)nanosleep(&pause, NULL);
 	for (size_t i = 0; i < dialect_count(); i++) {
-		if (host->fronts[i] == NULL)
+		if (host->fronts.of[i] == NULL)
 			continue;
-		front_free(host->fronts[i]);
-		host->fronts[i] = NULL;
+		front_free(host->fronts.of[i]);
+		host->fronts.of[i] = NULL;
 	}
 }
 

@@ -57,13 +57,11 @@ struct front_conn {
 	struct buf payload;
 };
 
-/* ---- fronts.c ---- */
+/* ---- conn.c ---- */
 /* The dialect's peer, made when there is none; it starts no process. NULL with *err. */
 struct front_conn *front_of_dialect(struct host *host, size_t dialect, struct err *err);
 /* The one whose process gave `request` its number; NULL when that process is gone. */
 struct front_conn *front_of_request(const struct host *host, uint64_t request);
-
-/* ---- conn.c ---- */
 struct front_conn *front_new(struct host *host, size_t dialect, struct err *err);
 void front_free(struct front_conn *front); /* kills the process, if one runs */
 /* Starts the process, unless it runs: now, or when the pause after its last end is over. */

@@ -12,7 +12,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,27 +33,6 @@
 #define FILES_GOOD 65536u
 #define FILES_BAD 4096u
 
-static void say(struct doctor *doctor, enum doctor_state state, const char *name,
-		const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-static void say(struct doctor *doctor, enum doctor_state state, const char *name,
-		const char *remedy, const char *fmt, ...)
-{
-	struct doctor_check *check;
-	va_list ap;
-
-	if (doctor->count == DOCTOR_CHECKS_MAX)
-		return;
-	check = &doctor->checks[doctor->count++];
-	check->state = state;
-	check->name = name;
-	(void)snprintf(check->remedy, sizeof(check->remedy), "%s",
-		       state == DOCTOR_OK ? "" : remedy);
-	va_start(ap, fmt);
-	(void)vsnprintf(check->detail, sizeof(check->detail), fmt, ap);
-	va_end(ap);
-}
-
 /* ---- the host and the directory ------------------------------------------------------------- */
 
 static void check_directory(struct doctor *doctor)
@@ -62,15 +40,15 @@ static void check_directory(struct doctor *doctor)
 	struct stat st;
 
 	if (fstat(doctor->state_fd, &st) < 0)
-		say(doctor, DOCTOR_BAD, "state directory", "", "%s", strerror(errno));
+		doctor_say(doctor, DOCTOR_BAD, "state directory", "", "%s", strerror(errno));
 	else if (st.st_uid != geteuid())
-		say(doctor, DOCTOR_BAD, "state directory", "run this as its owner",
-		    "%.100s belongs to uid %u", doctor->state_dir, st.st_uid);
+		doctor_say(doctor, DOCTOR_BAD, "state directory", "run this as its owner",
+			   "%.100s belongs to uid %u", doctor->state_dir, st.st_uid);
 	else if ((st.st_mode & 022) != 0)
-		say(doctor, DOCTOR_BAD, "state directory", "chmod go-w it",
-		    "%.100s can be written by others", doctor->state_dir);
+		doctor_say(doctor, DOCTOR_BAD, "state directory", "chmod go-w it",
+			   "%.100s can be written by others", doctor->state_dir);
 	else
-		say(doctor, DOCTOR_OK, "state directory", "", "%.200s", doctor->state_dir);
+		doctor_say(doctor, DOCTOR_OK, "state directory", "", "%.200s", doctor->state_dir);
 }
 
 static void check_disk(struct doctor *doctor)
@@ -79,20 +57,21 @@ static void check_disk(struct doctor *doctor)
 	uint64_t free_bytes;
 
 	if (fstatvfs(doctor->state_fd, &disk) < 0) {
-		say(doctor, DOCTOR_BAD, "free disk", "", "%s", strerror(errno));
+		doctor_say(doctor, DOCTOR_BAD, "free disk", "", "%s", strerror(errno));
 		return;
 	}
 	free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
-	say(doctor,
-	    free_bytes >= DISK_GOOD  ? DOCTOR_OK
-	    : free_bytes >= DISK_BAD ? DOCTOR_PARTIAL
+	doctor_say(doctor,
+		   free_bytes >= DISK_GOOD  ? DOCTOR_OK
+		   : free_bytes >= DISK_BAD ? DOCTOR_PARTIAL
 				     : DOCTOR_BAD,
-	    "free disk", "free some space where the state directory is",
-	    "%" PRIu64 " MiB of %" PRIu64 ", %" PRIu64 " files", free_bytes / MIB,
-	    (uint64_t)disk.f_blocks * disk.f_frsize / MIB, (uint64_t)disk.f_favail);
+		   "free disk", "free some space where the state directory is",
+		   "%" PRIu64 " MiB of %" PRIu64 ", %" PRIu64 " files", free_bytes / MIB,
+		   (uint64_t)disk.f_blocks * disk.f_frsize / MIB, (uint64_t)disk.f_favail);
 	if (disk.f_files > 0 && disk.f_favail < 10000)
-		say(doctor, DOCTOR_PARTIAL, "free files", "remove some, or use another file system",
-		    "room for %" PRIu64 " files", (uint64_t)disk.f_favail);
+		doctor_say(doctor, DOCTOR_PARTIAL, "free files",
+			   "remove some, or use another file system",
+			   "room for %" PRIu64 " files", (uint64_t)disk.f_favail);
 }
 
 static void check_descriptors(struct doctor *doctor)
@@ -100,13 +79,13 @@ static void check_descriptors(struct doctor *doctor)
 	struct rlimit files = { 0 };
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
-	say(doctor,
-	    files.rlim_max >= FILES_GOOD  ? DOCTOR_OK
-	    : files.rlim_max >= FILES_BAD ? DOCTOR_PARTIAL
+	doctor_say(doctor,
+		   files.rlim_max >= FILES_GOOD  ? DOCTOR_OK
+		   : files.rlim_max >= FILES_BAD ? DOCTOR_PARTIAL
 					  : DOCTOR_BAD,
-	    "descriptors", "raise the limit: LimitNOFILE=65536, or ulimit -Hn",
-	    "up to %" PRIu64 ": each connection takes two, each session some",
-	    (uint64_t)files.rlim_max);
+		   "descriptors", "raise the limit: LimitNOFILE=65536, or ulimit -Hn",
+		   "up to %" PRIu64 ": each connection takes two, each session some",
+		   (uint64_t)files.rlim_max);
 }
 
 /* ---- the database --------------------------------------------------------------------------- */
@@ -125,12 +104,12 @@ static void check_clock(struct doctor *doctor, const struct audit_entry *last)
 
 	clock_rfc3339_now(now);
 	if (time(NULL) < (time_t)1735689600) /* 2025 */
-		say(doctor, DOCTOR_BAD, "clock", "set it", "it says %s", now);
+		doctor_say(doctor, DOCTOR_BAD, "clock", "set it", "it says %s", now);
 	else if (last->sequence > 0 && strcmp(now, last->field[AUDIT_AT]) < 0)
-		say(doctor, DOCTOR_PARTIAL, "clock", "see whether it was set back",
-		    "it says %s, but the audit has %.30s already", now, last->field[AUDIT_AT]);
+		doctor_say(doctor, DOCTOR_PARTIAL, "clock", "see whether it was set back",
+			   "it says %s, but the audit has %.30s already", now, last->field[AUDIT_AT]);
 	else
-		say(doctor, DOCTOR_OK, "clock", "", "%s", now);
+		doctor_say(doctor, DOCTOR_OK, "clock", "", "%s", now);
 }
 
 static void check_audit(struct doctor *doctor, const struct audit_entry *last)
@@ -142,25 +121,26 @@ static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 	int found = db_secret_find(doctor->db, DB_SECRET_KEY, secret, &err);
 
 	if (found < 0) {
-		say(doctor, DOCTOR_BAD, "audit", "see to the database first", "%.200s", err.text);
+		doctor_say(doctor, DOCTOR_BAD, "audit", "see to the database first",
+			   "%.200s", err.text);
 		return;
 	}
 	if (found == 0 && last->sequence == 0) {
-		say(doctor, DOCTOR_OK, "audit", "", "no daemon has begun one");
+		doctor_say(doctor, DOCTOR_OK, "audit", "", "no daemon has begun one");
 		return;
 	}
 	if (found == 0) {
-		say(doctor, DOCTOR_BAD, "audit", "restore a copy of the database",
-		    "the secret that seals it is gone");
+		doctor_say(doctor, DOCTOR_BAD, "audit", "restore a copy of the database",
+			   "the secret that seals it is gone");
 		return;
 	}
 	found = audit_head_read(doctor->state_fd, secret, &kept, &sealed, &err);
 	if (found == 1 && sealed && kept.sequence <= last->sequence)
-		say(doctor, DOCTOR_OK, "audit", "", "%" PRIu64 " entries, the end is whole",
-		    last->sequence);
+		doctor_say(doctor, DOCTOR_OK, "audit", "", "%" PRIu64 " entries, the end is whole",
+			   last->sequence);
 	else
-		say(doctor, DOCTOR_BAD, "audit", "see reckon audit verify",
-		    "its end and " AUDIT_HEAD_FILE " do not belong together");
+		doctor_say(doctor, DOCTOR_BAD, "audit", "see reckon audit verify",
+			   "its end and " AUDIT_HEAD_FILE " do not belong together");
 }
 
 static void check_database(struct doctor *doctor)
@@ -170,16 +150,17 @@ static void check_database(struct doctor *doctor)
 	struct err err;
 
 	if (db_open_existing(doctor->state_fd, doctor->state_dir, &doctor->db, &err) < 0) {
-		say(doctor, DOCTOR_BAD, "database",
-		    err.remedy[0] != '\0' ? err.remedy : "restore a copy", "%.200s", err.text);
+		doctor_say(doctor, DOCTOR_BAD, "database",
+			   err.remedy[0] != '\0' ? err.remedy : "restore a copy", "%.200s", err.text);
 		check_clock(doctor, &last);
 		return;
 	}
 	if (db_check(doctor->db, &err) < 0)
-		say(doctor, DOCTOR_BAD, "database", "stop the daemon, keep a copy, and restore one",
-		    "%.200s", err.text);
+		doctor_say(doctor, DOCTOR_BAD, "database",
+			   "stop the daemon, keep a copy, and restore one",
+			   "%.200s", err.text);
 	else
-		say(doctor, DOCTOR_OK, "database", "", "whole");
+		doctor_say(doctor, DOCTOR_OK, "database", "", "whole");
 	if (db_audit_head(doctor->db, &head, &err) == 0 && head.sequence > 0)
 		(void)db_audit_list(doctor->db, head.sequence - 1, 1, note_last, &last, &err);
 	check_clock(doctor, &last);
@@ -278,10 +259,4 @@ int doctor_main(int argc, char **argv)
 		return 125;
 	(void)close(doctor->state_fd);
 	return strict && wrong ? 1 : 0;
-}
-
-void doctor_say(struct doctor *doctor, enum doctor_state state, const char *name,
-		const char *remedy, const char *detail)
-{
-	say(doctor, state, name, remedy, "%s", detail);
 }

@@ -25,8 +25,10 @@ struct doctor {
 };
 
 int doctor_main(int argc, char **argv);
+
+/* ---- doctor_say.c ---- */
 void doctor_say(struct doctor *doctor, enum doctor_state state, const char *name,
-		const char *remedy, const char *detail);
+		const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- doctor_daemon.c: the one that runs ---- */
 void doctor_check_daemon(struct doctor *doctor);

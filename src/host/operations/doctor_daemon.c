@@ -108,6 +108,7 @@ static void check_front(struct doctor *doctor, long pid)
 		(void)snprintf(text, sizeof(text), "it is root");
 	doctor_say(doctor, text[0] == '\0' ? DOCTOR_OK : DOCTOR_BAD, "front",
 		   "start the daemon again; see its log",
+		   "%s",
 		   text[0] == '\0' ? "behind its fence: no capabilities, no privileges, a filter"
 				   : text);
 }
@@ -148,7 +149,7 @@ static void check_answer(struct doctor *doctor, const char *listening)
 	ssize_t n = -1;
 
 	if (strncmp(listening, "http://", 7) != 0) {
-		doctor_say(doctor, DOCTOR_OK, "listening", "", listening);
+		doctor_say(doctor, DOCTOR_OK, "listening", "", "%s", listening);
 		return;
 	}
 	fd = connect_to(listening + 7);
@@ -158,11 +159,12 @@ static void check_answer(struct doctor *doctor, const char *listening)
 	body = strstr(answer, "\r\n\r\n");
 	(void)snprintf(text, sizeof(text), "%.90s", listening);
 	if (strncmp(answer, "HTTP/1.1 200", 12) == 0)
-		doctor_say(doctor, DOCTOR_OK, "listening", "", text);
+		doctor_say(doctor, DOCTOR_OK, "listening", "", "%s", text);
 	else if (n > 0 && body != NULL)
-		doctor_say(doctor, DOCTOR_PARTIAL, "listening", "see /reckon/v1/ready", body + 4);
+		doctor_say(doctor, DOCTOR_PARTIAL, "listening", "see /reckon/v1/ready", "%s",
+			   body + 4);
 	else
-		doctor_say(doctor, DOCTOR_BAD, "listening", "see the daemon's log", text);
+		doctor_say(doctor, DOCTOR_BAD, "listening", "see the daemon's log", "%s", text);
 }
 
 /* The file that the daemon runs may have been replaced since. */
@@ -180,7 +182,7 @@ static void check_binary(struct doctor *doctor, long pid)
 		doctor_say(doctor, DOCTOR_PARTIAL, "program", "reckon serve --upgrade",
 			   "an older file than the one that is installed");
 	else
-		doctor_say(doctor, DOCTOR_OK, "program", "", text);
+		doctor_say(doctor, DOCTOR_OK, "program", "", "%s", text);
 }
 
 void doctor_check_daemon(struct doctor *doctor)
@@ -197,7 +199,7 @@ void doctor_check_daemon(struct doctor *doctor)
 		return;
 	}
 	(void)snprintf(detail, sizeof(detail), "pid %ld", pid);
-	doctor_say(doctor, DOCTOR_OK, "daemon", "", detail);
+	doctor_say(doctor, DOCTOR_OK, "daemon", "", "%s", detail);
 	newline = strchr(text, '\n');
 	if (newline != NULL && newline[1] != '\0') {
 		newline[1 + strcspn(newline + 1, "\n")] = '\0';

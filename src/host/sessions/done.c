@@ -48,7 +48,7 @@ static int note_opened(struct session *session, struct err *err)
 	return session_commit_start(session, err);
 }
 
-/* The last of them answers (stored_imported()). */
+/* The last of them answers (calls/session.c). */
 static void enqueue_imports(struct session *session, struct job *opened)
 {
 	struct job *job;

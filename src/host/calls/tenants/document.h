@@ -10,6 +10,7 @@
 
 #include "api/calls.h"
 #include "host/db/tables/document.h"
+#include "host/executions/job.h"
 
 #define DOCUMENT_FILES "/files"
 
@@ -43,13 +44,11 @@ int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct e
 
 /* ---- stored.c ---- */
 void stored_done(struct job *job); /* it is in the store, or could not be */
-/* A new session's files: the copies as jobs in a list, and those that it has by reference; false when
- * it was answered with an error. */
+/* A new session's files: the copies as jobs in a list, each of which tells what it did by `on_done`,
+ * and those that it has by reference; false when it was answered with an error. */
 struct file_mount;
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
-		    struct job **ret, struct file_mount **ret_mounts);
-/* What JOB_FILE_PUTs of such a list did: the last one answers who opened the session. */
-void stored_imported(struct session *session, struct job *job);
+		    job_done_fn *on_done, struct job **ret, struct file_mount **ret_mounts);
 
 /* ---- sessions/session.c ---- */
 void session_reply_opened(const struct session *session, uint64_t request);

@@ -444,7 +444,7 @@ void handle_stored_copy(struct host *host, const struct request *req,
 
 /* Into one of the lists, at its end. */
 static int add_import(struct host *host, const struct request *req, const struct api_import *file,
-		      struct job ***last, struct file_mount ***last_mount)
+		      job_done_fn *on_done, struct job ***last, struct file_mount ***last_mount)
 {
 	struct import one;
 
@@ -455,7 +455,7 @@ static int add_import(struct host *host, const struct request *req, const struct
 		*last_mount = &(**last_mount)->next;
 	} else {
 		**last = put_of(NULL, req, &one);
-		(**last)->on_done = stored_imported;
+		(**last)->on_done = on_done;
 		*last = &(**last)->next;
 	}
 	return 0;
@@ -473,7 +473,7 @@ static bool mounts_are_good(struct host *host, const struct request *req,
 }
 
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
-		    struct job **ret, struct file_mount **ret_mounts)
+		    job_done_fn *on_done, struct job **ret, struct file_mount **ret_mounts)
 {
 	const struct api_import *file = files->items;
 	struct job **last = ret;
@@ -486,7 +486,7 @@ bool stored_imports(struct host *host, const struct request *req, const struct a
 		return true;
 	if (!answer_check_scope(host, req, FRONT_SCOPE_FILES))
 		return false;
-	while (i < files->count && add_import(host, req, &file[i], &last, &last_mount) == 0)
+	while (i < files->count && add_import(host, req, &file[i], on_done, &last, &last_mount) == 0)
 		i++;
 	if (i == files->count && mounts_are_good(host, req, *ret_mounts))
 		return true;
@@ -497,18 +497,4 @@ bool stored_imports(struct host *host, const struct request *req, const struct a
 	}
 	*ret = NULL;
 	return false;
-}
-
-void stored_imported(struct session *session, struct job *job)
-{
-	struct host *host = session->host;
-
-	if (job->error.code < 0) {
-		front_fail_reckon(host, job->request, &job->error);
-		if (session->phase == SESSION_LIVE)
-			session_end(session, API_ERR_SESSION_CLOSED,
-				    "a file could not be copied into it", 0);
-	} else if (job->is_last_import) {
-		session_reply_opened(session, job->request);
-	}
 }
