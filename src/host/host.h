@@ -184,9 +184,7 @@ struct host {
 	unsigned session_count;
 	struct run *runs;
 	struct models *models; /* that may be asked, or NULL */
-	struct pool_item *postponed;  /* it came back, and its transaction cannot begin yet */
-	struct loop_timer *busy_timer; /* when that is tried again */
-	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
+	struct transactions transactions;
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
 	size_t replay_bytes; /* executions/replay.c */
 	struct execution *replay_newest;
@@ -232,18 +230,6 @@ struct host {
 	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
 	struct loop_timer *start_timer;
 	struct process_pace pace;
-	/* transaction.c */
-	bool transaction_is_open;
-	bool answer_is_reading; /* what is answered now needs nothing of the transaction */
-	uint64_t transaction; /* the one that is open, or was last */
-	uint64_t committed, synced; /* the last that is in the log, and on the disk */
-	uint64_t asked_upto; /* the last that a sync was asked for */
-	unsigned syncing;
-	bool writing_head; /* a thread of theirs does */
-	struct pool *sync_pool;
-	struct loop_io *sync_io;
-	struct session *in_transaction;
-	struct err transaction_failed; /* code ERR_OK: not so far */
 	uint64_t next_use_ns;	 /* when clocks are written again */
 	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;

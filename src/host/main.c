@@ -114,13 +114,13 @@ static void on_wake(unsigned ready, void *arg)
 	execution_publish(host);
 	if (host->followers > 0)
 		run_publish(host);
-	item = host->postponed != NULL ? host->postponed : take_job(host);
-	host->postponed = NULL;
+	item = host->transactions.postponed != NULL ? host->transactions.postponed : take_job(host);
+	host->transactions.postponed = NULL;
 	if (item == NULL)
 		return;
 	if (!transaction_begin(host)) {
-		host->postponed = item;
-		loop_timer_set(host->busy_timer, BUSY_MS);
+		host->transactions.postponed = item;
+		loop_timer_set(host->transactions.busy_timer, BUSY_MS);
 		return;
 	}
 	host->trim_ns = clock_mono_ns() + IDLE_NS;
@@ -188,7 +188,7 @@ static int set_up(struct host *host, struct err *err)
 	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
 	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
-	    loop_timer_new(host->loop, on_busy, host, &host->busy_timer, err) < 0 ||
+	    loop_timer_new(host->loop, on_busy, host, &host->transactions.busy_timer, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
 	    loop_timer_new(host->loop, once_end, host, &host->over_timer, err) < 0 ||
 	    prewarmed_begin(host, err) < 0 ||

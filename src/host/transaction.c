@@ -45,14 +45,14 @@ struct sync {
 
 static bool is_pending(const struct host *host)
 {
-	return host->committed > host->synced;
+	return host->transactions.committed > host->transactions.synced;
 }
 
 uint64_t transaction_of_reply(const struct host *host)
 {
-	if (host->transaction_is_open)
-		return host->transaction;
-	return is_pending(host) ? host->committed : 0;
+	if (host->transactions.is_open)
+		return host->transactions.current;
+	return is_pending(host) ? host->transactions.committed : 0;
 }
 
 /* ---- who is in one -------------------------------------------------------------------------- */
@@ -61,19 +61,19 @@ void transaction_note(struct session *session)
 {
 	struct host *host = session->host;
 
-	if (!host->transaction_is_open)
+	if (!host->transactions.is_open)
 		return;
-	session->transaction = host->transaction;
+	session->transaction = host->transactions.current;
 	if (session->is_in_transaction)
 		return;
 	session->is_in_transaction = true;
-	session->next_in_transaction = host->in_transaction;
-	host->in_transaction = session;
+	session->next_in_transaction = host->transactions.sessions;
+	host->transactions.sessions = session;
 }
 
 void transaction_forget(struct session *session)
 {
-	struct session **at = &session->host->in_transaction;
+	struct session **at = &session->host->transactions.sessions;
 
 	if (!session->is_in_transaction)
 		return;
@@ -85,10 +85,10 @@ void transaction_forget(struct session *session)
 
 static struct session *next_of_transaction(struct host *host)
 {
-	struct session *session = host->in_transaction;
+	struct session *session = host->transactions.sessions;
 
 	if (session != NULL) {
-		host->in_transaction = session->next_in_transaction;
+		host->transactions.sessions = session->next_in_transaction;
 		session->is_in_transaction = false;
 	}
 	return session;
@@ -102,8 +102,8 @@ static void put_back(struct host *host, struct session *left)
 
 		left = at->next_in_transaction;
 		at->is_in_transaction = true;
-		at->next_in_transaction = host->in_transaction;
-		host->in_transaction = at;
+		at->next_in_transaction = host->transactions.sessions;
+		host->transactions.sessions = at;
 	}
 }
 
@@ -121,10 +121,10 @@ static void note_kept(struct host *host)
 	struct session *left = NULL, *at;
 
 	while ((at = next_of_transaction(host)) != NULL) {
-		if (at->is_unborn && at->unborn_transaction <= host->synced)
+		if (at->is_unborn && at->unborn_transaction <= host->transactions.synced)
 			at->is_unborn = false;
-		MODULE_EACH(host, session_kept, at, host->synced);
-		if (at->transaction > host->synced)
+		MODULE_EACH(host, session_kept, at, host->transactions.synced);
+		if (at->transaction > host->transactions.synced)
 			push(&left, at);
 		else
 			at->is_uncommitted = false;
@@ -140,7 +140,7 @@ static void note_kept(struct host *host)
 static struct session *note_failed(struct host *host, uint64_t first, const struct err *failed)
 {
 	/* A transaction that failed leaves those before it, which are on their way to the disk. */
-	const bool others_wait = host->synced + 1 < first;
+	const bool others_wait = host->transactions.synced + 1 < first;
 	struct session *left = NULL, *lost = NULL, *at;
 
 	MODULE_EACH(host, rolled_back, host);
@@ -195,9 +195,9 @@ static void fail(struct host *host, uint64_t first, const struct err *failed)
 
 void transaction_fail(struct host *host, const struct err *err)
 {
-	if (host->transaction_is_open && host->transaction_failed.code == ERR_OK)
-		host->transaction_failed = *err;
-	if (host->transaction_is_open)
+	if (host->transactions.is_open && host->transactions.failed.code == ERR_OK)
+		host->transactions.failed = *err;
+	if (host->transactions.is_open)
 		return;
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", err->text);
 	db_rollback(host->db);
@@ -225,23 +225,23 @@ bool transaction_write_head(struct host *host, const struct audit_head *head,
 {
 	struct sync *sync;
 
-	if (host->sync_pool == NULL)
+	if (host->transactions.pool == NULL)
 		return false;
 	sync = mem_new0(1, sizeof(*sync));
 	sync->host = host;
 	sync->head_done = done;
 	sync->head = *head;
-	host->writing_head = true;
-	pool_submit(host->sync_pool, &sync->item);
+	host->transactions.is_writing_head = true;
+	pool_submit(host->transactions.pool, &sync->item);
 	return true;
 }
 
 static void sync_failed(struct host *host, struct err *err)
 {
-	const uint64_t first = host->synced + 1;
+	const uint64_t first = host->transactions.synced + 1;
 
 	db_sync_failed(host->db);
-	host->synced = host->committed;
+	host->transactions.synced = host->transactions.committed;
 	fail(host, first, err);
 }
 
@@ -256,7 +256,7 @@ static void sync_now(struct host *host)
 		return;
 	}
 	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, clock_mono_ns() - begun_ns);
-	host->synced = host->committed;
+	host->transactions.synced = host->transactions.committed;
 	note_kept(host);
 	MODULE_EACH(host, settled, host);
 }
@@ -271,9 +271,9 @@ static bool sync_begin(struct host *host)
 		return false;
 	sync = mem_new0(1, sizeof(*sync));
 	sync->fd = fd;
-	sync->upto = host->asked_upto = host->committed;
-	host->syncing++;
-	pool_submit(host->sync_pool, &sync->item);
+	sync->upto = host->transactions.asked_upto = host->transactions.committed;
+	host->transactions.syncing++;
+	pool_submit(host->transactions.pool, &sync->item);
 	return true;
 }
 
@@ -281,7 +281,7 @@ static void sync_done(struct host *host, const struct sync *sync)
 {
 	struct err err;
 
-	host->syncing--;
+	host->transactions.syncing--;
 	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, sync->took_ns);
 	if (sync->errnum != 0 && is_pending(host)) {
 		errno = sync->errnum;
@@ -289,11 +289,12 @@ static void sync_done(struct host *host, const struct sync *sync)
 		sync_failed(host, &err);
 	} else if (sync->errnum == 0) {
 		/* The last one that was asked for is also for transactions that changed nothing since. */
-		const bool is_all = sync->upto == host->asked_upto && db_is_synced(host->db);
-		const uint64_t upto = is_all ? host->committed : sync->upto;
+		const bool is_all = sync->upto == host->transactions.asked_upto &&
+			db_is_synced(host->db);
+		const uint64_t upto = is_all ? host->transactions.committed : sync->upto;
 
-		if (upto > host->synced)
-			host->synced = upto;
+		if (upto > host->transactions.synced)
+			host->transactions.synced = upto;
 		note_kept(host);
 	}
 }
@@ -304,8 +305,8 @@ static void on_synced(unsigned ready, void *arg)
 	struct pool_item *item;
 
 	(void)ready;
-	pool_clear(host->sync_pool);
-	while ((item = pool_take(host->sync_pool)) != NULL) {
+	pool_clear(host->transactions.pool);
+	while ((item = pool_take(host->transactions.pool)) != NULL) {
 		struct sync *sync = (struct sync *)(void *)item;
 
 		if (sync->head_done != NULL)
@@ -314,7 +315,8 @@ static void on_synced(unsigned ready, void *arg)
 			sync_done(host, sync);
 		free(sync);
 	}
-	if (is_pending(host) && host->asked_upto < host->committed && !sync_begin(host))
+	if (is_pending(host) && host->transactions.asked_upto < host->transactions.committed &&
+	    !sync_begin(host))
 		sync_now(host);
 	MODULE_EACH(host, settled, host);
 }
@@ -333,14 +335,14 @@ bool transaction_begin(struct host *host)
 
 	reserve_look(host);
 	code = db_try_begin(host->db, &err);
-	if (code == 1 && host->busy_since_ns == 0)
-		host->busy_since_ns = now;
-	if (code == 1 && now - host->busy_since_ns < BUSY_NS)
+	if (code == 1 && host->transactions.busy_since_ns == 0)
+		host->transactions.busy_since_ns = now;
+	if (code == 1 && now - host->transactions.busy_since_ns < BUSY_NS)
 		return false;
 	if (code == 0)
-		host->busy_since_ns = 0;
-	host->transaction = host->committed + 1;
-	host->transaction_is_open = true;
+		host->transactions.busy_since_ns = 0;
+	host->transactions.current = host->transactions.committed + 1;
+	host->transactions.is_open = true;
 	if (code != 0)
 		transaction_fail(host, &err);
 	return true;
@@ -355,23 +357,23 @@ static bool others_work(const struct host *host, size_t own)
 static void end_transaction(struct host *host, size_t own)
 {
 	const uint64_t begun_ns = clock_mono_ns();
-	struct err failed = host->transaction_failed, err;
+	struct err failed = host->transactions.failed, err;
 	bool was_pending;
 
 	if (failed.code == ERR_OK && db_commit(host->db, &err) < 0)
 		failed = err;
 	db_rollback(host->db); /* of what failed before */
-	host->transaction_is_open = false;
-	err_clear(&host->transaction_failed);
+	host->transactions.is_open = false;
+	err_clear(&host->transactions.failed);
 	if (failed.code != ERR_OK) {
-		fail(host, host->transaction, &failed);
+		fail(host, host->transactions.current, &failed);
 		return;
 	}
 	metrics_observe(&host->seen.metrics, METRICS_COMMIT, 0, clock_mono_ns() - begun_ns);
 	was_pending = is_pending(host);
-	host->committed = host->transaction;
+	host->transactions.committed = host->transactions.current;
 	/* What is on its way to the disk tells us when it is there, and begins the next one. */
-	if (was_pending && (host->syncing >= SYNCS_MAX || db_is_synced(host->db)))
+	if (was_pending && (host->transactions.syncing >= SYNCS_MAX || db_is_synced(host->db)))
 		return;
 	if ((was_pending || others_work(host, own)) && !db_is_synced(host->db) && sync_begin(host))
 		return;
@@ -386,13 +388,13 @@ void transaction_end(struct host *host)
 int transaction_join(struct host *host, bool *ret_is_own, struct err *err)
 {
 	*ret_is_own = false;
-	if (host->transaction_is_open)
+	if (host->transactions.is_open)
 		return 0;
 	reserve_look(host);
 	if (db_begin(host->db, err) < 0)
 		return (int)err->code;
-	host->transaction = host->committed + 1;
-	host->transaction_is_open = *ret_is_own = true;
+	host->transactions.current = host->transactions.committed + 1;
+	host->transactions.is_open = *ret_is_own = true;
 	return 0;
 }
 
@@ -405,17 +407,18 @@ void transaction_leave(struct host *host, bool is_own, size_t own_jobs)
 int transaction_sync(struct host *host, struct err *err)
 {
 	/* A transaction does it at its end. */
-	return host->transaction_is_open ? 0 : db_sync(host->db, err);
+	return host->transactions.is_open ? 0 : db_sync(host->db, err);
 }
 
 int transaction_setup(struct host *host, struct err *err)
 {
-	if (pool_new(SYNCS_MAX + 1, sync_run, &host->sync_pool, err) < 0 ||
-	    loop_io_new(host->loop, pool_fd(host->sync_pool), on_synced, host, &host->sync_io,
+	if (pool_new(SYNCS_MAX + 1, sync_run, &host->transactions.pool, err) < 0 ||
+	    loop_io_new(host->loop, pool_fd(host->transactions.pool), on_synced, host,
+			&host->transactions.io,
 			err) < 0)
 		return (int)err->code;
-	loop_io_want(host->sync_io, LOOP_READ);
-	pool_hurry(host->sync_pool); /* with nobody else at work the loop does it itself */
+	loop_io_want(host->transactions.io, LOOP_READ);
+	pool_hurry(host->transactions.pool); /* with nobody else at work the loop does it itself */
 	return 0;
 }
 
@@ -423,11 +426,11 @@ void transaction_stop(struct host *host)
 {
 	struct pollfd done = { .events = POLLIN };
 
-	if (host->sync_pool == NULL)
+	if (host->transactions.pool == NULL)
 		return;
-	done.fd = pool_fd(host->sync_pool);
-	while (host->syncing > 0 || host->writing_head)
+	done.fd = pool_fd(host->transactions.pool);
+	while (host->transactions.syncing > 0 || host->transactions.is_writing_head)
 		if (poll(&done, 1, -1) > 0)
 			on_synced(0, host);
-	pool_free(TAKE_PTR(host->sync_pool));
+	pool_free(TAKE_PTR(host->transactions.pool));
 }

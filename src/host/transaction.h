@@ -12,6 +12,29 @@
 struct host;
 struct session;
 
+struct loop_io;
+struct loop_timer;
+struct pool;
+struct pool_item;
+
+/* Of the daemon. */
+struct transactions {
+	bool is_open;
+	bool is_reading; /* what is answered now needs nothing of it */
+	uint64_t current; /* the one that is open, or was last */
+	uint64_t committed, synced; /* the last that is in the log, and on the disk */
+	uint64_t asked_upto; /* the last that a sync was asked for */
+	unsigned syncing;
+	bool is_writing_head; /* a thread of theirs is */
+	struct pool *pool;
+	struct loop_io *io;
+	struct session *sessions; /* of which something is not on the disk */
+	struct err failed; /* code ERR_OK: not so far */
+	struct pool_item *postponed;  /* it came back, and its transaction cannot begin yet */
+	struct loop_timer *busy_timer; /* when that is tried again */
+	uint64_t busy_since_ns;	       /* another process writes; 0: none does */
+};
+
 int transaction_setup(struct host *host, struct err *err);
 void transaction_stop(struct host *host); /* what is on its way to the disk gets there */
 /*

@@ -113,7 +113,7 @@ void audit_again(struct host *host)
 static void head_written(struct host *host, const struct audit_head *head,
 			 const struct err *failed)
 {
-	host->writing_head = false;
+	host->transactions.is_writing_head = false;
 	if (failed->code != ERR_OK)
 		log_line(LOG_ERROR, "the end of the audit could not be kept", "why=\"%s\"",
 			 failed->text);
@@ -126,7 +126,7 @@ static void write_head(struct host *host)
 	struct auditor *auditor = &host->auditor;
 	struct err err;
 
-	if (host->writing_head || auditor->written == auditor->head.sequence ||
+	if (host->transactions.is_writing_head || auditor->written == auditor->head.sequence ||
 	    transaction_write_head(host, &auditor->head, head_written))
 		return;
 	/* At the start and at the end of the daemon. */

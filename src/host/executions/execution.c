@@ -237,7 +237,7 @@ static void keep(struct execution *execution, const struct job *job)
 	const char *status = job != NULL && job->json != NULL ? job->status
 			     : execution->is_cancelled		? "cancelled"
 								: "failed";
-	const bool is_alone = !host->transaction_is_open;
+	const bool is_alone = !host->transactions.is_open;
 	struct err err;
 
 	observe_execution(host, job, status);
@@ -248,8 +248,8 @@ static void keep(struct execution *execution, const struct job *job)
 	if (execution->is_rowless)
 		return;
 	/* One commit: what is answered is kept, with what it cost and made. */
-	execution->is_uncommitted = host->transaction_is_open;
-	execution->transaction = host->transaction;
+	execution->is_uncommitted = host->transactions.is_open;
+	execution->transaction = host->transactions.current;
 	transaction_note(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",

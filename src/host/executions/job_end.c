@@ -67,7 +67,7 @@ void session_answer_job(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
 
-	host->answer_is_reading = host->job_types[job->kind].is_reading;
+	host->transactions.is_reading = host->job_types[job->kind].is_reading;
 	audit_job(host, job);
 	if (job->execution != NULL) {
 		session->tenant->started--;
@@ -86,7 +86,7 @@ void session_answer_job(struct session *session, struct job *job)
 		else
 			reply_done(host, job->request);
 	}
-	host->answer_is_reading = false;
+	host->transactions.is_reading = false;
 	MODULE_EACH(host, job_done, job);
 }
 

@@ -189,7 +189,7 @@ void pending_row_write_all(struct host *host)
 	int code;
 
 	/* A transaction holds what ended; what goes on is written behind it. */
-	if (host->pending_rows == NULL || host->transaction_is_open)
+	if (host->pending_rows == NULL || host->transactions.is_open)
 		return;
 	code = db_begin(host->db, &err);
 	if (code >= 0)
@@ -228,5 +228,5 @@ void row_before_run_forget(struct execution *execution)
 bool row_before_run_holds(const struct job *job)
 {
 	return job->execution != NULL &&
-	       job->execution->first_transaction > job->session->host->synced;
+	       job->execution->first_transaction > job->session->host->transactions.synced;
 }

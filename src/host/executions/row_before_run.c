@@ -18,7 +18,7 @@ static void add(struct execution *execution)
 {
 	struct host *host = execution->session->host;
 
-	execution->first_transaction = host->transaction;
+	execution->first_transaction = host->transactions.current;
 	execution->next_first = host->firsts;
 	host->firsts = execution;
 }
@@ -65,7 +65,7 @@ void row_before_run_kept(struct host *host)
 {
 	struct execution *execution;
 
-	while ((execution = find(host, 1, host->synced)) != NULL) {
+	while ((execution = find(host, 1, host->transactions.synced)) != NULL) {
 		row_before_run_forget(execution);
 		pending_row_kept(execution);
 		pump(execution->session);

@@ -108,7 +108,7 @@ static void drop_queue(struct front_conn *front)
 
 static bool is_held(const struct front_conn *front, const struct outgoing *outgoing)
 {
-	return outgoing->transaction > front->host->synced;
+	return outgoing->transaction > front->host->transactions.synced;
 }
 
 static int send_frame(const struct front_conn *front, const struct outgoing *at, struct err *err)
@@ -151,7 +151,7 @@ void front_post(struct front_conn *front, enum front_type type, uint64_t request
 	outgoing->fd = fd;
 	/* A connection tells nothing that a commit could take back. */
 	outgoing->transaction = type == FRONT_CONNECTION ? 0 : transaction_of_reply(front->host);
-	outgoing->is_reading = front->host->answer_is_reading;
+	outgoing->is_reading = front->host->transactions.is_reading;
 	outgoing->payload = *payload;
 	*payload = BUF_INIT(FRONT_PAYLOAD_MAX);
 	if (type == FRONT_CONNECTION) {

@@ -84,14 +84,14 @@ static void reply(struct host *host, uint64_t request)
 	struct api_dialect dialects[DIALECTS_MAX];
 	char why[256];
 
-	host->answer_is_reading = true;
+	host->transactions.is_reading = true;
 	if (!observe_is_ready(host, why, sizeof(why)))
 		front_fail(host, request, API_ERR_NOT_READY, why, "", "", 2);
 	else
 		reply_ready(host, request,
 			    &(struct api_ready_out){ API_READY_OUT_STATUS_READY,
 						     { dialects, front_states(host, dialects) } });
-	host->answer_is_reading = false;
+	host->transactions.is_reading = false;
 }
 
 void handle_ready(struct host *host, const struct request *req, const struct api_ready_in *in)

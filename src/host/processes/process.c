@@ -118,8 +118,8 @@ void process_put(struct process *process)
 	process->is_unkept = db_process_put(session->host->db, &process->row, &err) < 0;
 	if (process->is_unkept)
 		transaction_fail(session->host, &err);
-	process->is_uncommitted = session->host->transaction_is_open;
-	process->transaction = session->host->transaction;
+	process->is_uncommitted = session->host->transactions.is_open;
+	process->transaction = session->host->transactions.current;
 	transaction_note(session);
 }
 

@@ -295,8 +295,8 @@ static void opened(struct context *context, struct job *job)
 			return;
 		} else {
 			context->phase = SESSION_LIVE;
-			context->is_unborn = host->transaction_is_open;
-			context->unborn_transaction = host->transaction;
+			context->is_unborn = host->transactions.is_open;
+			context->unborn_transaction = host->transactions.current;
 			transaction_note(session);
 			context->is_parked = session->is_parked; /* the box went meanwhile */
 			put_row(context);

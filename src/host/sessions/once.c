@@ -40,7 +40,7 @@ void once_keep(struct session *session, const struct job *executed)
 		return;
 	session->is_to_stay = false;
 	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
-	session->stays_transaction = host->transaction;
+	session->stays_transaction = host->transactions.current;
 	if (db_session_change(host->db, &session->row, &err) < 0)
 		transaction_fail(host, &err);
 }

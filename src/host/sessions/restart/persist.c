@@ -95,8 +95,8 @@ int persist_write(struct session *session, struct err *err)
 
 int persist_add(struct session *session, struct err *err)
 {
-	session->is_unborn = session->host->transaction_is_open;
-	session->unborn_transaction = session->host->transaction;
+	session->is_unborn = session->host->transactions.is_open;
+	session->unborn_transaction = session->host->transactions.current;
 	transaction_note(session);
 	return persist_write(session, err);
 }
