@@ -47,6 +47,7 @@
 #include "host/runs/run.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
+#include "host/sessions/admission.h"
 #include "host/sessions/pause.h"
 #include "host/sessions/restart/restore.h"
 #include "host/operations/operate.h"
@@ -194,11 +195,7 @@ struct host {
 	struct key_table *keys;
 	/* Moving averages, in ms; 0: nothing was seen yet. */
 	uint64_t execution_ms, lifetime_ms;
-	/* sessions/admission.c */
-	unsigned opening_count;
-	uint64_t memory_used; /* of all sessions, as last measured */
-	uint64_t available, available_ns;
-	uint64_t admitted; /* to sessions since it was read */
+	struct admission admission;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
 	unsigned char lease_secret[32];

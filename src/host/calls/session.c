@@ -230,7 +230,7 @@ struct session *answer_session_add(struct host *host, const struct request *req,
 		return NULL;
 	session = session_add(host, req->tenant, &limits);
 	session->is_admitted = true;
-	host->opening_count++;
+	host->admission.opening++;
 	(void)snprintf(session->name, sizeof(session->name), "%s",
 		       wish->name != NULL ? wish->name : "");
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",

@@ -152,19 +152,19 @@ uint64_t admission_available(const char *root)
 uint64_t admission_need(const struct host *host, const struct front_limits *limits)
 {
 	const uint64_t share = quota_memory_of(limits) / host->config.overcommit;
-	const unsigned open = host->session_count - host->opening_count;
-	const uint64_t mean = open > 0 ? host->memory_used / open : 0;
+	const unsigned open = host->session_count - host->admission.opening;
+	const uint64_t mean = open > 0 ? host->admission.memory_used / open : 0;
 
 	return share > mean ? share : mean;
 }
 
 static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 {
-	const uint64_t wanted = host->admitted + need + host->config.memory_reserve;
-	const bool has_plenty = wanted < host->available / PLENTY;
+	const uint64_t wanted = host->admission.admitted + need + host->config.memory_reserve;
+	const bool has_plenty = wanted < host->admission.available / PLENTY;
 
-	return host->available_ns == 0 ||
-	       now - host->available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
+	return host->admission.available_ns == 0 ||
+	       now - host->admission.available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
 }
 
 /* What this host has in all, and could never give: waiting would not help. */
@@ -197,18 +197,19 @@ bool admission_check(struct host *host, const struct request *req,
 	if (is_beyond_host(host, req, need))
 		return false;
 	if (is_stale(host, now, need)) {
-		host->available = admission_available("");
-		host->available_ns = now;
+		host->admission.available = admission_available("");
+		host->admission.available_ns = now;
 		/* What was opened meanwhile has taken its memory, or is counted as opening. */
-		host->admitted = (uint64_t)host->opening_count * need;
+		host->admission.admitted = (uint64_t)host->admission.opening * need;
 	}
-	wanted = host->admitted + need + host->config.memory_reserve;
-	if (host->available == UINT64_MAX || wanted <= host->available) {
-		host->admitted += need;
+	wanted = host->admission.admitted + need + host->config.memory_reserve;
+	if (host->admission.available == UINT64_MAX || wanted <= host->admission.available) {
+		host->admission.admitted += need;
 		return true;
 	}
-	left = host->available - (host->admitted < host->available ? host->admitted
-								   : host->available);
+	left =
+		host->admission.available - (host->admission.admitted < host->admission.available ? host->admission.admitted
+								   : host->admission.available);
 	(void)snprintf(message, sizeof(message),
 		       "the host has no memory for another session: %" PRIu64 " MiB are left, "
 		       "%" PRIu64 " are kept in reserve, %" PRIu64 " would be needed",

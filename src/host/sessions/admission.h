@@ -14,6 +14,14 @@
 struct host;
 struct request;
 
+/* What the daemon has let in. */
+struct admission {
+	unsigned opening;     /* sessions that are admitted, and not open yet */
+	uint64_t memory_used; /* of all sessions, as last measured */
+	uint64_t available, available_ns; /* to be had of the host, and when that was read */
+	uint64_t admitted; /* to sessions since it was read */
+};
+
 /*
  * Bytes that could still be had: the least of MemAvailable and of what each memory cgroup from
  * ours upwards leaves. UINT64_MAX when nothing can be read. `root` is "" but in tests.

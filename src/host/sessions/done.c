@@ -69,7 +69,7 @@ static void session_opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
-	host->opening_count -= session->is_admitted;
+	host->admission.opening -= session->is_admitted;
 	session->is_admitted = false;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */

@@ -60,7 +60,7 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 	struct tenant *tenant = session->tenant;
 
 	tenant->memory_used += memory - session->memory_used;
-	session->host->memory_used += memory - session->memory_used;
+	session->host->admission.memory_used += memory - session->memory_used;
 	tenant->workspaces += workspace - session->workspace;
 	session->memory_used = memory;
 	session->workspace = workspace;
