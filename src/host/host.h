@@ -160,6 +160,23 @@ struct session {
 	uint64_t expires_ns;	/* of the boot clock; 0: never */
 };
 
+/* Of the daemon. */
+struct sessions {
+	struct session *first;
+	struct session *buckets[HOST_BUCKETS]; /* by id */
+	unsigned count;
+	unsigned leaving; /* of them: see struct tenant */
+	unsigned restoring, adopting; /* parked ones that are on their way to a box */
+	uint64_t lifetime_ms; /* a moving average; 0: nothing was seen yet */
+	uint64_t next_use_ns; /* when clocks are written again */
+	unsigned char lease_secret[32];
+	struct session *over; /* calls/once.c */
+	struct loop_timer *over_timer;
+	struct prewarmed *prewarmed;
+	char early[EARLY_SIZE]; /* template and language of the one that was opened last */
+	struct loop_timer *start_timer;
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -180,9 +197,7 @@ struct host {
 	char socket_name[48];
 	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
-	struct session *sessions;
-	struct session *session_buckets[HOST_BUCKETS]; /* by id */
-	unsigned session_count;
+	struct sessions sessions;
 	struct run *runs;
 	struct models *models; /* that may be asked, or NULL */
 	struct transactions transactions;
@@ -194,15 +209,13 @@ struct host {
 	unsigned tenant_count;
 	struct key_table *keys;
 	/* Moving averages, in ms; 0: nothing was seen yet. */
-	uint64_t execution_ms, lifetime_ms;
+	uint64_t execution_ms;
 	struct admission admission;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
-	unsigned char lease_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
 	struct reserve reserve;
-	struct prewarmed *prewarmed;
 	struct auditor auditor;
 	struct retainer retainer;
 	struct monotonic monotonic;
@@ -218,16 +231,9 @@ struct host {
 	uint64_t unread_until_ns; /* after it, a stop no longer waits for clients that fetch results; 0: cells run */
 	bool is_stopping;
 	struct gc gc;
-	unsigned restoring, adopting; /* parked sessions that are on their way to a box */
 	struct pending_row *pending_rows, *pending_rows_last; /* executions/pending_row.c */
 	struct execution *firsts; /* executions/row_before_run.c */
-	struct session *over; /* calls/once.c */
-	struct loop_timer *over_timer;
-	unsigned leaving;     /* of `session_count`: see struct tenant */
-	char early[EARLY_SIZE]; /* template and language of the session that was opened last */
-	struct loop_timer *start_timer;
 	struct process_pace pace;
-	uint64_t next_use_ns;	 /* when clocks are written again */
 	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;
 };

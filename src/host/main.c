@@ -189,8 +189,8 @@ static int set_up(struct host *host, struct err *err)
 	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
 	    loop_timer_new(host->loop, on_busy, host, &host->transactions.busy_timer, err) < 0 ||
-	    loop_timer_new(host->loop, on_starts, host, &host->start_timer, err) < 0 ||
-	    loop_timer_new(host->loop, once_end, host, &host->over_timer, err) < 0 ||
+	    loop_timer_new(host->loop, on_starts, host, &host->sessions.start_timer, err) < 0 ||
+	    loop_timer_new(host->loop, once_end, host, &host->sessions.over_timer, err) < 0 ||
 	    prewarmed_begin(host, err) < 0 ||
 	    loop_signal(host->loop, SIGTERM, operate_stop, host, err) < 0 ||
 	    loop_signal(host->loop, SIGINT, operate_stop, host, err) < 0 ||
@@ -217,7 +217,7 @@ static int load_secret(struct host *host, struct err *err)
 {
 	if (sodium_init() < 0)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
-	if (db_secret(host->db, DB_SECRET_LEASE, host->lease_secret, err) < 0)
+	if (db_secret(host->db, DB_SECRET_LEASE, host->sessions.lease_secret, err) < 0)
 		return (int)err->code;
 	return db_secret(host->db, DB_SECRET_KEY, host->key_secret, err);
 }
@@ -272,7 +272,7 @@ static void finish(struct host *host)
 	audit_stop(host);
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
-	if (host->sessions == NULL) {
+	if (host->sessions.first == NULL) {
 		pool_free(host->pool);
 		pool_free(host->file_pool);
 		prewarmed_end(host);

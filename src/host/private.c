@@ -132,7 +132,7 @@ void private_leave(struct host *host)
 
 void private_tick(struct host *host)
 {
-	if (!host->config.is_private || host->is_stopping || host->sessions != NULL ||
+	if (!host->config.is_private || host->is_stopping || host->sessions.first != NULL ||
 	    front_is_busy(host) ||
 	    clock_mono_ns() - host->asked_ns < host->config.idle_exit_ms * 1000000u)
 		return;

@@ -118,7 +118,7 @@ static void count_running(const struct job *job, struct metrics_now *now)
 
 static void see_sessions(const struct host *host, struct metrics_now *now)
 {
-	for (const struct session *at = host->sessions; at != NULL; at = at->next) {
+	for (const struct session *at = host->sessions.first; at != NULL; at = at->next) {
 		const struct sample *sample = newest(at->observed);
 
 		now->sessions_opening += at->phase == SESSION_OPENING;

@@ -96,7 +96,7 @@ static void answer_again(struct host *host, const struct request *req,
 static const struct session *find_opening(const struct host *host, const struct request *req,
 					  const char *key)
 {
-	const struct session *at = host->sessions;
+	const struct session *at = host->sessions.first;
 
 	while (at != NULL && (at->tenant != req->tenant || at->phase != SESSION_OPENING ||
 			      at->once == NULL || strcmp(at->once->key, key) != 0))
@@ -378,12 +378,12 @@ void once_end(void *arg)
 	size_t count = 0;
 	struct err err;
 
-	if (host->over == NULL)
+	if (host->sessions.over == NULL)
 		return;
 	/* One sync for all of them. Without a transaction each sees for itself what becomes of it. */
 	is_joined = transaction_join(host, &is_own, &err) == 0;
-	while ((session = host->over) != NULL) {
-		host->over = session->next_over;
+	while ((session = host->sessions.over) != NULL) {
+		host->sessions.over = session->next_over;
 		session_end(session, API_ERR_SESSION_CLOSED, has_ended, 0);
 		count++;
 	}

@@ -199,7 +199,8 @@ static bool takes_sessions(struct host *host, const struct request *req)
 			  "it is being drained", "use another one, or ask again later", 30);
 		return false;
 	}
-	if (quota_staying(host->session_count, host->leaving, host->config.sessions_max) >=
+	if (quota_staying(host->sessions.count, host->sessions.leaving,
+			  host->config.sessions_max) >=
 	    host->config.sessions_max) {
 		observe_refused(host, "sessions");
 		front_fail(host, req->id, API_ERR_BUSY, "as many sessions are open as may be",

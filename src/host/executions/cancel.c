@@ -102,14 +102,14 @@ void cancel_abandoned(struct session *session)
 
 void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			lease_lose(at->lease, first, last);
 }
 
 void cancel_request_gone(struct host *host, uint64_t request)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next) {
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next) {
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			execution_forget(at, request);
 		cancel_abandoned(session);

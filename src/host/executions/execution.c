@@ -159,7 +159,7 @@ void execution_publish(struct host *host)
 	/* Every job that ends wakes us: with thousands of sessions that is not a time for a walk. */
 	if (host->followers == 0)
 		return;
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
 			if (at->event_waiter_count > 0)
 				publish(at);

@@ -38,7 +38,7 @@ struct pending_row {
 static void wait_for(struct host *host, struct pending_row *start)
 {
 	if (host->pending_rows == NULL)
-		loop_timer_set(host->start_timer, START_MS);
+		loop_timer_set(host->sessions.start_timer, START_MS);
 	start->waits = true;
 	start->next = NULL;
 	if (host->pending_rows_last != NULL)
@@ -62,7 +62,7 @@ static void wait_no_more(struct host *host, struct pending_row *start)
 		host->pending_rows_last = before;
 	start->waits = false;
 	if (host->pending_rows == NULL)
-		loop_timer_clear(host->start_timer);
+		loop_timer_clear(host->sessions.start_timer);
 }
 
 void pending_row_note(struct execution *execution, const struct db_execution *row,
@@ -208,7 +208,7 @@ void pending_row_write_all(struct host *host)
 			pending_row_kept(at->execution);
 	}
 	if (host->pending_rows != NULL)
-		loop_timer_set(host->start_timer, AGAIN_MS);
+		loop_timer_set(host->sessions.start_timer, AGAIN_MS);
 }
 
 /* ---- before it runs -------------------------------------------------------------------------- */

@@ -205,7 +205,7 @@ void file_mounts_remove(const struct session *session)
 
 static bool is_had(const struct host *host, const char *name)
 {
-	const struct session *at = host->sessions;
+	const struct session *at = host->sessions.first;
 
 	while (at != NULL && strcmp(at->row.file_mounts, name) != 0)
 		at = at->next;

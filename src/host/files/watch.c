@@ -337,7 +337,7 @@ void watch_request(struct session *session, uint64_t request, const struct api_w
 
 void watch_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct watch *at = session->file_queue.watches; at != NULL; at = at->next)
 			for (size_t i = 0; i < at->waiter_count;) {
 				const uint64_t request = at->waiters[i].request;

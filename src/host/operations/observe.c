@@ -226,7 +226,7 @@ void observe_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 	unsigned looks = 0;
 
-	for (struct session *at = host->sessions; at != NULL && looks < LOOKS_IN_A_TICK;
+	for (struct session *at = host->sessions.first; at != NULL && looks < LOOKS_IN_A_TICK;
 	     at = at->next) {
 		struct observed *observed = at->observed;
 

@@ -98,12 +98,12 @@ static struct api_draining set_draining(struct host *host, bool on)
 	if (on != host->is_draining) {
 		log_line(LOG_WARN,
 			 on ? "no new sessions are taken" : "new sessions are taken again",
-			 "sessions=%u", host->session_count);
+			 "sessions=%u", host->sessions.count);
 		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
-			   host->session_count);
+			   host->sessions.count);
 	}
 	host->is_draining = on;
-	return (struct api_draining){ on, host->session_count };
+	return (struct api_draining){ on, host->sessions.count };
 }
 
 void handle_drain(struct host *host, const struct request *req, const struct api_drain_in *in)
@@ -126,7 +126,7 @@ void handle_undrain(struct host *host, const struct request *req, const struct a
 
 static bool any_runs(const struct host *host)
 {
-	for (const struct session *at = host->sessions; at != NULL; at = at->next)
+	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
 		if ((at->running != NULL && at->running->kind == JOB_EXECUTE) ||
 		    context_is_running(at))
 			return true;
@@ -136,7 +136,7 @@ static bool any_runs(const struct host *host)
 /* Whether somebody who follows a stream is on the way back for its end. */
 static bool any_is_unread(const struct host *host)
 {
-	for (const struct session *at = host->sessions; at != NULL; at = at->next)
+	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
 		for (const struct execution *each = at->executions; each != NULL; each = each->next)
 			if (event_buffer_is_unread(each->events))
 				return true;
@@ -187,11 +187,11 @@ static void end_sessions(struct host *host)
 
 	host->grace_end_ns = 0;
 	run_stop_all(host, "the daemon is stopping");
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
 		session_leave(at);
 	}
-	if (host->sessions == NULL)
+	if (host->sessions.first == NULL)
 		loop_stop(host->loop);
 }
 
@@ -210,7 +210,7 @@ void operate_stop(void *arg)
 	if (!host->is_stopping && host->config.stop_grace_ms > 0 && any_runs(host)) {
 		host->is_stopping = true;
 		host->grace_end_ns = clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
-		for (struct session *at = host->sessions; at != NULL; at = at->next)
+		for (struct session *at = host->sessions.first; at != NULL; at = at->next)
 			fail_waiting(at);
 		return;
 	}
@@ -275,7 +275,8 @@ void operate_upgrade(void *arg)
 			 "path=\"%s/reckond\"", host->libexec);
 		return;
 	}
-	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u", host->session_count);
+	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u",
+		 host->sessions.count);
 	host->is_upgrading = true;
 	operate_stop(host);
 }

@@ -128,7 +128,7 @@ void process_claims_failed(struct host *host, uint64_t first, const struct err *
 {
 	struct job *job;
 
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		while ((job = take_failed(session, first)) != NULL) {
 			struct process *process = job->process;
 

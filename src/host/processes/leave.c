@@ -43,14 +43,14 @@ static void forget_one(struct process *process, uint64_t request)
 
 void process_forget(struct host *host, uint64_t request)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = at->next)
 			forget_one(at, request);
 }
 
 void process_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = at->next)
 			for (size_t i = 0; i < at->reader_count;) {
 				const uint64_t request = at->readers[i].request;

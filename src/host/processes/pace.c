@@ -69,7 +69,7 @@ static void on_window(void *arg)
 	struct host *host = arg;
 
 	host->pace.is_set = false;
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = at->next)
 			if (at->is_paused) {
 				at->is_paused = false;

@@ -200,7 +200,7 @@ void process_drop_old(struct host *host)
 
 	if (host->pace.kept_bytes <= PROCESS_ALL_KEPT_BYTES)
 		return;
-	for (struct session *session = host->sessions; session != NULL; session = session->next)
+	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = next) {
 			next = at->next;
 			if (at->kept_bytes > 0 && is_droppable(at))

@@ -152,7 +152,7 @@ uint64_t admission_available(const char *root)
 uint64_t admission_need(const struct host *host, const struct front_limits *limits)
 {
 	const uint64_t share = quota_memory_of(limits) / host->config.overcommit;
-	const unsigned open = host->session_count - host->admission.opening;
+	const unsigned open = host->sessions.count - host->admission.opening;
 	const uint64_t mean = open > 0 ? host->admission.memory_used / open : 0;
 
 	return share > mean ? share : mean;
@@ -190,7 +190,7 @@ bool admission_check(struct host *host, const struct request *req,
 {
 	const uint64_t now = clock_mono_ns();
 	const uint64_t need = admission_need(host, limits);
-	const struct front_queue queue = quota_session_queue(host, host->session_count);
+	const struct front_queue queue = quota_session_queue(host, host->sessions.count);
 	uint64_t wanted, left;
 	char message[192];
 

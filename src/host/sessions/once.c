@@ -72,22 +72,22 @@ void once_done(struct session *session)
 	    session->first != NULL || session->is_over || is_unread(session))
 		return;
 	session->is_over = true;
-	if (host->over == NULL)
-		loop_timer_set(host->over_timer, OVER_MS);
-	session->next_over = host->over;
-	host->over = session;
-	host->leaving++;
+	if (host->sessions.over == NULL)
+		loop_timer_set(host->sessions.over_timer, OVER_MS);
+	session->next_over = host->sessions.over;
+	host->sessions.over = session;
+	host->sessions.leaving++;
 	session->tenant->leaving++;
 	session->tenant->leaving_limits += quota_memory_of(&session->limits);
 }
 
 void once_forget(struct session *session)
 {
-	struct session **at = &session->host->over;
+	struct session **at = &session->host->sessions.over;
 
 	once_free(TAKE_PTR(session->once));
 	if (session->is_over) {
-		session->host->leaving--;
+		session->host->sessions.leaving--;
 		session->tenant->leaving--;
 		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
 	}

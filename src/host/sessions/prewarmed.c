@@ -45,7 +45,7 @@ static reckon_engine *take(struct prewarmed *prewarmed, uint64_t older_than_ns)
 
 reckon_engine *prewarmed_take(struct host *host)
 {
-	return take(host->prewarmed, UINT64_MAX);
+	return take(host->sessions.prewarmed, UINT64_MAX);
 }
 
 static bool has_one(struct prewarmed *prewarmed)
@@ -74,13 +74,13 @@ static void make(void *arg)
 
 void prewarmed_want(struct host *host)
 {
-	loop_timer_set(host->prewarmed->timer, SPARE_AFTER_MS);
+	loop_timer_set(host->sessions.prewarmed->timer, SPARE_AFTER_MS);
 }
 
 /* In a thread of the pool. */
 void prewarmed_work(struct job *job)
 {
-	struct prewarmed *prewarmed = job->host->prewarmed;
+	struct prewarmed *prewarmed = job->host->sessions.prewarmed;
 	reckon_engine *engine;
 
 	if (work_engine(job->host, &engine, &job->error) < 0)
@@ -98,7 +98,7 @@ void prewarmed_work(struct job *job)
 /* What was wrong the next session is going to find out, and tell. */
 void prewarmed_done(struct job *job)
 {
-	job->host->prewarmed->is_asked = false;
+	job->host->sessions.prewarmed->is_asked = false;
 	job_free(job);
 }
 
@@ -107,7 +107,7 @@ void prewarmed_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 
 	if (now > SPARE_KEPT_NS)
-		reckon_engine_close(take(host->prewarmed, now - SPARE_KEPT_NS));
+		reckon_engine_close(take(host->sessions.prewarmed, now - SPARE_KEPT_NS));
 }
 
 int prewarmed_begin(struct host *host, struct err *err)
@@ -116,17 +116,17 @@ int prewarmed_begin(struct host *host, struct err *err)
 
 	prewarmed->host = host;
 	(void)pthread_mutex_init(&prewarmed->lock, NULL);
-	host->prewarmed = prewarmed;
+	host->sessions.prewarmed = prewarmed;
 	return loop_timer_new(host->loop, make, prewarmed, &prewarmed->timer, err);
 }
 
 void prewarmed_end(struct host *host)
 {
-	if (host->prewarmed == NULL)
+	if (host->sessions.prewarmed == NULL)
 		return;
-	reckon_engine_close(host->prewarmed->engine);
-	(void)pthread_mutex_destroy(&host->prewarmed->lock);
-	loop_timer_free(host->prewarmed->timer);
-	free(host->prewarmed);
-	host->prewarmed = NULL;
+	reckon_engine_close(host->sessions.prewarmed->engine);
+	(void)pthread_mutex_destroy(&host->sessions.prewarmed->lock);
+	loop_timer_free(host->sessions.prewarmed->timer);
+	free(host->sessions.prewarmed);
+	host->sessions.prewarmed = NULL;
 }

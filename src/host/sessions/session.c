@@ -30,7 +30,7 @@ static struct session **bucket_of(struct host *host, const char *id)
 
 	for (; *id != '\0'; id++)
 		sum = (sum ^ (unsigned char)*id) * 16777619u;
-	return &host->session_buckets[sum % HOST_BUCKETS];
+	return &host->sessions.buckets[sum % HOST_BUCKETS];
 }
 
 struct session *session_by_id(struct host *host, const char *id)
@@ -69,7 +69,7 @@ static void unindex(struct session *session)
 
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name)
 {
-	for (struct session *at = host->sessions; at != NULL; at = at->next)
+	for (struct session *at = host->sessions.first; at != NULL; at = at->next)
 		if (at->tenant == tenant && at->phase != SESSION_CLOSING &&
 		    strcmp(at->name, name) == 0)
 			return at;
@@ -88,9 +88,9 @@ struct session *session_add(struct host *host, struct tenant *tenant,
 	tenant->sessions++;
 	tenant->memory_limits += quota_memory_of(limits);
 	memcpy(session->row.tenant, tenant->row.id, sizeof(session->row.tenant));
-	session->next = host->sessions;
-	host->sessions = session;
-	host->session_count++;
+	session->next = host->sessions.first;
+	host->sessions.first = session;
+	host->sessions.count++;
 	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
 	db_persisted_init(&session->kept);
 	return session;
@@ -100,12 +100,12 @@ void session_forget(struct session *session)
 {
 	struct host *host = session->host;
 
-	for (struct session **at = &host->sessions; *at != NULL; at = &(*at)->next)
+	for (struct session **at = &host->sessions.first; *at != NULL; at = &(*at)->next)
 		if (*at == session) {
 			*at = session->next;
 			break;
 		}
-	host->session_count--;
+	host->sessions.count--;
 	unindex(session);
 	transaction_forget(session);
 	once_forget(session);
@@ -122,7 +122,7 @@ void session_forget(struct session *session)
 	grant_done(&session->folders);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
-	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions == NULL)
+	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions.first == NULL)
 		loop_stop(host->loop);
 }
 
@@ -221,7 +221,7 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 {
 	struct session *next;
 
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->phase == SESSION_LIVE && at->held_by >= first && at->held_by <= last &&
 		    at->held_by != 0)

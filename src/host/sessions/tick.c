@@ -68,7 +68,7 @@ void session_tick(struct host *host)
 	struct session *next;
 
 	persist_tick(host);
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
 		tick_one(at, now);
 	}

@@ -225,7 +225,7 @@ static const struct session *find_signed(struct host *host, const struct signatu
 		if (session != NULL && key != NULL && is_by(host, session, key, signature, ret))
 			return session;
 	}
-	for (session = host->sessions; session != NULL; session = session->next)
+	for (session = host->sessions.first; session != NULL; session = session->next)
 		if (is_of(host, session, signature, ret))
 			return session;
 	return NULL;

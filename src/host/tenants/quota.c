@@ -383,7 +383,7 @@ void quota_note_execution(struct host *host, uint64_t wall_ms)
 
 void quota_note_lifetime(struct host *host, uint64_t ms)
 {
-	note(&host->lifetime_ms, ms > 0 ? ms : 1);
+	note(&host->sessions.lifetime_ms, ms > 0 ? ms : 1);
 }
 
 struct front_queue quota_queue(const struct host *host, uint64_t before, uint64_t workers)
@@ -396,7 +396,7 @@ struct front_queue quota_queue(const struct host *host, uint64_t before, uint64_
 /* Sessions end one after the other, each after the time that they last on average. */
 struct front_queue quota_session_queue(const struct host *host, uint64_t sessions)
 {
-	const uint64_t lifetime = host->lifetime_ms != 0 ? host->lifetime_ms
+	const uint64_t lifetime = host->sessions.lifetime_ms != 0 ? host->sessions.lifetime_ms
 							 : host->config.idle_ms;
 
 	return (struct front_queue){ 0, lifetime / (sessions > 0 ? sessions : 1) };

@@ -51,7 +51,7 @@ static int end_sessions(struct host *host, const struct tenant *tenant,
 	struct session *next;
 	int found;
 
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->tenant != tenant)
 			continue;

@@ -148,7 +148,7 @@ static void end_sessions(struct host *host, const struct tenant *tenant)
 {
 	struct session *next;
 
-	for (struct session *at = host->sessions; at != NULL; at = next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->tenant == tenant)
 			session_end(at, API_ERR_SESSION_CLOSED, "its tenant was deleted", 0);

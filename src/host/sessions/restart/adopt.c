@@ -70,7 +70,7 @@ static bool begin(struct session *session)
 	}
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
-	host->adopting++;
+	host->sessions.adopting++;
 	pool_submit_to(host->pool, session->tenant->lane, &job->item);
 	return true;
 }
@@ -78,7 +78,8 @@ static bool begin(struct session *session)
 /* Whoever wants a box for one of them waits for this (restore_want()). */
 static void adopt_next(struct host *host)
 {
-	for (struct session *at = host->sessions; at != NULL && host->adopting < ADOPTING_MAX;
+	for (struct session *at = host->sessions.first; at != NULL &&
+	     host->sessions.adopting < ADOPTING_MAX;
 	     at = at->next) {
 		if (!at->may_adopt || at->running != NULL)
 			continue;
@@ -127,7 +128,7 @@ void adopt_done(struct job *job)
 
 	session->running = NULL;
 	session->may_adopt = false;
-	host->adopting--;
+	host->sessions.adopting--;
 	observe_job(host, job);
 	if (session->phase == SESSION_LIVE && session->handle != NULL)
 		adopted(session, job);

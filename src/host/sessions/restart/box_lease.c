@@ -29,11 +29,11 @@ unsigned box_lease_seconds(const struct session *session)
 
 void box_lease_key(const struct session *session, unsigned char ret[RECKON_LEASE_SIZE])
 {
-	const unsigned char *secret = session->host->lease_secret;
+	const unsigned char *secret = session->host->sessions.lease_secret;
 
 	(void)crypto_generichash(ret, RECKON_LEASE_SIZE, (const unsigned char *)session->row.id,
 				 strlen(session->row.id), secret,
-				 sizeof(session->host->lease_secret));
+				 sizeof(session->host->sessions.lease_secret));
 }
 
 void box_lease(const struct job *job)

@@ -163,12 +163,12 @@ void persist_tick(struct host *host)
 	struct err err;
 
 	gc_tick(host);
-	if (now < host->next_use_ns)
+	if (now < host->sessions.next_use_ns)
 		return;
-	host->next_use_ns = now + USE_WRITTEN_NS;
+	host->sessions.next_use_ns = now + USE_WRITTEN_NS;
 	if (db_begin(host->db, &err) < 0)
 		return;
-	for (struct session *at = host->sessions; at != NULL; at = at->next) {
+	for (struct session *at = host->sessions.first; at != NULL; at = at->next) {
 		if (!at->used_since || at->phase != SESSION_LIVE)
 			continue;
 		at->used_since = false;

@@ -105,7 +105,7 @@ static void begin(struct session *session)
 	struct job *job;
 	struct err err;
 
-	if (host->restoring >= RESTORING_MAX) {
+	if (host->sessions.restoring >= RESTORING_MAX) {
 		session->wants_restore = true;
 		return;
 	}
@@ -127,7 +127,7 @@ static void begin(struct session *session)
 	folders_again(session);
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
-	host->restoring++;
+	host->sessions.restoring++;
 	pool_submit_to(host->pool, session->tenant->lane, &job->item);
 }
 
@@ -187,7 +187,8 @@ void restore_park(struct session *session, const char *why)
 
 void restore_next(struct host *host)
 {
-	for (struct session *at = host->sessions; at != NULL && host->restoring < RESTORING_MAX;
+	for (struct session *at = host->sessions.first; at != NULL &&
+	     host->sessions.restoring < RESTORING_MAX;
 	     at = at->next)
 		if (at->wants_restore) {
 			at->wants_restore = false;
@@ -221,7 +222,7 @@ void restore_done(struct job *job)
 
 	session->running = NULL;
 	observe_job(session->host, job);
-	session->host->restoring--;
+	session->host->sessions.restoring--;
 	if (session->handle != NULL && session->phase == SESSION_LIVE) {
 		observe_opened(session, job);
 		tenant_share_check(session->host, job);

@@ -109,9 +109,9 @@ int persist_revive(struct host *host, struct err *err)
 	if (recovered.lost > 0)
 		log_line(LOG_WARN, "sessions of an earlier version are lost", "count=%d",
 			 recovered.lost);
-	if (host->session_count > 0)
+	if (host->sessions.count > 0)
 		log_line(LOG_INFO, "sessions of an earlier run are there", "count=%u why=\"%s\"",
-			 host->session_count, why);
+			 host->sessions.count, why);
 	file_mounts_sweep(host);
 	return 0;
 }

@@ -29,7 +29,7 @@ static void name_of(const struct session *session, char ret[EARLY_SIZE])
 
 void row_before_open_note(const struct session *session)
 {
-	name_of(session, session->host->early);
+	name_of(session, session->host->sessions.early);
 }
 
 void row_before_open_begin(struct session *session)
@@ -40,7 +40,7 @@ void row_before_open_begin(struct session *session)
 	name_of(session, name);
 	/* Without a name libreckon chooses the template. */
 	session->is_early = session->row.template_name[0] != '\0' &&
-			    strcmp(name, session->host->early) == 0 &&
+			    strcmp(name, session->host->sessions.early) == 0 &&
 			    id_new(session->row.id, "se", &ignored) == 0;
 	if (!session->is_early)
 		return;
