@@ -177,6 +177,16 @@ struct sessions {
 	struct loop_timer *start_timer;
 };
 
+/* Of all sessions. */
+struct executions {
+	uint64_t average_ms; /* how long one takes; 0: nothing was seen yet */
+	size_t replay_bytes; /* executions/replay.c */
+	struct execution *replay_newest;
+	size_t followers; /* event waiters */
+	struct pending_row *pending_rows, *pending_rows_last; /* executions/pending_row.c */
+	struct execution *firsts; /* executions/row_before_run.c */
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -202,14 +212,10 @@ struct host {
 	struct models *models; /* that may be asked, or NULL */
 	struct transactions transactions;
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
-	size_t replay_bytes; /* executions/replay.c */
-	struct execution *replay_newest;
-	size_t followers; /* event waiters of all executions */
+	struct executions executions;
 	struct tenant *tenants;
 	unsigned tenant_count;
 	struct key_table *keys;
-	/* Moving averages, in ms; 0: nothing was seen yet. */
-	uint64_t execution_ms;
 	struct admission admission;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	unsigned char key_secret[32];
@@ -231,8 +237,6 @@ struct host {
 	uint64_t unread_until_ns; /* after it, a stop no longer waits for clients that fetch results; 0: cells run */
 	bool is_stopping;
 	struct gc gc;
-	struct pending_row *pending_rows, *pending_rows_last; /* executions/pending_row.c */
-	struct execution *firsts; /* executions/row_before_run.c */
 	struct process_pace pace;
 	char started_at[CLOCK_RFC3339_SIZE];
 	int exit_status;

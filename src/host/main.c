@@ -112,7 +112,7 @@ static void on_wake(unsigned ready, void *arg)
 	pool_clear(host->file_pool);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
-	if (host->followers > 0)
+	if (host->executions.followers > 0)
 		run_publish(host);
 	item = host->transactions.postponed != NULL ? host->transactions.postponed : take_job(host);
 	host->transactions.postponed = NULL;

@@ -46,7 +46,7 @@ void execution_free(struct execution *execution)
 		}
 	if (execution->state != EXECUTION_FINISHED)
 		execution->session->tenant->executions--;
-	execution->session->host->followers -= execution->event_waiter_count;
+	execution->session->host->executions.followers -= execution->event_waiter_count;
 	row_before_run_forget(execution);
 	pending_row_forget(execution);
 	replay_remove(execution);
@@ -135,7 +135,7 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 	execution->event_waiters = mem_grow(execution->event_waiters,
 					    execution->event_waiter_count + 1,
 					    sizeof(*execution->event_waiters));
-	execution->session->host->followers++;
+	execution->session->host->executions.followers++;
 	execution->event_waiters[execution->event_waiter_count++] =
 		(struct event_waiter){ request, after };
 }
@@ -150,14 +150,14 @@ static void publish(struct execution *execution)
 		if (!try_events(execution, waiter.request, waiter.after))
 			execution->event_waiters[kept++] = waiter;
 	}
-	execution->session->host->followers -= execution->event_waiter_count - kept;
+	execution->session->host->executions.followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 }
 
 void execution_publish(struct host *host)
 {
 	/* Every job that ends wakes us: with thousands of sessions that is not a time for a walk. */
-	if (host->followers == 0)
+	if (host->executions.followers == 0)
 		return;
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct execution *at = session->executions; at != NULL; at = at->next)
@@ -172,7 +172,7 @@ void execution_forget(struct execution *execution, uint64_t request)
 	for (size_t i = 0; i < execution->event_waiter_count; i++)
 		if (execution->event_waiters[i].request != request)
 			execution->event_waiters[kept++] = execution->event_waiters[i];
-	execution->session->host->followers -= execution->event_waiter_count - kept;
+	execution->session->host->executions.followers -= execution->event_waiter_count - kept;
 	execution->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < execution->waiter_count; i++)

@@ -37,31 +37,31 @@ struct pending_row {
 
 static void wait_for(struct host *host, struct pending_row *start)
 {
-	if (host->pending_rows == NULL)
+	if (host->executions.pending_rows == NULL)
 		loop_timer_set(host->sessions.start_timer, START_MS);
 	start->waits = true;
 	start->next = NULL;
-	if (host->pending_rows_last != NULL)
-		host->pending_rows_last->next = start;
+	if (host->executions.pending_rows_last != NULL)
+		host->executions.pending_rows_last->next = start;
 	else
-		host->pending_rows = start;
-	host->pending_rows_last = start;
+		host->executions.pending_rows = start;
+	host->executions.pending_rows_last = start;
 }
 
 static void wait_no_more(struct host *host, struct pending_row *start)
 {
 	struct pending_row *before = NULL;
 
-	for (struct pending_row *at = host->pending_rows; at != start; at = at->next)
+	for (struct pending_row *at = host->executions.pending_rows; at != start; at = at->next)
 		before = at;
 	if (before != NULL)
 		before->next = start->next;
 	else
-		host->pending_rows = start->next;
-	if (host->pending_rows_last == start)
-		host->pending_rows_last = before;
+		host->executions.pending_rows = start->next;
+	if (host->executions.pending_rows_last == start)
+		host->executions.pending_rows_last = before;
 	start->waits = false;
-	if (host->pending_rows == NULL)
+	if (host->executions.pending_rows == NULL)
 		loop_timer_clear(host->sessions.start_timer);
 }
 
@@ -164,7 +164,7 @@ static int write_waiting(struct host *host, struct pending_row **written, struct
 {
 	struct pending_row *next;
 
-	for (struct pending_row *start = host->pending_rows; start != NULL; start = next) {
+	for (struct pending_row *start = host->executions.pending_rows; start != NULL; start = next) {
 		/* One whose end could not be kept, with its row, has ended all the same. */
 		const struct execution *execution = start->execution;
 		const struct db_end failed = { .status = "failed", .why = execution->why.text };
@@ -189,7 +189,7 @@ void pending_row_write_all(struct host *host)
 	int code;
 
 	/* A transaction holds what ended; what goes on is written behind it. */
-	if (host->pending_rows == NULL || host->transactions.is_open)
+	if (host->executions.pending_rows == NULL || host->transactions.is_open)
 		return;
 	code = db_begin(host->db, &err);
 	if (code >= 0)
@@ -207,7 +207,7 @@ void pending_row_write_all(struct host *host)
 		else
 			pending_row_kept(at->execution);
 	}
-	if (host->pending_rows != NULL)
+	if (host->executions.pending_rows != NULL)
 		loop_timer_set(host->sessions.start_timer, AGAIN_MS);
 }
 
@@ -215,7 +215,7 @@ void pending_row_write_all(struct host *host)
 
 void row_before_run_forget(struct execution *execution)
 {
-	struct execution **at = &execution->session->host->firsts;
+	struct execution **at = &execution->session->host->executions.firsts;
 
 	if (execution->first_transaction == 0)
 		return;

@@ -22,8 +22,8 @@ void replay_add(struct execution *execution)
 		list->first = execution;
 	list->last = execution;
 	list->bytes += self->bytes;
-	execution->session->host->replay_bytes += self->bytes;
-	execution->session->host->replay_newest = execution;
+	execution->session->host->executions.replay_bytes += self->bytes;
+	execution->session->host->executions.replay_newest = execution;
 }
 
 void replay_remove(struct execution *execution)
@@ -31,8 +31,8 @@ void replay_remove(struct execution *execution)
 	struct replay *list = &execution->session->tenant->replay;
 	struct replayed *self = &execution->replayed;
 
-	if (execution->session->host->replay_newest == execution)
-		execution->session->host->replay_newest = NULL;
+	if (execution->session->host->executions.replay_newest == execution)
+		execution->session->host->executions.replay_newest = NULL;
 	if (self->bytes == 0)
 		return;
 	if (self->before != NULL)
@@ -44,7 +44,7 @@ void replay_remove(struct execution *execution)
 	else
 		list->last = self->before;
 	list->bytes -= self->bytes;
-	execution->session->host->replay_bytes -= self->bytes;
+	execution->session->host->executions.replay_bytes -= self->bytes;
 	*self = (struct replayed){ .bytes = 0 };
 }
 
@@ -58,7 +58,8 @@ static struct execution *oldest_of(const struct host *host, const struct tenant 
 	struct execution *at = tenant->replay.first;
 
 	while (at != NULL &&
-	       (at->is_uncommitted || at->pending_row != NULL || at == host->replay_newest))
+	       (at->is_uncommitted || at->pending_row != NULL ||
+		at == host->executions.replay_newest))
 		at = at->replayed.next;
 	return at;
 }
@@ -77,5 +78,5 @@ static struct execution *choose(const struct host *host)
 
 struct execution *replay_victim(const struct host *host)
 {
-	return host->replay_bytes > REPLAY_BYTES_MAX ? choose(host) : NULL;
+	return host->executions.replay_bytes > REPLAY_BYTES_MAX ? choose(host) : NULL;
 }

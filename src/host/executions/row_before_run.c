@@ -19,8 +19,8 @@ static void add(struct execution *execution)
 	struct host *host = execution->session->host;
 
 	execution->first_transaction = host->transactions.current;
-	execution->next_first = host->firsts;
-	host->firsts = execution;
+	execution->next_first = host->executions.firsts;
+	host->executions.firsts = execution;
 }
 
 int row_before_run_write(struct execution *execution, struct err *err)
@@ -48,7 +48,7 @@ int row_before_run_write(struct execution *execution, struct err *err)
 
 static struct execution *find(struct host *host, uint64_t from, uint64_t to)
 {
-	struct execution *at = host->firsts;
+	struct execution *at = host->executions.firsts;
 
 	while (at != NULL && (at->first_transaction < from || at->first_transaction > to))
 		at = at->next_first;

@@ -83,7 +83,7 @@ void run_wait_events(struct run *run, uint64_t request, uint64_t after)
 					  sizeof(*run->event_waiters));
 	run->event_waiters[run->event_waiter_count++] =
 		(struct event_waiter){ request, after };
-	run->host->followers++;
+	run->host->executions.followers++;
 }
 
 void run_tell(struct run *run)
@@ -96,7 +96,7 @@ void run_tell(struct run *run)
 		if (!try_events(run, waiter.request, waiter.after))
 			run->event_waiters[kept++] = waiter;
 	}
-	run->host->followers -= run->event_waiter_count - kept;
+	run->host->executions.followers -= run->event_waiter_count - kept;
 	run->event_waiter_count = kept;
 }
 

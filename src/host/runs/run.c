@@ -59,7 +59,7 @@ static void free_one(struct run *run)
 	free(run->lease);
 	free(run->waiters);
 	free(run->event_waiters);
-	run->host->followers -= run->event_waiter_count;
+	run->host->executions.followers -= run->event_waiter_count;
 	event_buffer_free(run->events);
 	buf_done(&run->question);
 	buf_done(&run->load);
@@ -111,7 +111,7 @@ static void forget_one(struct run *run, uint64_t request)
 	for (size_t i = 0; i < run->event_waiter_count; i++)
 		if (run->event_waiters[i].request != request)
 			run->event_waiters[kept++] = run->event_waiters[i];
-	run->host->followers -= run->event_waiter_count - kept;
+	run->host->executions.followers -= run->event_waiter_count - kept;
 	run->event_waiter_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < run->waiter_count; i++)

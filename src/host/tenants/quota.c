@@ -378,7 +378,7 @@ static void note(uint64_t *average, uint64_t value)
 
 void quota_note_execution(struct host *host, uint64_t wall_ms)
 {
-	note(&host->execution_ms, wall_ms > 0 ? wall_ms : 1);
+	note(&host->executions.average_ms, wall_ms > 0 ? wall_ms : 1);
 }
 
 void quota_note_lifetime(struct host *host, uint64_t ms)
@@ -390,7 +390,7 @@ struct front_queue quota_queue(const struct host *host, uint64_t before, uint64_
 {
 	if (workers == 0 || workers > host->config.workers)
 		workers = host->config.workers;
-	return (struct front_queue){ before, (before + 1) * host->execution_ms / workers };
+	return (struct front_queue){ before, (before + 1) * host->executions.average_ms / workers };
 }
 
 /* Sessions end one after the other, each after the time that they last on average. */
