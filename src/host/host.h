@@ -208,8 +208,7 @@ struct host {
 	uint64_t asked_ns; /* when a request came last */
 	char libexec[512];
 	struct sessions sessions;
-	struct run *runs;
-	struct models *models; /* that may be asked, or NULL */
+	struct runs runs;
 	struct transactions transactions;
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
 	struct executions executions;

@@ -102,7 +102,7 @@ void run_tell(struct run *run)
 
 void run_publish(struct host *host)
 {
-	for (struct run *at = host->runs; at != NULL; at = at->next)
+	for (struct run *at = host->runs.first; at != NULL; at = at->next)
 		if (at->event_waiter_count > 0)
 			run_tell(at);
 }

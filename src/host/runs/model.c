@@ -50,8 +50,8 @@ int run_models_load(struct host *host, struct err *err)
 	free(problems);
 	if (rc < 0)
 		return err_wrap(err, "models");
-	models_free(host->models);
-	host->models = fresh;
+	models_free(host->runs.models);
+	host->runs.models = fresh;
 	return 0;
 }
 
@@ -91,9 +91,9 @@ int run_model_choose(const struct host *host, const char *wish, struct models_ch
 	struct err inner;
 
 	*ret = (struct models_choice){ 0 };
-	if (host->models == NULL || host->models->count == 0)
+	if (host->runs.models == NULL || host->runs.models->count == 0)
 		return missing(err, "this daemon has no model");
-	if (models_choose(host->models, &req, ret, &inner) < 0) {
+	if (models_choose(host->runs.models, &req, ret, &inner) < 0) {
 		models_choice_done(ret);
 		if (wish == NULL)
 			return missing(err,
@@ -130,7 +130,7 @@ static bool name_of(const struct models_entry *entry, char *ret, size_t size)
 
 bool run_model_at(const struct host *host, size_t index, char *ret, size_t size)
 {
-	const struct models *models = host->models;
+	const struct models *models = host->runs.models;
 
 	for (size_t i = 0; models != NULL && i < models->count; i++)
 		if (name_of(models->entries[i], ret, size) && index-- == 0)

@@ -37,14 +37,14 @@ struct run *run_new(struct host *host, struct tenant *tenant, struct err *err)
 	run_driver_init(run);
 	run->about = host->about;
 	memcpy(run->actor, host->actor, sizeof(run->actor));
-	run->next = host->runs;
-	host->runs = run;
+	run->next = host->runs.first;
+	host->runs.first = run;
 	return run;
 }
 
 static void free_one(struct run *run)
 {
-	for (struct run **at = &run->host->runs; *at != NULL; at = &(*at)->next)
+	for (struct run **at = &run->host->runs.first; *at != NULL; at = &(*at)->next)
 		if (*at == run) {
 			*at = run->next;
 			break;
@@ -79,7 +79,7 @@ void run_discard(struct run *run)
 
 struct run *run_find(struct host *host, const struct tenant *tenant, const char *id)
 {
-	for (struct run *at = host->runs; at != NULL; at = at->next)
+	for (struct run *at = host->runs.first; at != NULL; at = at->next)
 		if (at->tenant == tenant && strcmp(at->id, id) == 0)
 			return at;
 	return NULL;
@@ -89,14 +89,14 @@ unsigned run_count(const struct host *host, const struct tenant *tenant)
 {
 	unsigned count = 0;
 
-	for (const struct run *at = host->runs; at != NULL; at = at->next)
+	for (const struct run *at = host->runs.first; at != NULL; at = at->next)
 		count += at->state != RUN_ENDED && (tenant == NULL || at->tenant == tenant);
 	return count;
 }
 
 bool run_is_unread(const struct host *host)
 {
-	for (const struct run *at = host->runs; at != NULL; at = at->next)
+	for (const struct run *at = host->runs.first; at != NULL; at = at->next)
 		if (at->state == RUN_ENDED && event_buffer_is_unread(at->events))
 			return true;
 	return false;
@@ -125,7 +125,7 @@ void run_forget(struct host *host, uint64_t request)
 {
 	struct run *next;
 
-	for (struct run *at = host->runs; at != NULL; at = next) {
+	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->state == RUN_ENDED)
 			continue;
@@ -202,7 +202,7 @@ void run_job_failed(struct run *run, enum api_error error, const char *why)
 
 void run_session_ends(struct session *session, const char *why)
 {
-	for (struct run *at = session->host->runs; at != NULL; at = at->next) {
+	for (struct run *at = session->host->runs.first; at != NULL; at = at->next) {
 		if (at->session != session || at->state == RUN_ENDED)
 			continue;
 		at->keeps_session = true; /* its end is under way */
@@ -212,7 +212,7 @@ void run_session_ends(struct session *session, const char *why)
 
 void run_session_gone(struct session *session)
 {
-	for (struct run *at = session->host->runs; at != NULL; at = at->next)
+	for (struct run *at = session->host->runs.first; at != NULL; at = at->next)
 		if (at->session == session)
 			at->session = NULL;
 }
@@ -236,7 +236,7 @@ static void drop_old(struct host *host)
 	size_t bytes = 0;
 	unsigned kept = 0;
 
-	for (struct run *at = host->runs; at != NULL; at = next) {
+	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->state != RUN_ENDED)
 			continue;
@@ -251,7 +251,7 @@ void run_tick(struct host *host)
 	const uint64_t now = clock_mono_ns();
 	struct run *next;
 
-	for (struct run *at = host->runs; at != NULL; at = next) {
+	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		check(at, now);
 	}
@@ -262,7 +262,7 @@ void run_stop_all(struct host *host, const char *why)
 {
 	struct run *next;
 
-	for (struct run *at = host->runs; at != NULL; at = next) {
+	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		run_end(at, AGENT_STOP_INTERRUPTED, why);
 	}
@@ -270,15 +270,15 @@ void run_stop_all(struct host *host, const char *why)
 
 void run_free_all(struct host *host)
 {
-	while (host->runs != NULL)
-		free_one(host->runs);
-	models_free(host->models);
-	host->models = NULL;
+	while (host->runs.first != NULL)
+		free_one(host->runs.first);
+	models_free(host->runs.models);
+	host->runs.models = NULL;
 }
 
 static void front_lost(struct host *host, uint64_t first, uint64_t last)
 {
-	for (struct run *at = host->runs; at != NULL; at = at->next)
+	for (struct run *at = host->runs.first; at != NULL; at = at->next)
 		lease_lose(at->lease, first, last);
 }
 

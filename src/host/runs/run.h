@@ -89,6 +89,12 @@ struct run {
 	char actor[72];
 };
 
+/* Of the daemon. */
+struct runs {
+	struct run *first;
+	struct models *models; /* that may be asked, or NULL */
+};
+
 /* ---- run.c ---- */
 /* In PREPARING, with a job to wait for; the caller begins those. */
 struct run *run_new(struct host *host, struct tenant *tenant, struct err *err);

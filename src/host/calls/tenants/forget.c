@@ -30,7 +30,7 @@ static bool stop_runs(struct host *host, const struct tenant *tenant, const char
 	struct run *next;
 	bool goes_on = false;
 
-	for (struct run *at = host->runs; at != NULL; at = next) {
+	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		if (!is_meant(at, tenant, key))
 			continue;
