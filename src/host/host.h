@@ -187,6 +187,15 @@ struct executions {
 	struct execution *firsts; /* executions/row_before_run.c */
 };
 
+/* Of the daemon, and their keys. */
+struct tenants {
+	struct tenant *first;
+	unsigned count;
+	struct key_table *keys;
+	struct strict strict; /* of keys and links */
+	unsigned char key_secret[32];
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -212,19 +221,15 @@ struct host {
 	struct transactions transactions;
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
 	struct executions executions;
-	struct tenant *tenants;
-	unsigned tenant_count;
-	struct key_table *keys;
+	struct tenants tenants;
 	struct admission admission;
 	struct upload uploads[HOST_UPLOADS_MAX];
-	unsigned char key_secret[32];
 	struct observer seen;
 	struct readiness *readiness;
 	struct reserve reserve;
 	struct auditor auditor;
 	struct retainer retainer;
 	struct monotonic monotonic;
-	struct strict strict; /* of keys and links */
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;

@@ -154,7 +154,7 @@ static void on_tick(void *arg)
 {
 	struct host *host = arg;
 
-	strict_tick(&host->strict);
+	strict_tick(&host->tenants.strict);
 	session_tick(host);
 	prewarmed_tick(host);
 	run_tick(host);
@@ -219,7 +219,7 @@ static int load_secret(struct host *host, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "libsodium does not start");
 	if (db_secret(host->db, DB_SECRET_LEASE, host->sessions.lease_secret, err) < 0)
 		return (int)err->code;
-	return db_secret(host->db, DB_SECRET_KEY, host->key_secret, err);
+	return db_secret(host->db, DB_SECRET_KEY, host->tenants.key_secret, err);
 }
 
 static int start(struct host *host, struct err *err)
@@ -243,7 +243,7 @@ static int start(struct host *host, struct err *err)
 	if (host->config.mcp_approve != 0 && setenv("RECKON_MCP_APPROVE", "1", 1) < 0)
 		return err_sys(err, "setenv");
 	(void)monotonic_now(&host->monotonic); /* whatever the clock does from here on is seen */
-	strict_tick(&host->strict);
+	strict_tick(&host->tenants.strict);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||

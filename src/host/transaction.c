@@ -213,7 +213,8 @@ static void sync_run(struct pool_item *item)
 
 	/* A rename waits for the disk as a sync does. */
 	if (sync->head_done != NULL)
-		(void)audit_head_write(sync->host->state_fd, &sync->head, sync->host->key_secret,
+		(void)audit_head_write(sync->host->state_fd, &sync->head,
+				       sync->host->tenants.key_secret,
 				       &sync->failed);
 	else
 		sync->errnum = fdatasync(sync->fd) < 0 ? errno : 0;

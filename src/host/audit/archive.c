@@ -201,7 +201,8 @@ static int move(struct host *host, struct err *err)
 		return 0;
 	/* A power cut takes the last rows: none may be in a file that it had taken. */
 	if (settle_unfinished(host, &base, err) < 0 || transaction_sync(host, err) < 0 ||
-	    audit_segment_write(host->state_fd, host->db, host->key_secret, &base, last, &segment,
+	    audit_segment_write(host->state_fd, host->db, host->tenants.key_secret, &base, last,
+				&segment,
 				&end, err) < 0 ||
 	    leave(host, &segment, &end, err) < 0)
 		return (int)err->code;

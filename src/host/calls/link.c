@@ -161,7 +161,7 @@ static int make_link(struct host *host, const struct request *req,
 	const uint64_t lives_s = in->has_expires_in_s ? in->expires_in_s : EXPIRES_S_DEFAULT;
 	char token[TOKEN_SIZE];
 
-	link->expires = strict_now(&host->strict) / 1000 + lives_s;
+	link->expires = strict_now(&host->tenants.strict) / 1000 + lives_s;
 	link->max_downloads = in->max_downloads;
 	clock_rfc3339_now(link->created_at);
 	(void)snprintf(link->tenant, sizeof(link->tenant), "%s", req->tenant->row.id);
@@ -302,7 +302,7 @@ struct tenant *link_take(struct host *host, const struct request *req, const cha
 		gone(host, req, "whoever made the link may not share any more");
 		return NULL;
 	}
-	if (ret->expires <= strict_now(&host->strict) / 1000) {
+	if (ret->expires <= strict_now(&host->tenants.strict) / 1000) {
 		gone(host, req, "the link has expired");
 		return NULL;
 	}

@@ -68,7 +68,7 @@ static struct execution *choose(const struct host *host)
 {
 	const struct tenant *most = NULL;
 
-	for (const struct tenant *at = host->tenants; at != NULL; at = at->next)
+	for (const struct tenant *at = host->tenants.first; at != NULL; at = at->next)
 		if (at->replay.bytes > 0 &&
 		    (most == NULL || at->replay.bytes > most->replay.bytes) &&
 		    oldest_of(host, at) != NULL)

@@ -48,7 +48,7 @@ static bool disown_all(struct host *host, const char *sha256)
 	struct err err;
 
 	(void)snprintf(digits, sizeof(digits), "%.*s", (int)DIGITS, sha256);
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+	for (struct tenant *at = host->tenants.first; at != NULL; at = at->next)
 		if (disown(host, at, digits, &err) < 0) {
 			log_line(LOG_WARN, "what is collected could not be noted, and stays",
 				 "why=\"%s\"", err.text);

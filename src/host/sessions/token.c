@@ -45,7 +45,7 @@ static void make(const struct host *host, const char *session, const char *key, 
 	(void)snprintf(text, sizeof(text), "session token 2: %s %s %02x", session, key,
 		       scopes & 0xffu);
 	(void)crypto_generichash(seal, sizeof(seal), (const unsigned char *)text, strlen(text),
-				 host->key_secret, sizeof(host->key_secret));
+				 host->tenants.key_secret, sizeof(host->tenants.key_secret));
 	len = snprintf(ret, SESSION_TOKEN_SIZE, PREFIX "%.26s%.26s%02x", session + PREFIX_LEN,
 		       key + KEY_PREFIX_LEN, scopes & 0xffu);
 	(void)sodium_bin2base64(ret + len, SESSION_TOKEN_SIZE - (size_t)len, seal, sizeof(seal),

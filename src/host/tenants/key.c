@@ -30,12 +30,13 @@ struct key_table {
 
 void key_hash(const struct host *host, const void *bytes, size_t len, unsigned char ret[32])
 {
-	(void)crypto_generichash(ret, 32, bytes, len, host->key_secret, sizeof(host->key_secret));
+	(void)crypto_generichash(ret, 32, bytes, len, host->tenants.key_secret,
+				 sizeof(host->tenants.key_secret));
 }
 
 bool key_is_expired(const struct host *host, const struct key *key)
 {
-	return key->row.expires_ms != 0 && key->row.expires_ms <= strict_now(&host->strict);
+	return key->row.expires_ms != 0 && key->row.expires_ms <= strict_now(&host->tenants.strict);
 }
 
 static struct key **bucket_of(const struct host *host, const unsigned char hash[32])
@@ -43,12 +44,12 @@ static struct key **bucket_of(const struct host *host, const unsigned char hash[
 	uint32_t first;
 
 	memcpy(&first, hash, sizeof(first));
-	return &host->keys->buckets[first % BUCKETS];
+	return &host->tenants.keys->buckets[first % BUCKETS];
 }
 
 struct key *key_find(struct host *host, const char *id)
 {
-	for (struct key *at = host->keys->newest; at != NULL; at = at->next)
+	for (struct key *at = host->tenants.keys->newest; at != NULL; at = at->next)
 		if (strcmp(at->row.id, id) == 0)
 			return at;
 	return NULL;
@@ -56,13 +57,13 @@ struct key *key_find(struct host *host, const char *id)
 
 struct key *key_newest(const struct host *host)
 {
-	return host->keys->newest;
+	return host->tenants.keys->newest;
 }
 
 static struct key *take_in(struct host *host, const struct db_key *row)
 {
 	struct tenant *tenant = tenant_find(host, row->tenant);
-	struct key *key, **bucket = bucket_of(host, row->hash), **at = &host->keys->newest;
+	struct key *key, **bucket = bucket_of(host, row->hash), **at = &host->tenants.keys->newest;
 
 	if (tenant == NULL)
 		return NULL;
@@ -76,7 +77,7 @@ static struct key *take_in(struct host *host, const struct db_key *row)
 		at = &(*at)->next;
 	key->next = *at;
 	*at = key;
-	host->keys->count++;
+	host->tenants.keys->count++;
 	return key;
 }
 
@@ -87,11 +88,11 @@ void key_forget(struct host *host, struct key *key)
 	while (*at != key)
 		at = &(*at)->chain;
 	*at = key->chain;
-	at = &host->keys->newest;
+	at = &host->tenants.keys->newest;
 	while (*at != key)
 		at = &(*at)->next;
 	*at = key->next;
-	host->keys->count--;
+	host->tenants.keys->count--;
 	free(key);
 }
 
@@ -113,7 +114,7 @@ static void note_use(struct host *host, struct key *key)
 /* Of a private daemon the way in is the key: private.c. The admin key that it made stands for it. */
 static struct key *private_key(struct host *host)
 {
-	struct key *at = host->keys->newest;
+	struct key *at = host->tenants.keys->newest;
 
 	while (at->next != NULL &&
 	       ((at->row.scopes & FRONT_SCOPE_ADMIN) == 0 || key_is_expired(host, at)))
@@ -160,7 +161,7 @@ struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TE
 {
 	struct key *key;
 
-	if (host->keys->count >= KEYS_MAX) {
+	if (host->tenants.keys->count >= KEYS_MAX) {
 		(void)err_set(err, ERR_LIMIT, "there are %u keys", KEYS_MAX);
 		(void)err_remedy(err, "revoke some that are not used any more");
 		return NULL;
@@ -181,7 +182,7 @@ struct key *key_make(struct host *host, struct db_key *row, char ret_text[KEY_TE
 bool key_admin_left(const struct host *host, const struct key *without,
 		    const struct tenant *without_tenant)
 {
-	for (const struct key *at = host->keys->newest; at != NULL; at = at->next)
+	for (const struct key *at = host->tenants.keys->newest; at != NULL; at = at->next)
 		if (at != without && at->tenant != without_tenant &&
 		    (at->row.scopes & FRONT_SCOPE_ADMIN) != 0 && !key_is_expired(host, at) &&
 		    strcmp(at->tenant->row.state, "active") == 0)
@@ -202,7 +203,7 @@ int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err)
 	const struct tenant *tenant;
 
 	ret_key[0] = '\0';
-	host->keys = mem_new0(1, sizeof(*host->keys));
+	host->tenants.keys = mem_new0(1, sizeof(*host->tenants.keys));
 	if (db_key_list(host->db, load_one, host, err) < 0)
 		return (int)err->code;
 	if (key_admin_left(host, NULL, NULL))

@@ -18,7 +18,7 @@
 
 struct tenant *tenant_find(struct host *host, const char *id)
 {
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+	for (struct tenant *at = host->tenants.first; at != NULL; at = at->next)
 		if (!at->is_deleted && strcmp(at->row.id, id) == 0)
 			return at;
 	return NULL;
@@ -26,7 +26,7 @@ struct tenant *tenant_find(struct host *host, const char *id)
 
 struct tenant *tenant_named(struct host *host, const char *name)
 {
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+	for (struct tenant *at = host->tenants.first; at != NULL; at = at->next)
 		if (!at->is_deleted && strcmp(at->row.name, name) == 0)
 			return at;
 	return NULL;
@@ -34,7 +34,7 @@ struct tenant *tenant_named(struct host *host, const char *name)
 
 static struct tenant *take_in(struct host *host, const struct db_tenant *row)
 {
-	struct tenant *tenant = mem_new0(1, sizeof(*tenant)), **at = &host->tenants;
+	struct tenant *tenant = mem_new0(1, sizeof(*tenant)), **at = &host->tenants.first;
 
 	tenant->row = *row;
 	tenant->lane = pool_lane_new();
@@ -44,7 +44,7 @@ static struct tenant *take_in(struct host *host, const struct db_tenant *row)
 		at = &(*at)->next;
 	tenant->next = *at;
 	*at = tenant;
-	host->tenant_count++;
+	host->tenants.count++;
 	return tenant;
 }
 
@@ -68,7 +68,7 @@ static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 
 	if (quota != 0)
 		return quota < all ? (unsigned)quota : all;
-	if (host->tenant_count < 2 || all < 2)
+	if (host->tenants.count < 2 || all < 2)
 		return all;
 	return all - prewarmed;
 }
@@ -117,14 +117,14 @@ static void share_again(struct host *host, struct tenant *tenant)
 
 void tenant_apply(struct host *host)
 {
-	for (struct tenant *at = host->tenants; at != NULL && host->pool != NULL;
+	for (struct tenant *at = host->tenants.first; at != NULL && host->pool != NULL;
 	     at = at->next) {
 		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
 
 		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
 			      workers_of(host, at));
 		pool_lane_set(host->file_pool, at->file_lane, weight != 0 ? (unsigned)weight : 1,
-			      host->tenant_count < 2 ? HOST_FILE_WORKERS
+			      host->tenants.count < 2 ? HOST_FILE_WORKERS
 						     : HOST_FILE_WORKERS * 3 / 4);
 		share_again(host, at);
 	}
@@ -152,7 +152,7 @@ struct tenant *tenant_add(struct host *host, const struct db_tenant *row, struct
 {
 	struct db_tenant made = *row;
 
-	if (host->tenant_count >= TENANTS_MAX) {
+	if (host->tenants.count >= TENANTS_MAX) {
 		(void)err_set(err, ERR_LIMIT, "there are %u tenants", TENANTS_MAX);
 		return NULL;
 	}
@@ -173,7 +173,7 @@ struct tenant *tenant_for_admin(struct host *host, struct err *err)
 
 	if (first != NULL && strcmp(first->row.state, "active") == 0)
 		return first;
-	for (struct tenant *at = host->tenants; at != NULL; at = at->next)
+	for (struct tenant *at = host->tenants.first; at != NULL; at = at->next)
 		if (!at->is_deleted && strcmp(at->row.state, "active") == 0)
 			return at;
 	if (tenant_named(host, row.name) != NULL)
@@ -184,7 +184,7 @@ struct tenant *tenant_for_admin(struct host *host, struct err *err)
 void tenant_forget(struct host *host, struct tenant *tenant)
 {
 	tenant->is_deleted = true;
-	host->tenant_count--;
+	host->tenants.count--;
 }
 
 void tenant_changed(struct host *host, struct tenant *tenant, const struct db_tenant *row)

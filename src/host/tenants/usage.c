@@ -116,7 +116,7 @@ bool usage_owns(struct host *host, const struct tenant *tenant, const char *hand
 
 void usage_each(const struct host *host, usage_fn *fn, void *arg)
 {
-	for (const struct tenant *at = host->tenants; at != NULL; at = at->next) {
+	for (const struct tenant *at = host->tenants.first; at != NULL; at = at->next) {
 		const struct usage_view view = { .tenant = at->row.id,
 						 .name = at->row.name,
 						 .sessions = at->sessions,

@@ -114,7 +114,7 @@ void handle_key_rotate(struct host *host, const struct request *req,
 		       const struct api_key_rotate_in *in)
 {
 	struct key *old = named(host, req, in->id);
-	const uint64_t now = strict_now(&host->strict);
+	const uint64_t now = strict_now(&host->tenants.strict);
 	const uint64_t end = now + (in->has_overlap_ms ? in->overlap_ms : OVERLAP_MS);
 	struct db_key row, ends;
 
@@ -146,7 +146,8 @@ void handle_key_create(struct host *host, const struct request *req,
 	row.scopes = (uint32_t)in->scopes;
 	row.lifetime_ms = in->expires_ms;
 	row.mcp_approve = in->mcp_approve;
-	row.expires_ms = in->expires_ms != 0 ? strict_now(&host->strict) + in->expires_ms : 0;
+	row.expires_ms =
+		in->expires_ms != 0 ? strict_now(&host->tenants.strict) + in->expires_ms : 0;
 	(void)make(host, req, &row, NULL);
 }
 

@@ -207,7 +207,7 @@ void handle_tenant_list(struct host *host, const struct request *req,
 	struct api_tenants reply = { 0 };
 	size_t count = 0;
 
-	for (const struct tenant *each = host->tenants; each != NULL && count < limit;
+	for (const struct tenant *each = host->tenants.first; each != NULL && count < limit;
 	     each = each->next) {
 		if (each->is_deleted ||
 		    (in->before != NULL && strcmp(each->row.id, in->before) >= 0))
