@@ -196,6 +196,16 @@ struct tenants {
 	unsigned char key_secret[32];
 };
 
+/* Where clients come in (fronts/listen.c, private.c). */
+struct door {
+	int fd;
+	char name[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
+	bool is_loopback;     /* nobody else can reach the socket */
+	int runtime_fd;	      /* of a private one: where its socket is */
+	char socket_name[48];
+	uint64_t asked_ns; /* when a request came last */
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -210,11 +220,7 @@ struct host {
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;
 	int lock_fd;
-	int listen_fd;
-	char listening[HOST_ADDRESS_SIZE + 8]; /* with "http://" or "unix:" */
-	int runtime_fd;	      /* of a private one: where its socket is */
-	char socket_name[48];
-	uint64_t asked_ns; /* when a request came last */
+	struct door door;
 	char libexec[512];
 	struct sessions sessions;
 	struct runs runs;
@@ -234,7 +240,6 @@ struct host {
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
 	int argc;
 	char **argv;
-	bool is_loopback; /* nobody else can reach the socket */
 	bool is_draining;
 	bool is_upgrading;
 	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
@@ -247,7 +252,7 @@ struct host {
 };
 
 /* ---- fronts/listen.c ---- */
-/* Host's `listen_fd` and `listening`, from its configuration. */
+/* Host's door, from its configuration. */
 int listen_open(struct host *host, struct err *err);
 
 /* ---- sessions/session.c ---- */

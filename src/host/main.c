@@ -86,7 +86,7 @@ static int open_state(struct host *host, struct err *err)
 static int sign_lock(struct host *host, struct err *err)
 {
 	char text[HOST_ADDRESS_SIZE + 40];
-	const int len = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), host->listening);
+	const int len = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), host->door.name);
 
 	if (ftruncate(host->lock_fd, 0) < 0 || pwrite(host->lock_fd, text, (size_t)len, 0) < 0)
 		return err_sys(err, "write reckond.lock");
@@ -209,7 +209,7 @@ static void show_key(const struct host *host, const char *key)
 		      "reckon: your API key, shown this once: %s\n"
 		      "reckon: use it so: curl -H 'Authorization: Bearer %s' -d '{}' "
 		      "%s/reckon/v1/sessions\n",
-		      key, key, host->listening);
+		      key, key, host->door.name);
 }
 
 /* Before the first entry of the audit, whose end is sealed with it. */
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
 		return backup_main(argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
 		return doctor_main(argc - 1, argv + 1);
-	host->listen_fd = host->state_fd = host->reserve.fd = -1;
+	host->door.fd = host->state_fd = host->reserve.fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
 	if (config_load(argc, argv, &host->config, &problems, &err) < 0)

@@ -69,26 +69,27 @@ static int listen_at(struct host *host, int dir_fd, const char *name, struct err
 	char dir[32], path[HOST_ADDRESS_SIZE - 8];
 	ssize_t len;
 
-	(void)snprintf(host->socket_name, sizeof(host->socket_name), "%s.sock", name);
+	(void)snprintf(host->door.socket_name, sizeof(host->door.socket_name), "%s.sock", name);
 	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", dir_fd);
 	/* Through the descriptor the path is short enough, wherever the directory is. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, host->socket_name);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir,
+		       host->door.socket_name);
 	/* We hold the lock: what lies there is a dead daemon's. */
-	if (unlinkat(dir_fd, host->socket_name, 0) < 0 && errno != ENOENT)
-		return err_sys(err, "remove the old %s", host->socket_name);
-	host->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (host->listen_fd < 0)
+	if (unlinkat(dir_fd, host->door.socket_name, 0) < 0 && errno != ENOENT)
+		return err_sys(err, "remove the old %s", host->door.socket_name);
+	host->door.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (host->door.fd < 0)
 		return err_sys(err, "socket");
-	if (bind(host->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    fchmodat(dir_fd, host->socket_name, 0600, 0) < 0 ||
-	    listen(host->listen_fd, BACKLOG) < 0)
-		return err_sys(err, "listen at %s", host->socket_name);
+	if (bind(host->door.fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    fchmodat(dir_fd, host->door.socket_name, 0600, 0) < 0 ||
+	    listen(host->door.fd, BACKLOG) < 0)
+		return err_sys(err, "listen at %s", host->door.socket_name);
 	len = readlink(dir, path, sizeof(path) - 1);
 	path[len > 0 ? len : 0] = '\0';
-	if (snprintf(host->listening, sizeof(host->listening), "unix:%s/%s", path,
-		     host->socket_name) >= (int)sizeof(host->listening))
-		(void)snprintf(host->listening, sizeof(host->listening), "unix:%s",
-			       host->socket_name);
+	if (snprintf(host->door.name, sizeof(host->door.name), "unix:%s/%s", path,
+		     host->door.socket_name) >= (int)sizeof(host->door.name))
+		(void)snprintf(host->door.name, sizeof(host->door.name), "unix:%s",
+			       host->door.socket_name);
 	return 0;
 }
 
@@ -111,30 +112,30 @@ int private_listen(struct host *host, struct err *err)
 {
 	char state[4096], name[RUNTIME_NAME_SIZE];
 
-	host->runtime_fd = -1;
+	host->door.runtime_fd = -1;
 	if (runtime_state_dir(host->config.state_dir, state, sizeof(state), err) < 0 ||
-	    runtime_dir_open(&host->runtime_fd, err) < 0)
+	    runtime_dir_open(&host->door.runtime_fd, err) < 0)
 		return (int)err->code;
 	runtime_daemon_name(state, name);
-	if (take_lock(host->runtime_fd, name, err) < 0 ||
-	    note_program(host->runtime_fd, name, err) < 0)
+	if (take_lock(host->door.runtime_fd, name, err) < 0 ||
+	    note_program(host->door.runtime_fd, name, err) < 0)
 		return (int)err->code;
-	host->asked_ns = clock_mono_ns();
-	return listen_at(host, host->runtime_fd, name, err);
+	host->door.asked_ns = clock_mono_ns();
+	return listen_at(host, host->door.runtime_fd, name, err);
 }
 
 void private_leave(struct host *host)
 {
-	if (host->config.is_private && host->socket_name[0] != '\0')
-		(void)unlinkat(host->runtime_fd, host->socket_name, 0);
-	host->socket_name[0] = '\0';
+	if (host->config.is_private && host->door.socket_name[0] != '\0')
+		(void)unlinkat(host->door.runtime_fd, host->door.socket_name, 0);
+	host->door.socket_name[0] = '\0';
 }
 
 void private_tick(struct host *host)
 {
 	if (!host->config.is_private || host->is_stopping || host->sessions.first != NULL ||
 	    front_is_busy(host) ||
-	    clock_mono_ns() - host->asked_ns < host->config.idle_exit_ms * 1000000u)
+	    clock_mono_ns() - host->door.asked_ns < host->config.idle_exit_ms * 1000000u)
 		return;
 	log_line(LOG_INFO, "nobody needs it, so the private daemon ends", NULL);
 	private_leave(host);

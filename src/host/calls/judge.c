@@ -265,7 +265,7 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	struct request req = *given;
 	char session[ID_SIZE] = "";
 
-	host->asked_ns = clock_mono_ns();
+	host->door.asked_ns = clock_mono_ns();
 	/* To whoever looks, what was answered is over. */
 	if (req.call != &api_calls[API_EXECUTE_ONCE])
 		once_end(host);

@@ -143,7 +143,7 @@ int front_child_spawn(struct host *host, size_t dialect, struct front_child *chi
 {
 	const struct config *config = &host->config;
 	cleanup_fd int ours = -1, theirs = -1, page = -1;
-	const int listener = dialect == DIALECT_NATIVE ? host->listen_fd : -1;
+	const int listener = dialect == DIALECT_NATIVE ? host->door.fd : -1;
 	char path[600], connections[24], name[80];
 	char hosts[sizeof(config->allowed_hosts)];
 	char *argv[] = { name, connections, hosts, NULL };

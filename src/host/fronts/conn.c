@@ -178,7 +178,7 @@ void front_came_up(struct front_conn *front)
 	front->state = FRONT_STATE_SERVING;
 	loop_timer_clear(front->timer);
 	if (!front->was_ready && front->dialect == DIALECT_NATIVE) {
-		(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n", front->host->listening);
+		(void)dprintf(STDOUT_FILENO, "reckon: listening on %s\n", front->host->door.name);
 		notify_manager("READY=1");
 	}
 	front->was_ready = true;

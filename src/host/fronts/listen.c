@@ -78,23 +78,23 @@ static void name_socket(struct host *host)
 	socklen_t len = sizeof(address);
 	char text[64] = "";
 
-	(void)snprintf(host->listening, sizeof(host->listening), "http://%s", host->config.address);
-	if (getsockname(host->listen_fd, &address.any, &len) < 0)
+	(void)snprintf(host->door.name, sizeof(host->door.name), "http://%s", host->config.address);
+	if (getsockname(host->door.fd, &address.any, &len) < 0)
 		return;
 	if (address.any.sa_family == AF_INET &&
 	    inet_ntop(AF_INET, &address.v4.sin_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "http://%s:%u", text,
+		(void)snprintf(host->door.name, sizeof(host->door.name), "http://%s:%u", text,
 			       ntohs(address.v4.sin_port));
 	else if (inet_ntop(AF_INET6, &address.v6.sin6_addr, text, sizeof(text)) != NULL)
-		(void)snprintf(host->listening, sizeof(host->listening), "http://[%s]:%u", text,
+		(void)snprintf(host->door.name, sizeof(host->door.name), "http://[%s]:%u", text,
 			       ntohs(address.v6.sin6_port));
 }
 
 static int check_reach(struct host *host, const union address *address, const char *text,
 		       struct err *err)
 {
-	host->is_loopback = is_loopback(address);
-	if (host->is_loopback || host->config.public_ok)
+	host->door.is_loopback = is_loopback(address);
+	if (host->door.is_loopback || host->config.public_ok)
 		return 0;
 	(void)err_set(err, ERR_DENIED, "%s can be reached from other machines, and this is HTTP "
 		      "without TLS", text);
@@ -134,8 +134,8 @@ static int take_inherited(struct host *host, struct err *err)
 	if (check_reach(host, &address, "the socket that was passed", err) < 0)
 		return (int)err->code;
 	/* Out of the way: a front gets its socket to us as descriptor 3. */
-	host->listen_fd = fcntl(INHERITED_FD, F_DUPFD_CLOEXEC, 10);
-	if (host->listen_fd < 0 || fd_set_nonblock(host->listen_fd, true, err) < 0)
+	host->door.fd = fcntl(INHERITED_FD, F_DUPFD_CLOEXEC, 10);
+	if (host->door.fd < 0 || fd_set_nonblock(host->door.fd, true, err) < 0)
 		return err_sys(err, "take the socket that was passed");
 	(void)close(INHERITED_FD);
 	name_socket(host);
@@ -154,12 +154,12 @@ int listen_open(struct host *host, struct err *err)
 		return (int)err->code;
 	if (check_reach(host, &address, host->config.address, err) < 0)
 		return (int)err->code;
-	host->listen_fd = socket(address.any.sa_family,
+	host->door.fd = socket(address.any.sa_family,
 				 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (host->listen_fd < 0)
+	if (host->door.fd < 0)
 		return err_sys(err, "socket");
-	(void)setsockopt(host->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(host->listen_fd, &address.any, len) < 0 || listen(host->listen_fd, BACKLOG) < 0) {
+	(void)setsockopt(host->door.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(host->door.fd, &address.any, len) < 0 || listen(host->door.fd, BACKLOG) < 0) {
 		(void)err_sys(err, "listen on %s", host->config.address);
 		return err_remedy(err, "stop what listens there, or choose another --listen");
 	}

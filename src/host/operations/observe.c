@@ -246,5 +246,5 @@ void observe_tick(struct host *host)
 
 bool metrics_are_open(const struct host *host)
 {
-	return host->config.metrics == CONFIG_METRICS_LOOPBACK && host->is_loopback;
+	return host->config.metrics == CONFIG_METRICS_LOOPBACK && host->door.is_loopback;
 }

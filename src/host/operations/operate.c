@@ -291,8 +291,8 @@ int operate_become(struct host *host)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* dup2() onto itself would leave it close-on-exec. */
-	if ((host->listen_fd == LISTEN_FD_FIRST ? fcntl(LISTEN_FD_FIRST, F_SETFD, 0)
-						: dup2(host->listen_fd, LISTEN_FD_FIRST)) < 0 ||
+	if ((host->door.fd == LISTEN_FD_FIRST ? fcntl(LISTEN_FD_FIRST, F_SETFD, 0)
+						: dup2(host->door.fd, LISTEN_FD_FIRST)) < 0 ||
 	    setenv("LISTEN_FDS", "1", 1) < 0 || setenv("LISTEN_PID", pid, 1) < 0)
 		return 125;
 	(void)execv(path, host->argv);

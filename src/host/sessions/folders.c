@@ -27,7 +27,7 @@ bool folders_take(struct host *host, const struct request *req, const char *id, 
 			  "use `reckon mcp` on the machine where the folder is", 0);
 		return false;
 	}
-	if (grant_read(host->runtime_fd, id, ret, &err) == 0)
+	if (grant_read(host->door.runtime_fd, id, ret, &err) == 0)
 		return true;
 	front_fail(host, req->id, API_ERR_DENIED, err.text, "", "start `reckon mcp` again", 0);
 	return false;
@@ -91,7 +91,7 @@ void folders_again(struct session *session)
 	if (session->kept.grant[0] == '\0' || !session->host->config.is_private)
 		return;
 	grant_done(&session->folders);
-	(void)grant_read(session->host->runtime_fd, session->kept.grant, &session->folders,
+	(void)grant_read(session->host->door.runtime_fd, session->kept.grant, &session->folders,
 			 &ignored);
 }
 
@@ -99,5 +99,5 @@ bool folders_are_over(const struct session *session)
 {
 	return session->kept.grant[0] != '\0' &&
 	       (!session->host->config.is_private ||
-		!grant_is_alive(session->host->runtime_fd, session->kept.grant));
+		!grant_is_alive(session->host->door.runtime_fd, session->kept.grant));
 }
