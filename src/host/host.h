@@ -206,6 +206,24 @@ struct door {
 	uint64_t asked_ns; /* when a request came last */
 };
 
+/* How the daemon itself is: begun, ready, drained, about to end. */
+struct operations {
+	int argc;
+	char **argv;
+	char started_at[CLOCK_RFC3339_SIZE];
+	struct readiness *readiness;
+	struct reserve reserve;
+	struct retainer retainer;
+	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
+	bool is_draining;
+	bool is_upgrading;
+	bool is_stopping;
+	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
+	/* After it, a stop no longer waits for clients that fetch results; 0: cells run. */
+	uint64_t unread_until_ns;
+	int exit_status;
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -225,30 +243,18 @@ struct host {
 	struct sessions sessions;
 	struct runs runs;
 	struct transactions transactions;
-	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
+	struct operations operations;
 	struct executions executions;
 	struct tenants tenants;
 	struct admission admission;
 	struct upload uploads[HOST_UPLOADS_MAX];
 	struct observer seen;
-	struct readiness *readiness;
-	struct reserve reserve;
 	struct auditor auditor;
-	struct retainer retainer;
 	struct monotonic monotonic;
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
-	int argc;
-	char **argv;
-	bool is_draining;
-	bool is_upgrading;
-	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
-	uint64_t unread_until_ns; /* after it, a stop no longer waits for clients that fetch results; 0: cells run */
-	bool is_stopping;
 	struct gc gc;
 	struct process_pace pace;
-	char started_at[CLOCK_RFC3339_SIZE];
-	int exit_status;
 };
 
 /* ---- fronts/listen.c ---- */

@@ -123,7 +123,7 @@ static void on_wake(unsigned ready, void *arg)
 		loop_timer_set(host->transactions.busy_timer, BUSY_MS);
 		return;
 	}
-	host->trim_ns = clock_mono_ns() + IDLE_NS;
+	host->operations.trim_ns = clock_mono_ns() + IDLE_NS;
 	for (; item != NULL; item = take_job(host)) {
 		struct job *job = (struct job *)(void *)item;
 
@@ -144,9 +144,9 @@ static void on_busy(void *arg)
 
 static void trim_tick(struct host *host)
 {
-	if (host->trim_ns == 0 || clock_mono_ns() < host->trim_ns)
+	if (host->operations.trim_ns == 0 || clock_mono_ns() < host->operations.trim_ns)
 		return;
-	host->trim_ns = 0;
+	host->operations.trim_ns = 0;
 	(void)malloc_trim(0);
 }
 
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
 		return backup_main(argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
 		return doctor_main(argc - 1, argv + 1);
-	host->door.fd = host->state_fd = host->reserve.fd = -1;
+	host->door.fd = host->state_fd = host->operations.reserve.fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
 	if (config_load(argc, argv, &host->config, &problems, &err) < 0)
@@ -361,8 +361,8 @@ int main(int argc, char **argv)
 	}
 	host->modules = modules;
 	host->job_types = job_types;
-	host->argc = argc;
-	host->argv = argv;
+	host->operations.argc = argc;
+	host->operations.argv = argv;
 	operate_apply(host);
 	priority_raise();
 	if (start(host, &err) < 0 || loop_run(host->loop, &err) < 0) {
@@ -370,6 +370,7 @@ int main(int argc, char **argv)
 		return complain(&err);
 	}
 	finish(host);
-	return host->is_upgrading && host->exit_status == 0 ? operate_become(host)
-							    : host->exit_status;
+	return host->operations.is_upgrading &&
+		host->operations.exit_status == 0 ? operate_become(host)
+							    : host->operations.exit_status;
 }

@@ -133,12 +133,13 @@ void private_leave(struct host *host)
 
 void private_tick(struct host *host)
 {
-	if (!host->config.is_private || host->is_stopping || host->sessions.first != NULL ||
+	if (!host->config.is_private || host->operations.is_stopping ||
+	    host->sessions.first != NULL ||
 	    front_is_busy(host) ||
 	    clock_mono_ns() - host->door.asked_ns < host->config.idle_exit_ms * 1000000u)
 		return;
 	log_line(LOG_INFO, "nobody needs it, so the private daemon ends", NULL);
 	private_leave(host);
-	host->is_stopping = true;
+	host->operations.is_stopping = true;
 	loop_stop(host->loop);
 }

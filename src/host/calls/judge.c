@@ -161,7 +161,7 @@ static bool is_own(struct host *host, const struct request *req)
 static bool is_possible(struct host *host, const struct request *req)
 {
 	reserve_look(host);
-	if (req->call->begins && host->is_stopping) {
+	if (req->call->begins && host->operations.is_stopping) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;
@@ -173,7 +173,7 @@ static bool is_possible(struct host *host, const struct request *req)
 			   1);
 		return false;
 	}
-	if (req->call->grows && host->reserve.is_full) {
+	if (req->call->grows && host->operations.reserve.is_full) {
 		observe_refused(host, "host_disk");
 		front_fail(host, req->id, API_ERR_DISK_FULL,
 			  "the disk of the state directory is full: nothing is begun, or added", "",

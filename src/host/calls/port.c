@@ -69,7 +69,7 @@ void handle_port_link_connect(struct host *host, const struct request *req,
 		return;
 	}
 	session = session_find(host, tenant, link.session);
-	if (session == NULL || session->phase == SESSION_CLOSING || host->is_stopping)
+	if (session == NULL || session->phase == SESSION_CLOSING || host->operations.is_stopping)
 		session_tell_gone(host, tenant, req->id, link.session);
 	else if (pause_lets(session, req->id))
 		connect_to(host, req, session, in->port);

@@ -63,14 +63,14 @@ void operate_reload(void *arg)
 	struct err err;
 	unsigned changed;
 
-	if (host->is_stopping) {
+	if (host->operations.is_stopping) {
 		free(fresh);
 		return;
 	}
 	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
 		       clock_mono_ns() / 1000);
 	notify_manager(state);
-	if (config_load(host->argc, host->argv, fresh, &problems, &err) < 0) {
+	if (config_load(host->operations.argc, host->operations.argv, fresh, &problems, &err) < 0) {
 		refuse_reload(host, &problems, &err);
 	} else {
 		changed = config_reload(&host->config, fresh, &fixed);
@@ -95,14 +95,14 @@ void operate_reload(void *arg)
 static struct api_draining set_draining(struct host *host, bool on)
 {
 	/* `drain --wait` asks again and again: told is only what changes. */
-	if (on != host->is_draining) {
+	if (on != host->operations.is_draining) {
 		log_line(LOG_WARN,
 			 on ? "no new sessions are taken" : "new sessions are taken again",
 			 "sessions=%u", host->sessions.count);
 		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
 			   host->sessions.count);
 	}
-	host->is_draining = on;
+	host->operations.is_draining = on;
 	return (struct api_draining){ on, host->sessions.count };
 }
 
@@ -148,15 +148,15 @@ static bool grace_is_over(struct host *host)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (now >= host->grace_end_ns)
+	if (now >= host->operations.grace_end_ns)
 		return true;
 	if (any_runs(host)) {
-		host->unread_until_ns = 0;
+		host->operations.unread_until_ns = 0;
 		return false;
 	}
-	if (host->unread_until_ns == 0)
-		host->unread_until_ns = now + UNREAD_NS;
-	return now >= host->unread_until_ns || !any_is_unread(host);
+	if (host->operations.unread_until_ns == 0)
+		host->operations.unread_until_ns = now + UNREAD_NS;
+	return now >= host->operations.unread_until_ns || !any_is_unread(host);
 }
 
 /* What waits behind what runs does not begin any more; but the cells of a run are part of it. */
@@ -185,7 +185,7 @@ static void end_sessions(struct host *host)
 {
 	struct session *next;
 
-	host->grace_end_ns = 0;
+	host->operations.grace_end_ns = 0;
 	run_stop_all(host, "the daemon is stopping");
 	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
@@ -199,28 +199,29 @@ void operate_stop(void *arg)
 {
 	struct host *host = arg;
 
-	if (host->is_stopping && host->grace_end_ns == 0) {
+	if (host->operations.is_stopping && host->operations.grace_end_ns == 0) {
 		loop_stop(host->loop);
 		return;
 	}
 	private_leave(host);
-	if (!host->is_stopping)
-		notify_manager(host->is_upgrading ? "STATUS=upgrading" : "STOPPING=1");
+	if (!host->operations.is_stopping)
+		notify_manager(host->operations.is_upgrading ? "STATUS=upgrading" : "STOPPING=1");
 	/* A second signal ends the grace, a third one the wait for sessions. */
-	if (!host->is_stopping && host->config.stop_grace_ms > 0 && any_runs(host)) {
-		host->is_stopping = true;
-		host->grace_end_ns = clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
+	if (!host->operations.is_stopping && host->config.stop_grace_ms > 0 && any_runs(host)) {
+		host->operations.is_stopping = true;
+		host->operations.grace_end_ns =
+			clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
 		for (struct session *at = host->sessions.first; at != NULL; at = at->next)
 			fail_waiting(at);
 		return;
 	}
-	host->is_stopping = true;
+	host->operations.is_stopping = true;
 	end_sessions(host);
 }
 
 void operate_tick(struct host *host)
 {
-	if (host->grace_end_ns != 0 && grace_is_over(host))
+	if (host->operations.grace_end_ns != 0 && grace_is_over(host))
 		end_sessions(host);
 }
 
@@ -236,14 +237,14 @@ static void binary_path(const struct host *host, char *ret, size_t size)
 static bool is_good_binary(const struct host *host)
 {
 	char path[600], check[] = "--check-config";
-	char **argv = mem_new0((size_t)host->argc + 2, sizeof(*argv));
+	char **argv = mem_new0((size_t)host->operations.argc + 2, sizeof(*argv));
 	pid_t pid;
 	int status = -1;
 
 	binary_path(host, path, sizeof(path));
-	for (int i = 0; i < host->argc; i++)
-		argv[i] = host->argv[i];
-	argv[host->argc] = check;
+	for (int i = 0; i < host->operations.argc; i++)
+		argv[i] = host->operations.argv[i];
+	argv[host->operations.argc] = check;
 	pid = fork();
 	if (pid == 0) {
 		/* Threads hold locks: nothing but what is safe here. */
@@ -264,7 +265,7 @@ void operate_upgrade(void *arg)
 {
 	struct host *host = arg;
 
-	if (host->is_stopping)
+	if (host->operations.is_stopping)
 		return;
 	if (host->config.is_private) {
 		log_line(LOG_WARN, "a private daemon ends by itself: it is not upgraded", NULL);
@@ -277,7 +278,7 @@ void operate_upgrade(void *arg)
 	}
 	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u",
 		 host->sessions.count);
-	host->is_upgrading = true;
+	host->operations.is_upgrading = true;
 	operate_stop(host);
 }
 
@@ -295,7 +296,7 @@ int operate_become(struct host *host)
 						: dup2(host->door.fd, LISTEN_FD_FIRST)) < 0 ||
 	    setenv("LISTEN_FDS", "1", 1) < 0 || setenv("LISTEN_PID", pid, 1) < 0)
 		return 125;
-	(void)execv(path, host->argv);
+	(void)execv(path, host->operations.argv);
 	log_line(LOG_ERROR, "the new binary cannot be started", "path=\"%s\"", path);
 	return 125;
 }

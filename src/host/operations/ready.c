@@ -34,9 +34,9 @@ struct readiness {
 
 static struct readiness *readiness_of(struct host *host)
 {
-	if (host->readiness == NULL)
-		host->readiness = mem_new0(1, sizeof(*host->readiness));
-	return host->readiness;
+	if (host->operations.readiness == NULL)
+		host->operations.readiness = mem_new0(1, sizeof(*host->operations.readiness));
+	return host->operations.readiness;
 }
 
 /* Writes a word; at most twice in a second, however often somebody asks. */
@@ -56,10 +56,11 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 {
 	struct readiness *readiness = readiness_of(host);
 
-	if (host->is_stopping || host->is_draining)
-		(void)snprintf(ret_why, size, host->is_stopping ? "the daemon is stopping"
+	if (host->operations.is_stopping || host->operations.is_draining)
+		(void)snprintf(ret_why, size,
+			       host->operations.is_stopping ? "the daemon is stopping"
 								: "the daemon is draining");
-	else if (host->reserve.is_full || reserve_left(host) < FREE_MIN)
+	else if (host->operations.reserve.is_full || reserve_left(host) < FREE_MIN)
 		(void)snprintf(ret_why, size, "the disk of the state directory is full");
 	else if (!is_writable(host, readiness))
 		(void)snprintf(ret_why, size, "%s", readiness->written.text);
@@ -100,7 +101,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 	const uint64_t now = clock_mono_ns();
 
 	(void)in;
-	if (host->is_stopping || !descriptors_are_left() ||
+	if (host->operations.is_stopping || !descriptors_are_left() ||
 	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
 		reply(host, req->id);
 		return;

@@ -51,7 +51,7 @@ static bool set_size(struct reserve *reserve, uint64_t size)
 
 void reserve_setup(struct host *host)
 {
-	struct reserve *reserve = &host->reserve;
+	struct reserve *reserve = &host->operations.reserve;
 	uint64_t left;
 
 	reserve->fd = openat(host->state_fd, FILE_NAME,
@@ -94,14 +94,14 @@ void reserve_look(struct host *host)
 	const uint64_t left = reserve_left(host);
 
 	if (left < LOW)
-		give_up(&host->reserve, left);
-	else if (host->reserve.is_full)
-		take_again(&host->reserve, left);
+		give_up(&host->operations.reserve, left);
+	else if (host->operations.reserve.is_full)
+		take_again(&host->operations.reserve, left);
 }
 
 void reserve_stop(struct host *host)
 {
-	if (host->reserve.fd >= 0)
-		(void)close(host->reserve.fd);
-	host->reserve.fd = -1;
+	if (host->operations.reserve.fd >= 0)
+		(void)close(host->operations.reserve.fd);
+	host->operations.reserve.fd = -1;
 }

@@ -55,7 +55,7 @@ static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
 /* When there is nothing left for now, what was taken is told once. */
 static void tell(struct host *host)
 {
-	struct retainer *retainer = &host->retainer;
+	struct retainer *retainer = &host->operations.retainer;
 
 	if (retainer->executions == 0 && retainer->sessions == 0)
 		return;
@@ -74,7 +74,7 @@ void retain_stop(struct host *host)
 
 void retain_tick(struct host *host)
 {
-	struct retainer *retainer = &host->retainer;
+	struct retainer *retainer = &host->operations.retainer;
 	const uint64_t now = clock_mono_ns(), now_ms = monotonic_now(&host->monotonic);
 	unsigned executions = 0, sessions = 0;
 	struct err err;

@@ -122,7 +122,8 @@ void session_forget(struct session *session)
 	grant_done(&session->folders);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
-	if (host->is_stopping && host->grace_end_ns == 0 && host->sessions.first == NULL)
+	if (host->operations.is_stopping && host->operations.grace_end_ns == 0 &&
+	    host->sessions.first == NULL)
 		loop_stop(host->loop);
 }
 

@@ -62,13 +62,13 @@ static void why_lost(struct host *host, char *ret, size_t size)
 	char stopped_at[CLOCK_RFC3339_SIZE];
 
 	db_note_read(host->db, "stopped_at", stopped_at, sizeof(stopped_at));
-	clock_rfc3339_now(host->started_at);
+	clock_rfc3339_now(host->operations.started_at);
 	if (stopped_at[0] != '\0')
 		(void)snprintf(ret, size, "the daemon was stopped at %s and started again at %s",
-			       stopped_at, host->started_at);
+			       stopped_at, host->operations.started_at);
 	else
 		(void)snprintf(ret, size, "the daemon ended without a word (a crash, or it was "
-			       "killed) and was started again at %s", host->started_at);
+			       "killed) and was started again at %s", host->operations.started_at);
 }
 
 static int tell_lost(const char *session, const char *tenant, const char *why, void *arg,
