@@ -224,16 +224,21 @@ struct operations {
 	int exit_status;
 };
 
+/* Threads for what blocks; each pool wakes the loop. */
+struct pools {
+	struct pool *main;
+	struct pool *files; /* for what is beside */
+	struct loop_io *main_io, *files_io;
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
 	const struct job_type *job_types; /* by kind */
 	struct loop *loop;
 	struct db *db;
-	struct pool *pool;
-	struct pool *file_pool; /* for what is beside */
+	struct pools pools;
 	struct fronts fronts;
-	struct loop_io *wake_io, *file_wake_io;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
 	int state_fd;

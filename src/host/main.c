@@ -97,9 +97,9 @@ static int sign_lock(struct host *host, struct err *err)
 
 static struct pool_item *take_job(struct host *host)
 {
-	struct pool_item *item = pool_take(host->pool);
+	struct pool_item *item = pool_take(host->pools.main);
 
-	return item != NULL ? item : pool_take(host->file_pool);
+	return item != NULL ? item : pool_take(host->pools.files);
 }
 
 static void on_wake(unsigned ready, void *arg)
@@ -108,8 +108,8 @@ static void on_wake(unsigned ready, void *arg)
 	struct pool_item *item;
 
 	(void)ready;
-	pool_clear(host->pool);
-	pool_clear(host->file_pool);
+	pool_clear(host->pools.main);
+	pool_clear(host->pools.files);
 	/* Before the jobs: the events of one that is done are in its ring already. */
 	execution_publish(host);
 	if (host->executions.followers > 0)
@@ -179,14 +179,14 @@ static int set_up(struct host *host, struct err *err)
 	int fd, file_fd;
 
 	if (loop_new(&host->loop, err) < 0 ||
-	    pool_new((unsigned)host->config.workers, work_run, &host->pool, err) < 0 ||
-	    pool_new(HOST_FILE_WORKERS, work_run, &host->file_pool, err) < 0)
+	    pool_new((unsigned)host->config.workers, work_run, &host->pools.main, err) < 0 ||
+	    pool_new(HOST_FILE_WORKERS, work_run, &host->pools.files, err) < 0)
 		return (int)err->code;
 	tenant_apply(host);
-	fd = pool_fd(host->pool);
-	file_fd = pool_fd(host->file_pool);
-	if (loop_io_new(host->loop, fd, on_wake, host, &host->wake_io, err) < 0 ||
-	    loop_io_new(host->loop, file_fd, on_wake, host, &host->file_wake_io, err) < 0 ||
+	fd = pool_fd(host->pools.main);
+	file_fd = pool_fd(host->pools.files);
+	if (loop_io_new(host->loop, fd, on_wake, host, &host->pools.main_io, err) < 0 ||
+	    loop_io_new(host->loop, file_fd, on_wake, host, &host->pools.files_io, err) < 0 ||
 	    loop_timer_new(host->loop, on_tick, host, &host->tick, err) < 0 ||
 	    loop_timer_new(host->loop, on_busy, host, &host->transactions.busy_timer, err) < 0 ||
 	    loop_timer_new(host->loop, on_starts, host, &host->sessions.start_timer, err) < 0 ||
@@ -197,8 +197,8 @@ static int set_up(struct host *host, struct err *err)
 	    loop_signal(host->loop, SIGHUP, operate_reload, host, err) < 0 ||
 	    loop_signal(host->loop, SIGUSR2, operate_upgrade, host, err) < 0)
 		return (int)err->code;
-	loop_io_want(host->wake_io, LOOP_READ);
-	loop_io_want(host->file_wake_io, LOOP_READ);
+	loop_io_want(host->pools.main_io, LOOP_READ);
+	loop_io_want(host->pools.files_io, LOOP_READ);
 	loop_timer_set(host->tick, TICK_MS);
 	return transaction_setup(host, err) < 0 ? (int)err->code : front_start(host, answer_call, err);
 }
@@ -273,8 +273,8 @@ static void finish(struct host *host)
 	/* Only after a second signal or a broken front are there sessions left: their boxes end with
 	 * the connections to the warden, which the process takes along. */
 	if (host->sessions.first == NULL) {
-		pool_free(host->pool);
-		pool_free(host->file_pool);
+		pool_free(host->pools.main);
+		pool_free(host->pools.files);
 		prewarmed_end(host);
 	}
 	run_free_all(host);

@@ -352,7 +352,7 @@ bool transaction_begin(struct host *host)
 /* Besides so many jobs of whoever asks. */
 static bool others_work(const struct host *host, size_t own)
 {
-	return pool_load(host->pool) + pool_load(host->file_pool) > own;
+	return pool_load(host->pools.main) + pool_load(host->pools.files) > own;
 }
 
 static void end_transaction(struct host *host, size_t own)

@@ -27,7 +27,7 @@ static int on_event(const reckon_event *event, void *arg)
 		is_heard |= event_buffer_push(job->run_events, event->name, event->json,
 					      event->json_len);
 	if (is_heard)
-		pool_wake(job->session->host->pool);
+		pool_wake(job->session->host->pools.main);
 	return RECKON_CONTINUE;
 }
 

@@ -116,7 +116,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 		return;
 	readiness->job = job_new(NULL, JOB_PROBE, 0);
 	readiness->job->host = host;
-	pool_submit(host->pool, &readiness->job->item);
+	pool_submit(host->pools.main, &readiness->job->item);
 }
 
 /* In a thread of the pool. */

@@ -18,7 +18,7 @@ static void submit(struct session *session, struct job *job)
 	session->processes.jobs++;
 	job->process->jobs++;
 	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
+	pool_submit_to(session->host->pools.files, session->tenant->file_lane, &job->item);
 }
 
 void process_pump(struct session *session)

@@ -118,7 +118,7 @@ static void reopen(struct context *context)
 	context->running = job;
 	session->opening_contexts++;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
 static void pump(struct context *context)
@@ -148,7 +148,7 @@ static void pump(struct context *context)
 		session->tenant->started++;
 	}
 	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
 void context_enqueue(struct session *session, struct context *context, struct job *job)

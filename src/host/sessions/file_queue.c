@@ -43,7 +43,7 @@ void file_queue_pump(struct session *session)
 	if (session->host->job_types[job->kind].begin != NULL)
 		session->host->job_types[job->kind].begin(job);
 	job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->file_pool, session->tenant->file_lane, &job->item);
+	pool_submit_to(session->host->pools.files, session->tenant->file_lane, &job->item);
 }
 
 void file_queue_enqueue(struct session *session, struct job *job)

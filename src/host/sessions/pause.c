@@ -167,7 +167,7 @@ static void resume(struct session *session)
 	job->drops_box = session->pause.drops_box;
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
-	pool_submit_to(session->host->pool, session->tenant->lane, &job->item);
+	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
 void pause_end_set(struct session *session)

@@ -70,7 +70,7 @@ static void make(void *arg)
 	job = job_new(NULL, JOB_SPARE, 0);
 	job->host = host;
 	prewarmed->is_asked = true;
-	pool_submit(host->pool, &job->item);
+	pool_submit(host->pools.main, &job->item);
 }
 
 void prewarmed_want(struct host *host)

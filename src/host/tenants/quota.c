@@ -330,7 +330,7 @@ bool quota_execution(struct host *host, const struct request *req, const struct 
 	const uint64_t queued = quota_of(host, tenant, FRONT_QUOTA_QUEUED);
 	const uint64_t used = quota_of(host, tenant, FRONT_QUOTA_MEMORY_USED);
 	const uint64_t waiting = tenant->executions - tenant->started +
-				 pool_lane_waiting(host->pool, tenant->lane);
+				 pool_lane_waiting(host->pools.main, tenant->lane);
 	const struct front_queue queue =
 		quota_queue(host, waiting, quota_of(host, tenant, FRONT_QUOTA_WORKERS));
 

@@ -103,7 +103,7 @@ static void share_out(struct host *host, struct tenant *tenant)
 	job->host = host;
 	job->path = mem_strdup(tenant->row.id);
 	job->share = tenant->share = share_of(host, tenant);
-	pool_submit(host->pool, &job->item);
+	pool_submit(host->pools.main, &job->item);
 }
 
 /* Unless those sessions are under it already. */
@@ -117,13 +117,13 @@ static void share_again(struct host *host, struct tenant *tenant)
 
 void tenant_apply(struct host *host)
 {
-	for (struct tenant *at = host->tenants.first; at != NULL && host->pool != NULL;
+	for (struct tenant *at = host->tenants.first; at != NULL && host->pools.main != NULL;
 	     at = at->next) {
 		const uint64_t weight = quota_of(host, at, FRONT_QUOTA_WEIGHT);
 
-		pool_lane_set(host->pool, at->lane, weight != 0 ? (unsigned)weight : 1,
+		pool_lane_set(host->pools.main, at->lane, weight != 0 ? (unsigned)weight : 1,
 			      workers_of(host, at));
-		pool_lane_set(host->file_pool, at->file_lane, weight != 0 ? (unsigned)weight : 1,
+		pool_lane_set(host->pools.files, at->file_lane, weight != 0 ? (unsigned)weight : 1,
 			      host->tenants.count < 2 ? HOST_FILE_WORKERS
 						     : HOST_FILE_WORKERS * 3 / 4);
 		share_again(host, at);

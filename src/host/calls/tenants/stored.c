@@ -187,7 +187,7 @@ void handle_stored_commit(struct host *host, const struct request *req,
 	job->stored = TAKE_PTR(upload->stored);
 	job->fd = TAKE_FD(upload->fd);
 	upload_drop(upload);
-	pool_submit_to(host->file_pool, job->stored->tenant->file_lane, &job->item);
+	pool_submit_to(host->pools.files, job->stored->tenant->file_lane, &job->item);
 }
 
 static int write_value(struct stored *stored, struct err *err)

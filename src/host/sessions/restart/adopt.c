@@ -71,7 +71,7 @@ static bool begin(struct session *session)
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->sessions.adopting++;
-	pool_submit_to(host->pool, session->tenant->lane, &job->item);
+	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
 	return true;
 }
 

@@ -128,7 +128,7 @@ static void begin(struct session *session)
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->sessions.restoring++;
-	pool_submit_to(host->pool, session->tenant->lane, &job->item);
+	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
 }
 
 void restore_want(struct session *session)
