@@ -231,6 +231,13 @@ struct pools {
 	struct loop_io *main_io, *files_io;
 };
 
+/* Where it works. */
+struct place {
+	int state_fd;
+	int lock_fd;
+	char libexec[512];
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -241,10 +248,8 @@ struct host {
 	struct fronts fronts;
 	struct loop_timer *tick;
 	reckon_engine *engine; /* for artifacts; never meets a warden */
-	int state_fd;
-	int lock_fd;
+	struct place place;
 	struct door door;
-	char libexec[512];
 	struct sessions sessions;
 	struct runs runs;
 	struct transactions transactions;

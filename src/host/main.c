@@ -64,12 +64,13 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
 	}
-	host->state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (host->state_fd < 0)
+	host->place.state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (host->place.state_fd < 0)
 		return err_sys(err, "open %.200s", dir);
 	if (host->config.is_private && private_state(host, dir, sizeof(dir), err) < 0)
 		return (int)err->code;
-	lock = openat(host->state_fd, "reckond.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+	lock = openat(host->place.state_fd, "reckond.lock",
+		      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 		      0600);
 	if (lock < 0)
 		return err_sys(err, "open %.200s/reckond.lock", dir);
@@ -77,9 +78,9 @@ static int open_state(struct host *host, struct err *err)
 		(void)err_set(err, ERR_DENIED, "another reckond uses %.200s", dir);
 		return err_remedy(err, "stop it, or choose another --state");
 	}
-	host->lock_fd = TAKE_FD(lock); /* held until the process ends */
+	host->place.lock_fd = TAKE_FD(lock); /* held until the process ends */
 	reserve_setup(host);
-	return db_open(host->state_fd, dir, &host->db, err);
+	return db_open(host->place.state_fd, dir, &host->db, err);
 }
 
 /* For `reckon serve --upgrade` and `reckon doctor`; who holds the lock is what counts. */
@@ -88,7 +89,9 @@ static int sign_lock(struct host *host, struct err *err)
 	char text[HOST_ADDRESS_SIZE + 40];
 	const int len = snprintf(text, sizeof(text), "%d\n%s\n", (int)getpid(), host->door.name);
 
-	if (ftruncate(host->lock_fd, 0) < 0 || pwrite(host->lock_fd, text, (size_t)len, 0) < 0)
+	if (ftruncate(host->place.lock_fd, 0) < 0 ||
+	    pwrite(host->place.lock_fd, text, (size_t)len,
+		   0) < 0)
 		return err_sys(err, "write reckond.lock");
 	return 0;
 }
@@ -233,7 +236,7 @@ static int start(struct host *host, struct err *err)
 		return err_sys(err, "/proc/self/exe");
 	self[len] = '\0';
 	*strrchr(self, '/') = '\0';
-	(void)snprintf(host->libexec, sizeof(host->libexec), "%s", self);
+	(void)snprintf(host->place.libexec, sizeof(host->place.libexec), "%s", self);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max < DESCRIPTORS ? files.rlim_max : DESCRIPTORS;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
@@ -344,7 +347,7 @@ int main(int argc, char **argv)
 		return backup_main(argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "doctor") == 0)
 		return doctor_main(argc - 1, argv + 1);
-	host->door.fd = host->state_fd = host->operations.reserve.fd = -1;
+	host->door.fd = host->place.state_fd = host->operations.reserve.fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		host->uploads[i].fd = -1;
 	if (config_load(argc, argv, &host->config, &problems, &err) < 0)

@@ -34,15 +34,16 @@ int private_state(struct host *host, char *dir, size_t size, struct err *err)
 	const size_t len = strlen(dir);
 	cleanup_fd int fd = -1;
 
-	if (mkdirat(host->state_fd, "private", 0700) < 0 && errno != EEXIST)
+	if (mkdirat(host->place.state_fd, "private", 0700) < 0 && errno != EEXIST)
 		return err_sys(err, "make %.200s/private", dir);
-	fd = openat(host->state_fd, "private", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(host->place.state_fd, "private",
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(err, "open %.200s/private", dir);
 	if (snprintf(dir + len, size - len, "/private") >= (int)(size - len))
 		return err_set(err, ERR_INVALID, "path too long: %.200s", dir);
-	(void)close(host->state_fd);
-	host->state_fd = TAKE_FD(fd);
+	(void)close(host->place.state_fd);
+	host->place.state_fd = TAKE_FD(fd);
 	return 0;
 }
 

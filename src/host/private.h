@@ -9,7 +9,7 @@ struct host;
 
 /*
  * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
- * serve`; artifacts are shared. Adds to `dir`, replaces host->state_fd.
+ * serve`; artifacts are shared. Adds to `dir`, replaces host->place.state_fd.
  */
 int private_state(struct host *host, char *dir, size_t size, struct err *err);
 int private_listen(struct host *host, struct err *err);

@@ -213,7 +213,7 @@ static void sync_run(struct pool_item *item)
 
 	/* A rename waits for the disk as a sync does. */
 	if (sync->head_done != NULL)
-		(void)audit_head_write(sync->host->state_fd, &sync->head,
+		(void)audit_head_write(sync->host->place.state_fd, &sync->head,
 				       sync->host->tenants.key_secret,
 				       &sync->failed);
 	else

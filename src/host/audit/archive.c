@@ -136,7 +136,7 @@ static int leave(struct host *host, const struct audit_segment *segment,
 
 static int drop(struct host *host, const struct audit_segment *segment, struct err *err)
 {
-	cleanup_fd int dir_fd = openat(host->state_fd, AUDIT_DIR,
+	cleanup_fd int dir_fd = openat(host->place.state_fd, AUDIT_DIR,
 				       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (dir_fd < 0 || unlinkat(dir_fd, segment->name, 0) < 0)
@@ -158,12 +158,13 @@ static int settle(struct host *host, const struct audit_segment *segment, struct
 
 	if (db_audit_list(host->db, segment->last - 1, 1, audit_take_one, &last, err) < 0)
 		return (int)err->code;
-	if (audit_segment_edges(host->state_fd, segment, &edges, err) == 0 &&
+	if (audit_segment_edges(host->place.state_fd, segment, &edges, err) == 0 &&
 	    last.sequence == edges.end.sequence &&
 	    memcmp(last.hash, edges.end.hash, AUDIT_HASH_SIZE) == 0)
 		return drop(host, segment, err);
 	(void)snprintf(aside, sizeof(aside), "%s.other", segment->name);
-	dir_fd = openat(host->state_fd, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	dir_fd = openat(host->place.state_fd, AUDIT_DIR,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (dir_fd < 0 || renameat(dir_fd, segment->name, dir_fd, aside) < 0)
 		return err_sys(err, "rename %s/%s", AUDIT_DIR, segment->name);
 	log_line(LOG_ERROR, "a segment of the audit is not of this database", "file=%s", aside);
@@ -175,7 +176,7 @@ static int settle_unfinished(struct host *host, const struct audit_head *base, s
 {
 	cleanup_segments struct audit_segments segments = { .list = NULL };
 
-	if (audit_segments_list(host->state_fd, &segments, err) < 0)
+	if (audit_segments_list(host->place.state_fd, &segments, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < segments.count; i++)
 		if (segments.list[i].last > base->sequence &&
@@ -201,7 +202,8 @@ static int move(struct host *host, struct err *err)
 		return 0;
 	/* A power cut takes the last rows: none may be in a file that it had taken. */
 	if (settle_unfinished(host, &base, err) < 0 || transaction_sync(host, err) < 0 ||
-	    audit_segment_write(host->state_fd, host->db, host->tenants.key_secret, &base, last,
+	    audit_segment_write(host->place.state_fd, host->db, host->tenants.key_secret, &base,
+				last,
 				&segment,
 				&end, err) < 0 ||
 	    leave(host, &segment, &end, err) < 0)
@@ -245,7 +247,7 @@ static int prune_one(struct host *host, const struct audit_segment *segment, uin
 	struct audit_edges edges;
 
 	if (segment->last > pruned) {
-		if (audit_segment_edges(host->state_fd, segment, &edges, err) < 0)
+		if (audit_segment_edges(host->place.state_fd, segment, &edges, err) < 0)
 			return (int)err->code;
 		if (!is_too_old(host, &edges, monotonic_now(&host->monotonic)) &&
 		    (most == 0 || bytes <= most))
@@ -266,7 +268,7 @@ static int prune(struct host *host, struct err *err)
 
 	if (db_audit_base(host->db, &base, err) < 0 ||
 	    db_audit_pruned(host->db, &pruned, err) < 0 ||
-	    audit_segments_list(host->state_fd, &segments, err) < 0)
+	    audit_segments_list(host->place.state_fd, &segments, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < segments.count; i++)
 		if (segments.list[i].last <= base.sequence)

@@ -131,7 +131,8 @@ static void write_head(struct host *host)
 		return;
 	/* At the start and at the end of the daemon. */
 	err_clear(&err);
-	(void)audit_head_write(host->state_fd, &auditor->head, host->tenants.key_secret, &err);
+	(void)audit_head_write(host->place.state_fd, &auditor->head, host->tenants.key_secret,
+			       &err);
 	head_written(host, &auditor->head, &err);
 }
 
@@ -142,7 +143,8 @@ static const char *compare(const struct host *host, char text[160])
 	struct audit_head kept;
 	bool sealed = false;
 	struct err err;
-	const int found = audit_head_read(host->state_fd, host->tenants.key_secret, &kept, &sealed,
+	const int found = audit_head_read(host->place.state_fd, host->tenants.key_secret, &kept,
+					  &sealed,
 					  &err);
 
 	if (found == 0)

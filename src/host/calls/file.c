@@ -123,15 +123,16 @@ void upload_drop(struct upload *upload)
 static int nameless_file(struct host *host, int *ret_fd, struct err *err)
 {
 	char name[ID_SIZE];
-	int fd = openat(host->state_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = openat(host->place.state_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
 		/* A file system without such files: one whose name is taken away at once. */
 		if (id_new(name, "up", err) < 0)
 			return (int)err->code;
-		fd = openat(host->state_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		fd = openat(host->place.state_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			    0600);
 		if (fd >= 0)
-			(void)unlinkat(host->state_fd, name, 0);
+			(void)unlinkat(host->place.state_fd, name, 0);
 	}
 	if (fd < 0)
 		return err_sys(err, "make a file for an upload");

@@ -169,8 +169,8 @@ static void see(struct host *host, struct metrics_now *now)
 		.version = RECKON_VERSION,
 		.sessions_max = host->config.sessions_max,
 		.workers_max = host->config.workers,
-		.database_bytes = file_bytes(host->state_fd, "reckond.db") +
-				  file_bytes(host->state_fd, "reckond.db-wal"),
+		.database_bytes = file_bytes(host->place.state_fd, "reckond.db") +
+				  file_bytes(host->place.state_fd, "reckond.db-wal"),
 		.store_bytes = host->seen.store_bytes,
 		.store_objects = host->seen.store_objects,
 		.start_s = host->seen.start_s,
@@ -181,7 +181,7 @@ static void see(struct host *host, struct metrics_now *now)
 	};
 	usage_each(host, see_tenant, now);
 	now->is_ready = observe_is_ready(host, ignored, sizeof(ignored));
-	if (fstatvfs(host->state_fd, &disk) == 0)
+	if (fstatvfs(host->place.state_fd, &disk) == 0)
 		now->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
 	see_process(now);
 	see_sessions(host, now);

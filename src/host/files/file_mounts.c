@@ -74,14 +74,15 @@ int file_mounts_check(const struct file_mount *list, struct err *err)
 
 static int open_all(const struct host *host)
 {
-	if (mkdirat(host->state_fd, "mounts", 0700) < 0 && errno != EEXIST)
+	if (mkdirat(host->place.state_fd, "mounts", 0700) < 0 && errno != EEXIST)
 		return -1;
-	return openat(host->state_fd, "mounts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(host->place.state_fd, "mounts",
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 void file_mounts_source(const struct session *session, char ret[96])
 {
-	(void)snprintf(ret, 96, "/proc/self/fd/%d/mounts/%s", session->host->state_fd,
+	(void)snprintf(ret, 96, "/proc/self/fd/%d/mounts/%s", session->host->place.state_fd,
 		       session->row.file_mounts);
 }
 
@@ -239,7 +240,7 @@ static void sweep(struct host *host, int all, bool are_folders)
 
 void file_mounts_sweep(struct host *host)
 {
-	cleanup_fd int all = openat(host->state_fd, "mounts",
+	cleanup_fd int all = openat(host->place.state_fd, "mounts",
 				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (all < 0)

@@ -151,7 +151,7 @@ int front_child_spawn(struct host *host, size_t dialect, struct front_child *chi
 	int pair[2];
 
 	(void)snprintf(name, sizeof(name), "%s", front_child_program(dialect));
-	(void)snprintf(path, sizeof(path), "%s/%s", host->libexec, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", host->place.libexec, name);
 	(void)snprintf(connections, sizeof(connections), "%" PRIu64, config->connections_max);
 	(void)snprintf(hosts, sizeof(hosts), "%s", config->allowed_hosts);
 	if (access(path, X_OK) < 0)

@@ -230,7 +230,7 @@ void operate_tick(struct host *host)
 static void binary_path(const struct host *host, char *ret, size_t size)
 {
 	/* Not /proc/self/exe: that is the old file for ever. */
-	(void)snprintf(ret, size, "%s/reckond", host->libexec);
+	(void)snprintf(ret, size, "%s/reckond", host->place.libexec);
 }
 
 /* Whether the new binary starts at all, and takes our options. */
@@ -273,7 +273,7 @@ void operate_upgrade(void *arg)
 	}
 	if (!is_good_binary(host)) {
 		log_line(LOG_ERROR, "no upgrade: the new binary does not start",
-			 "path=\"%s/reckond\"", host->libexec);
+			 "path=\"%s/reckond\"", host->place.libexec);
 		return;
 	}
 	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u",

@@ -30,7 +30,7 @@ uint64_t reserve_left(const struct host *host)
 {
 	struct statvfs disk;
 
-	if (fstatvfs(host->state_fd, &disk) < 0)
+	if (fstatvfs(host->place.state_fd, &disk) < 0)
 		return UINT64_MAX;
 	return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
@@ -54,7 +54,7 @@ void reserve_setup(struct host *host)
 	struct reserve *reserve = &host->operations.reserve;
 	uint64_t left;
 
-	reserve->fd = openat(host->state_fd, FILE_NAME,
+	reserve->fd = openat(host->place.state_fd, FILE_NAME,
 			     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (reserve->fd < 0)
 		return;

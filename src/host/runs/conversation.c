@@ -198,7 +198,7 @@ static int start(struct run *run, struct models_choice *choice, struct err *err)
 
 	model.settings.has_shell = language_shell() != NULL;
 	agent_client_network(&model);
-	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->libexec);
+	(void)snprintf(path, sizeof(path), "%s/reckon-agent", host->place.libexec);
 	if (driver_open(&run->driver, path, &model, err) < 0)
 		return (int)err->code;
 	if (run->load.len > 0) {

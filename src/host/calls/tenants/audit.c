@@ -36,9 +36,9 @@ void handle_audit_list(struct host *host, const struct request *req,
 	json_write_object_begin(&json);
 	json_write_key(&json, "entries");
 	json_write_array_begin(&json);
-	code = audit_beginning(host->state_fd, host->db, &before, &err);
+	code = audit_beginning(host->place.state_fd, host->db, &before, &err);
 	if (code >= 0)
-		code = audit_walk(host->state_fd, host->db, host->tenants.key_secret,
+		code = audit_walk(host->place.state_fd, host->db, host->tenants.key_secret,
 				  in->after, limit, list_one, &json, &err);
 	json_write_array_end(&json);
 	json_write_member_uint(&json, "first", before.sequence + 1);

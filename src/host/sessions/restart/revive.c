@@ -91,7 +91,7 @@ int persist_revive(struct host *host, struct err *err)
 	why_lost(host, why, sizeof(why));
 	if (host->config.durability != 0)
 		db_relax(host->db);
-	else if (fsync(host->state_fd) < 0)
+	else if (fsync(host->place.state_fd) < 0)
 		return err_sys(err, "sync the state directory");
 	db_log_begin(host->db);
 	if (db_recover(host->db, why, tell_lost, host, &recovered, err) < 0 ||
