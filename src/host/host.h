@@ -238,6 +238,12 @@ struct place {
 	char libexec[512];
 };
 
+/* On their way in, and out. */
+struct files {
+	struct upload uploads[HOST_UPLOADS_MAX];
+	struct gc gc;
+};
+
 struct host {
 	struct config config;
 	const struct module *const *modules;
@@ -257,13 +263,12 @@ struct host {
 	struct executions executions;
 	struct tenants tenants;
 	struct admission admission;
-	struct upload uploads[HOST_UPLOADS_MAX];
+	struct files files;
 	struct observer seen;
 	struct auditor auditor;
 	struct monotonic monotonic;
 	struct log_context about; /* the request that is answered just now, or the job that ended */
 	char actor[72];		  /* who asked: an id of a key, "local"; "" for the daemon itself */
-	struct gc gc;
 	struct process_pace pace;
 };
 

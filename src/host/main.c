@@ -349,7 +349,7 @@ int main(int argc, char **argv)
 		return doctor_main(argc - 1, argv + 1);
 	host->door.fd = host->place.state_fd = host->operations.reserve.fd = -1;
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		host->uploads[i].fd = -1;
+		host->files.uploads[i].fd = -1;
 	if (config_load(argc, argv, &host->config, &problems, &err) < 0)
 		return complain_of_config(&problems, &err);
 	if (host->config.check_only) {

@@ -143,8 +143,8 @@ static int nameless_file(struct host *host, int *ret_fd, struct err *err)
 static struct upload *free_upload(struct host *host)
 {
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		if (host->uploads[i].ticket == 0)
-			return &host->uploads[i];
+		if (host->files.uploads[i].ticket == 0)
+			return &host->files.uploads[i];
 	return NULL;
 }
 
@@ -252,10 +252,10 @@ struct upload *upload_find(struct host *host, const struct request *req, uint64_
 	const uint64_t whole = (req->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
 
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		if (host->uploads[i].ticket != 0 && host->uploads[i].ticket == whole &&
-		    host->uploads[i].is_archive == is_archive &&
-		    (host->uploads[i].stored != NULL) == is_stored)
-			return &host->uploads[i];
+		if (host->files.uploads[i].ticket != 0 && host->files.uploads[i].ticket == whole &&
+		    host->files.uploads[i].is_archive == is_archive &&
+		    (host->files.uploads[i].stored != NULL) == is_stored)
+			return &host->files.uploads[i];
 	front_fail(host, req->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
 	return NULL;
 }

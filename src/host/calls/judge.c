@@ -284,8 +284,8 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 static void drop_upload(struct host *host, uint64_t request)
 {
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		if (host->uploads[i].ticket == request)
-			upload_drop(&host->uploads[i]);
+		if (host->files.uploads[i].ticket == request)
+			upload_drop(&host->files.uploads[i]);
 }
 
 static void session_opened(struct session *session, struct job *opened)

@@ -136,7 +136,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		now->memory_bytes += sample->memory_bytes;
 	}
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
-		now->uploads += host->uploads[i].ticket != 0;
+		now->uploads += host->files.uploads[i].ticket != 0;
 	now->runs = run_count(host, NULL);
 }
 

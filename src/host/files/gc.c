@@ -80,21 +80,21 @@ static void step(struct host *host)
 		log_line(LOG_WARN, "nothing is collected", "why=\"%s\"", err.text);
 		return;
 	}
-	if (reckon_store_collect(host->engine, host->gc.directory,
+	if (reckon_store_collect(host->engine, host->files.gc.directory,
 				 host->config.store_keep_ms / 1000, is_needed, &asking, &found,
 				 &error) < 0)
 		log_line(LOG_WARN, "a directory of the store is not collected", "why=\"%s\"",
 			 error.message);
 	db_close(asking.other);
-	host->gc.objects += found.objects;
-	host->gc.bytes += found.bytes;
+	host->files.gc.objects += found.objects;
+	host->files.gc.bytes += found.bytes;
 	metrics_add(&host->seen.metrics, METRICS_REMOVED,
 		    metrics_counter_label(METRICS_REMOVED, "artifact"), found.objects);
 }
 
 void gc_tick(struct host *host)
 {
-	struct gc *gc = &host->gc;
+	struct gc *gc = &host->files.gc;
 	const uint64_t now = clock_mono_ns();
 
 	if (host->config.store_keep_ms == 0 || host->monotonic.has_leapt || now < gc->next_ns)
