@@ -100,6 +100,16 @@ struct file_queue {
 	struct watch *watches;
 };
 
+/* Made for one execution, with which it ends (calls/once.c). */
+struct session_alone {
+	struct once *once; /* of the request that opens it, until its code is to run */
+	bool is_to_stay;   /* once that execution is answered */
+	uint64_t stays_transaction; /* the transaction that says so; 0: none */
+	bool is_streamed;  /* by that request: it stays until the events of its code are read */
+	bool is_over;	   /* the execution */
+	struct session *next_over;
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -126,12 +136,7 @@ struct session {
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
-	bool is_over;		   /* which has ended */
-	bool is_to_stay;	   /* once its first execution is answered (calls/once.c) */
-	uint64_t stays_transaction;	   /* the transaction that says so; 0: none */
-	struct once *once; /* of the request that opens it, until its code is to run */
-	bool is_streamed;  /* by that request: it stays until the events of its code are read */
-	struct session *next_over;
+	struct session_alone alone;
 	bool kernel_lost;	   /* until the next execution, or a restart */
 	struct observed *observed;    /* NULL: not open */
 	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */

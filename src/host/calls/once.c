@@ -99,7 +99,7 @@ static const struct session *find_opening(const struct host *host, const struct 
 	const struct session *at = host->sessions.first;
 
 	while (at != NULL && (at->tenant != req->tenant || at->phase != SESSION_OPENING ||
-			      at->once == NULL || strcmp(at->once->key, key) != 0))
+			      at->alone.once == NULL || strcmp(at->alone.once->key, key) != 0))
 		at = at->next;
 	return at;
 }
@@ -113,7 +113,7 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 	int found;
 
 	if (opening != NULL) {
-		if (idempotency_check(host, req, opening->once->hash, once->hash))
+		if (idempotency_check(host, req, opening->alone.once->hash, once->hash))
 			front_fail(
 				host, req->id, API_ERR_UNAVAILABLE,
 				"the session for the code of this Idempotency-Key is being opened",
@@ -247,7 +247,7 @@ void once_work_open(struct job *job)
 /* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
 static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
 {
-	struct once *once = session->once;
+	struct once *once = session->alone.once;
 	const char *key = once != NULL && once->key[0] != '\0' ? once->key : NULL;
 	struct db_execution row = { 0 };
 	struct execution *execution;
@@ -280,7 +280,7 @@ static void ready(struct session *session, struct job *opened)
 	struct err ignored; /* asked for again when the session is there */
 
 	/* What is known before its end waits for its row, which needs that of the session. */
-	if (!opened->is_once || !session->is_early || session->once != NULL)
+	if (!opened->is_once || !session->is_early || session->alone.once != NULL)
 		return;
 	opened->then = job_of_code(session, opened, &ignored);
 	if (opened->then == NULL)
@@ -313,15 +313,15 @@ void handle_execute_once(struct host *host, const struct request *req,
 		job_free(job);
 		return;
 	}
-	session->is_streamed = in->stream;
+	session->alone.is_streamed = in->stream;
 	err_clear(&err);
 	if (in->idempotency_key != NULL || in->stream) {
-		session->once = mem_new0(1, sizeof(once));
-		*session->once = once;
-		(void)asking_once(session, in, &session->once->asking, &err);
+		session->alone.once = mem_new0(1, sizeof(once));
+		*session->alone.once = once;
+		(void)asking_once(session, in, &session->alone.once->asking, &err);
 	}
 	session->row.policy |= DB_POLICY_ONCE;
-	session->is_to_stay = in->keep;
+	session->alone.is_to_stay = in->keep;
 	job->is_once = true;
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
@@ -354,14 +354,14 @@ void once_opened(struct session *session, const struct job *opened)
 		session_end(session, API_ERR_SESSION_CLOSED, "its code was not run", 0);
 		return;
 	}
-	if (session->once == NULL || session->once->key[0] == '\0')
+	if (session->alone.once == NULL || session->alone.once->key[0] == '\0')
 		job->execution->lease = lease_new(0, opened->request);
-	once_free(TAKE_PTR(session->once));
-	if (!session->is_streamed)
+	once_free(TAKE_PTR(session->alone.once));
+	if (!session->alone.is_streamed)
 		execution_wait(job->execution, &req);
 	if (opened->then == NULL)
 		session_enqueue(session, job);
-	if (session->is_streamed)
+	if (session->alone.is_streamed)
 		reply_begun(host, opened->request,
 			    &(struct api_execution){ .id = job->execution->id,
 						     .session = session->row.id,
@@ -383,7 +383,7 @@ void once_end(void *arg)
 	/* One sync for all of them. Without a transaction each sees for itself what becomes of it. */
 	is_joined = transaction_join(host, &is_own, &err) == 0;
 	while ((session = host->sessions.over) != NULL) {
-		host->sessions.over = session->next_over;
+		host->sessions.over = session->alone.next_over;
 		session_end(session, API_ERR_SESSION_CLOSED, has_ended, 0);
 		count++;
 	}

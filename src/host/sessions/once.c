@@ -34,13 +34,13 @@ void once_keep(struct session *session, const struct job *executed)
 	struct host *host = session->host;
 	struct err err;
 
-	if (!session->is_to_stay || executed->execution == NULL || executed->json == NULL ||
+	if (!session->alone.is_to_stay || executed->execution == NULL || executed->json == NULL ||
 	    executed->execution->is_abandoned ||
 	    (session->phase != SESSION_LIVE && !session->is_leaving))
 		return;
-	session->is_to_stay = false;
+	session->alone.is_to_stay = false;
 	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
-	session->stays_transaction = host->transactions.current;
+	session->alone.stays_transaction = host->transactions.current;
 	if (db_session_change(host->db, &session->row, &err) < 0)
 		transaction_fail(host, &err);
 }
@@ -49,9 +49,9 @@ void once_keep(struct session *session, const struct job *executed)
 void once_transaction_failed(struct session *session, uint64_t first, const struct err *failed)
 {
 	(void)failed;
-	if (session->stays_transaction >= first)
+	if (session->alone.stays_transaction >= first)
 		session->row.policy |= DB_POLICY_ONCE;
-	session->stays_transaction = 0;
+	session->alone.stays_transaction = 0;
 }
 
 /* Whether somebody has not had all of its events yet, but goes on taking them. */
@@ -59,7 +59,7 @@ static bool is_unread(const struct session *session)
 {
 	const struct execution *at = session->executions;
 
-	return session->is_streamed && at != NULL && !at->is_read && !at->is_abandoned &&
+	return session->alone.is_streamed && at != NULL && !at->is_read && !at->is_abandoned &&
 	       clock_mono_ns() - at->given_ns < READ_NS;
 }
 
@@ -69,12 +69,12 @@ void once_done(struct session *session)
 	struct host *host = session->host;
 
 	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
-	    session->first != NULL || session->is_over || is_unread(session))
+	    session->first != NULL || session->alone.is_over || is_unread(session))
 		return;
-	session->is_over = true;
+	session->alone.is_over = true;
 	if (host->sessions.over == NULL)
 		loop_timer_set(host->sessions.over_timer, OVER_MS);
-	session->next_over = host->sessions.over;
+	session->alone.next_over = host->sessions.over;
 	host->sessions.over = session;
 	host->sessions.leaving++;
 	session->tenant->leaving++;
@@ -85,14 +85,14 @@ void once_forget(struct session *session)
 {
 	struct session **at = &session->host->sessions.over;
 
-	once_free(TAKE_PTR(session->once));
-	if (session->is_over) {
+	once_free(TAKE_PTR(session->alone.once));
+	if (session->alone.is_over) {
 		session->host->sessions.leaving--;
 		session->tenant->leaving--;
 		session->tenant->leaving_limits -= quota_memory_of(&session->limits);
 	}
 	while (*at != NULL && *at != session)
-		at = &(*at)->next_over;
+		at = &(*at)->alone.next_over;
 	if (*at != NULL)
-		*at = session->next_over;
+		*at = session->alone.next_over;
 }

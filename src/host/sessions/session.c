@@ -238,7 +238,7 @@ void session_leave(struct session *session)
 
 	if (session->phase == SESSION_CLOSING)
 		return;
-	if (once_is(session) && !(session->is_to_stay && session->phase == SESSION_LIVE)) {
+	if (once_is(session) && !(session->alone.is_to_stay && session->phase == SESSION_LIVE)) {
 		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
