@@ -110,6 +110,19 @@ struct session_alone {
 	struct session *next_over;
 };
 
+/* What is known of its box, or that it has none (sessions/restart/restore.c). */
+struct session_box {
+	bool is_parked;		/* it has none; the first job that needs one makes it */
+	bool may_adopt;		/* parked, but the one that it had may be there */
+	bool wants_restore;	/* and waits until fewer others do the same */
+	bool wants_intact;	/* the next one does without what the store lacks */
+	bool kernel_lost;	/* until the next execution, or a restart */
+	uint64_t parked_sequence; /* of its last execution before that */
+	struct missing *missing; /* from the store, as the last try found it, or NULL */
+	struct observed *observed; /* NULL: not open */
+	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -137,17 +150,9 @@ struct session {
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
 	struct session_alone alone;
-	bool kernel_lost;	   /* until the next execution, or a restart */
-	struct observed *observed;    /* NULL: not open */
-	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
+	struct session_box box;
 	/* sessions/restart/persist.c, restore.c */
 	struct db_persisted kept;
-	bool is_parked;		/* it has no box; the first job that needs one makes it */
-	bool may_adopt;		/* parked, but the box that it had may be there */
-	uint64_t parked_sequence; /* of its last execution before that */
-	bool wants_restore;	/* and waits until fewer others do the same */
-	bool wants_intact;	/* its next box does without what the store lacks */
-	struct missing *missing; /* that, as the last try found it, or NULL */
 	struct pause pause;
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */

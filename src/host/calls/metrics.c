@@ -51,16 +51,17 @@ void handle_session_metrics(struct host *host, const struct request *req,
 	if (session == NULL)
 		return;
 	/* At most one look in a second, however often somebody asks. */
-	if (session->observed != NULL && now - session->observed->looked_ns > LOOK_ASKED_NS)
+	if (session->box.observed != NULL && now - session->box.observed->looked_ns > LOOK_ASKED_NS)
 		observe_look(session, now);
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "session", session->row.id);
 	json_write_key(&json, "samples");
 	json_write_array_begin(&json);
-	for (size_t i = 0; session->observed != NULL && i < session->observed->count; i++)
-		(void)add_sample(&json, &session->observed->samples[(session->observed->first + i) %
-								    session->observed->count]);
+	for (size_t i = 0; session->box.observed != NULL && i < session->box.observed->count; i++)
+		(void)add_sample(&json,
+				 &session->box.observed->samples[(session->box.observed->first + i) %
+								    session->box.observed->count]);
 	json_write_array_end(&json);
 	json_write_member_uint(&json, "workspace_bytes", session->workspace);
 	json_write_object_end(&json);
@@ -119,7 +120,7 @@ static void count_running(const struct job *job, struct metrics_now *now)
 static void see_sessions(const struct host *host, struct metrics_now *now)
 {
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next) {
-		const struct sample *sample = newest(at->observed);
+		const struct sample *sample = newest(at->box.observed);
 
 		now->sessions_opening += at->phase == SESSION_OPENING;
 		now->sessions_live += at->phase == SESSION_LIVE;

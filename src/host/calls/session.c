@@ -90,7 +90,7 @@ static const char *copy(struct arena *arena, const char *text)
 static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
 {
 	const struct db_persisted *kept = &session->kept;
-	const bool is_lost = session->kernel_lost || strcmp(kept->kernel, "lost") == 0;
+	const bool is_lost = session->box.kernel_lost || strcmp(kept->kernel, "lost") == 0;
 	struct api_not_kept *not_kept;
 	struct api_missing *missing;
 
@@ -103,14 +103,15 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 	ret->on_timeout = (enum api_session_on_timeout)pause_on_timeout(kept->pauses);
 	ret->has_auto_resume = true;
 	ret->auto_resume = (kept->pauses & DB_PAUSES_UNTIL_ASKED) != 0;
-	if (session->missing != NULL) {
+	if (session->box.missing != NULL) {
 		missing = arena_new(arena, 1, sizeof(*missing));
-		missing->count = session->missing->count;
-		missing->why = copy(arena, session->missing->why);
+		missing->count = session->box.missing->count;
+		missing->why = copy(arena, session->box.missing->why);
 		missing->paths =
-			(struct api_bytes){ arena_text(arena, buf_text(&session->missing->paths),
-						       session->missing->paths.len),
-					    session->missing->paths.len };
+			(struct api_bytes){ arena_text(arena,
+						       buf_text(&session->box.missing->paths),
+						       session->box.missing->paths.len),
+					    session->box.missing->paths.len };
 		ret->files_missing = missing;
 	}
 	if (kept->not_kept == 0)
@@ -331,7 +332,7 @@ void handle_session_create(struct host *host, const struct request *req,
 		job_free(job);
 		return;
 	}
-	session->folders = folders;
+	session->box.folders = folders;
 	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
 					   in->auto_resume, 0);
 	if (in->grant != NULL)
@@ -480,8 +481,8 @@ void handle_session_restore(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	if (session->is_parked && in->intact)
-		session->wants_intact = true;
+	if (session->box.is_parked && in->intact)
+		session->box.wants_intact = true;
 	/* A look at the workspace needs a box, as everything does. */
 	session_enqueue(session, job_new(session, JOB_KEEP, req->id));
 }

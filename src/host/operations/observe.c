@@ -68,7 +68,7 @@ static void push(struct observed *observed, const struct sample *sample)
 
 void observe_look(struct session *session, uint64_t now)
 {
-	struct observed *observed = session->observed;
+	struct observed *observed = session->box.observed;
 	struct sample sample;
 	struct err ignored;
 
@@ -127,15 +127,15 @@ void observe_opened(struct session *session, const struct job *job)
 		metrics_observe(&seen->metrics, METRICS_START_PHASE,
 				metrics_histogram_label(METRICS_START_PHASE, phases[i].phase),
 				phases[i].ns);
-	session->observed = mem_new0(1, sizeof(*session->observed));
+	session->box.observed = mem_new0(1, sizeof(*session->box.observed));
 	/* An ordinary user's warden is pid 1 of a namespace of its own. */
-	session->observed->kernel_pid = geteuid() == 0 ? opening.kernel_pid : 0;
+	session->box.observed->kernel_pid = geteuid() == 0 ? opening.kernel_pid : 0;
 }
 
 void observe_adopted(struct session *session)
 {
 	metrics_add(&session->host->seen.metrics, METRICS_ADOPTED, 0, 1);
-	session->observed = mem_new0(1, sizeof(*session->observed));
+	session->box.observed = mem_new0(1, sizeof(*session->box.observed));
 	observe_kernel(session);
 }
 
@@ -144,13 +144,13 @@ void observe_kernel(struct session *session)
 {
 	reckon_opening opening = { .size = sizeof(opening) };
 
-	if (session->observed == NULL)
+	if (session->box.observed == NULL)
 		return;
 	/* As above: an ordinary user's warden counts its own pids, and ours are other processes. */
-	session->observed->kernel_pid = 0;
-	if (geteuid() == 0 && !session->kernel_lost &&
+	session->box.observed->kernel_pid = 0;
+	if (geteuid() == 0 && !session->box.kernel_lost &&
 	    reckon_session_opening(session->handle, &opening, NULL) == 0)
-		session->observed->kernel_pid = opening.kernel_pid;
+		session->box.observed->kernel_pid = opening.kernel_pid;
 }
 
 void observe_job(struct host *host, const struct job *job)
@@ -183,8 +183,8 @@ void observe_execution(struct host *host, const struct job *job, const char *sta
 	metrics_observe(&seen->metrics, METRICS_WALL, 0, job->ended_ns - job->begun_ns);
 	metrics_observe(&seen->metrics, METRICS_CPU, 0, job->cost.cpu_ns);
 	seen->lifetime_cpu_ns += job->cost.cpu_ns;
-	if (job->session->observed != NULL)
-		note_cost(job->session->observed, &job->cost);
+	if (job->session->box.observed != NULL)
+		note_cost(job->session->box.observed, &job->cost);
 }
 
 void observe_refused(struct host *host, const char *limit)
@@ -228,7 +228,7 @@ void observe_tick(struct host *host)
 
 	for (struct session *at = host->sessions.first; at != NULL && looks < LOOKS_IN_A_TICK;
 	     at = at->next) {
-		struct observed *observed = at->observed;
+		struct observed *observed = at->box.observed;
 
 		if (observed == NULL || at->phase != SESSION_LIVE)
 			continue;

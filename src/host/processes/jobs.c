@@ -27,7 +27,7 @@ void process_pump(struct session *session)
 
 	if (pause_holds(session))
 		return;
-	if (session->is_parked && session->processes.starts != NULL) {
+	if (session->box.is_parked && session->processes.starts != NULL) {
 		restore_want(session);
 		return;
 	}

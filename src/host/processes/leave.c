@@ -124,7 +124,7 @@ void process_tick(struct session *session)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (session->phase != SESSION_LIVE || session->is_parked || pause_holds(session))
+	if (session->phase != SESSION_LIVE || session->box.is_parked || pause_holds(session))
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);

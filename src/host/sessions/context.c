@@ -129,7 +129,7 @@ static void pump(struct context *context)
 	if (context->running != NULL || job == NULL || row_before_run_holds(job) ||
 	    pause_holds(session))
 		return;
-	if (job->kind != JOB_CONTEXT_CLOSE && session->is_parked) {
+	if (job->kind != JOB_CONTEXT_CLOSE && session->box.is_parked) {
 		restore_want(session);
 		return;
 	}
@@ -244,12 +244,12 @@ static void reopened(struct context *context, const struct job *job)
 		log_line(LOG_ERROR, "a context could not be brought back",
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
 			 job->error.message);
-		if (job->error.code == RECKON_ELOST && !session->is_parked &&
+		if (job->error.code == RECKON_ELOST && !session->box.is_parked &&
 		    session->phase == SESSION_LIVE)
 			restore_park(session, job->error.message); /* what waits goes on then */
 		else
 			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
-	} else if (!session->is_parked && context->phase == SESSION_LIVE) {
+	} else if (!session->box.is_parked && context->phase == SESSION_LIVE) {
 		context->is_parked = context->kernel_lost = false;
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
 		/* Told with the next record; what that leaves is the new kernel's. */
@@ -298,7 +298,7 @@ static void opened(struct context *context, struct job *job)
 			context->is_unborn = host->transactions.is_open;
 			context->unborn_transaction = host->transactions.current;
 			transaction_note(session);
-			context->is_parked = session->is_parked; /* the box went meanwhile */
+			context->is_parked = session->box.is_parked; /* the box went meanwhile */
 			put_row(context);
 			context_tell(context, &reply);
 			reply_context_create(host, job->request, &reply);
@@ -321,7 +321,7 @@ void context_job_done(struct job *job)
 		opened(context, job);
 		job_free(job);
 		session_pump(session); /* a CLOSE may have waited for this */
-		if (session->is_parked) {
+		if (session->box.is_parked) {
 			file_queue_pump(session);
 			process_pump(session);
 		}
@@ -350,7 +350,7 @@ void context_job_done(struct job *job)
 		park(context, job->why_lost.message);
 	job_free(job);
 	pump(context);
-	if (session->is_parked) {
+	if (session->box.is_parked) {
 		session_pump(session); /* a new box may have waited for this */
 		file_queue_pump(session);
 		process_pump(session);

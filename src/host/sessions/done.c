@@ -170,12 +170,12 @@ void session_job_answered(struct job *job)
 	session->running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
-	session->kernel_lost = job->is_kernel_lost;
+	session->box.kernel_lost = job->is_kernel_lost;
 	observe_kernel(session);
 	once_keep(session, job);
 	session_answer_job(session, job);
 	once_done(session);
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
+	if (job->is_lost && session->phase == SESSION_LIVE && !session->box.is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
@@ -198,7 +198,7 @@ void file_queue_job_done(struct job *job)
 		else
 			session_answer_job(session, job);
 	}
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->is_parked)
+	if (job->is_lost && session->phase == SESSION_LIVE && !session->box.is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	file_queue_pump(session);

@@ -29,7 +29,7 @@ void file_queue_pump(struct session *session)
 
 	if (file_queue->running != NULL || job == NULL || pause_holds(session))
 		return;
-	if (session->is_parked) {
+	if (session->box.is_parked) {
 		MODULE_EACH(session->host, box_wanted, session);
 		return;
 	}

@@ -37,11 +37,11 @@ void folders_show(struct arena *arena, const struct session *session, struct api
 {
 	struct api_mount *mounts;
 
-	if (session->folders.count == 0)
+	if (session->box.folders.count == 0)
 		return;
-	mounts = arena_new(arena, session->folders.count, sizeof(*mounts));
-	for (size_t i = 0; i < session->folders.count; i++) {
-		const struct grant_folder *folder = &session->folders.folders[i];
+	mounts = arena_new(arena, session->box.folders.count, sizeof(*mounts));
+	for (size_t i = 0; i < session->box.folders.count; i++) {
+		const struct grant_folder *folder = &session->box.folders.folders[i];
 
 		mounts[i] = (struct api_mount){
 			.target = arena_text(arena, folder->target, strlen(folder->target)),
@@ -49,12 +49,12 @@ void folders_show(struct arena *arena, const struct session *session, struct api
 			.writable = folder->writable,
 		};
 	}
-	ret->mounts = (struct api_list){ mounts, session->folders.count };
+	ret->mounts = (struct api_list){ mounts, session->box.folders.count };
 }
 
 bool folders_open(struct job *job, struct folders_open *ret)
 {
-	const struct grant *grant = &job->session->folders;
+	const struct grant *grant = &job->session->box.folders;
 	struct err err;
 
 	*ret = FOLDERS_NONE;
@@ -90,8 +90,8 @@ void folders_again(struct session *session)
 
 	if (session->kept.grant[0] == '\0' || !session->host->config.is_private)
 		return;
-	grant_done(&session->folders);
-	(void)grant_read(session->host->door.runtime_fd, session->kept.grant, &session->folders,
+	grant_done(&session->box.folders);
+	(void)grant_read(session->host->door.runtime_fd, session->kept.grant, &session->box.folders,
 			 &ignored);
 }
 

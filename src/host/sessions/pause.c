@@ -67,7 +67,7 @@ void pause_try(struct session *session)
 	if (session->pause.phase != PAUSE_WAITS || session->phase != SESSION_LIVE ||
 	    !is_quiet(session))
 		return;
-	if (session->is_parked) {
+	if (session->box.is_parked) {
 		paused(session);
 		return;
 	}
@@ -157,7 +157,7 @@ static void resume(struct session *session)
 {
 	struct job *job;
 
-	if (session->is_parked) {
+	if (session->box.is_parked) {
 		resumed(session);
 		return;
 	}
@@ -196,7 +196,7 @@ void pause_job_done(struct job *job)
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!is_pause) {
 		/* Its box may be gone: what waits makes another one. */
-		if (job->is_lost && !session->is_parked)
+		if (job->is_lost && !session->box.is_parked)
 			restore_park(session, job->why_lost.message);
 		resumed(session);
 	} else if (job->error.code < 0) {
@@ -205,7 +205,7 @@ void pause_job_done(struct job *job)
 		pause->phase = PAUSE_NO;
 		persist_use(session);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, why);
-		if (job->is_lost && !session->is_parked)
+		if (job->is_lost && !session->box.is_parked)
 			restore_park(session, job->why_lost.message);
 	} else {
 		paused(session);

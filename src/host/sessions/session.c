@@ -115,11 +115,11 @@ void session_forget(struct session *session)
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
 	if (session->row.id[0] != '\0')
 		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
-	free(session->observed);
+	free(session->box.observed);
 	db_session_done(&session->row);
 	db_persisted_done(&session->kept);
-	missing_free(session->missing);
-	grant_done(&session->folders);
+	missing_free(session->box.missing);
+	grant_done(&session->box.folders);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
 	if (host->operations.is_stopping && host->operations.grace_end_ns == 0 &&
@@ -247,7 +247,7 @@ void session_leave(struct session *session)
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->is_thorough = true;
-	if (session->phase == SESSION_LIVE && !session->is_parked && session->ran_since)
+	if (session->phase == SESSION_LIVE && !session->box.is_parked && session->ran_since)
 		session_enqueue(session, look);
 	else
 		job_free(look);

@@ -48,7 +48,7 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	}
 	if (session->running == NULL && session->first == NULL && session->ran_since &&
-	    !session->is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+	    !session->box.is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
 		/* What processes in the background did since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;

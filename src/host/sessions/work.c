@@ -86,7 +86,7 @@ reckon_session_options work_options(const struct job *job)
 		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,
-		.sequence = session->parked_sequence,
+		.sequence = session->box.parked_sequence,
 		/* A daemon of one user has no one to be fair to. */
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
 		.group_weight = job->share.weight,
@@ -103,7 +103,7 @@ static void open_box(struct job *job)
 	reckon_session_options options = work_options(job);
 
 	options.mounts = folders.mounts;
-	options.mount_count = session->folders.count + (has_mounts ? 1 : 0);
+	options.mount_count = session->box.folders.count + (has_mounts ? 1 : 0);
 	if (!folders_open(job, &folders))
 		return;
 	file_mounts_source(session, source);

@@ -81,10 +81,10 @@ static void adopt_next(struct host *host)
 	for (struct session *at = host->sessions.first; at != NULL &&
 	     host->sessions.adopting < ADOPTING_MAX;
 	     at = at->next) {
-		if (!at->may_adopt || at->running != NULL)
+		if (!at->box.may_adopt || at->running != NULL)
 			continue;
-		at->may_adopt = at->phase == SESSION_LIVE && begin(at);
-		if (!at->may_adopt)
+		at->box.may_adopt = at->phase == SESSION_LIVE && begin(at);
+		if (!at->box.may_adopt)
 			MODULE_EACH(host, session_goes_on, at);
 	}
 }
@@ -99,7 +99,7 @@ static void adopted(struct session *session, const struct job *job)
 	struct db_persisted *kept = &session->kept;
 	struct err err;
 
-	session->is_parked = false;
+	session->box.is_parked = false;
 	session->ran_since = true; /* nobody has looked at its workspace yet */
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	kept->lost_why[0] = '\0';
@@ -127,7 +127,7 @@ void adopt_done(struct job *job)
 	struct host *host = session->host;
 
 	session->running = NULL;
-	session->may_adopt = false;
+	session->box.may_adopt = false;
 	host->sessions.adopting--;
 	observe_job(host, job);
 	if (session->phase == SESSION_LIVE && session->handle != NULL)

@@ -147,7 +147,7 @@ void persist_job_done(struct session *session, struct job *job)
 	if (job->kind != JOB_KEEP)
 		persist_use(session);
 	if (job->kind == JOB_EXECUTE && job->json != NULL)
-		session->parked_sequence++;
+		session->box.parked_sequence++;
 	session->ran_since = job->kind == JOB_EXECUTE ||
 			     (session->ran_since && job->kind != JOB_KEEP);
 	if (job->changes == NULL)

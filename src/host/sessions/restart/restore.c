@@ -106,10 +106,10 @@ static void begin(struct session *session)
 	struct err err;
 
 	if (host->sessions.restoring >= RESTORING_MAX) {
-		session->wants_restore = true;
+		session->box.wants_restore = true;
 		return;
 	}
-	session->wants_restore = false;
+	session->box.wants_restore = false;
 	job = job_new(session, JOB_RESTORE, 0);
 	tenant_share_note(host, job);
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
@@ -120,10 +120,10 @@ static void begin(struct session *session)
 	}
 	tell_not_kept(session, job->manifest);
 	/* Only what is known to be missing is given up: the first try finds it out. */
-	job->is_intact = session->wants_intact && session->missing != NULL;
+	job->is_intact = session->box.wants_intact && session->box.missing != NULL;
 	if (job->is_intact)
-		tell_lost(session, session->missing->count, "files are missing in the store",
-			  session->missing->why);
+		tell_lost(session, session->box.missing->count, "files are missing in the store",
+			  session->box.missing->why);
 	folders_again(session);
 	session->running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
@@ -134,7 +134,7 @@ static void begin(struct session *session)
 void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
-	if (session->phase == SESSION_LIVE && !session->may_adopt && session->running == NULL &&
+	if (session->phase == SESSION_LIVE && !session->box.may_adopt && session->running == NULL &&
 	    session->opening_contexts == 0 && session->file_queue.running == NULL &&
 	    session->processes.jobs == 0 && !context_is_running(session))
 		begin(session);
@@ -173,11 +173,11 @@ void restore_park(struct session *session, const char *why)
 	struct err err;
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
-	session->is_parked = true;
-	session->kernel_lost = false;
+	session->box.is_parked = true;
+	session->box.kernel_lost = false;
 	MODULE_EACH(session->host, box_lost, session, why);
-	free(session->observed);
-	session->observed = NULL;
+	free(session->box.observed);
+	session->box.observed = NULL;
 	session->ran_since = false;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
 	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
@@ -190,8 +190,8 @@ void restore_next(struct host *host)
 	for (struct session *at = host->sessions.first; at != NULL &&
 	     host->sessions.restoring < RESTORING_MAX;
 	     at = at->next)
-		if (at->wants_restore) {
-			at->wants_restore = false;
+		if (at->box.wants_restore) {
+			at->box.wants_restore = false;
 			restore_want(at);
 		}
 }
@@ -201,7 +201,7 @@ static void restored(struct session *session)
 	struct db_persisted *kept = &session->kept;
 	struct err err;
 
-	session->is_parked = session->wants_intact = false;
+	session->box.is_parked = session->box.wants_intact = false;
 	session->taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);
@@ -233,14 +233,14 @@ void restore_done(struct job *job)
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
 			       job->error.message);
 		/* The list stays, and each request tries again: what is missing may come back. */
-		if (!session->wants_intact || job->is_intact || job->missing == NULL) {
-			session->wants_intact = false;
+		if (!session->box.wants_intact || job->is_intact || job->missing == NULL) {
+			session->box.wants_intact = false;
 			MODULE_EACH(session->host, session_fails, session, API_ERR_UNAVAILABLE,
 				    why);
 		}
 	}
-	missing_free(session->missing);
-	session->missing = session->handle == NULL ? TAKE_PTR(job->missing) : NULL;
+	missing_free(session->box.missing);
+	session->box.missing = session->handle == NULL ? TAKE_PTR(job->missing) : NULL;
 	job_free(job);
 	MODULE_EACH(session->host, session_goes_on, session);
 	restore_next(session->host);

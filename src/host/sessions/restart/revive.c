@@ -40,10 +40,11 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row.tools = row->tools != NULL ? mem_strdup(row->tools) : NULL;
 	session_index(session);
 	db_name_of(host->db, row->id, session->name);
-	session->is_parked = true;
+	session->box.is_parked = true;
 	/* After a restart of the machine there are no boxes. */
 	/* A paused one was not left behind (src/box/sessions/adopt.c). */
-	session->may_adopt = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
+	session->box.may_adopt = box_lease_seconds(session) > 0 &&
+		persist_is_of_this_boot(session) &&
 			     kept.paused_ms == 0;
 	session->phase = SESSION_LIVE;
 	session->pause.phase = kept.paused_ms != 0 ? PAUSE_YES : PAUSE_NO;
@@ -52,7 +53,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	if (context_revive(session, err) < 0 ||
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
 		return (int)err->code;
-	session->parked_sequence = session->sequence;
+	session->box.parked_sequence = session->sequence;
 	folders_again(session);
 	return 0;
 }
