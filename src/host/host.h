@@ -123,6 +123,19 @@ struct session_box {
 	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
 };
 
+/* What of it is in transactions that are not on the disk (transaction.c). */
+struct session_transactions {
+	struct session *next;
+	bool is_listed;		/* something of it is */
+	bool is_uncommitted;	/* so is what it changed */
+	bool is_unborn;		/* so is its row */
+	uint64_t last;		/* the last one of those */
+	uint64_t birth;		/* that of its row */
+	bool end_unkept;	/* its row says that it is live, which is to be mended */
+	bool is_early;		/* its row was written before its box was there */
+	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -156,15 +169,7 @@ struct session {
 	struct pause pause;
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
-	struct session *next_in_transaction;
-	bool is_in_transaction;	/* a transaction that is not on the disk kept something of it */
-	bool is_uncommitted;	/* so is what it changed */
-	bool is_unborn;		/* so is its row */
-	uint64_t transaction;		/* the last one of those */
-	uint64_t unborn_transaction;	/* that of its row */
-	bool end_unkept;	/* its row says that it is live, which is to be mended */
-	bool is_early;		/* its row was written before its box was there */
-	struct err row_before_open_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
+	struct session_transactions transactions;
 	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
 	uint64_t expires_ns;	/* of the boot clock; 0: never */

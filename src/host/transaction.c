@@ -63,11 +63,11 @@ void transaction_note(struct session *session)
 
 	if (!host->transactions.is_open)
 		return;
-	session->transaction = host->transactions.current;
-	if (session->is_in_transaction)
+	session->transactions.last = host->transactions.current;
+	if (session->transactions.is_listed)
 		return;
-	session->is_in_transaction = true;
-	session->next_in_transaction = host->transactions.sessions;
+	session->transactions.is_listed = true;
+	session->transactions.next = host->transactions.sessions;
 	host->transactions.sessions = session;
 }
 
@@ -75,12 +75,12 @@ void transaction_forget(struct session *session)
 {
 	struct session **at = &session->host->transactions.sessions;
 
-	if (!session->is_in_transaction)
+	if (!session->transactions.is_listed)
 		return;
 	while (*at != session)
-		at = &(*at)->next_in_transaction;
-	*at = session->next_in_transaction;
-	session->is_in_transaction = false;
+		at = &(*at)->transactions.next;
+	*at = session->transactions.next;
+	session->transactions.is_listed = false;
 }
 
 static struct session *next_of_transaction(struct host *host)
@@ -88,8 +88,8 @@ static struct session *next_of_transaction(struct host *host)
 	struct session *session = host->transactions.sessions;
 
 	if (session != NULL) {
-		host->transactions.sessions = session->next_in_transaction;
-		session->is_in_transaction = false;
+		host->transactions.sessions = session->transactions.next;
+		session->transactions.is_listed = false;
 	}
 	return session;
 }
@@ -100,16 +100,16 @@ static void put_back(struct host *host, struct session *left)
 	while (left != NULL) {
 		struct session *at = left;
 
-		left = at->next_in_transaction;
-		at->is_in_transaction = true;
-		at->next_in_transaction = host->transactions.sessions;
+		left = at->transactions.next;
+		at->transactions.is_listed = true;
+		at->transactions.next = host->transactions.sessions;
 		host->transactions.sessions = at;
 	}
 }
 
 static void push(struct session **list, struct session *session)
 {
-	session->next_in_transaction = *list;
+	session->transactions.next = *list;
 	*list = session;
 }
 
@@ -121,13 +121,14 @@ static void note_kept(struct host *host)
 	struct session *left = NULL, *at;
 
 	while ((at = next_of_transaction(host)) != NULL) {
-		if (at->is_unborn && at->unborn_transaction <= host->transactions.synced)
-			at->is_unborn = false;
+		if (at->transactions.is_unborn &&
+		    at->transactions.birth <= host->transactions.synced)
+			at->transactions.is_unborn = false;
 		MODULE_EACH(host, session_kept, at, host->transactions.synced);
-		if (at->transaction > host->transactions.synced)
+		if (at->transactions.last > host->transactions.synced)
 			push(&left, at);
 		else
-			at->is_uncommitted = false;
+			at->transactions.is_uncommitted = false;
 	}
 	put_back(host, left);
 	MODULE_EACH(host, kept, host);
@@ -145,25 +146,26 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 
 	MODULE_EACH(host, rolled_back, host);
 	while ((at = next_of_transaction(host)) != NULL) {
-		const bool is_lost = at->is_unborn && at->unborn_transaction >= first;
+		const bool is_lost = at->transactions.is_unborn && at->transactions.birth >= first;
 
-		if (at->transaction < first) {
+		if (at->transactions.last < first) {
 			push(&left, at);
 			continue;
 		}
-		if (at->is_uncommitted)
+		if (at->transactions.is_uncommitted)
 			at->forgets = true;
-		if (at->is_uncommitted && at->phase == SESSION_CLOSING && !at->is_leaving)
-			at->end_unkept = true;
+		if (at->transactions.is_uncommitted && at->phase == SESSION_CLOSING &&
+		    !at->is_leaving)
+			at->transactions.end_unkept = true;
 		MODULE_EACH(host, session_not_kept, at, first, failed);
 		if (is_lost)
-			at->is_unborn = false;
-		at->transaction = first - 1;
+			at->transactions.is_unborn = false;
+		at->transactions.last = first - 1;
 		if (is_lost && at->phase == SESSION_OPENING)
-			at->row_before_open_failed = *failed; /* told when its box is there */
+			at->transactions.early_failed = *failed; /* told when its box is there */
 		/* One that is lost has nothing in an earlier transaction. */
 		if (!others_wait || is_lost)
-			at->is_uncommitted = false;
+			at->transactions.is_uncommitted = false;
 		if (is_lost)
 			push(&lost, at);
 		else if (others_wait)
@@ -178,7 +180,7 @@ static void end_lost(struct session *lost, const struct err *failed)
 	while (lost != NULL) {
 		struct session *at = lost;
 
-		lost = at->next_in_transaction;
+		lost = at->transactions.next;
 		MODULE_EACH(at->host, session_lost, at, failed);
 	}
 }

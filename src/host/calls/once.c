@@ -280,7 +280,7 @@ static void ready(struct session *session, struct job *opened)
 	struct err ignored; /* asked for again when the session is there */
 
 	/* What is known before its end waits for its row, which needs that of the session. */
-	if (!opened->is_once || !session->is_early || session->alone.once != NULL)
+	if (!opened->is_once || !session->transactions.is_early || session->alone.once != NULL)
 		return;
 	opened->then = job_of_code(session, opened, &ignored);
 	if (opened->then == NULL)

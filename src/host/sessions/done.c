@@ -37,11 +37,11 @@ static int note_opened(struct session *session, struct err *err)
 	session->phase = SESSION_LIVE;
 	row_before_open_note(session);
 	prewarmed_want(session->host);
-	if (session->row_before_open_failed.code != ERR_OK) {
-		*err = session->row_before_open_failed;
+	if (session->transactions.early_failed.code != ERR_OK) {
+		*err = session->transactions.early_failed;
 		return (int)err->code;
 	}
-	if (session->is_early)
+	if (session->transactions.is_early)
 		return 0;
 	clock_rfc3339_now(session->row.created_at);
 	persist_use(session);
@@ -114,7 +114,7 @@ static void session_closed(struct session *session, const struct job *job)
 {
 	struct err err;
 
-	if (session->end_unkept && session_keep_end_again(session, &err) < 0)
+	if (session->transactions.end_unkept && session_keep_end_again(session, &err) < 0)
 		transaction_fail(session->host, &err);
 	reply_done(session->host, job->request);
 	session->is_closed = true;

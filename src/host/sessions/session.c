@@ -176,7 +176,7 @@ static int keep_end(struct session *session, const char *why, struct err *err)
 		return 0;
 	if (commit_end(session, state_of(session->end), why, err) < 0)
 		return (int)err->code;
-	session->is_uncommitted = true;
+	session->transactions.is_uncommitted = true;
 	transaction_note(session);
 	return 0;
 }
@@ -208,7 +208,7 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	if (!is_kept)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
-	session->end_unkept = !is_kept;
+	session->transactions.end_unkept = !is_kept;
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	MODULE_EACH(host, session_ends, session, end, why);

@@ -95,8 +95,8 @@ int persist_write(struct session *session, struct err *err)
 
 int persist_add(struct session *session, struct err *err)
 {
-	session->is_unborn = session->host->transactions.is_open;
-	session->unborn_transaction = session->host->transactions.current;
+	session->transactions.is_unborn = session->host->transactions.is_open;
+	session->transactions.birth = session->host->transactions.current;
 	transaction_note(session);
 	return persist_write(session, err);
 }
@@ -131,7 +131,7 @@ static int commit_changes(struct session *session, const struct job *job, struct
 
 	if (changes->count == 0 && !changes->is_whole && !has_more)
 		return 0;
-	session->is_uncommitted = true;
+	session->transactions.is_uncommitted = true;
 	transaction_note(session);
 	if (db_files_change(session->host->db, session->row.id, changes, err) < 0)
 		return (int)err->code;

@@ -39,10 +39,10 @@ void row_before_open_begin(struct session *session)
 
 	name_of(session, name);
 	/* Without a name libreckon chooses the template. */
-	session->is_early = session->row.template_name[0] != '\0' &&
+	session->transactions.is_early = session->row.template_name[0] != '\0' &&
 			    strcmp(name, session->host->sessions.early) == 0 &&
 			    id_new(session->row.id, "se", &ignored) == 0;
-	if (!session->is_early)
+	if (!session->transactions.is_early)
 		return;
 	clock_rfc3339_now(session->row.created_at);
 	persist_use(session);
@@ -54,15 +54,15 @@ void row_before_open_write(struct session *session)
 	struct err ignored;
 	bool is_own;
 
-	if (!session->is_early)
+	if (!session->transactions.is_early)
 		return;
-	err_clear(&session->row_before_open_failed);
+	err_clear(&session->transactions.early_failed);
 	if (transaction_join(host, &is_own, &ignored) < 0) {
-		session->is_early = false;
+		session->transactions.is_early = false;
 		return;
 	}
 	/* When its transaction fails it hears of it (transaction.c), and goes again when the box is there. */
-	session->is_early = session_commit_start(session, &ignored) >= 0;
+	session->transactions.is_early = session_commit_start(session, &ignored) >= 0;
 	transaction_leave(host, is_own, 1); /* the job that opens it */
 }
 
@@ -86,10 +86,10 @@ void row_before_open_undo(struct session *session, const char *why)
 {
 	struct err err;
 
-	if (session->is_early && undo(session, why, &err) < 0)
+	if (session->transactions.is_early && undo(session, why, &err) < 0)
 		transaction_fail(session->host, &err);
-	if (session->is_early)
+	if (session->transactions.is_early)
 		usage_unopened(session->host, session->tenant);
-	session->is_early = false;
+	session->transactions.is_early = false;
 	session->row.id[0] = '\0'; /* it never was */
 }
