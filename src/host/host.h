@@ -136,6 +136,13 @@ struct session_transactions {
 	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
 };
 
+/* Of the boot clock, which nobody sets and sleep does not stop. */
+struct session_clock {
+	uint64_t idle_since_ns, opened_ns;
+	uint64_t expires_ns; /* 0: never */
+	bool used_since;     /* `kept` was written */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -149,8 +156,8 @@ struct session {
 	struct job *running, *first, *last;
 	unsigned queued;
 	char name[ID_NAME_MAX + 1]; /* or "" */
-	uint64_t idle_since_ns; /* of the boot clock, which nobody sets and sleep does not stop */
-	uint64_t opened_ns, held_by; /* held_by: it ends with this request; 0: with none */
+	struct session_clock clock;
+	uint64_t held_by; /* it ends with this request; 0: with none */
 	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
 	bool is_admitted; /* and not open yet: counted in opening_count */
 	uint64_t sequence;
@@ -170,9 +177,7 @@ struct session {
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session_transactions transactions;
-	bool used_since;	/* `kept` was written */
 	bool ran_since;		/* the last look at the workspace was an execution's */
-	uint64_t expires_ns;	/* of the boot clock; 0: never */
 };
 
 /* Of the daemon. */

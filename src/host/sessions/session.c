@@ -83,7 +83,7 @@ struct session *session_add(struct host *host, struct tenant *tenant,
 
 	session->host = host;
 	session->tenant = tenant;
-	session->opened_ns = clock_mono_ns();
+	session->clock.opened_ns = clock_mono_ns();
 	session->limits = session->row.limits = *limits;
 	tenant->sessions++;
 	tenant->memory_limits += quota_memory_of(limits);
@@ -114,7 +114,7 @@ void session_forget(struct session *session)
 	session->tenant->sessions--;
 	session->tenant->memory_limits -= quota_memory_of(&session->limits);
 	if (session->row.id[0] != '\0')
-		quota_note_lifetime(host, (clock_mono_ns() - session->opened_ns) / 1000000u);
+		quota_note_lifetime(host, (clock_mono_ns() - session->clock.opened_ns) / 1000000u);
 	free(session->box.observed);
 	db_session_done(&session->row);
 	db_persisted_done(&session->kept);

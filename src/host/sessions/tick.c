@@ -48,14 +48,14 @@ static void tick_one(struct session *session, uint64_t now)
 		return;
 	}
 	if (session->running == NULL && session->first == NULL && session->ran_since &&
-	    !session->box.is_parked && now - session->idle_since_ns >= LOOK_AFTER_NS) {
+	    !session->box.is_parked && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
 		/* What processes in the background did since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;
 	}
 	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
 	    !file_queue_is_idle(session) || session->processes.jobs > 0 || process_keeps(session) ||
-	    now - session->idle_since_ns < session->row.idle_ms * 1000000u)
+	    now - session->clock.idle_since_ns < session->row.idle_ms * 1000000u)
 		return;
 	(void)snprintf(why, sizeof(why), "nobody used it for %llu s",
 		       (unsigned long long)(session->row.idle_ms / 1000));

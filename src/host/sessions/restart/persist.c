@@ -38,11 +38,11 @@ void persist_use(struct session *session)
 {
 	struct db_persisted *kept = &session->kept;
 
-	session->idle_since_ns = clock_boot_ms() * 1000000u;
+	session->clock.idle_since_ns = clock_boot_ms() * 1000000u;
 	kept->used_ms = clock_wall_ms();
 	kept->used_boot_ms = clock_boot_ms();
 	(void)snprintf(kept->boot, sizeof(kept->boot), "%s", boot_id());
-	session->used_since = true;
+	session->clock.used_since = true;
 }
 
 bool persist_is_of_this_boot(const struct session *session)
@@ -75,12 +75,13 @@ void persist_set_expiry(struct session *session, uint64_t expires_ms)
 	const uint64_t left = expires_ms > now ? expires_ms - now : 0;
 
 	session->kept.expires_ms = expires_ms;
-	session->expires_ns = expires_ms != 0 ? clock_boot_ms() * 1000000u + left * 1000000u : 0;
+	session->clock.expires_ns =
+		expires_ms != 0 ? clock_boot_ms() * 1000000u + left * 1000000u : 0;
 }
 
 const char *persist_expired(const struct session *session, uint64_t now_ns)
 {
-	if (session->expires_ns == 0 || now_ns < session->expires_ns)
+	if (session->clock.expires_ns == 0 || now_ns < session->clock.expires_ns)
 		return NULL;
 	return "the time that it was given is over";
 }
@@ -89,7 +90,7 @@ const char *persist_expired(const struct session *session, uint64_t now_ns)
 
 int persist_write(struct session *session, struct err *err)
 {
-	session->used_since = false;
+	session->clock.used_since = false;
 	return db_persisted_put(session->host->db, session->row.id, &session->kept, err);
 }
 
@@ -169,9 +170,9 @@ void persist_tick(struct host *host)
 	if (db_begin(host->db, &err) < 0)
 		return;
 	for (struct session *at = host->sessions.first; at != NULL; at = at->next) {
-		if (!at->used_since || at->phase != SESSION_LIVE)
+		if (!at->clock.used_since || at->phase != SESSION_LIVE)
 			continue;
-		at->used_since = false;
+		at->clock.used_since = false;
 		if (db_persisted_use(host->db, at->row.id, &at->kept, &err) < 0)
 			log_line(LOG_WARN, "a clock could not be kept", "session=%s why=\"%s\"",
 				 at->row.id, err.text);

@@ -48,7 +48,8 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 			     kept.paused_ms == 0;
 	session->phase = SESSION_LIVE;
 	session->pause.phase = kept.paused_ms != 0 ? PAUSE_YES : PAUSE_NO;
-	session->idle_since_ns = clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
+	session->clock.idle_since_ns =
+		clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
 	persist_set_expiry(session, kept.expires_ms);
 	if (context_revive(session, err) < 0 ||
 	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
