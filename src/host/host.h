@@ -143,6 +143,13 @@ struct session_clock {
 	bool used_since;     /* `kept` was written */
 };
 
+/* At its workspace, which are committed in their order. */
+struct session_looks {
+	struct job *early; /* came back before what looked before them */
+	uint64_t taken;	   /* the last one that was committed */
+	bool ran_since;	   /* the last one was an execution's */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -164,8 +171,7 @@ struct session {
 	struct execution *executions; /* unfinished ones and the last few */
 	struct file_queue file_queue;
 	struct session_processes processes; /* processes/process.h */
-	struct job *early; /* came back before what looked at the workspace before them */
-	uint64_t taken;	   /* the last look that was committed */
+	struct session_looks looks;
 	struct context *contexts;
 	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
 	bool is_closed;		   /* and goes when the last context has */
@@ -177,7 +183,6 @@ struct session {
 	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
 	bool forgets;		/* for the next job: see there */
 	struct session_transactions transactions;
-	bool ran_since;		/* the last look at the workspace was an execution's */
 };
 
 /* Of the daemon. */

@@ -93,8 +93,8 @@ void session_answer_job(struct session *session, struct job *job)
 /* The early one that is next, out of its list. */
 static struct job *next_early(struct session *session)
 {
-	for (struct job **at = &session->early; *at != NULL; at = &(*at)->next)
-		if ((*at)->changes->number == session->taken + 1) {
+	for (struct job **at = &session->looks.early; *at != NULL; at = &(*at)->next)
+		if ((*at)->changes->number == session->looks.taken + 1) {
 			struct job *found = *at;
 
 			*at = found->next;
@@ -113,17 +113,17 @@ void session_job_done(struct session *session, struct job *job)
 	const uint64_t number = job->changes != NULL ? job->changes->number : 0;
 	struct host *host = session->host;
 
-	if (number > session->taken + 1) {
-		job->next = session->early;
-		session->early = job;
+	if (number > session->looks.taken + 1) {
+		job->next = session->looks.early;
+		session->looks.early = job;
 		return;
 	}
 	if (number != 0)
-		session->taken = number;
+		session->looks.taken = number;
 	host->job_types[job->kind].done(job);
 	/* One without a look may have been the session's last. */
 	while (number != 0 && (job = next_early(session)) != NULL) {
-		session->taken++;
+		session->looks.taken++;
 		about_begin(host, job);
 		host->job_types[job->kind].done(job);
 	}

@@ -131,7 +131,7 @@ void process_tick(struct session *session)
 	/* One that runs for long changes files that nobody else looks at. */
 	if (process_count(session) > 0 && now - session->processes.looked_ns >= LOOK_EVERY_NS) {
 		session->processes.looked_ns = now;
-		session->ran_since = true;
+		session->looks.ran_since = true;
 	}
 	process_drop_old(session->host);
 }

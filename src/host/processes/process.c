@@ -385,7 +385,7 @@ static void lose(struct process *process, enum api_process_state state,
 	process->wants_close = true;
 	if (process->phase != PROCESS_ENDED) {
 		process_unwatch(process);
-		process->session->ran_since = true;
+		process->session->looks.ran_since = true;
 		process->row.state = state;
 		process->row.cause = cause;
 		(void)snprintf(process->row.why, sizeof(process->row.why), "%s", why);

@@ -44,7 +44,7 @@ static void paused(struct session *session)
 	struct err err;
 
 	pause->phase = PAUSE_YES;
-	session->ran_since = false;
+	session->looks.ran_since = false;
 	session->kept.paused_ms = clock_wall_ms();
 	if (transaction_join(session->host, &is_own, &err) < 0) {
 		transaction_fail(session->host, &err);

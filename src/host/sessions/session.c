@@ -247,7 +247,7 @@ void session_leave(struct session *session)
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->is_thorough = true;
-	if (session->phase == SESSION_LIVE && !session->box.is_parked && session->ran_since)
+	if (session->phase == SESSION_LIVE && !session->box.is_parked && session->looks.ran_since)
 		session_enqueue(session, look);
 	else
 		job_free(look);

@@ -47,7 +47,7 @@ static void tick_one(struct session *session, uint64_t now)
 		time_is_over(session, persist_expired(session, now));
 		return;
 	}
-	if (session->running == NULL && session->first == NULL && session->ran_since &&
+	if (session->running == NULL && session->first == NULL && session->looks.ran_since &&
 	    !session->box.is_parked && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
 		/* What processes in the background did since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));

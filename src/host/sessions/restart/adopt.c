@@ -100,7 +100,7 @@ static void adopted(struct session *session, const struct job *job)
 	struct err err;
 
 	session->box.is_parked = false;
-	session->ran_since = true; /* nobody has looked at its workspace yet */
+	session->looks.ran_since = true; /* nobody has looked at its workspace yet */
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	kept->lost_why[0] = '\0';
 	observe_adopted(session);

@@ -149,8 +149,8 @@ void persist_job_done(struct session *session, struct job *job)
 		persist_use(session);
 	if (job->kind == JOB_EXECUTE && job->json != NULL)
 		session->box.parked_sequence++;
-	session->ran_since = job->kind == JOB_EXECUTE ||
-			     (session->ran_since && job->kind != JOB_KEEP);
+	session->looks.ran_since = job->kind == JOB_EXECUTE ||
+			     (session->looks.ran_since && job->kind != JOB_KEEP);
 	if (job->changes == NULL)
 		return;
 	/* Of a session that ended meanwhile nothing is kept any more. */

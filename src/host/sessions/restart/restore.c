@@ -178,7 +178,7 @@ void restore_park(struct session *session, const char *why)
 	MODULE_EACH(session->host, box_lost, session, why);
 	free(session->box.observed);
 	session->box.observed = NULL;
-	session->ran_since = false;
+	session->looks.ran_since = false;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
 	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
 	if (persist_write(session, &err) < 0)
@@ -202,7 +202,7 @@ static void restored(struct session *session)
 	struct err err;
 
 	session->box.is_parked = session->box.wants_intact = false;
-	session->taken = 0;
+	session->looks.taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);
 	/* Told with the next record; what that leaves is the new kernel's. */
