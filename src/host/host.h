@@ -150,6 +150,13 @@ struct session_looks {
 	bool ran_since;	   /* the last one was an execution's */
 };
 
+/* Its further ones. */
+struct session_kernels {
+	struct context *first;
+	unsigned opening; /* which use `handle`: not to be closed meanwhile */
+	bool is_closed;	  /* the session, which goes when the last one has */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -172,9 +179,7 @@ struct session {
 	struct file_queue file_queue;
 	struct session_processes processes; /* processes/process.h */
 	struct session_looks looks;
-	struct context *contexts;
-	unsigned opening_contexts; /* which use `handle`: not to be closed meanwhile */
-	bool is_closed;		   /* and goes when the last context has */
+	struct session_kernels kernels;
 	struct session_alone alone;
 	struct session_box box;
 	/* sessions/restart/persist.c, restore.c */

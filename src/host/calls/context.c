@@ -116,7 +116,7 @@ void handle_context_list(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->phase == SESSION_LIVE && count < ARRAY_LEN(list))
 			context_tell(at, &list[count++]);
 	reply_context_list(host, req->id, &(struct api_contexts){ .contexts = { list, count } });

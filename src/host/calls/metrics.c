@@ -127,7 +127,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		now->sessions_closing += at->phase == SESSION_CLOSING;
 		now->jobs_waiting += at->queued;
 		count_running(at->running, now);
-		for (const struct context *each = at->contexts; each != NULL; each = each->next)
+		for (const struct context *each = at->kernels.first; each != NULL; each = each->next)
 			count_running(each->running, now);
 		now->jobs_waiting += at->file_queue.queued;
 		now->processes += process_count(at);

@@ -43,7 +43,7 @@ static void stop(struct session *session, struct execution *execution)
 	execution->wants_stop = true; /* said again while it runs */
 	if (runs(session->running, execution))
 		execution_nudge(execution, session->handle);
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (runs(at->running, execution))
 			execution_nudge(execution, at->handle);
 }

@@ -47,7 +47,7 @@ static void stop_cell(struct run *run)
 	cell->wants_stop = true; /* said again while it runs */
 	if (session->running != NULL && session->running->execution == cell)
 		execution_nudge(cell, session->handle);
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->execution == cell)
 			execution_nudge(cell, at->handle);
 }

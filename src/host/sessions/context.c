@@ -27,7 +27,7 @@
 
 struct context *context_find(const struct session *session, const char *id)
 {
-	struct context *at = session->contexts;
+	struct context *at = session->kernels.first;
 
 	while (at != NULL && strcmp(at->row.id, id) != 0)
 		at = at->next;
@@ -52,7 +52,7 @@ bool context_has_room(const struct session *session)
 {
 	unsigned count = 1;
 
-	for (const struct context *at = session->contexts; at != NULL; at = at->next)
+	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
 		count += at->phase != SESSION_CLOSING;
 	return count < HOST_KERNELS_MAX;
 }
@@ -60,7 +60,7 @@ bool context_has_room(const struct session *session)
 /* The oldest one, also when it is just being opened: two requests do not open two. */
 struct context *context_of_language(struct session *session, const char *language)
 {
-	struct context *at = session->contexts;
+	struct context *at = session->kernels.first;
 
 	while (at != NULL &&
 	       (at->phase == SESSION_CLOSING || strcmp(at->row.language, language) != 0))
@@ -79,14 +79,14 @@ static void context_free(struct context *context)
 {
 	struct session *session = context->session;
 
-	for (struct context **at = &session->contexts; *at != NULL; at = &(*at)->next)
+	for (struct context **at = &session->kernels.first; *at != NULL; at = &(*at)->next)
 		if (*at == context) {
 			*at = context->next;
 			break;
 		}
 	db_context_done(&context->row);
 	free(context);
-	if (session->contexts == NULL && session->is_closed)
+	if (session->kernels.first == NULL && session->kernels.is_closed)
 		session_forget(session);
 }
 
@@ -116,7 +116,7 @@ static void reopen(struct context *context)
 		return;
 	}
 	context->running = job;
-	session->opening_contexts++;
+	session->kernels.opening++;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
@@ -137,7 +137,7 @@ static void pump(struct context *context)
 		reopen(context);
 		return;
 	}
-	session->opening_contexts += job->kind == JOB_CONTEXT_OPEN;
+	session->kernels.opening += job->kind == JOB_CONTEXT_OPEN;
 	context->first = job->next;
 	if (context->first == NULL)
 		context->last = NULL;
@@ -196,7 +196,7 @@ void context_end(struct context *context, enum api_error end, const char *why,
 
 void context_end_all(struct session *session, enum api_error end, const char *why)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->phase != SESSION_CLOSING)
 			context_end(at, end, why, 0);
 }
@@ -266,7 +266,7 @@ static void opened(struct context *context, struct job *job)
 	struct host *host = session->host;
 	struct api_context reply;
 
-	session->opening_contexts--;
+	session->kernels.opening--;
 	if (context->is_parked && context->row.id[0] != '\0') {
 		reopened(context, job);
 		return;
@@ -333,7 +333,7 @@ void context_job_done(struct job *job)
 			transaction_fail(session->host, &err);
 		reply_done(session->host, job->request);
 		job_free(job);
-		is_last = session->is_closed;
+		is_last = session->kernels.is_closed;
 		context_free(context);
 		if (!is_last) {
 			session_pump(session);
@@ -376,33 +376,33 @@ void context_keep(struct context *context, struct job *job)
 
 void context_pump_all(struct session *session)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		pump(at);
 }
 
 void context_fail_waiting(struct session *session, enum api_error end, const char *why)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->phase != SESSION_CLOSING)
 			fail_waiting(at, end, why);
 }
 
 void context_park_all(struct session *session, const char *why)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		park(at, why);
 }
 
 void context_transaction_kept(struct session *session, uint64_t upto)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->unborn_transaction <= upto)
 			at->is_unborn = false;
 }
 
 void context_transaction_failed(struct session *session, uint64_t first)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next) {
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next) {
 		if (!at->is_unborn || at->unborn_transaction < first)
 			continue;
 		at->is_unborn = false;
@@ -412,7 +412,7 @@ void context_transaction_failed(struct session *session, uint64_t first)
 
 struct context *context_new(struct session *session)
 {
-	struct context *context = mem_new0(1, sizeof(*context)), **end = &session->contexts;
+	struct context *context = mem_new0(1, sizeof(*context)), **end = &session->kernels.first;
 
 	context->session = session;
 	db_context_init(&context->row);
@@ -454,7 +454,7 @@ void context_restart(struct session *session, struct context *context, uint64_t 
 
 void context_tick(struct session *session)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->execution != NULL)
 			execution_nudge(at->running->execution, at->handle);
 }

@@ -117,7 +117,7 @@ static void session_closed(struct session *session, const struct job *job)
 	if (session->transactions.end_unkept && session_keep_end_again(session, &err) < 0)
 		transaction_fail(session->host, &err);
 	reply_done(session->host, job->request);
-	session->is_closed = true;
+	session->kernels.is_closed = true;
 }
 
 /* It could not be opened. */
@@ -154,7 +154,7 @@ void session_job_closed(struct job *job)
 	persist_job_done(session, job);
 	session_closed(session, job);
 	job_free(job);
-	if (session->contexts == NULL)
+	if (session->kernels.first == NULL)
 		session_forget(session);
 }
 

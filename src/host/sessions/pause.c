@@ -32,7 +32,7 @@ static void write_down(struct session *session)
 static bool is_quiet(const struct session *session)
 {
 	return session->running == NULL && session->first == NULL &&
-	       session->opening_contexts == 0 && !context_is_running(session) &&
+	       session->kernels.opening == 0 && !context_is_running(session) &&
 	       file_queue_is_idle(session) && session->processes.jobs == 0 &&
 	       session->processes.starts == NULL;
 }

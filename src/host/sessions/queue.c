@@ -39,7 +39,7 @@ void session_pump(struct session *session)
 		return;
 	/* They use the handle that goes. */
 	if (job->kind == JOB_CLOSE &&
-	    (session->opening_contexts > 0 || session->file_queue.running != NULL ||
+	    (session->kernels.opening > 0 || session->file_queue.running != NULL ||
 	     session->processes.jobs > 0))
 		return;
 	if (pause_holds(session) && job->kind != JOB_PAUSE)
@@ -99,7 +99,7 @@ struct job *session_unqueue(struct session *session, const struct execution *exe
 {
 	struct job *job = take_out(&session->first, &session->last, &session->queued, execution);
 
-	for (struct context *at = session->contexts; at != NULL && job == NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL && job == NULL; at = at->next)
 		job = take_out(&at->first, &at->last, &at->queued, execution);
 	return job;
 }

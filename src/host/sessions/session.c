@@ -277,7 +277,7 @@ int session_keep_end_again(struct session *session, struct err *err)
 
 bool context_is_running(const struct session *session)
 {
-	const struct context *at = session->contexts;
+	const struct context *at = session->kernels.first;
 
 	while (at != NULL && at->running == NULL)
 		at = at->next;

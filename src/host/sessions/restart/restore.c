@@ -135,7 +135,7 @@ void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
 	if (session->phase == SESSION_LIVE && !session->box.may_adopt && session->running == NULL &&
-	    session->opening_contexts == 0 && session->file_queue.running == NULL &&
+	    session->kernels.opening == 0 && session->file_queue.running == NULL &&
 	    session->processes.jobs == 0 && !context_is_running(session))
 		begin(session);
 }
