@@ -157,6 +157,12 @@ struct session_kernels {
 	bool is_closed;	  /* the session, which goes when the last one has */
 };
 
+/* As last measured; counted in the tenant's sums. */
+struct session_measured {
+	uint64_t memory, workspace;
+	bool is_admitted; /* and not open yet: counted as opening */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -172,8 +178,7 @@ struct session {
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	struct session_clock clock;
 	uint64_t held_by; /* it ends with this request; 0: with none */
-	uint64_t memory_used, workspace; /* as last measured; counted in the tenant's sums */
-	bool is_admitted; /* and not open yet: counted in opening_count */
+	struct session_measured measured;
 	uint64_t sequence;
 	struct execution *executions; /* unfinished ones and the last few */
 	struct file_queue file_queue;

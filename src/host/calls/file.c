@@ -322,7 +322,7 @@ void handle_archive_get(struct host *host, const struct request *req,
 		job_free(job);
 		return;
 	}
-	job->files.limit = job->session->workspace;
+	job->files.limit = job->session->measured.workspace;
 	job->files.format = copy(formats[format]);
 	file_queue_enqueue(job->session, job);
 }

@@ -63,7 +63,7 @@ void handle_session_metrics(struct host *host, const struct request *req,
 				 &session->box.observed->samples[(session->box.observed->first + i) %
 								    session->box.observed->count]);
 	json_write_array_end(&json);
-	json_write_member_uint(&json, "workspace_bytes", session->workspace);
+	json_write_member_uint(&json, "workspace_bytes", session->measured.workspace);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
 		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);

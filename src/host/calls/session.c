@@ -231,7 +231,7 @@ struct session *answer_session_add(struct host *host, const struct request *req,
 	    !admission_check(host, req, &limits))
 		return NULL;
 	session = session_add(host, req->tenant, &limits);
-	session->is_admitted = true;
+	session->measured.is_admitted = true;
 	host->admission.opening++;
 	(void)snprintf(session->name, sizeof(session->name), "%s",
 		       wish->name != NULL ? wish->name : "");

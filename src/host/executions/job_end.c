@@ -49,7 +49,8 @@ static void note_upload(struct session *session, int fd)
 
 	if (fstat(fd, &st) < 0)
 		return;
-	session_measured(session, session->memory_used, session->workspace + (uint64_t)st.st_size);
+	session_measured(session, session->measured.memory,
+			 session->measured.workspace + (uint64_t)st.st_size);
 	usage_add(session->host, session->tenant,
 		  &(struct front_usage){ .bytes_in = (uint64_t)st.st_size });
 }

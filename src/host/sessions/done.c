@@ -69,8 +69,8 @@ static void session_opened(struct session *session, struct job *job)
 	struct host *host = session->host;
 	struct err err;
 
-	host->admission.opening -= session->is_admitted;
-	session->is_admitted = false;
+	host->admission.opening -= session->measured.is_admitted;
+	session->measured.is_admitted = false;
 	if (session->phase == SESSION_CLOSING) {
 		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
 		session_interrupt(session);

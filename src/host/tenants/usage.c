@@ -59,11 +59,11 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 {
 	struct tenant *tenant = session->tenant;
 
-	tenant->memory_used += memory - session->memory_used;
-	session->host->admission.memory_used += memory - session->memory_used;
-	tenant->workspaces += workspace - session->workspace;
-	session->memory_used = memory;
-	session->workspace = workspace;
+	tenant->memory_used += memory - session->measured.memory;
+	session->host->admission.memory_used += memory - session->measured.memory;
+	tenant->workspaces += workspace - session->measured.workspace;
+	session->measured.memory = memory;
+	session->measured.workspace = workspace;
 }
 
 void usage_unopened(struct host *host, struct tenant *tenant)
