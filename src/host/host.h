@@ -163,6 +163,12 @@ struct session_measured {
 	bool is_admitted; /* and not open yet: counted as opening */
 };
 
+/* Jobs of its first kernel. */
+struct session_queue {
+	struct job *running, *first, *last;
+	unsigned count; /* that wait */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -173,8 +179,7 @@ struct session {
 	enum api_error end; /* CLOSING: what its id is answered with from now on */
 	reckon_engine *engine;	 /* the running job's, if there is one */
 	reckon_session *handle;
-	struct job *running, *first, *last;
-	unsigned queued;
+	struct session_queue queue;
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	struct session_clock clock;
 	uint64_t held_by; /* it ends with this request; 0: with none */

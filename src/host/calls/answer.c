@@ -73,7 +73,7 @@ struct session *answer_session_named(struct host *host, const struct request *re
 		session_tell_gone(host, req->tenant, req->id, id);
 		return NULL;
 	}
-	if (for_job && session->queued >= HOST_QUEUE_MAX) {
+	if (for_job && session->queue.count >= HOST_QUEUE_MAX) {
 		observe_refused(host, "queue");
 		front_fail(host, req->id, API_ERR_BUSY,
 			  "too many requests wait for this session", "",

@@ -16,7 +16,7 @@
 static bool is_room_to_wait(struct host *host, const struct request *req,
 			    const struct session *session, const struct context *context)
 {
-	if ((context != NULL ? context->queued : session->queued) < HOST_QUEUE_MAX)
+	if ((context != NULL ? context->queued : session->queue.count) < HOST_QUEUE_MAX)
 		return true;
 	front_fail(host, req->id, API_ERR_BUSY,
 		  context != NULL ? "too many requests wait for this context"

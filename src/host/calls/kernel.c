@@ -20,7 +20,7 @@ void handle_interrupt(struct host *host, const struct request *req,
 
 	if (session == NULL || !context_named(host, req, session, in->context, false, &context))
 		return;
-	running = context != NULL ? context->running : session->running;
+	running = context != NULL ? context->running : session->queue.running;
 	runs = running != NULL && running->execution != NULL;
 	if (runs) {
 		running->execution->wants_stop = true;
@@ -38,7 +38,7 @@ void handle_variables(struct host *host, const struct request *req,
 	if (session == NULL || !context_named(host, req, session, in->context, true, &context))
 		return;
 	if (in->has_wait && !in->wait &&
-	    (context != NULL ? context->running : session->running) != NULL) {
+	    (context != NULL ? context->running : session->queue.running) != NULL) {
 		front_fail(host, req->id, API_ERR_BUSY, "the kernel is busy", "",
 			  "ask when what runs has ended, or without wait=0", 1);
 		return;

@@ -125,8 +125,8 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 		now->sessions_opening += at->phase == SESSION_OPENING;
 		now->sessions_live += at->phase == SESSION_LIVE;
 		now->sessions_closing += at->phase == SESSION_CLOSING;
-		now->jobs_waiting += at->queued;
-		count_running(at->running, now);
+		now->jobs_waiting += at->queue.count;
+		count_running(at->queue.running, now);
 		for (const struct context *each = at->kernels.first; each != NULL; each = each->next)
 			count_running(each->running, now);
 		now->jobs_waiting += at->file_queue.queued;

@@ -144,7 +144,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.metadata = { copy(arena, metadata), strlen(metadata) },
 		.tools = { row->tools, row->tools != NULL ? strlen(row->tools) : 0 },
 		.idle_timeout_ms = row->idle_ms,
-		.pending = live != NULL ? live->queued + (live->running != NULL) : 0,
+		.pending = live != NULL ? live->queue.count + (live->queue.running != NULL) : 0,
 		.created_at = copy(arena, row->created_at),
 		.ended_at = copy(arena, row->ended_at),
 		.why = copy(arena, row->why),

@@ -41,7 +41,7 @@ void cancel_note_why(struct execution *execution)
 static void stop(struct session *session, struct execution *execution)
 {
 	execution->wants_stop = true; /* said again while it runs */
-	if (runs(session->running, execution))
+	if (runs(session->queue.running, execution))
 		execution_nudge(execution, session->handle);
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (runs(at->running, execution))

@@ -73,7 +73,7 @@ void observe_look(struct session *session, uint64_t now)
 	struct err ignored;
 
 	observed->looked_ns = now;
-	observed->next_ns = now + (session->running != NULL ? LOOK_BUSY_NS : LOOK_IDLE_NS);
+	observed->next_ns = now + (session->queue.running != NULL ? LOOK_BUSY_NS : LOOK_IDLE_NS);
 	if (sample_take(observed->kernel_pid, &sample, &ignored) == 0)
 		push(observed, &sample);
 }
@@ -234,7 +234,7 @@ void observe_tick(struct host *host)
 			continue;
 		/* Work began since it rested: not only after the pause of a resting one. */
 		if (observed->next_ns > now &&
-		    (at->running == NULL || observed->next_ns < now + LOOK_BUSY_NS))
+		    (at->queue.running == NULL || observed->next_ns < now + LOOK_BUSY_NS))
 			continue;
 		observe_look(at, now);
 		looks++;

@@ -127,7 +127,7 @@ void handle_undrain(struct host *host, const struct request *req, const struct a
 static bool any_runs(const struct host *host)
 {
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
-		if ((at->running != NULL && at->running->kind == JOB_EXECUTE) ||
+		if ((at->queue.running != NULL && at->queue.running->kind == JOB_EXECUTE) ||
 		    context_is_running(at))
 			return true;
 	return run_count(host, NULL) > 0;

@@ -129,7 +129,7 @@ static const char *forbidden(struct run *run, const struct context *context)
 	const struct request nobody = { .tenant = run->tenant };
 	const struct session *session = run->session;
 
-	if ((context != NULL ? context->queued : session->queued) >= HOST_QUEUE_MAX)
+	if ((context != NULL ? context->queued : session->queue.count) >= HOST_QUEUE_MAX)
 		return "Not run: too much waits for this session already.";
 	/* Who would be told is the client, and that one waits for an answer. */
 	if (!quota_execution(run->host, &nobody, session, 0))

@@ -45,7 +45,7 @@ static void stop_cell(struct run *run)
 	if (cell == NULL || session == NULL)
 		return;
 	cell->wants_stop = true; /* said again while it runs */
-	if (session->running != NULL && session->running->execution == cell)
+	if (session->queue.running != NULL && session->queue.running->execution == cell)
 		execution_nudge(cell, session->handle);
 	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->execution == cell)

@@ -131,7 +131,7 @@ void session_job_opened(struct job *job)
 {
 	struct session *session = job->session;
 
-	session->running = NULL;
+	session->queue.running = NULL;
 	observe_job(session->host, job);
 	persist_job_done(session, job);
 	observe_opened(session, job);
@@ -149,7 +149,7 @@ void session_job_closed(struct job *job)
 {
 	struct session *session = job->session;
 
-	session->running = NULL;
+	session->queue.running = NULL;
 	observe_job(session->host, job);
 	persist_job_done(session, job);
 	session_closed(session, job);
@@ -167,7 +167,7 @@ void session_job_answered(struct job *job)
 		context_job_done(job);
 		return;
 	}
-	session->running = NULL;
+	session->queue.running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
 	session->box.kernel_lost = job->is_kernel_lost;

@@ -68,8 +68,8 @@ void once_done(struct session *session)
 {
 	struct host *host = session->host;
 
-	if (!once_is(session) || session->phase != SESSION_LIVE || session->running != NULL ||
-	    session->first != NULL || session->alone.is_over || is_unread(session))
+	if (!once_is(session) || session->phase != SESSION_LIVE || session->queue.running != NULL ||
+	    session->queue.first != NULL || session->alone.is_over || is_unread(session))
 		return;
 	session->alone.is_over = true;
 	if (host->sessions.over == NULL)

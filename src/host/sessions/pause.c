@@ -31,7 +31,7 @@ static void write_down(struct session *session)
 
 static bool is_quiet(const struct session *session)
 {
-	return session->running == NULL && session->first == NULL &&
+	return session->queue.running == NULL && session->queue.first == NULL &&
 	       session->kernels.opening == 0 && !context_is_running(session) &&
 	       file_queue_is_idle(session) && session->processes.jobs == 0 &&
 	       session->processes.starts == NULL;
@@ -165,7 +165,7 @@ static void resume(struct session *session)
 	/* Ahead of what waits. */
 	job = job_new(session, JOB_RESUME, 0);
 	job->drops_box = session->pause.drops_box;
-	session->running = job;
+	session->queue.running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
@@ -184,7 +184,7 @@ void pause_job_done(struct job *job)
 	char why[DB_WHY_SIZE];
 
 	persist_job_done(session, job);
-	session->running = NULL;
+	session->queue.running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
 	if (session->handle == NULL && session->phase == SESSION_LIVE)

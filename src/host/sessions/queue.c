@@ -24,7 +24,7 @@ void job_arm(struct job *job)
 
 void session_run(struct session *session, struct job *job)
 {
-	session->running = job;
+	session->queue.running = job;
 	if (job->execution == NULL)
 		return;
 	job->execution->state = EXECUTION_RUNNING;
@@ -33,9 +33,9 @@ void session_run(struct session *session, struct job *job)
 
 void session_pump(struct session *session)
 {
-	struct job *job = session->first;
+	struct job *job = session->queue.first;
 
-	if (session->running != NULL || job == NULL || row_before_run_holds(job))
+	if (session->queue.running != NULL || job == NULL || row_before_run_holds(job))
 		return;
 	/* They use the handle that goes. */
 	if (job->kind == JOB_CLOSE &&
@@ -48,10 +48,10 @@ void session_pump(struct session *session)
 		MODULE_EACH(session->host, box_wanted, session);
 		return;
 	}
-	session->first = job->next;
-	if (session->first == NULL)
-		session->last = NULL;
-	session->queued--;
+	session->queue.first = job->next;
+	if (session->queue.first == NULL)
+		session->queue.last = NULL;
+	session->queue.count--;
 	job_arm(job);
 	session_run(session, job);
 	job->submitted_ns = clock_mono_ns();
@@ -66,12 +66,12 @@ void session_enqueue(struct session *session, struct job *job)
 {
 	job->next = NULL;
 	job->queued_ns = clock_mono_ns();
-	if (session->last != NULL)
-		session->last->next = job;
+	if (session->queue.last != NULL)
+		session->queue.last->next = job;
 	else
-		session->first = job;
-	session->last = job;
-	session->queued++;
+		session->queue.first = job;
+	session->queue.last = job;
+	session->queue.count++;
 	session_pump(session);
 }
 
@@ -97,7 +97,8 @@ static struct job *take_out(struct job **first, struct job **last, unsigned *que
 
 struct job *session_unqueue(struct session *session, const struct execution *execution)
 {
-	struct job *job = take_out(&session->first, &session->last, &session->queued, execution);
+	struct job *job = take_out(&session->queue.first, &session->queue.last,
+				   &session->queue.count, execution);
 
 	for (struct context *at = session->kernels.first; at != NULL && job == NULL; at = at->next)
 		job = take_out(&at->first, &at->last, &at->queued, execution);
@@ -108,20 +109,20 @@ void session_fail_waiting(struct session *session, enum api_error end, const cha
 {
 	struct job *next;
 
-	for (struct job *job = session->first; job != NULL; job = next) {
+	for (struct job *job = session->queue.first; job != NULL; job = next) {
 		next = job->next;
 		job_fail(job, end, why);
 	}
-	session->first = session->last = NULL;
-	session->queued = 0;
+	session->queue.first = session->queue.last = NULL;
+	session->queue.count = 0;
 }
 
 void session_fail_executions(struct session *session, enum api_error end, const char *why)
 {
-	struct job *first = session->first, *next;
+	struct job *first = session->queue.first, *next;
 
-	session->first = session->last = NULL;
-	session->queued = 0;
+	session->queue.first = session->queue.last = NULL;
+	session->queue.count = 0;
 	for (struct job *job = first; job != NULL; job = next) {
 		next = job->next;
 		if (job->execution != NULL || job->kind == JOB_VARIABLES ||

@@ -183,9 +183,9 @@ static int keep_end(struct session *session, const char *why, struct err *err)
 
 void session_interrupt(struct session *session)
 {
-	if (session->running == NULL || session->running->execution == NULL)
+	if (session->queue.running == NULL || session->queue.running->execution == NULL)
 		return;
-	session->running->execution->wants_stop = true;
+	session->queue.running->execution->wants_stop = true;
 	reckon_interrupt(session->handle);
 }
 

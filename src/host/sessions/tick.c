@@ -25,8 +25,8 @@ static void tick_one(struct session *session, uint64_t now)
 {
 	char why[96];
 
-	if (session->running != NULL && session->running->execution != NULL)
-		execution_nudge(session->running->execution, session->handle);
+	if (session->queue.running != NULL && session->queue.running->execution != NULL)
+		execution_nudge(session->queue.running->execution, session->handle);
 	context_tick(session);
 	cancel_abandoned(session);
 	process_tick(session);
@@ -47,13 +47,15 @@ static void tick_one(struct session *session, uint64_t now)
 		time_is_over(session, persist_expired(session, now));
 		return;
 	}
-	if (session->running == NULL && session->first == NULL && session->looks.ran_since &&
+	if (session->queue.running == NULL && session->queue.first == NULL &&
+	    session->looks.ran_since &&
 	    !session->box.is_parked && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
 		/* What processes in the background did since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;
 	}
-	if (session->running != NULL || session->first != NULL || context_is_running(session) ||
+	if (session->queue.running != NULL || session->queue.first != NULL ||
+	    context_is_running(session) ||
 	    !file_queue_is_idle(session) || session->processes.jobs > 0 || process_keeps(session) ||
 	    now - session->clock.idle_since_ns < session->row.idle_ms * 1000000u)
 		return;

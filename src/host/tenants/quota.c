@@ -340,7 +340,7 @@ bool quota_execution(struct host *host, const struct request *req, const struct 
 		return reached(host, req, FRONT_QUOTA_EXECUTIONS, tenant->executions,
 			       executions, &queue);
 	/* One that begins at once does not wait. */
-	if (queued != 0 && waiting >= queued && session != NULL && session->running != NULL)
+	if (queued != 0 && waiting >= queued && session != NULL && session->queue.running != NULL)
 		return reached(host, req, FRONT_QUOTA_QUEUED, waiting, queued, &queue);
 	if (used != 0 && tenant->memory_used >= used)
 		return reached(host, req, FRONT_QUOTA_MEMORY_USED, tenant->memory_used, used,

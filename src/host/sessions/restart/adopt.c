@@ -68,7 +68,7 @@ static bool begin(struct session *session)
 		job_free(job);
 		return false;
 	}
-	session->running = job;
+	session->queue.running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->sessions.adopting++;
 	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
@@ -81,7 +81,7 @@ static void adopt_next(struct host *host)
 	for (struct session *at = host->sessions.first; at != NULL &&
 	     host->sessions.adopting < ADOPTING_MAX;
 	     at = at->next) {
-		if (!at->box.may_adopt || at->running != NULL)
+		if (!at->box.may_adopt || at->queue.running != NULL)
 			continue;
 		at->box.may_adopt = at->phase == SESSION_LIVE && begin(at);
 		if (!at->box.may_adopt)
@@ -126,7 +126,7 @@ void adopt_done(struct job *job)
 	struct session *session = job->session;
 	struct host *host = session->host;
 
-	session->running = NULL;
+	session->queue.running = NULL;
 	session->box.may_adopt = false;
 	host->sessions.adopting--;
 	observe_job(host, job);

@@ -125,7 +125,7 @@ static void begin(struct session *session)
 		tell_lost(session, session->box.missing->count, "files are missing in the store",
 			  session->box.missing->why);
 	folders_again(session);
-	session->running = job;
+	session->queue.running = job;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	host->sessions.restoring++;
 	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
@@ -134,7 +134,8 @@ static void begin(struct session *session)
 void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
-	if (session->phase == SESSION_LIVE && !session->box.may_adopt && session->running == NULL &&
+	if (session->phase == SESSION_LIVE && !session->box.may_adopt &&
+	    session->queue.running == NULL &&
 	    session->kernels.opening == 0 && session->file_queue.running == NULL &&
 	    session->processes.jobs == 0 && !context_is_running(session))
 		begin(session);
@@ -220,7 +221,7 @@ void restore_done(struct job *job)
 	struct session *session = job->session;
 	char why[DB_WHY_SIZE];
 
-	session->running = NULL;
+	session->queue.running = NULL;
 	observe_job(session->host, job);
 	session->host->sessions.restoring--;
 	if (session->handle != NULL && session->phase == SESSION_LIVE) {
