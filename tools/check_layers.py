@@ -65,6 +65,7 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "structmember.h": "inside",
     "jansson.h": "codec",
     "llhttp.h": "codec",
+    "zlib.h": "codec",
     "wslay/wslay.h": "httpd",
     "sha1.h": "httpd",
     "archive.h": "unarchiver",

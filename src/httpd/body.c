@@ -99,13 +99,18 @@ static bool is_encoded(const struct conn *conn)
 	return encoding != NULL && conn->http.has_body && strcasecmp(encoding, "identity") != 0;
 }
 
+void request_take_encoded(struct request *request)
+{
+	request->takes_encoded = true;
+}
+
 int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg)
 {
 	struct conn *conn = conn_of(request);
 	const char *expect = http_header(&conn->http, "expect");
 
 	begin_body(request, max, fn, arg);
-	if (is_encoded(conn)) {
+	if (is_encoded(conn) && !request->takes_encoded) {
 		answer_refuse(request, &(struct refusal){
 					       .status = 415,
 					       .code = "unsupported_media_type",

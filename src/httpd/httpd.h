@@ -113,6 +113,9 @@ int request_pause(struct request *request, uint64_t ms);
 int request_body(struct request *request, uint64_t max, struct buf *ret);
 /* Straight into a file. 507 when that is full. */
 int request_body_to(struct request *request, int fd, uint64_t max);
+/* A body with a Content-Encoding is refused with 415, unless the handler undoes that itself: after
+ * this call the functions above and below give it as it came. */
+void request_take_encoded(struct request *request);
 /* Piece by piece. `fn` returns false when it wants no more: request_body_each() returns 1 then. */
 typedef bool request_body_fn(const char *bytes, size_t len, void *arg);
 int request_body_each(struct request *request, uint64_t max, request_body_fn *fn, void *arg);

@@ -107,6 +107,7 @@ struct request {
 	request_body_fn *sink;
 	void *sink_arg;
 	bool sink_is_full;
+	bool takes_encoded; /* the handler undoes a Content-Encoding */
 	/* its questions */
 	struct question questions[UPSTREAM_QUESTIONS_MAX];
 	const struct question *wanted; /* of WAIT_REPLY */
