@@ -78,11 +78,14 @@ typedef struct reckon_list_options {
 	int recursive;     /* files alone, of all folders below; else also the folders in it */
 	const char *after; /* `next` of the page before, or NULL */
 	uint64_t limit;    /* 0: all */
+	int details;	   /* not recursive: links too, modes and attributes */
+	const char *name;  /* not recursive: this entry alone, or NULL */
 } reckon_list_options;
 
 /*
  * {"files":[{"path","kind","size","mime","modified","etag"}…],"next":…,"complete":bool}, by path;
- * `kind` is "file" or "folder". Not complete: more than 10,000 entries were there (recursive), or
+ * `kind` is "file" or "folder". With details also "link", with its "target"; each has a "mode", and
+ * a file "attributes": its extended attributes of the user that are text. Not complete: more than 10,000 entries were there (recursive), or
  * 200,000. free() the result.
  */
 RECKON_PUBLIC int reckon_file_list_page(reckon_session *session,

@@ -290,10 +290,14 @@ def components_of(schema, name):
 
 
 FILE = {"type": "object", "required": ["path", "kind", "modified"], "properties": {
-    "path": {"type": "string"}, "kind": {"enum": ["file", "folder"]},
+    "path": {"type": "string"}, "kind": {"enum": ["file", "folder", "link"]},
     "size": {"type": "integer"}, "mime": {"type": "string"},
     "modified": {"type": "string", "format": "date-time"},
-    "etag": {"type": ["string", "null"], "description": "null: it changed a moment ago"}}}
+    "etag": {"type": ["string", "null"], "description": "null: it changed a moment ago"},
+    "mode": {"type": "integer", "description": "Permission bits; with details"},
+    "target": {"type": "string", "description": "Of a link, which details alone list"},
+    "attributes": {"type": "object", "additionalProperties": {"type": "string"},
+                   "description": "Extended attributes of the user that are text; with details"}}}
 FILE_LIST = {"type": "object", "required": ["files", "next", "complete"], "properties": {
     "files": {"type": "array", "items": {"$ref": "#/components/schemas/File"}},
     "next": {"type": ["string", "null"], "description": "For `cursor`; null: there is no more"},

@@ -520,6 +520,32 @@ def test_move(server, session):
         assert server.ask("POST", move, body).status == status, body
 
 
+def test_details_of_a_folder(server, session):
+    """Modes, links and attributes; a swapped folder or a link leads nowhere."""
+    server.execute(session, """
+import os
+os.makedirs('d/sub')
+open('d/plain', 'w').write('x')
+open('d/run', 'w').close(); os.chmod('d/run', 0o750)
+os.symlink('/etc/passwd', 'd/link')
+os.mkfifo('d/pipe')
+os.setxattr('d/plain', 'user.note', b'kept'); os.setxattr('d/plain', 'user.raw', bytes([255]))
+os.symlink('/etc', 'out')""")
+    path = f"/sessions/{session}/files?path=d&recursive=0"
+    assert {each["path"] for each in server.ask("GET", path).json["files"]} == {"d/plain", "d/run", "d/sub"}
+    listed = {each.pop("path"): each for each in server.ask("GET", path + "&details=1").json["files"]}
+    assert set(listed) == {"d/plain", "d/run", "d/sub", "d/link"}
+    assert (listed["d/link"]["kind"], listed["d/link"]["target"]) == ("link", "/etc/passwd")
+    assert listed["d/plain"]["attributes"] == {"user.note": "kept"}
+    assert "attributes" not in listed["d/run"] and listed["d/run"]["mode"] == 0o750
+    assert listed["d/sub"]["kind"] == "folder" and listed["d/sub"]["mode"] == 0o755
+    one = server.ask("GET", path + "&details=1&name=run").json["files"]
+    assert [each["path"] for each in one] == ["d/run"]
+    for name in ("nope", "..", ".", "../d", "sub/../run"):
+        assert server.ask("GET", path + f"&details=1&name={name}").json["files"] == []
+    assert server.ask("GET", f"/sessions/{session}/files?path=out&recursive=0&details=1").status == 403
+
+
 def test_folders_are_made_and_removed(server, session):
     path = f"/sessions/{session}/files"
     for _ in range(2):

@@ -104,6 +104,10 @@ CALLS = (
          needs_box=True, takes=(SESSION, FOLDER,
                 Field("recursive", "flag", "0: what is right in the folder, with its folders; else "
                       "files alone, of all folders below", place="query", default=True),
+                Field("details", "flag", "1: with recursive=0, links too, and of each entry its "
+                      "`mode`, `target` and `attributes`", place="query", default=False),
+                Field("name", "text", "With recursive=0: this entry of the folder alone",
+                      place="query", schema={"type": "string", "minLength": 1}, **PATH_TEXT),
                 Field("limit", "number", "At most so many entries; 0: all", place="query",
                       most=1000000, default=0),
                 Field("cursor", "text", "`next` of the page before", place="query",

@@ -62,6 +62,8 @@ void handle_file_list(struct host *host, const struct request *req,
 	job->files.to = copy(in->cursor);
 	job->files.recursive = !in->has_recursive || in->recursive;
 	job->files.limit = in->limit;
+	job->files.details = in->details;
+	job->files.name = copy(in->name);
 	file_queue_enqueue(job->session, job);
 }
 

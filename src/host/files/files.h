@@ -20,10 +20,11 @@ struct file_kept {
 struct file_work {
 	/* what to do */
 	char *to;
-	char *name; /* for whoever reads it, where its path is not to say it; or NULL */
+	char *name; /* for whoever reads it, where its path is not to say it; of a list: the only one;
+		     * or NULL */
 	char *if_match, *if_none; /* headers, or NULL */
 	char *format;
-	bool overwrite, recursive;
+	bool overwrite, recursive, details;
 	uint64_t limit;
 	/* what came of it */
 	reckon_file_info info;	     /* of one that was read, or put */

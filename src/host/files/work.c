@@ -129,6 +129,8 @@ static void work_list(struct job *job)
 		.recursive = job->files.recursive,
 		.after = job->files.to,
 		.limit = job->files.limit,
+		.details = job->files.details,
+		.name = job->files.name,
 	};
 
 	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->json,

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "codec/json_write.h"
 #include "lib/session/session.h"
 #include "reckon_files.h"
 
@@ -25,6 +26,11 @@ gid_t files_gid(const struct reckon_session *session);
 
 /* size, modified_s and etag of a file. */
 void files_describe(const struct stat *st, reckon_file_info *ret);
+
+/* The members `mode`, of a link `target`, and of a file `attributes`, when it has any that are text.
+ * `name` is an entry of the folder and no path: no link is followed. */
+void files_write_details(struct json_writer *json, int folder, const char *name,
+			 const struct stat *st);
 
 /*
  * Keeps what is at `path` now, when it is a regular file; else, or when it is too large to be

@@ -69,13 +69,33 @@ static void add(struct listing *listing, const char *above, const char *name, co
 	listing->entries[listing->count++] = (struct listed){ .path = path, .st = *st };
 }
 
+static bool is_listed(const struct stat *st, bool has_details)
+{
+	return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ||
+	       (has_details && S_ISLNK(st->st_mode));
+}
+
+/* One entry of a folder. */
+static void look_at(int dir_fd, const char *above, const char *name, bool has_details,
+		    struct listing *listing)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_listed(&st, has_details))
+		return;
+	if (listing->count >= NAMES_MAX)
+		listing->is_incomplete = true;
+	else
+		add(listing, above, name, &st);
+}
+
 /* Files and folders right in one folder. */
-static int look_in(int dir_fd, const char *above, struct listing *listing, struct err *err)
+static int look_in(int dir_fd, const char *above, bool has_details, struct listing *listing,
+		   struct err *err)
 {
 	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
-	struct stat st;
 
 	if (dir == NULL) {
 		(void)err_sys(err, "read a directory");
@@ -83,18 +103,9 @@ static int look_in(int dir_fd, const char *above, struct listing *listing, struc
 			(void)close(fd);
 		return (int)err->code;
 	}
-	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-			continue;
-		if (listing->count >= NAMES_MAX) {
-			listing->is_incomplete = true;
-			break;
-		}
-		add(listing, above, entry->d_name, &st);
-	}
+	while ((entry = readdir(dir)) != NULL && !listing->is_incomplete)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			look_at(dir_fd, above, entry->d_name, has_details, listing);
 	return 0;
 }
 
@@ -125,11 +136,24 @@ static int look_below(int dir_fd, const char *above, struct listing *listing, st
 	return 0;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static const char *kind_of(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) ? "folder" : S_ISLNK(st->st_mode) ? "link" : "file";
+}
+
+/* `folder`: that its details are looked up in; negative: without. */
 static void write_entry(struct json_writer *json, int workspace, const struct listed *entry,
-			struct timespec now)
+			struct timespec now, int folder)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
-	const bool is_folder = S_ISDIR(entry->st.st_mode);
+	const bool is_file = S_ISREG(entry->st.st_mode);
 	/* Not before its tick is over: see files_store.c. */
 	const bool is_settled = entry->st.st_ctim.tv_sec != now.tv_sec ||
 				entry->st.st_ctim.tv_nsec < now.tv_nsec;
@@ -143,18 +167,20 @@ static void write_entry(struct json_writer *json, int workspace, const struct li
 			      modified);
 	json_write_object_begin(json);
 	json_write_member_string(json, "path", buf_text(&shown));
-	json_write_member_string(json, "kind", is_folder ? "folder" : "file");
-	if (!is_folder) {
+	json_write_member_string(json, "kind", kind_of(&entry->st));
+	if (is_file) {
 		json_write_member_uint(json, "size", info.size);
 		json_write_member_string(json, "mime", workspace_mime(workspace, entry->path));
 	}
 	json_write_member_string(json, "modified", modified);
-	if (!is_folder)
+	if (is_file)
 		json_write_member_string(json, "etag", is_settled ? info.etag : NULL);
+	if (folder >= 0)
+		files_write_details(json, folder, base_of(entry->path), &entry->st);
 	json_write_object_end(json);
 }
 
-static int write_page(struct reckon_session *session, struct listing *listing,
+static int write_page(struct reckon_session *session, int folder, struct listing *listing,
 		      const reckon_list_options *options, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
@@ -175,7 +201,8 @@ static int write_page(struct reckon_session *session, struct listing *listing,
 
 		if (options->after != NULL && strcmp(entry->path, options->after) <= 0)
 			continue;
-		write_entry(&json, session->workspace, entry, now);
+		write_entry(&json, session->workspace, entry, now,
+			    options->details && !options->recursive ? folder : -1);
 		last = entry->path;
 		count++;
 	}
@@ -188,6 +215,13 @@ static int write_page(struct reckon_session *session, struct listing *listing,
 	json_write_member_bool(&json, "complete", !listing->is_incomplete);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
+}
+
+/* Of an entry of a folder: nothing leads out. */
+static bool is_name(const char *name)
+{
+	return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
 }
 
 static int list_page(struct reckon_session *session, const reckon_list_options *given,
@@ -209,13 +243,16 @@ static int list_page(struct reckon_session *session, const reckon_list_options *
 			       ? err_set(err, ERR_NOT_FOUND, "no folder %.200s in the workspace",
 					 path)
 			       : (int)err->code;
-	code = options.recursive ? look_below(folder, path, &listing, err)
-				 : look_in(folder, path, &listing, err);
+	code = options.recursive	      ? look_below(folder, path, &listing, err)
+	       : options.name == NULL ? look_in(folder, path, options.details, &listing, err)
+				      : 0;
 	if (code < 0)
 		return code;
+	if (options.name != NULL && !options.recursive && is_name(options.name))
+		look_at(folder, path, options.name, options.details, &listing);
 	if (listing.count > 1)
 		qsort(listing.entries, listing.count, sizeof(*listing.entries), compare);
-	if (write_page(session, &listing, &options, &json, err) < 0)
+	if (write_page(session, folder, &listing, &options, &json, err) < 0)
 		return (int)err->code;
 	*ret_json = TAKE_PTR(json.data);
 	return 0;
