@@ -56,6 +56,7 @@ struct program_interactive {
 /* A line for /bin/sh; `name` and `value` texts in it are quoted with program_quote(). */
 struct program_stage {
 	const char *command;
+	const char *tag; /* of its process; NULL: none */
 	const char *input; /* NULL: nothing */
 	size_t input_len;
 	uint64_t timeout_ms, cpu_ms; /* 0: no limit, or the tenant's */

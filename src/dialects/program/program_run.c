@@ -348,6 +348,7 @@ static int start(struct running *running)
 				 &(struct api_process_create_in){
 					 .session = program->session,
 					 .command = stage->command,
+					 .tag = stage->tag,
 					 .has_stdin = true,
 					 .stdin = stage->input_len > 0 || stage->interactive != NULL,
 					 .has_timeout_ms = stage->timeout_ms != 0,

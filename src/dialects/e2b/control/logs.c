@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "codec/base64.h"
-#include "dialects/e2b/envd/envd.h"
+#include "dialects/e2b/envd/inside.h"
 #include "dialects/events.h"
 
 #define LOOKED_AT 100u
@@ -308,7 +308,8 @@ static int add_processes(struct logs *logs)
 		return -1;
 	rows = out.processes.items;
 	for (size_t i = out.processes.count; i > 0; i--)
-		if (add_process(logs, &rows[i - 1]) < 0)
+		if ((rows[i - 1].tag == NULL || strcmp(rows[i - 1].tag, INSIDE_TAG) != 0) &&
+		    add_process(logs, &rows[i - 1]) < 0)
 			return -1;
 	return 0;
 }

@@ -6,6 +6,8 @@
  *   path.c        a client's paths, ours
  *   rpc.c         Connect: messages, streams, errors
  *   entry.h       a file or folder as it is told
+ *   inside.h      files beside the workspace, by a program in the box
+ *   encoded.c     gzip and metadata of uploads and downloads
  *   filesystem.c  the service filesystem.Filesystem
  *   watch.c       its methods that tell of changes
  */
@@ -21,9 +23,9 @@
 /* What a client calls a file: whole, and as reckond knows it ("" is the workspace). */
 struct e2b_path {
 	char whole[E2B_PATH_SIZE];
-	const char *inside; /* of `whole` */
+	const char *inside; /* of `whole`; NULL: it is elsewhere in the box, see inside.h */
 };
-/* False: it is outside of what can be reached, or too long. */
+/* False: it is too long. */
 bool e2b_path_of(const char *given, struct e2b_path *ret);
 extern const char e2b_path_remedy[];
 
@@ -32,6 +34,19 @@ void e2b_files(struct e2b *e2b);
 
 /* ---- upload.c ---- */
 void e2b_upload(struct e2b *e2b, const char *path);
+
+/* ---- encoded.c ---- */
+/* Whether the body is as it is or gzip; answers when it is neither. Called before it is read. */
+bool e2b_take_encoding(const struct e2b *e2b, bool *ret_is_gzip);
+/* Negative: it was answered. */
+int e2b_gunzip_to(const struct e2b *e2b, const char *bytes, size_t len, int fd, uint64_t max);
+bool e2b_wants_gzip(const struct http *http);
+void e2b_answer_gzip(const struct e2b *e2b, int fd, uint64_t size);
+/* What the head says of the files: an object in JSON, NULL: nothing. False: it was refused. */
+bool e2b_take_metadata(const struct e2b *e2b, const char **ret_json);
+/* Of files that are there. False: it was answered that it cannot be kept. */
+bool e2b_keep_metadata(const struct e2b *e2b, const char *const *paths, size_t count,
+		       const char *json);
 
 /* ---- rpc.c ---- */
 #define E2B_RPC_FILESYSTEM "filesystem.Filesystem"

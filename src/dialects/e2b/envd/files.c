@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
-#include "dialects/e2b/envd/envd.h"
+#include "dialects/e2b/envd/inside.h"
 
 #define SIGNATURE_MAX 128u
 
@@ -151,10 +151,20 @@ static void add_name(const char *path, struct buf *ret, struct err *err)
 	(void)buf_adds(ret, "\r\n", err);
 }
 
+static void add_headers(const struct e2b_path *path, struct buf *ret, struct err *err)
+{
+	(void)buf_adds(ret,
+		       E2B_CORS "Vary: Accept-Encoding\r\n"
+				"Content-Security-Policy: sandbox; default-src 'none'\r\n", err);
+	add_name(path->whole, ret, err);
+}
+
 static void answer_bytes(const struct e2b *e2b, const struct e2b_path *path,
 			 const struct api_download *file, int fd)
 {
-	const char *range = http_header(request_head(e2b->request), "range");
+	const struct http *http = request_head(e2b->request);
+	const bool is_packed = file->size > 0 && e2b_wants_gzip(http);
+	const char *range = http_header(http, "range");
 	uint64_t first = 0, length = file->size;
 	cleanup_buf struct buf headers = BUF_INIT(16384);
 	struct err err;
@@ -165,10 +175,9 @@ static void answer_bytes(const struct e2b *e2b, const struct e2b_path *path,
 				     NULL);
 		return;
 	}
-	(void)buf_adds(&headers,
-		       E2B_CORS "Accept-Ranges: bytes\r\nVary: Accept-Encoding\r\n"
-				"Content-Security-Policy: sandbox; default-src 'none'\r\n", &err);
-	add_name(path->whole, &headers, &err);
+	add_headers(path, &headers, &err);
+	(void)buf_adds(&headers, is_packed ? "Content-Encoding: gzip\r\n"
+					   : "Accept-Ranges: bytes\r\n", &err);
 	if (ranged > 0)
 		(void)buf_addf(&headers, &err,
 			       "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n",
@@ -177,9 +186,22 @@ static void answer_bytes(const struct e2b *e2b, const struct e2b_path *path,
 			 file->mime != NULL && strcmp(file->mime, "text/javascript") != 0
 				 ? file->mime
 				 : "application/octet-stream",
-			 length, buf_text(&headers)) == 0 &&
-	    answer_file(e2b->request, fd, first, length) == 0)
+			 is_packed ? HTTPD_LENGTH_UNKNOWN : length, buf_text(&headers)) < 0)
+		return;
+	if (is_packed)
+		e2b_answer_gzip(e2b, fd, file->size);
+	else if (answer_file(e2b->request, fd, first, length) == 0)
 		answer_end(e2b->request);
+}
+
+/* What reckond does not know: elsewhere in the box, or by way of a link. */
+static void read_inside(const struct e2b *e2b, const struct e2b_path *path)
+{
+	cleanup_buf struct buf headers = BUF_INIT(16384);
+	struct err err;
+
+	add_headers(path, &headers, &err);
+	inside_read(e2b, path, buf_text(&headers));
 }
 
 static void read_file(struct e2b *e2b, const struct e2b_path *path)
@@ -187,12 +209,17 @@ static void read_file(struct e2b *e2b, const struct e2b_path *path)
 	cleanup_call struct call call = CALL_INIT;
 	char message[E2B_PATH_SIZE + 64];
 	struct api_download file;
-	const enum call_status status = call_make(
+	enum call_status status;
+
+	if (path->inside == NULL) {
+		read_inside(e2b, path);
+		return;
+	}
+	status = call_make(
 		e2b->request, API_FILE_GET,
 		&(struct api_file_get_in){ .session = e2b->target.session,
 					   .path = path->inside[0] != '\0' ? path->inside : "." },
 		&file, &call);
-
 	if (status == CALL_OK && call.reply.fd >= 0) {
 		answer_bytes(e2b, path, &file, call.reply.fd);
 		return;
@@ -202,9 +229,11 @@ static void read_file(struct e2b *e2b, const struct e2b_path *path)
 	if (call.failure->error == API_ERR_NOT_FOUND) {
 		(void)snprintf(message, sizeof(message), "path '%s' does not exist", path->whole);
 		e2b_refuse(e2b, 404, message);
-	} else if (call.failure->error == API_ERR_DENIED || path->inside[0] == '\0') {
+	} else if (path->inside[0] == '\0') {
 		(void)snprintf(message, sizeof(message), "path '%s' is a directory", path->whole);
 		e2b_refuse(e2b, 400, message);
+	} else if (call.failure->error == API_ERR_DENIED) {
+		read_inside(e2b, path); /* a folder, or there is a link */
 	} else {
 		call_refuse(e2b->request, call.failure);
 	}

@@ -7,9 +7,10 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/envd/entry.h"
+#include "dialects/e2b/envd/inside.h"
 
 #define ANSWER_MAX ((size_t)48 << 20)
 #define DEPTH_MAX 32u
@@ -43,7 +44,7 @@ static void refuse(const struct e2b *e2b, const struct api_failure *failure)
 static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
-	const enum look found = entry_look(e2b, path, ret, &call);
+	const enum look found = entry_look(e2b, path, true, ret, &call);
 
 	if (found == LOOK_FAILED)
 		call_refuse(e2b->request, call.failure);
@@ -92,9 +93,30 @@ struct walk {
 	const char *root; /* whole; its paths are below `inside` of it */
 	size_t inside_len;
 	unsigned count;
+	bool has_links; /* of which reckond does not know where they lead */
 };
 
-/* Pre-order. Negative: it was answered, or nobody is there. */
+/* One entry of reckond's, below the root. */
+static int walk_entry(struct walk *walk, const struct json_value *file, struct entry *entry)
+{
+	const char *path = e2b_rpc_text(file, "path");
+	cleanup_buf struct buf whole = BUF_INIT(2 * E2B_PATH_SIZE);
+	struct err err;
+
+	if (!entry_of_listed(walk->e2b, file, entry)) {
+		walk->has_links = true;
+		return -1;
+	}
+	if (buf_addf(&whole, &err, "%s/%s", walk->root,
+		     path + (walk->inside_len > 0 ? walk->inside_len + 1 : 0)) < 0)
+		return 0;
+	entry->path = whole.data;
+	entry_write(&walk->json, entry);
+	walk->count++;
+	return 0;
+}
+
+/* Pre-order. Negative: it was answered, or nobody is there, or there are links. */
 static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 {
 	cleanup_json struct json_value *all = NULL;
@@ -106,10 +128,14 @@ static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 		call_make(walk->e2b->request, API_FILE_LIST,
 			  &(struct api_file_list_in){ .session = walk->e2b->target.session,
 						      .path = inside[0] != '\0' ? inside : NULL,
-						      .has_recursive = true },
+						      .has_recursive = true,
+						      .has_details = true,
+						      .details = true },
 			  &out, &call);
 
-	if (status == CALL_FAILED)
+	if (status == CALL_FAILED && call.failure->error == API_ERR_DENIED)
+		walk->has_links = true; /* or it is a file */
+	else if (status == CALL_FAILED)
 		refuse(walk->e2b, call.failure);
 	if (status != CALL_OK)
 		return -1;
@@ -121,27 +147,44 @@ static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 	files = json_read_member(all, "files");
 	for (size_t i = 0; i < json_read_count(files) && walk->count < ENTRIES_MAX; i++) {
 		const struct json_value *file = json_read_at(files, i);
-		const char *path = e2b_rpc_text(file, "path");
-		cleanup_buf struct buf whole = BUF_INIT(2 * E2B_PATH_SIZE);
-		int64_t size = 0;
-		struct entry entry = {
-			.name = entry_base(path),
-			.modified = e2b_rpc_text(file, "modified"),
-			.is_folder = strcmp(e2b_rpc_text(file, "kind"), "folder") == 0,
-		};
+		struct entry entry;
 
-		if (buf_addf(&whole, &err, "%s/%s", walk->root,
-			     path + (walk->inside_len > 0 ? walk->inside_len + 1 : 0)) < 0)
-			continue;
-		(void)json_read_int(json_read_member(file, "size"), &size);
-		entry.size = size > 0 ? (uint64_t)size : 0;
-		entry.path = whole.data;
-		entry_write(&walk->json, &entry);
-		walk->count++;
-		if (entry.is_folder && depth > 1 && walk_folder(walk, path, depth - 1) < 0)
+		if (walk_entry(walk, file, &entry) < 0 ||
+		    (S_ISDIR(entry.mode) && depth > 1 &&
+		     walk_folder(walk, e2b_rpc_text(file, "path"), depth - 1) < 0))
 			return -1;
 	}
 	return 0;
+}
+
+/* As a program in the box sees it. */
+static void list_inside(const struct e2b *e2b, const struct e2b_path *path, int64_t depth)
+{
+	cleanup_json struct json_value *told =
+		inside_ask(e2b, &(struct inside_order){ .command = "list",
+							.path = path->whole,
+							.depth = depth });
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	const struct json_value *entries = json_read_member(told, "entries");
+	struct json_writer json;
+
+	if (told == NULL || inside_refused(e2b, told))
+		return;
+	json_write_init(&json, &body);
+	json_write_object_begin(&json);
+	json_write_key(&json, "entries");
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < json_read_count(entries) && i < ENTRIES_MAX; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const struct e2b one = { .arena = &arena };
+		struct entry entry;
+
+		inside_entry(&one, json_read_at(entries, i), &entry);
+		entry_write(&json, &entry);
+	}
+	json_write_array_end(&json);
+	json_write_object_end(&json);
+	e2b_rpc_answer(e2b, &json);
 }
 
 static void list_folder(struct e2b *e2b, const struct json_value *message)
@@ -156,21 +199,52 @@ static void list_folder(struct e2b *e2b, const struct json_value *message)
 		return;
 	}
 	(void)json_read_int(json_read_member(message, "depth"), &depth);
+	depth = depth < 1 ? 1 : depth > DEPTH_MAX ? DEPTH_MAX : depth;
+	if (path->inside == NULL) {
+		list_inside(e2b, path, depth);
+		return;
+	}
 	walk.root = path->whole;
 	walk.inside_len = strlen(path->inside);
 	json_write_init(&walk.json, &body);
 	json_write_object_begin(&walk.json);
 	json_write_key(&walk.json, "entries");
 	json_write_array_begin(&walk.json);
-	if (walk_folder(&walk, path->inside,
-			depth < 1 ? 1 : depth > DEPTH_MAX ? DEPTH_MAX : (unsigned)depth) < 0)
+	if (walk_folder(&walk, path->inside, (unsigned)depth) < 0) {
+		if (walk.has_links)
+			list_inside(e2b, path, depth);
 		return;
+	}
 	json_write_array_end(&walk.json);
 	json_write_object_end(&walk.json);
 	e2b_rpc_answer(e2b, &walk.json);
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
+
+/* What the box says of a change; its entry is the answer when there is one. */
+static void change_inside(const struct e2b *e2b, const struct inside_order *order,
+			  const struct e2b_path *path)
+{
+	cleanup_json struct json_value *told = inside_ask(e2b, order);
+	struct entry entry;
+	bool is_new = true;
+
+	if (told == NULL || inside_refused(e2b, told))
+		return;
+	(void)json_read_bool(json_read_member(told, "is_new"), &is_new);
+	if (!is_new) {
+		e2b_rpc_refuse(e2b->request, 409, "directory already exists");
+		return;
+	}
+	if (json_read_member(told, "entry") == NULL) {
+		e2b_rpc_empty(e2b);
+		return;
+	}
+	inside_entry(e2b, json_read_member(told, "entry"), &entry);
+	entry.path = path->whole;
+	answer_entry(e2b, &entry);
+}
 
 static void make_folder(struct e2b *e2b, const struct json_value *message)
 {
@@ -184,11 +258,16 @@ static void make_folder(struct e2b *e2b, const struct json_value *message)
 		refuse_path(e2b);
 		return;
 	}
+	if (path->inside == NULL) {
+		change_inside(e2b, &(struct inside_order){ .command = "mkdir", .path = path->whole },
+			      path);
+		return;
+	}
 	found = look(e2b, path, &entry);
 	if (found > 0)
-		e2b_rpc_refuse(e2b->request, entry.is_folder ? 409 : 400,
-			       entry.is_folder ? "directory already exists"
-					       : "path already exists but it is not a directory");
+		e2b_rpc_refuse(e2b->request, S_ISDIR(entry.mode) ? 409 : 400,
+			       S_ISDIR(entry.mode) ? "directory already exists"
+						   : "path already exists but it is not a directory");
 	if (found != 0)
 		return;
 	status = call_make(e2b->request, API_FILE_MKDIR,
@@ -199,6 +278,11 @@ static void make_folder(struct e2b *e2b, const struct json_value *message)
 		refuse(e2b, call.failure);
 	else if (status == CALL_OK)
 		answer_path(e2b, path);
+}
+
+static bool is_home(const struct e2b_path *path)
+{
+	return path->inside != NULL && path->inside[0] == '\0';
 }
 
 static void move(struct e2b *e2b, const struct json_value *message)
@@ -213,8 +297,16 @@ static void move(struct e2b *e2b, const struct json_value *message)
 		refuse_path(e2b);
 		return;
 	}
-	if (from->inside[0] == '\0' || to->inside[0] == '\0') {
+	if (is_home(from) || is_home(to)) {
 		e2b_rpc_refuse(e2b->request, 400, "the home folder stays where it is");
+		return;
+	}
+	if (from->inside == NULL || to->inside == NULL) {
+		change_inside(e2b,
+			      &(struct inside_order){ .command = "move",
+						      .path = from->whole,
+						      .to = to->whole },
+			      to);
 		return;
 	}
 	status = call_make(e2b->request, API_FILE_MOVE,
@@ -243,8 +335,13 @@ static void remove_one(struct e2b *e2b, const struct json_value *message)
 		refuse_path(e2b);
 		return;
 	}
-	if (path->inside[0] == '\0') {
+	if (is_home(path)) {
 		e2b_rpc_refuse(e2b->request, 400, "the home folder stays");
+		return;
+	}
+	if (path->inside == NULL) {
+		change_inside(e2b, &(struct inside_order){ .command = "remove", .path = path->whole },
+			      path);
 		return;
 	}
 	status = call_make(e2b->request, API_FILE_DELETE,

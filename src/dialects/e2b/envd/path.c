@@ -1,5 +1,6 @@
 /*
- * path.c - a client's paths: below /home/user, which is the workspace; reckond knows what is behind.
+ * path.c - a client's paths: below /home/user, which is the workspace that reckond knows, or elsewhere
+ *          in the box.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    paths of anybody.
@@ -13,7 +14,7 @@
 
 #define HOME "/home/user"
 
-const char e2b_path_remedy[] = "this server keeps files below /home/user (which is /mnt/data)";
+const char e2b_path_remedy[] = "the path is too long";
 
 /* Without "." and "..", and with one slash between names. */
 static bool clean(const char *path, char *ret, size_t size)
@@ -66,5 +67,8 @@ bool e2b_path_of(const char *given, struct e2b_path *ret)
 		ret->inside = ret->whole + root + (ret->whole[root] == '/' ? 1 : 0);
 		return true;
 	}
-	return false;
+	ret->inside = NULL;
+	if (ret->whole[0] == '\0')
+		memcpy(ret->whole, "/", 2);
+	return true;
 }

@@ -12,6 +12,7 @@
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "codec/base64.h"
+#include "dialects/e2b/envd/inside.h"
 #include "dialects/e2b/envd/process.h"
 
 #define INPUT_MAX (4u * 1024u * 1024u)
@@ -120,7 +121,8 @@ static void list(struct e2b *e2b, const struct json_value *message)
 	json_write_array_begin(&json);
 	at = out.processes.items;
 	for (size_t i = 0; i < out.processes.count; i++, at++)
-		write_process(&json, at);
+		if (at->tag == NULL || strcmp(at->tag, INSIDE_TAG) != 0)
+			write_process(&json, at);
 	json_write_array_end(&json);
 	json_write_object_end(&json);
 	e2b_rpc_answer(e2b, &json);

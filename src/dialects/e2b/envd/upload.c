@@ -16,10 +16,12 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "codec/form_data.h"
-#include "dialects/e2b/envd/envd.h"
+#include "dialects/e2b/envd/inside.h"
 
 #define PARTS_MAX 256u
 #define ANSWER_MAX (4u << 20)
+#define NAMELESS ".form" /* cancelled and never committed, so there never is such a file */
+#define ELSEWHERE_MAX ((size_t)64 << 20) /* of a file beside the workspace */
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
@@ -59,13 +61,36 @@ static int commit(const struct e2b *e2b, const struct e2b_path *path, uint64_t t
 	return status == CALL_OK ? 0 : -1;
 }
 
-static void write_written(struct json_writer *json, const struct e2b_path *path)
+static void write_written(struct json_writer *json, const char *path, const char *metadata)
 {
 	json_write_object_begin(json);
-	json_write_member_string(json, "path", path->whole);
-	json_write_member_string(json, "name", strrchr(path->whole, '/') + 1);
+	json_write_member_string(json, "path", path);
+	json_write_member_string(json, "name", strrchr(path, '/') + 1);
 	json_write_member_string(json, "type", "file");
+	if (metadata != NULL) {
+		json_write_key(json, "metadata");
+		json_write_raw(json, metadata, strlen(metadata));
+	}
 	json_write_object_end(json);
+}
+
+/* Beside the workspace a program in the box writes. Negative: it was answered. */
+static int put_elsewhere(const struct e2b *e2b, const struct e2b_path *path, const char *bytes,
+			 size_t len, const char *metadata)
+{
+	cleanup_json struct json_value *told = NULL;
+
+	if (len > ELSEWHERE_MAX) {
+		e2b_refuse(e2b, 413, "files beside /home/user have at most 64 MiB");
+		return -1;
+	}
+	told = inside_ask(e2b, &(struct inside_order){ .command = "write",
+						       .path = path->whole,
+						       .bytes = bytes,
+						       .len = len,
+						       .attributes = metadata != NULL ? metadata
+										      : "{}" });
+	return told == NULL || inside_refused(e2b, told) ? -1 : 0;
 }
 
 static bool take_path(const struct e2b *e2b, const char *given, struct e2b_path *ret)
@@ -74,43 +99,20 @@ static bool take_path(const struct e2b *e2b, const char *given, struct e2b_path 
 		e2b_refuse(e2b, 400, "path is required");
 	else if (!e2b_path_of(given, ret))
 		e2b_refuse(e2b, 400, e2b_path_remedy);
-	else if (ret->inside[0] == '\0')
+	else if (ret->inside != NULL && ret->inside[0] == '\0')
 		e2b_refuse(e2b, 400, "path is a directory");
 	else
 		return true;
 	return false;
 }
 
-/* ---- a body as it is ------------------------------------------------------------------------ */
+/* ---- the whole of a body -------------------------------------------------------------------- */
 
-static void put_body(const struct e2b *e2b, const char *given)
-{
-	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
-	const struct http *http = request_head(e2b->request);
-	cleanup_buf struct buf answer = BUF_INIT(ANSWER_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	struct json_writer json;
-	struct api_upload upload;
-
-	if (!take_path(e2b, given, path) ||
-	    begin(e2b, path->inside, !http->is_chunked, http->length, &upload, &call) < 0)
-		return;
-	if (request_body_to(e2b->request, call.reply.fd, upload.size_max) < 0) {
-		upstream_cancel_now(e2b->request);
-		return;
-	}
-	(void)close(TAKE_FD(call.reply.fd));
-	upstream_cancel_when_gone(e2b->request, 0);
-	if (commit(e2b, path, upload.ticket) < 0)
-		return;
-	json_write_init(&json, &answer);
-	json_write_array_begin(&json);
-	write_written(&json, path);
-	json_write_array_end(&json);
-	e2b_answer_json(e2b, 200, &json, NULL);
-}
-
-/* ---- a form --------------------------------------------------------------------------------- */
+/* What is said in the head of the files that are put. */
+struct encoded {
+	bool is_gzip;
+	const char *metadata; /* an object in JSON, or NULL */
+};
 
 struct mapping {
 	void *bytes;
@@ -138,13 +140,112 @@ static int map(int fd, struct mapping *ret)
 	return 0;
 }
 
+static int unpack_whole(const struct e2b *e2b, struct mapping *whole)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct mapping unpacked = { 0 };
+	struct api_upload upload;
+	int code;
+
+	if (begin(e2b, NAMELESS, false, 0, &upload, &call) < 0)
+		return -1;
+	code = e2b_gunzip_to(e2b, whole->bytes, whole->len, call.reply.fd, upload.size_max);
+	if (code == 0)
+		(void)map(call.reply.fd, &unpacked);
+	upstream_cancel_now(e2b->request);
+	unmap(whole);
+	*whole = unpacked;
+	return code;
+}
+
+/* Into a nameless file, mapped. Negative: it was answered. */
+static int take_whole(const struct e2b *e2b, bool is_gzip, struct mapping *ret)
+{
+	const struct http *http = request_head(e2b->request);
+	cleanup_call struct call call = CALL_INIT;
+	struct api_upload upload;
+	int code;
+
+	if (begin(e2b, NAMELESS, !http->is_chunked, http->length, &upload, &call) < 0)
+		return -1;
+	code = request_body_to(e2b->request, call.reply.fd, upload.size_max);
+	if (code == 0)
+		(void)map(call.reply.fd, ret);
+	upstream_cancel_now(e2b->request);
+	return code == 0 && is_gzip ? unpack_whole(e2b, ret) : code;
+}
+
+/* ---- a body as it is ------------------------------------------------------------------------ */
+
+static void answer_written(const struct e2b *e2b, const char *const *paths, size_t count,
+			   const char *metadata)
+{
+	cleanup_buf struct buf answer = BUF_INIT(ANSWER_MAX);
+	struct json_writer json;
+
+	json_write_init(&json, &answer);
+	json_write_array_begin(&json);
+	for (size_t i = 0; i < count; i++)
+		write_written(&json, paths[i], metadata);
+	json_write_array_end(&json);
+	e2b_answer_json(e2b, 200, &json, NULL);
+}
+
+/* The body becomes the file; `packed` is the whole of one that is gzip. Negative: it was answered. */
+static int put_workspace(const struct e2b *e2b, const struct e2b_path *path,
+			 const struct mapping *packed)
+{
+	const struct http *http = request_head(e2b->request);
+	const bool has_size = packed == NULL && !http->is_chunked;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_upload upload;
+	int code;
+
+	if (begin(e2b, path->inside, has_size, has_size ? http->length : 0, &upload, &call) < 0)
+		return -1;
+	code = packed == NULL ? request_body_to(e2b->request, call.reply.fd, upload.size_max)
+			      : e2b_gunzip_to(e2b, packed->bytes, packed->len, call.reply.fd,
+					      upload.size_max);
+	if (code < 0) {
+		upstream_cancel_now(e2b->request);
+		return -1;
+	}
+	(void)close(TAKE_FD(call.reply.fd));
+	upstream_cancel_when_gone(e2b->request, 0);
+	return commit(e2b, path, upload.ticket);
+}
+
+static void put_body(const struct e2b *e2b, const char *given, const struct encoded *encoded)
+{
+	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
+	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
+	const char *const paths[] = { path->whole };
+
+	if (!take_path(e2b, given, path))
+		return;
+	if (path->inside == NULL) {
+		if (take_whole(e2b, encoded->is_gzip, &whole) < 0 ||
+		    put_elsewhere(e2b, path, whole.bytes, whole.len, encoded->metadata) < 0)
+			return;
+	} else if ((encoded->is_gzip && take_whole(e2b, false, &whole) < 0) ||
+		   put_workspace(e2b, path, encoded->is_gzip ? &whole : NULL) < 0 ||
+		   !e2b_keep_metadata(e2b, paths, 1, encoded->metadata)) {
+		return;
+	}
+	answer_written(e2b, paths, 1, encoded->metadata);
+}
+
+/* ---- a form --------------------------------------------------------------------------------- */
+
 static int put_part(const struct e2b *e2b, const struct form_part *part,
-		    const struct e2b_path *path)
+		    const struct e2b_path *path, const char *metadata)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_upload upload;
 	struct err err;
 
+	if (path->inside == NULL)
+		return put_elsewhere(e2b, path, part->data, part->len, metadata);
 	if (begin(e2b, path->inside, true, part->len, &upload, &call) < 0)
 		return -1;
 	if (fd_write_full(call.reply.fd, part->data, part->len, &err) < 0) {
@@ -169,19 +270,17 @@ static bool is_new(const struct e2b *e2b, const char **paths, size_t count, cons
 	return true;
 }
 
-static void put_parts(const struct e2b *e2b, struct form_data *form, const char *given)
+static void put_parts(const struct e2b *e2b, struct form_data *form, const char *given,
+		      const char *metadata)
 {
 	struct form_part *part = arena_new(e2b->arena, 1, sizeof(*part));
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
 	const char **paths = arena_new(e2b->arena, PARTS_MAX, sizeof(*paths));
-	cleanup_buf struct buf answer = BUF_INIT(ANSWER_MAX);
-	struct json_writer json;
-	size_t count = 0;
+	const char **kept = arena_new(e2b->arena, PARTS_MAX, sizeof(*kept));
+	size_t count = 0, kept_count = 0;
 	struct err err;
 	int more;
 
-	json_write_init(&json, &answer);
-	json_write_array_begin(&json);
 	while ((more = form_data_next(form, part, &err)) > 0) {
 		if (strcmp(part->name, "file") != 0)
 			continue;
@@ -190,67 +289,51 @@ static void put_parts(const struct e2b *e2b, struct form_data *form, const char 
 			return;
 		}
 		if (!take_path(e2b, given[0] != '\0' ? given : part->filename, path) ||
-		    !is_new(e2b, paths, count, path->inside) || put_part(e2b, part, path) < 0)
+		    !is_new(e2b, paths, count, path->whole) ||
+		    put_part(e2b, part, path, metadata) < 0)
 			return;
-		write_written(&json, path);
+		if (path->inside != NULL)
+			kept[kept_count++] = paths[count];
 		count++;
 	}
-	json_write_array_end(&json);
 	if (more < 0)
 		e2b_refuse(e2b, 400, err.text);
-	else
-		e2b_answer_json(e2b, 200, &json, NULL);
+	else if (e2b_keep_metadata(e2b, kept, kept_count, metadata))
+		answer_written(e2b, paths, count, metadata);
 }
 
-static void put_form(const struct e2b *e2b, const char *type, const char *given)
+static void put_form(const struct e2b *e2b, const char *type, const char *given,
+		     const struct encoded *encoded)
 {
-	const struct http *http = request_head(e2b->request);
 	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
-	cleanup_call struct call call = CALL_INIT;
-	struct api_upload upload;
 	struct form_data form;
 	struct err err;
 
-	if (begin(e2b, ".form", !http->is_chunked, http->length, &upload, &call) < 0)
+	if (take_whole(e2b, encoded->is_gzip, &whole) < 0)
 		return;
-	if (request_body_to(e2b->request, call.reply.fd, upload.size_max) < 0) {
-		upstream_cancel_now(e2b->request);
-		return;
-	}
-	(void)map(call.reply.fd, &whole);
-	upstream_cancel_now(e2b->request); /* it was never to become a file */
 	if (form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form, &err) <
 	    0)
 		e2b_refuse(e2b, 400, err.text);
 	else
-		put_parts(e2b, &form, given);
+		put_parts(e2b, &form, given, encoded->metadata);
 }
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
-static bool has_metadata(const struct http *http)
-{
-	for (size_t i = 0; i < http->header_count; i++)
-		if (strncmp(http->header[i].name, "x-metadata-", 11) == 0)
-			return true;
-	return false;
-}
-
 void e2b_upload(struct e2b *e2b, const char *path)
 {
 	const struct http *http = request_head(e2b->request);
-	const char *encoding = http_header(http, "content-encoding");
 	const char *type = http_header(http, "content-type");
 	static const char form[] = "multipart/form-data", plain[] = "application/octet-stream";
+	struct encoded encoded;
 
-	if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
-		e2b_refuse(e2b, 400, "this server takes no compressed uploads");
-	else if (has_metadata(http))
-		e2b_refuse(e2b, 400, "this server keeps no metadata of files");
-	else if (type != NULL && strncasecmp(type, form, sizeof(form) - 1) == 0)
-		put_form(e2b, type, path);
+	if (!e2b_take_encoding(e2b, &encoded.is_gzip) ||
+	    !e2b_take_metadata(e2b, &encoded.metadata))
+		return;
+	if (type != NULL && strncasecmp(type, form, sizeof(form) - 1) == 0)
+		put_form(e2b, type, path, &encoded);
 	else if (type != NULL && strncasecmp(type, plain, sizeof(plain) - 1) == 0)
-		put_body(e2b, path);
+		put_body(e2b, path, &encoded);
 	else
 		e2b_refuse(e2b, 400, "the body must be multipart/form-data or "
 				     "application/octet-stream");

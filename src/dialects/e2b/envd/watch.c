@@ -41,6 +41,11 @@ static bool take(struct e2b *e2b, const struct json_value *message, struct watch
 		e2b_rpc_refuse(e2b->request, 400, e2b_path_remedy);
 		return false;
 	}
+	if (path->inside == NULL) {
+		e2b_rpc_refuse(e2b->request, 400,
+			       "folders below /home/user (which is /mnt/data) can be watched");
+		return false;
+	}
 	*watch = (struct watch){ .e2b = e2b, .root = path->whole };
 	(void)json_read_bool(json_read_member(message, "recursive"), &is_recursive);
 	(void)json_read_bool(json_read_member(message, "includeEntry"), &watch->has_entry);
