@@ -35,6 +35,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "dialects/jupyter/kernels.c": (r"python3", "a word of that protocol"),
     "dialects/jupyter/server.c": (r".*", "the kernelspecs of that protocol"),
     "dialects/jupyter/terminals.c": (r"if command -v bash.*", "the program of a terminal"),
+    "dialects/librechat/machine.c": (r"bash", "the session whose shell starts programs"),
     "dialects/librechat/programmatic.c": (r".*", "words of that protocol, and the kernels for them"),
     "dialects/program/program.c": (r"bash", "the session whose shell starts programs"),
     "dialects/program/program_language.c": (r".*", "programs of the host, which need no kernel"),

@@ -2,7 +2,7 @@
 //
 //   node librechat_client.mjs PACKAGE BASE HEADERS CALL...
 //
-// Each CALL is {lang, code, args?, profile?}, or with tools that the code may call: {lang, code, tools: [NAME],
+// Each CALL is {lang, code, args?, profile?, hint?}, or with tools that the code may call: {lang, code, tools: [NAME],
 // abort?}. A tool gives its name and its arguments; one that is called "fails" fails; `abort` ends the request that
 // waits after a call.
 import path from "node:path";
@@ -44,8 +44,11 @@ async function callTools({ lang, code, tools, abort }, headers, files) {
 let files = [];
 const answers = [];
 for (const text of calls) {
-  const { lang, code, args, profile, tools } = JSON.parse(text);
-  const tool = createCodeExecutionTool({ authHeaders: JSON.parse(headers), executionProfile: profile });
+  const { lang, code, args, profile, tools, hint } = JSON.parse(text);
+  const tool = createCodeExecutionTool({
+    authHeaders: JSON.parse(headers), executionProfile: profile,
+    ...(hint && { statefulSessions: true, runtimeSessionHint: hint }),
+  });
   try {
     if (tools) {
       const done = await callTools(JSON.parse(text), JSON.parse(headers), files);

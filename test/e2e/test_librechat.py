@@ -4,12 +4,14 @@
 generation before had it, librechat-before.
 """
 import base64
+import concurrent.futures
 import io
 import json
 import os
 import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 from node_clients import node
@@ -372,6 +374,52 @@ def test_the_code_tool(server, where):
     assert third["artifact"]["files"][0]["inherited"]
     assert "rejected" in wrong.get("error", "") or "stderr" in wrong["content"]
     assert "execution profile" in stateful["error"]
+
+
+def test_the_code_tool_on_a_machine_that_stays(server):
+    base, headers = f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": server.key, "User-Id": "ann"}
+    stateful = {"profile": "stateful", "hint": "conversation-1"}
+    first, second, other, plain, both = tool(
+        server, base, headers,
+        {"lang": "py", "code": "open('kept.txt', 'w').write('1'); open('.hidden', 'w').write('2')", **stateful},
+        {"lang": "bash", "code": "cat kept.txt .hidden; ls /tmp", **stateful},
+        {"lang": "bash", "code": "ls -A", **stateful, "hint": "conversation-2"},
+        {"lang": "bash", "code": "cat .hidden"},
+        {"lang": "bash", "code": "cat kept.txt", "hint": "conversation-1"})
+    assert first["artifact"]["runtime_status"] == "new"
+    assert [each["name"] for each in first["artifact"]["files"]] == ["kept.txt"]
+    assert second["content"].startswith("stdout:\n12"), second
+    assert second["artifact"]["runtime_status"] == "reused"
+    assert second["artifact"]["runtime_session_id"] == first["artifact"]["runtime_session_id"]
+    assert "hidden" not in other["content"] and other["artifact"]["runtime_status"] == "new"
+    assert "No such file" in plain["content"] and "runtime_status" not in plain["artifact"]
+    assert both["content"].startswith("stdout:\n1")
+
+
+def test_a_machine_that_stays(server):
+    """Another user's conversation of the same name is another one; two programs at once are one too many."""
+    def run(code, user="ann", **headers):
+        return ask(server, "POST", API + "/exec", {"lang": "bash", "code": code, "runtime_session_hint": "c"},
+                   headers={"User-Id": user, **headers})
+    assert run("echo 1 > kept").json["runtime_status"] == "new"
+    theirs = run("ls -A", user="bob")
+    assert theirs.json["runtime_status"] == "new" and "kept" not in theirs.json["stdout"]
+    assert "runtime_status" not in run("true", **{"X-CodeAPI-Expected-Profile": "default"}).json
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        slow = pool.submit(run, "sleep 5; cat kept")
+        time.sleep(2)
+        busy = run("true")
+        assert (busy.status, busy.json["error"]) == (409, "runtime_session_busy")
+        assert slow.result().json["stdout"] == "1\n"
+    mine = run("cat kept")
+    assert (mine.json["stdout"], mine.json["runtime_status"]) == ("1\n", "reused")
+    # One that was ended is made anew.
+    for each in server.ask("GET", "/sessions?status=live").json["sessions"]:
+        server.ask("DELETE", f"/sessions/{each['id']}")
+    again = run("cat kept")
+    assert again.status == 200, again
+    assert (again.json["code"], again.json["runtime_status"]) == (1, "new")
+    assert ask(server, "POST", API + "/exec", {"lang": "bash", "code": "true", "runtime_session_hint": "c" * 256}).status == 400
 
 
 def test_the_code_tool_of_the_generation_before(server):

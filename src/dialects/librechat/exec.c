@@ -1,9 +1,10 @@
 /*
- * exec.c - /exec: a program in a box of its own, with files of earlier runs and uploads.
+ * exec.c - /exec: a program in a box of its own, or of its conversation, with files of earlier runs
+ *          and uploads.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    bodies of anybody, what hostile programs print.
- * Never:    keeps a box for the next run: files are what goes on.
+ * Never:    keeps a box for the next run that did not ask for one: files are what goes on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,10 @@ static void answer(struct request *request, struct librechat_exec *exec)
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "session_id", session);
+	if (exec->hint != NULL) {
+		json_write_member_string(&json, "runtime_session_id", session);
+		json_write_member_string(&json, "runtime_status", exec->is_reused ? "reused" : "new");
+	}
 	json_write_member_text(&json, "stdout", buf_text(&end->out), end->out.len);
 	json_write_member_text(&json, "stderr", buf_text(&end->err), end->err.len);
 	json_write_key(&json, "code");
@@ -108,6 +113,14 @@ static int refuse_language(struct request *request, const struct json_value *bod
 	return -1;
 }
 
+static int open_box(struct request *request, struct librechat_exec *exec)
+{
+	if (exec->hint != NULL)
+		return librechat_machine(request, exec, exec->hint, OUTPUT_MAX);
+	return program_open(&exec->code.program, request,
+			    &(struct program_order){ .output_bytes = OUTPUT_MAX });
+}
+
 static int run(struct request *request, const struct json_value *body, struct librechat_exec *exec)
 {
 	struct program_code *code = &exec->code;
@@ -133,8 +146,7 @@ static int run(struct request *request, const struct json_value *body, struct li
 		code->run_ms = timeout < RUN_MS_MAX ? (uint64_t)timeout : RUN_MS_MAX;
 	hide(code, name, sizeof(name));
 	has_failed = librechat_find_inputs(request, body, exec) < 0 ||
-		     program_open(&code->program, request,
-				  &(struct program_order){ .output_bytes = OUTPUT_MAX }) < 0 ||
+		     open_box(request, exec) < 0 ||
 		     librechat_own(request, code->program.session, exec->who.user, "") < 0 ||
 		     librechat_put_inputs(request, exec) < 0 ||
 		     program_code_compile(code, text, len) < 0 ||
@@ -146,18 +158,6 @@ static int run(struct request *request, const struct json_value *body, struct li
 	return code->is_missing ? refuse_language(request, body) : 0;
 }
 
-/* What stays between runs is files; who expects a machine that stays is told. */
-bool librechat_expects_state(struct request *request)
-{
-	const char *profile = http_header(request_head(request), "x-codeapi-expected-profile");
-
-	if (profile == NULL || strcmp(profile, "stateful") != 0)
-		return false;
-	answer_refuse_simple(request, 409, "execution_profile_mismatch",
-			     "each run has a box of its own here", NULL);
-	return true;
-}
-
 void librechat_exec(struct request *request)
 {
 	struct librechat_exec exec = { 0 };
@@ -166,7 +166,7 @@ void librechat_exec(struct request *request)
 	if (call_json_body(request, LIBRECHAT_BODY_MAX, &body) < 0)
 		return;
 	program_code_init(&exec.code, program_language_find(librechat_text(body, "lang")));
-	if (!librechat_expects_state(request) && run(request, body, &exec) == 0) {
+	if (librechat_hint(request, body, &exec.hint) == 0 && run(request, body, &exec) == 0) {
 		if (exec.code.ran.how == PROGRAM_FAILED || exec.code.compiled.how == PROGRAM_FAILED)
 			answer_refuse_simple(request, 500, "execution_failed",
 					     "the sandbox failed", NULL);

@@ -7,6 +7,7 @@
  *   owner.c      whose they are: one user's, or an entity's
  *   store.c      which file an id is: the files of a session that may be gone
  *   exec.c       /exec: a program
+ *   machine.c    boxes that stay between runs
  *   inputs.c     its files, into its box
  *   outputs.c    what became of its files
  *   files.c      lists and downloads
@@ -96,11 +97,20 @@ struct librechat_exec {
 	struct librechat_owner who;
 	struct librechat_input *inputs;
 	size_t count;
+	const char *hint; /* of the machine that it runs on; NULL: a box of its own */
+	bool is_reused;
 };
 
 void librechat_exec(struct request *request);
+
+/* ---- machine.c ---- */
 /* Refuses who expects a machine that stays. */
 bool librechat_expects_state(struct request *request);
+/* Which machine that stays is asked for; *ret NULL: none is. */
+int librechat_hint(struct request *request, const struct json_value *body, const char **ret);
+/* Its session becomes the program's; it is made when it is not there. */
+int librechat_machine(struct request *request, struct librechat_exec *exec, const char *hint,
+		      uint64_t output_bytes);
 
 /* ---- inputs.c ---- */
 int librechat_find_inputs(struct request *request, const struct json_value *body,
