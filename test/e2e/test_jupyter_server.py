@@ -430,6 +430,12 @@ def test_a_program_that_dies_and_one_that_is_interrupted(server):
         seen = channels.run("import os; os._exit(3)")
         assert [kind for kind, _ in seen[1:]] == ["error", "execute_reply"]
         assert seen[-1][1]["status"] == "error"
+        # As Jupyter's own restarter says it, behind all of the cell.
+        for state in ("restarting", "starting"):
+            message = channels.receive()
+            assert (message["msg_type"], message["content"]) == ("status", {"execution_state": state})
+            assert message["parent_header"] == {} and message["channel"] == "iopub"
+        assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
         header = channels.send("execute_request", {"code": "print(1, flush=True)\n"
                                                            "import time; time.sleep(600)"})
         later = channels.send("execute_request", {"code": "never = 1"})
@@ -438,6 +444,7 @@ def test_a_program_that_dies_and_one_that_is_interrupted(server):
         # Beside a cell that runs.
         info = channels.request("kernel_info_request", {}, "control")
         assert info[0][1]["language_info"]["name"] == "python"
+        assert re.fullmatch(r"3\.\d+(\.\d+)?", info[0][1]["language_info"]["version"])
         assert ask(server, "GET", f"/kernels/{own}").json["execution_state"] == "busy"
         channels.send("interrupt_request", {}, "control")
         kinds, aborted = {}, []

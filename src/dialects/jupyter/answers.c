@@ -30,6 +30,58 @@ static void begin(struct json_writer *json, struct buf *content)
 	json_write_member_string(json, "status", "ok");
 }
 
+/* The answer of a call, parsed; NULL: it failed, and what knows nothing is answered. -1: gone. */
+static int parse(enum call_status status, const struct api_bytes *bytes, struct json_value **ret)
+{
+	struct err err;
+
+	*ret = NULL;
+	if (status == CALL_GONE)
+		return -1;
+	if (status == CALL_OK)
+		(void)json_read_parse(bytes->data, bytes->len, ANSWER_MAX, ret, &err);
+	return 0;
+}
+
+/* Its "python"; false: there is no such template. Negative: nobody waits any more. */
+static int version_of(struct channels *channels, const char *name, char *ret, size_t size)
+{
+	cleanup_call struct call call = CALL_INIT;
+	cleanup_json struct json_value *template = NULL;
+	struct api_template_show_out out = { 0 };
+	const char *version;
+
+	if (parse(call_make(channels->request, API_TEMPLATE_SHOW,
+			    &(struct api_template_show_in){ .template = name }, &out, &call),
+		  &out.shown, &template) < 0)
+		return -1;
+	version = json_read_text(json_read_member(template, "python"), NULL);
+	if (version != NULL)
+		(void)snprintf(ret, size, "%s", version);
+	return version != NULL;
+}
+
+/* Of its template's Python; the default one is that which there is of these. "": not known. */
+static int write_version(struct channels *channels, struct json_writer *json)
+{
+	const char *names[] = { "data", "python" };
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session session = { 0 };
+	char version[32] = "";
+	int found = 0;
+
+	if (call_make(channels->request, API_SESSION_SHOW,
+		      &(struct api_session_show_in){ .session = channels->kernel.session },
+		      &session, &call) == CALL_GONE)
+		return -1;
+	if (session.template != NULL)
+		names[0] = session.template;
+	for (size_t i = 0; i < ARRAY_LEN(names) && found == 0; i++)
+		found = version_of(channels, names[i], version, sizeof(version));
+	json_write_member_string(json, "version", version);
+	return found < 0 ? -1 : 0;
+}
+
 static int kernel_info(struct channels *channels, const struct frame *frame)
 {
 	const bool is_first = strcmp(channels->kernel.language, server_language_of("python3")) == 0;
@@ -44,7 +96,10 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	json_write_key(&json, "language_info");
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "name", channels->kernel.language);
-	json_write_member_string(&json, "version", "");
+	if (!is_first)
+		json_write_member_string(&json, "version", "");
+	else if (write_version(channels, &json) < 0)
+		return -1;
 	(void)snprintf(text, sizeof(text), "text/x-%s",
 		       is_first ? channels->kernel.language : "sh");
 	json_write_member_string(&json, "mimetype", text);
@@ -56,19 +111,6 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	jupyter_write_value(&json, "help_links", NULL, "[]");
 	jupyter_write_value(&json, "supported_features", NULL, "[]");
 	return reply(channels, frame, "kernel_info_reply", &json, &content);
-}
-
-/* The answer of a call, parsed; NULL: it failed, and what knows nothing is answered. -1: gone. */
-static int parse(enum call_status status, const struct api_bytes *bytes, struct json_value **ret)
-{
-	struct err err;
-
-	*ret = NULL;
-	if (status == CALL_GONE)
-		return -1;
-	if (status == CALL_OK)
-		(void)json_read_parse(bytes->data, bytes->len, ANSWER_MAX, ret, &err);
-	return 0;
 }
 
 static size_t cursor_of(const struct frame *frame, const char *code, size_t len)

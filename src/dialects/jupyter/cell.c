@@ -323,6 +323,24 @@ static void number(struct cell *cell, const char *code, size_t len)
 	jupyter_history_add(&clients->history, cell->number, code, len);
 }
 
+/* Whether the cell took its kernel along: of one that ran to its end an earlier cell had. */
+static bool has_lost_kernel(const struct cell *cell)
+{
+	const struct json_value *diagnostics = json_read_member(cell->record, "diagnostics");
+	const char *status = status_of(cell);
+
+	if (strcmp(status, "ok") == 0 || strcmp(status, "error") == 0)
+		return false;
+	for (size_t i = 0; i < json_read_count(diagnostics); i++) {
+		const char *code = json_read_text(
+			json_read_member(json_read_at(diagnostics, i), "code"), NULL);
+
+		if (code != NULL && strcmp(code, "kernel_lost") == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Nothing that waits is meant for the kernel that is there now. */
 static bool is_to_abort(struct channels *channels, bool has_failed)
 {
@@ -361,6 +379,9 @@ int cell_run(struct channels *channels, const struct frame *frame)
 		sent = send_reply(&cell, is_good ? "ok" : "error");
 	if (sent == 0)
 		sent = channels_status(channels, frame, "idle");
+	/* Behind all of the cell: clients begin anew when they hear of it. */
+	if (sent == 0 && has_lost_kernel(&cell))
+		clients_died(channels->clients->kernel);
 	json_read_free(cell.record);
 	if (sent < 0)
 		return -1;

@@ -283,6 +283,16 @@ void clients_restarted(const char *kernel)
 	announce(clients, "status", "{\"execution_state\":\"starting\"}");
 }
 
+void clients_died(const char *kernel)
+{
+	struct clients *clients = find(kernel);
+
+	if (clients == NULL)
+		return;
+	announce(clients, "status", "{\"execution_state\":\"restarting\"}");
+	announce(clients, "status", "{\"execution_state\":\"starting\"}");
+}
+
 void clients_ended(const char *kernel)
 {
 	struct clients *clients = find(kernel);

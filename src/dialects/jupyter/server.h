@@ -230,6 +230,8 @@ void clients_keep(struct channels *channels, const struct frame_out *out);
 int clients_write_header(struct clients *clients, const char *type, char ret_id[FRAME_ID_SIZE],
 			 struct buf *ret, struct err *err);
 void clients_restarted(const char *kernel);
+/* It died by itself; a fresh one is in its place. */
+void clients_died(const char *kernel);
 void clients_ended(const char *kernel);
 
 /* ---- send.c ---- */
