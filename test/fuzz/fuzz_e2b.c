@@ -1,5 +1,6 @@
 /*
- * fuzz_e2b.c - paths, ids and keys of E2B's clients, and bundles of what a program displays.
+ * fuzz_e2b.c - paths, ids and keys of E2B's clients, bundles of what a program displays, and what a
+ *              program in the box says of a file.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/e2b/envd/envd.h"
+#include "base/cleanup.h"
+#include "dialects/e2b/envd/inside.h"
 #include "dialects/e2b/interpreter/interpreter.h"
 
 #define RESULT_MAX ((size_t)1 << 26)
@@ -75,6 +77,35 @@ static void check_result(const char *text, size_t len)
 	json_read_free(bundle);
 }
 
+/* Whatever a box says of a file, an entry of it is JSON. */
+static void check_told(const char *text, size_t len)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct e2b e2b = { .arena = &arena };
+	struct json_value *told = NULL, *entry = NULL;
+	struct buf body = BUF_INIT(RESULT_MAX);
+	struct entry found, listed;
+	struct json_writer json;
+	struct err err;
+
+	if (json_read_parse(text, len, 1 << 20, &told, &err) < 0)
+		return;
+	inside_entry(&e2b, told, &found);
+	(void)entry_of_listed(&e2b, told, &listed);
+	listed.path = "/home/user/x";
+	json_write_init(&json, &body);
+	json_write_array_begin(&json);
+	entry_write(&json, &found);
+	entry_write(&json, &listed);
+	json_write_array_end(&json);
+	if (json_write_finish(&json, &err) < 0 ||
+	    json_read_parse(body.data, body.len, RESULT_MAX, &entry, &err) < 0)
+		abort();
+	buf_done(&body);
+	json_read_free(entry);
+	json_read_free(told);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -87,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_path(text);
 	check_names(text);
 	check_result(text, size);
+	check_told(text, size);
 	free(text);
 	return 0;
 }
