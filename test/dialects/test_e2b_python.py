@@ -7,7 +7,7 @@ from reckon_cli import ROOT
 
 PROGRAMS = pathlib.Path(__file__).with_name("e2b_programs")
 VERSIONS = ("new", "old", "2025")  # build/sdks/e2b-…; the interpreter of 2025 cannot be told where code runs
-PROGRAMS_OF_ALL = ("control", "files", "elsewhere", "commands", "watch", "watch_async", "pause")
+PROGRAMS_OF_ALL = ("control", "files", "elsewhere", "commands", "watch", "watch_async", "async_calls", "pause")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def server(reckon):
 
 @pytest.mark.parametrize("version, program", [
     *((version, program) for version in VERSIONS for program in PROGRAMS_OF_ALL),
-    *((version, program) for version in ("new", "old") for program in ("readme", "encoded", "interpreter", "charts", "ports", "pause_code", "calls"))])
+    *((version, program) for version in ("new", "old") for program in ("readme", "encoded", "interpreter", "async_code", "charts", "ports", "pause_code", "calls"))])
 def test_programs_run_unchanged(server, request, version, program):
     sampled = {"E2B_TEST_SAMPLED": "1"} if "rootless" not in request.node.name else {}
     printed = server.run([ROOT / f"build/sdks/e2b-{version}/venv/bin/python", PROGRAMS / f"{program}.py"],

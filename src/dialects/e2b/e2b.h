@@ -8,6 +8,7 @@
  *   create.c     a new sandbox
  *   list.c       lists: filters, pages
  *   pause.c      paused, and on again
+ *   network.c    what a sandbox may reach
  *   sandbox.c    a session as E2B sees it
  *   logs.c       what code and commands wrote
  *   metrics.c    memory and processors
@@ -102,6 +103,9 @@ int e2b_end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_se
 	       struct call *call);
 /* It is not paused, or goes on for this; false: it was answered. */
 bool e2b_is_awake(const struct e2b *e2b, const struct api_session *session);
+
+/* ---- network.c ---- */
+void e2b_network(struct e2b *e2b);
 
 /* ---- list.c ---- */
 void e2b_list(struct e2b *e2b);

@@ -25,7 +25,16 @@ assert sandbox.git.status("repository").is_clean
 assert Template.exists("base") and not Template.exists("no-such-template")
 assert sandbox.list_snapshots().next_items() == []
 assert Sandbox.delete_snapshot("no-such-snapshot") is False
-for missing in (lambda: sandbox.fork(), lambda: sandbox.create_snapshot(), lambda: sandbox.update_network({})):
+if hasattr(sandbox, "update_network"):
+    # There is none: what takes away holds, what gives is refused.
+    for network in ({}, {"deny_out": ["0.0.0.0/0"]}, {"allow_internet_access": False}):
+        sandbox.update_network(network)
+    for network in ({"allow_out": ["example.com"]}, {"allow_internet_access": True}):
+        try:
+            raise AssertionError(sandbox.update_network(network))
+        except SandboxException as error:
+            assert "400" in str(error) and "no network" in str(error), error
+for missing in (lambda: sandbox.fork(), lambda: sandbox.create_snapshot()):
     try:
         raise AssertionError(missing())
     except SandboxException as error:

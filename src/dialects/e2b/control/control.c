@@ -109,7 +109,7 @@ static void sandboxes(struct e2b *e2b)
 		{ HTTP_VERB_POST, "pause", e2b_pause },
 		{ HTTP_VERB_POST, "fork", cannot },
 		{ HTTP_VERB_POST, "snapshots", cannot },
-		{ HTTP_VERB_PUT, "network", cannot },
+		{ HTTP_VERB_PUT, "network", e2b_network },
 	};
 
 	if (is_list(e2b, HTTP_VERB_POST)) {

@@ -14,6 +14,7 @@
 
 #define METADATA_MAX (16u * 1024u)
 #define ENV_COUNT_MAX 256u
+#define ENV_TEMPLATE "E2B_TEMPLATE_ID="
 #define TIMEOUT_S_V1 15
 #define TIMEOUT_S_V2 300
 
@@ -84,6 +85,21 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 	return true;
 }
 
+/* What code in a sandbox of E2B finds; the client's own variables count, and come last. */
+static void add_own_env(const struct e2b *e2b, const char *template, struct api_list *env)
+{
+	const char *const *given = env->items;
+	const char **items = arena_new(e2b->arena, env->count + 2, sizeof(*items));
+	char *named = arena_new(e2b->arena, strlen(template) + sizeof(ENV_TEMPLATE), 1);
+
+	(void)snprintf(named, strlen(template) + sizeof(ENV_TEMPLATE), ENV_TEMPLATE "%s", template);
+	items[0] = "E2B_SANDBOX=true";
+	items[1] = named;
+	for (size_t i = 0; i < env->count; i++)
+		items[2 + i] = given[i];
+	*env = (struct api_list){ items, env->count + 2 };
+}
+
 /* What a box cannot have. */
 static bool is_possible(const struct e2b *e2b, const struct json_value *body)
 {
@@ -138,6 +154,7 @@ void e2b_create(struct e2b *e2b)
 	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||
 	    e2b_template_of(e2b, wanted, &in.template) < 0)
 		return;
+	add_own_env(e2b, wanted, &in.env);
 	in.idle_timeout_ms = e2b_idle_ms(in.expires_in_ms);
 	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
 	if (call_or_refuse(e2b->request, API_SESSION_CREATE, &in, &session, &call) < 0)

@@ -16,6 +16,7 @@
 #include "dialects/e2b/interpreter/interpreter.h"
 #include "dialects/events.h"
 
+#define ENV_ID "E2B_SANDBOX_ID="
 #define BEAT_MS 5000u
 #define BEAT "{\"type\":\"keepalive\"}\n"
 #define LINE_MAX_BYTES ((size_t)96 << 20)
@@ -177,6 +178,20 @@ static void follow(const struct e2b *e2b, const struct api_execution *execution)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
+/* A kernel began before its sandbox had a name. */
+static void add_name(const struct e2b *e2b, struct api_list *env)
+{
+	const char *const *given = env->items;
+	const char **items = arena_new(e2b->arena, env->count + 1, sizeof(*items));
+	char *named = arena_new(e2b->arena, sizeof(ENV_ID) + E2B_ID_SIZE, 1);
+
+	(void)snprintf(named, sizeof(ENV_ID) + E2B_ID_SIZE, ENV_ID "%s", e2b->target.sandbox);
+	items[0] = named;
+	for (size_t i = 0; i < env->count; i++)
+		items[1 + i] = given[i];
+	*env = (struct api_list){ items, env->count + 1 };
+}
+
 static bool take(const struct e2b *e2b, const struct json_value *body, struct api_execute_in *ret)
 {
 	const struct json_value *code = json_read_member(body, "code");
@@ -194,6 +209,7 @@ static bool take(const struct e2b *e2b, const struct json_value *body, struct ap
 	}
 	if (!e2b_take_env(e2b, json_read_member(body, "env_vars"), &ret->env))
 		return false;
+	add_name(e2b, &ret->env);
 	if (context != NULL && context[0] != '\0')
 		ret->context = e2b_context_of(context);
 	else if (language != NULL && language[0] != '\0')
