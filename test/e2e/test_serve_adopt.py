@@ -272,7 +272,16 @@ def read(path):
         return b""
 
 
-def test_without_the_option_nothing_waits(reckon):
+def test_idle_kernels_wait_as_installed(reckon):
+    with Server(reckon, adopts=True) as server:
+        session = server.create()
+        ok(server.execute(session, "x = 41"))
+        crash(server)
+        assert ok(server.execute(session, "print(x + 1)")) == "42\n"
+        server.ask("DELETE", f"/sessions/{session}")
+
+
+def test_with_zero_nothing_waits(reckon):
     with Server(reckon, "--adopt-grace", "0") as server:
         session = server.create()
         ok(server.execute(session, "x = 1"))

@@ -45,10 +45,13 @@ class Answer:
 
 
 class Server:
-    """`reckon serve` on a free port; ended, and waited for, when the block ends."""
+    """`reckon serve` on a free port; ended, and waited for, when the block ends. Its kernels end with it
+    unless `adopts`, or its arguments say otherwise."""
 
-    def __init__(self, reckon, *args, key=None, env=None):
+    def __init__(self, reckon, *args, key=None, env=None, adopts=False):
         self.reckon, self.args, self.key, self.env = reckon, args, key, env
+        if not adopts and not {"--adopt-grace", "--config"} & set(args):
+            self.args = (*args, "--adopt-grace", "0")
         self.process = self.port = None
         self.lines = []
 
