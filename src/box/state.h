@@ -144,7 +144,7 @@ struct box_kernel {
 	struct twin_seed seed; /* of a pooled shell: a kernel that was begun */
 	pid_t zygote;	   /* that the kernel was forked from */
 	struct watch death_watch, notify_watch;
-	int control_host;  /* our end until a client takes it; of the first kernel it stays */
+	int control_host;  /* our end, also while a client has it: there may be another one */
 	struct cgroup_usage base; /* at BEGIN */
 	struct cgroup_usage last; /* at the last USAGE, when is_measured */
 	bool is_measured;
@@ -164,6 +164,7 @@ struct box_kernel {
 	bool twin_reaped, kernel_reaped;
 	int status; /* once it is reaped */
 	bool is_untold; /* ended, and its client's socket had no room for the news */
+	struct kernel_lease lease; /* not of the first one, whose session has it */
 	struct warden_ended ended;
 };
 
@@ -238,6 +239,7 @@ struct warden {
 	bool single_client;
 	struct err broken; /* why no session can be opened on this host; doctor still works */
 	uint64_t idle_ns, idle_since, frozen_due_ns; /* when the first FROZEN one may be over */
+	uint64_t left_due_ns; /* and the first kernel that nobody has; 0: there is none */
 	uint32_t next_session, next_kernel;
 	size_t open_sessions;
 	struct watch sched_slice_watch; /* the clock of those whose cell begins, oldest first */

@@ -29,7 +29,8 @@
  *   PORTS                    -> on which ports something in the box listens
  *   FREEZE, THAW             -> (none)   a box stands still, and goes on as if nothing had been
  *   LEASE                    -> (none)   this session outlives its connection for a while
- *   ADOPT                    -> as OPEN, and what ran in it last; a session that outlived its own
+ *   ADOPT                    -> as OPEN, and what ran in it last; a session that outlived its own;
+ *                               in a session: as CONTEXT, a kernel of it that did
  *   BUSY                     -> (none)   the workspace is being changed in several steps
  *
  * A box outlives its kernels: when one ends, its processes end with it, WARDEN_EVENT_ENDED names
@@ -37,9 +38,11 @@
  * the death of its pid 1 ends the box.
  *
  * A session with a lease is not ended with its connection when its first kernel is idle and none of
- * its others executes: its contexts and processes end, its box is frozen, and whoever shows the
- * lease within the time that was asked for gets the box as it is. Otherwise it is ended then. RESTART
- * takes the lease away, since the fresh kernel is not configured yet.
+ * its others executes: its processes end, its box is frozen, and whoever shows the lease within the
+ * time that was asked for gets the box as it is. Otherwise it is ended then. On the connection of a
+ * context LEASE is about its kernel, which then stays with the box; whoever has the box gets it by
+ * that lease, or it ends soon after. Contexts without one end. RESTART takes the lease of what it is
+ * about away, since the fresh kernel is not configured yet.
  *
  * Kernels are numbered anew each time one is made, so that an event never means a successor. A
  * request names the kernel it is about, 0 being the first one of the session; only the connection
@@ -61,7 +64,7 @@
 #include "base/err.h"
 
 #define WARDEN_MAGIC 0x31574b52u /* "RKW1" */
-#define WARDEN_VERSION 9u
+#define WARDEN_VERSION 10u
 #define WARDEN_NAME_SIZE 64
 #define WARDEN_PATH_SIZE 256
 #define WARDEN_MOUNTS_MAX 8
@@ -195,9 +198,9 @@ struct warden_request {
 	uint16_t version;
 	uint16_t type;
 	uint32_t seq;
-	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP, ADOPT */
+	uint32_t session; /* 0 for HELLO, OPEN, PROBE, GROUP, ADOPT of a session */
 	uint32_t kernel;  /* 0: the session's first one; not for CONTEXT, CLOSE, DOOR, START, LIST,
-			   * PORT, PORTS, FREEZE, THAW, LEASE, ADOPT, BUSY */
+			   * PORT, PORTS, FREEZE, THAW, ADOPT, BUSY, nor for LEASE of a session */
 	union {
 		struct warden_open open;
 		struct warden_context context; /* CONTEXT; RESTART reads the flags alone */

@@ -11,7 +11,7 @@ import wire
 from leftovers import PATIENCE
 from test_lifecycle import connect, requests  # noqa: F401
 
-BEGIN, USAGE, CLOSE, DOOR, LEASE, ADOPT, BUSY = 3, 4, 6, 12, 23, 24, 25
+BEGIN, USAGE, CLOSE, CONTEXT, DOOR, LEASE, ADOPT, BUSY = 3, 4, 6, 9, 12, 23, 24, 25
 
 
 class Client:
@@ -53,6 +53,33 @@ class Client:
         count = struct.unpack_from("<I", data, at)[0]
         ran = [data[at + 4 + 32 * i:at + 36 + 32 * i].partition(b"\0")[0].decode() for i in range(count)]
         return session, Kernel(*fds), ran
+
+    def context(self, session, key=None):
+        """(its kernel, its connection): a new one, or that which waits for a lease."""
+        kind, what = (CONTEXT, b"python") if key is None else (ADOPT, key)
+        error, _, data, fds = self.ask(kind, session=session, lease=what)
+        if error != 0:
+            assert fds == []
+            return None
+        member = Member(self.requests, socket.socket(fileno=fds[1]), session,
+                        struct.unpack_from("<I", data, 16)[0])
+        return Kernel(fds[0], os.open("/", os.O_RDONLY)), member
+
+    def close(self):
+        self.sock.close()
+
+
+class Member:
+    """The connection of a context."""
+
+    def __init__(self, requests, sock, session, number):
+        self.requests, self.sock, self.session, self.number = requests, sock, session, number
+
+    def lease(self, key, seconds=60):
+        data = bytearray(self.requests.make(LEASE, session=self.session, lease=key, seconds=seconds))
+        struct.pack_into("<I", data, 16, self.number)
+        self.sock.send(data)
+        return struct.unpack_from("<i", self.sock.recv(65536), self.requests.layout["error"])[0]
 
     def close(self):
         self.sock.close()
@@ -228,6 +255,39 @@ def test_what_ran_is_told_and_busy_is_counted(client, neighbour):
     first.close()
     second, session, _, ran = adopted(client, key)
     assert sorted(ran) == sorted(f"ex_{number}" for number in range(8, 40))
+    assert second.ask(CLOSE, session=session)[0] == 0
+    neighbour.check()
+
+
+def test_a_context_waits_with_its_box(client, neighbour):
+    """By a lease of its own, for whoever has the box, and once; one without a lease ends."""
+    key, own, other = (secrets.token_bytes(32) for _ in range(3))
+    first, session, _ = leased(client, key)
+    kernel, member = first.context(session)
+    plain, without = first.context(session)
+    for each in (kernel, plain):
+        each.until(wire.READY, 0)
+        each.run("import os\ny = 41", 1)
+    assert member.lease(bytes(32)) < 0 and member.lease(own) == 0
+    # Not while somebody has it.
+    assert first.context(session, own) is None
+    for each in (member, without, first):  # the last one last, as when a process ends
+        each.close()
+    second, session, _, _ = adopted(client, key)
+    stranger = client()
+    assert stranger.context(session, own) is None
+    for wrong in (bytes(32), other, key, own[:-1] + bytes([own[-1] ^ 1])):
+        assert second.context(session, wrong) is None
+    kernel, member = second.context(session, own)
+    kernel.raw(wire.PING, ident=77)
+    kernel.until(wire.PONG, 77)
+    assert kernel.run("print(y + 1)", 78) == "42\n"
+    assert second.context(session, own) is None
+    # Whose lease is taken back ends with its connection, as ever.
+    assert member.lease(own, 0) == 0
+    member.close()
+    time.sleep(0.5)
+    assert second.context(session, own) is None
     assert second.ask(CLOSE, session=session)[0] == 0
     neighbour.check()
 

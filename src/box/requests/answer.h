@@ -14,6 +14,9 @@ void answer_open(struct warden *warden, struct conn *conn,
 			const struct warden_request *request, const int *fds, size_t nfds);
 void answer_context(struct warden *warden, struct conn *conn, struct session *session,
 			   const struct warden_request *request, struct warden_reply *reply);
+/* A context that its client left, to the one that has the session now. */
+void answer_adopt_kernel(struct warden *warden, struct conn *conn, struct session *session,
+			 const struct warden_request *request, struct warden_reply *reply);
 void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel *kernel,
 			   const struct warden_request *request, struct warden_reply *reply);
 void answer_door(struct warden *warden, struct conn *conn, struct session *session,

@@ -146,13 +146,28 @@ static void postpone(struct conn *conn, const struct warden_request *request)
 	conn->pending_nfds = 0;
 }
 
+/* With a connection of its own. An error is not answered yet. */
+static int give_kernel(struct warden *warden, struct conn *conn, struct box_kernel *kernel,
+		       enum warden_warmth warmth, struct warden_reply *reply)
+{
+	struct conn *member = NULL;
+	int fds[2] = { kernel->control_host, -1 };
+
+	if (client_add_member(warden, kernel->session, &member, &fds[1], &reply->err) < 0)
+		return (int)reply->err.code;
+	kernel->conn = member;
+	reply->kernel = kernel->id;
+	fill_opened(warden, kernel, warmth, &reply->opened);
+	client_send(conn, reply, fds, 2);
+	(void)close(fds[1]);
+	return 0;
+}
+
 void answer_context(struct warden *warden, struct conn *conn, struct session *session,
 			   const struct warden_request *request, struct warden_reply *reply)
 {
 	enum warden_warmth warmth = WARDEN_COLD;
 	struct box_kernel *kernel = NULL;
-	struct conn *member;
-	int fds[2] = { -1, -1 };
 	int code = 0;
 
 	if (!text_is_terminated(request->context.language, sizeof(request->context.language)))
@@ -164,21 +179,22 @@ void answer_context(struct warden *warden, struct conn *conn, struct session *se
 		postpone(conn, request);
 		return;
 	}
-	if (code >= 0 && client_add_member(warden, session, &member, &fds[1], &reply->err) < 0) {
+	if (code >= 0 && give_kernel(warden, conn, kernel, warmth, reply) < 0) {
 		context_remove(warden, kernel);
 		code = (int)reply->err.code;
 	}
-	if (code < 0) {
+	if (code < 0)
 		client_send(conn, reply, NULL, 0);
-		return;
-	}
-	kernel->conn = member;
-	reply->kernel = kernel->id;
-	fill_opened(warden, kernel, warmth, &reply->opened);
-	fds[0] = kernel->control_host;
-	client_send(conn, reply, fds, 2);
-	(void)close(TAKE_FD(kernel->control_host));
-	(void)close(fds[1]);
+}
+
+void answer_adopt_kernel(struct warden *warden, struct conn *conn, struct session *session,
+			 const struct warden_request *request, struct warden_reply *reply)
+{
+	struct box_kernel *kernel = NULL;
+
+	if (lease_find_kernel(session, &request->lease, &kernel, &reply->err) < 0 ||
+	    kernel == NULL || give_kernel(warden, conn, kernel, WARDEN_WARM, reply) < 0)
+		client_send(conn, reply, NULL, 0);
 }
 
 void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel *kernel,
@@ -201,8 +217,6 @@ void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel 
 	reply->kernel = kernel->id;
 	fill_opened(warden, kernel, warmth, &reply->opened);
 	client_send(conn, reply, &kernel->control_host, 1);
-	if (kernel->place > 0)
-		(void)close(TAKE_FD(kernel->control_host));
 }
 
 void answer_door(struct warden *warden, struct conn *conn, struct session *session,

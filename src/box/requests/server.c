@@ -143,8 +143,13 @@ static void answer_freeze(struct warden *warden, struct conn *conn, struct sessi
 static void answer_lease(struct warden *warden, struct conn *conn, struct session *session,
 			 const struct warden_request *request, struct warden_reply *reply)
 {
+	struct box_kernel *kernel =
+		conn->is_member ? context_find(session, conn, request->kernel) : NULL;
+
 	if (request->type == WARDEN_BUSY)
 		(void)lease_busy(session, request->is_busy != 0, &reply->err);
+	else if (kernel != NULL)
+		(void)lease_set_kernel(kernel, &request->lease, &reply->err);
 	else if (conn->is_member)
 		(void)err_set(&reply->err, ERR_INVALID, "only who opened a session leases it");
 	else
@@ -185,6 +190,8 @@ static void answer_session(struct warden *warden, struct conn *conn,
 		answer_freeze(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_CONTEXT) {
 		answer_context(warden, conn, session, request, &reply);
+	} else if (request->type == WARDEN_ADOPT) {
+		answer_adopt_kernel(warden, conn, session, request, &reply);
 	} else if (request->type == WARDEN_DOOR) {
 		answer_door(warden, conn, session, &reply);
 	} else if (request->type == WARDEN_LEASE || request->type == WARDEN_BUSY) {
@@ -222,9 +229,12 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 		answer_open(warden, conn, request, fds, nfds);
 		return;
 	case WARDEN_ADOPT:
-		if (conn->is_member)
+		if (request->session != 0)
+			answer_session(warden, conn, request, fds, nfds);
+		else if (!conn->is_member)
+			answer_adopt(warden, conn, request);
+		else
 			break;
-		answer_adopt(warden, conn, request);
 		return;
 	case WARDEN_GROUP:
 		answer_group(warden, conn, request);

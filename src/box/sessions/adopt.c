@@ -3,11 +3,14 @@
  *
  * Runs in:  the warden.
  * Reads:    leases of clients, which are of the same user; /proc/meminfo.
- * Never:    lets anything of a box run while nobody has it, or gives a session to two.
+ * Never:    lets anything of a box run while nobody has it, or gives a session or a kernel to two.
  *
  * When a connection ends and nothing of its session executes, what belonged to that client alone
- * (contexts, processes) ends, and the box is frozen. Its memory stays what it was, so the number of
- * such boxes is bounded, and there are none where the host is short of memory.
+ * (processes, contexts without a lease) ends, and the box is frozen. Its memory stays what it was,
+ * so the number of such boxes is bounded, and there are none where the host is short of memory.
+ *
+ * Connections of one client end one after the other: so a context with a lease outlives its own for
+ * a moment, and is asked for a moment after its session was.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -26,6 +29,7 @@
 #include "box/walls/probe.h"
 
 #define SECOND_NS 1000000000ull
+#define LEFT_NS (30 * SECOND_NS) /* a kernel without a client, in a box that has one */
 #define MEMORY_PART 16u /* of the host's memory has to be available */
 
 int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
@@ -51,6 +55,50 @@ int lease_set(struct warden *warden, struct session *session, const struct warde
 	session->lease.seconds = asked->seconds;
 	session->lease.is_set = true;
 	return 0;
+}
+
+/* ---- a context without its client ----------------------------------------------------------- */
+
+static void leave(struct warden *warden, struct box_kernel *kernel, uint64_t now)
+{
+	kernel->conn = NULL;
+	kernel->lease.ends_ns = now + LEFT_NS;
+	if (warden->left_due_ns == 0 || kernel->lease.ends_ns < warden->left_due_ns)
+		warden->left_due_ns = kernel->lease.ends_ns;
+}
+
+bool lease_leave_kernel(struct warden *warden, struct box_kernel *kernel)
+{
+	const struct session *session = kernel->session;
+
+	if (!session->lease.is_set || session->state != SESSION_OPEN || warden->stopping ||
+	    !lease_keeps_kernel(kernel))
+		return false;
+	leave(warden, kernel, clock_mono_ns());
+	return true;
+}
+
+/* Nobody asked for them; those of a frozen box wait with it. */
+static void end_left(struct warden *warden, uint64_t now)
+{
+	uint64_t due = 0;
+
+	for (size_t i = 0; i < warden->slot_count; i++) {
+		struct session *session = warden->sessions[i];
+
+		for (size_t k = 1; session != NULL && k < WARDEN_KERNELS_MAX; k++) {
+			struct box_kernel *at = session->kernels[k];
+
+			if (session->state != SESSION_OPEN || at == NULL || at->conn != NULL ||
+			    at->lease.ends_ns == 0)
+				continue;
+			if (at->lease.ends_ns <= now)
+				context_remove(warden, at);
+			else if (due == 0 || at->lease.ends_ns < due)
+				due = at->lease.ends_ns;
+		}
+	}
+	warden->left_due_ns = due;
 }
 
 /* ---- frozen --------------------------------------------------------------------------------- */
@@ -94,7 +142,7 @@ static void end_what_is_not_kept(struct warden *warden, struct session *session)
 
 	client_forget_session(warden, session);
 	for (size_t i = 1; i < WARDEN_KERNELS_MAX; i++)
-		if (session->kernels[i] != NULL)
+		if (session->kernels[i] != NULL && !lease_keeps_kernel(session->kernels[i]))
 			context_remove(warden, session->kernels[i]);
 	for (struct box_process *at = session->processes; at != NULL; at = next) {
 		next = at->next;
@@ -142,10 +190,12 @@ void lease_tick(struct warden *warden)
 {
 	uint64_t now, due = UINT64_MAX;
 
-	if (warden->frozen_count == 0)
+	if (warden->frozen_count == 0 && warden->left_due_ns == 0)
 		return;
 	now = clock_mono_ns();
-	if (now < warden->frozen_due_ns)
+	if (warden->left_due_ns != 0 && now >= warden->left_due_ns)
+		end_left(warden, now);
+	if (warden->frozen_count == 0 || now < warden->frozen_due_ns)
 		return;
 	for (size_t i = 0; i < warden->slot_count; i++) {
 		struct session *at = warden->sessions[i];
@@ -207,6 +257,9 @@ int lease_adopt(struct warden *warden, const struct conn *conn, const struct war
 	task_freeze_end(session->lease.still);
 	lease_leave_frozen(warden, session);
 	session->state = SESSION_OPEN;
+	for (size_t i = 1; i < WARDEN_KERNELS_MAX; i++)
+		if (session->kernels[i] != NULL)
+			leave(warden, session->kernels[i], clock_mono_ns());
 	log_line(LOG_INFO, "a session was adopted", "session=%u", session->id);
 	*ret = session;
 	return 0;

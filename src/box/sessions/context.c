@@ -103,7 +103,8 @@ int context_add(struct warden *warden, struct session *session, const struct war
 int context_restart(struct warden *warden, struct box_kernel *kernel, uint32_t flags,
 		    enum warden_warmth *ret_warmth, struct err *err)
 {
-	lease_forget(kernel->session);
+	if (kernel->place == 0)
+		lease_forget(kernel->session);
 	context_stop(warden, kernel);
 	if (check_box(warden, kernel->session, err) < 0)
 		return (int)err->code;

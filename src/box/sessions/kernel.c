@@ -162,6 +162,7 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 		twin_done(&kernel->made);
 	}
 	usage_end(warden, kernel);
+	lease_forget_kernel(kernel);
 	kernel->is_untold = false;
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));

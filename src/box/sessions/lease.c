@@ -56,6 +56,50 @@ void lease_forget(struct session *session)
 	session->lease.seconds = 0;
 }
 
+/* ---- of a context --------------------------------------------------------------------------- */
+
+int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *asked, struct err *err)
+{
+	struct kernel_lease *lease = &kernel->lease;
+
+	lease_forget_kernel(kernel);
+	if (asked->seconds == 0)
+		return 0;
+	if (kernel->place == 0 || lease_is_zero(asked->key))
+		return err_set(err, ERR_INVALID, "a lease that nobody could have");
+	memcpy(lease->key, asked->key, sizeof(lease->key));
+	lease->is_set = true;
+	return 0;
+}
+
+void lease_forget_kernel(struct box_kernel *kernel)
+{
+	explicit_bzero(&kernel->lease, sizeof(kernel->lease));
+}
+
+bool lease_keeps_kernel(const struct box_kernel *kernel)
+{
+	return kernel->lease.is_set && kernel->is_up && !kernel->is_running;
+}
+
+int lease_find_kernel(const struct session *session, const struct warden_lease *shown,
+		      struct box_kernel **ret, struct err *err)
+{
+	*ret = NULL;
+	for (size_t i = 1; i < WARDEN_KERNELS_MAX; i++) {
+		struct box_kernel *at = session->kernels[i];
+
+		if (at != NULL && at->conn == NULL && lease_keeps_kernel(at) &&
+		    is_equal(at->lease.key, shown->key))
+			*ret = at;
+	}
+	if (*ret == NULL)
+		return err_set(err, ERR_NOT_FOUND, "no kernel waits for this lease");
+	return 0;
+}
+
+/* ---- the workspace -------------------------------------------------------------------------- */
+
 int lease_busy(struct session *session, bool is_busy, struct err *err)
 {
 	struct lease *lease = &session->lease;

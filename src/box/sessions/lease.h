@@ -30,11 +30,25 @@ struct lease {
 	unsigned next;
 };
 
+/* What a context's kernel has for it. */
+struct kernel_lease {
+	bool is_set;
+	uint8_t key[WARDEN_LEASE_SIZE];
+	uint64_t ends_ns; /* its client is gone, and the box is not frozen: until when */
+};
+
 /* lease.c */
 /* NULL when no session has this one. */
 struct session *lease_find(const struct warden *warden, const uint8_t key[WARDEN_LEASE_SIZE]);
 bool lease_is_zero(const uint8_t key[WARDEN_LEASE_SIZE]);
 void lease_forget(struct session *session);
+int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *asked, struct err *err);
+void lease_forget_kernel(struct box_kernel *kernel);
+/* When its connection, or its box, is left. */
+bool lease_keeps_kernel(const struct box_kernel *kernel);
+/* The one of the session that has this lease and no client. */
+int lease_find_kernel(const struct session *session, const struct warden_lease *shown,
+		      struct box_kernel **ret, struct err *err);
 int lease_busy(struct session *session, bool is_busy, struct err *err);
 void lease_note_ran(struct box_kernel *kernel); /* its execution is over, or was cut off */
 void lease_fill(const struct session *session, struct warden_adopted *ret);
@@ -47,6 +61,8 @@ int lease_set(struct warden *warden, struct session *session, const struct warde
 	      struct err *err);
 /* Its client is gone. False: there is nothing to wait for, and the session is to be ended. */
 bool lease_freeze(struct warden *warden, struct session *session);
+/* The connection of a context is gone. False: its kernel is to be ended. */
+bool lease_leave_kernel(struct warden *warden, struct box_kernel *kernel);
 /* The one that has this lease, which goes on. */
 int lease_adopt(struct warden *warden, const struct conn *conn, const struct warden_lease *shown,
 		struct session **ret, struct err *err);

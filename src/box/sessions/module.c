@@ -14,7 +14,8 @@ static void conn_gone(struct warden *warden, struct conn *conn)
 	struct session *of = conn->member_of;
 
 	for (size_t i = 0; of != NULL && i < WARDEN_KERNELS_MAX; i++)
-		if (of->kernels[i] != NULL && of->kernels[i]->conn == conn)
+		if (of->kernels[i] != NULL && of->kernels[i]->conn == conn &&
+		    !lease_leave_kernel(warden, of->kernels[i]))
 			context_remove(warden, of->kernels[i]);
 	while (conn->sessions != NULL) {
 		if (!lease_freeze(warden, conn->sessions))
