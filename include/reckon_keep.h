@@ -74,9 +74,10 @@ RECKON_PUBLIC int reckon_session_thaw(reckon_session *session, reckon_error *err
  * A lease lets the box of a session outlive its connection to the warden, and so the process: what
  * has the lease can adopt it for `seconds` (at most 3600; 0 takes the lease back) after that. Nothing
  * runs in it meanwhile. Whoever knows the lease gets all that is in the box: derive it from a secret
- * and the session's id. It holds when the session's kernel is idle and none of its contexts executes,
- * for its first kernel alone. Call it after each use of the session: it does nothing while there is a
- * loss of variables that no record has told of, and what restarts a kernel takes it away.
+ * and the session's id. It holds when the session's kernel is idle and none of its contexts executes.
+ * A context has a lease of its own, which keeps its kernel when that of its session keeps the box.
+ * Call it after each use of the session: it does nothing while there is a loss of variables that no
+ * record has told of, and what restarts a kernel takes it away.
  */
 #define RECKON_LEASE_SIZE 32
 RECKON_PUBLIC int reckon_session_lease(reckon_session *session,
@@ -94,6 +95,11 @@ RECKON_PUBLIC int reckon_session_adopt(reckon_engine *engine, const reckon_sessi
 				       const unsigned char lease[RECKON_LEASE_SIZE],
 				       const char *const *recorded, reckon_session **ret,
 				       reckon_error *err);
+/* A context of an adopted session, within half a minute of that; `lost_why` is not looked at.
+ * RECKON_ENOT_FOUND when there is none with this lease. */
+RECKON_PUBLIC int reckon_context_adopt(reckon_session *session, const reckon_context_options *options,
+				       const unsigned char lease[RECKON_LEASE_SIZE],
+				       reckon_session **ret, reckon_error *err);
 /* As reckon_session_close(), but a box with a lease stays as when the process had ended. */
 RECKON_PUBLIC void reckon_session_hand_over(reckon_session *session);
 

@@ -1,5 +1,6 @@
 /*
- * adopt.c - a box that goes on when the process that opened it has ended: its lease, its next owner.
+ * adopt.c - a box that goes on when the process that opened it has ended: its lease, its next owner;
+ *           and its contexts.
  *
  * Runs in:  libreckon.
  * Reads:    the warden's answer; packets of a hostile kernel, until one of them answers ours.
@@ -36,10 +37,11 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 		 unsigned seconds, struct err *err)
 {
 	struct warden_request request = session_request(session, WARDEN_LEASE);
+	const bool is_context = session->context[0] != '\0';
 
 	_Static_assert(RECKON_LEASE_SIZE == WARDEN_LEASE_SIZE, "a lease is passed on as it is");
-	if (session->client == NULL || session->context[0] != '\0')
-		return err_set(err, ERR_INVALID, "only a session has a lease");
+	if (session->client == NULL)
+		return err_set(err, ERR_INVALID, "this handle is for files: it has no lease");
 	if (seconds > WARDEN_LEASE_SECONDS_MAX)
 		return err_set(err, ERR_INVALID, "a lease of %u s; at most %u", seconds,
 			       WARDEN_LEASE_SECONDS_MAX);
@@ -48,7 +50,7 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 	if (session_check(session, err) < 0)
 		return (int)err->code;
 	if (seconds > 0 && (session->state != KERNEL_STATE_IDLE || session->loss.is_untold ||
-			    !shared_may_lease(session->shared)))
+			    (!is_context && !shared_may_lease(session->shared))))
 		return 0;
 	request.lease.seconds = seconds;
 	memcpy(request.lease.key, key, sizeof(request.lease.key));
@@ -127,13 +129,16 @@ static int take_packets(struct reckon_session *session, uint64_t id, unsigned *s
 }
 
 /* Whatever half of an exchange was open is forgotten: the kernel is idle when it answers. */
-static int ping(struct reckon_session *session, struct err *err)
+int adopt_meet(struct reckon_session *session, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
 	const uint64_t end = clock_mono_ns() + PONG_TIMEOUT_MS * 1000000ull;
-	const uint64_t id = session->next_request++;
+	uint64_t id;
 	unsigned stale = 0;
 
+	/* Numbers that no kernel of this boot has seen. */
+	session->next_request = clock_boot_ms() << 20;
+	id = session->next_request++;
 	session->state = KERNEL_STATE_ADOPTING;
 	if (kernel_send(session->control, KERNEL_PING, id, NULL, NULL, 0, err) < 0)
 		return (int)err->code;
@@ -167,9 +172,7 @@ static int take_over(struct reckon_session *session, const reckon_session_option
 	if (session_adopt(session, call, err) < 0)
 		return (int)err->code;
 	session_link(session);
-	/* Numbers that no kernel of this boot has seen. */
-	session->next_request = clock_boot_ms() << 20;
-	if (check_ran(&adopted, recorded, err) < 0 || ping(session, err) < 0 ||
+	if (check_ran(&adopted, recorded, err) < 0 || adopt_meet(session, err) < 0 ||
 	    session_configure(session, options->env, NULL, err) < 0 ||
 	    durable_known(session, options->lost_variables, err) < 0)
 		return (int)err->code;

@@ -15,6 +15,7 @@
 #include "lib/api.h"
 #include "lib/session/session.h"
 #include "reckon_files.h"
+#include "reckon_keep.h"
 
 #define CONTEXT_TIMEOUT_MS 120000
 
@@ -91,14 +92,14 @@ static int inherit_variables(struct reckon_session *context, const struct reckon
 }
 
 static int begin(struct reckon_session *context, const struct reckon_session *of,
-		 const reckon_context_options *options, const struct warden_request *request,
+		 const reckon_context_options *options, const struct language *language,
 		 struct client_call *call, struct err *err)
 {
 	if (durable_context(context, options, err) < 0 ||
 	    (context->context[0] == '\0' && id_new(context->context, "ctx", err) < 0))
 		return (int)err->code;
-	context->language = language_find(request->context.language);
-	context->open_flags = request->context.flags;
+	context->language = language;
+	context->open_flags = options->flags;
 	/* A description of its own: reading a directory moves its offset. */
 	context->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	context->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -110,35 +111,57 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	    inherit_variables(context, of, err) < 0 ||
 	    session_configure(context, options->env, options->cwd, err) < 0)
 		return (int)err->code;
-	return session_meet(context, err);
+	return 0;
 }
 
-static int context_open(struct reckon_session *of, const reckon_context_options *given,
-			struct reckon_session **ret, struct err *err)
+/* What the warden answered becomes a handle. `is_left`: by an earlier process, with its variables. */
+static int take(const struct reckon_session *of, const reckon_context_options *options,
+		const struct language *language, struct client_call *call, bool is_left,
+		struct reckon_session **ret, struct err *err)
 {
-	struct warden_request request = { .type = WARDEN_CONTEXT };
 	struct reckon_session *context = NULL;
-	reckon_context_options options;
-	struct client_call call;
-	int code;
+	reckon_context_options told = *options;
+	int code = new_handle(of, call, &context, err);
 
-	if (api_options("reckon_context_options", &options, sizeof(options), given, err) < 0 ||
-	    fill_request(of, &options, &request, err) < 0 ||
-	    shared_ask(of->shared, of->client, of->number, &request, &call, CONTEXT_TIMEOUT_MS,
-		       err) < 0)
-		return (int)err->code;
-	code = new_handle(of, &call, &context, err);
+	if (is_left)
+		told.lost_why = told.lost_variables = NULL;
 	if (code == 0 && context != NULL)
-		code = begin(context, of, &options, &request, &call, err);
-	for (size_t i = 0; i < call.nfds; i++)
-		if (call.fds[i] >= 0)
-			(void)close(call.fds[i]);
+		code = begin(context, of, &told, language, call, err);
+	for (size_t i = 0; i < call->nfds; i++)
+		if (call->fds[i] >= 0)
+			(void)close(call->fds[i]);
+	if (code == 0)
+		code = is_left ? adopt_meet(context, err) : session_meet(context, err);
+	if (code == 0 && is_left)
+		code = durable_known(context, options->lost_variables, err);
 	if (code < 0) {
 		session_free(context);
 		return code;
 	}
 	*ret = context;
 	return 0;
+}
+
+static int context_open(struct reckon_session *of, const reckon_context_options *given,
+			const unsigned char *lease, struct reckon_session **ret, struct err *err)
+{
+	struct warden_request request = { .type = WARDEN_CONTEXT };
+	reckon_context_options options;
+	const struct language *language;
+	struct client_call call;
+
+	if (api_options("reckon_context_options", &options, sizeof(options), given, err) < 0 ||
+	    fill_request(of, &options, &request, err) < 0)
+		return (int)err->code;
+	language = language_find(request.context.language);
+	if (lease != NULL) {
+		request = (struct warden_request){ .type = WARDEN_ADOPT, .session = of->number };
+		memcpy(request.lease.key, lease, sizeof(request.lease.key));
+	}
+	if (shared_ask(of->shared, of->client, of->number, &request, &call, CONTEXT_TIMEOUT_MS,
+		       err) < 0)
+		return (int)err->code;
+	return take(of, &options, language, &call, lease != NULL, ret, err);
 }
 
 static int files_open(const struct reckon_session *of, struct reckon_session **ret, struct err *err)
@@ -184,7 +207,18 @@ int reckon_context_open(reckon_session *session, const reckon_context_options *o
 {
 	struct err inner;
 
-	if (context_open(session, options, ret, &inner) < 0)
+	if (context_open(session, options, NULL, ret, &inner) < 0)
+		return api_fail(err, &inner);
+	return api_ok(err);
+}
+
+int reckon_context_adopt(reckon_session *session, const reckon_context_options *options,
+			 const unsigned char lease[RECKON_LEASE_SIZE], reckon_session **ret,
+			 reckon_error *err)
+{
+	struct err inner;
+
+	if (context_open(session, options, lease, ret, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);
 }

@@ -139,6 +139,8 @@ int session_tell_begin(struct reckon_session *session, const char *execution, st
 /* ---- adopt.c ---- */
 /* Whether its box stays when this connection ends, since nothing is known of it that is not kept. */
 bool adopt_may_stay(const struct reckon_session *session);
+/* A kernel that somebody else has used: idle, once it answers. */
+int adopt_meet(struct reckon_session *session, struct err *err);
 
 /* ---- durable.c ---- */
 /* What the options say of an earlier life of the session. */
