@@ -150,11 +150,63 @@ def test_what_ran_is_lost_and_told(server):
     assert ok(record) == "1\n" and not lost(record)
 
 
-def test_contexts_and_processes_are_lost_and_told(server):
+def test_with_a_context_that_ran_all_is_lost_and_told(server):
+    """What it did to the files must not be there."""
+    session = server.create()
+    context = context_of(server, session)
+    ok(server.execute(session, "x = 1"))
+    ok(server.execute(session, "y = 1", context=context))
+    server.wait_running(session, server.background(
+        session, "open('half', 'w').write('x')\nimport time\ntime.sleep(1000)", context=context))
+    crash(server)
+    for where in ({}, {"context": context}):
+        record = server.execute(session, "import os\nprint({'x', 'y'} & set(globals()), os.listdir())",
+                                **where)
+        assert ok(record) == "set() []\n" and len(lost(record)) == 1
+
+
+def context_of(server, session, **body):
+    return server.ask("POST", f"/sessions/{session}/contexts", body).json["id"]
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_variables_of_contexts_survive(server, how):
+    session = server.create(env={"COLOUR": "blue"})
+    ok(server.execute(session, "x = 1"))
+    python = context_of(server, session, env={"SIZE": "7"})
+    shell, fresh = context_of(server, session, language="bash"), context_of(server, session)
+    gone = context_of(server, session)
+    ok(server.execute(session, "y = 2", context=python))
+    ok(server.execute(session, "name=value", context=shell))
+    ok(server.execute(session, "z = 3", context=gone))
+    server.ask("DELETE", f"/sessions/{session}/contexts/{gone}")
+    for _ in range(2):
+        if how == "SIGKILL":
+            crash(server)
+        else:
+            assert server.stop() == 0
+            server.start()
+        for context, code, stdout in (
+                (python, "import os\nprint(y, os.environ['SIZE'], os.environ['COLOUR'])", "2 7 blue\n"),
+                (shell, "echo $name", "value\n"), (fresh, "print(1)", "1\n")):
+            record = server.execute(session, code, context=context)
+            assert ok(record) == stdout and not lost(record)
+        names = server.ask("GET", f"/sessions/{session}/variables?context={python}").json["variables"]
+        assert "y" in {each["name"] for each in names}
+    shown = server.ask("GET", f"/sessions/{session}/contexts").json["contexts"]
+    assert {each["id"]: each["kernel"] for each in shown} == dict.fromkeys(
+        (python, shell, fresh), "ready")
+    # And one whose kernel was made anew waits again, as does its session.
+    assert server.ask("POST", f"/sessions/{session}/restart", {"context": python}).status == 200
+    ok(server.execute(session, "y = 4", context=python))
+    crash(server)
+    assert ok(server.execute(session, "print(y)", context=python)) == "4\n"
+    assert not lost(server.execute(session, "x"))
+
+
+def test_processes_are_lost_and_told(server):
     session = server.create()
     ok(server.execute(session, "x = 1"))
-    context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
-    ok(server.execute(session, "y = 2", context=context))
     process = server.ask("POST", f"/sessions/{session}/processes",
                          {"command": "sleep 1000"}).json["id"]
     crash(server)
@@ -162,10 +214,7 @@ def test_contexts_and_processes_are_lost_and_told(server):
     record = server.execute(session, "import os\nprint(x, [each for each in os.listdir('/proc')"
                                      " if each.isdigit() and 'sleep' in open(f'/proc/{each}/comm').read()])")
     assert ok(record) == "1 []\n" and not lost(record)
-    record = server.execute(session, "print('y' in globals())", context=context)
-    assert ok(record) == "False\n" and len(lost(record)) == 1
     # And they work in the box that was adopted.
-    ok(server.execute(session, "y = 3", context=context))
     answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo on > made"})
     assert answer.status == 201
     eventually(lambda: server.ask("GET", f"/sessions/{session}/files/made").status == 200)

@@ -112,6 +112,7 @@ void context_fail_waiting(struct session *session, enum api_error end, const cha
 /* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
+void context_adopt_all(struct session *session); /* what the daemon before left of them */
 /* Rows of all transactions up to `upto` are on the disk; those from `first` on were never there. */
 void context_transaction_kept(struct session *session, uint64_t upto);
 void context_transaction_failed(struct session *session, uint64_t first);

@@ -221,7 +221,8 @@ struct job {
 	bool drops_box;		    /* PAUSE, RESUME: its files alone stay */
 	char **recorded;	    /* ADOPT: the executions that the database knows the end of */
 	unsigned lease_seconds;	    /* its box waits for the next daemon so long; 0: it does not */
-	bool hands_over;	    /* CLOSE: so it does now */
+	bool hands_over;	    /* CLOSE, CONTEXT_CLOSE: so it does now */
+	bool adopts;		    /* CONTEXT_OPEN: the kernel that an earlier daemon left of it, or none */
 	reckon_port_entry *ports;   /* PORT_LIST */
 	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
 	size_t port_count;

@@ -145,7 +145,7 @@ static void run(struct job *job, const struct job_type *type)
 	state = reckon_session_check(handle, &job->why_lost);
 	job->is_lost = state == RECKON_ELOST;
 	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;
-	if (handle == job->session->handle)
+	if (!job->is_for_files)
 		box_lease(job);
 }
 

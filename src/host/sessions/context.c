@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "host/fronts/reply.h"
 #include "host/host.h"
+#include "host/sessions/restart/box_lease.h"
 
 struct context *context_find(const struct session *session, const char *id)
 {
@@ -103,19 +104,21 @@ static void fail_waiting(struct context *context, enum api_error end, const char
 }
 
 /* A kernel for one that has none any more; what waits goes on when it is there. */
-static void reopen(struct context *context)
+static void reopen(struct context *context, bool adopts)
 {
 	struct session *session = context->session;
 	struct job *job = job_new(session, JOB_CONTEXT_OPEN, 0);
 	struct err err;
 
 	job->context = context;
+	job->adopts = adopts;
 	if (job_fill_env(job, &context->row.env, &err) < 0) {
 		job_free(job);
 		fail_waiting(context, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	context->running = job;
+	job->lease_seconds = box_lease_seconds(session);
 	session->kernels.opening++;
 	job->queued_ns = job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
@@ -134,7 +137,7 @@ static void pump(struct context *context)
 		return;
 	}
 	if (job->kind != JOB_CONTEXT_CLOSE && context->is_parked) {
-		reopen(context);
+		reopen(context, false);
 		return;
 	}
 	session->kernels.opening += job->kind == JOB_CONTEXT_OPEN;
@@ -147,6 +150,7 @@ static void pump(struct context *context)
 		job->execution->state = EXECUTION_RUNNING;
 		session->tenant->started++;
 	}
+	job->lease_seconds = box_lease_seconds(session);
 	job->submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
@@ -181,6 +185,8 @@ static void stop_running(struct job *running, reckon_session *handle)
 void context_end(struct context *context, enum api_error end, const char *why,
 		 uint64_t request)
 {
+	struct job *close;
+
 	if (context->phase == SESSION_CLOSING) {
 		reply_done(context->session->host, request);
 		return;
@@ -190,8 +196,11 @@ void context_end(struct context *context, enum api_error end, const char *why,
 	if (context->phase == SESSION_LIVE)
 		stop_running(context->running, context->handle);
 	context->phase = SESSION_CLOSING;
-	context_enqueue(context->session, context,
-			job_new(context->session, JOB_CONTEXT_CLOSE, request));
+	close = job_new(context->session, JOB_CONTEXT_CLOSE, request);
+	/* With its session's box. */
+	close->hands_over = context->session->host->operations.is_stopping && !context->is_deleted &&
+			    box_lease_seconds(context->session) > 0;
+	context_enqueue(context->session, context, close);
 }
 
 void context_end_all(struct session *session, enum api_error end, const char *why)
@@ -240,7 +249,12 @@ static void reopened(struct context *context, const struct job *job)
 	struct session *session = context->session;
 	struct db_context *row = &context->row;
 
-	if (job->error.code < 0) {
+	if (job->error.code < 0 && job->adopts) {
+		/* The first job that needs it makes another one. */
+		log_line(LOG_INFO, "a context was not adopted",
+			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
+			 job->error.message);
+	} else if (job->error.code < 0) {
 		log_line(LOG_ERROR, "a context could not be brought back",
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
 			 job->error.message);
@@ -254,7 +268,8 @@ static void reopened(struct context *context, const struct job *job)
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
 		/* Told with the next record; what that leaves is the new kernel's. */
 		row->lost_why[0] = '\0';
-		set_variables(row, NULL);
+		if (!job->adopts)
+			set_variables(row, NULL);
 		put_row(context);
 	}
 	pump(context);
@@ -431,6 +446,13 @@ static void revive(struct db_context *row, void *arg)
 	context->phase = SESSION_LIVE;
 	context->is_parked = true;
 	context->kernel_lost = strcmp(row->kernel, "lost") == 0;
+}
+
+void context_adopt_all(struct session *session)
+{
+	for (struct context *at = session->contexts; at != NULL; at = at->next)
+		if (at->phase == SESSION_LIVE && at->is_parked && at->running == NULL)
+			reopen(at, true);
 }
 
 int context_revive(struct session *session, struct err *err)

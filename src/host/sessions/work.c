@@ -13,6 +13,7 @@
 #include "host/files/file_mounts.h"
 #include "host/host.h"
 #include "host/sessions/folders.h"
+#include "host/sessions/restart/box_lease.h"
 
 static unsigned flags_of(uint64_t policy)
 {
@@ -154,13 +155,27 @@ void work_context_open(struct job *job)
 		.lost_why = row->lost_why[0] != '\0' ? row->lost_why : NULL,
 		.lost_variables = row->variables,
 	};
+	unsigned char key[RECKON_LEASE_SIZE];
 
 	close_context(context); /* one of a box that is gone */
-	(void)reckon_context_open(job->session->handle, &options, &context->handle, &job->error);
+	if (job->adopts) {
+		box_lease_key(job->session, row->id, key);
+		(void)reckon_context_adopt(job->session->handle, &options, key, &context->handle,
+					   &job->error);
+		explicit_bzero(key, sizeof(key));
+	} else {
+		(void)reckon_context_open(job->session->handle, &options, &context->handle,
+					  &job->error);
+	}
+	box_lease(job);
 }
 
 void work_context_close(struct job *job)
 {
+	if (job->hands_over) {
+		reckon_session_hand_over(job->context->handle);
+		job->context->handle = NULL;
+	}
 	close_context(job->context);
 }
 

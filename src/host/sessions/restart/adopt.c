@@ -40,7 +40,7 @@ void adopt_work(struct job *job)
 	unsigned char key[RECKON_LEASE_SIZE];
 	int code = work_engine(session->host, &session->engine, &job->error);
 
-	box_lease_key(session, key);
+	box_lease_key(session, session->row.id, key);
 	if (code == RECKON_OK)
 		code = reckon_session_adopt(session->engine, &options, key,
 					    (const char *const *)job->recorded, &session->handle,
@@ -110,6 +110,7 @@ static void adopted(struct session *session, const struct job *job)
 	if (persist_write(session, &err) < 0)
 		transaction_fail(session->host, &err);
 	log_line(LOG_INFO, "session adopted", "session=%s", session->row.id);
+	context_adopt_all(session);
 }
 
 static void not_adopted(const struct session *session, const struct job *job)

@@ -27,25 +27,29 @@ unsigned box_lease_seconds(const struct session *session)
 	return (unsigned)(config->adopt_grace_ms / 1000);
 }
 
-void box_lease_key(const struct session *session, unsigned char ret[RECKON_LEASE_SIZE])
+void box_lease_key(const struct session *session, const char *id,
+		   unsigned char ret[RECKON_LEASE_SIZE])
 {
 	const unsigned char *secret = session->host->sessions.lease_secret;
 
-	(void)crypto_generichash(ret, RECKON_LEASE_SIZE, (const unsigned char *)session->row.id,
-				 strlen(session->row.id), secret,
+	(void)crypto_generichash(ret, RECKON_LEASE_SIZE, (const unsigned char *)id, strlen(id), secret,
 				 sizeof(session->host->sessions.lease_secret));
 }
 
 void box_lease(const struct job *job)
 {
 	const struct session *session = job->session;
+	reckon_session *handle = job->context != NULL ? job->context->handle : session->handle;
+	const char *id = session->row.id;
 	unsigned char key[RECKON_LEASE_SIZE];
 	reckon_error ignored; /* a session that is lost is found so by its next job */
 
-	/* One that is opened for the first time gets its id with its answer. */
-	if (session->handle == NULL || session->row.id[0] == '\0')
+	if (handle != NULL && job->context != NULL)
+		id = reckon_context_id(handle);
+	/* A session that is opened for the first time gets its id with its answer. */
+	if (handle == NULL || id == NULL || id[0] == '\0')
 		return;
-	box_lease_key(session, key);
-	(void)reckon_session_lease(session->handle, key, job->lease_seconds, &ignored);
+	box_lease_key(session, id, key);
+	(void)reckon_session_lease(handle, key, job->lease_seconds, &ignored);
 	explicit_bzero(key, sizeof(key));
 }

@@ -8,6 +8,9 @@ struct session;
 
 /* How long the session's box would wait for the next daemon; 0: it ends with this one. */
 unsigned box_lease_seconds(const struct session *session);
-void box_lease_key(const struct session *session, unsigned char ret[RECKON_LEASE_SIZE]);
-/* After each use of the session, in its thread: the lease that its job says, unless it has that. */
+/* Of a session, or of a context of it. */
+void box_lease_key(const struct session *session, const char *id,
+		   unsigned char ret[RECKON_LEASE_SIZE]);
+/* After each use of a session or a context, in its thread: the lease that its job says, unless it has
+ * that. */
 void box_lease(const struct job *job);
