@@ -97,7 +97,8 @@ RECKON_PUBLIC int reckon_session_adopt(reckon_engine *engine, const reckon_sessi
 				       reckon_error *err);
 /* A context of an adopted session, within half a minute of that; `lost_why` is not looked at.
  * RECKON_ENOT_FOUND when there is none with this lease. */
-RECKON_PUBLIC int reckon_context_adopt(reckon_session *session, const reckon_context_options *options,
+RECKON_PUBLIC int reckon_context_adopt(reckon_session *session,
+				       const reckon_context_options *options,
 				       const unsigned char lease[RECKON_LEASE_SIZE],
 				       reckon_session **ret, reckon_error *err);
 /* As reckon_session_close(), but a box with a lease stays as when the process had ended. */

@@ -41,8 +41,8 @@
  * its others executes: its processes end, its box is frozen, and whoever shows the lease within the
  * time that was asked for gets the box as it is. Otherwise it is ended then. On the connection of a
  * context LEASE is about its kernel, which then stays with the box; whoever has the box gets it by
- * that lease, or it ends soon after. Contexts without one end. RESTART takes the lease of what it is
- * about away, since the fresh kernel is not configured yet.
+ * that lease, or it ends soon after. Contexts without one end. RESTART takes the lease of what it
+ * is about away, since the fresh kernel is not configured yet.
  *
  * Kernels are numbered anew each time one is made, so that an event never means a successor. A
  * request names the kernel it is about, 0 being the first one of the session; only the connection

@@ -204,6 +204,14 @@ def test_variables_of_contexts_survive(server, how):
     assert not lost(server.execute(session, "x"))
 
 
+def test_a_session_waits_for_its_contexts_alone(server):
+    session = server.create()
+    context = context_of(server, session)
+    ok(server.execute(session, "y = 2", context=context))
+    crash(server)
+    assert ok(server.execute(session, "print(y)", context=context)) == "2\n"
+
+
 def test_processes_are_lost_and_told(server):
     session = server.create()
     ok(server.execute(session, "x = 1"))

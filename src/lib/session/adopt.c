@@ -1,6 +1,6 @@
 /*
- * adopt.c - a box that goes on when the process that opened it has ended: its lease, its next owner;
- *           and its contexts.
+ * adopt.c - a box that goes on when the process that opened it has ended: its lease, its next
+ *           owner, and its contexts.
  *
  * Runs in:  libreckon.
  * Reads:    the warden's answer; packets of a hostile kernel, until one of them answers ours.

@@ -114,7 +114,7 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	return 0;
 }
 
-/* What the warden answered becomes a handle. `is_left`: by an earlier process, with its variables. */
+/* What the warden answered becomes a handle. `is_left`: by another process, with its variables. */
 static int take(const struct reckon_session *of, const reckon_context_options *options,
 		const struct language *language, struct client_call *call, bool is_left,
 		struct reckon_session **ret, struct err *err)

@@ -40,16 +40,15 @@ void box_lease(const struct job *job)
 {
 	const struct session *session = job->session;
 	reckon_session *handle = job->context != NULL ? job->context->handle : session->handle;
-	const char *id = session->row.id;
 	unsigned char key[RECKON_LEASE_SIZE];
 	reckon_error ignored; /* a session that is lost is found so by its next job */
 
-	if (handle != NULL && job->context != NULL)
-		id = reckon_context_id(handle);
-	/* A session that is opened for the first time gets its id with its answer. */
-	if (handle == NULL || id == NULL || id[0] == '\0')
+	if (handle == NULL)
 		return;
-	box_lease_key(session, id, key);
+	/* The handle's own: a row gets its id with the answer. */
+	box_lease_key(session,
+		      job->context != NULL ? reckon_context_id(handle) : reckon_session_id(handle),
+		      key);
 	(void)reckon_session_lease(handle, key, job->lease_seconds, &ignored);
 	explicit_bzero(key, sizeof(key));
 }
