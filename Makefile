@@ -44,7 +44,8 @@ fuzz: setup-test
 
 soak: setup-test templates
 	@SOAK_SECONDS=$(SOAK_SECONDS) $(BUILD)/venv/bin/pytest -s -p no:cacheprovider test/soak \
-		test/e2e/test_serve_crash.py test/e2e/test_serve_crowd.py
+		test/e2e/test_serve_crash.py test/e2e/test_serve_crowd.py \
+		test/e2e/test_serve_kills.py
 
 # The packages on a fresh Debian, the service under systemd, the container: minutes, needs root.
 package-test: setup-build
