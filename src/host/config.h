@@ -46,7 +46,7 @@ struct config {
 	uint64_t quota_sessions, quota_executions, quota_queued, quota_workers, quota_requests;
 	uint64_t quota_cpu_ms, quota_memory, quota_memory_used, quota_disk;
 	uint64_t quota_cpu_weight, quota_cpu_percent;
-	uint64_t max_memory, max_disk, max_wall_ms;
+	uint64_t max_memory, max_disk, max_wall_ms, max_volume;
 	uint64_t quota_processes;
 	char models_file[4096]; /* "": runs/model.c knows where */
 	uint64_t mcp_approve;

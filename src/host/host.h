@@ -12,6 +12,7 @@
  *   executions/                    jobs, executions, their events, who waits
  *   sessions/                      a session's life and queues; kept over a restart; its box
  *   files/                         what jobs did to files; watches; what nobody needs is removed
+ *   volumes/                       folders of tenants that several sessions mount
  *   processes/                     programs beside the kernels, and ports
  *   runs/                          questions that models answer by running code
  *   calls/                         one handler for each call of the field table
@@ -61,6 +62,7 @@
 #include "host/monotonic.h"
 #include "host/tenants/tenant.h"
 #include "host/transaction.h"
+#include "host/volumes/volume.h"
 #include "reckon_keep.h"
 #include "wire/front.h"
 #include "wire/front_stats.h"
@@ -178,6 +180,7 @@ struct host {
 	struct tenants tenants;
 	struct admission admission;
 	struct files files;
+	struct volumes volumes;
 	struct observer seen;
 	struct auditor auditor;
 	struct monotonic monotonic;

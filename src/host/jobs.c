@@ -15,6 +15,7 @@
 #include "host/sessions/restart/adopt.h"
 #include "host/sessions/prewarmed.h"
 #include "host/sessions/restart/restore.h"
+#include "host/volumes/work.h"
 
 /* clang-format off */
 const struct job_type job_types[JOB_KINDS] = {
@@ -76,5 +77,6 @@ const struct job_type job_types[JOB_KINDS] = {
 	[JOB_SHARE] = { .work = work_share, .done = tenant_share_done },
 	[JOB_SPARE] = { .work = prewarmed_work, .done = prewarmed_done },
 	[JOB_STORE] = { .work = stored_work, .done = stored_done },
+	[JOB_VOLUME] = { .work = volume_work, .done = volume_done },
 };
 /* clang-format on */

@@ -33,11 +33,12 @@
 #include "host/about.h"
 #include "host/private.h"
 #include "host/sessions/prewarmed.h"
+#include "host/volumes/volume.h"
 
 /* In the order in which they hear. */
 static const struct module *const modules[] = {
 	&audit_module, &fronts_module,	 &executions_module, &processes_module,
-	&files_module, &runs_module, &sessions_module,	 &calls_module,
+	&files_module, &volumes_module,	 &runs_module,	      &sessions_module, &calls_module,
 	NULL,
 };
 
@@ -159,6 +160,7 @@ static void on_tick(void *arg)
 
 	strict_tick(&host->tenants.strict);
 	session_tick(host);
+	volumes_tick(host);
 	prewarmed_tick(host);
 	run_tick(host);
 	private_tick(host);
@@ -251,7 +253,8 @@ static int start(struct host *host, struct err *err)
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||
 	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
-	    persist_revive(host, err) < 0 || observe_setup(host, err) < 0 ||
+	    volumes_load(host, err) < 0 || persist_revive(host, err) < 0 ||
+	    observe_setup(host, err) < 0 ||
 	    run_models_load(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;
 	if (key[0] != '\0')

@@ -73,4 +73,4 @@ struct module {
 
 /* What each part has to hear. */
 extern const struct module audit_module, calls_module, executions_module, files_module,
-	fronts_module, processes_module, runs_module, sessions_module;
+	fronts_module, processes_module, runs_module, sessions_module, volumes_module;

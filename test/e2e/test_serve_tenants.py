@@ -25,7 +25,7 @@ UNKNOWN = {"path": "a/b", "collection": "x", "file": "x", "id": "x", "context": 
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "process": "pr_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
-           "artifact": "ar_0123456789abcdef0123456789abcdef"}
+           "artifact": "ar_0123456789abcdef0123456789abcdef", "volume": "vol_00000000000000000000000000"}
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -368,7 +368,7 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
             # What no key is needed for is a ticket or a token, which nobody gave.
             closed = {"link_get": "DENIED", "file_commit": "NOT_FOUND",
                       "archive_commit": "NOT_FOUND",
-                      "stored_commit": "NOT_FOUND",
+                      "stored_commit": "NOT_FOUND", "volume_commit": "NOT_FOUND",
                       "session_signed": "UNAUTHORIZED", "port_link_connect": "DENIED"}.get(row.name)
             for key in (None, "rk_" + "A" * 43):
                 error, _ = front.call(row.name, key, **given)

@@ -16,7 +16,8 @@ static bool is_open(size_t call)
 {
 	static const enum api_id open[] = { API_HEALTH,	  API_READY,	   API_OPENAPI,
 					    API_LINK_GET, API_FILE_COMMIT, API_ARCHIVE_COMMIT,
-					    API_STORED_COMMIT, API_PORT_LINK_CONNECT,
+					    API_STORED_COMMIT, API_VOLUME_COMMIT,
+					    API_PORT_LINK_CONNECT,
 					    API_SESSION_SIGNED };
 
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)

@@ -17,6 +17,7 @@ from . import (
     sessions,
     stored,
     tenants,
+    volumes,
     watch,
 )
 from .errors import ERRORS, HTTP_ERRORS
@@ -37,6 +38,7 @@ PARTS = (
     links,
     documents,
     stored,
+    volumes,
     runs,
     tenants,
 )

@@ -2,6 +2,7 @@
 from .common import BEFORE, IN_SESSION, LIMIT, NEXT, SESSION, STARTS, moment
 from .model import Call, Field, Struct
 from .stored import IMPORTS
+from .volumes import MOUNTED, MOUNTS
 
 TAG = ("Sessions", "Boxes with a workspace and kernels, opened and ended")
 
@@ -83,6 +84,8 @@ SESSION_STRUCT = Struct("session", "A session, live or gone.", (
     Field("files_missing", "one", "Names of the workspace whose content is gone or damaged: until it "
           "is there again requests are 503, unless `restore` does without", of=MISSING),
     Field("mounts", "many", "Folders of the host that a live session has", required=True, of=MOUNT),
+    Field("volumes", "many", "Volumes of the tenant that a live session has", required=True,
+          of=MOUNTED),
     Field("paused_at", "time", "Since when it is paused"),
     ON_TIMEOUT,
     AUTO_RESUME,
@@ -154,7 +157,7 @@ CALLS = (
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
          begins=True,
-         takes=(name(), *MADE_OF, TOOLS, IMPORTS, *life(), ON_TIMEOUT, AUTO_RESUME,
+         takes=(name(), *MADE_OF, TOOLS, IMPORTS, MOUNTS, *life(), ON_TIMEOUT, AUTO_RESUME,
                 GRANT, HELD), gives=SESSION_STRUCT, status=201,
          errors=(403, 404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",

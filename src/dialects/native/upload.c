@@ -27,6 +27,12 @@ static uint64_t *size_of(const struct native *native, bool **ret_has)
 		*ret_has = &in->has_size;
 		return &in->size;
 	}
+	if (native->id == API_VOLUME_PUT) {
+		struct api_volume_put_in *in = native->in;
+
+		*ret_has = &in->has_size;
+		return &in->size;
+	}
 	*ret_has = &((struct api_archive_put_in *)native->in)->has_size;
 	return &((struct api_archive_put_in *)native->in)->size;
 }
@@ -39,8 +45,10 @@ static void commit(const struct native *native, uint64_t ticket, struct call *ca
 	const struct api_file_commit_in file = { .ticket = ticket };
 	const struct api_archive_commit_in archive = { .ticket = ticket };
 	const struct api_stored_commit_in stored = { .ticket = ticket };
+	const struct api_volume_commit_in volume = { .ticket = ticket };
 	const void *in = native->call->commits == API_FILE_COMMIT     ? (const void *)&file
 			 : native->call->commits == API_STORED_COMMIT ? (const void *)&stored
+			 : native->call->commits == API_VOLUME_COMMIT ? (const void *)&volume
 								      : (const void *)&archive;
 	struct err err;
 

@@ -12,7 +12,7 @@ struct request {
 	const struct api_call *call;
 	const void *in; /* what it takes */
 	const struct key *key;	/* NULL: this request brings none; not to be kept */
-	bool is_token;		/* it stands for the token of a session */
+	bool is_token;		/* it stands for the token of a session, or of a volume */
 	struct tenant *tenant;	/* whose it is; with a key */
 };
 /* A call: `in` is what it takes. */
@@ -69,8 +69,9 @@ bool was_session_named(struct host *host, const struct request *req, const char 
 struct upload *upload_begin(struct host *host, const struct request *req, int *ret_fd);
 void upload_reply(struct host *host, const struct request *req, uint64_t size_max, int fd);
 /* The front names the id of the request as it knows it: without what is its process's. */
+enum upload_kind { UPLOAD_FILE, UPLOAD_ARCHIVE, UPLOAD_STORED, UPLOAD_VOLUME };
 struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
-			   bool is_archive, bool is_stored);
+			   enum upload_kind kind);
 void upload_drop(struct upload *upload);
 /* The row of that execution; false when it was answered with an error. */
 bool execution_find_named(struct host *host, const struct request *req, const char *session,

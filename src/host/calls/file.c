@@ -26,6 +26,7 @@
 #include "host/host.h"
 #include "host/sessions/gone.h"
 #include "host/tenants/quota.h"
+#include "host/volumes/work.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
 #define TICKET_MASK ((1ull << 48) - 1) /* of a request id: what its process knows it by */
@@ -119,6 +120,7 @@ void upload_drop(struct upload *upload)
 	free(upload->if_match);
 	free(upload->if_none);
 	stored_free(upload->stored);
+	volume_work_free(upload->volume);
 	*upload = (struct upload){ .fd = -1 };
 }
 
@@ -248,15 +250,22 @@ void handle_archive_put(struct host *host, const struct request *req,
 			   .is_archive = true });
 }
 
+static enum upload_kind kind_of(const struct upload *upload)
+{
+	return upload->stored != NULL	? UPLOAD_STORED
+	       : upload->volume != NULL ? UPLOAD_VOLUME
+	       : upload->is_archive	? UPLOAD_ARCHIVE
+					: UPLOAD_FILE;
+}
+
 struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
-			   bool is_archive, bool is_stored)
+			   enum upload_kind kind)
 {
 	const uint64_t whole = (req->id & ~TICKET_MASK) | (ticket & TICKET_MASK);
 
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->files.uploads[i].ticket != 0 && host->files.uploads[i].ticket == whole &&
-		    host->files.uploads[i].is_archive == is_archive &&
-		    (host->files.uploads[i].stored != NULL) == is_stored)
+		    kind_of(&host->files.uploads[i]) == kind)
 			return &host->files.uploads[i];
 	front_fail(host, req->id, API_ERR_NOT_FOUND, "there is no such upload", "", "", 0);
 	return NULL;
@@ -264,7 +273,8 @@ struct upload *upload_find(struct host *host, const struct request *req, uint64_
 
 static void commit(struct host *host, const struct request *req, uint64_t ticket, bool is_archive)
 {
-	struct upload *upload = upload_find(host, req, ticket, is_archive, false);
+	struct upload *upload =
+		upload_find(host, req, ticket, is_archive ? UPLOAD_ARCHIVE : UPLOAD_FILE);
 	struct session *session;
 	struct job *job;
 

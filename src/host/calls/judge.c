@@ -78,8 +78,8 @@ static bool is_known(struct host *host, struct request *req, const char *text, s
 	struct key *key = of_token;
 	int judged;
 
-	req->is_token = session_token_looks(text, len);
-	judged = req->is_token ? session_token_judge(host, text, of_token)
+	req->is_token = token_looks(text, len);
+	judged = req->is_token ? token_judge(host, text, of_token)
 				 : key_judge(host, text, len, &key);
 	if (judged == 0) {
 		req->key = key;
@@ -90,6 +90,9 @@ static bool is_known(struct host *host, struct request *req, const char *text, s
 	audit_denied(host);
 	if (judged == API_ERR_SESSION_CLOSED)
 		session_token_gone(host, req->id, text);
+	else if (judged == API_ERR_NOT_FOUND)
+		front_fail(host, req->id, API_ERR_NOT_FOUND, "the volume of this token was removed",
+			   "", "make another one", 0);
 	else if (judged == API_ERR_KEY_EXPIRED)
 		front_fail(host, req->id, API_ERR_KEY_EXPIRED, "this API key has expired", "",
 			  "ask for a new one; an admin key makes it: POST /reckon/v1/keys", 0);
@@ -196,9 +199,10 @@ static bool is_allowed(struct host *host, const struct request *req)
 	}
 	if (!is_second_half(req) && !quota_request(host, req))
 		return false;
-	if (req->is_token && !session_token_may(req)) {
+	if (req->is_token && !token_may(req)) {
 		metrics_add(&host->seen.metrics, METRICS_DENIED, 0, 1);
-		front_fail(host, req->id, API_ERR_TOKEN, "the token is for one session alone", "",
+		front_fail(host, req->id, API_ERR_TOKEN,
+			  "the token is for one session or volume alone", "",
 			  "use an API key", 0);
 		return false;
 	}

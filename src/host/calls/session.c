@@ -152,6 +152,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 	if (live != NULL && live->phase == SESSION_LIVE) {
 		tell_kept(arena, live, ret);
 		folders_show(arena, live, ret);
+		volume_mounts_show(arena, live, ret);
 	}
 }
 
@@ -311,16 +312,19 @@ void handle_session_create(struct host *host, const struct request *req,
 	struct file_mount *mounts;
 	struct job *imports, *job;
 	struct grant folders;
+	char *volumes;
 	struct err err;
 
 	wish.tools = in->tools;
 	if (!asking_is_good(host, req, &in->tools) ||
 	    !asking_fits(host, req, &in->tools) ||
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
-	    !folders_take(host, req, in->grant, &folders))
+	    !volume_mounts_take(host, req, &in->volumes, &volumes))
 		return;
-	if (!stored_imports(host, req, &in->files, imported, &imports, &mounts)) {
+	if (!folders_take(host, req, in->grant, &folders) ||
+	    !stored_imports(host, req, &in->files, imported, &imports, &mounts)) {
 		grant_done(&folders);
+		free(volumes);
 		return;
 	}
 	session = answer_session_add(host, req, &wish);
@@ -329,10 +333,12 @@ void handle_session_create(struct host *host, const struct request *req,
 	job->mounts = mounts;
 	if (session == NULL) {
 		grant_done(&folders);
+		free(volumes);
 		job_free(job);
 		return;
 	}
 	session->box.folders = folders;
+	session->row.volumes = volumes;
 	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
 					   in->auto_resume, 0);
 	if (in->grant != NULL)

@@ -204,6 +204,8 @@ static const char *const versions[] = {
 	 "ALTER TABLE kept ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;"),
 	/* tenants/key.c */
 	"ALTER TABLE key ADD COLUMN mcp_approve INTEGER NOT NULL DEFAULT 0;",
+	/* volumes/mounts.c */
+	"ALTER TABLE session ADD COLUMN volumes TEXT;",
 };
 
 int db_exec(struct db *db, const char *sql, struct err *err)

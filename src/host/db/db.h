@@ -128,6 +128,7 @@ struct db_session {
 	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_ONCE */
 	char *metadata; /* JSON, or NULL */
 	char *tools;	/* likewise; db_tools_each() */
+	char *volumes;	/* that it has mounted, or NULL (volumes/mounts.c) */
 	char file_mounts[ID_SIZE]; /* the folder of files that it has by reference, or "" (files/file_mounts.c) */
 	uint64_t idle_ms;
 	char created_at[CLOCK_RFC3339_SIZE];

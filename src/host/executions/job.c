@@ -12,6 +12,7 @@
 #include "host/files/stored.h"
 #include "host/host.h"
 #include "host/runs/told.h"
+#include "host/volumes/work.h"
 #include "host/about.h"
 
 struct job *job_new(struct session *session, enum job_kind kind, uint64_t request)
@@ -57,6 +58,7 @@ void job_free(struct job *job)
 	reckon_workspace_free(job->changes);
 	free(job->objects);
 	stored_free(job->stored);
+	volume_work_free(job->volume);
 	while (job->imports != NULL) {
 		struct job *next = job->imports->next;
 

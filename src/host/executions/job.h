@@ -29,6 +29,7 @@ struct run;
 struct job_told;
 struct process;
 struct stored;
+struct volume_work;
 struct session;
 
 /* A descriptor that the front fills, until the COMMIT with its ticket. */
@@ -42,6 +43,7 @@ struct upload {
 	char *path;
 	char *if_match, *if_none;
 	struct stored *stored; /* a file of the tenant, of no session; or NULL */
+	struct volume_work *volume; /* a file of a volume; or NULL */
 };
 
 /* Files whose content the store has not, or damaged. */
@@ -130,6 +132,7 @@ enum job_kind {
 	JOB_PAUSE,   /* everything in the box stands still (sessions/pause.c) */
 	JOB_RESUME,
 	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
+	JOB_VOLUME,  /* of no session: about the content of a volume (volumes/work.h) */
 	JOB_KINDS,
 };
 
@@ -165,6 +168,7 @@ struct job {
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
 	struct stored *stored; /* of a STORE */
+	struct volume_work *volume; /* of a VOLUME */
 	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
 	/* It came back, instead of an answer; NULL: it is answered. */
 	job_done_fn *on_done;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "host/calls/answer.h"
+#include "host/volumes/volume.h"
 
 /* An open session's mounts, while its box is made. */
 struct folders_open {
-	reckon_mount mounts[GRANT_FOLDERS_MAX + 1]; /* and one for files of the tenant */
+	/* And one for files of the tenant, and its volumes. */
+	reckon_mount mounts[GRANT_FOLDERS_MAX + 1 + VOLUME_MOUNTS_MAX];
 	char sources[GRANT_FOLDERS_MAX][32];
 	int fds[GRANT_FOLDERS_MAX];
 	size_t count;

@@ -1,13 +1,14 @@
 /*
- * token.c - a token is a key for one session: whoever has it may do in it what its maker may.
+ * token.c - a token is a key for one session, or one volume: whoever has it may do there what its
+ *           maker may.
  *
  *   st_ the session's 26 characters, its maker's 26, 2 digits for scopes, and 43 that only reckond
- *   can make
+ *   can make; vt_ the same of a volume
  *
  * Runs in:  reckond's loop.
  * Reads:    what a client presented.
- * Never:    keeps a token: it can be made again, and ends with its session or with the key that made
- *           it, whichever is first.
+ * Never:    keeps a token: it can be made again, and ends with its session or volume, or with the
+ *           key that made it, whichever is first.
  *
  * Nothing of a token is looked up by what it holds before its last part was found to be ours.
  */
@@ -18,10 +19,9 @@
 #include "host/calls/call.h"
 #include "host/host.h"
 #include "host/sessions/token.h"
+#include "host/volumes/volume.h"
 
-#define PREFIX "st_"
 #define PREFIX_LEN 3u
-#define SESSION_PREFIX "se_"
 #define KEY_PREFIX "key_"
 #define KEY_PREFIX_LEN 4u
 #define NAME_LEN 26u /* of an id, behind its prefix */
@@ -30,31 +30,46 @@
 #define KEY_AT (PREFIX_LEN + NAME_LEN)
 #define SCOPES_AT (KEY_AT + NAME_LEN)
 #define TOKEN_LEN (SCOPES_AT + SCOPES_LEN + SEAL_LEN)
+#define VOLUME_SCOPES ((uint32_t)(FRONT_SCOPE_FILES | FRONT_SCOPE_READ))
 #define TOKEN_SCOPES                                                                               \
 	((uint32_t)(FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES |               \
 		    FRONT_SCOPE_READ))
 
-/* `session` and `key` are whole ids. */
-static void make(const struct host *host, const char *session, const char *key, uint32_t scopes,
-		 char ret[SESSION_TOKEN_SIZE])
+/* What a token may be for. */
+static const struct kind {
+	const char *prefix, *id_prefix;
+	const char *sealed; /* stands first in what is sealed */
+	uint32_t scopes;    /* the most that it may */
+} of_session = { "st_", "se_", "session token 2", TOKEN_SCOPES },
+  of_volume = { "vt_", "vol_", "volume token 1", VOLUME_SCOPES };
+
+/* `id` and `key` are whole ids. */
+static void make(const struct host *host, const struct kind *kind, const char *id, const char *key,
+		 uint32_t scopes, char ret[TOKEN_SIZE])
 {
 	char text[128];
 	unsigned char seal[32];
 	int len;
 
-	(void)snprintf(text, sizeof(text), "session token 2: %s %s %02x", session, key,
+	(void)snprintf(text, sizeof(text), "%s: %s %s %02x", kind->sealed, id, key,
 		       scopes & 0xffu);
 	(void)crypto_generichash(seal, sizeof(seal), (const unsigned char *)text, strlen(text),
 				 host->tenants.key_secret, sizeof(host->tenants.key_secret));
-	len = snprintf(ret, SESSION_TOKEN_SIZE, PREFIX "%.26s%.26s%02x", session + PREFIX_LEN,
-		       key + KEY_PREFIX_LEN, scopes & 0xffu);
-	(void)sodium_bin2base64(ret + len, SESSION_TOKEN_SIZE - (size_t)len, seal, sizeof(seal),
+	len = snprintf(ret, TOKEN_SIZE, "%s%.26s%.26s%02x", kind->prefix,
+		       id + strlen(kind->id_prefix), key + KEY_PREFIX_LEN, scopes & 0xffu);
+	(void)sodium_bin2base64(ret + len, TOKEN_SIZE - (size_t)len, seal, sizeof(seal),
 				sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
-bool session_token_looks(const char *text, size_t len)
+static bool is_of_volume(const char *text)
 {
-	return len == TOKEN_LEN && memcmp(text, PREFIX, PREFIX_LEN) == 0;
+	return memcmp(text, of_volume.prefix, PREFIX_LEN) == 0;
+}
+
+bool token_looks(const char *text, size_t len)
+{
+	return len == TOKEN_LEN &&
+	       (is_of_volume(text) || memcmp(text, of_session.prefix, PREFIX_LEN) == 0);
 }
 
 static int digit_of(char c)
@@ -62,19 +77,32 @@ static int digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int session_token_judge(struct host *host, const char *text, struct key *ret)
+/* What its own is, of one that is there: NULL. */
+static struct tenant *tenant_of(const struct host *host, const struct kind *kind, const char *id,
+				const struct key *maker)
 {
+	const struct session *session;
+
+	if (kind == &of_volume)
+		return volume_find(host, maker->tenant, id) != NULL ? maker->tenant : NULL;
+	session = session_by_id((struct host *)(uintptr_t)host, id);
+	return session != NULL && session->phase != SESSION_CLOSING ? session->tenant : NULL;
+}
+
+int token_judge(struct host *host, const char *text, struct key *ret)
+{
+	const struct kind *kind = is_of_volume(text) ? &of_volume : &of_session;
 	const int high = digit_of(text[SCOPES_AT]);
 	const int low = digit_of(text[SCOPES_AT + 1]);
-	char id[ID_SIZE], maker[ID_SIZE], ours[SESSION_TOKEN_SIZE];
-	const struct session *session;
+	char id[ID_SIZE], maker[ID_SIZE], ours[TOKEN_SIZE];
+	struct tenant *tenant;
 	const struct key *key;
 
 	if (high < 0 || low < 0)
 		return API_ERR_UNAUTHORIZED;
-	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
+	(void)snprintf(id, sizeof(id), "%s%.26s", kind->id_prefix, text + PREFIX_LEN);
 	(void)snprintf(maker, sizeof(maker), KEY_PREFIX "%.26s", text + KEY_AT);
-	make(host, id, maker, (uint32_t)(high * 16 + low), ours);
+	make(host, kind, id, maker, (uint32_t)(high * 16 + low), ours);
 	if (sodium_memcmp(ours, text, TOKEN_LEN) != 0)
 		return API_ERR_UNAUTHORIZED;
 	key = key_find(host, maker);
@@ -82,11 +110,11 @@ int session_token_judge(struct host *host, const char *text, struct key *ret)
 		return API_ERR_UNAUTHORIZED;
 	if (key_is_expired(host, key))
 		return API_ERR_KEY_EXPIRED;
-	session = session_by_id(host, id);
-	if (session == NULL || session->phase == SESSION_CLOSING)
-		return API_ERR_SESSION_CLOSED;
-	*ret = (struct key){ .tenant = session->tenant };
-	ret->row.scopes = (uint32_t)(high * 16 + low) & TOKEN_SCOPES;
+	tenant = tenant_of(host, kind, id, key);
+	if (tenant == NULL)
+		return kind == &of_volume ? API_ERR_NOT_FOUND : API_ERR_SESSION_CLOSED;
+	*ret = (struct key){ .tenant = tenant };
+	ret->row.scopes = (uint32_t)(high * 16 + low) & kind->scopes;
 	(void)snprintf(ret->row.id, sizeof(ret->row.id), "%s", id);
 	return 0;
 }
@@ -97,7 +125,7 @@ void session_token_gone(struct host *host, uint64_t request, const char *text)
 	struct db_session row;
 	struct err err;
 
-	(void)snprintf(id, sizeof(id), SESSION_PREFIX "%.26s", text + PREFIX_LEN);
+	(void)snprintf(id, sizeof(id), "%s%.26s", of_session.id_prefix, text + PREFIX_LEN);
 	if (db_session_find(host->db, NULL, id, &row, &err) != 1) {
 		front_fail(host, request, API_ERR_SESSION_NOT_FOUND,
 			  "the session of this token is older than what is kept", "",
@@ -114,13 +142,42 @@ void session_token_gone(struct host *host, uint64_t request, const char *text)
 	db_session_done(&row);
 }
 
-bool session_token_may(const struct request *req)
+/* The volume that a call is about, of those that its token is for; NULL: none. */
+static const char *volume_of(const struct request *req)
+{
+	switch (req->call - api_calls) {
+	case API_VOLUME_SHOW:
+		return ((const struct api_volume_show_in *)req->in)->volume;
+	case API_VOLUME_ENTRIES:
+		return ((const struct api_volume_entries_in *)req->in)->volume;
+	case API_VOLUME_STAT:
+		return ((const struct api_volume_stat_in *)req->in)->volume;
+	case API_VOLUME_MKDIR:
+		return ((const struct api_volume_mkdir_in *)req->in)->volume;
+	case API_VOLUME_CHANGE:
+		return ((const struct api_volume_change_in *)req->in)->volume;
+	case API_VOLUME_REMOVE:
+		return ((const struct api_volume_remove_in *)req->in)->volume;
+	case API_VOLUME_GET:
+		return ((const struct api_volume_get_in *)req->in)->volume;
+	case API_VOLUME_PUT:
+		return ((const struct api_volume_put_in *)req->in)->volume;
+	default:
+		return NULL;
+	}
+}
+
+bool token_may(const struct request *req)
 {
 	const uint16_t offset = req->call->session_offset;
 	const char *id;
 
 	if (req->call->scope == API_SCOPE_ANY)
 		return true;
+	if (strncmp(req->key->row.id, of_volume.id_prefix, strlen(of_volume.id_prefix)) == 0) {
+		id = volume_of(req);
+		return id != NULL && strcmp(id, req->key->row.id) == 0;
+	}
 	if (offset == API_NO_OFFSET || req->call == &api_calls[API_SESSION_TOKEN])
 		return false;
 	id = *(const char *const *)((const char *)req->in + offset);
@@ -137,12 +194,19 @@ void handle_session_token(struct host *host, const struct request *req,
 			  const struct api_session_token_in *in)
 {
 	const struct session *session = answer_session_named(host, req, in->session, false);
-	char token[SESSION_TOKEN_SIZE];
+	char token[TOKEN_SIZE];
 
 	if (session == NULL)
 		return;
-	make(host, session->row.id, req->key->row.id, scopes_of(host, req->key), token);
+	make(host, &of_session, session->row.id, req->key->row.id, scopes_of(host, req->key),
+	     token);
 	reply_session_token(host, req->id, &(struct api_session_token_out){ .token = token });
+}
+
+void volume_token_make(const struct host *host, const char *volume, const struct key *key,
+		       char ret[TOKEN_SIZE])
+{
+	make(host, &of_volume, volume, key->row.id, scopes_of(host, key) & VOLUME_SCOPES, ret);
 }
 
 /* ---- signatures ----------------------------------------------------------------------------- */
@@ -181,18 +245,18 @@ static bool is_signed(const struct signature *signature, const char *token)
 }
 
 static bool is_by(struct host *host, const struct session *session, const struct key *key,
-		  const struct signature *signature, char ret[SESSION_TOKEN_SIZE])
+		  const struct signature *signature, char ret[TOKEN_SIZE])
 {
 	if (session->row.id[0] == '\0' || session->phase == SESSION_CLOSING ||
 	    key->tenant != session->tenant || key_is_expired(host, key))
 		return false;
-	make(host, session->row.id, key->row.id, scopes_of(host, key), ret);
+	make(host, &of_session, session->row.id, key->row.id, scopes_of(host, key), ret);
 	return is_signed(signature, ret);
 }
 
 /* The token of this session that was signed with, by whichever key it was made. */
 static bool is_of(struct host *host, const struct session *session,
-		  const struct signature *signature, char ret[SESSION_TOKEN_SIZE])
+		  const struct signature *signature, char ret[TOKEN_SIZE])
 {
 	struct found *found = found_at((const unsigned char *)signature->in->digest.data);
 
@@ -209,7 +273,7 @@ static bool is_of(struct host *host, const struct session *session,
 
 /* NULL: of none that lives. */
 static const struct session *find_signed(struct host *host, const struct signature *signature,
-					 char ret[SESSION_TOKEN_SIZE])
+					 char ret[TOKEN_SIZE])
 {
 	const struct api_session_signed_in *in = signature->in;
 	const struct found *found = found_at((const unsigned char *)in->digest.data);
@@ -236,7 +300,7 @@ void handle_session_signed(struct host *host, const struct request *req,
 {
 	struct signature signature = { .in = in };
 	const struct session *session = NULL;
-	char token[SESSION_TOKEN_SIZE];
+	char token[TOKEN_SIZE];
 
 	(void)crypto_hash_sha256_init(&signature.before);
 	(void)crypto_hash_sha256_update(&signature.before, (const unsigned char *)in->before,

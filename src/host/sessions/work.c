@@ -101,15 +101,19 @@ static void open_box(struct job *job)
 	const bool has_mounts = session->row.file_mounts[0] != '\0';
 	char source[96];
 	cleanup_folders struct folders_open folders = FOLDERS_NONE;
+	struct volume_sources volumes;
 	reckon_session_options options = work_options(job);
 
-	options.mounts = folders.mounts;
-	options.mount_count = session->box.folders.count + (has_mounts ? 1 : 0);
 	if (!folders_open(job, &folders))
 		return;
+	options.mounts = folders.mounts;
+	options.mount_count = folders.count;
 	file_mounts_source(session, source);
-	folders.mounts[folders.count] =
-		(reckon_mount){ .source = source, .target = FILE_MOUNTS_TARGET };
+	if (has_mounts)
+		folders.mounts[options.mount_count++] =
+			(reckon_mount){ .source = source, .target = FILE_MOUNTS_TARGET };
+	if (!volume_mounts_open(job, &volumes, folders.mounts, &options.mount_count))
+		return;
 	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
 	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "host/db/tables/document.h"
 #include "host/host.h"
+#include "host/volumes/volume.h"
 
 static void delete_row(struct db_tenant *row)
 {
@@ -35,6 +36,7 @@ void tenant_deleted(struct host *host, struct tenant *tenant)
 
 	delete_row(&tenant->row);
 	tenant_forget(host, tenant);
+	volumes_remove_all(host, tenant);
 	for (struct key *at = key_newest(host); at != NULL; at = next_key) {
 		next_key = at->next;
 		if (at->tenant == tenant)

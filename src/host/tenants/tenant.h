@@ -40,6 +40,7 @@ struct tenant {
 	size_t input_bytes;  /* that they have not read yet */
 	unsigned started;    /* of those, handed to the pool */
 	uint64_t memory_limits, memory_used, workspaces; /* sums over its sessions */
+	uint64_t volume_bytes; /* a sum as last measured (volumes/tick.c) */
 	/* Of them, those whose only execution was answered: whoever got that may open the next. */
 	unsigned leaving;
 	uint64_t leaving_limits;

@@ -47,7 +47,7 @@ void usage_add(struct host *host, struct tenant *tenant, const struct front_usag
 	char day[DAY_SIZE];
 	struct err err;
 
-	more.disk_bytes = tenant->row.kept_bytes + tenant->workspaces;
+	more.disk_bytes = tenant->row.kept_bytes + tenant->workspaces + tenant->volume_bytes;
 	add_up(&tenant->since_start, &more);
 	today(day);
 	if (db_usage_add(host->db, tenant->row.id, day, &more, &err) < 0)

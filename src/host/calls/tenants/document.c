@@ -354,23 +354,25 @@ static int remove_audited(struct host *host, const char *action,
 	return audit_end(host, code, err);
 }
 
-void document_remove(struct host *host, const struct request *req, const char *action,
+bool document_remove(struct host *host, const struct request *req, const char *action,
 		     const struct db_document *document)
 {
 	struct err err;
-	bool is_own;
+	bool is_own, is_done;
 
 	if (transaction_join(host, &is_own, &err) < 0) {
 		front_fail_err(host, req->id, &err);
-		return;
+		return false;
 	}
-	if (remove_audited(host, action, document, &err) < 0) {
-		front_fail_err(host, req->id, &err);
-	} else {
+	is_done = remove_audited(host, action, document, &err) >= 0;
+	if (is_done) {
 		count(req->tenant, 0, document->size);
 		reply_done(host, req->id);
+	} else {
+		front_fail_err(host, req->id, &err);
 	}
 	transaction_leave(host, is_own, 0);
+	return is_done;
 }
 
 void handle_document_delete(struct host *host, const struct request *req,
@@ -384,7 +386,7 @@ void handle_document_delete(struct host *host, const struct request *req,
 	if (found == 0)
 		fail_missing(host, req, in->collection, in->id);
 	if (found > 0 && check_match(host, req, in->if_match, NULL, &document))
-		document_remove(host, req, "document.delete", &document);
+		(void)document_remove(host, req, "document.delete", &document);
 }
 
 /* ---- many at once --------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "host/executions/job.h"
 
 #define DOCUMENT_FILES "/files"
+#define DOCUMENT_VOLUMES "/volumes"
 
 struct request;
 struct host;
@@ -36,11 +37,14 @@ bool document_cursor(struct host *host, const struct request *req, const char *c
 int document_put(struct host *host, struct tenant *tenant, const char *action,
 		 struct db_document *document, uint64_t old_size, uint64_t instead_of,
 		 struct err *err);
-/* Removes it and answers. */
-void document_remove(struct host *host, const struct request *req, const char *action,
+/* Removes it and answers; false when that was an error. */
+bool document_remove(struct host *host, const struct request *req, const char *action,
 		     const struct db_document *document);
 /* Removes those whose time is over, at most `limit`; in a transaction of its caller's. */
 int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct err *err);
+
+/* ---- volume.c ---- */
+void volume_done(struct job *job); /* something was done with the content of a volume, or not */
 
 /* ---- stored.c ---- */
 void stored_done(struct job *job); /* it is in the store, or could not be */

@@ -172,7 +172,7 @@ void handle_stored_create(struct host *host, const struct request *req,
 void handle_stored_commit(struct host *host, const struct request *req,
 			  const struct api_stored_commit_in *in)
 {
-	struct upload *upload = upload_find(host, req, in->ticket, false, true);
+	struct upload *upload = upload_find(host, req, in->ticket, UPLOAD_STORED);
 	struct job *job;
 
 	if (upload == NULL)
@@ -284,7 +284,7 @@ void handle_stored_delete(struct host *host, const struct request *req,
 
 	db_document_init(&document);
 	if (find(host, req, in->file, &document, &space, &reply))
-		document_remove(host, req, "tenant_file.delete", &document);
+		(void)document_remove(host, req, "tenant_file.delete", &document);
 }
 
 void handle_stored_get(struct host *host, const struct request *req,

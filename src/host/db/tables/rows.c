@@ -18,7 +18,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define SESSION_COLUMNS                                                                        \
 	"SELECT id, state, template, language, limits, metadata, idle_ms, created_at, ended_at," \
-	" why, tenant, policy, tools, file_mounts FROM session"
+	" why, tenant, policy, tools, file_mounts, volumes FROM session"
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
@@ -35,6 +35,8 @@ void db_session_done(struct db_session *session)
 	session->metadata = NULL;
 	free(session->tools);
 	session->tools = NULL;
+	free(session->volumes);
+	session->volumes = NULL;
 }
 
 int db_session_add(struct db *db, const struct db_session *session, struct err *err)
@@ -42,8 +44,8 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
 	if (db_prepare(db, "INSERT INTO session(id, state, template, language, limits, metadata,"
-			   " idle_ms, created_at, tenant, policy, tools, file_mounts)"
-			   " VALUES(?,'live',?,?,?,?,?,?,?,?,?,?)",
+			   " idle_ms, created_at, tenant, policy, tools, file_mounts, volumes)"
+			   " VALUES(?,'live',?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session->id);
@@ -57,6 +59,7 @@ int db_session_add(struct db *db, const struct db_session *session, struct err *
 	(void)sqlite3_bind_int64(statement, 9, (sqlite3_int64)session->policy);
 	db_bind_text(statement, 10, session->tools);
 	db_bind_text(statement, 11, session->file_mounts[0] != '\0' ? session->file_mounts : NULL);
+	db_bind_text(statement, 12, session->volumes);
 	return db_step(db, statement, err);
 }
 
@@ -112,6 +115,7 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 {
 	const char *metadata = (const char *)sqlite3_column_text(row, 5);
 	const char *tools = (const char *)sqlite3_column_text(row, 12);
+	const char *volumes = (const char *)sqlite3_column_text(row, 14);
 
 	memset(ret, 0, sizeof(*ret));
 	db_column_text(row, 0, ret->id, sizeof(ret->id));
@@ -122,6 +126,7 @@ static void read_session(sqlite3_stmt *row, struct db_session *ret)
 		memcpy(&ret->limits, sqlite3_column_blob(row, 4), sizeof(ret->limits));
 	ret->metadata = metadata != NULL ? mem_strdup(metadata) : NULL;
 	ret->tools = tools != NULL ? mem_strdup(tools) : NULL;
+	ret->volumes = volumes != NULL ? mem_strdup(volumes) : NULL;
 	ret->idle_ms = (uint64_t)sqlite3_column_int64(row, 6);
 	db_column_text(row, 7, ret->created_at, sizeof(ret->created_at));
 	db_column_text(row, 8, ret->ended_at, sizeof(ret->ended_at));

@@ -38,6 +38,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row = *row;
 	session->row.metadata = row->metadata != NULL ? mem_strdup(row->metadata) : NULL;
 	session->row.tools = row->tools != NULL ? mem_strdup(row->tools) : NULL;
+	session->row.volumes = row->volumes != NULL ? mem_strdup(row->volumes) : NULL;
 	session_index(session);
 	db_name_of(host->db, row->id, session->name);
 	session->box.is_parked = true;
