@@ -121,6 +121,7 @@ static int print_env(const struct wanted *wanted, struct err *err)
 	(void)printf("export E2B_API_KEY=%s\n", spelled.data);
 	(void)printf("export E2B_API_URL=%s\n", address.data);
 	(void)printf("export E2B_SANDBOX_URL=%s\n", address.data);
+	(void)printf("export E2B_VOLUME_API_URL=%s\n", address.data);
 	/* Only getHost() is made of it. */
 	colon = strrchr(strstr(address.data, "://") + 3, ':');
 	if (strstr(address.data, "://127.0.0.1") != NULL ||

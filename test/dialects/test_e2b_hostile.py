@@ -505,3 +505,48 @@ def test_a_pause_of_one_client_meets_another(server):
     assert server.control("POST", f"{path}/pause", {"memory": False})[0] == 204
     assert server.control("POST", f"/v2{path}/connect", {})[0] == 201
     assert server.control("POST", f"/v2{path}/connect", {})[0] == 200
+
+
+def test_volumes_are_refused_in_their_form(server):
+    for body in ({}, {"name": ""}, {"name": 5}, {"name": "a b"}, {"name": "vol_a"}, {"name": "a\0b"}, [], "{", b"\xff"):
+        status, _, error = server.control("POST", "/volumes", body)
+        assert (status, error["code"]) == (400, 400), (body, error)
+    assert server.control("POST", "/volumes", {"name": "v"}, key="e2b_" + "0" * 64)[0] == 401
+    made = server.control("POST", "/volumes", {"name": "v"})[2]
+    other = server.control("POST", "/volumes", {"name": "w"})[2]
+    assert set(made) == {"volumeID", "name", "token"}
+    assert server.control("POST", "/volumes", {"name": "v"})[2]["code"] == 409
+    for method, path, status in (("GET", "/volumes/none", 404), ("DELETE", "/volumes/none", 404), ("GET", "/volumes/a%2f..", 400),
+                                 ("PUT", "/volumes", 404), ("GET", "/volumes/v/w/x", 404)):
+        assert server.control(method, path)[0] == status, path
+    for mounts in ("v", {"name": "v"}, ["v"], [{"name": "v"}], [{"path": "/mnt/v"}], [{"name": "v", "path": 5}],
+                   [{"name": "v", "path": "/mnt/data"}], [{"name": "v", "path": "/mnt/../etc"}], [{"name": "v", "path": "/etc"}],
+                   [{"name": "v", "path": "/mnt/a"}] * 2, [{"name": "v", "path": f"/mnt/{n}"} for n in range(5)]):
+        status, _, error = server.control("POST", "/v2/sandboxes", {"templateID": "base", "volumeMounts": mounts})
+        assert (status, error["code"]) == (400, 400), (mounts, error)
+    assert server.control("POST", "/v2/sandboxes", {"templateID": "base", "volumeMounts": [{"name": "n", "path": "/mnt/v"}]})[0] == 404
+    assert server.control("GET", "/v2/sandboxes")[2] == []
+
+    def content(method, rest, body=None, token=made["token"], named=made["volumeID"]):
+        status, _, answer = server.request(method, f"/volumecontent/{named}/{rest}", body, {"Authorization": f"Bearer {token}"})
+        return status, answer
+
+    assert content("PUT", "file?path=/a", b"x")[0] == 201
+    for token in ("", "x", made["token"][:-1], "vt_" + "A" * 97, server.sandbox()["envdAccessToken"]):
+        status, error = content("GET", "dir?path=/", token=token)
+        assert status in (401, 403) and isinstance(error["code"], str) and error["message"], (token, error)
+    assert content("GET", "dir?path=/", token=other["token"])[0] == 403
+    assert content("GET", "dir?path=/", named="v")[0] == 403  # a token knows ids alone
+    assert content("GET", "dir?path=/", token=server.e2b_key)[0] == 200
+    for method, rest, body in (
+            ("GET", "dir?path=/&depth=0", None), ("GET", "dir?path=/&depth=65", None), ("GET", "dir?path=/&depth=x", None),
+            ("GET", "dir?path=%zz", None), ("GET", "file?path=/", None), ("GET", "file?path=../a", None), ("GET", "file?path=/a/../b", None),
+            ("GET", f"file?path={'a' * 5000}", None), ("PUT", "file?path=/", b"x"), ("PUT", "file?path=/a&mode=512", b"x"),
+            ("PUT", "file?path=/a&mode=-1", b"x"), ("PUT", "file?path=/a&uid=5", b"x"), ("DELETE", "path?path=/", None),
+            ("PUT", f"file?path={'a' * 300}", b"x"), ("PATCH", "path?path=/a", {"mode": 1.5}), ("PATCH", "path?path=/a", {"mode": "x"}),
+            ("PATCH", "path?path=/a", {"uid": 5}), ("PATCH", "path?path=/", {"mode": 0}), ("PATCH", "path?path=/a", [])):
+        status, error = content(method, rest, body)
+        assert status in (400, 409) and isinstance(error["code"], str), (method, rest[:40], status, error)
+    for rest in ("file?path=/none", "path?path=/none", "dir?path=/none", "nothing?path=/a", "file/x"):
+        assert content("GET", rest)[0] == 404, rest
+    assert content("GET", "file?path=/a")[1] == b"x"

@@ -17,7 +17,7 @@ def server(reckon):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("program", ["readme", "all", "watch", "pause"])
+@pytest.mark.parametrize("program", ["readme", "all", "watch", "pause", "volumes"])
 def test_programs_run_unchanged(server, tmp_path, version, program):
     # Node looks for modules where the program lies.
     (tmp_path / "node_modules").symlink_to(ROOT / f"build/sdks/e2b-{version}/node_modules")

@@ -18,7 +18,7 @@ def server(reckon):
 
 @pytest.mark.parametrize("version, program", [
     *((version, program) for version in VERSIONS for program in PROGRAMS_OF_ALL),
-    *((version, program) for version in ("new", "old") for program in ("readme", "encoded", "interpreter", "async_code", "charts", "ports", "pause_code", "calls"))])
+    *((version, program) for version in ("new", "old") for program in ("readme", "encoded", "interpreter", "async_code", "charts", "ports", "pause_code", "calls", "volumes"))])
 def test_programs_run_unchanged(server, request, version, program):
     sampled = {"E2B_TEST_SAMPLED": "1"} if "rootless" not in request.node.name else {}
     printed = server.run([ROOT / f"build/sdks/e2b-{version}/venv/bin/python", PROGRAMS / f"{program}.py"],

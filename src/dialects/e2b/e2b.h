@@ -13,6 +13,7 @@
  *   logs.c       what code and commands wrote
  *   metrics.c    memory and processors
  *   templates.c  names of templates
+ *   volumes.c, volume_content.c  volumes, and what is in them
  */
 #pragma once
 
@@ -137,3 +138,13 @@ void e2b_metrics(struct e2b *e2b);
 /* Ours for what a client asks for; *ret NULL: the default. Negative when it was answered. */
 int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret);
 void e2b_templates(struct e2b *e2b);
+
+/* ---- volumes.c ---- */
+#define E2B_VOLUME_CONTENT "volumecontent"
+void e2b_volumes(struct e2b *e2b);
+/* What a new sandbox is to have mounted; false: it was refused. */
+bool e2b_take_volumes(const struct e2b *e2b, const struct json_value *given, struct api_list *ret);
+void e2b_write_volumes(struct json_writer *json, const struct api_session *session);
+
+/* ---- volume_content.c ---- */
+void e2b_volume_content(struct e2b *e2b);

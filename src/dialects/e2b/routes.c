@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "dialects/e2b/interpreter/interpreter.h"
@@ -32,8 +33,16 @@ static bool is_paused(const struct refusal *refusal)
 	return strcmp(refusal->code, E2B_PAUSED) == 0;
 }
 
+/* Its errors have a word as their code, where all others have the status. */
+static bool is_of_volume(const struct http *http)
+{
+	const size_t len = strlen(E2B_VOLUME_CONTENT);
+
+	return strncmp(http->path + 1, E2B_VOLUME_CONTENT, len) == 0 && http->path[1 + len] == '/';
+}
+
 /* A number as `code`; of a sandbox's side that is gone also which one. */
-static void write_error(const struct e2b_target *target, unsigned status,
+static void write_error(const struct e2b_target *target, unsigned status, bool has_words,
 			const struct refusal *refusal, struct json_writer *json)
 {
 	const bool is_gone = status == 502;
@@ -57,7 +66,10 @@ static void write_error(const struct e2b_target *target, unsigned status,
 			       remedy != NULL ? " (" : "", remedy != NULL ? remedy : "",
 			       remedy != NULL ? ")" : "");
 	json_write_member_string(json, "message", message);
-	json_write_member_uint(json, "code", status);
+	if (has_words)
+		json_write_member_string(json, "code", refusal->code);
+	else
+		json_write_member_uint(json, "code", status);
 	if (!is_gone)
 		json_write_member_string(json, "error_code", refusal->code);
 	json_write_object_end(json);
@@ -105,7 +117,7 @@ static void refuse(struct request *request, const struct refusal *refusal)
 		return;
 	}
 	json_write_init(&json, &body);
-	write_error(&target, status, refusal, &json);
+	write_error(&target, status, is_of_volume(request_head(request)), refusal, &json);
 	if (json_write_finish(&json, &err) < 0) {
 		answer_break_off(request);
 		return;
@@ -124,8 +136,16 @@ static void take_key(struct request *request)
 	static const char *const places[] = { "x-api-key", "x-access-token",
 					      "e2b-traffic-access-token" };
 	const struct http *http = request_head(request);
+	const char *bearer = http_header(http, "authorization");
 	char key[E2B_KEY_SIZE];
 
+	/* Of a volume's content: its token, or a key. */
+	if (is_of_volume(http) && bearer != NULL && strncasecmp(bearer, "bearer ", 7) == 0 &&
+	    strlen(bearer + 7) < E2B_KEY_SIZE) {
+		e2b_key_of(bearer + 7, key, sizeof(key));
+		request_use_key(request, key);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		const char *found = http_header(http, places[i]);
 

@@ -101,7 +101,7 @@ static void take_host(const char *host, struct e2b_target *ret)
 static bool is_control(const char *path)
 {
 	static const char *const firsts[] = { "sandboxes", "templates", "snapshots", "volumes",
-					      "secrets", "teams" };
+					      E2B_VOLUME_CONTENT, "secrets", "teams" };
 
 	if (strncmp(path, "/v2/", 4) == 0 || strncmp(path, "/v3/", 4) == 0)
 		path += 3;

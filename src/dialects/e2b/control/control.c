@@ -149,12 +149,15 @@ void e2b_control(struct e2b *e2b)
 	else if (strcmp(first, "templates") == 0)
 		e2b_templates(e2b);
 	else if (is_list(e2b, HTTP_VERB_GET) &&
-		 (strcmp(first, "snapshots") == 0 || strcmp(first, "volumes") == 0 ||
-		  strcmp(first, "secrets") == 0 || strcmp(first, "teams") == 0))
+		 (strcmp(first, "snapshots") == 0 || strcmp(first, "secrets") == 0 ||
+		  strcmp(first, "teams") == 0))
 		empty_list(e2b);
-	else if (strcmp(first, "volumes") == 0 || strcmp(first, "secrets") == 0 ||
-		 strcmp(first, "volumecontent") == 0)
-		e2b_refuse(e2b, 501, "this server has no volumes and no secrets");
+	else if (strcmp(first, "volumes") == 0)
+		e2b_volumes(e2b);
+	else if (strcmp(first, E2B_VOLUME_CONTENT) == 0)
+		e2b_volume_content(e2b);
+	else if (strcmp(first, "secrets") == 0)
+		e2b_refuse(e2b, 501, "this server has no secrets");
 	else
 		e2b_refuse(e2b, 404, "there is nothing here");
 }

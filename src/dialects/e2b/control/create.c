@@ -106,7 +106,6 @@ static bool is_possible(const struct e2b *e2b, const struct json_value *body)
 	static const struct {
 		const char *name, *why;
 	} lacking[] = {
-		{ "volumeMounts", "this server has no volumes" },
 		{ "mcp", "this server has no MCP gateway in a sandbox" },
 		{ "iam", "this server gives out no workload tokens" },
 	};
@@ -152,6 +151,7 @@ void e2b_create(struct e2b *e2b)
 	    !take_end(e2b, json_read_member(body, "timeout"), &in.expires_in_ms) ||
 	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
 	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||
+	    !e2b_take_volumes(e2b, json_read_member(body, "volumeMounts"), &in.volumes) ||
 	    e2b_template_of(e2b, wanted, &in.template) < 0)
 		return;
 	add_own_env(e2b, wanted, &in.env);

@@ -135,6 +135,7 @@ void e2b_write_listed(struct json_writer *json, const struct api_session *sessio
 			       number(limits->memory_bytes, MEMORY_DEFAULT) / MIB);
 	json_write_member_uint(json, "diskSizeMB", number(limits->disk_bytes, DISK_DEFAULT) / MIB);
 	write_metadata(json, metadata);
+	e2b_write_volumes(json, session);
 	if (is_whole) {
 		if (token != NULL)
 			json_write_member_string(json, "envdAccessToken", token);
