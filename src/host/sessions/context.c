@@ -450,7 +450,7 @@ static void revive(struct db_context *row, void *arg)
 
 void context_adopt_all(struct session *session)
 {
-	for (struct context *at = session->contexts; at != NULL; at = at->next)
+	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->phase == SESSION_LIVE && at->is_parked && at->running == NULL)
 			reopen(at, true);
 }
