@@ -139,11 +139,22 @@ fetch_sources() { # FOLDER LIST
 	done
 }
 
+# A few at a time: half of it is waiting for the network, the other half one processor's work.
 setup_sdks() {
-	local folder
+	local folder running=0 failed=0
+	trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 	for folder in test/sdks/*/; do
-		setup_sdk "$(basename "$folder")"
+		setup_sdk "$(basename "$folder")" &
+		running=$((running + 1))
+		[ "$running" -lt 3 ] && continue
+		wait -n || failed=1
+		running=$((running - 1))
 	done
+	for ((; running > 0; running--)); do
+		wait -n || failed=1
+	done
+	trap - INT TERM
+	return "$failed"
 }
 
 if [ $# -eq 0 ]; then
