@@ -10,7 +10,7 @@ import socket
 import struct
 
 from captured_front import CLIENT, HANDOFF, HEAD, CapturedFront
-from reckon_cli import parse_json
+from reckon_cli import ROOT, parse_json
 from reckon_serve import SECONDS, read_all
 from toy_dialect import HANDOFF as HANDOFF_HEAD
 
@@ -23,7 +23,7 @@ class TwoDialects(CapturedFront):
     @staticmethod
     def arrange(real, tree):
         CapturedFront.arrange(real, tree)
-        shutil.copy2(real / "test/support/reckond-two-dialects", tree / "libexec/reckond")
+        shutil.copy2(ROOT / "build/test/support/reckond-two-dialects", tree / "libexec/reckond")
         shutil.copy2(pathlib.Path(__file__).with_name("toy_dialect.py"), tree / "libexec/reckon-front-toy")
         (tree / "libexec/reckon-front-toy").chmod(0o755)
 

@@ -328,6 +328,32 @@ def test_a_lane_without_a_test_fails_wherever_it_runs(run_tests, tmp_path):
     assert runner.tally.line() == "1 passed, 2 failed, 0 skipped"
 
 
+def test_a_row_that_has_ended_takes_what_is_left(run_tests, tmp_path):
+    """The first waits for what only the others can run, each lane once, and it keeps its priority."""
+    done = tmp_path / "done"
+    runner = two_rows(run_tests, tmp_path, f"while [ ! -e {done} ]; do sleep 0.01; done", "true")
+    taken = []
+
+    def left(lane):
+        taken.append((lane, runner.here.beside))
+        runner.command(lane, ["touch", str(done)] if len(taken) == 3 else ["true"])
+    for lane in run_tests.SHARED:
+        setattr(runner, lane, lambda lane=lane: left(lane))
+    run_tests.run_all(runner, ["e2e", "attack", "lint", *run_tests.SHARED])
+    assert sorted(taken) == sorted((lane, False) for lane in run_tests.SHARED)
+    assert runner.tally.line() == "6 passed, 0 failed, 0 skipped"
+    runner = two_rows(run_tests, tmp_path, "true", "true")
+    runner.doors = lambda: 1 / 0
+    run_tests.run_all(runner, ["doors"])
+    assert runner.tally.line() == "0 passed, 1 failed, 0 skipped"
+
+
+def test_what_only_compiles_has_a_low_priority(run_tests, tmp_path):
+    runner = two_rows(run_tests, tmp_path, f"nice >{tmp_path}/e2e", f"nice >{tmp_path}/lint")
+    run_tests.run_all(runner, ["e2e", "lint"])
+    assert int((tmp_path / "lint").read_text()) == min(int((tmp_path / "e2e").read_text()) + 10, 19)
+
+
 def test_an_interruption_ends_both_rows(run_tests, tmp_path):
     hang = f"echo $$ >{tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 1000"
     runner = two_rows(run_tests, tmp_path, "true", hang)
@@ -354,7 +380,7 @@ def test_an_unknown_lane_is_a_usage_error():
 
 
 def test_every_lane_is_in_one_row(run_tests):
-    lanes = [*run_tests.FIRST, *(lane for row in run_tests.ROWS for lane in row)]
+    lanes = [*run_tests.FIRST, *(lane for row in (*run_tests.ROWS, run_tests.SHARED) for lane in row)]
     assert sorted(lanes) == sorted(run_tests.LANES)
 
 
