@@ -5,6 +5,10 @@ and once as whoever started it otherwise. One that needs a particular user says 
 
     @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
+and where no wall, limit or path depends on the user, of a test or a whole module:
+
+    @pytest.mark.one_user                             as root where there is one
+
 Each module has one warden per user. When the module is done that warden is told to end, and the
 module fails if a process, a cgroup or a mount stays behind.
 """
@@ -16,11 +20,21 @@ import tempfile
 import pytest
 from leftovers import PATIENCE, Leftovers
 from reckon_cli import ROOTLESS_ID, Place, Reckon, User
+from reckon_serve import Server
 
 TEST_SECONDS = 180 * PATIENCE  # measures nothing; only keeps one test from hanging the suite
 
 
-@pytest.fixture(scope="module", params=["root", "rootless"] if os.geteuid() == 0 else ["rootless"])
+def pytest_generate_tests(metafunc):
+    """Both users, or one, unless the test names them."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "as_user" in metafunc.fixturenames and not any("as_user" in mark.args[0] for mark in marks):
+        users = ["root", "rootless"] if os.geteuid() == 0 else ["rootless"]
+        one = metafunc.definition.get_closest_marker("one_user")
+        metafunc.parametrize("as_user", users[:1] if one else users, indirect=True)
+
+
+@pytest.fixture(scope="module")
 def as_user(request):
     """Who runs `reckon` in this test."""
     if request.param == "root":
@@ -52,6 +66,28 @@ def place(as_user):
 def reckon(place):
     """Runs the built program; see reckon_cli.Reckon. State and working directory are fresh."""
     return Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+
+
+@pytest.fixture
+def server(reckon):
+    """`reckon serve` with a state of its own."""
+    with Server(reckon) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def module_server(place):
+    """One for all tests of a module, whose front none of them ends."""
+    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
+        yield running
+        assert "the front is gone" not in running.log()
+
+
+@pytest.fixture
+def session(server):
+    made = server.create()
+    yield made
+    server.ask("DELETE", f"/sessions/{made}")
 
 
 @pytest.fixture(autouse=True)

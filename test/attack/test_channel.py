@@ -5,10 +5,10 @@ import os
 import time
 
 import pytest
-from attack import ONE_USER, Refused, status_of
+from attack import Refused, status_of
 
 # What is attacked here is the same for every user.
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 
 def survives(box, code, **more):

@@ -3,7 +3,7 @@ import pathlib
 import time
 
 import pytest
-from attack import MIB, ONE_USER, Refused, show, status_of
+from attack import MIB, Refused, show, status_of
 
 KERNEL_LOST, LIMIT, INVALID, LOST = -10, -4, -1, -8
 WALLS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
@@ -190,7 +190,7 @@ def test_contexts_run_at_the_same_time(driver):
     assert "shared_measurement" not in codes(box.expect("ok", "1"))
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_memory_is_one_for_all_kernels(driver):
     """Each takes less than one process may; all together they go over the box's limit."""
     box = driver.open(prelude=False, memory_bytes=256 * MIB, disk_bytes=64 * MIB)
@@ -209,7 +209,7 @@ def test_memory_is_one_for_all_kernels(driver):
             assert "out of memory" in lost(record)["detail"]["why"]
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_processes_are_counted_together(driver):
     box = driver.open(pids=32)
     context = box.context(prelude=True)
@@ -241,7 +241,7 @@ def test_a_context_has_its_sessions_template_and_a_language_that_there_is(driver
     assert box.context(template="python").expect("ok", "print(2)")["stdout"] == "2\n"
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_closing_a_context_ends_its_processes_alone(driver):
     box = driver.open(prelude=False)
     context = box.context()

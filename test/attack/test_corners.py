@@ -8,7 +8,7 @@ import secrets
 import subprocess
 
 import pytest
-from attack import MIB, ONE_USER, Driver, Refused
+from attack import MIB, Driver, Refused
 from test_branch import DENY_PTRACE
 from syscalls import NUMBERS
 
@@ -297,7 +297,7 @@ def test_a_copy_while_threads_hold_locks(driver):
     assert box.ask("stop = True\nfor t in threads: t.join()\nanswer = len(numbers)") > 0
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_many_starts_leave_nothing_in_the_kernel(driver):
     """Namespaces and dead groups are freed late; they have to be freed."""
     def measure():

@@ -15,14 +15,14 @@ import threading
 import time
 
 import pytest
-from attack import ONE_USER, PRELUDE, Weight, status_of
+from attack import PRELUDE, Weight, status_of
 from leftovers import Leftovers
 from reckon_cli import Reckon, parse_json
 from reckon_serve import Server
 from test_network import addresses_of_this_host
 from waiting import eventually
 
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 UNREACHABLE = {"ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "EACCES", "EADDRNOTAVAIL", "EINVAL"}
 ENDS = {"ok", "error", "killed", "kernel_died", "timeout", "infra_error", "output_limit",

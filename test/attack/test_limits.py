@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from attack import MIB, ONE_USER, Driver, status_of
+from attack import MIB, Driver, status_of
 from leftovers import PATIENCE
 
 
@@ -74,7 +74,7 @@ def test_thread_bomb(driver, neighbour):
     assert box.ask("answer = 1") == 1
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 @pytest.mark.parametrize("code", [
     pytest.param("x = bytearray(4 << 30)", id="bytearray"),
     pytest.param("x = []\nwhile True: x.append(' ' * (1 << 20))", id="list"),
@@ -107,7 +107,7 @@ while time.time() < deadline: time.sleep(0.1)
     assert record["status"] in ("out_of_memory", "ok", "error")
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 @pytest.mark.parametrize("code", [
     pytest.param("while True: pass", id="python"),
     pytest.param("import re; re.match('(a+)+$', 'a' * 40 + 'b')", id="regex"),
@@ -121,7 +121,7 @@ def test_time_limit(box, code):
     assert record["receipt"]["wall_s"] < 20
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 @pytest.mark.parametrize("code", [
     pytest.param("signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))", id="blocked"),
     pytest.param("[attempt(signal.signal, s, signal.SIG_IGN) for s in range(1, 65)]", id="ignored"),
@@ -151,14 +151,14 @@ run()
 '''
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_a_c_loop_is_killed_and_the_loss_told(box):
     record = box.run(C_LOOP, timeout_ms=700)
     assert record["status"] == "timeout", record
     assert any(note["code"] == "kernel_lost" for note in record["diagnostics"]), record
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_an_interrupted_c_loop(box):
     record = box.run(C_LOOP, interrupt_after_ms=300, timeout_ms=8000)
     assert record["status"] == "killed", record
@@ -223,7 +223,7 @@ for n in range(100):
     box.close()
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_vfork_that_never_ends(driver, neighbour):
     box = driver.open()
     record = box.run(r'''
@@ -311,7 +311,7 @@ answer = [locked(), call("mmap", 0, 2 << 20, 3, 0x40022, -1, 0), call("madvise",
     assert answer[0] == -1 and isinstance(answer[1], str) and answer[2:] == ["EPERM", "EPERM"]
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 @pytest.mark.parametrize("code, cause", [
     pytest.param("_ct.string_at(0)", "signal 11", id="segv"),
     pytest.param("import os; os.abort()", "signal 6", id="abort"),
@@ -333,7 +333,7 @@ def test_cpu_limit(driver):
     assert record["receipt"]["cpu_user_s"] + record["receipt"]["cpu_system_s"] < 5
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_denied_calls_in_a_loop_stall_nobody(box, neighbour):
     """Each denial wakes the warden: a box that makes many must not keep it busy."""
     with Pulse(neighbour):
@@ -344,7 +344,7 @@ def test_denied_calls_in_a_loop_stall_nobody(box, neighbour):
     assert record["receipt"]["syscalls_denied"]["ptrace"] > 1000 / PATIENCE
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_sessions_open_beside_a_flood(box, driver, place, state, neighbour):
     box.start("deadline = __import__('time').time() + 2\n"
               "while __import__('time').time() < deadline:\n"

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from attack import MIB, ONE_USER, Refused, status_of
+from attack import MIB, Refused, status_of
 from test_contexts import WALLS, check_same_walls, same_namespace, settle
 
 NOT_FOUND, INVALID, LIMIT, TIMEOUT, LOST = -2, -1, -4, -5, -8
@@ -124,7 +124,7 @@ def test_limits_of_time_are_typed(driver):
     assert inside(box, "sleep") == [] and inside(box, "sh") == []
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_memory_has_a_typed_end_and_the_kernel_lives(driver):
     box = driver.open(prelude=False, memory_bytes=128 * MIB, disk_bytes=16 * MIB)
     box.expect("ok", "x = 5")
@@ -312,7 +312,7 @@ def test_what_a_process_leaves_ends_with_it(driver):
     assert box.expect("ok", "print(kept.poll())")["stdout"] == "None\n"
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_a_detached_server_stays_until_it_is_closed(driver):
     box = driver.open(prelude=False)
     run = box.process("python3 -m http.server 8123 >/dev/null 2>&1 & echo started", detach=True)
@@ -376,7 +376,7 @@ def test_a_dead_client_takes_its_processes_along(driver, place, state):
     settle(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids))
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_nobody_escapes_the_accounts(driver):
     """Daemons that changed session and parent are counted where they began."""
     box = driver.open(prelude=False)
@@ -396,7 +396,7 @@ def test_nobody_escapes_the_accounts(driver):
 # ---- many -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_two_hundred_processes_and_fifty_terminals(driver):
     box = driver.open(prelude=False, pids=400)
     runs = [box.process(argv=["sleep", "1000"]) for _ in range(200)]
@@ -414,7 +414,7 @@ def test_two_hundred_processes_and_fifty_terminals(driver):
     assert ended(box.process("exit 7"))["exit_code"] == 7
 
 
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_the_limit_of_processes_holds_for_what_is_started(driver):
     box = driver.open(prelude=False, pids=16)
     runs = []

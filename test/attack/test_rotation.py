@@ -1,13 +1,11 @@
 """Zygotes are replaced: layout and hash seed of a session's neighbours are not its own for ever."""
-import os
 import time
 
 import pytest
 from attack import Driver
 from test_lifecycle import zygotes_of
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 LAYOUT = "import os; answer = [id(object), hash('x'), [int(line.split('-')[0], 16) for line in " \
          "open('/proc/self/maps') if 'libc.so' in line][0]]"
 

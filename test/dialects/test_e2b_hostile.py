@@ -9,19 +9,12 @@ import threading
 import time
 import urllib.parse
 
-import pytest
-from e2b_client import ENVD, INTERPRETER, E2BServer
+from e2b_client import ENVD, INTERPRETER
 from reckon_serve import SECONDS
 
 STREAM = {"Content-Type": "application/connect+json"}
 UNARY = {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
 WRONG = "e2b_" + "0" * 64
-
-
-@pytest.fixture
-def server(reckon):
-    with E2BServer(reckon) as running:
-        yield running
 
 
 def envelope(message, flags=0):

@@ -5,14 +5,10 @@ import time
 import urllib.parse
 
 import pytest
-from e2b_client import ENVD, INTERPRETER, E2BServer
+from e2b_client import ENVD, INTERPRETER
 from reckon_serve import SECONDS
 
-
-@pytest.fixture
-def server(reckon):
-    with E2BServer(reckon) as running:
-        yield running
+pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import socket
 import time
 
 import pytest
-from e2b_client import E2BServer
 from reckon_serve import SECONDS
+
+pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere, ports too
 
 PROGRAM = """
 import base64, hashlib, http.server, json
@@ -42,12 +43,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer(("127.0.0.1", 3000), Handler).serve_forever()
 """
-
-
-@pytest.fixture
-def server(reckon):
-    with E2BServer(reckon) as running:
-        yield running
 
 
 @pytest.fixture

@@ -7,19 +7,14 @@ import pathlib
 import re
 
 import pytest
-from e2b_client import E2BServer
 from reckon_cli import ROOT
+
+pytestmark = pytest.mark.one_user  # what depends on the user is in test_e2b_python
 
 # The README of `e2b` of 2025 is about an interpreter that knows no address but E2B's; that of `e2b` 2.39.0 for
 # JavaScript imports a default that the package has for CommonJS alone, and fails before it asks anything.
 PYTHON = [(version, package) for version in ("new", "old") for package in ("e2b", "e2b_code_interpreter")]
 NODE = [("new", "e2b"), ("new", "@e2b/code-interpreter"), ("old", "@e2b/code-interpreter")]
-
-
-@pytest.fixture
-def server(reckon):
-    with E2BServer(reckon) as running:
-        yield running
 
 
 def quick_starts(text, languages):

@@ -11,15 +11,11 @@ import json
 import time
 
 import pytest
-from reckon_serve import PREFIX, SECONDS, Server, parse_json
+from reckon_serve import PREFIX, SECONDS, parse_json
+
+pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere
 
 SHOUT = "text = open('input').read(); open('output', 'w').write(text.upper()); print(len(text))"
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def toy(server, method="GET", path="/toy", body=None, connection=None, **headers):

@@ -15,8 +15,7 @@ from reckon_cli import ROOT
 from test_ask import WAYS
 from test_ask_runs import Chat, wish, words_of
 
-pytestmark = pytest.mark.parametrize("as_user", ["root" if os.geteuid() == 0 else "rootless"],
-                                     indirect=True)
+pytestmark = pytest.mark.one_user
 FOLDER = ROOT / "test/data/bodies"
 # What is another one in each run, or on each host.
 PASSING = [(r"\b(?:run|se|ex|ar|out)_[0-9A-Za-z]{20,}", "ID"), (r"\b\d+(?:\.\d+)? (?:ms|s)\b", "TIME"),

@@ -18,8 +18,7 @@ from waiting import eventually
 
 # What a model says and how it is answered does not hang on the user; test_ask_fence.py and
 # test_ask_local.py run as both.
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 KEY = "sk-never-to-be-seen-4711"

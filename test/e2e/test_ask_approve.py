@@ -1,12 +1,10 @@
 """reckon ask --approve: what a person sees before a cell runs, and what an answer means."""
-import os
 
 import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 ARGS = ("ask", "--model", "openai/m", "-t", "python", "--approve", "always")
 DELETE = "import shutil; shutil.rmtree('/mnt/precious')"

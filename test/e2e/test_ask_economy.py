@@ -6,9 +6,9 @@ import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import parse_json
-from test_ask import FAST, ONE_USER, WAYS, Ask, texts_of
+from test_ask import FAST, WAYS, Ask, texts_of
 
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 LONG = "for i in range(5000): print('row', i, 'of', i % 7, i * i % 1000003)"
 HANDLE = re.compile(r"reckon output (out_[0-9a-f]{32})")

@@ -11,10 +11,10 @@ import threading
 import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
-from test_ask import KEY, ONE_USER, Ask
+from test_ask import KEY, Ask
 from test_ask_economy import last_result
 
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m"
 

@@ -1,7 +1,6 @@
 """Pictures that the model sees: those of the person, and those that its code makes."""
 import base64
 import json
-import os
 import struct
 import zlib
 
@@ -10,8 +9,7 @@ import pytest
 from cells import PICTURE
 from model_server import ModelServer, Reply
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 FAST = ("-t", "python")
 

@@ -1,13 +1,11 @@
 """What a person sees of an answer in Markdown: at a terminal drawn, elsewhere as it was written."""
-import os
 import re
 
 import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 ANSWER = """## Sales
 

@@ -19,8 +19,7 @@ from test_ask import WAYS
 from waiting import eventually
 
 # What is kept does not hang on the user.
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 KEY = "sk-never-to-be-seen-4711"
 LINE = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/run.schema.json").read_text()))

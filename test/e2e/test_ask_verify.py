@@ -1,6 +1,5 @@
 """Answers whose numbers and links are looked up in the outputs of their run."""
 import json
-import os
 
 import jsonschema
 import private_daemon
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from terminal import Terminal
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 FAST = ("-t", "python")

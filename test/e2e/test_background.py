@@ -1,13 +1,11 @@
 """What outlives a cell: its output is counted or named, and never in the record of a later cell."""
-import os
 import tempfile
 import time
 
 import pytest
 from attack import Driver, show
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 # Each prints STRAY for as long as it lives, with what a cell of its own would have printed with.
 OUTLIVES = {

@@ -1,6 +1,5 @@
 """reckon chat at a terminal: another model, a question taken back, thoughts, how far it is."""
 import json
-import os
 import threading
 
 import private_daemon
@@ -8,8 +7,7 @@ import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 FAST = ("-t", "python")
 

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.one_user  # what is refused before anything starts
+
 
 def refused(reckon, *args, status=2, **options):
     """Runs it and checks that it was refused in one line; returns the line."""

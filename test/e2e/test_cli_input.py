@@ -4,6 +4,8 @@ import pytest
 from reckon_serve import Server
 from terminal import Terminal
 
+pytestmark = pytest.mark.one_user  # what a terminal shows is the same for each
+
 CODE = "name = input('Who? ')\nimport getpass\nprint(f'<{name}>', len(getpass.getpass('Secret: ')))"
 
 

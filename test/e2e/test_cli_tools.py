@@ -10,6 +10,8 @@ from leftovers import PATIENCE
 from reckon_serve import Server
 from terminal import Terminal
 
+pytestmark = pytest.mark.one_user  # the programs run outside the box
+
 
 @pytest.fixture
 def tools(reckon):

@@ -23,7 +23,6 @@ from reckon_serve import Server
 from test_documents import STEP, matches, shell
 
 SECONDS = 60
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 
 @pytest.fixture
@@ -198,6 +197,7 @@ def test_of_two_that_come_at_once_one_gets_the_name(reckon):
         assert sorted(answers) == [201, 409, 409, 409]
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "ü", "x" * 64, "se_1", "a\x00b", 5, None])
 def test_what_is_no_name_is_refused(reckon, name):
     with Server(reckon) as server:
@@ -255,6 +255,7 @@ def comparable(text):
     return re.sub(r"(ar|out)_[0-9a-f]+", r"\1_", text)
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("args", ALIKE.values(), ids=ALIKE.keys())
 def test_a_session_makes_no_difference(shared, session, args):
     alone = shared("run", "-t", "python", *args)
@@ -274,6 +275,7 @@ def test_files_go_in_and_come_out_alike(shared, session):
         assert (shared.cwd / folder / "out/r.txt").read_text() == "A,B\n1,2\n"
 
 
+@pytest.mark.one_user
 def test_a_record_that_done_leaves_out_is_whole_in_json(shared):
     """`done` says `streamed` of more than 6 MiB; --json shows what came as events all the same."""
     done = shared("run", "-t", "python", "-s", "wide", "--max-output", "8M", "--json", "-c",
@@ -285,6 +287,7 @@ def test_a_record_that_done_leaves_out_is_whole_in_json(shared):
     assert record["results"][0]["data"]["text/plain"] == "1"
 
 
+@pytest.mark.one_user
 def test_records_and_events_are_those_of_a_run(shared, session):
     done = shared("run", "-s", session, "--json", "-c", "y = 1", "-c", "y + 1").expect(0)
     first, second = done.lines()
@@ -299,6 +302,7 @@ def test_records_and_events_are_those_of_a_run(shared, session):
     record_validator().validate(events[-1]["record"])
 
 
+@pytest.mark.one_user
 def test_max_text_and_receipt_go_with_each_run(shared, session):
     (record,) = shared("run", "-s", session, "--json", "--max-text", "2K", "-c",
                        "for i in range(9999): print(i)").expect(0).lines()
@@ -314,6 +318,7 @@ def test_a_session_is_made_when_it_is_not_there_and_said(private):
     assert (second.out, second.err) == ("[1, 2]\n", "")
 
 
+@pytest.mark.one_user
 def test_what_cannot_change_is_refused_by_name_and_may_be_repeated(private):
     made = ["-t", "python", "-l", "python", "--memory", "512M", "--disk", "256M", "--pids", "64",
             "--cpus", "0.5", "--cpu-time", "20", "--max-output", "64K"]
@@ -335,6 +340,7 @@ def test_a_session_runs_cells_of_each_language(private):
     assert "cobol" in done.err and done.out == ""
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("args", [["--mount", "."], ["--stdin", "-"], ["--strict"], ["--private"],
                                   ["--isolate-cpu", "core"]])
 def test_what_does_not_go_with_a_session_is_refused_by_name(reckon, args):
@@ -343,6 +349,7 @@ def test_what_does_not_go_with_a_session_is_refused_by_name(reckon, args):
     assert not daemons(reckon)
 
 
+@pytest.mark.one_user
 def test_input_is_checked_before_anything_is_made(reckon):
     for args in (["nofile.py"], ["-f", "nofile", "-c", "1"], ["--json", "--events", "-c", "1"],
                  ["--memory", "no", "-c", "1"]):
@@ -541,6 +548,7 @@ def test_an_upload_beyond_the_workspace_is_refused(private):
     assert private("files", "ls", "-s", "small").expect(0).out == ""
 
 
+@pytest.mark.one_user
 def test_logs_tell_what_ran_also_when_the_session_is_gone(shared, session):
     shared("run", "-s", session, "--keep-going", "-c", "print('one')", "-c", "1/0", "-c",
            "# \x1b[31mred\nfirst = 1").expect(1)
@@ -560,6 +568,7 @@ def test_logs_tell_what_ran_also_when_the_session_is_gone(shared, session):
     shared("session", "create", session, "-t", "python").expect(0)
 
 
+@pytest.mark.one_user
 def test_following_shows_each_once_it_has_ended(shared, session):
     with shared.start("logs", "-s", session, "--follow") as process:
         shared("run", "-s", session, "-c", "print(1)", "-c", "2").expect(0)
@@ -569,6 +578,7 @@ def test_following_shows_each_once_it_has_ended(shared, session):
         assert sum(line.split()[:2] == [b"1", b"ok"] for line in lines) == 1
 
 
+@pytest.mark.one_user
 def test_what_was_cut_can_be_read_on_here_and_there(reckon):
     with Server(reckon) as server:
         env = where(server)
@@ -626,6 +636,7 @@ def test_a_session_has_one_status(shared, session):
         process.communicate(timeout=SECONDS)
 
 
+@pytest.mark.one_user
 def test_shells_complete_names_that_live(shared, session):
     """Of sessions and templates; also what a loop of a shell goes over."""
     assert session in shared("session", "ls", "--quiet").expect(0).out.splitlines()
@@ -741,6 +752,7 @@ ODD = {
 }
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("answer, words", ODD.values(), ids=ODD.keys())
 def test_a_server_that_is_no_reckon_is_named_as_such(reckon, answer, words):
     key = "rk_THEKEYTHATISSECRET"
@@ -758,6 +770,7 @@ def busy(retry_s):
     return http(503, json.dumps({"error": error}), more=f"Retry-After: {retry_s}\r\n")
 
 
+@pytest.mark.one_user
 def test_a_server_that_says_later_is_asked_later(reckon):
     nothing = http(200, json.dumps({"sessions": [], "next": None}))
     with Fake(busy(1), busy(1), nothing) as fake:
@@ -787,6 +800,7 @@ def test_a_tenant_at_its_rate_gets_its_work_done(reckon):
         assert "requests_per_s" in reckon(*run, "--no-wait", env=env).expect(125).err
 
 
+@pytest.mark.one_user
 def test_server_text_cannot_steer_a_terminal(reckon):
     evil = json.dumps({"error": {"code": "x\x1b[2J", "message": "\x1b]0;t\x07gone\nforged: line",
                                  "cause": None, "remedy": "\x1b[31m\r"}})
@@ -795,6 +809,7 @@ def test_server_text_cannot_steer_a_terminal(reckon):
     assert done.err.count("\n") == 1 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.err)
 
 
+@pytest.mark.one_user
 def test_a_list_that_comes_in_pages_is_one(reckon):
     session = {"sessions": [{"id": "se_1", "name": "x", "status": "live"}], "next": None}
     first = {"files": [{"path": "a", "kind": "folder"}, {"path": "a/b", "kind": "file", "size": 1}],
@@ -811,6 +826,7 @@ ONE_SESSION = http(200, json.dumps({"sessions": [{"id": "se_1", "name": "x", "st
                                     "next": None}))
 
 
+@pytest.mark.one_user
 def test_a_server_without_archives_gets_and_gives_file_by_file(reckon):
     missing = http(404, json.dumps({"error": {"code": "not_found", "message": "no such path"}}))
     listed = http(200, json.dumps({"files": [{"path": "a", "kind": "folder"},
@@ -878,6 +894,7 @@ def test_hostile_archives_make_nothing_outside(reckon, archive):
     assert archive == HOSTILE["through a link"] or not list(place.iterdir())
 
 
+@pytest.mark.one_user
 def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):
     for url in ("127.0.0.1:1", "ftp://x", "http://", "http://h:0", "http://u:geheim@h", "unix:x",
                 "http://h/\r\nX: y", "http://h?x"):
@@ -885,6 +902,7 @@ def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):
         assert "write http://HOST:PORT" in done.err and "geheim" not in done.err
 
 
+@pytest.mark.one_user
 def test_nobody_there_is_said_with_what_to_do(reckon):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -896,6 +914,7 @@ def test_nobody_there_is_said_with_what_to_do(reckon):
     assert "the name is not known" in done.err
 
 
+@pytest.mark.one_user
 def test_a_wrong_key_is_said_and_never_shown(reckon):
     with Server(reckon) as server:
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}"}
@@ -909,6 +928,7 @@ def test_a_wrong_key_is_said_and_never_shown(reckon):
         assert "list of processes" in done.err and server.key not in done.err
 
 
+@pytest.mark.one_user
 def test_a_key_is_in_no_argument(reckon):
     started = threading.Event()
 
@@ -925,6 +945,7 @@ def test_a_key_is_in_no_argument(reckon):
         assert b"rk_hidden" in fake.heads[0]
 
 
+@pytest.mark.one_user
 def test_what_looks_like_the_option_in_code_is_code(private):
     private("run", "-s", "x", "-t", "python", "-c", "'--key=5'").expect(0)
     done = private("run", "-s", "x", "-c", "--5").expect(0)
@@ -985,6 +1006,7 @@ class Breaking:
                 sent += len(chunk)
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("cuts", [[1500], [300, 700, 1900, 350], [400] * 5],
                          ids=["once", "often", "again and again"])
 def test_a_stream_that_breaks_goes_on_where_it_was(reckon, cuts):
@@ -998,6 +1020,7 @@ def test_a_stream_that_breaks_goes_on_where_it_was(reckon, cuts):
         assert any(b"Last-Event-ID" in request for request in broken.requests)
 
 
+@pytest.mark.one_user
 def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
     """The head of the answer never came: asked again with the same key it is the same execution."""
     with Server(reckon) as server, Breaking(server.port, [1]) as broken:
@@ -1011,7 +1034,7 @@ def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
 
 
 # It is tried for twelve seconds to go on, whoever does.
-@pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+@pytest.mark.one_user
 def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
     server = Server(reckon)
     server.start()
@@ -1063,6 +1086,7 @@ HELP = ["session", "session create", "session ls", "session show", "session rm",
         "session restart", "session pause", "session resume", "daemon", "daemon status", "daemon stop", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("command", HELP)
 def test_help_is_one_screen(reckon, command):
     done = reckon(*command.split(), "--help").expect(0)
@@ -1071,6 +1095,7 @@ def test_help_is_one_screen(reckon, command):
     assert lines[0].startswith(f"Usage: reckon {command}")
 
 
+@pytest.mark.one_user
 def test_slips_of_the_fingers_are_met_with_help(reckon):
     assert "reckon session create?" in reckon("session", "craete").expect(2).err
     assert "--memory?" in reckon("session", "create", "--memroy", "1G").expect(2).err

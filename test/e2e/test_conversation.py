@@ -9,9 +9,8 @@ import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 PROTOCOLS = ["chat", "responses", "messages", "gemini"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 EACH = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 SCHEMA = parse_json((ROOT / "docs/conversation.schema.json").read_bytes())

@@ -5,7 +5,6 @@ import json
 import pytest
 from dify_sandbox import DifySandboxClient
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post
-from reckon_serve import Server
 
 RUN = "/dify/v1/sandbox/run"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -23,12 +22,6 @@ output_obj = main(**inputs_obj)
 output_json = json.dumps(output_obj, indent=4)
 print(f'''<<RESULT>>{output_json}<<RESULT>>''')
 """
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def run(server, code, language="python3", **more):

@@ -16,8 +16,7 @@ from model_server import ModelServer, Reply
 from reckon_cli import ROOT, Reckon, templates_dir
 from test_ask import Ask
 
-pytestmark = pytest.mark.parametrize(
-    "as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True)
+pytestmark = pytest.mark.one_user
 
 JUPYTER = ROOT / "build/sdks/jupyter/venv/bin/python"
 PACKAGES = templates_dir() / "data/tree/lib/python3.11/site-packages"

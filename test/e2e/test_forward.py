@@ -7,24 +7,15 @@ import threading
 import urllib.request
 
 import pytest
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS
 from test_serve_ports import ECHO, RAW, SERVER, read_all
+
+pytestmark = pytest.mark.one_user  # the client's side; ports of a box are in test_serve_ports
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
-
-
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
+def server(module_server):
+    return module_server
 
 
 class Forward:

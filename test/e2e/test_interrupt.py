@@ -1,12 +1,10 @@
 """Time limits and interrupts keep the variables wherever CPython can be interrupted at all."""
-import os
 import tempfile
 
 import pytest
 from attack import Driver, show
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SETUP = ("import asyncio, os, queue, signal, socket, subprocess, sys, threading, time\n"
          "kept = {'a': [1, 2]}")

@@ -3,6 +3,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.one_user  # the language is the same for each
+
 
 @pytest.fixture
 def run(reckon):

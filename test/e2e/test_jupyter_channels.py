@@ -6,8 +6,7 @@ import time
 import pytest
 import websocket
 from reckon_serve import SECONDS
-from test_jupyter_server import (Channels, ask, kernel, pytestmark,  # noqa: F401
-                                 server, start)
+from test_jupyter_server import Channels, ask, kernel, pytestmark, start  # noqa: F401
 
 
 def until(channels, kind, parent=None):

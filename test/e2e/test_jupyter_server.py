@@ -18,19 +18,13 @@ import jupyter_kernel_client
 import pytest
 import websocket
 from reckon_cli import ROOT
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS
 
 API = "/jupyter/api"
 V1 = "v1.kernel.websocket.jupyter.org"
 JUPYTER = ROOT / "build/sdks/jupyter/venv"
 CLIENTS = ROOT / "build/sdks/autogen/venv"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def ask(server, method, path, body=None, key=None, **headers):

@@ -8,8 +8,7 @@ import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SCHEMA = parse_json((ROOT / "docs/ask.schema.json").read_bytes())
 KEY = "sk-never-to-be-seen-0815"

@@ -17,7 +17,6 @@ import pytest
 from node_clients import node
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post
 from reckon_cli import ROOT
-from reckon_serve import Server
 
 API = "/librechat"
 CLIENT = pathlib.Path(__file__).with_name("librechat_client.mjs")
@@ -25,12 +24,6 @@ NPM = str(ROOT / "build/sdks/librechat")
 BEFORE = pathlib.Path(__file__).with_name("librechat_before_client.mjs")
 NPM_BEFORE = str(ROOT / "build/sdks/librechat-before")
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def execute(server, lang, code, files=(), **more):

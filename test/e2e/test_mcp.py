@@ -9,11 +9,7 @@ import pytest
 from mcp_client import LEGACY, META, MODERN, Mcp, text_of
 from reckon_serve import SECONDS, Server
 
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
+pytestmark = pytest.mark.one_user  # a protocol; the sessions behind it are tested elsewhere
 
 
 @pytest.fixture(params=["legacy", "modern"])

@@ -12,6 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_client import Mcp, text_of
 from reckon_serve import SECONDS, Server
 
+pytestmark = pytest.mark.one_user  # a protocol; the sessions behind it are tested elsewhere
+
 CAN = {"elicitation": {}}
 
 

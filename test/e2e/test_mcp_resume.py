@@ -11,18 +11,12 @@ import time
 import pytest
 from mcp_client import LEGACY, Mcp, text_of
 from node_clients import MODULES, node
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS
 
 CLIENT = pathlib.Path(__file__).with_name("mcp_resume.mjs")
 WAITS = "import os, time\nprint('one')\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('two')\n6 * 7"
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 class Stream:

@@ -3,15 +3,10 @@ import json
 
 import pytest
 from mcp_client import Mcp, text_of
-from reckon_serve import Server
+
+pytestmark = pytest.mark.one_user  # a protocol; the sessions behind it are tested elsewhere
 
 WAITS = "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\n6 * 7"
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def begin(mcp, code, **more):

@@ -12,8 +12,7 @@ from reckon_serve import SECONDS
 from sdks import WHEELS, node_sdk, python_sdk
 from test_serve_agent import Asking
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 PROGRAMS = pathlib.Path(__file__).with_name("model_programs")
 ANTHROPIC = {"python-new": ("anthropic==2.13.0",), "python-old": ("anthropic==1.17.0",),

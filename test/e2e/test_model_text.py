@@ -4,6 +4,8 @@ import re
 import pytest
 from reckon_cli import templates_dir
 
+pytestmark = pytest.mark.one_user  # what a text says of a record is the same for each
+
 BUDGET = 16 * 1024
 
 

@@ -1,6 +1,5 @@
 """reckon models and models.ini: scripted servers of every protocol, good and hostile ones."""
 import json
-import os
 import re
 import threading
 
@@ -9,8 +8,7 @@ import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 KEY = "sk-never-to-be-seen-4711"
 PATHS = {"chat": "/v1", "responses": "/v1", "messages": "", "gemini": ""}

@@ -16,7 +16,7 @@ from test_serve_openai_items import Reasoning
 
 PROGRAMS, MADE = ROOT / "test/sdks/openai", ROOT / "build/sdks"
 WEATHER = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_1"}
-pytestmark = pytest.mark.parametrize("as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True)
+pytestmark = pytest.mark.one_user
 
 
 def reply(body):

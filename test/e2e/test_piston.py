@@ -9,18 +9,12 @@ import pyston
 import pytest
 import websocket
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS
 
 API = "/piston/api/v2"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 STAGE = {"stdout", "stderr", "output", "code", "signal", "message", "status", "cpu_time",
          "wall_time", "memory"}
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def execute(server, language, *files, version="*", **more):

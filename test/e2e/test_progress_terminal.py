@@ -15,8 +15,7 @@ import pytest
 from reckon_cli import ROOT
 from terminal import Terminal
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SIZE = 300 * 1000 * 1000
 LINE = re.compile(r"reckon: .*big: [\d.]+ [kM]?B of 300 MB, [\d.]+ [kM]?B/s, (\d+ min )?\d+ s left")

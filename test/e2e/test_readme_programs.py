@@ -13,7 +13,7 @@ import pytest
 import sandbox_fusion
 from one_shot import url
 from reckon_cli import ROOT
-from reckon_serve import SECONDS, Server
+from reckon_serve import SECONDS
 
 CLIENTS = ROOT / "build/sdks/autogen/venv/bin/python"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -58,12 +58,6 @@ FUSION = """from sandbox_fusion import run_code, RunCodeRequest
 
 print(run_code(RunCodeRequest(code='print("Hello, world!")', language='python')))
 """
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def run(text, python=sys.executable, before=(), **env):

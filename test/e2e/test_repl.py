@@ -1,6 +1,5 @@
 """reckon repl, with a person at a terminal, and with a pipe."""
 import base64
-import os
 import re
 import stat
 import subprocess
@@ -8,8 +7,9 @@ import time
 
 import nbformat
 import pytest
-from reckon_cli import User
 from terminal import Terminal
+
+pytestmark = pytest.mark.one_user  # walls are not what is tested here
 
 # A picture: the left half red, the right half blue.
 PICTURE = """
@@ -24,14 +24,6 @@ class Show:
     def _repr_png_(self): return self.data
 two = Show(png(40, 40, (b'\\0' + b'\\xff\\0\\0' * 20 + b'\\0\\0\\xff' * 20) * 40))
 """
-
-
-@pytest.fixture(scope="module")
-def as_user():
-    """One user: walls are not what is tested here."""
-    if os.geteuid() == 0:
-        return User("root", 0, 0)
-    return User("rootless", os.geteuid(), os.getegid())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from terminal import Terminal
 from test_client import comparable, session, shared  # noqa: F401
-from test_repl import PICTURE, as_user  # noqa: F401
+from test_repl import PICTURE, pytestmark  # noqa: F401
 
 # Each is typed with a session and without: what comes out, and how it ends, is the same.
 ALIKE = {

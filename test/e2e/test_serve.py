@@ -13,12 +13,6 @@ from reckon_serve import SECONDS, Server, memory_kib, wait_gone
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
-
-
 # ---- life ---------------------------------------------------------------------------------------
 
 def test_life_of_a_session(server):

@@ -15,8 +15,7 @@ from reckon_cli import ROOT, parse_json, record_validator
 from reckon_serve import SECONDS, Server, kill
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SCHEMA = parse_json((ROOT / "docs/ask.schema.json").read_bytes())
 KEY = "sk-never-to-be-seen-31337"

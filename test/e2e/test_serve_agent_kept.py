@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 from model_server import Reply
 from reckon_serve import SECONDS, kill
-from test_serve_agent import (FAST, ONE_USER, SCHEMA, SLEEP, agents, asking,  # noqa: F401
+from test_serve_agent import (FAST, SCHEMA, SLEEP, agents, asking,  # noqa: F401
                               follow, using)
 
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 KEY = {"Idempotency-Key": "one question"}
 

@@ -1,13 +1,11 @@
 """Runs whose code calls tools of the client: POST /reckon/v1/agent with `tools`."""
 import contextlib
-import os
 
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_agent import FAST, Asking
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 QUERY = {"name": "query", "description": "Rows of a region.", "parameters": {
     "type": "object", "properties": {"region": {"type": "string"}, "limit": {"type": "integer"}}}}

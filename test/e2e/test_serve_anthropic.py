@@ -1,7 +1,6 @@
 """Anthropic's API in front of the daemon, with Anthropic's own SDK; the model is scripted."""
 import base64
 import json
-import os
 
 import anthropic
 import pytest
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from test_serve_agent import KEY, Asking
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 CODE = {"type": "code_execution_20250522", "name": "code_execution"}
 BASH = {"type": "code_execution_20250825", "name": "code_execution"}

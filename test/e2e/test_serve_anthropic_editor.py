@@ -1,13 +1,11 @@
 """The text editor of Anthropic's code execution, in each version of the tool; the model is scripted."""
 import json
-import os
 
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_anthropic import ASKED, Speaking, types, user
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 NAME = "text_editor_code_execution"
 VERSIONS = ["code_execution_20250825", "code_execution_20260120", "code_execution_20260521"]

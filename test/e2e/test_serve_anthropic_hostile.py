@@ -2,7 +2,6 @@
 bodies, early leavers, providers that are down or lie. Each gets the vendor's error."""
 import http.client
 import json
-import os
 import socket
 
 import anthropic
@@ -12,8 +11,7 @@ from test_serve_anthropic import ASKED, BASH, CODE, Speaking, user
 from test_serve_anthropic_programmatic import result, tools
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 SCOPES = ["agent", "sessions", "execute", "files", "read"]
 
 

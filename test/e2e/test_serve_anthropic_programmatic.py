@@ -1,7 +1,6 @@
 """Anthropic's programmatic tool calling: code in a container awaits the application's tools."""
 import contextlib
 import json
-import os
 
 import anthropic
 import pytest
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from test_serve_anthropic import ASKED, Speaking, types, user
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 VERSIONS = ["code_execution_20250825", "code_execution_20260120", "code_execution_20260521"]
 GATHER = """import asyncio

@@ -9,6 +9,8 @@ from reckon_cli import parse_json
 from reckon_serve import Server
 from waiting import eventually
 
+pytestmark = pytest.mark.one_user  # what the daemon writes down is the same for each
+
 
 def entries(server, **query):
     found, after = [], 0

@@ -1,14 +1,12 @@
 """OpenAI's Chat Completions in front of the daemon, with OpenAI's own SDK; the model is scripted."""
 import json
-import os
 
 import openai
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_openai import MODEL, PNG, Speaking
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 CODE = {"type": "code_interpreter"}
 WEATHER = {"type": "function", "function": {"name": "get_weather", "description": "The weather.",

@@ -2,16 +2,9 @@
 import threading
 
 import pytest
-from reckon_serve import Server
 
 WAIT = ("import os, time\nopen('{0}', 'w').close()\n"
         "while not os.path.exists('{1}'): time.sleep(.01)\nprint('met')")
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def context(server, session, **body):

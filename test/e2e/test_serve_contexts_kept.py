@@ -4,17 +4,11 @@ import os
 import signal
 
 import pytest
-from reckon_serve import Server, wait_gone
+from reckon_serve import wait_gone
 from test_serve_contexts import context, lost_of
 from test_serve_durable import wardens
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def again(server, number=signal.SIGKILL):

@@ -1,5 +1,4 @@
 """POST /reckon/v1/agent with a conversation: parked for the application, taken up again."""
-import os
 
 import jsonschema
 import pytest
@@ -7,8 +6,7 @@ from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from test_serve_agent import Asking, FAST
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 ANSWER = parse_json((ROOT / "docs/ask.schema.json").read_bytes())
 CONVERSATION = parse_json((ROOT / "docs/conversation.schema.json").read_bytes())

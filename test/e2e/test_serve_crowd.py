@@ -11,8 +11,7 @@ import pytest
 from reckon_serve import Server
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "10"))
 CLIENTS = 6

@@ -24,8 +24,7 @@ from reckon_cli import ROOT
 from reckon_serve import PREFIX, SECONDS, Server
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SHIM = ROOT / "build/test/support/closed_twice.so"
 MIB = 2**20

@@ -15,12 +15,8 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
+def server(module_server):
+    return module_server
 
 
 def put(server, path, value=None, headers=None, **body):

@@ -59,12 +59,6 @@ print(json.dumps(look(), sort_keys=True))
 """
 
 
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
-
-
 def look(server, session):
     record = server.execute(session, LOOK)
     assert record["status"] == "ok", record["error"]

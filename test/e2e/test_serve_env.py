@@ -2,17 +2,10 @@
 import json
 
 import pytest
-from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 PYTHON = "import os; print(os.environ.get('A'), os.environ.get('B'))"
 BASH = "echo ${A-None} ${B-None}"
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 @pytest.fixture

@@ -15,12 +15,8 @@ LARGE = os.urandom(4 << 20)
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
+def server(module_server):
+    return module_server
 
 
 def folders(server, kind="fm_"):

@@ -40,13 +40,6 @@ def server(module_server):
     return module_server
 
 
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
-
-
 def tar(*entries, mode="w", **options):
     """Entries are (name, bytes) or (name, attributes)."""
     out = io.BytesIO()

@@ -1,7 +1,6 @@
 """All conversations of a tenant, or of a key, are removed by one command; nothing of them stays."""
 import contextlib
 import json
-import os
 import sqlite3
 
 import openai
@@ -9,8 +8,7 @@ import pytest
 from model_server import ModelServer, Reply
 from test_serve_openai import CODE, MODEL, OUTPUTS, Speaking
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = [pytest.mark.parametrize("as_user", ONE_USER, indirect=True),
+pytestmark = [pytest.mark.one_user,
               pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 MARK = "xylophone"

@@ -1,7 +1,6 @@
 """Gemini's API in front of the daemon, with Google's own SDK; the model is scripted."""
 import base64
 import json
-import os
 import urllib.parse
 
 import pytest
@@ -11,8 +10,7 @@ from model_server import ModelServer, Reply
 from test_serve_agent import KEY, Asking
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 MODEL = "gemini-tested"
 CODE = types.Tool(code_execution=types.ToolCodeExecution())

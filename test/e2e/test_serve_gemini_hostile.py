@@ -2,7 +2,6 @@
 providers that are down or lie. Each gets the vendor's error."""
 import http.client
 import json
-import os
 import socket
 
 import pytest
@@ -12,8 +11,7 @@ from test_serve_anthropic_hostile import LIES, SCOPES
 from test_serve_gemini import CODE, MODEL, Speaking, config
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 METHODS = ["generate_content", "generate_content_stream"]
 USER = {"role": "user", "parts": [{"text": "?"}]}
 

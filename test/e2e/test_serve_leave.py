@@ -6,18 +6,12 @@ import time
 
 import pytest
 from captured_front import CapturedFront
-from reckon_serve import PREFIX, SECONDS, Server, kill
+from reckon_serve import PREFIX, SECONDS, kill
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 CANCEL = {"on_disconnect": "cancel"}
 BUSY = "kept = 1\nimport time\nprint('begun', flush=True)\nfor i in range(1200): time.sleep(0.05)"
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def until(found, what):

@@ -6,16 +6,10 @@ import re
 import urllib.parse
 
 import pytest
-from reckon_serve import PREFIX, Server
+from reckon_serve import PREFIX
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 HUGE = 200_000  # a text of more is not an edge that a quick test goes to
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 @pytest.fixture

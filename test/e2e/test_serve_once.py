@@ -11,12 +11,6 @@ from waiting import eventually
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
-
-
 def once(server, code, **more):
     answer = server.ask("POST", "/executions", {"template": "python", "code": code, **more})
     assert answer.status == 200, answer

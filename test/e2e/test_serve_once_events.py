@@ -3,7 +3,7 @@ import json
 
 import pytest
 from reckon_cli import record_validator
-from reckon_serve import PREFIX, Server
+from reckon_serve import PREFIX
 from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -12,13 +12,8 @@ ADD = {"name": "add", "description": "Adds", "parameters": {"type": "object"}}
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
-        assert "the front is gone" not in running.log()
+def server(module_server):
+    return module_server
 
 
 def asks(server, code, key=None, **more):

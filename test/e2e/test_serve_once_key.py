@@ -11,12 +11,6 @@ from waiting import eventually
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
-
-
 def ask(server, code, key="one", **more):
     return server.ask("POST", "/executions", {"template": "python", "code": code, **more},
                       headers={"Idempotency-Key": key})

@@ -1,7 +1,6 @@
 """OpenAI's API in front of the daemon, with OpenAI's own SDK; the model is scripted."""
 import base64
 import json
-import os
 
 import openai
 import pytest
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from test_serve_agent import Asking
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 OUTPUTS = ["code_interpreter_call.outputs"]

@@ -1,6 +1,5 @@
 """OpenAI's Assistants (v2) with OpenAI's own SDK; the model is scripted."""
 import json
-import os
 
 import openai
 import pytest
@@ -9,8 +8,7 @@ from test_serve_openai import MODEL, Speaking
 from test_serve_openai_responses import Held, script
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = [pytest.mark.parametrize("as_user", ONE_USER, indirect=True),
+pytestmark = [pytest.mark.one_user,
               pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 CODE = {"type": "code_interpreter"}

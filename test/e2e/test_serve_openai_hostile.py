@@ -1,7 +1,6 @@
 """OpenAI's API against those who mean harm, or get it wrong: other tenants' ids, broken bodies, early leavers."""
 import http.client
 import json
-import os
 
 import openai
 import pytest
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from test_serve_openai import CODE, MODEL, Speaking
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = [pytest.mark.parametrize("as_user", ONE_USER, indirect=True),
+pytestmark = [pytest.mark.one_user,
               pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 SCOPES = ["agent", "sessions", "execute", "files", "read"]
 

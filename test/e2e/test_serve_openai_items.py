@@ -1,7 +1,6 @@
 """Items of Responses that come back: by their ids, with encrypted reasoning, with files of the tenant's."""
 import base64
 import json
-import os
 
 import openai
 import pytest
@@ -10,8 +9,7 @@ from test_serve_agent import KEY
 from test_serve_openai import CODE, MODEL, OUTPUTS, PNG, Speaking, types
 from test_serve_openai_hostile import SCOPES
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = [pytest.mark.parametrize("as_user", ONE_USER, indirect=True),
+pytestmark = [pytest.mark.one_user,
               pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 SEALED = ["reasoning.encrypted_content"]
 

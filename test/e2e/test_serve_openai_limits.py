@@ -1,5 +1,4 @@
 """Headers of OpenAI's API that say how many requests there may be: as many as the tenant's quota has."""
-import os
 
 import openai
 import pytest
@@ -7,8 +6,7 @@ from model_server import ModelServer, Reply
 from test_serve_openai import MODEL, Speaking
 from test_serve_openai_hostile import SCOPES
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 
 def limits(response):

@@ -1,5 +1,4 @@
 """Responses of OpenAI's API that outlive a request: in the background, replayed, in conversations."""
-import os
 import threading
 
 import openai
@@ -9,8 +8,7 @@ from model_server import ModelServer, Reply
 from test_serve_openai import CODE, MODEL, OUTPUTS, WEATHER, Speaking, types
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 
 class Held:

@@ -1,6 +1,5 @@
 """The hosted shell of OpenAI's Responses: commands of a model in a container, with OpenAI's own SDK."""
 import json
-import os
 
 import openai
 import pytest
@@ -8,8 +7,7 @@ from model_server import ModelServer, Reply
 from test_serve_openai import CODE, MODEL, OUTPUTS, WEATHER, Speaking, types
 from waiting import eventually
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 SHELL = {"type": "shell", "environment": {"type": "container_auto"}}
 

@@ -1,14 +1,7 @@
 """Sessions that are paused: all that runs stands still, and goes on as if nothing had been."""
 import time
 
-import pytest
-from reckon_serve import SECONDS, Server
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
+from reckon_serve import SECONDS
 
 
 COUNT = """

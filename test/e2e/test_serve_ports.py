@@ -24,13 +24,6 @@ def server(place):
         assert "level=error" not in running.log()
 
 
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
-
-
 SERVER = r'''
 import http.server, threading, json, time
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -24,13 +24,6 @@ def server(place):
         assert "level=error" not in running.log()
 
 
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
-
-
 def put_packages(server, session, *names):
     """A box has no network: packages of the tests go in as an archive."""
     out = io.BytesIO()

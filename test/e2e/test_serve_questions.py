@@ -17,20 +17,8 @@ ADD = {"name": "add", "description": "Adds two numbers", "parameters": {
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
-        assert "the front is gone" not in running.log()
-
-
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
+def server(module_server):
+    return module_server
 
 
 class Asking:

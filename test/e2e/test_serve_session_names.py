@@ -1,17 +1,13 @@
 """A session's name where its id is asked for, over HTTP."""
-import tempfile
 
 import pytest
-from reckon_cli import Reckon
-from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def server(place):
-    with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
-        yield running
+def server(module_server):
+    return module_server
 
 
 def test_a_name_does_what_the_id_does(server):

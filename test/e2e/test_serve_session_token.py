@@ -1,12 +1,7 @@
 """A session's token: a key for this one session, which ends with it."""
 import pytest
-from reckon_serve import Server
 
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
+pytestmark = pytest.mark.one_user  # who may what is the same for each
 
 
 def token_of(server, session, key=None):

@@ -94,12 +94,6 @@ def body_of(path, verb):
     return BODIES.get(f"{verb.upper()} {path}", {} if verb in ("post", "patch") else None)
 
 
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
-
-
 # ---- keys ---------------------------------------------------------------------------------------
 
 def test_life_of_a_key(server):

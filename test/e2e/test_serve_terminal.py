@@ -11,15 +11,9 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 TERMINAL = "reckon.terminal.v1"
 
 
-@pytest.fixture(scope="module", name="server")
-def serve(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
-    with Server(reckon) as running:
-        yield running
-        assert "the front is gone" not in running.log()
+@pytest.fixture(scope="module")
+def server(module_server):
+    return module_server
 
 
 @pytest.fixture(scope="module", name="session")

@@ -1,6 +1,5 @@
 """Signatures and encrypted thoughts: from the provider to the client and back, through APIs of others."""
 import json
-import os
 
 import anthropic
 import pytest
@@ -9,8 +8,7 @@ from google.genai import types
 from model_server import ModelServer, Reply
 from test_serve_agent import Asking
 
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
-pytestmark = pytest.mark.parametrize("as_user", ONE_USER, indirect=True)
+pytestmark = pytest.mark.one_user
 
 CODE = {"type": "code_execution_20250522", "name": "code_execution"}
 SCRIPT = [Reply(thought="Hm, a sum.", text="Look:", calls=["print(1 + 1)"]), Reply(text="Two."),

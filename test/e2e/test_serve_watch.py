@@ -19,13 +19,6 @@ def server(place):
         assert "level=error" not in running.log()
 
 
-@pytest.fixture
-def session(server):
-    made = server.create()
-    yield made
-    server.ask("DELETE", f"/sessions/{made}")
-
-
 class Watch:
     """A stream of events; each is (id, name, data)."""
 

@@ -19,15 +19,9 @@ IDLE = 200
 COUNT = "import time\nfor i in range(5):\n    print(i, flush=True); time.sleep(0.05)"
 
 
-@pytest.fixture(scope="module", name="server")
-def serve(place):
-    import tempfile
-
-    from reckon_cli import Reckon
-    reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
-    with Server(reckon) as running:
-        yield running
-        assert "the front is gone" not in running.log()
+@pytest.fixture(scope="module")
+def server(module_server):
+    return module_server
 
 
 @pytest.fixture(scope="module", name="session")

@@ -129,6 +129,7 @@ def test_add_list_and_remove(own, templates):
     assert own("run", "-t", "brief", "-c", "1").expect(2).out == ""
 
 
+@pytest.mark.one_user
 @pytest.mark.parametrize("arguments", [
     ("rm", "nosuch"), ("build", "nosuch"), ("verify", "nosuch"), ("build",), ("rm",), ("add",),
     ("ls", "nosuch"), ("frob",), ("build", "../up"), ("build", "--nosuch", "python"),
@@ -146,6 +147,7 @@ def test_a_wrong_name_or_option_is_2_and_makes_nothing(own, templates, arguments
     assert templates.names() == before
 
 
+@pytest.mark.one_user
 def test_an_unknown_template_names_a_way_out(own):
     err = own("run", "-t", "nosuch", "-c", "1").expect(2).err
     assert "reckon template ls" in err and "reckon template add" in err
@@ -406,6 +408,7 @@ def wanted_packages():
     return [IMPORTS.get(name, name) for name in lines if name]
 
 
+@pytest.mark.one_user
 def test_every_package_of_data_imports_in_one_session(reckon):
     names = wanted_packages()
     assert len(names) > 60 and {"polars", "statsmodels", "duckdb", "sklearn"} <= set(names)
@@ -473,6 +476,7 @@ def test_data_has_what_hosted_interpreters_have(tried, name):
     assert tried[name] is None
 
 
+@pytest.mark.one_user
 def test_what_data_has_not_is_answered(reckon):
     for name, instead in (("pdf2image", "pypdfium2"), ("pdfkit", "fpdf2"), ("tabula", "pdfplumber"),
                           ("pylatex", "reportlab"), ("tensorflow", "sklearn")):
@@ -480,6 +484,7 @@ def test_what_data_has_not_is_answered(reckon):
         assert any(instead in hint for hint in hints), (name, hints)
 
 
+@pytest.mark.one_user
 def test_a_template_without_a_package_names_the_one_with_it(reckon):
     """The list in the kernel is that of the lock's requirements."""
     text = (ROOT / "src/inside/py/hints/packages.py").read_text(encoding="utf-8")
@@ -490,6 +495,7 @@ def test_a_template_without_a_package_names_the_one_with_it(reckon):
         'pandas is in the template `data`: reckon run -t data; over HTTP a session with "template": "data"']
 
 
+@pytest.mark.one_user
 def test_chinese_japanese_and_korean_in_a_figure(reckon):
     code = """
 import io, warnings

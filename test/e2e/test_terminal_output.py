@@ -7,6 +7,8 @@ from private_daemon import end
 from reckon_cli import parse_json
 from terminal import Terminal
 
+pytestmark = pytest.mark.one_user  # what a terminal shows is the same for each
+
 PICTURE = ("import base64\nclass Picture:\n    def _repr_png_(self):\n        return base64.b64decode('"
            "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARwzEcQCukw/x0F8jngAAAABJ"
            "RU5ErkJggg==')\nPicture()\n")

@@ -13,15 +13,8 @@ import nbformat
 import pytest
 from attack import Driver
 from reckon_cli import parse_json
-from reckon_serve import Server
 
 SUMS = "1 + 2 ; three\n_ + 39"
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
 
 
 def test_it_runs_from_the_command_line(reckon):

@@ -24,7 +24,6 @@ LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_byt
           "cpu_percent", "output_bytes", "displays")
 MIB = 1 << 20
 SECONDS = 60 * PATIENCE  # no call may hang the suite; nothing is measured with it
-ONE_USER = ["root" if os.geteuid() == 0 else "rootless"]
 
 # What attack code starts with: system calls by name, and errors as their names.
 PRELUDE = r'''
