@@ -7,7 +7,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SKIP = {"build", "build-asan", "build-clang", "build-fuzz", ".git"}
+SKIP = {"build", "build-asan", "build-clang", "build-fuzz", "build-mutants", "build-walls", ".git"}
 README_LINES = 165
 COLUMNS = 100
 
