@@ -134,6 +134,26 @@ def test_folders_have_rooms(tmp_path, count, status):
     assert found == status and ("src/host: 26 files" in output) == bool(status)
 
 
+# ---- limits ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("source, table, status, says", [
+    ("\tif (n > A_MAX)\n", "a.c A_MAX: test/unit/test_a.c::it_ends\n", 0, ""),
+    ("\tif (n > A_MAX)\n", "a.c A_MAX: no clock runs so long\n", 0, ""),
+    ("\tchar text[A_MAX + 1];\n\tstruct buf b = BUF_INIT(2 * A_MAX);\n", "", 0, ""),
+    ("\tif (n > A_MAX)\n", "", 1, "a.c A_MAX: no line"),
+    ("\tif (n > A_MAX)\n", "a.c A_MAX: test/unit/test_a.c::it_goes_on\n", 1, "there is no test/unit/test_a.c::it_goes_on"),
+    ("", "a.c B_MAX: gone\n", 1, "there is no B_MAX in a.c"),
+    ("\tif (n > A_MAX)\n", "a.c A_MAX\n", 1, "expected FILE NAME"),
+    ("\tif (n > A_MAX)\n", "a.c A_MAX: one\na.c A_MAX: two\n", 1, "stands there twice"),
+])
+def test_each_limit_has_a_line(tmp_path, source, table, status, says):
+    plant(tmp_path, {"src/a.c": f"#define A_MAX 8u /* of them */\n{source}", "test/data/limits.txt": "# a table\n" + table,
+                     "test/unit/test_a.c": "static void it_ends(void **state)\n"})
+    found, output = run("check_limits.py", tmp_path)
+    assert found == status, output
+    assert says in output
+
+
 # ---- headers --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("public, private, status", [

@@ -1,0 +1,91 @@
+/*
+ * test_codec_tar.c - heads of archives there and back, and pairs of pax that are none.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    makes a file.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "codec/tar.h"
+
+static void long_names_come_back(void **state)
+{
+	static char path[3000], link[3000];
+	const struct tar_entry given = { .kind = TAR_LINK, .mode = 0777, .path = path, .link = link };
+	cleanup_buf struct buf text = BUF_INIT(1u << 20);
+	struct tar_entry entry = { .size = 0 };
+	struct tar_reader reader;
+	size_t at = 0;
+	struct err err;
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	memset(link, 'l', sizeof(link) - 1);
+	assert_ok(&err, tar_write_head(&text, &given, &err));
+	tar_reader_init(&reader);
+	assert_int_equal(tar_read_head(&reader, text.data, &entry, &err), TAR_EXTRA);
+	at = TAR_BLOCK;
+	assert_ok(&err, tar_read_extra(&reader, text.data + at, (size_t)entry.size, &err));
+	at += (size_t)entry.size + tar_padding(entry.size);
+	assert_int_equal(tar_read_head(&reader, text.data + at, &entry, &err), TAR_ENTRY);
+	assert_int_equal(entry.kind, TAR_LINK);
+	assert_string_equal(entry.path, path);
+	assert_string_equal(entry.link, link);
+	assert_int_equal(at + TAR_BLOCK, text.len);
+	tar_reader_done(&reader);
+}
+
+static void pairs_are_read_to_the_byte(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_good;
+	} cases[] = {
+		{ "", true },
+		{ "9 path=a\n", true },
+		{ "9 path=a\n9 path=b\n", true },
+		{ "10 size=1\n\n", false }, /* it ends before its newline */
+		{ "11 size=12\n", true },
+		{ "6 a=b\n", true },
+		{ "5 a=\n", true },
+		{ "4 =\n", true },
+		{ "3 \n", false }, /* no key */
+		{ "2 \n", false },
+		{ "9 path=a", false },
+		{ "8 path=a\n", false },
+		{ "11 path=a\n", false },
+		{ " 9 path=a\n", false },
+		{ "9path=aa\n", false },
+		{ "9", false },
+		{ "path=a\n", false },
+		{ "11 size=1x\n", false },
+		{ "999999999 a=b\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct tar_reader reader;
+		struct err err;
+		int code;
+
+		tar_reader_init(&reader);
+		code = tar_read_extra(&reader, cases[i].text, strlen(cases[i].text), &err);
+		if ((code == 0) != cases[i].is_good)
+			fail_msg("%zu: %s gives %d", i, cases[i].text, code);
+		tar_reader_done(&reader);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(long_names_come_back),
+		cmocka_unit_test(pairs_are_read_to_the_byte),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
