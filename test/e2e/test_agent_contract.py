@@ -8,7 +8,8 @@ import socket
 import threading
 
 import pytest
-from agent_parent import PROTOCOLS, ROOT, ask
+from agent_parent import ASK, PROTOCOLS, READY, RESULT, ROOT, ask, receive, send, start
+from leftovers import PATIENCE
 from model_server import ModelServer, Reply
 from test_ask_economy import last_result
 
@@ -355,3 +356,25 @@ def test_a_call_without_a_name_means_the_one_tool_that_runs_code(provider):
     unnamed = {"raw": '{"cmd": "print(6 * 7)"}', "name": ""}
     told, _ = converse(provider, Reply(calls=[unnamed]), Reply(text="ok"))
     assert told.cells == ["print(6 * 7)"] and told.answer == "ok"
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_an_agent_without_a_parent_that_makes_sense_ends(goes):
+    """While its model thinks, too: there is nobody to talk for."""
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        agent, parent = start(f"http://127.0.0.1:{model.getsockname()[1]}/v1", "openai")
+        try:
+            assert receive(parent)[0] == READY
+            send(parent, ASK, 0, [(9, b"?")])
+            connection, _ = model.accept()
+            with connection:
+                assert connection.recv(1)  # it has asked, and waits
+                if goes:
+                    parent.close()
+                else:
+                    send(parent, RESULT, 7, [(11, b"ok"), (9, b"of what?")])
+                assert agent.wait(10 * PATIENCE) == 0
+        finally:
+            parent.close()
+            agent.kill()
+            agent.wait()

@@ -114,6 +114,14 @@ def test_a_repr_that_exits_is_text(kernel):
     assert done.status == "ok" and done.text == "<repr of H failed: SystemExit>"
 
 
+def test_a_repr_that_lies_about_itself_is_plain_text(kernel):
+    """What repr() gives may be of a class of the code's own."""
+    done = kernel.execute("class S(str):\n    def splitlines(self, *_): return ['forged']\n"
+                          "    def __len__(self): return 0\n"
+                          "class H:\n    def __repr__(self): return S('hello')\nH()")
+    assert done.status == "ok" and done.text == "hello"
+
+
 def test_huge_repr_is_bounded(kernel):
     done = kernel.execute("class H:\n    def __repr__(self): return 'x' * 30_000_000\nH()")
     assert len(done.text) < 2**20 + 100

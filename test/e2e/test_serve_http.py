@@ -179,6 +179,20 @@ def slowly(server, first, piece, pause):
     return got
 
 
+def test_requests_of_one_connection_have_ids_of_their_own(running):
+    connection = running.connect()
+    try:
+        ids = []
+        for _ in range(3):
+            connection.request("GET", "/health")
+            answer = connection.getresponse()
+            answer.read()
+            ids.append(answer.headers["Reckon-Request-Id"])
+        assert all(ids) and len(set(ids)) == 3, ids
+    finally:
+        connection.close()
+
+
 def test_slow_loris(running):
     """Whoever sends a little now and then holds no connection for long."""
     assert parse(slowly(running, HEAD, b"X: a\r\n", 0.2))[0] == 408

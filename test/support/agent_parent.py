@@ -56,18 +56,23 @@ def receive(sock):
     return kind, number, fields
 
 
-def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000,
-        path=None, program=AGENT, retries=4):
-    """One question; `run` says status and text of a cell, `path` what stands behind the URL."""
-    number, usual = PROTOCOLS[provider]
-    path = usual if path is None else path
+def start(url, provider, calling=0, context=100000, program=AGENT, retries=4):
+    """An agent that has its settings, and our end of its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     agent = subprocess.Popen([program], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
     theirs.close()
-    settings = struct.pack("=19Q", number, calling, 0, 8, 0, 0, 30000, context, 500,
+    settings = struct.pack("=19Q", PROTOCOLS[provider][0], calling, 0, 8, 0, 0, 30000, context, 500,
                            retries, *[0] * 9)
-    send(ours, START, 0, [(1, settings), (2, b"m"), (3, (url + path).encode()), (4, b"key"), (5, b"python")])
+    send(ours, START, 0, [(1, settings), (2, b"m"), (3, url.encode()), (4, b"key"), (5, b"python")])
+    return agent, ours
+
+
+def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000,
+        path=None, program=AGENT, retries=4):
+    """One question; `run` says status and text of a cell, `path` what stands behind the URL."""
+    path = PROTOCOLS[provider][1] if path is None else path
+    agent, ours = start(url + path, provider, calling, context, program, retries)
     told = Told()
     try:
         while not told.stop:

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/calls.h"
@@ -169,6 +170,23 @@ static void a_wrong_body_is_refused_with_its_field(void **state)
 		assert_int_equal(take_complete(cases[i].body, &in, &err), ERR_INVALID);
 		assert_non_null(strstr(err.text, cases[i].says));
 	}
+}
+
+/* One of 63 characters may be an id, which nothing has; one of 64 is a mistake. */
+static void what_is_too_long_for_an_id_is_refused(void **state)
+{
+	struct api_complete_in in;
+	struct err err;
+
+	(void)state;
+	for (int over = 0; over < 2; over++) {
+		char body[128];
+
+		(void)snprintf(body, sizeof(body), "{\"code\":\"\",\"context\":\"%0*d\"}",
+			       (int)API_NAMED_MAX + over, 0);
+		assert_int_equal(take_complete(body, &in, &err), over == 0 ? 0 : ERR_INVALID);
+	}
+	assert_non_null(strstr(err.text, "context must have 1 to 63 characters"));
 }
 
 static int take_env(const char *body, struct api_context_create_in *ret, struct err *err)
@@ -546,6 +564,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_path_names_a_call, drop_arena),
+		cmocka_unit_test(what_is_too_long_for_an_id_is_refused),
 		cmocka_unit_test_teardown(what_is_no_id_names_nothing, drop_arena),
 		cmocka_unit_test_teardown(a_path_of_a_file_is_decoded_once, drop_arena),
 		cmocka_unit_test_teardown(a_body_becomes_a_struct, drop_arena),

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
@@ -460,11 +462,40 @@ static void a_batch_has_all_its_names_or_says_so(void **state)
 			 ERR_NOT_FOUND);
 }
 
+/* A folder that may be listed and not entered: there are names, and nobody knows of what. */
+static void names_that_cannot_be_looked_at_are_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t child;
+	int status;
+
+	assert_int_equal(mkdirat(fixture->from_fd, "d", 0755), 0);
+	put(fixture->from_fd, "d/a", "1", 1);
+	put(fixture->from_fd, "d/b", "2", 1);
+	assert_int_equal(fchmodat(fixture->from_fd, "d", 0444, 0), 0);
+	assert_int_equal(fchmod(fixture->from_fd, 0755), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct persist_list list = { 0 };
+		struct err err;
+		const bool may_go = geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0);
+
+		_exit(may_go && persist_scan(fixture->from_fd, NULL, 100, &list, &err) == 0 &&
+		      list.unseen == 2 && list.count == 1 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(fchmodat(fixture->from_fd, "d", 0755, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(everything_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_what_changed_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(names_that_cannot_be_looked_at_are_counted, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_part_is_kept_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_part_makes_no_tree_that_cannot_be, set_up,
 						tear_down),

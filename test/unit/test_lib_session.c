@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <reckon_files.h>
 
 #include "lib/session/branch.h"
 #include "support/lib_fixture.h"
@@ -229,6 +232,37 @@ static void test_sessions_are_independent(void **state)
 	fixture_close(&fixture);
 }
 
+static void a_list_of_modules_may_end_with_a_comma(void **state)
+{
+	static const char ini[] = "[template]\nname = t\npython = 3.11\n"
+				  "[preload]\nmodules = numpy, json, \n";
+	char state_dir[64], path[128], *json = NULL;
+	const int fd = unit_mkdir(state_dir);
+	reckon_engine *engine = NULL;
+	reckon_error err;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(mkdirat(fd, "templates", 0755), 0);
+	assert_int_equal(mkdirat(fd, "templates/t", 0755), 0);
+	(void)close(fd);
+	(void)snprintf(path, sizeof(path), "%s/templates/t/template.ini", state_dir);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(ini, 1, sizeof(ini) - 1, file), sizeof(ini) - 1);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(reckon_engine_open(&(reckon_engine_options){
+						    .size = sizeof(reckon_engine_options),
+						    .state_dir = state_dir },
+					    &engine, &err),
+			 0);
+	assert_int_equal(reckon_template_list(engine, "t", &json, &err), 0);
+	assert_non_null(strstr(json, "\"preload\":[\"numpy\",\"json\"]"));
+	free(json);
+	reckon_engine_close(engine);
+	unit_rmdir(state_dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_branch),
 		cmocka_unit_test(test_doctor),
 		cmocka_unit_test(test_sessions_are_independent),
+		cmocka_unit_test(a_list_of_modules_may_end_with_a_comma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
