@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "codec/jupyter.h"
+#include "codec/jupyter/jupyter.h"
 #include "jupyter/inner.h"
 
 #define HISTORY_MAX ((size_t)512 * 1024 * 1024) /* as JSON */

@@ -11,7 +11,7 @@
 #include <zmq.h>
 
 #include "base/cleanup.h"
-#include "codec/jupyter.h"
+#include "codec/jupyter/jupyter.h"
 #include "jupyter/inner.h"
 
 #define EXPRESSIONS_MAX 16u

@@ -7,7 +7,7 @@
 
 #include "codec/json_read.h"
 #include "codec/json_write.h"
-#include "codec/jupyter_history.h"
+#include "codec/jupyter/jupyter_history.h"
 #include "jupyter/jupyter.h"
 #include "jupyter/wire.h"
 

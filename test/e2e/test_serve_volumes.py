@@ -181,6 +181,14 @@ def test_places_and_volumes_that_cannot_be_mounted(server):
     assert server.ask("GET", "/sessions?status=live").json["sessions"] == []
 
 
+def test_four_in_a_session(server):
+    mounts = [{"volume": volume(server, f"v{number}")["id"], "path": f"/mnt/m{number}"} for number in range(5)]
+    answer = server.ask("POST", "/sessions", {"volumes": mounts})
+    assert (answer.status, answer.code) == (400, "invalid")
+    session = server.create(volumes=mounts[:4])
+    assert run(server, session, "import os; print(sorted(n for n in os.listdir('/mnt') if n[0] == 'm'))") == "['m0', 'm1', 'm2', 'm3']\n"
+
+
 def test_nothing_leads_out_of_it(server):
     secret = server.reckon.state / "secret"
     secret.write_text("the daemon's")

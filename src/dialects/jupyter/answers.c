@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "codec/jupyter.h"
+#include "codec/jupyter/jupyter.h"
 #include "dialects/jupyter/server.h"
 
 static int reply(struct channels *channels, const struct frame *frame, const char *type,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "codec/jupyter.h"
+#include "codec/jupyter/jupyter.h"
 #include "dialects/jupyter/server.h"
 
 #define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 #include "codec/json_write.h"
-#include "codec/jupyter_history.h"
+#include "codec/jupyter/jupyter_history.h"
 #include "dialects/call.h"
 #include "dialects/events.h"
 

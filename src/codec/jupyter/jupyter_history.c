@@ -5,7 +5,7 @@
  * Reads:    patterns of clients.
  * Never:    keeps more than it may: the oldest goes first.
  */
-#include "codec/jupyter_history.h"
+#include "codec/jupyter/jupyter_history.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

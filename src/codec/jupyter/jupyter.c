@@ -5,7 +5,7 @@
  * Reads:    events and records of hostile code, which are JSON.
  * Never:    passes on what is meant for models: no front end draws it.
  */
-#include "codec/jupyter.h"
+#include "codec/jupyter/jupyter.h"
 
 #include <string.h>
 
