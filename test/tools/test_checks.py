@@ -167,6 +167,18 @@ def test_headers_must_compile_alone(tmp_path, public, private, status):
     assert run("check_headers.py", "gcc", "g++", tmp_path)[0] == status
 
 
+# ---- walls ----------------------------------------------------------------------------------
+
+def test_each_wall_can_be_taken_away_where_wall_test_says():
+    loader = importlib.machinery.SourceFileLoader("wall_test", str(TOOLS / "wall-test"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("wall_test", loader))
+    loader.exec_module(module)
+    for name, (changes, tests) in module.WALLS.items():
+        for file, old, new in changes:
+            assert old in (ROOT / file).read_text(encoding="utf-8") and old != new, (name, file)
+        assert (ROOT / tests.split()[0]).is_file(), name
+
+
 # ---- the tally ------------------------------------------------------------------------------
 
 @pytest.fixture
