@@ -11,6 +11,7 @@
  * with, until QUARANTINE others have been closed after it.
  */
 #undef _FILE_OFFSET_BITS /* it would give some functions the names of others, that are here too */
+#undef _FORTIFY_SOURCE /* defines some of these functions itself, inline */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
