@@ -129,7 +129,7 @@ static void read_names(struct volume_work *work, DIR *dir, struct names *ret)
 			continue;
 		if (ret->count == VOLUME_LISTED_MAX) {
 			work->is_cut = true;
-			return;
+			break;
 		}
 		if (ret->count == ret->capacity) {
 			ret->capacity = ret->capacity > 0 ? ret->capacity * 2 : 64;
@@ -137,7 +137,8 @@ static void read_names(struct volume_work *work, DIR *dir, struct names *ret)
 		}
 		ret->items[ret->count++] = mem_strdup(entry->d_name);
 	}
-	qsort(ret->items, ret->count, sizeof(*ret->items), by_name);
+	if (ret->count > 0)
+		qsort(ret->items, ret->count, sizeof(*ret->items), by_name);
 }
 
 static bool has_room(struct volume_work *work, const char *path)
