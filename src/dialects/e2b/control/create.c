@@ -13,7 +13,7 @@
 #include "dialects/e2b/e2b.h"
 
 #define METADATA_MAX (16u * 1024u)
-#define ENV_COUNT_MAX 256u
+#define ENV_COUNT_MAX 254u /* with the two of add_own_env() a session has 256 */
 #define ENV_TEMPLATE "E2B_TEMPLATE_ID="
 #define TIMEOUT_S_V1 15
 #define TIMEOUT_S_V2 300
@@ -65,7 +65,7 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 		return false;
 	}
 	if (count > ENV_COUNT_MAX) {
-		e2b_refuse(e2b, 400, "more than 256 variables");
+		e2b_refuse(e2b, 400, "more than 254 variables");
 		return false;
 	}
 	for (size_t i = 0; i < count && json_read_member_at(given, i, &key, &value); i++) {
