@@ -31,6 +31,7 @@ AUDITED = 90  # entries of the seed
 # With it kernels may outlive the daemon: what they count is what the history has.
 ADOPT = (*ARGS, "--adopt-grace", "120")
 COUNT = "n = globals().get('n', 0) + 1\n"
+CONTEXT_COUNT = "of_context = globals().get('of_context', 0) + 1\n"
 
 
 @dataclasses.dataclass
@@ -92,7 +93,7 @@ def ask(server, *args, **options):
 
 def execute(server, model, session, code, key=None, context=None, **files):
     model.expect(session, **files)
-    request = {"code": code, "context": context} if context else {"code": COUNT + code}
+    request = {"code": CONTEXT_COUNT + code, "context": context} if context else {"code": COUNT + code}
     answer = ask(server, "POST", f"/sessions/{session}/executions", request,
                  {"Idempotency-Key": key} if key else None)
     assert answer.status == 200, answer
@@ -387,15 +388,18 @@ def has_lost(record):
     return any(note["code"] == "kernel_lost" for note in record["diagnostics"])
 
 
-def counted_by(server, session):
+def counted_by(server, session, count=COUNT, context=None):
     """The cells that its kernel counted: those whose end is kept, from the last loss on."""
     listed = server.ask("GET", f"/sessions/{session}/executions?limit=200").json["executions"]
     found = []
     for each in listed:  # the newest first
-        if not each["code"].startswith(COUNT) or each["status"] != "ok":
+        if not each["code"].startswith(count) or each["status"] != "ok":
+            continue
+        record = server.ask("GET", f"/sessions/{session}/executions/{each['id']}").json
+        if context not in (None, record.get("context")):
             continue
         found.append(each)
-        if has_lost(server.ask("GET", f"/sessions/{session}/executions/{each['id']}").json):
+        if has_lost(record):
             break
     return found
 
@@ -523,7 +527,8 @@ def check_versions(server, model):
         (answer.status, answer.code) == (410, "expired"), answer
 
 
-def check_contexts(server, model):
+def check_contexts(server, model, is_adopted):
+    """A context that ran has its variables, of the cells that the history has the end of; else it is told."""
     for session in {session for session, _ in model.contexts.values()} | {model.making or model.old}:
         if session in model.closed or session not in model.files:
             continue
@@ -533,10 +538,13 @@ def check_contexts(server, model):
         assert wanted - {model.deleting} <= found, (session, wanted, found)
         assert len(found - wanted) <= (session == model.making), (session, wanted, found)
         for context in found:
-            record = server.execute(session, "6*7", context=context)
+            counted = counted_by(server, session, CONTEXT_COUNT, context)
+            record = server.execute(session, "print(globals().get('of_context', 0))", context=context)
             assert record["status"] == "ok" and record["context"] == context, record
-            is_lost = any(note["code"] == "kernel_lost" for note in record["diagnostics"])
-            assert is_lost or not model.contexts.get(context, ("", False))[1], record
+            has_run = model.contexts.get(context, ("", False))[1]
+            assert has_lost(record) or is_adopted or not has_run, record
+            expected = 0 if has_lost(record) else len(counted)
+            assert record["stdout"] == f"{expected}\n", (record, counted)
     for context, session in model.deleted.items():
         answer = server.ask("POST", f"/sessions/{session}/executions",
                             {"code": "1", "context": context})
@@ -587,7 +595,7 @@ def check(reckon, model, state, args=ARGS):
         check_files(server, model)
         check_versions(server, model)
         check_documents(server, model)
-        check_contexts(server, model)
+        check_contexts(server, model, args == ADOPT)
         check_once(server, model)
         check_audit(server, model)
         listed = server.ask("GET", "/sessions").json["sessions"]
