@@ -51,7 +51,7 @@ RECKON_PUBLIC void reckon_workspace_forget(reckon_session *session);
 /* Looks at the workspace now. `thorough`: at all bytes, for what an open mapping changed. */
 RECKON_PUBLIC int reckon_workspace_keep(reckon_session *session, int thorough, reckon_error *err);
 /* Makes the workspace of a new session what an earlier one's was. RECKON_ELOST when content is
- * missing or damaged; then close the session. */
+ * missing or damaged, RECKON_ELIMIT when the session may not hold as much; then close it. */
 RECKON_PUBLIC int reckon_workspace_restore(reckon_session *session,
 					   const reckon_workspace *manifest, reckon_error *err);
 /* The same, of all whose content is there: each that is missing or damaged is told, with its path

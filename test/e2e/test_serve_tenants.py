@@ -25,7 +25,8 @@ UNKNOWN = {"path": "a/b", "collection": "x", "file": "x", "id": "x", "context": 
            "execution": "ex_01M80J7V9Z7WCA235G7GJNP5HC",
            "process": "pr_01M80J7V9Z7WCA235G7GJNP5HC",
            "handle": "out_0123456789abcdef0123456789abcdef",
-           "artifact": "ar_0123456789abcdef0123456789abcdef", "volume": "vol_00000000000000000000000000"}
+           "artifact": "ar_0123456789abcdef0123456789abcdef", "volume": "vol_00000000000000000000000000",
+           "snapshot": "sn_01M80J7V9Z7WCA235G7GJNP5HC"}
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -493,7 +494,8 @@ def things_of(server):
     record = server.execute(session, "open('a.txt', 'w').write('secret')\nprint('x' * 3000000)")
     return {"session": session, "execution": record["id"],
             "handle": record["truncated"]["stdout"]["handle"],
-            "artifact": record["files"][0]["artifact"], "path": "a.txt"}
+            "artifact": record["files"][0]["artifact"], "path": "a.txt",
+            "snapshot": server.ask("POST", f"/sessions/{session}/snapshots", {}).json["id"]}
 
 
 def same(theirs, unknown, names):

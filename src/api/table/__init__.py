@@ -15,6 +15,7 @@ from . import (
     processes,
     runs,
     sessions,
+    snapshots,
     stored,
     tenants,
     volumes,
@@ -29,6 +30,7 @@ __all__ = ["CALLS", "ERRORS", "HTTP_ERRORS", "PARTS", "STRUCTS", "TAGS"]
 PARTS = (
     operations,
     sessions,
+    snapshots,
     executions,
     kernels,
     processes,

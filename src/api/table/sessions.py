@@ -142,6 +142,9 @@ GRANT = Field("grant", "text", "gr_…: folders of the host that a program of th
 HELD = Field("held", "flag", "It ends with the request that opened it: when its client goes away, or "
              "at a CANCEL of this call", place="internal")
 
+ORIGIN = Field("snapshot", "id", "sn_…: it begins with the files of that snapshot, and with its "
+               "template, language, environment, limits and policy, as far as these are not given")
+
 STRUCTS = (LIMITS, CHANGED_LIMITS, POLICY, NOT_KEPT, MISSING, MOUNT, SESSION_STRUCT, SESSIONS, TOOL)
 
 CALLS = (
@@ -157,7 +160,7 @@ CALLS = (
          ), gives=SESSIONS, errors=(404,), operation="listSessions"),
     Call("session_create", "POST", "sessions", "Open a session", "Opened", "sessions",
          begins=True,
-         takes=(name(), *MADE_OF, TOOLS, IMPORTS, MOUNTS, *life(), ON_TIMEOUT, AUTO_RESUME,
+         takes=(name(), *MADE_OF, ORIGIN, TOOLS, IMPORTS, MOUNTS, *life(), ON_TIMEOUT, AUTO_RESUME,
                 GRANT, HELD), gives=SESSION_STRUCT, status=201,
          errors=(403, 404, 409, 410, 413, 504, 507), operation="createSession", body="SessionCreate"),
     Call("session_show", "GET", "sessions/{session}", "Show a session", "The session", "read",

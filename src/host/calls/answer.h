@@ -54,6 +54,10 @@ void session_reply_shown(struct session *session, uint64_t request);
 /* How a client sees it; what it points at is of the arena. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
+/* Only what was set; the rest are defaults, which the record of an execution names. */
+const struct api_limits *session_tell_limits(struct arena *arena,
+					     const struct front_limits *limits);
+const struct api_policy *session_tell_policy(struct arena *arena, uint64_t policy);
 bool answer_has_scope(const struct host *host, const struct request *req, uint32_t scope);
 /* Answers, and is always false. */
 bool answer_refuse_scope(struct host *host, const struct request *req, uint32_t scope);

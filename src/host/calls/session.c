@@ -16,6 +16,7 @@
 #include "host/calls/call.h"
 #include "host/sessions/restart/row_before_open.h"
 #include "host/calls/tenants/document.h"
+#include "host/calls/tenants/snapshot_begin.h"
 #include "host/host.h"
 #include "host/tenants/quota.h"
 #include "host/sessions/folders.h"
@@ -46,7 +47,8 @@ struct front_limits session_limits_of(const struct api_limits *limits)
 }
 
 /* Only what was set; the rest are defaults, which the record of an execution names. */
-static const struct api_limits *tell_limits(struct arena *arena, const struct front_limits *limits)
+const struct api_limits *session_tell_limits(struct arena *arena,
+					      const struct front_limits *limits)
 {
 	struct api_limits *reply = arena_new(arena, 1, sizeof(*reply));
 
@@ -67,7 +69,7 @@ static const struct api_limits *tell_limits(struct arena *arena, const struct fr
 	return reply;
 }
 
-static const struct api_policy *tell_policy(struct arena *arena, uint64_t policy)
+const struct api_policy *session_tell_policy(struct arena *arena, uint64_t policy)
 {
 	struct api_policy *reply = arena_new(arena, 1, sizeof(*reply));
 
@@ -139,8 +141,8 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.status = copy(arena, row->state),
 		.template = copy(arena, row->template_name),
 		.language = copy(arena, row->language),
-		.limits = tell_limits(arena, &row->limits),
-		.policy = tell_policy(arena, row->policy),
+		.limits = session_tell_limits(arena, &row->limits),
+		.policy = session_tell_policy(arena, row->policy),
 		.metadata = { copy(arena, metadata), strlen(metadata) },
 		.tools = { row->tools, row->tools != NULL ? strlen(row->tools) : 0 },
 		.idle_timeout_ms = row->idle_ms,
@@ -308,6 +310,7 @@ void handle_session_create(struct host *host, const struct request *req,
 			   const struct api_session_create_in *in)
 {
 	struct session_wish wish = SESSION_WISH_OF(in);
+	cleanup_snapshot_begin struct snapshot_begin begin;
 	struct session *session;
 	struct file_mount *mounts;
 	struct job *imports, *job;
@@ -316,7 +319,8 @@ void handle_session_create(struct host *host, const struct request *req,
 	struct err err;
 
 	wish.tools = in->tools;
-	if (!asking_is_good(host, req, &in->tools) ||
+	if (!snapshot_begin_take(host, req, in->snapshot, &wish, &begin) ||
+	    !asking_is_good(host, req, &in->tools) ||
 	    !asking_fits(host, req, &in->tools) ||
 	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
 	    !volume_mounts_take(host, req, &in->volumes, &volumes))
@@ -337,6 +341,7 @@ void handle_session_create(struct host *host, const struct request *req,
 		job_free(job);
 		return;
 	}
+	snapshot_begin_give(&begin, session, job);
 	session->box.folders = folders;
 	session->row.volumes = volumes;
 	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,

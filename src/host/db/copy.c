@@ -65,6 +65,7 @@ int db_each_content(struct db *db, db_content_fn *fn, void *arg, struct err *err
 	int code;
 
 	if (db_prepare(db, "SELECT content FROM file WHERE kind = 1 UNION"
+			   " SELECT content FROM snapshot_file WHERE kind = 1 UNION"
 			   " SELECT CAST(content AS BLOB) FROM document WHERE length(content) = 64",
 		       &statement, err) < 0)
 		return (int)err->code;

@@ -206,6 +206,20 @@ static const char *const versions[] = {
 	"ALTER TABLE key ADD COLUMN mcp_approve INTEGER NOT NULL DEFAULT 0;",
 	/* volumes/mounts.c */
 	"ALTER TABLE session ADD COLUMN volumes TEXT;",
+	/* snapshot.c */
+	("CREATE TABLE snapshot(id TEXT PRIMARY KEY, tenant TEXT NOT NULL,"
+	 " of_session TEXT NOT NULL, name TEXT, template TEXT NOT NULL, language TEXT NOT NULL, limits BLOB NOT NULL,"
+	 " policy INTEGER NOT NULL, created_at TEXT NOT NULL, files INTEGER NOT NULL,"
+	 " bytes INTEGER NOT NULL, size INTEGER NOT NULL, not_kept INTEGER NOT NULL,"
+	 " not_kept_why TEXT, env BLOB NOT NULL) STRICT;"
+	 "CREATE INDEX snapshot_by_tenant ON snapshot(tenant, id, size);"
+	 "CREATE TABLE snapshot_file(snapshot TEXT NOT NULL, path BLOB NOT NULL,"
+	 " kind INTEGER NOT NULL, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,"
+	 " size INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY(snapshot, path))"
+	 " STRICT, WITHOUT ROWID;"
+	 "CREATE INDEX snapshot_file_by_content ON snapshot_file(content) WHERE kind = 1;"
+	 "CREATE TRIGGER snapshot_gone AFTER DELETE ON snapshot"
+	 " BEGIN DELETE FROM snapshot_file WHERE snapshot = OLD.id; END;"),
 };
 
 int db_exec(struct db *db, const char *sql, struct err *err)

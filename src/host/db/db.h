@@ -77,7 +77,7 @@ struct db_tenant {
 	char state[DB_STATE_SIZE]; /* "active", "suspended", "deleted" */
 	char created_at[CLOCK_RFC3339_SIZE];
 	struct front_quotas quotas;
-	uint64_t kept_bytes; /* of its objects and documents; not changed by db_tenant_change() */
+	uint64_t kept_bytes; /* of all it keeps; not changed by db_tenant_change() */
 };
 typedef int db_tenant_fn(const struct db_tenant *tenant, void *arg, struct err *err);
 int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err); /* oldest first */

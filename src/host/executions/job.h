@@ -217,7 +217,7 @@ struct job {
 	size_t object_count;
 	bool is_lost; /* the session, found after the job */
 	reckon_error why_lost;
-	reckon_workspace *manifest; /* RESTORE: what the workspace was */
+	reckon_workspace *manifest; /* RESTORE: what the workspace was; OPEN: is to be, or NULL */
 	struct missing *missing;    /* RESTORE: what the store lacks of it, or NULL */
 	bool is_intact;		    /* RESTORE: that is given up */
 	reckon_workspace *changes;  /* what is different in the workspace since the last job */

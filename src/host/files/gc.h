@@ -1,10 +1,10 @@
 /*
  * gc.h - what nobody needs any more leaves the store.
  *
- * An object is needed while a manifest of a live session or a record in the history names it, in
- * this daemon's database or in the other one that shares the store (a user's private daemon and a
- * `reckon serve` of the same state directory). Objects that no database knows, those of `reckon
- * run` among them, go when they are older than the option `store-keep`.
+ * An object is needed while a manifest of a live session, a snapshot or a record in the history
+ * names it, in this daemon's database or in the other one that shares the store (a user's private
+ * daemon and a `reckon serve` of the same state directory). Objects that no database knows, those
+ * of `reckon run` among them, go when they are older than the option `store-keep`.
  */
 #pragma once
 

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "host/db/tables/snapshot.h"
 #include "host/host.h"
 #include "host/sessions/restart/box_lease.h"
 #include "host/tenants/quota.h"
@@ -159,12 +160,16 @@ int session_commit_start(struct session *session, struct err *err)
 	code = db_session_add(host->db, &session->row, err);
 	if (code >= 0)
 		code = persist_add(session, err);
+	if (code >= 0 && session->snapshot[0] != '\0')
+		code = db_snapshot_give(host->db, session->snapshot, session->row.id, err);
 	if (code >= 0 && session->name[0] != '\0')
 		code = db_name_add(host->db, session->row.id, session->name, err);
 	if (code >= 0)
 		code = audit_add(host, "session.create", session->row.id, "ok", err,
-				 "template=%s language=%s", session->row.template_name,
-				 session->row.language);
+				 "template=%s language=%s%s%s", session->row.template_name,
+				 session->row.language,
+				 session->snapshot[0] != '\0' ? " snapshot=" : "",
+				 session->snapshot);
 	if (code >= 0)
 		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 	return audit_end(host, code, err);

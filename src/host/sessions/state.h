@@ -135,6 +135,7 @@ struct session {
 	struct session_queue queue;
 	char name[ID_NAME_MAX + 1]; /* or "" */
 	struct session_clock clock;
+	char snapshot[ID_SIZE]; /* it begins with the files of that one; or "" */
 	uint64_t held_by; /* it ends with this request; 0: with none */
 	struct session_measured measured;
 	uint64_t sequence;

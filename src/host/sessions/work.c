@@ -129,11 +129,32 @@ static void open_box(struct job *job)
 		       "try again; its log says why");
 }
 
+/* With the files of a snapshot. */
+static void fill_box(struct job *job)
+{
+	struct session *session = job->session;
+
+	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
+		return;
+	reckon_session_close(session->handle);
+	reckon_engine_close(session->engine);
+	session->handle = NULL;
+	session->engine = NULL;
+	if (job->error.code != RECKON_ELOST)
+		return;
+	/* The session never was: what is lost is the snapshot's. */
+	job->error.code = RECKON_EUNAVAILABLE;
+	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
+		       "put it back from a backup: reckon restore");
+}
+
 void work_open(struct job *job)
 {
 	if (make_lent(job) < 0)
 		return;
 	open_box(job);
+	if (job->session->handle != NULL && job->kind == JOB_OPEN && job->manifest != NULL)
+		fill_box(job);
 	if (job->session->handle == NULL && job->mounts != NULL)
 		file_mounts_remove(job->session);
 }

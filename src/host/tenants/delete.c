@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "host/db/tables/document.h"
+#include "host/db/tables/snapshot.h"
 #include "host/host.h"
 #include "host/volumes/volume.h"
 
@@ -27,6 +28,8 @@ int tenant_delete(struct host *host, struct tenant *tenant, struct err *err)
 	for (struct key *at = key_newest(host); at != NULL; at = at->next)
 		if (at->tenant == tenant && db_key_revoke(host->db, at->row.id, err) < 0)
 			return (int)err->code;
+	if (db_snapshot_drop(host->db, row.id, err) < 0)
+		return (int)err->code;
 	return db_document_drop(host->db, row.id, err);
 }
 

@@ -49,6 +49,12 @@ static int lost(const char *path, struct err *err)
 	const int errnum = err->errnum;
 
 	text_show_path(path, &shown);
+	if (errnum == ENOSPC || errnum == EDQUOT) {
+		(void)err_set(err, ERR_LIMIT,
+			      "%.100s does not fit: the limits of the session are smaller than "
+			      "what its workspace is to hold", buf_text(&shown));
+		return err_remedy(err, "open the session with larger limits");
+	}
 	(void)err_wrap(err, "%.100s could not be restored", buf_text(&shown));
 	err->errnum = errnum;
 	return (int)err->code;

@@ -261,15 +261,23 @@ static char *column_bytes(sqlite3_stmt *row, int column)
 
 int db_files_load(struct db *db, const char *session, reckon_workspace **ret, struct err *err)
 {
+	return db_files_read(db,
+			     "SELECT path, kind, mode, mtime_ns, size, content FROM file"
+			     " WHERE session = ? ORDER BY path",
+			     session, ret, err);
+}
+
+int db_files_read(struct db *db, const char *sql, const char *owner, reckon_workspace **ret,
+		  struct err *err)
+{
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	reckon_workspace *files;
 	size_t capacity = 0;
 	int found;
 
-	if (db_prepare(db, "SELECT path, kind, mode, mtime_ns, size, content FROM file"
-			   " WHERE session = ? ORDER BY path", &statement, err) < 0)
+	if (db_prepare(db, sql, &statement, err) < 0)
 		return (int)err->code;
-	db_bind_text(statement, 1, session);
+	db_bind_text(statement, 1, owner);
 	files = mem_new0(1, sizeof(*files));
 	files->is_whole = 1;
 	while ((found = db_step(db, statement, err)) == 1) {
@@ -416,6 +424,7 @@ bool db_object_is_needed(struct db *db, const char *sha256)
 	struct err ignored;
 
 	if (db_prepare(db, "SELECT 1 FROM file WHERE kind = 1 AND content = ?1 UNION ALL"
+			   " SELECT 1 FROM snapshot_file WHERE kind = 1 AND content = ?1 UNION ALL"
 			   " SELECT 1 FROM named WHERE digits = ?2 UNION ALL"
 			   " SELECT 1 FROM version WHERE artifact = 'ar_' || ?2 UNION ALL"
 			   " SELECT 1 FROM link WHERE artifact = 'ar_' || ?2 UNION ALL"

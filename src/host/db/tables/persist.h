@@ -52,6 +52,9 @@ int db_persisted_use(struct db *db, const char *session, const struct db_persist
 int db_files_change(struct db *db, const char *session, const reckon_workspace *changes,
 		    struct err *err);
 int db_files_load(struct db *db, const char *session, reckon_workspace **ret, struct err *err);
+/* Of what that statement selects for `owner`: path, kind, mode, mtime_ns, size, content. */
+int db_files_read(struct db *db, const char *sql, const char *owner, reckon_workspace **ret,
+		  struct err *err);
 /* Of a session that is no more: its manifest and its environment. */
 int db_persisted_drop(struct db *db, const char *session, struct err *err);
 
@@ -74,7 +77,7 @@ int db_object_disown(struct db *db, const char *tenant, const char *digits, uint
 int db_tombstone_add(struct db *db, const char *tenant, const char *digits, struct err *err);
 int db_tombstone_find(struct db *db, const char *tenant, const char *digits,
 		      char removed_at[CLOCK_RFC3339_SIZE], struct err *err);
-/* Whether a manifest or a record names the object. On doubt it does. */
+/* Whether a manifest, a snapshot or a record names the object. On doubt it does. */
 bool db_object_is_needed(struct db *db, const char *sha256);
 
 /*

@@ -127,7 +127,8 @@ int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err)
 	if (db_prepare(db, "SELECT id, name, state, created_at, (SELECT coalesce(sum(size), 0)"
 			   " FROM object WHERE object.tenant = tenant.id) + (SELECT"
 			   " coalesce(sum(size), 0) FROM document WHERE document.tenant ="
-			   " tenant.id) FROM tenant WHERE state <> 'deleted' ORDER BY id",
+			   " tenant.id) + (SELECT coalesce(sum(size), 0) FROM snapshot"
+			   " WHERE snapshot.tenant = tenant.id) FROM tenant WHERE state <> 'deleted' ORDER BY id",
 		       &statement, err) < 0)
 		return (int)err->code;
 	while ((found = db_step(db, statement, err)) == 1) {

@@ -8,7 +8,8 @@
  * A session is kept before it is answered: a transaction and a sync. Both need nothing of its box,
  * so the loop makes them while a thread opens it, and the answer waits for whichever takes longer.
  * Nobody knows its id until then, and lists leave it out. When it cannot be opened its row goes
- * again, with a word in the audit; so this is done only for what could be opened the last time.
+ * again, with a word in the audit; so this is done only for what could be opened the last time, and
+ * for what begins with a snapshot: its files are its own before anybody can remove that.
  *
  * A crash in between leaves a session of which nobody was told, as one between the commit and the
  * answer does: it is there, empty, until it expires.
@@ -40,7 +41,8 @@ void row_before_open_begin(struct session *session)
 	name_of(session, name);
 	/* Without a name libreckon chooses the template. */
 	session->transactions.is_early = session->row.template_name[0] != '\0' &&
-			    strcmp(name, session->host->sessions.early) == 0 &&
+			    (session->snapshot[0] != '\0' ||
+			     strcmp(name, session->host->sessions.early) == 0) &&
 			    id_new(session->row.id, "se", &ignored) == 0;
 	if (!session->transactions.is_early)
 		return;

@@ -1,0 +1,123 @@
+/*
+ * snapshot_begin.c - a new session that begins with a snapshot: what it takes over.
+ *
+ * Runs in:  reckond's loop.
+ * Reads:    the rows of the snapshot, what the request wishes besides.
+ * Never:    gives a session fewer walls than the snapshot's had.
+ *
+ * The files are restored as those of a session without its box are, in the thread that opens it
+ * (sessions/work.c). They are the new session's own from the moment it has a row, so removing the
+ * snapshot takes nothing away from it.
+ */
+#include "host/calls/tenants/snapshot_begin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "host/host.h"
+#include "host/tenants/quota.h"
+
+void snapshot_begin_done(struct snapshot_begin *begin)
+{
+	reckon_workspace_free(begin->manifest);
+	free(begin->env);
+	db_snapshot_done(&begin->row);
+}
+
+static bool is_in(const struct api_list *env, const char *variable)
+{
+	const char *const *items = env->items;
+	const size_t len = strcspn(variable, "=") + 1;
+
+	for (size_t i = 0; i < env->count; i++)
+		if (strncmp(items[i], variable, len) == 0)
+			return true;
+	return false;
+}
+
+/* Of two of one name the wish's counts. */
+static bool take_env(struct host *host, const struct request *req, struct session_wish *wish,
+		     struct snapshot_begin *begin)
+{
+	const struct buf *kept = &begin->row.env;
+	const char *const *given = wish->env.items;
+	size_t most = wish->env.count, count = 0;
+
+	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
+		most++;
+	begin->env = mem_new0(most + 1, sizeof(*begin->env));
+	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
+		if (!is_in(&wish->env, kept->data + at))
+			begin->env[count++] = kept->data + at;
+	for (size_t i = 0; i < wish->env.count; i++)
+		begin->env[count++] = given[i];
+	wish->env = (struct api_list){ begin->env, count };
+	if (count <= FRONT_ENV_MAX)
+		return true;
+	front_fail(host, req->id, API_ERR_INVALID,
+		   "with those of the snapshot there are more than 256 variables", "",
+		   "set fewer", 0);
+	return false;
+}
+
+static void take_limits(struct front_limits *wish, const struct front_limits *kept)
+{
+#define TAKE(name) wish->name = wish->name != 0 ? wish->name : kept->name
+	TAKE(wall_ms);
+	TAKE(cpu_ms);
+	TAKE(memory_bytes);
+	TAKE(disk_bytes);
+	TAKE(inodes);
+	TAKE(file_bytes);
+	TAKE(output_bytes);
+	TAKE(pids);
+	TAKE(cpu_percent);
+	TAKE(displays);
+#undef TAKE
+}
+
+bool snapshot_begin_take(struct host *host, const struct request *req, const char *id,
+			 struct session_wish *wish, struct snapshot_begin *ret)
+{
+	struct db_snapshot *row = &ret->row;
+	char message[96];
+	struct err err;
+	int found;
+
+	memset(ret, 0, sizeof(*ret));
+	db_snapshot_init(row);
+	if (id == NULL)
+		return true;
+	found = db_snapshot_find(host->db, req->tenant->row.id, id, row, &err);
+	if (found == 0) {
+		(void)snprintf(message, sizeof(message), "there is no snapshot %.31s", id);
+		front_fail(host, req->id, API_ERR_NOT_FOUND, message, "",
+			   "list them: GET /reckon/v1/snapshots", 0);
+		return false;
+	}
+	if (found < 0 || db_snapshot_files(host->db, row->id, &ret->manifest, &err) < 0) {
+		front_fail_err(host, req->id, &err);
+		return false;
+	}
+	if (wish->template_name == NULL)
+		wish->template_name = row->template_name;
+	if (wish->language == NULL)
+		wish->language = row->language;
+	wish->policy |= row->policy;
+	take_limits(&wish->limits, &row->limits);
+	return quota_disk(host, req, row->bytes) && take_env(host, req, wish, ret);
+}
+
+void snapshot_begin_give(struct snapshot_begin *begin, struct session *session, struct job *job)
+{
+	struct db_persisted *kept = &session->kept;
+
+	memcpy(session->snapshot, begin->row.id, sizeof(session->snapshot));
+	job->manifest = TAKE_PTR(begin->manifest);
+	kept->not_kept = begin->row.not_kept;
+	(void)snprintf(kept->not_kept_why, sizeof(kept->not_kept_why), "%s",
+		       begin->row.not_kept_why);
+}
