@@ -41,7 +41,7 @@ def start(server, sandbox, body, **headers):
 
 def test_a_wrong_key_is_401_in_each_form(server):
     for method, path in (("GET", "/v2/sandboxes"), ("POST", "/sandboxes"), ("GET", "/sandboxes/x"),
-                         ("DELETE", "/sandboxes/x"), ("GET", "/snapshots"), ("GET", "/templates")):
+                         ("DELETE", "/sandboxes/x"), ("GET", "/snapshots"), ("DELETE", "/templates/sn_x"), ("GET", "/templates")):
         for key in (WRONG, "", "rk_nothing", "e2b_zz", "e2b_" + "0" * 200):
             status, headers, error = server.control(method, path, {"templateID": "base"} if method == "POST" else None,
                                                     key=key)
@@ -229,7 +229,7 @@ def test_what_cannot_be_had_is_refused(server):
     sandbox = server.sandbox()
     for query in ("limit=0", "limit=101", "limit=x", "metadata=%zz", "startedAfter=x"):
         assert server.control("GET", f"/v2/sandboxes?{query}")[0] == 400, query
-    for path, status in (("fork", 501), ("snapshots", 501), ("resume", 409)):
+    for path, status in (("fork", 501), ("resume", 409)):
         answer = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {})
         assert (answer[0], answer[2]["code"]) == (status, status), path
     for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"},
@@ -544,3 +544,28 @@ def test_volumes_are_refused_in_their_form(server):
     for rest in ("file?path=/none", "path?path=/none", "dir?path=/none", "nothing?path=/a", "file/x"):
         assert content("GET", rest)[0] == 404, rest
     assert content("GET", "file?path=/a")[1] == b"x"
+
+
+def test_snapshots_are_refused_in_their_form(server):
+    path = f"/sandboxes/{server.sandbox()['sandboxID']}/snapshots"
+    for body in ({"name": ""}, {"name": 5}, {"name": "a\0b"}, {"name": "a\nb"}, {"name": "a" * 129}, {"name": "sn_a"}, {"name": "team/"},
+                 {"name": ":default"}, {"memory": True}, [], "{", b"\xff"):
+        status, _, error = server.control("POST", path, body)
+        assert (status, error["code"]) == (400, 400), (body, error)
+    assert server.control("GET", "/snapshots")[2] == []
+    assert server.control("POST", "/sandboxes/01m80j7v9z7wca235g7gjnp5hc/snapshots", {})[0] == 404
+    made = [server.control("POST", path, {"name": "a" * 128, "memory": False})[2] for _ in range(3)]
+    assert made[0]["names"] == ["a" * 128] and set(made[0]) == {"snapshotID", "names"}
+    for query in ("limit=0", "limit=101", "limit=x", "name=%zz", f"name={'a' * 300}"):
+        assert server.control("GET", f"/snapshots?{query}")[0] == 400, query
+    status, headers, page = server.control("GET", "/snapshots?limit=2")
+    assert [each["snapshotID"] for each in page] == [each["snapshotID"] for each in made[:0:-1]]
+    status, headers, page = server.control("GET", f"/snapshots?limit=2&nextToken={headers['x-next-token']}")
+    assert page == made[:1] and "x-next-token" not in headers
+    assert server.control("GET", "/snapshots?sandboxID=x&nextToken=y")[2] == []
+    for method, where, status in (("DELETE", "/templates/none", 404), ("DELETE", "/templates/sn_none", 404), ("DELETE", "/templates/a%2f..", 404),
+                                  ("POST", "/snapshots", 404), ("DELETE", f"/snapshots/{made[0]['snapshotID']}", 404)):
+        assert server.control(method, where, {} if method == "POST" else None)[0] == status, where
+    for named in ("sn_none", "sn_" + "0" * 26, "sn_" + "a" * 500, "b" * 200):
+        assert server.control("POST", "/v2/sandboxes", {"templateID": named})[0] in (400, 404), named
+    assert len(server.control("GET", "/v2/sandboxes")[2]) == 1

@@ -135,9 +135,18 @@ void e2b_logs(struct e2b *e2b);
 void e2b_metrics(struct e2b *e2b);
 
 /* ---- templates.c ---- */
-/* Ours for what a client asks for; *ret NULL: the default. Negative when it was answered. */
-int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret);
+/* Ours for what a client asks for; *ret NULL: the default. Or, where ret_snapshot is not NULL, a
+ * snapshot: else that is NULL. Negative when it was answered. */
+int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret,
+		    const char **ret_snapshot);
 void e2b_templates(struct e2b *e2b);
+
+/* ---- snapshots.c ---- */
+void e2b_snapshots(struct e2b *e2b);	    /* lists them */
+void e2b_snapshot_make(struct e2b *e2b);    /* of the path's sandbox */
+void e2b_snapshot_remove(struct e2b *e2b); /* by the path of a template */
+/* 1: *ret is the id of the snapshot that is called so; 0: there is none; negative: answered. */
+int e2b_snapshot_of(const struct e2b *e2b, const char *wanted, const char **ret);
 
 /* ---- volumes.c ---- */
 #define E2B_VOLUME_CONTENT "volumecontent"

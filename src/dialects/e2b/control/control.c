@@ -108,7 +108,7 @@ static void sandboxes(struct e2b *e2b)
 		{ HTTP_VERB_POST, "resume", e2b_connect },
 		{ HTTP_VERB_POST, "pause", e2b_pause },
 		{ HTTP_VERB_POST, "fork", cannot },
-		{ HTTP_VERB_POST, "snapshots", cannot },
+		{ HTTP_VERB_POST, "snapshots", e2b_snapshot_make },
 		{ HTTP_VERB_PUT, "network", e2b_network },
 	};
 
@@ -149,9 +149,10 @@ void e2b_control(struct e2b *e2b)
 	else if (strcmp(first, "templates") == 0)
 		e2b_templates(e2b);
 	else if (is_list(e2b, HTTP_VERB_GET) &&
-		 (strcmp(first, "snapshots") == 0 || strcmp(first, "secrets") == 0 ||
-		  strcmp(first, "teams") == 0))
+		 (strcmp(first, "secrets") == 0 || strcmp(first, "teams") == 0))
 		empty_list(e2b);
+	else if (is_list(e2b, HTTP_VERB_GET) && strcmp(first, "snapshots") == 0)
+		e2b_snapshots(e2b);
 	else if (strcmp(first, "volumes") == 0)
 		e2b_volumes(e2b);
 	else if (strcmp(first, E2B_VOLUME_CONTENT) == 0)

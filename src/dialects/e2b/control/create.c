@@ -152,7 +152,7 @@ void e2b_create(struct e2b *e2b)
 	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
 	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||
 	    !e2b_take_volumes(e2b, json_read_member(body, "volumeMounts"), &in.volumes) ||
-	    e2b_template_of(e2b, wanted, &in.template) < 0)
+	    e2b_template_of(e2b, wanted, &in.template, &in.snapshot) < 0)
 		return;
 	add_own_env(e2b, wanted, &in.env);
 	in.idle_timeout_ms = e2b_idle_ms(in.expires_in_ms);

@@ -2,7 +2,7 @@
  * templates.c - names of templates: E2B's well-known ones stand for ours.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    names of anybody, what reckond says of templates.
+ * Reads:    names of anybody, what reckond says of templates and snapshots.
  * Never:    builds one: `reckon template build` does.
  */
 #include <string.h>
@@ -49,7 +49,8 @@ static const char *bare(const struct e2b *e2b, const char *name)
 	return arena_text(e2b->arena, name, strcspn(name, ":"));
 }
 
-int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret)
+int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret,
+		    const char **ret_snapshot)
 {
 	static const char *const plain[] = { "base", "default", NULL };
 	static const char *const interpreters[] = { "code-interpreter-v1",
@@ -58,7 +59,7 @@ int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret)
 	const char *name = bare(e2b, wanted);
 	int built;
 
-	*ret = NULL;
+	*ret = *ret_snapshot = NULL;
 	if (is_one_of(name, plain))
 		return 0;
 	if (is_one_of(name, interpreters)) {
@@ -67,20 +68,30 @@ int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret)
 		return built < 0 ? -1 : 0;
 	}
 	built = strlen(name) > 0 && strlen(name) <= NAME_MAX_BYTES ? is_built(e2b, name) : 0;
+	if (built != 0) {
+		*ret = name;
+		return built < 0 ? -1 : 0;
+	}
+	built = e2b_snapshot_of(e2b, wanted, ret_snapshot);
 	if (built == 0)
-		answer_refuse_simple(e2b->request, 404, "not_found", "there is no such template",
+		answer_refuse_simple(e2b->request, 404, "not_found",
+				     "there is no such template, and no such snapshot",
 				     "build it: reckon template build");
-	*ret = name;
 	return built == 1 ? 0 : -1;
 }
 
 static void alias(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	cleanup_call struct call call = CALL_INIT;
 	struct json_writer json;
-	const char *ours;
+	const char *ours, *snapshot;
 
-	if (e2b_template_of(e2b, e2b->part[2], &ours) < 0)
+	if (e2b_template_of(e2b, e2b->part[2], &ours, &snapshot) < 0)
+		return;
+	if (snapshot != NULL &&
+	    call_or_refuse(e2b->request, API_SNAPSHOT_SHOW,
+			   &(struct api_snapshot_show_in){ .snapshot = snapshot }, NULL, &call) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
@@ -144,7 +155,7 @@ void e2b_templates(struct e2b *e2b)
 		 strcmp(e2b->part[1], "aliases") == 0)
 		alias(e2b);
 	else if (verb == HTTP_VERB_DELETE && e2b->part_count == 2)
-		e2b_refuse(e2b, 404, "there is no such snapshot");
+		e2b_snapshot_remove(e2b);
 	else
 		e2b_refuse(e2b, 501, "this server builds templates with `reckon template build`");
 }
