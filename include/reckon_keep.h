@@ -76,8 +76,8 @@ RECKON_PUBLIC int reckon_session_thaw(reckon_session *session, reckon_error *err
  * runs in it meanwhile. Whoever knows the lease gets all that is in the box: derive it from a secret
  * and the session's id. It holds when the session's kernel is idle and none of its contexts executes.
  * A context has a lease of its own, which keeps its kernel when that of its session keeps the box.
- * Call it after each use of the session: it does nothing while there is a loss of variables that no
- * record has told of, and what restarts a kernel takes it away.
+ * Call it after each use of the session. It does nothing while variables were lost and no record has
+ * said so yet. Restarting a kernel ends the lease.
  */
 #define RECKON_LEASE_SIZE 32
 RECKON_PUBLIC int reckon_session_lease(reckon_session *session,

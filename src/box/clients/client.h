@@ -12,5 +12,5 @@ void client_send(const struct conn *conn, const struct warden_reply *reply, cons
 		 size_t nfds);
 void client_drop(struct warden *warden, struct conn *conn); /* and the sessions it opened */
 void client_kernel_ended(struct warden *warden, struct box_kernel *kernel);
-/* The connections of its own that a session was given lead nowhere from now on. */
+/* The session ends: the connections that were given to it belong to no session any more. */
 void client_forget_session(struct warden *warden, struct session *session);

@@ -132,7 +132,7 @@ static char *describe(const struct run_file *file)
 int ask_agent_question(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
-	/* An agent that is told of earlier questions is told of the files with these. */
+	/* Files of earlier questions are named where these questions are told. */
 	const bool is_new = !ask->resume.told, has_past = !ask_past_is_empty(ask);
 	const size_t count = is_new && !has_past ? run->file_count
 			     : ask->said_files	 ? 0
