@@ -74,6 +74,9 @@ const struct opt_command *cli_command_find(const char *name);
 /* Says so, with the nearest command; returns the exit status. */
 int cli_unknown_command(const char *word);
 
+/* The run of a command that only has further ones: the one that is named, or the help. */
+int cli_run_sub(const struct opt_command *self, int argc, char **argv);
+
 /* `reckon` with these arguments; returns the exit status. */
 int cli_main(int argc, char **argv);
 

@@ -162,25 +162,11 @@ static const struct opt_command env_table = {
 
 static const struct opt_command *const e2b_subs[] = { &env_table, NULL };
 
-static int run_e2b(const struct opt_command *self, int argc, char **argv)
-{
-	bool help = false;
-	struct err err;
-	const struct opt_command *sub = opt_sub(self, argc, argv, &help, &err);
-
-	if (sub != NULL)
-		return sub->run(sub, argc - 1, argv + 1);
-	if (!help)
-		return cli_complain(&err);
-	opt_print_help(stdout, self);
-	return EXIT_CODE_OK;
-}
-
 const struct opt_command cmd_e2b_table = {
 	.name = "e2b",
 	.is_minor = true,
 	.operands = "COMMAND",
 	.summary = "use a daemon with E2B's SDKs",
 	.subs = e2b_subs,
-	.run = run_e2b,
+	.run = cli_run_sub,
 };

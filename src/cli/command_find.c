@@ -37,3 +37,17 @@ int cli_unknown_command(const char *word)
 		err_remedy(&err, "see reckon --help");
 	return cli_complain(&err);
 }
+
+int cli_run_sub(const struct opt_command *self, int argc, char **argv)
+{
+	bool help = false;
+	struct err err;
+	const struct opt_command *sub = opt_sub(self, argc, argv, &help, &err);
+
+	if (sub != NULL)
+		return sub->run(sub, argc - 1, argv + 1);
+	if (!help)
+		return cli_complain(&err);
+	opt_print_help(stdout, self);
+	return EXIT_CODE_OK;
+}

@@ -54,26 +54,11 @@ static const struct opt_command *const subs[] = {
 	&jupyter_install_table, &jupyter_uninstall_table, &jupyter_kernel_table, NULL,
 };
 
-static int run_jupyter(const struct opt_command *self, int argc, char **argv)
-{
-	const struct opt_command *sub;
-	struct err err;
-	bool help = false;
-
-	sub = opt_sub(self, argc, argv, &help, &err);
-	if (sub != NULL)
-		return sub->run(sub, argc - 1, argv + 1);
-	if (!help)
-		return cli_complain(&err);
-	opt_print_help(stdout, self);
-	return EXIT_CODE_OK;
-}
-
 const struct opt_command cmd_jupyter_table = {
 	.name = "jupyter",
 	.operands = "COMMAND",
 	.summary = "kernels for JupyterLab, notebooks, papermill",
 	.subs = subs,
 	.is_minor = true,
-	.run = run_jupyter,
+	.run = cli_run_sub,
 };

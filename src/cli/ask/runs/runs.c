@@ -394,19 +394,7 @@ static const struct opt_command *const subs[] = {
 
 static int run_runs(const struct opt_command *self, int argc, char **argv)
 {
-	const struct opt_command *sub;
-	struct err err;
-	bool help;
-
-	if (argc == 1)
-		return runs_ls(&ls_table, argc, argv);
-	sub = opt_sub(self, argc, argv, &help, &err);
-	if (sub != NULL)
-		return sub->run(sub, argc - 1, argv + 1);
-	if (!help)
-		return cli_complain(&err);
-	opt_print_help(stdout, self);
-	return EXIT_CODE_OK;
+	return argc == 1 ? runs_ls(&ls_table, argc, argv) : cli_run_sub(self, argc, argv);
 }
 
 const struct opt_command cmd_runs_table = {
