@@ -524,9 +524,9 @@ bool document_cursor(struct host *host, const struct request *req, const char *c
 	struct err err;
 	int found;
 
+	db_document_init(&document);
 	if (id == NULL)
 		return true;
-	db_document_init(&document);
 	found = db_document_find(host->db, req->tenant->row.id, collection, id, false, &document,
 				 &err);
 	if (found < 0)
