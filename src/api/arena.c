@@ -68,3 +68,8 @@ void arena_done(struct arena *arena)
 		arena->blocks = older;
 	}
 }
+
+const char *arena_text_or_null(struct arena *arena, const char *text)
+{
+	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
+}

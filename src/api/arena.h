@@ -15,5 +15,6 @@ void *arena_new(struct arena *arena, size_t count, size_t size)
 /* A copy with a NUL behind it. */
 char *arena_text(struct arena *arena, const char *text, size_t len)
 	__attribute__((returns_nonnull));
+const char *arena_text_or_null(struct arena *arena, const char *text); /* NULL when it is "" */
 void arena_done(struct arena *arena); /* it may be used again */
 #define cleanup_arena __attribute__((cleanup(arena_done)))

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/text.h"
 
 static int check_type(const struct api_type *type, const void *value, const char *prefix,
 		      struct err *err);
@@ -124,15 +125,6 @@ static bool is_day(const char *text)
 	return true;
 }
 
-/* A name is shown in lists and logs: a control character in it could forge a line of those. */
-static bool is_line(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return false;
-	return true;
-}
-
 static int check_text(const struct where *where, const char *text, struct err *err)
 {
 	const struct api_field *field = where->field;
@@ -150,7 +142,7 @@ static int check_text(const struct where *where, const char *text, struct err *e
 	if (field->form == API_FORM_DAY && !is_day(text))
 		return err_set(err, ERR_INVALID, "%s%s must be a day, as in 2026-11-22",
 			       where->prefix, field->name);
-	if (field->form == API_FORM_LINE && !is_line(text))
+	if (field->form == API_FORM_LINE && !text_is_plain(text))
 		return err_set(err, ERR_INVALID, "%s%s must have no control characters",
 			       where->prefix, field->name);
 	if (len < field->least || len > field->most)

@@ -110,3 +110,17 @@ const char *buf_text(const struct buf *buf)
 {
 	return buf->data != NULL ? buf->data : "";
 }
+
+int buf_add_line(struct buf *buf, const char *text, size_t len, struct err *err)
+{
+	if (buf->len > 0 && buf_addc(buf, '\n', err) < 0)
+		return (int)err->code;
+	return buf_add(buf, text, len, err);
+}
+
+bool buf_is_blank(const struct buf *buf)
+{
+	const char *at = buf_text(buf);
+
+	return at[strspn(at, " \t\r\n")] == '\0';
+}

@@ -31,6 +31,8 @@ int buf_addc(struct buf *buf, char byte, struct err *err);
 int buf_adds(struct buf *buf, const char *text, struct err *err);
 int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Behind a line break, unless the buffer is empty. */
+int buf_add_line(struct buf *buf, const char *text, size_t len, struct err *err);
 /* Makes room for `len` more bytes and returns where to put them in *ret_space. */
 int buf_reserve(struct buf *buf, size_t len, char **ret_space, struct err *err);
 
@@ -38,3 +40,4 @@ void buf_clear(struct buf *buf);			     /* length 0, keeps the memory */
 void buf_consume(struct buf *buf, size_t len);		     /* drops the first len bytes */
 /* The text, "" when empty. Valid until the next change of the buffer. */
 const char *buf_text(const struct buf *buf);
+bool buf_is_blank(const struct buf *buf); /* nothing but white space */

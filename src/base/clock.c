@@ -51,3 +51,17 @@ void clock_rfc3339_now(char text[CLOCK_RFC3339_SIZE])
 {
 	clock_rfc3339(clock_wall_ms(), text);
 }
+
+uint64_t clock_read_s(const char *text)
+{
+	struct tm tm = { 0 };
+
+	return text != NULL && strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) != NULL
+		       ? (uint64_t)timegm(&tm)
+		       : 0;
+}
+
+int64_t clock_stamp_ns(struct timespec at)
+{
+	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
+}

@@ -36,3 +36,8 @@ void *mem_grow(void *ptr, size_t count, size_t size)
 		abort();
 	return grown;
 }
+
+bool mem_is_zero(const unsigned char *bytes, size_t len)
+{
+	return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -23,3 +24,5 @@ char *mem_strdup(const char *text) __attribute__((malloc, returns_nonnull));
 
 /* realloc() for arrays that aborts on failure or overflow; never NULL. */
 void *mem_grow(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));
+
+bool mem_is_zero(const unsigned char *bytes, size_t len); /* there are some, and each is 0 */

@@ -85,3 +85,12 @@ size_t utf8_incomplete_tail(const char *text, size_t len)
 	}
 	return 0;
 }
+
+size_t utf8_count(const char *text, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return count;
+}

@@ -14,3 +14,6 @@ bool utf8_is_valid(const char *text, size_t len);
  * reader of a stream has to keep for the next chunk.
  */
 size_t utf8_incomplete_tail(const char *text, size_t len);
+
+/* The characters of it: of each the first byte counts. */
+size_t utf8_count(const char *text, size_t len);

@@ -82,6 +82,8 @@ int cli_main(int argc, char **argv);
 
 /* Prints the error's line; returns the exit status that belongs to it. */
 int cli_complain(const struct err *err);
+/* The same, with the name of the command before it. */
+int cli_complain_of(const struct opt_command *self, struct err *err);
 
 /* The same for an error of libreckon; `what` (or NULL) goes before its message. */
 int cli_complain_reckon(const char *what, const struct reckon_error *error);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/term/look.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 #include "reckon.h"
 
 #define DOCTOR_JSON_MAX ((size_t)1024 * 1024)
@@ -44,22 +44,15 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return 0;
 }
 
-static const char *text_of(const struct json_value *wall, const char *key)
-{
-	const char *text = json_read_text(json_read_member(wall, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 /* An option of sessions that this host lacks: nothing is missing unless one asks for it. */
 static bool is_absent(const struct json_value *wall)
 {
-	return strcmp(text_of(wall, "state"), "absent") == 0;
+	return strcmp(json_get_str(wall, "state"), "absent") == 0;
 }
 
 static bool is_standing(const struct json_value *wall)
 {
-	return strcmp(text_of(wall, "state"), "on") == 0;
+	return strcmp(json_get_str(wall, "state"), "on") == 0;
 }
 
 static bool is_optional(const struct json_value *wall)
@@ -81,17 +74,18 @@ static const char *colour_of(const struct json_value *wall)
 		return "";
 	if (is_standing(wall))
 		return "\x1b[32m";
-	return strcmp(text_of(wall, "state"), "partial") == 0 ? "\x1b[33m" : "\x1b[31m";
+	return strcmp(json_get_str(wall, "state"), "partial") == 0 ? "\x1b[33m" : "\x1b[31m";
 }
 
 static void print_wall(const struct json_value *wall)
 {
 	const char *colour = colour_of(wall);
 
-	(void)printf("%-22s %s%-8s%s %s\n", text_of(wall, "name"), colour, text_of(wall, "state"),
-		     colour[0] != '\0' ? "\x1b[0m" : "", text_of(wall, "detail"));
-	if (!is_standing(wall) && text_of(wall, "remedy")[0] != '\0')
-		(void)printf("%-31s -> %s\n", "", text_of(wall, "remedy"));
+	(void)printf("%-22s %s%-8s%s %s\n", json_get_str(wall, "name"), colour,
+		     json_get_str(wall, "state"), colour[0] != '\0' ? "\x1b[0m" : "",
+		     json_get_str(wall, "detail"));
+	if (!is_standing(wall) && json_get_str(wall, "remedy")[0] != '\0')
+		(void)printf("%-31s -> %s\n", "", json_get_str(wall, "remedy"));
 }
 
 static void print_walls(const struct json_value *walls, bool optional)
@@ -134,7 +128,7 @@ static void print_verdict(const struct json_value *document, const struct json_v
 
 			if (!is_missing(wall) || is_optional(wall))
 				continue;
-			(void)printf("%s%s", separator, text_of(wall, "name"));
+			(void)printf("%s%s", separator, json_get_str(wall, "name"));
 			separator = ", ";
 		}
 		(void)printf(")");
@@ -152,7 +146,7 @@ static void print_host(const struct json_value *document)
 	bool rootless = false;
 
 	(void)json_read_bool(json_read_member(document, "rootless"), &rootless);
-	(void)printf("reckon %s, %s; templates:", text_of(document, "version"),
+	(void)printf("reckon %s, %s; templates:", json_get_str(document, "version"),
 		     rootless ? "without root" : "as root");
 	for (size_t i = 0; i < count; i++)
 		(void)printf(" %s", json_read_text(json_read_at(templates, i), NULL));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/process/runtime.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
 #include "codec/base64.h"
@@ -42,13 +43,6 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	else
 		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);
 	return 0;
-}
-
-static const char *given(const char *option, const char *variable)
-{
-	const char *value = option != NULL ? option : getenv(variable);
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* "e2b_" and the same bits in hexadecimal, since the SDKs look at the form of a key. */
@@ -104,8 +98,8 @@ static int spell_url(const char *url, struct buf *ret, struct err *err)
 
 static int print_env(const struct wanted *wanted, struct err *err)
 {
-	const char *url = given(wanted->url, "RECKON_URL");
-	const char *key = given(wanted->key, "RECKON_API_KEY");
+	const char *url = runtime_option(wanted->url, "RECKON_URL");
+	const char *key = runtime_option(wanted->key, "RECKON_API_KEY");
 	cleanup_buf struct buf address = BUF_INIT(1024), spelled = BUF_INIT(256);
 	const char *colon;
 

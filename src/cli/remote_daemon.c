@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 struct daemon {
@@ -46,7 +47,7 @@ static int find(struct daemon *daemon, const struct opt_command *self, int argc,
 	daemon->remote.where.only_running = true;
 	if (remote_open(&daemon->remote, &daemon->client, &err) < 0) {
 		if (err.code != ERR_NOT_FOUND)
-			return remote_complain(self, &err);
+			return cli_complain_of(self, &err);
 		if (daemon->remote.json)
 			(void)puts("{\"running\":false}");
 		else
@@ -55,9 +56,9 @@ static int find(struct daemon *daemon, const struct opt_command *self, int argc,
 	}
 	if (client_private(daemon->client, &daemon->found, &err) < 0 ||
 	    client_call(daemon->client, "GET", "health", NULL, &health, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	(void)snprintf(daemon->version, sizeof(daemon->version), "%s",
-		       remote_text(health, "version"));
+		       json_get_str(health, "version"));
 	json_read_free(health);
 	return -1;
 }
@@ -121,9 +122,9 @@ int remote_daemon_stop(const struct opt_command *self, int argc, char **argv)
 		(void)err_set(&err, ERR_INVALID, "%zu session%s would lose variables",
 			      daemon.found.kernels, daemon.found.kernels == 1 ? "" : "s");
 		(void)err_remedy(&err, "-f stops it all the same; files and history stay");
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	} else if (client_private_end(daemon.client, &err) < 0) {
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	} else {
 		(void)printf("your private daemon has ended (pid %d)\n", (int)daemon.found.pid);
 	}

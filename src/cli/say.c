@@ -46,6 +46,12 @@ int cli_complain(const struct err *err)
 								       : EXIT_CODE_RECKON;
 }
 
+int cli_complain_of(const struct opt_command *self, struct err *err)
+{
+	(void)err_wrap(err, "%s", self->name);
+	return cli_complain(err);
+}
+
 int cli_complain_reckon(const char *what, const reckon_error *error)
 {
 	print_line(what, error->message, error->remedy);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "client/inner.h"
+#include "codec/json_get.h"
 
 static enum err_code code_of(unsigned status)
 {
@@ -39,22 +40,16 @@ static void redact(const struct client *client, char *text)
 	}
 }
 
-static const char *text_of(const struct json_value *object, const char *name)
-{
-	const char *text = json_read_text(json_read_member(object, name), NULL);
-
-	return text != NULL ? text : "";
-}
-
 int answer_error(struct client *client, const struct json_value *error, unsigned status,
 		 struct err *err)
 {
-	const char *cause = text_of(error, "cause"), *message = text_of(error, "message");
+	const char *cause = json_get_str(error, "cause"), *message = json_get_str(error, "message");
 
 	client->last.status = status;
-	(void)snprintf(client->last.code, sizeof(client->last.code), "%s", text_of(error, "code"));
+	(void)snprintf(client->last.code, sizeof(client->last.code), "%s",
+		       json_get_str(error, "code"));
 	(void)err_set(err, code_of(status), "%s%s%s", message, cause[0] != '\0' ? ": " : "", cause);
-	(void)err_remedy(err, "%s", text_of(error, "remedy"));
+	(void)err_remedy(err, "%s", json_get_str(error, "remedy"));
 	redact(client, err->text);
 	redact(client, err->remedy);
 	return (int)err->code;
@@ -81,7 +76,7 @@ int answer_refused(struct transfer *transfer, struct err *err)
 	if (json_read_parse(buf_text(&transfer->refusal), transfer->refusal.len,
 			    transfer->refusal.len, &document, &ignored) == 0)
 		error = json_read_member(document, "error");
-	if (text_of(error, "code")[0] == '\0' || text_of(error, "message")[0] == '\0')
+	if (json_get_str(error, "code")[0] == '\0' || json_get_str(error, "message")[0] == '\0')
 		code = refused_by_other(transfer, err);
 	else
 		code = answer_error(transfer->client, error, transfer->answer.status, err);

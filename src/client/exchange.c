@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "client/inner.h"
 
@@ -41,29 +40,20 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *arg)
 										      : 0;
 }
 
-static int add_header(struct client_exchange *exchange, const char *line, struct err *err)
-{
-	struct curl_slist *more = curl_slist_append(exchange->headers, line);
-
-	if (more == NULL)
-		return err_set(err, ERR_SYSTEM, "out of memory");
-	exchange->headers = more;
-	return 0;
-}
-
 static int set_headers(struct client_exchange *exchange, struct err *err)
 {
 	char line[CLIENT_KEY_SIZE + 32];
 	const char *const *at = exchange->request.headers;
 
 	(void)snprintf(line, sizeof(line), "Authorization: Bearer %s", exchange->client->key);
-	if (exchange->client->key[0] != '\0' && add_header(exchange, line, err) < 0)
+	if (exchange->client->key[0] != '\0' &&
+	    client_add_header(&exchange->headers, line, err) < 0)
 		return (int)err->code;
 	explicit_bzero(line, sizeof(line));
 	for (; at != NULL && *at != NULL; at++)
-		if (add_header(exchange, *at, err) < 0)
+		if (client_add_header(&exchange->headers, *at, err) < 0)
 			return (int)err->code;
-	return add_header(exchange, "Expect:", err);
+	return client_add_header(&exchange->headers, "Expect:", err);
 }
 
 static void set_up(struct client_exchange *exchange, const char *url)

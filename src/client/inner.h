@@ -69,6 +69,7 @@ struct transfer {
 
 int transfer_run(struct transfer *transfer, struct err *err);
 void transfer_done(struct transfer *transfer);
+int client_add_header(struct curl_slist **headers, const char *line, struct err *err);
 /* Where to, and by which road. */
 void transfer_set_place(CURL *easy, const struct url *url);
 

@@ -11,16 +11,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/process/runtime.h"
 #include "client/inner.h"
 
 #define START_TRIES 3u
-
-static const char *given(const char *option, const char *variable)
-{
-	const char *value = option != NULL ? option : getenv(variable);
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
-}
 
 static int take_key(struct client *client, const char *key, struct err *err)
 {
@@ -56,7 +50,7 @@ static int open_private(struct client *client, enum daemon_start may_start, stru
 
 static int set_up(struct client *client, const struct client_options *options, struct err *err)
 {
-	const char *url = options->only_running ? NULL : given(options->url, "RECKON_URL");
+	const char *url = options->only_running ? NULL : runtime_option(options->url, "RECKON_URL");
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 ||
 	    (client->multi = curl_multi_init()) == NULL)
@@ -73,7 +67,7 @@ static int set_up(struct client *client, const struct client_options *options, s
 		(void)snprintf(client->name, sizeof(client->name), "unix:%s", client->url.socket);
 	else
 		(void)snprintf(client->name, sizeof(client->name), "%s", client->url.base);
-	return take_key(client, given(options->key, "RECKON_API_KEY"), err);
+	return take_key(client, runtime_option(options->key, "RECKON_API_KEY"), err);
 }
 
 int client_open(const struct client_options *options, struct client **ret, struct err *err)

@@ -109,16 +109,6 @@ static void exchange_free(struct exchange *exchange)
 	free(exchange);
 }
 
-static int add_header(struct exchange *exchange, const char *line, struct err *err)
-{
-	struct curl_slist *more = curl_slist_append(exchange->headers, line);
-
-	if (more == NULL)
-		return err_set(err, ERR_SYSTEM, "out of memory");
-	exchange->headers = more;
-	return 0;
-}
-
 static int set_headers(struct exchange *exchange, const char *const *headers, struct err *err)
 {
 	static const char *const always[] = {
@@ -130,15 +120,15 @@ static int set_headers(struct exchange *exchange, const char *const *headers, st
 	char line[CLIENT_KEY_SIZE + 32];
 
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
-		if (add_header(exchange, always[i], err) < 0)
+		if (client_add_header(&exchange->headers, always[i], err) < 0)
 			return (int)err->code;
 	for (size_t i = 0; i < RELAY_HEADERS_MAX && headers[i] != NULL; i++)
-		if (add_header(exchange, headers[i], err) < 0)
+		if (client_add_header(&exchange->headers, headers[i], err) < 0)
 			return (int)err->code;
 	if (key[0] == '\0')
 		return 0;
 	(void)snprintf(line, sizeof(line), "Authorization: Bearer %s", key);
-	return add_header(exchange, line, err);
+	return client_add_header(&exchange->headers, line, err);
 }
 
 static void set_options(struct exchange *exchange)

@@ -128,13 +128,13 @@ static size_t on_upload(char *bytes, size_t size, size_t count, void *arg)
 	return (size_t)n;
 }
 
-static int add_header(struct transfer *transfer, const char *line, struct err *err)
+int client_add_header(struct curl_slist **headers, const char *line, struct err *err)
 {
-	struct curl_slist *more = curl_slist_append(transfer->headers, line);
+	struct curl_slist *more = curl_slist_append(*headers, line);
 
 	if (more == NULL)
 		return err_set(err, ERR_SYSTEM, "out of memory");
-	transfer->headers = more;
+	*headers = more;
 	return 0;
 }
 
@@ -144,14 +144,15 @@ static int set_headers(struct transfer *transfer, struct err *err)
 	char line[CLIENT_KEY_SIZE + 32];
 
 	(void)snprintf(line, sizeof(line), "Authorization: Bearer %s", client->key);
-	if (client->key[0] != '\0' && add_header(transfer, line, err) < 0)
+	if (client->key[0] != '\0' && client_add_header(&transfer->headers, line, err) < 0)
 		return (int)err->code;
 	explicit_bzero(line, sizeof(line));
-	if (transfer->body != NULL && (add_header(transfer, "Content-Type: application/json", err) <
-					       0 ||
-				       add_header(transfer, "Expect:", err) < 0))
+	if (transfer->body != NULL &&
+	    (client_add_header(&transfer->headers, "Content-Type: application/json", err) < 0 ||
+	     client_add_header(&transfer->headers, "Expect:", err) < 0))
 		return (int)err->code;
-	if (transfer->header != NULL && add_header(transfer, transfer->header, err) < 0)
+	if (transfer->header != NULL &&
+	    client_add_header(&transfer->headers, transfer->header, err) < 0)
 		return (int)err->code;
 	(void)curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
 	return 0;

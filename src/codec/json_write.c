@@ -270,6 +270,15 @@ void json_write_member_uint(struct json_writer *writer, const char *key, uint64_
 	json_write_uint(writer, value);
 }
 
+void json_write_member_limit(struct json_writer *writer, const char *key, uint64_t value)
+{
+	json_write_key(writer, key);
+	if (value > 0)
+		json_write_uint(writer, value);
+	else
+		json_write_null(writer);
+}
+
 void json_write_member_bool(struct json_writer *writer, const char *key, bool value)
 {
 	json_write_key(writer, key);
@@ -285,4 +294,12 @@ int json_write_finish(struct json_writer *writer, struct err *err)
 		return (int)err->code;
 	}
 	return 0;
+}
+
+void json_write_begin_with(struct json_writer *writer, struct buf *out, const char *key,
+			   const char *value)
+{
+	json_write_init(writer, out);
+	json_write_object_begin(writer);
+	json_write_member_string(writer, key, value);
 }

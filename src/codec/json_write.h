@@ -29,6 +29,9 @@ struct json_writer {
 
 /* Appends to what `out` holds already; `out` must outlive the writer. */
 void json_write_init(struct json_writer *writer, struct buf *out);
+/* The same for an object, with its first member. */
+void json_write_begin_with(struct json_writer *writer, struct buf *out, const char *key,
+			   const char *value);
 
 void json_write_object_begin(struct json_writer *writer);
 void json_write_object_end(struct json_writer *writer);
@@ -55,6 +58,8 @@ void json_write_member_string(struct json_writer *writer, const char *key, const
 void json_write_member_text(struct json_writer *writer, const char *key, const char *value,
 			    size_t len);
 void json_write_member_uint(struct json_writer *writer, const char *key, uint64_t value);
+void json_write_member_limit(struct json_writer *writer, const char *key,
+			     uint64_t value); /* 0, no limit, as null */
 void json_write_member_bool(struct json_writer *writer, const char *key, bool value);
 
 /* 0 when exactly one complete value was written, else the first failure. */

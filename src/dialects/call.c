@@ -223,3 +223,14 @@ int call_json_body(struct request *request, size_t max, struct json_value **ret)
 	*ret = document;
 	return 0;
 }
+
+int call_delete_document(struct request *request, const char *collection, const char *id)
+{
+	cleanup_call struct call call = CALL_INIT;
+
+	return call_make(request, API_DOCUMENT_DELETE,
+			 &(struct api_document_delete_in){ .collection = collection, .id = id },
+			 NULL, &call) == CALL_GONE
+		       ? -1
+		       : 0;
+}

@@ -51,6 +51,8 @@ enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 /* Negative when there is nothing more to do: a failure was answered by the dialect's refuse(). */
 int call_or_refuse(struct request *request, enum api_id id, const void *in, void *out,
 		   struct call *call);
+/* Negative: nobody waits for an answer any more. */
+int call_delete_document(struct request *request, const char *collection, const char *id);
 
 /* Answers with what a call failed with, in the dialect's form; `more` of the refusal is it. */
 void call_refuse(struct request *request, const struct api_failure *failure);

@@ -9,19 +9,13 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "dialects/matches.h"
-
-static bool has_prefix(const char *path, const char *prefix)
-{
-	const size_t len = strlen(prefix);
-
-	return strncmp(path, prefix, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
 
 static bool is_of(const struct dialect_match *match, const struct http *http)
 {
 	for (size_t i = 0; match->prefixes != NULL && match->prefixes[i] != NULL; i++)
-		if (has_prefix(http->path, match->prefixes[i]))
+		if (text_is_within(http->path, match->prefixes[i]))
 			return true;
 	for (size_t i = 0; match->headers != NULL && match->headers[i] != NULL; i++)
 		if (http_header(http, match->headers[i]) != NULL)

@@ -53,3 +53,11 @@ unsigned model_api_status(const struct refusal *refusal)
 		return 404;
 	return refusal->status == 410 ? 404 : refusal->status;
 }
+
+void model_api_order_done(struct json_value **body, struct buf *conversation, struct arena *arena)
+{
+	json_read_free(*body);
+	*body = NULL;
+	buf_done(conversation);
+	arena_done(arena);
+}

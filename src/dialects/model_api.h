@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "api/arena.h"
 #include "codec/json_read.h"
 #include "httpd/httpd.h"
 
@@ -16,3 +17,6 @@ void model_api_add_values(const struct json_value *record, struct buf *ret);
 const char *model_api_message(const struct refusal *refusal, char ret[MODEL_API_MESSAGE_SIZE]);
 /* As such an API says it: a model's name that is nothing here is no trouble of the server's. */
 unsigned model_api_status(const struct refusal *refusal);
+
+/* Releases what an order has of these. */
+void model_api_order_done(struct json_value **body, struct buf *conversation, struct arena *arena);

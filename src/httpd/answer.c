@@ -238,3 +238,9 @@ void answer_refuse_simple(struct request *request, unsigned status, const char *
 						  .message = message,
 						  .remedy = remedy });
 }
+
+void answer_refuse_invalid(struct request *request, const struct err *err)
+{
+	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text,
+			     NULL);
+}

@@ -140,6 +140,8 @@ void answer_note_headers(struct request *request, const char *headers);
 void answer_refuse(struct request *request, const struct refusal *refusal);
 void answer_refuse_simple(struct request *request, unsigned status, const char *code,
 			  const char *message, const char *remedy);
+/* 413 for ERR_LIMIT, else 400, with what is wrong. */
+void answer_refuse_invalid(struct request *request, const struct err *err);
 /* Ends the connection in the middle of the answer: the client sees that it is not whole. */
 void answer_break_off(struct request *request);
 

@@ -33,13 +33,6 @@ static void reply(struct kernel *kernel, const struct message *request, const ch
 		message_send(kernel, request->socket, request, type, content);
 }
 
-static void begin(struct json_writer *json, struct buf *content)
-{
-	json_write_init(json, content);
-	json_write_object_begin(json);
-	json_write_member_string(json, "status", "ok");
-}
-
 /* NULL when the question failed: then the answer is one that knows nothing. */
 static struct json_value *parse(char *json)
 {
@@ -69,7 +62,7 @@ void ask_complete(struct kernel *kernel, const struct message *request)
 	answer = parse(text);
 	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
 	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
 	json_write_member_uint(&json, "cursor_start",
 			       jupyter_characters_of(code, len, (size_t)first));
@@ -93,7 +86,7 @@ void ask_inspect(struct kernel *kernel, const struct message *request)
 	(void)reckon_inspect(kernel->session, code, len, cursor_of(request, code, len),
 			     detail > 0, &text, NULL);
 	answer = parse(text);
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "found", json_read_member(answer, "found"), "false");
 	jupyter_write_value(&json, "data", json_read_member(answer, "data"), "{}");
 	jupyter_write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
@@ -128,7 +121,7 @@ void ask_history(struct kernel *kernel, const struct message *request)
 	cleanup_buf struct buf content = BUF_INIT(HISTORY_MAX);
 	struct json_writer json;
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_history_write(&json, &kernel->history, request->content);
 	reply(kernel, request, "history_reply", &json, &content);
 }
@@ -141,7 +134,7 @@ void ask_kernel_info(struct kernel *kernel, const struct message *request)
 	struct json_writer json;
 	char text[128];
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	json_write_member_string(&json, "protocol_version", "5.4");
 	json_write_member_string(&json, "implementation", "reckon");
 	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
@@ -170,7 +163,7 @@ void ask_comm_info(struct kernel *kernel, const struct message *request)
 	cleanup_buf struct buf content = BUF_INIT(128);
 	struct json_writer json;
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "comms", NULL, "{}");
 	reply(kernel, request, "comm_info_reply", &json, &content);
 }

@@ -11,6 +11,7 @@
 #include <zmq.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "codec/jupyter/jupyter.h"
 #include "jupyter/inner.h"
 
@@ -26,16 +27,9 @@ struct cell {
 
 /* ---- what it gives -------------------------------------------------------------------------- */
 
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 static bool is_good(const struct json_value *record)
 {
-	return strcmp(text_of(record, "status"), "ok") == 0;
+	return strcmp(json_get_str(record, "status"), "ok") == 0;
 }
 
 static void publish(struct cell *cell, const char *type, const struct buf *content)

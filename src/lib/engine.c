@@ -15,19 +15,13 @@
 #include "base/cleanup.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/process/runtime.h"
 #include "lib/api.h"
 #include "lib/launch.h"
 #include "lib/session/session.h"
 
 /* A warden that ends because it was idle can meet us at the door; then a new one is started. */
 #define CONNECT_TRIES 3
-
-static const char *env_path(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
-}
 
 static int join(const char *dir, const char *below, char **ret, struct err *err)
 {
@@ -50,18 +44,12 @@ static int join(const char *dir, const char *below, char **ret, struct err *err)
 
 static int find_state_dir(const char *given, char **ret, struct err *err)
 {
-	const char *home = env_path("HOME"), *xdg = env_path("XDG_STATE_HOME");
+	char path[4096];
 
-	if (given != NULL || (given = env_path("RECKON_STATE")) != NULL)
-		return join(given, "", ret, err);
-	if (geteuid() == 0)
-		return join("/var/lib/reckon", "", ret, err);
-	if (xdg != NULL)
-		return join(xdg, "/reckon", ret, err);
-	if (home != NULL)
-		return join(home, "/.local/state/reckon", ret, err);
-	(void)err_set(err, ERR_INVALID, "there is no place for state: HOME is not set");
-	return err_remedy(err, "set RECKON_STATE to a directory of yours");
+	if (runtime_state_dir(given, path, sizeof(path), err) < 0)
+		return (int)err->code;
+	*ret = mem_strdup(path);
+	return 0;
 }
 
 /* A state directory of one's own need not hold templates of its own. */
@@ -72,7 +60,7 @@ static int find_template_dir(const struct reckon_engine *engine,
 	const char *given = options->template_dir;
 	struct err homeless;
 
-	if (given != NULL || (given = env_path("RECKON_TEMPLATES")) != NULL)
+	if (given != NULL || (given = runtime_variable("RECKON_TEMPLATES")) != NULL)
 		return join(given, "", ret, err);
 	if (join(engine->state_dir, "/templates", ret, err) < 0)
 		return (int)err->code;

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define IN_DEFAULT (1u << MODELS_DEFAULT)
 #define IN_PROVIDER (1u << MODELS_PROVIDER)
@@ -116,14 +117,6 @@ static bool is_variable(const char *text)
 	       text[strspn(text, rest)] == '\0';
 }
 
-static bool is_plain(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return false;
-	return true;
-}
-
 /* "NAME: VALUE | NAME: VALUE"; what carries the request is not theirs to say. */
 static int check_headers(const char *value, const char *what, struct err *err)
 {
@@ -155,7 +148,7 @@ static int check_headers(const char *value, const char *what, struct err *err)
 static int check_text(const struct models_row *row, const char *what, const char *value,
 		      struct err *err)
 {
-	if (value[0] == '\0' || strlen(value) > row->max || !is_plain(value))
+	if (value[0] == '\0' || strlen(value) > row->max || !text_is_plain(value))
 		return err_set(err, ERR_INVALID, "%s takes 1 to %llu characters of text", what,
 			       (unsigned long long)row->max);
 	if (row->kind == MODELS_ROW_HEADERS)

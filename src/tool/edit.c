@@ -56,13 +56,6 @@ static int print(struct json_writer *json, const char *text, size_t len)
 	return EXIT_SUCCESS;
 }
 
-static void begin(struct json_writer *json, struct buf *out, const char *type)
-{
-	json_write_init(json, out);
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", type);
-}
-
 static int fail(const char *code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int fail(const char *code, const char *fmt, ...)
@@ -75,7 +68,7 @@ static int fail(const char *code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	begin(&json, &out, "error");
+	json_write_begin_with(&json, &out, "type", "error");
 	json_write_member_string(&json, "error_code", code);
 	json_write_member_string(&json, "error_message", text);
 	(void)print(&json, "", 0);
@@ -231,7 +224,7 @@ static int view(const struct json_value *input, const char *path)
 	if (to - from > SHOWN_MAX)
 		return fail(wrong, "%.500s: these are %zu bytes, more than 1 MiB: say which of the "
 			    "%zu lines with view_range", path, to - from, total);
-	begin(&json, &out, "view");
+	json_write_begin_with(&json, &out, "type", "view");
 	json_write_member_string(&json, "file_type", "text");
 	json_write_member_uint(&json, "start_line", first);
 	json_write_member_uint(&json, "num_lines", total > 0 ? last - first + 1 : 0);
@@ -274,7 +267,7 @@ static int create(const struct json_value *input, const char *path)
 		rc = write_text(path, text, len);
 	if (rc != 0)
 		return rc;
-	begin(&json, &out, "create");
+	json_write_begin_with(&json, &out, "type", "create");
 	json_write_member_bool(&json, "is_file_update", was_there);
 	return print(&json, "", 0);
 }
@@ -308,7 +301,7 @@ static int tell(const struct change *change)
 	cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX);
 	struct json_writer json;
 
-	begin(&json, &out, "str_replace");
+	json_write_begin_with(&json, &out, "type", "str_replace");
 	json_write_member_uint(&json, "old_start", change->line);
 	json_write_member_uint(&json, "old_lines", count_lines(change->old_text, change->old_len));
 	json_write_member_uint(&json, "new_start", change->line);

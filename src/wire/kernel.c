@@ -177,3 +177,14 @@ int kernel_recv(int sock, struct kernel_head *ret_head, struct buf *payload, int
 	*ret_nfds = ngot;
 	return 1;
 }
+
+int kernel_pack_text(struct buf *payload, enum kernel_tag tag, const char *text, struct err *err)
+{
+	return kernel_pack(payload, tag, text, strlen(text), err);
+}
+
+bool kernel_item_is(const struct kernel_item *item, const char *text)
+{
+	return item != NULL && item->len == strlen(text) &&
+	       memcmp(item->data, text, item->len) == 0;
+}

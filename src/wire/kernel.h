@@ -176,6 +176,7 @@ int kernel_unpack(const char *payload, size_t payload_len, uint32_t field_count,
 /* Appends one field to a payload under construction. */
 int kernel_pack(struct buf *payload, enum kernel_tag tag, const void *data, size_t len,
 		struct err *err);
+int kernel_pack_text(struct buf *payload, enum kernel_tag tag, const char *text, struct err *err);
 
 /* First item with this tag, or NULL. */
 const struct kernel_item *kernel_find(const struct kernel_item *items, size_t count,
@@ -192,6 +193,8 @@ enum kernel_state {
 
 /* The monitor table: whether a kernel may send `type` in `state`. */
 bool kernel_may_send(enum kernel_state state, uint16_t type);
+
+bool kernel_item_is(const struct kernel_item *item, const char *text); /* NULL is none */
 
 /* The fields of a payload are packed with kernel_pack(); counts them for the head. */
 uint32_t kernel_count_fields(const struct buf *payload);

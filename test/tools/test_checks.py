@@ -134,6 +134,50 @@ def test_folders_have_rooms(tmp_path, count, status):
     assert found == status and ("src/host: 26 files" in output) == bool(status)
 
 
+# ---- clones ---------------------------------------------------------------------------------
+
+CLONE = """/* Of the first. */
+static int count_of(const struct list *list, const char *name)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (strcmp(list->items[i].name, name) == 0)
+			count++; // of them
+	return count;
+}
+"""
+RENAMED = CLONE.replace("count_of", "number").replace("*name", "*word").replace(
+    ", name)", ", word)").replace("int count", "int n").replace("count++", "n++").replace("return count", "return n")
+
+
+@pytest.mark.parametrize("other, status", [
+    (CLONE, 1),
+    (CLONE.replace("\t", "    ").replace(" // of them", "\n"), 1),
+    (RENAMED, 1),
+    (CLONE.replace("struct list *", "struct chain *"), 0),
+    (CLONE.replace("->count", "->size"), 0),
+    (CLONE.replace("== 0", "!= 0"), 0),
+])
+def test_a_function_of_two_files_is_found(tmp_path, other, status):
+    plant(tmp_path, {"base/a.c": CLONE, "cli/b.c": '#include "c.h"\n\n' + other})
+    found, text = run("check_clones.py", tmp_path)
+    assert found == status
+    if status:
+        assert "a.c:2: count_of() = " in text and "b.c:4: " in text
+
+
+@pytest.mark.parametrize("words, status", [(16, 0), (17, 1)])
+def test_a_function_of_a_line_may_stand_twice(tmp_path, words, status):
+    text = "int f(void)\n{\n\treturn " + "-" * words + "1;\n}\n"
+    assert run("check_clones.py", plant(tmp_path, {"a.c": text, "b.c": text}))[0] == status
+
+
+def test_a_file_may_repeat_itself(tmp_path):
+    text = CLONE + "\n" + RENAMED
+    assert run("check_clones.py", plant(tmp_path, {"a.c": text}))[0] == 0
+
+
 # ---- limits ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("source, table, status, says", [

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/claims/number.h"
+
 #define YEAR_FIRST 1800
 #define YEAR_LAST 2100
 #define DAY_LAST 31
@@ -28,15 +30,6 @@ static bool is_letter(char c)
 static char at_or_0(const char *text, size_t len, size_t at)
 {
 	return at < len ? text[at] : '\0';
-}
-
-static size_t digits_at(const char *text, size_t len, size_t at)
-{
-	size_t n = 0;
-
-	while (at + n < len && is_digit(text[at + n]))
-		n++;
-	return n;
 }
 
 /* Of the words in `list`, each between blanks. */
@@ -124,7 +117,7 @@ static size_t date_end(const char *text, size_t len, const struct number *number
 	if (number->group_count != 1 || first > 4 || sep == '\0' || strchr("-/:", sep) == NULL)
 		return 0;
 	while (parts < 4 && at_or_0(text, len, at) == sep &&
-	       (n = digits_at(text, len, at + 1)) > 0 && n <= 4) {
+	       (n = number_digits_at(text, len, at + 1)) > 0 && n <= 4) {
 		at += 1 + n;
 		parts++;
 	}

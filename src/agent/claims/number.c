@@ -27,7 +27,7 @@ static bool is_word(char c)
 	return is_digit(c) || is_letter(c) || c == '_';
 }
 
-static size_t digits_at(const char *text, size_t len, size_t at)
+size_t number_digits_at(const char *text, size_t len, size_t at)
 {
 	size_t n = 0;
 
@@ -68,7 +68,7 @@ static bool next_group(const char *text, size_t len, const struct number *number
 {
 	enum number_sep sep = NUMBER_NONE;
 	const size_t width = sep_at(text, len, at, &sep);
-	const size_t digits = width > 0 ? digits_at(text, len, at + width) : 0;
+	const size_t digits = width > 0 ? number_digits_at(text, len, at + width) : 0;
 
 	if (digits == 0 || number->group_count == NUMBER_GROUPS_MAX)
 		return false;
@@ -91,7 +91,7 @@ static size_t exponent_at(const char *text, size_t len, size_t at, int *ret)
 	is_negative = at + 1 < len && text[at + 1] == '-';
 	if (at + 1 < len && (text[at + 1] == '-' || text[at + 1] == '+'))
 		n++;
-	digits = digits_at(text, len, at + n);
+	digits = number_digits_at(text, len, at + n);
 	if (digits == 0 || digits > 4 || (at + n + digits < len && is_word(text[at + n + digits])))
 		return 0;
 	for (size_t i = 0; i < digits; i++)
@@ -212,7 +212,7 @@ static bool is_name(const char *text, size_t len, size_t end)
 
 static void take_groups(const char *text, size_t len, size_t start, struct number *ret)
 {
-	struct number_group group = { start, digits_at(text, len, start), NUMBER_NONE };
+	struct number_group group = { start, number_digits_at(text, len, start), NUMBER_NONE };
 	size_t exponent;
 
 	*ret = (struct number){ .start = start };

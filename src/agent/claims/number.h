@@ -52,3 +52,5 @@ bool number_next(const char *text, size_t len, size_t *at, struct number *ret);
 /* What some of its groups mean as one number; how many readings. */
 size_t number_read(const char *text, const struct number *number, size_t from, size_t count,
 		   struct number_reading ret[NUMBER_READINGS_MAX]);
+
+size_t number_digits_at(const char *text, size_t len, size_t at); /* how many stand there */

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #define FENCE_MIN 3u
 #define INLINE_WORDS_MAX 8u /* letters of `1,234 kg` */
@@ -29,18 +30,9 @@ static void hide(struct prose *prose, size_t from, size_t to)
 	memset(prose->hidden + from, 1, (to - from) * sizeof(*prose->hidden));
 }
 
-static size_t run_of(const char *text, size_t len, char c)
-{
-	size_t n = 0;
-
-	while (n < len && text[n] == c)
-		n++;
-	return n;
-}
-
 static size_t indent_of(const char *line, size_t len)
 {
-	return run_of(line, len, ' ');
+	return text_run(line, len, ' ');
 }
 
 /* ---- fences ---- */
@@ -71,9 +63,8 @@ static bool take_fence(struct prose *prose, struct fence *fence, size_t from, si
 	const char *line = prose->text + from;
 	const size_t indent = indent_of(line, to - from);
 	const char mark = from + indent < to ? line[indent] : '\0';
-	const size_t run = mark == '`' || mark == '~'
-				   ? run_of(line + indent, to - from - indent, mark)
-				   : 0;
+	const size_t run =
+		mark == '`' || mark == '~' ? text_run(line + indent, to - from - indent, mark) : 0;
 
 	if (fence->len > 0 && run >= fence->len && mark == fence->mark) {
 		fence->len = 0;
@@ -116,11 +107,11 @@ static bool is_number(const char *text, size_t len)
 static size_t take_span(struct prose *prose, size_t from, size_t to)
 {
 	const char *text = prose->text;
-	const size_t run = run_of(text + from, to - from, '`');
+	const size_t run = text_run(text + from, to - from, '`');
 	const size_t end = to - from > SPAN_MAX ? from + SPAN_MAX : to;
 
 	for (size_t at = from + run; at < end;) {
-		const size_t other = run_of(text + at, to - at, '`');
+		const size_t other = text_run(text + at, to - at, '`');
 
 		if (other == run) {
 			if (!is_number(text + from + run, at - from - run))

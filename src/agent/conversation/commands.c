@@ -95,15 +95,6 @@ int commands_join(const struct commands *commands, struct buf *ret, struct err *
 	return 0;
 }
 
-static void write_limit(struct json_writer *writer, const char *key, uint64_t value)
-{
-	json_write_key(writer, key);
-	if (value > 0)
-		json_write_uint(writer, value);
-	else
-		json_write_null(writer);
-}
-
 int commands_describe(const struct commands *commands, size_t index, struct buf *ret,
 		      struct err *err)
 {
@@ -119,8 +110,8 @@ int commands_describe(const struct commands *commands, size_t index, struct buf 
 		for (size_t i = 0; i < commands->count; i++)
 			json_write_string(&writer, commands->texts[i]);
 		json_write_array_end(&writer);
-		write_limit(&writer, "timeout_ms", commands->timeout_ms);
-		write_limit(&writer, "max_output_length", commands->output_max);
+		json_write_member_limit(&writer, "timeout_ms", commands->timeout_ms);
+		json_write_member_limit(&writer, "max_output_length", commands->output_max);
 	}
 	json_write_object_end(&writer);
 	return json_write_finish(&writer, err);

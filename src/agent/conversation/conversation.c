@@ -14,7 +14,7 @@
 #include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 
 #define MESSAGES_MAX 4000u
 
@@ -79,14 +79,6 @@ static char *copy_number(const struct json_value *object, const char *key)
 	if (json_read_kind(value) != JSON_KIND_NUMBER || json_read_dump(value, &json, &err) < 0)
 		return NULL;
 	return TAKE_PTR(json.data);
-}
-
-static uint64_t read_count(const struct json_value *object, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(object, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
 }
 
 /* ---- tools and sampling ---- */
@@ -177,7 +169,7 @@ static void take_sampling(const struct json_value *document, struct model_sampli
 	ret->temperature = copy_number(sampling, "temperature");
 	ret->top_p = copy_number(sampling, "top_p");
 	ret->seed = copy_number(sampling, "seed");
-	ret->answer_tokens = read_count(sampling, "max_tokens");
+	ret->answer_tokens = json_get_count(sampling, "max_tokens");
 	if (effort != NULL && strlen(effort) < 32)
 		ret->effort = mem_strdup(effort);
 	for (size_t i = 0; i < json_read_count(stops) && ret->stop_count < MODEL_STOPS_MAX; i++) {
@@ -537,16 +529,16 @@ static void take_usage(const struct json_value *document, struct conversation *r
 	const struct json_value *usage = json_read_member(document, "usage");
 
 	ret->usage = (struct agent_usage){
-		.requests = read_count(usage, "requests"),
-		.steps = read_count(usage, "steps"),
-		.in = read_count(usage, "in"),
-		.cached = read_count(usage, "cached"),
-		.out = read_count(usage, "out"),
-		.reasoning = read_count(usage, "reasoning"),
-		.cost_micro = read_count(usage, "cost_micro"),
+		.requests = json_get_count(usage, "requests"),
+		.steps = json_get_count(usage, "steps"),
+		.in = json_get_count(usage, "in"),
+		.cached = json_get_count(usage, "cached"),
+		.out = json_get_count(usage, "out"),
+		.reasoning = json_get_count(usage, "reasoning"),
+		.cost_micro = json_get_count(usage, "cost_micro"),
 	};
-	ret->calls = read_count(document, "calls");
-	ret->calls_max = read_count(document, "max_calls");
+	ret->calls = json_get_count(document, "calls");
+	ret->calls_max = json_get_count(document, "max_calls");
 }
 
 static int read_document(const struct json_value *document, uint64_t maker,

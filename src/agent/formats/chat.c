@@ -12,6 +12,7 @@
 #include "agent/formats/chat_details.h"
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 static void write_images(struct json_writer *writer, const struct model_turn *turn,
 			 const char *intro, size_t intro_len)
@@ -522,12 +523,12 @@ static void take_usage(struct decoder *decoder, const struct json_value *usage)
 
 	if (json_read_kind(usage) != JSON_KIND_OBJECT)
 		return;
-	sum->in = provider_tokens(usage, "prompt_tokens");
-	sum->out = provider_tokens(usage, "completion_tokens");
-	sum->cached = provider_tokens(json_read_member(usage, "prompt_tokens_details"),
-				      "cached_tokens");
-	sum->reasoning = provider_tokens(json_read_member(usage, "completion_tokens_details"),
-					 "reasoning_tokens");
+	sum->in = json_get_count(usage, "prompt_tokens");
+	sum->out = json_get_count(usage, "completion_tokens");
+	sum->cached =
+		json_get_count(json_read_member(usage, "prompt_tokens_details"), "cached_tokens");
+	sum->reasoning = json_get_count(json_read_member(usage, "completion_tokens_details"),
+					"reasoning_tokens");
 }
 
 static int take_chunk(struct decoder *decoder, const struct json_value *chunk, struct err *err)

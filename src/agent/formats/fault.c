@@ -12,16 +12,10 @@
 
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 #define KEY_PART 3u /* fewer letters of a key say nothing */
 #define RETRY_MS_MAX (24.0 * 3600 * 1000)
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 {
@@ -96,7 +90,7 @@ static uint64_t retry_delay(const struct json_value *error)
 	const struct json_value *details = json_read_member(error, "details");
 
 	for (size_t i = 0; i < json_read_count(details); i++) {
-		const char *delay = text_of(json_read_at(details, i), "retryDelay");
+		const char *delay = json_get_str(json_read_at(details, i), "retryDelay");
 		char *end;
 		const double ms = strtod(delay, &end) * 1000;
 
@@ -121,14 +115,14 @@ void fault_judge(unsigned status, const struct json_value *error, struct fault *
 	if (json_read_kind(inner) == JSON_KIND_OBJECT)
 		error = inner;
 	for (size_t i = 0; i < ARRAY_LEN(keys) && kind == FAULT_NONE; i++)
-		kind = kind_of_word(text_of(error, keys[i]));
+		kind = kind_of_word(json_get_str(error, keys[i]));
 	/* Within a stream the number is all there is, as in OpenRouter's errors. */
 	if (status == 0 && json_read_int(json_read_member(error, "code"), &number) &&
 	    number >= 400 && number < 600)
 		status = (unsigned)number;
 	if (kind == FAULT_NONE)
 		kind = status != 0 ? kind_of_status(status) : FAULT_REQUEST;
-	message = text_of(error, "message");
+	message = json_get_str(error, "message");
 	if (message[0] == '\0' && json_read_text(inner, NULL) != NULL)
 		message = json_read_text(inner, NULL);
 	fault_set(ret, kind, "%s", message[0] != '\0' ? message : "it does not say why");

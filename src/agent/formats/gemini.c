@@ -10,6 +10,7 @@
 
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 #define SIGNATURE "thoughtSignature"
 
@@ -270,8 +271,8 @@ static int take_call(struct decoder *decoder, const struct json_value *function,
 
 	if (decoder_call(decoder, decoder->item++, &call, err) < 0)
 		return (int)err->code;
-	model_call_set_id(call, provider_text(function, "id"));
-	model_call_set_name(call, provider_text(function, "name"));
+	model_call_set_id(call, json_get_str(function, "id"));
+	model_call_set_name(call, json_get_str(function, "name"));
 	if (args != NULL && json_read_dump(args, &whole, err) < 0)
 		return (int)err->code;
 	model_call_add(call, buf_text(&whole), whole.len);
@@ -334,11 +335,11 @@ static void take_usage(struct decoder *decoder, const struct json_value *usage)
 
 	if (usage == NULL)
 		return;
-	sum->reasoning = provider_tokens(usage, "thoughtsTokenCount");
-	sum->in = provider_tokens(usage, "promptTokenCount") +
-		  provider_tokens(usage, "toolUsePromptTokenCount");
-	sum->out = provider_tokens(usage, "candidatesTokenCount") + sum->reasoning;
-	sum->cached = provider_tokens(usage, "cachedContentTokenCount");
+	sum->reasoning = json_get_count(usage, "thoughtsTokenCount");
+	sum->in = json_get_count(usage, "promptTokenCount") +
+		  json_get_count(usage, "toolUsePromptTokenCount");
+	sum->out = json_get_count(usage, "candidatesTokenCount") + sum->reasoning;
+	sum->cached = json_get_count(usage, "cachedContentTokenCount");
 }
 
 static int take_chunk(struct decoder *decoder, const struct json_value *chunk, struct err *err)
@@ -347,9 +348,9 @@ static int take_chunk(struct decoder *decoder, const struct json_value *chunk, s
 		json_read_at(json_read_member(chunk, "candidates"), 0);
 	const struct json_value *parts =
 		json_read_member(json_read_member(candidate, "content"), "parts");
-	const char *reason = provider_text(candidate, "finishReason");
+	const char *reason = json_get_str(candidate, "finishReason");
 	const char *blocked =
-		provider_text(json_read_member(chunk, "promptFeedback"), "blockReason");
+		json_get_str(json_read_member(chunk, "promptFeedback"), "blockReason");
 
 	if (json_read_member(chunk, "error") != NULL) {
 		fault_judge(0, chunk, &decoder->fault);

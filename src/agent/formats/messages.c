@@ -12,6 +12,7 @@
 
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 #define VERSION "2023-06-01" /* what all servers of this kind know */
 
@@ -238,10 +239,10 @@ static int request(const struct model_conversation *conv, struct provider_reques
 
 static void take_usage(struct decoder *decoder, const struct json_value *usage)
 {
-	const uint64_t read = provider_tokens(usage, "cache_read_input_tokens");
-	const uint64_t written = provider_tokens(usage, "cache_creation_input_tokens");
-	const uint64_t in = provider_tokens(usage, "input_tokens") + read + written;
-	const uint64_t out = provider_tokens(usage, "output_tokens");
+	const uint64_t read = json_get_count(usage, "cache_read_input_tokens");
+	const uint64_t written = json_get_count(usage, "cache_creation_input_tokens");
+	const uint64_t in = json_get_count(usage, "input_tokens") + read + written;
+	const uint64_t out = json_get_count(usage, "output_tokens");
 	struct model_usage *sum = &decoder->turn->usage;
 
 	/* Counts are cumulative; the last event may leave out what the first said. */
@@ -252,8 +253,8 @@ static void take_usage(struct decoder *decoder, const struct json_value *usage)
 	}
 	if (out > 0)
 		sum->out = out;
-	sum->reasoning = provider_tokens(json_read_member(usage, "output_tokens_details"),
-					 "thinking_tokens");
+	sum->reasoning =
+		json_get_count(json_read_member(usage, "output_tokens_details"), "thinking_tokens");
 }
 
 static enum model_stop stop_of(const char *reason)
@@ -289,7 +290,7 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 
 	decoder->item = 0;
 	(void)json_read_int(json_read_member(event, "index"), &decoder->item);
-	decoder->block = kind_of(provider_text(block, "type"));
+	decoder->block = kind_of(json_get_str(block, "type"));
 	decoder->text_from = decoder->turn->text.len;
 	decoder->thoughts_from = decoder->turn->thoughts.len;
 	buf_clear(&decoder->scratch);
@@ -303,8 +304,8 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 	case DECODER_BLOCK_CALL:
 		if (decoder_call(decoder, decoder->item, &call, err) < 0)
 			return (int)err->code;
-		model_call_set_id(call, provider_text(block, "id"));
-		model_call_set_name(call, provider_text(block, "name"));
+		model_call_set_id(call, json_get_str(block, "id"));
+		model_call_set_name(call, json_get_str(block, "name"));
 		/* {} stands for what comes in pieces. */
 		if (json_read_count(json_read_member(block, "input")) > 0)
 			return json_read_dump(json_read_member(block, "input"), &call->args, err);
@@ -319,7 +320,7 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 
 static int take_delta(struct decoder *decoder, const struct json_value *delta, struct err *err)
 {
-	const char *type = provider_text(delta, "type");
+	const char *type = json_get_str(delta, "type");
 	struct model_call *call;
 	const char *text;
 	size_t len;
@@ -407,7 +408,7 @@ static int end_block(struct decoder *decoder, struct err *err)
 
 static int take_event(struct decoder *decoder, const struct json_value *event, struct err *err)
 {
-	const char *type = provider_text(event, "type");
+	const char *type = json_get_str(event, "type");
 	const struct json_value *delta = json_read_member(event, "delta");
 	const char *reason;
 
@@ -430,7 +431,7 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 		decoder->ended = true;
 	if (strcmp(type, "message_delta") == 0) {
 		take_usage(decoder, json_read_member(event, "usage"));
-		reason = provider_text(delta, "stop_reason");
+		reason = json_get_str(delta, "stop_reason");
 		if (reason[0] != '\0')
 			decoder->turn->stop = stop_of(reason);
 	}

@@ -201,21 +201,6 @@ void provider_request_done(struct provider_request *request)
 	}
 }
 
-uint64_t provider_tokens(const struct json_value *object, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(object, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
-const char *provider_text(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 int provider_take(struct decoder *decoder, const char *data, size_t len, provider_take_fn *take,
 		  struct err *err)
 {

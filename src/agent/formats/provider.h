@@ -176,6 +176,4 @@ int provider_take(struct decoder *decoder, const char *data, size_t len, provide
 		  struct err *err);
 
 /* A member that is text, else "". */
-const char *provider_text(const struct json_value *object, const char *key);
 /* A number of tokens: negative, or no number, is 0. */
-uint64_t provider_tokens(const struct json_value *object, const char *key);

@@ -12,6 +12,7 @@
 
 #include "agent/formats/provider.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 static void write_image(struct json_writer *writer, const struct model_image *image)
 {
@@ -237,13 +238,13 @@ static int64_t index_of(const struct decoder *decoder, const struct json_value *
 
 static bool is_call(const struct json_value *item)
 {
-	return strcmp(provider_text(item, "type"), "function_call") == 0;
+	return strcmp(json_get_str(item, "type"), "function_call") == 0;
 }
 
 /* A thought that is neither here nor encrypted is known only where nothing was stored. */
 static bool is_lost_thought(const struct json_value *item)
 {
-	return strcmp(provider_text(item, "type"), "reasoning") == 0 &&
+	return strcmp(json_get_str(item, "type"), "reasoning") == 0 &&
 	       json_read_text(json_read_member(item, "encrypted_content"), NULL) == NULL &&
 	       json_read_count(json_read_member(item, "content")) == 0;
 }
@@ -262,15 +263,15 @@ static int take_item(struct decoder *decoder, const struct json_value *event, bo
 	if (is_call(item)) {
 		if (decoder_call(decoder, index_of(decoder, event), &call, err) < 0)
 			return (int)err->code;
-		model_call_set_id(call, provider_text(item, "call_id"));
-		model_call_set_name(call, provider_text(item, "name"));
+		model_call_set_id(call, json_get_str(item, "call_id"));
+		model_call_set_name(call, json_get_str(item, "name"));
 		arguments = json_read_text(json_read_member(item, "arguments"), &len);
 		if (arguments != NULL && call->args.len == 0 && !call->too_long)
 			model_call_add(call, arguments, len);
 	}
 	if (!is_whole || is_lost_thought(item))
 		return 0;
-	if (strcmp(provider_text(item, "type"), "reasoning") == 0 &&
+	if (strcmp(json_get_str(item, "type"), "reasoning") == 0 &&
 	    json_read_dump(item, &thought, err) == 0)
 		decoder_tell_thought(decoder, thought.data, thought.len);
 	return decoder_keep(decoder, item, err);
@@ -297,15 +298,15 @@ static void take_end(struct decoder *decoder, const struct json_value *response)
 {
 	const struct json_value *usage = json_read_member(response, "usage");
 	const char *reason =
-		provider_text(json_read_member(response, "incomplete_details"), "reason");
+		json_get_str(json_read_member(response, "incomplete_details"), "reason");
 	struct model_usage *sum = &decoder->turn->usage;
 
-	sum->in = provider_tokens(usage, "input_tokens");
-	sum->out = provider_tokens(usage, "output_tokens");
-	sum->cached = provider_tokens(json_read_member(usage, "input_tokens_details"),
-				      "cached_tokens");
-	sum->reasoning = provider_tokens(json_read_member(usage, "output_tokens_details"),
-					 "reasoning_tokens");
+	sum->in = json_get_count(usage, "input_tokens");
+	sum->out = json_get_count(usage, "output_tokens");
+	sum->cached =
+		json_get_count(json_read_member(usage, "input_tokens_details"), "cached_tokens");
+	sum->reasoning = json_get_count(json_read_member(usage, "output_tokens_details"),
+					"reasoning_tokens");
 	if (decoder->refused || strcmp(reason, "content_filter") == 0)
 		decoder->turn->stop = MODEL_STOP_REFUSED;
 	else if (reason[0] != '\0')
@@ -329,7 +330,7 @@ static int take_text(struct decoder *decoder, const struct json_value *event, bo
 
 static int take_event(struct decoder *decoder, const struct json_value *event, struct err *err)
 {
-	const char *type = provider_text(event, "type");
+	const char *type = json_get_str(event, "type");
 
 	if (strcmp(type, "error") == 0) {
 		fault_judge(0, event, &decoder->fault);

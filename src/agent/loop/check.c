@@ -11,6 +11,7 @@
 #include "agent/claims/claims.h"
 #include "agent/formats/fenced.h"
 #include "agent/loop/check.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -123,19 +124,12 @@ static int check_links(struct loop *loop, const struct buf *text, struct err *er
 
 /* ---- an answer ---- */
 
-static bool is_blank(const struct buf *text)
-{
-	const char *at = buf_text(text);
-
-	return at[strspn(at, " \t\r\n")] == '\0';
-}
-
 /* What will be one when nothing of it is to be run. */
 static bool is_answer(const struct loop *loop, const struct model_turn *turn)
 {
 	struct fenced block;
 
-	if (loop->conv.schema != NULL || turn->call_count > 0 || is_blank(&turn->text) ||
+	if (loop->conv.schema != NULL || turn->call_count > 0 || buf_is_blank(&turn->text) ||
 	    (turn->stop != MODEL_STOP_NONE && turn->stop != MODEL_STOP_END))
 		return false;
 	return loop->settings.calling != AGENT_CALLING_FENCED ||

@@ -17,6 +17,7 @@
 #include "agent/conversation/parked.h"
 #include "agent/conversation/prompt.h"
 #include "agent/conversation/schema.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -148,13 +149,6 @@ static void check_limits(const struct loop *loop, struct loop_end *end)
 			  (double)settings->wall_ms / 1000);
 }
 
-static bool is_empty(const struct buf *text)
-{
-	const char *at = buf_text(text);
-
-	return at[strspn(at, " \t\r\n")] == '\0';
-}
-
 /* It said nothing. What cannot be sent back is taken away, and what was sent last gets a remark. */
 static void ask_again(struct loop *loop, struct loop_end *end)
 {
@@ -261,7 +255,8 @@ static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct 
 	if (loop->out_of_steps && !loop->is_correcting)
 		loop_stop(end, AGENT_STOP_STEPS, "the limit of %llu cells was reached",
 			  (unsigned long long)loop->settings.steps_max);
-	else if (is_empty(&turn->text) || (loop->conv.schema != NULL && is_empty(&loop->answer)))
+	else if (buf_is_blank(&turn->text) ||
+		 (loop->conv.schema != NULL && buf_is_blank(&loop->answer)))
 		ask_again(loop, end);
 	else
 		return take_answer(loop, turn, end, err);

@@ -230,3 +230,21 @@ int fd_read_sealed(int fd, struct buf *ret, struct err *err)
 	ret->data[ret->len] = '\0';
 	return 0;
 }
+
+void fd_map(int fd, struct fd_mapping *ret)
+{
+	struct stat stat;
+	void *bytes;
+
+	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
+		return;
+	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes != MAP_FAILED)
+		*ret = (struct fd_mapping){ bytes, (size_t)stat.st_size };
+}
+
+void fd_unmap(struct fd_mapping *mapping)
+{
+	if (mapping->bytes != NULL)
+		(void)munmap(mapping->bytes, mapping->len);
+}

@@ -46,6 +46,15 @@ int fd_seal(int fd, int seals, struct err *err);
 /* A memory file with these bytes, sealed against write, shrink and growth. */
 int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd, struct err *err);
 
+/* The bytes of a file, to be read; one that is empty, or is none, has none. */
+struct fd_mapping {
+	void *bytes;
+	size_t len;
+};
+void fd_map(int fd, struct fd_mapping *ret); /* which is zero before */
+void fd_unmap(struct fd_mapping *mapping);
+#define cleanup_fd_mapping __attribute__((cleanup(fd_unmap)))
+
 /*
  * Copies a memory file that a peer passed into `ret`. Refuses (ERR_PROTOCOL) what is not a
  * regular file sealed against write and shrink, and ERR_LIMIT what exceeds the ceiling.

@@ -26,6 +26,7 @@
 #include "base/file/fs.h"
 #include "base/mem.h"
 #include "base/process/runtime.h"
+#include "base/text.h"
 
 #define NAME "grant-"
 #define NAME_SIZE (sizeof(NAME) + ID_SIZE)
@@ -87,14 +88,6 @@ void grant_remove(const char *id, int fd)
 		(void)close(fd);
 }
 
-/* Whether `path` is `folder`, or below it. */
-static bool is_within(const char *path, const char *folder)
-{
-	const size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 /* What Reckon keeps is in it; or code that can write to it could change what the user runs later. */
 bool grant_is_too_much(const char *folder, bool writable)
 {
@@ -114,7 +107,8 @@ bool grant_is_too_much(const char *folder, bool writable)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (realpath(places[i], real) != NULL &&
-		    ((writable && is_within(real, folder)) || (i > 0 && is_within(folder, real))))
+		    ((writable && text_is_within(real, folder)) ||
+		     (i > 0 && text_is_within(folder, real))))
 			return true;
 	return false;
 }

@@ -54,7 +54,7 @@ int runtime_dir_open(int *ret_fd, struct err *err)
 	return open_own_dir(path, ret_fd, err);
 }
 
-static const char *variable(const char *name)
+const char *runtime_variable(const char *name)
 {
 	const char *value = secure_getenv(name);
 
@@ -63,8 +63,8 @@ static const char *variable(const char *name)
 
 int runtime_state_dir(const char *given, char *ret, size_t size, struct err *err)
 {
-	const char *home = variable("HOME"), *xdg = variable("XDG_STATE_HOME");
-	const char *dir = given != NULL ? given : variable("RECKON_STATE"), *below = "";
+	const char *home = runtime_variable("HOME"), *xdg = runtime_variable("XDG_STATE_HOME");
+	const char *dir = given != NULL ? given : runtime_variable("RECKON_STATE"), *below = "";
 	char here[2048] = "";
 
 	if (dir == NULL && geteuid() == 0) {
@@ -108,4 +108,11 @@ int runtime_program(const char *path, char ret[RUNTIME_PROGRAM_SIZE], struct err
 		       (unsigned long)st.st_ino, (unsigned long long)st.st_size,
 		       (unsigned long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec);
 	return 0;
+}
+
+const char *runtime_option(const char *option, const char *variable)
+{
+	const char *value = option != NULL ? option : getenv(variable);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
 }

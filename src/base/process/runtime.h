@@ -32,3 +32,8 @@ void runtime_daemon_name(const char *state_dir, char ret[RUNTIME_NAME_SIZE]);
 /* A program as it was installed or built last: another one in its place has another text. */
 #define RUNTIME_PROGRAM_SIZE 96
 int runtime_program(const char *path, char ret[RUNTIME_PROGRAM_SIZE], struct err *err);
+
+/* Of the environment; NULL when it is not set, is "", or is not to be believed (set-user-id). */
+const char *runtime_variable(const char *name);
+/* An option, or the variable instead of it; NULL when that is not set or "". */
+const char *runtime_option(const char *option, const char *variable);

@@ -274,6 +274,7 @@ struct ask_images {
 	size_t recalled; /* of them: shown before, to another model */
 };
 
+bool ask_is_new_file(const struct ask *ask, const char *name); /* it was given for this task */
 /* "image/png", …; NULL: none that models take. */
 const char *ask_image_kind(int fd);
 /* Whether what was given as an image is one, and the model takes some. */

@@ -147,7 +147,7 @@ static int recall(struct ask *ask, const struct run_file *file, struct ask_image
 			file->name);
 }
 
-static bool is_given_now(const struct ask *ask, const char *name)
+bool ask_is_new_file(const struct ask *ask, const char *name)
 {
 	for (size_t i = 0; i < ask->new_files; i++)
 		if (strcmp(ask->view.run.files[i].name, name) == 0)
@@ -196,7 +196,7 @@ int ask_images_recall(struct ask *ask, struct ask_images *ret, struct err *err)
 	for (size_t i = 0; i < ask->new_files && ask->said_files && rc == 0; i++)
 		rc = recall(ask, &ask->view.run.files[i], ret, err);
 	for (size_t i = 0; i < journal->file_count && rc == 0; i++)
-		if (!is_given_now(ask, journal->files[i].name))
+		if (!ask_is_new_file(ask, journal->files[i].name))
 			rc = recall_stored(ask, journal->files[i].name, ret, err);
 	return rc == 0 && ret->recalled > 0 ? buf_adds(&ask->note, ".", err) : rc;
 }

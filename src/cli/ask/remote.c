@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/session/daemon.h"
 #include "cli/session/interrupt.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 
 /* ---- the session ---- */
 
@@ -172,7 +172,7 @@ static int recall(struct ask *ask, const char *execution, struct buf *ret, struc
 
 		if (call(ask, "GET", execution, "", &found, err) < 0)
 			break; /* history went, or never had it */
-		status = remote_text(found, "status");
+		status = json_get_str(found, "status");
 		goes_on = strcmp(status, "queued") == 0 || strcmp(status, "running") == 0;
 		if (goes_on)
 			goes_on = wait_a_moment(ask, execution, status, &told);

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "cli/journal/form.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 #include "agent_client/outcome.h"
 
@@ -75,11 +75,6 @@ static void write_steps(struct json_writer *writer, const struct part *part)
 	json_write_array_end(writer);
 }
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 /* Whether a later step changed the same file. */
 static bool is_outdated(const struct part *part, size_t item, const char *path)
 {
@@ -88,7 +83,7 @@ static bool is_outdated(const struct part *part, size_t item, const char *path)
 			json_read_member(part->records[i - part->from], "files");
 
 		for (size_t j = 0; j < json_read_count(files); j++) {
-			const char *other = text_of(json_read_at(files, j), "path");
+			const char *other = json_get_text(json_read_at(files, j), "path");
 
 			if (other != NULL && strcmp(other, path) == 0)
 				return true;
@@ -109,9 +104,9 @@ static void write_file(struct json_writer *writer, const struct part *part,
 	json_write_member_string(writer, "path", path);
 	json_write_key(writer, "size");
 	json_write_int(writer, size);
-	json_write_member_string(writer, "mime", text_of(file, "mime"));
-	json_write_member_string(writer, "sha256", text_of(file, "sha256"));
-	json_write_member_string(writer, "artifact", text_of(file, "artifact"));
+	json_write_member_string(writer, "mime", json_get_text(file, "mime"));
+	json_write_member_string(writer, "sha256", json_get_text(file, "sha256"));
+	json_write_member_string(writer, "artifact", json_get_text(file, "artifact"));
 	if (part->folder != NULL && buf_addf(&saved, &err, "%s/%s", part->folder, path) == 0)
 		json_write_member_string(writer, "saved", saved.data);
 	else
@@ -130,8 +125,8 @@ static void write_files(struct json_writer *writer, const struct part *part)
 
 		for (size_t j = 0; j < json_read_count(files); j++) {
 			const struct json_value *file = json_read_at(files, j);
-			const char *path = text_of(file, "path");
-			const char *change = text_of(file, "change");
+			const char *path = json_get_text(file, "path");
+			const char *change = json_get_text(file, "change");
 
 			if (path == NULL || change == NULL || strcmp(change, "deleted") == 0 ||
 			    is_outdated(part, i, path))

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/journal/journal.h"
 #include "codec/json_read.h"
 #include "languages/languages.h"
@@ -47,20 +48,11 @@ static bool is_null(const struct json_value *line, const char *key)
 	return json_read_kind(json_read_member(line, key)) == JSON_KIND_NULL;
 }
 
-/* Control characters in a name or address have no business there. */
-static bool is_plain(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return false;
-	return true;
-}
-
 static const char *name_of(const struct json_value *line, const char *key, struct err *err)
 {
 	const char *text = text_of(line, key, NAME_MAX_BYTES, err);
 
-	if (text == NULL || (text[0] != '\0' && is_plain(text)))
+	if (text == NULL || (text[0] != '\0' && text_is_plain(text)))
 		return text;
 	err_set(err, ERR_PROTOCOL, "\"%s\" is not a name", key);
 	return NULL;

@@ -11,19 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/repl/repl.h"
 #include "cli/run/run.h"
 #include "cli/journal/form.h"
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 #include "languages/languages.h"
-
-static bool ends_with(const char *text, const char *end)
-{
-	const size_t len = strlen(text), tail = strlen(end);
-
-	return len > tail && strcmp(text + len - tail, end) == 0;
-}
 
 /* ---- Markdown ---- */
 
@@ -304,13 +298,13 @@ static int write_cells(const struct journal *journal, bool notebook, struct buf 
 static int write_form(const struct journal *journal, const char *path, bool as_ask,
 		      const char *folder, struct buf *ret, struct err *err)
 {
-	if (ends_with(path, ".json") && as_ask && journal->question_count == 1)
+	if (text_ends_with(path, ".json") && as_ask && journal->question_count == 1)
 		return journal_json_question(journal, 0, folder, ret, err);
-	if (ends_with(path, ".json"))
+	if (text_ends_with(path, ".json"))
 		return journal_json_all(journal, folder, ret, err);
-	if (ends_with(path, ".md"))
+	if (text_ends_with(path, ".md"))
 		return journal_markdown(journal, ret, err);
-	return write_cells(journal, ends_with(path, ".ipynb"), ret, err);
+	return write_cells(journal, text_ends_with(path, ".ipynb"), ret, err);
 }
 
 /* ---- onto the disk ---- */
@@ -333,8 +327,9 @@ static int check_place(const char *path, struct err *err)
 
 int journal_save_check(const char *path, struct err *err)
 {
-	if (ends_with(path, ".ipynb") || ends_with(path, ".py") || ends_with(path, ".sh") ||
-	    ends_with(path, ".md") || ends_with(path, ".json"))
+	if (text_ends_with(path, ".ipynb") || text_ends_with(path, ".py") ||
+	    text_ends_with(path, ".sh") || text_ends_with(path, ".md") ||
+	    text_ends_with(path, ".json"))
 		return check_place(path, err);
 	err_set(err, ERR_INVALID, "'%.100s' names no form", path);
 	return err_remedy(err, "its end says which: .ipynb, .py, .sh, .md or .json");

@@ -59,15 +59,6 @@ int journal_write_run(struct buf *ret, const char *id, const char *command, stru
 	return end(&writer, err);
 }
 
-static void write_limit(struct json_writer *writer, const char *key, uint64_t value)
-{
-	json_write_key(writer, key);
-	if (value > 0)
-		json_write_uint(writer, value);
-	else
-		json_write_null(writer);
-}
-
 static void write_amount(struct json_writer *writer, const char *key, uint64_t micro)
 {
 	char text[40];
@@ -92,12 +83,12 @@ int journal_write_setting(struct buf *ret, const struct journal_setting *setting
 	json_write_member_string(&writer, "calling", setting->calling);
 	json_write_key(&writer, "limits");
 	json_write_object_begin(&writer);
-	write_limit(&writer, "steps", settings->steps_max);
-	write_limit(&writer, "tokens", settings->tokens_max);
+	json_write_member_limit(&writer, "steps", settings->steps_max);
+	json_write_member_limit(&writer, "tokens", settings->tokens_max);
 	json_write_key(&writer, "wall_s");
 	json_write_seconds(&writer, settings->wall_ms * 1000000u);
-	write_limit(&writer, "context_tokens", settings->context_tokens);
-	write_limit(&writer, "answer_tokens", settings->answer_tokens);
+	json_write_member_limit(&writer, "context_tokens", settings->context_tokens);
+	json_write_member_limit(&writer, "answer_tokens", settings->answer_tokens);
 	if (settings->budget_micro > 0)
 		write_amount(&writer, "budget", settings->budget_micro);
 	else

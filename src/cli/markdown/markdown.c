@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/markdown/inner.h"
 
@@ -84,15 +85,6 @@ static const char *skip_indent(const char *line, size_t *len)
 	return line;
 }
 
-static size_t run_of(const char *line, size_t len, char byte)
-{
-	size_t n = 0;
-
-	while (n < len && line[n] == byte)
-		n++;
-	return n;
-}
-
 /* The length of its run of '`' or '~', 0 when it opens no code. */
 static size_t opens_fence(const char *line, size_t len)
 {
@@ -101,7 +93,7 @@ static size_t opens_fence(const char *line, size_t len)
 	line = skip_indent(line, &len);
 	if (len < 3 || (line[0] != '`' && line[0] != '~'))
 		return 0;
-	n = run_of(line, len, line[0]);
+	n = text_run(line, len, line[0]);
 	return n >= 3 && (line[0] == '~' || memchr(line + n, '`', len - n) == NULL) ? n : 0;
 }
 
@@ -110,7 +102,7 @@ static bool closes_fence(const struct markdown *markdown, const char *line, size
 	size_t n;
 
 	line = skip_indent(line, &len);
-	n = run_of(line, len, markdown->fence);
+	n = text_run(line, len, markdown->fence);
 	return n >= markdown->fence_len && indent_of(line + n, len - n) == len - n;
 }
 
@@ -137,7 +129,7 @@ static bool is_heading(const char *line, size_t len)
 	size_t n;
 
 	line = skip_indent(line, &len);
-	n = run_of(line, len, '#');
+	n = text_run(line, len, '#');
 	return n > 0 && n <= 6 && (n == len || line[n] == ' ' || line[n] == '\t');
 }
 
@@ -166,7 +158,7 @@ static bool is_underline(const char *line, size_t len)
 	size_t n;
 
 	line = skip_indent(line, &len);
-	n = len > 0 && (line[0] == '=' || line[0] == '-') ? run_of(line, len, line[0]) : 0;
+	n = len > 0 && (line[0] == '=' || line[0] == '-') ? text_run(line, len, line[0]) : 0;
 	return n > 0 && indent_of(line + n, len - n) == len - n;
 }
 

@@ -29,6 +29,7 @@
 #include "cli/mcp/mcp.h"
 #include "cli/options/parse.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 #include "codec/sse.h"
 
@@ -226,14 +227,6 @@ static void on_end(void *arg, unsigned status, const char *why, bool unreached)
 
 /* ---- in --------------------------------------------------------------------------------------- */
 
-static const char *member_text(const struct json_value *object, const char *name)
-{
-	size_t len;
-	const char *text = json_read_text(json_read_member(object, name), &len);
-
-	return text != NULL && strlen(text) == len ? text : NULL;
-}
-
 /* As a header may hold it. */
 static int add_value(struct buf *line, const char *value, struct err *err)
 {
@@ -254,9 +247,10 @@ static int begin(struct message *message, const struct json_value *document, str
 {
 	struct bridge *bridge = message->bridge;
 	const struct json_value *params = json_read_member(document, "params");
-	const char *method = member_text(document, "method"), *name = member_text(params, "name");
-	const char *version = member_text(json_read_member(params, "_meta"),
-					  META "protocolVersion");
+	const char *method = json_get_c_text(document, "method"),
+		   *name = json_get_c_text(params, "name");
+	const char *version =
+		json_get_c_text(json_read_member(params, "_meta"), META "protocolVersion");
 	struct buf lines[7] = { BUF_INIT(256), BUF_INIT(256), BUF_INIT(256), BUF_INIT(16384),
 				BUF_INIT(64),  BUF_INIT(128), BUF_INIT(64) };
 	const char *headers[12] = { "Content-Type: application/json",
@@ -270,7 +264,7 @@ static int begin(struct message *message, const struct json_value *document, str
 		version = bridge->version[0] != '\0' && !message->is_initialize ? bridge->version
 										: NULL;
 	if (name == NULL)
-		name = member_text(params, "uri");
+		name = json_get_c_text(params, "uri");
 	if (version != NULL && strlen(version) < 40 &&
 	    (code = buf_addf(&lines[0], err, "MCP-Protocol-Version: %s", version)) == 0)
 		headers[count++] = buf_text(&lines[0]);
@@ -324,7 +318,7 @@ static void message_free(struct message *message)
 /* 1: it was a modern client's request that runs, which is broken off. */
 static bool cancel(struct bridge *bridge, const struct json_value *document)
 {
-	const char *method = member_text(document, "method");
+	const char *method = json_get_c_text(document, "method");
 	const struct json_value *which =
 		json_read_member(json_read_member(document, "params"), "requestId");
 	cleanup_buf struct buf id = BUF_INIT(ID_MAX - 1);
@@ -553,15 +547,15 @@ int mcp_bridge(const struct opt_command *self, const struct mcp_options *options
 
 	if (bridge.name == NULL) {
 		if (id_new(bridge.own, "mcp", &err) < 0)
-			return remote_complain(self, &err);
+			return cli_complain_of(self, &err);
 		bridge.name = bridge.own;
 	}
 	if (remote_open(&options->remote, &bridge.client, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	if (client_is_private(bridge.client))
 		bridge.folders = folders_new(&folders_calls, &bridge);
 	if (granted_take_mounts(&bridge.granted, bridge.client, options, &err) < 0 || serve(&bridge, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	while (bridge.messages != NULL) {
 		struct message *next = bridge.messages->next;
 

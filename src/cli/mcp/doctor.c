@@ -156,11 +156,11 @@ int mcp_doctor(const struct opt_command *self, const struct mcp_options *options
 	int status = EXIT_CODE_OK;
 
 	if (start(options, &server, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	for (size_t i = 0; i < ARRAY_LEN(checks) && status == EXIT_CODE_OK; i++) {
 		if (run_check(&server, &checks[i], &err) < 0) {
 			(void)printf("%-12s failed\n", checks[i].what);
-			status = remote_complain(self, &err);
+			status = cli_complain_of(self, &err);
 		} else {
 			(void)printf("%-12s ok\n", checks[i].what);
 		}

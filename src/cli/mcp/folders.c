@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "cli/term/reveal.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 #define REQUESTS_MAX 8u /* that wait for an answer */
@@ -88,17 +89,9 @@ void folders_free(struct folders *folders)
 	free(folders);
 }
 
-static const char *member_text(const struct json_value *object, const char *name)
-{
-	size_t len;
-	const char *text = json_read_text(json_read_member(object, name), &len);
-
-	return text != NULL && strlen(text) == len ? text : NULL;
-}
-
 static bool text_is(const struct json_value *object, const char *name, const char *want)
 {
-	const char *text = member_text(object, name);
+	const char *text = json_get_c_text(object, name);
 
 	return text != NULL && strcmp(text, want) == 0;
 }
@@ -338,7 +331,7 @@ static void take_roots(struct folders *folders, struct folder_request *request,
 	char root[PATH_MAX];
 
 	for (size_t i = 0; i < count && i < ROOTS_MAX; i++) {
-		const char *uri = member_text(json_read_at(roots, i), "uri");
+		const char *uri = json_get_c_text(json_read_at(roots, i), "uri");
 
 		is_within |= uri != NULL && folder_of_uri(uri, root) &&
 			     folder_is_within(request->folder.real, root);
@@ -372,18 +365,13 @@ static struct folder_request *find_state(struct folders *folders, const char *st
 
 /* ---- the call --------------------------------------------------------------------------------- */
 
-static bool has(const struct json_value *object, const char *name)
-{
-	return json_read_kind(json_read_member(object, name)) == JSON_KIND_OBJECT;
-}
-
 /* One that names kinds of elicitation must have forms. */
 static bool has_forms(const struct json_value *capabilities)
 {
 	const struct json_value *elicits = json_read_member(capabilities, "elicitation");
 
-	return has(capabilities, "elicitation") &&
-	       (has(elicits, "form") || json_read_member(elicits, "url") == NULL);
+	return json_get_has_object(capabilities, "elicitation") &&
+	       (json_get_has_object(elicits, "form") || json_read_member(elicits, "url") == NULL);
 }
 
 /* Room for one more: a modern client may never come back to an older one. */
@@ -411,7 +399,7 @@ static bool take_again(struct folders *folders, const struct folder_request *now
 	const struct json_value *result =
 		json_read_member(json_read_member(params, "inputResponses"), QUESTION);
 	struct folder_request *before =
-		find_state(folders, member_text(params, "requestState"), true);
+		find_state(folders, json_get_c_text(params, "requestState"), true);
 
 	if (!now->is_modern || before == NULL || result == NULL ||
 	    strcmp(before->asked, now->asked) != 0 ||
@@ -463,8 +451,8 @@ static void take_call(struct folders *folders, const struct json_value *document
 	const struct json_value *args = json_read_member(params, "arguments");
 	const struct json_value *meta = json_read_member(params, "_meta");
 	const struct json_value *can = json_read_member(meta, META "clientCapabilities");
-	const bool is_modern = member_text(meta, META "protocolVersion") != NULL;
-	const char *asked = member_text(args, "path");
+	const bool is_modern = json_get_c_text(meta, META "protocolVersion") != NULL;
+	const char *asked = json_get_c_text(args, "path");
 	struct folder_request *request = mem_new0(1, sizeof(*request));
 	struct err err;
 
@@ -481,8 +469,9 @@ static void take_call(struct folders *folders, const struct json_value *document
 	request = check(folders, request, params, is_modern ? has_forms(can) : folders->can_ask);
 	if (request == NULL)
 		return;
-	request->stage = (is_modern ? has(can, "roots") : folders->has_roots) ? ASKS_ROOTS
-									      : ASKS_PERSON;
+	request->stage = (is_modern ? json_get_has_object(can, "roots") : folders->has_roots)
+				 ? ASKS_ROOTS
+				 : ASKS_PERSON;
 	request->next = folders->requests;
 	folders->requests = request;
 	ask(folders, request);
@@ -514,7 +503,8 @@ static bool cancel(struct folders *folders, const struct json_value *document)
 bool folders_take(struct folders *folders, const struct json_value *document, const char *line,
 		  size_t len)
 {
-	const char *method = member_text(document, "method"), *id = member_text(document, "id");
+	const char *method = json_get_c_text(document, "method"),
+		   *id = json_get_c_text(document, "id");
 	const struct json_value *can =
 		json_read_member(json_read_member(document, "params"), "capabilities");
 	struct folder_request *request;
@@ -530,7 +520,7 @@ bool folders_take(struct folders *folders, const struct json_value *document, co
 	}
 	if (strcmp(method, "initialize") == 0) {
 		folders->can_ask = has_forms(can);
-		folders->has_roots = has(can, "roots");
+		folders->has_roots = json_get_has_object(can, "roots");
 	} else if (strcmp(method, "notifications/cancelled") == 0) {
 		return cancel(folders, document);
 	} else if (is_mount(document) && take_id(json_read_member(document, "id"), checked)) {

@@ -363,5 +363,5 @@ int mcp_install(const struct opt_command *self, const struct mcp_options *option
 {
 	struct err err;
 
-	return install(options, take_out, &err) < 0 ? remote_complain(self, &err) : EXIT_CODE_OK;
+	return install(options, take_out, &err) < 0 ? cli_complain_of(self, &err) : EXIT_CODE_OK;
 }

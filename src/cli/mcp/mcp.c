@@ -75,5 +75,5 @@ int remote_mcp(const struct opt_command *self, int argc, char **argv)
 	if (strcmp(what, "doctor") == 0)
 		return mcp_doctor(self, &options);
 	(void)remote_unexpected(what, &err);
-	return remote_complain(self, &err);
+	return cli_complain_of(self, &err);
 }

@@ -22,6 +22,7 @@
 #include "base/file/fd.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
+#include "codec/json_get.h"
 
 #define CONNECTIONS_MAX 512u
 #define CHUNK 65536u
@@ -192,7 +193,7 @@ __attribute__((noreturn)) static void serve(const struct opt_command *self, stru
 	(void)close(forward->listen_fd);
 	pair.fd = fd;
 	if (client_tunnel_open(client, forward->path, &pair.tunnel, &err) < 0) {
-		(void)remote_complain(self, &err);
+		(void)cli_complain_of(self, &err);
 		_exit(1);
 	}
 	relay(&pair);
@@ -304,9 +305,9 @@ static void make_link(struct client *client, const char *session, struct forward
 	    client_call(client, "POST", path, &body, &answer, &ignored) < 0)
 		return;
 	(void)snprintf(forward->link, sizeof(forward->link), "%s/%.40s", path,
-		       remote_text(answer, "id"));
+		       json_get_str(answer, "id"));
 	(void)printf("reckon: in a browser: %s%s\n", client_url(client),
-		     remote_text(answer, "url"));
+		     json_get_str(answer, "url"));
 	json_read_free(answer);
 }
 
@@ -341,7 +342,7 @@ static int run(const struct opt_command *self, struct client *client, struct for
 
 	if (remote_chosen(client, &forward->remote, true, &session, err) < 0)
 		return (int)err->code;
-	(void)snprintf(id, sizeof(id), "%.32s", remote_text(session, "id"));
+	(void)snprintf(id, sizeof(id), "%.32s", json_get_str(session, "id"));
 	json_read_free(session);
 	(void)snprintf(forward->path, sizeof(forward->path), "sessions/%s/ports/%u", id,
 		       forward->port);
@@ -370,12 +371,12 @@ int remote_forward(const struct opt_command *self, int argc, char **argv)
 		return status;
 	if (forward.port == 0) {
 		(void)err_set(&err, ERR_INVALID, "missing argument PORT");
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	}
 	status = EXIT_CODE_OK;
 	if (remote_open(&forward.remote, &client, &err) < 0 ||
 	    run(self, client, &forward, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	cleanup_fd_fn(&forward.listen_fd);
 	cleanup_fd_fn(&forward.signal_fd);
 	client_close(client);

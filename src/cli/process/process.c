@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/remote/cells.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 #define BODY_MAX ((size_t)1024 * 1024)
@@ -205,7 +206,7 @@ static int begin(const struct start *start, struct remote_cells *at, struct json
 		 struct err *err)
 {
 	cleanup_buf struct buf body = BUF_INIT(BODY_MAX), path = BUF_INIT(1024);
-	const char *name = remote_text(at->session, "name");
+	const char *name = json_get_str(at->session, "name");
 
 	if (name[0] == '\0')
 		name = "reckon";
@@ -236,11 +237,11 @@ static int run(const struct opt_command *self, const struct start *start, struct
 	int status = EXIT_CODE_OK;
 
 	if (find_session(start, at, &err) < 0 || begin(start, at, &started, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	(void)snprintf(process.path, sizeof(process.path), "sessions/%.60s/processes/%.60s",
-		       remote_text(at->session, "id"), remote_text(started, "id"));
+		       json_get_str(at->session, "id"), json_get_str(started, "id"));
 	if (start->detach)
-		(void)printf("%.60s\n", remote_text(started, "id"));
+		(void)printf("%.60s\n", json_get_str(started, "id"));
 	else
 		status = remote_process_run(&process);
 	json_read_free(started);
@@ -260,13 +261,13 @@ int remote_process(const struct opt_command *self, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (check(&start, &err) < 0) {
-		(void)remote_complain(self, &err);
+		(void)cli_complain_of(self, &err);
 		return EXIT_CODE_USAGE;
 	}
 	run_init(&options);
 	options.session = start.remote.session;
 	if (remote_open(&start.remote, &at.client, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else
 		status = run(self, &start, &at);
 	json_read_free(at.session);

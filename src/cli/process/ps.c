@@ -16,6 +16,7 @@
 #include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
+#include "codec/json_get.h"
 
 #define LIST_MAX 500u
 #define COMMAND_MAX 2000u
@@ -66,7 +67,7 @@ static int open_session(struct asked_of *asked, bool live, struct client **clien
 static void command_of(const struct json_value *row, char ret[COMMAND_MAX])
 {
 	const struct json_value *argv = json_read_member(row, "argv");
-	const char *command = remote_text(row, "command");
+	const char *command = json_get_str(row, "command");
 	size_t used = 0;
 
 	(void)snprintf(ret, COMMAND_MAX, "%.*s", (int)strcspn(command, "\n"), command);
@@ -81,17 +82,17 @@ static void command_of(const struct json_value *row, char ret[COMMAND_MAX])
 
 static void end_of(const struct json_value *row, char *ret, size_t size)
 {
-	const char *cause = remote_text(row, "cause");
+	const char *cause = json_get_str(row, "cause");
 	int64_t code = 0;
 
 	if (strcmp(cause, "exit") == 0) {
 		(void)json_read_int(json_read_member(row, "exit_code"), &code);
 		(void)snprintf(ret, size, "exit %lld", (long long)code);
 	} else if (strcmp(cause, "signal") == 0) {
-		(void)snprintf(ret, size, "%.20s", remote_text(row, "signal"));
+		(void)snprintf(ret, size, "%.20s", json_get_str(row, "signal"));
 	} else {
-		(void)snprintf(ret, size, "%.20s", cause[0] != '\0' ? cause
-								    : remote_text(row, "state"));
+		(void)snprintf(ret, size, "%.20s",
+			       cause[0] != '\0' ? cause : json_get_str(row, "state"));
 	}
 }
 
@@ -99,14 +100,14 @@ static int fill_row(struct term_table *table, size_t at, const struct json_value
 		    struct err *err)
 {
 	char pid[24], state[24], started[24], command[COMMAND_MAX];
-	const char *const cells[] = { remote_text(row, "id"), pid, state, started,
-				      remote_text(row, "tag"), command };
+	const char *const cells[] = { json_get_str(row, "id"),	pid,	state, started,
+				      json_get_str(row, "tag"), command };
 	int64_t number = 0;
 
 	(void)json_read_int(json_read_member(row, "pid"), &number);
 	(void)snprintf(pid, sizeof(pid), "%lld", (long long)number);
 	end_of(row, state, sizeof(state));
-	(void)snprintf(started, sizeof(started), "%.19s", remote_text(row, "created_at"));
+	(void)snprintf(started, sizeof(started), "%.19s", json_get_str(row, "created_at"));
 	if (strlen(started) > 10)
 		started[10] = ' ';
 	command_of(row, command);
@@ -152,7 +153,7 @@ static int list(const struct opt_command *self, const struct asked_of *asked,
 		       asked->all ? "" : "&state=running");
 	if (remote_path(&path, session, rest, &err) < 0 ||
 	    client_call(client, "GET", buf_text(&path), NULL, &page, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	status = asked->remote.json ? remote_print_json(json_read_member(page, "processes"))
 				    : print_table(json_read_member(page, "processes"));
 	json_read_free(page);
@@ -172,11 +173,11 @@ int remote_ps(const struct opt_command *self, int argc, char **argv)
 	term_width_locale();
 	if (asked.count > 0) {
 		(void)remote_unexpected(asked.names[0], &err);
-		(void)remote_complain(self, &err);
+		(void)cli_complain_of(self, &err);
 		return EXIT_CODE_USAGE;
 	}
 	if (open_session(&asked, !asked.all, &client, &session, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else
 		status = list(self, &asked, client, session);
 	json_read_free(session);
@@ -239,7 +240,7 @@ static int kill_named(const struct asked_of *asked, struct client *client,
 		return (int)err->code;
 	rows = json_read_member(page, "processes");
 	for (size_t i = 0; code == 0 && i < json_read_count(rows); i++)
-		code = kill_id(asked, client, session, remote_text(json_read_at(rows, i), "id"),
+		code = kill_id(asked, client, session, json_get_str(json_read_at(rows, i), "id"),
 			       err);
 	json_read_free(page);
 	return code;
@@ -257,15 +258,15 @@ int remote_kill(const struct opt_command *self, int argc, char **argv)
 		return status;
 	if (asked.count == 0) {
 		(void)err_set(&err, ERR_INVALID, "missing argument PROCESS");
-		(void)remote_complain(self, &err);
+		(void)cli_complain_of(self, &err);
 		return EXIT_CODE_USAGE;
 	}
 	status = EXIT_CODE_OK;
 	if (open_session(&asked, true, &client, &session, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	for (size_t i = 0; status == EXIT_CODE_OK && i < asked.count; i++)
 		if (kill_named(&asked, client, session, asked.names[i], &err) < 0)
-			status = remote_complain(self, &err);
+			status = cli_complain_of(self, &err);
 	json_read_free(session);
 	client_close(client);
 	return status;

@@ -23,6 +23,7 @@
 #include "cli/process/process.h"
 #include "cli/term/term.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 #define INTERRUPTS_MAX 3 /* with the last of them we go alone */
@@ -153,13 +154,13 @@ static int show(struct running *running, int which, const struct buf *bytes, str
 static int take_output(struct running *running, const struct json_value *event, struct err *err)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(CLIENT_JSON_MAX);
-	const char *text = remote_text(event, "data");
+	const char *text = json_get_str(event, "data");
 
 	if (base64_decode(text, strlen(text), &bytes, err) < 0)
 		return err_wrap(err, "output of the process");
 	if (bytes.len == 0)
 		return 0;
-	if (show(running, strcmp(remote_text(event, "name"), "stderr") == 0, &bytes, err) == 0)
+	if (show(running, strcmp(json_get_str(event, "name"), "stderr") == 0, &bytes, err) == 0)
 		return 0;
 	if (err->errnum == EPIPE)
 		running->status = EXIT_CODE_PIPE;
@@ -177,7 +178,7 @@ static int number_of(const char *name)
 /* Its exit code; and a word where that alone would not say what happened. */
 static int status_of(const struct json_value *event)
 {
-	const char *cause = remote_text(event, "cause"), *signal = remote_text(event, "signal");
+	const char *cause = json_get_str(event, "cause"), *signal = json_get_str(event, "signal");
 	int64_t code = EXIT_CODE_RECKON;
 
 	if (strcmp(cause, "exit") == 0) {
@@ -195,7 +196,7 @@ static int status_of(const struct json_value *event)
 		(void)fputs("reckon: the process was killed: out of memory\n", stderr);
 		return EXIT_CODE_KILLED;
 	}
-	(void)fprintf(stderr, "reckon: the process is gone: %.300s\n", remote_text(event, "why"));
+	(void)fprintf(stderr, "reckon: the process is gone: %.300s\n", json_get_str(event, "why"));
 	return EXIT_CODE_RECKON;
 }
 
@@ -264,7 +265,7 @@ int remote_process_run(const struct remote_process *process)
 	if (code == 0)
 		return running.status;
 	if (running.status != EXIT_CODE_PIPE)
-		return remote_complain(process->self, &err);
+		return cli_complain_of(process->self, &err);
 	/* As for any program whose reader is gone. */
 	(void)pass_signal(process, SIGPIPE, &ignored);
 	return EXIT_CODE_PIPE;

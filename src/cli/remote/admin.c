@@ -16,6 +16,7 @@
 #include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 #define QUOTAS_MAX 32
@@ -143,9 +144,9 @@ int remote_tenant_id(struct client *client, const char *name, struct buf *ret, s
 		return (int)err->code;
 	tenants = json_read_member(page, "tenants");
 	for (size_t i = 0; i < json_read_count(tenants); i++)
-		if (strcmp(remote_text(json_read_at(tenants, i), "name"), name) == 0) {
-			const int code = buf_adds(ret, remote_text(json_read_at(tenants, i), "id"),
-						  err);
+		if (strcmp(json_get_str(json_read_at(tenants, i), "name"), name) == 0) {
+			const int code =
+				buf_adds(ret, json_get_str(json_read_at(tenants, i), "id"), err);
 
 			json_read_free(page);
 			return code;
@@ -229,10 +230,10 @@ static int show_key(const struct admin *admin, const struct json_value *key)
 {
 	if (admin->remote.json)
 		return remote_print_json(key);
-	(void)fprintf(stderr, "reckon: %s, shown this once%s%s\n", remote_text(key, "id"),
-		      remote_text(key, "expires_at")[0] != '\0' ? "; it expires " : "",
-		      remote_text(key, "expires_at"));
-	(void)printf("%s\n", remote_text(key, "key"));
+	(void)fprintf(stderr, "reckon: %s, shown this once%s%s\n", json_get_str(key, "id"),
+		      json_get_str(key, "expires_at")[0] != '\0' ? "; it expires " : "",
+		      json_get_str(key, "expires_at"));
+	(void)printf("%s\n", json_get_str(key, "key"));
 	return EXIT_CODE_OK;
 }
 
@@ -259,7 +260,7 @@ static struct json_value *ask(const struct opt_command *self, int argc, char **a
 		client_close(client);
 	}
 	if (code < 0)
-		*ret_status = remote_complain(self, &err);
+		*ret_status = cli_complain_of(self, &err);
 	return code < 0 ? NULL : answer;
 }
 
@@ -492,8 +493,8 @@ static int show_tenant(const struct admin *admin, const struct json_value *tenan
 
 	if (admin->remote.json)
 		return remote_print_json(tenant);
-	(void)printf("%s  %s  %s\n", remote_text(tenant, "id"), remote_text(tenant, "name"),
-		     remote_text(tenant, "state"));
+	(void)printf("%s  %s  %s\n", json_get_str(tenant, "id"), json_get_str(tenant, "name"),
+		     json_get_str(tenant, "state"));
 	for (size_t part = 0; part < ARRAY_LEN(parts); part++) {
 		const struct json_value *object = json_read_member(tenant, parts[part]);
 

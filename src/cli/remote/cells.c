@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 
 double remote_number(const struct json_value *value)
 {
@@ -25,12 +26,12 @@ double remote_number(const struct json_value *value)
 
 static int differs(const struct remote_cells *at, const char *option, struct err *err)
 {
-	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists",
-		      option, remote_text(at->session, "name"));
+	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists", option,
+		      json_get_str(at->session, "name"));
 	return err_remedy(err,
 			  "leave it out, take another name, or end that one: reckon session rm "
 			  "%s",
-			  remote_text(at->session, "name"));
+			  json_get_str(at->session, "name"));
 }
 
 /* What was asked for at its making may be said again, so that a script can always say it. */
@@ -57,7 +58,7 @@ int remote_check_same(const struct remote_cells *at, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i].value != NULL &&
-		    strcmp(texts[i].value, remote_text(at->session, texts[i].option)) != 0)
+		    strcmp(texts[i].value, json_get_str(at->session, texts[i].option)) != 0)
 			return differs(at, texts[i].option, err);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (numbers[i].value > 0 &&

@@ -17,6 +17,7 @@
 #include "cli/remote/remote.h"
 #include "cli/run/run.h"
 #include "cli/run/options.h"
+#include "codec/json_get.h"
 
 /* ---- create ---- */
 
@@ -60,15 +61,15 @@ static int create(const struct opt_command *self, const struct creation *creatio
 
 	if (remote_session_body(&creation->run, name, creation->idle_ms, true, &body, &err) < 0 ||
 	    remote_open(&creation->remote, &client, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	if (client_call(client, "POST", "sessions", &body, &session, &err) < 0) {
 		client_close(client);
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	}
 	if (creation->remote.json)
 		status = remote_print_json(session);
 	else
-		(void)printf("%s\n", name != NULL ? name : remote_text(session, "id"));
+		(void)printf("%s\n", name != NULL ? name : json_get_str(session, "id"));
 	json_read_free(session);
 	client_close(client);
 	return status;
@@ -102,7 +103,7 @@ static int take_one(const struct opt_command *self, int argc, char **argv, struc
 		(void)err_set(&err, ERR_INVALID, "which session?");
 		(void)err_remedy(&err, "reckon session ls shows what there is");
 	}
-	(void)remote_complain(self, &err);
+	(void)cli_complain_of(self, &err);
 	return EXIT_CODE_USAGE;
 }
 
@@ -132,7 +133,7 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const char *shown = strcmp(keys[i], "status") == 0 ? remote_session_status(session)
-								   : remote_text(session, keys[i]);
+								   : json_get_str(session, keys[i]);
 
 		if (shown[0] != '\0' && buf_addf(text, err, "%-14s %s\n", keys[i], shown) < 0)
 			return (int)err->code;
@@ -171,7 +172,7 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv)
 	if (remote_open(&remote, &client, &err) < 0 ||
 	    remote_session_any(client, remote.name, &session, &err) < 0 ||
 	    (!remote.json && show_lines(session, &text, &err) < 0))
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else if (remote.json)
 		status = remote_print_json(session);
 	else
@@ -202,7 +203,7 @@ int remote_session_tell(const struct opt_command *self, int argc, char **argv)
 	    remote_session(client, remote.name, &session, &err) < 0 ||
 	    remote_path(&path, session, verb, &err) < 0 ||
 	    client_call(client, "POST", buf_text(&path), &empty, NULL, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	json_read_free(session);
 	client_close(client);
 	return status;
@@ -251,15 +252,15 @@ int remote_session_rm(const struct opt_command *self, int argc, char **argv)
 	if (status < 0 && removal.count == 0) {
 		(void)err_set(&err, ERR_INVALID, "which session?");
 		(void)err_remedy(&err, "reckon session ls shows what there is");
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	} else if (status < 0) {
 		status = EXIT_CODE_OK;
 		if (remote_open(&removal.remote, &client, &err) < 0)
-			status = remote_complain(self, &err);
+			status = cli_complain_of(self, &err);
 		/* Each is tried; the first that could not be ended decides. */
 		for (size_t i = 0; client != NULL && i < removal.count; i++)
 			if (rm_one(client, removal.names[i], &err) < 0) {
-				const int worse = remote_complain(self, &err);
+				const int worse = cli_complain_of(self, &err);
 
 				status = status == EXIT_CODE_OK ? worse : status;
 			}

@@ -58,7 +58,7 @@ static int run(const struct opt_command *self, int argc, char **argv, const char
 	if (status >= 0)
 		return status;
 	if (remote_open(&drain.remote, &client, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	status = ask(client, method, &answer, &sessions, &err);
 	while (status == 0 && drain.wait && sessions > 0) {
 		json_read_free(answer);
@@ -67,7 +67,7 @@ static int run(const struct opt_command *self, int argc, char **argv, const char
 		status = ask(client, method, &answer, &sessions, &err);
 	}
 	if (status < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else if (drain.remote.json)
 		status = remote_print_json(answer);
 	else

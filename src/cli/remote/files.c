@@ -28,6 +28,7 @@
 #include "cli/term/progress.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
+#include "codec/json_get.h"
 
 #define OPEN_MAX_WALK 32
 #define ROWS_MAX 1000000u
@@ -80,7 +81,7 @@ static void add_page(struct files *files, struct json_value *page)
 	files->rows = mem_grow(files->rows, files->row_count + json_read_count(rows) + 1,
 			       sizeof(*files->rows));
 	for (size_t i = 0; i < json_read_count(rows); i++) {
-		const char *kind = remote_text(json_read_at(rows, i), "kind");
+		const char *kind = json_get_str(json_read_at(rows, i), "kind");
 
 		/* A folder is in the paths of what it holds. */
 		if (kind[0] == '\0' || strcmp(kind, "file") == 0)
@@ -105,7 +106,7 @@ static int fetch_list(struct files *files, struct err *err)
 		    client_call(files->client, "GET", buf_text(&path), NULL, &page, err) < 0)
 			return (int)err->code;
 		add_page(files, page);
-		next = remote_text(page, "next");
+		next = json_get_str(page, "next");
 	} while (next[0] != '\0' && files->row_count < ROWS_MAX);
 	if (next[0] != '\0' ||
 	    (json_read_bool(json_read_member(files->pages[0], "complete"), &complete) && !complete))
@@ -130,11 +131,11 @@ static int begin(struct files *files, const struct opt_command *self, int argc, 
 	if (needs_names && files->count == 0) {
 		(void)err_set(&err, ERR_INVALID, "which files?");
 		(void)err_remedy(&err, "reckon %s %s", self->name, self->operands);
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	}
 	if (remote_open(&files->remote, &files->client, &err) < 0 ||
 	    remote_chosen(files->client, &files->remote, true, &files->session, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	return -1;
 }
 
@@ -192,7 +193,7 @@ static int draw(const struct files *files, struct buf *text, struct err *err)
 	int code = 0;
 
 	for (size_t i = 0; i < row_count(files); i++)
-		rows += is_within(remote_text(row_at(files, i), "path"), name);
+		rows += is_within(json_get_str(row_at(files, i), "path"), name);
 	if (rows == 0)
 		return 0;
 	term_width_locale();
@@ -204,15 +205,15 @@ static int draw(const struct files *files, struct buf *text, struct err *err)
 	for (size_t i = 0; code == 0 && i < row_count(files); i++) {
 		const struct json_value *row = row_at(files, i);
 		char size[CLI_SIZE_TEXT], modified[24];
-		const char *const cells[] = { remote_text(row, "path"), size, modified,
-					      remote_text(row, "mime") };
+		const char *const cells[] = { json_get_str(row, "path"), size, modified,
+					      json_get_str(row, "mime") };
 		int64_t bytes = 0;
 
 		if (!is_within(cells[0], name))
 			continue;
 		(void)json_read_int(json_read_member(row, "size"), &bytes);
 		cli_format_size(bytes > 0 ? (uint64_t)bytes : 0, size);
-		(void)snprintf(modified, sizeof(modified), "%.19s", remote_text(row, "modified"));
+		(void)snprintf(modified, sizeof(modified), "%.19s", json_get_str(row, "modified"));
 		if (strlen(modified) > 10)
 			modified[10] = ' ';
 		for (size_t j = 0; code == 0 && j < ARRAY_LEN(cells); j++)
@@ -252,10 +253,10 @@ int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 		return end(&files, status);
 	if (files.count > 1) {
 		(void)remote_unexpected(files.names[1], &err);
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	} else if (fetch_list(&files, &err) < 0 ||
 		   (!files.remote.json && draw(&files, &text, &err) < 0)) {
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	} else if (files.remote.json) {
 		status = print_rows(&files);
 	} else if (text.len > 0) {
@@ -308,7 +309,7 @@ static int get_one(struct files *files, const char *name, int dir_fd, struct err
 	while (base > 0 && name[base - 1] != '/')
 		base--;
 	for (size_t i = 0; i < row_count(files); i++) {
-		const char *path = remote_text(row_at(files, i), "path");
+		const char *path = json_get_str(row_at(files, i), "path");
 
 		if (!is_within(path, name))
 			continue;
@@ -395,7 +396,7 @@ static bool is_file_target(struct files *files, struct err *err)
 	    (stat(files->target, &st) == 0 && S_ISDIR(st.st_mode)) || fetch_list(files, err) < 0)
 		return false;
 	for (size_t i = 0; i < row_count(files); i++)
-		if (strcmp(remote_text(row_at(files, i), "path"), files->names[0]) == 0)
+		if (strcmp(json_get_str(row_at(files, i), "path"), files->names[0]) == 0)
 			return true;
 	return false;
 }
@@ -416,7 +417,7 @@ int remote_files_get(const struct opt_command *self, int argc, char **argv)
 		code = get_as(&files, files.target, &err);
 	else
 		code = get_all(&files, files.target != NULL ? files.target : ".", &err);
-	return end(&files, code < 0 ? remote_complain(self, &err) : EXIT_CODE_OK);
+	return end(&files, code < 0 ? cli_complain_of(self, &err) : EXIT_CODE_OK);
 }
 
 /* ---- put ------------------------------------------------------------------------------------ */
@@ -519,7 +520,7 @@ int remote_files_put(const struct opt_command *self, int argc, char **argv)
 		return end(&files, status);
 	for (size_t i = 0; i < files.count; i++)
 		if (put_one(&files, files.names[i], &err) < 0)
-			return end(&files, remote_complain(self, &err));
+			return end(&files, cli_complain_of(self, &err));
 	return end(&files, EXIT_CODE_OK);
 }
 
@@ -549,6 +550,6 @@ int remote_files_rm(const struct opt_command *self, int argc, char **argv)
 		return end(&files, status);
 	for (size_t i = 0; i < files.count; i++)
 		if (rm_one(&files, files.names[i], &err) < 0)
-			return end(&files, remote_complain(self, &err));
+			return end(&files, cli_complain_of(self, &err));
 	return end(&files, EXIT_CODE_OK);
 }

@@ -91,10 +91,10 @@ int remote_tenant_forget(const struct opt_command *self, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (remote_open(&forget.remote, &client, &err) < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	status = forget_all(&forget, client, sums, &err);
 	if (status < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else if (forget.remote.json)
 		(void)printf("{\"runs\": %" PRId64 ", \"executions\": %" PRId64
 			     ", \"sessions\": %" PRId64 ", \"documents\": %" PRId64 "}\n",

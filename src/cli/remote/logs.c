@@ -19,6 +19,7 @@
 #include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
+#include "codec/json_get.h"
 
 #define LINES_DEFAULT 20u
 #define LINES_MAX 500u
@@ -73,8 +74,8 @@ static double when(const char *text)
 
 static void took(const struct json_value *row, char *ret, size_t size)
 {
-	const double from = when(remote_text(row, "created_at"));
-	const double to = when(remote_text(row, "ended_at"));
+	const double from = when(json_get_str(row, "created_at"));
+	const double to = when(json_get_str(row, "ended_at"));
 
 	ret[0] = '\0';
 	if (from >= 0 && to >= from)
@@ -84,7 +85,7 @@ static void took(const struct json_value *row, char *ret, size_t size)
 /* The first line that has something, with a sign when there is more. */
 static void code_of(const struct json_value *row, char ret[CODE_COLUMNS + 8])
 {
-	const char *code = remote_text(row, "code");
+	const char *code = json_get_str(row, "code");
 	int64_t bytes = 0;
 	size_t len;
 
@@ -102,11 +103,11 @@ static int fill_row(struct term_table *table, size_t at, const struct json_value
 		    struct err *err)
 {
 	char number[24], time_text[24], duration[24], code[CODE_COLUMNS + 8];
-	const char *const cells[] = { number, remote_text(row, "status"), time_text, duration,
+	const char *const cells[] = { number, json_get_str(row, "status"), time_text, duration,
 				      code };
 
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)sequence_of(row));
-	(void)snprintf(time_text, sizeof(time_text), "%.19s", remote_text(row, "created_at"));
+	(void)snprintf(time_text, sizeof(time_text), "%.19s", json_get_str(row, "created_at"));
 	if (strlen(time_text) > 10)
 		time_text[10] = ' ';
 	took(row, duration, sizeof(duration));
@@ -151,7 +152,7 @@ static int draw(struct logs *logs, const struct json_value *rows, size_t skip, s
 
 static bool is_settled(const struct json_value *row)
 {
-	const char *status = remote_text(row, "status");
+	const char *status = json_get_str(row, "status");
 
 	return strcmp(status, "running") != 0 && strcmp(status, "queued") != 0;
 }
@@ -194,7 +195,7 @@ static int list(struct logs *logs)
 		cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
 
 		if (list_once(logs, &text, &err) < 0)
-			return remote_complain(logs->self, &err);
+			return cli_complain_of(logs->self, &err);
 		if (text.len > 0)
 			status = cli_write_stdout(buf_text(&text), text.len);
 		if (status != EXIT_CODE_OK || !logs->follow)
@@ -229,11 +230,11 @@ static int find_number(struct logs *logs, uint64_t number, char *ret, size_t siz
 			found = sequence_of(json_read_at(rows, i)) == number;
 			if (found)
 				(void)snprintf(ret, size, "%s",
-					       remote_text(json_read_at(rows, i), "id"));
+					       json_get_str(json_read_at(rows, i), "id"));
 		}
 		buf_clear(&next);
 		more = json_read_count(rows) > 0 &&
-		       buf_adds(&next, remote_text(page, "next"), err) == 0 && next.len > 0;
+		       buf_adds(&next, json_get_str(page, "next"), err) == 0 && next.len > 0;
 		json_read_free(page);
 	}
 	if (found)
@@ -252,7 +253,7 @@ static int show_text(struct logs *logs, const struct json_value *record)
 		return remote_print_json(record);
 	if (text == NULL) {
 		(void)fprintf(stderr, "reckon: it has no record: it is %.20s\n",
-			      remote_text(record, "status"));
+			      json_get_str(record, "status"));
 		return EXIT_CODE_OK;
 	}
 	status = cli_print_text(text, len);
@@ -274,11 +275,11 @@ static int show(struct logs *logs)
 		(void)snprintf(id, sizeof(id), "%s", logs->remote.name);
 	else if (parse_count(logs->remote.name, &number, &err) < 0 ||
 		 find_number(logs, number, id, sizeof(id), &err) < 0)
-		return remote_complain(logs->self, &err);
+		return cli_complain_of(logs->self, &err);
 	if (remote_path(&path, logs->session, "/executions/", &err) < 0 ||
 	    client_path_add(&path, id, false, &err) < 0 ||
 	    client_call(logs->client, "GET", buf_text(&path), NULL, &record, &err) < 0)
-		return remote_complain(logs->self, &err);
+		return cli_complain_of(logs->self, &err);
 	status = show_text(logs, record);
 	json_read_free(record);
 	return status;
@@ -295,12 +296,12 @@ int remote_logs(const struct opt_command *self, int argc, char **argv)
 		return status;
 	if (logs.follow && (logs.remote.json || logs.remote.name != NULL)) {
 		(void)err_set(&err, ERR_INVALID, "--follow goes with the list alone");
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	}
 	term_width_locale();
 	if (remote_open(&logs.remote, &logs.client, &err) < 0 ||
 	    remote_chosen(logs.client, &logs.remote, false, &logs.session, &err) < 0)
-		status = remote_complain(self, &err);
+		status = cli_complain_of(self, &err);
 	else
 		status = logs.remote.name != NULL ? show(&logs) : list(&logs);
 	json_read_free(logs.session);

@@ -31,7 +31,7 @@ static int get(const char *command, const char *id, uint64_t offset, uint64_t le
 	    buf_addf(&path, &err, "?offset=%" PRIu64 "&length=%" PRIu64, offset, length) < 0 ||
 	    remote_open(&remote, &client, &err) < 0 ||
 	    client_download(client, buf_text(&path), fd, NULL, &err) < 0)
-		status = remote_complain(&self, &err);
+		status = cli_complain_of(&self, &err);
 	client_close(client);
 	return status;
 }

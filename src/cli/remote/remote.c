@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/options/parse.h"
 #include "cli/term/term.h"
+#include "codec/json_get.h"
 
 #define WAIT_S 60u /* of all waiting in one command */
 
@@ -106,12 +107,6 @@ int remote_open(const struct remote *remote, struct client **ret, struct err *er
 	return 0;
 }
 
-int remote_complain(const struct opt_command *self, struct err *err)
-{
-	(void)err_wrap(err, "%s", self->name);
-	return cli_complain(err);
-}
-
 int remote_read_event(const struct client *client, reckon_event *event,
 		      struct json_value **ret_document, struct err *err)
 {
@@ -123,30 +118,23 @@ int remote_read_event(const struct client *client, reckon_event *event,
 	}
 	if (strcmp(event->name, "stream") == 0) {
 		event->text = json_read_text(json_read_member(document, "text"), &event->text_len);
-		event->stream = strcmp(remote_text(document, "name"), "stderr") == 0 ? 2 : 1;
+		event->stream = strcmp(json_get_str(document, "name"), "stderr") == 0 ? 2 : 1;
 	}
 	*ret_document = document;
 	return 0;
 }
 
-const char *remote_text(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 const char *remote_session_status(const struct json_value *session)
 {
-	const char *status = remote_text(session, "status");
+	const char *status = json_get_str(session, "status");
 	int64_t pending = 0;
 
 	if (strcmp(status, "live") != 0)
 		return status;
 	(void)json_read_int(json_read_member(session, "pending"), &pending);
-	if (remote_text(session, "paused_at")[0] != '\0')
+	if (json_get_str(session, "paused_at")[0] != '\0')
 		return "paused";
-	if (strcmp(remote_text(session, "kernel"), "lost") == 0)
+	if (strcmp(json_get_str(session, "kernel"), "lost") == 0)
 		return "no kernel";
 	return pending > 0 ? "busy" : status;
 }
@@ -166,17 +154,17 @@ int remote_path(struct buf *path, const struct json_value *session, const char *
 {
 	buf_clear(path);
 	if (buf_adds(path, "sessions/", err) < 0 ||
-	    client_path_add(path, remote_text(session, "id"), false, err) < 0)
+	    client_path_add(path, json_get_str(session, "id"), false, err) < 0)
 		return (int)err->code;
 	return buf_adds(path, rest, err);
 }
 
 static int gone(const struct json_value *session, const char *name, struct err *err)
 {
-	const char *why = remote_text(session, "why");
+	const char *why = json_get_str(session, "why");
 
 	(void)err_set(err, ERR_LOST, "session %.64s is %.20s%s%.160s", name,
-		      remote_text(session, "status"), why[0] != '\0' ? ": " : "", why);
+		      json_get_str(session, "status"), why[0] != '\0' ? ": " : "", why);
 	return err_remedy(err, "its variables and files are gone; reckon run -s NAME makes a new "
 			       "one");
 }
@@ -232,7 +220,7 @@ int remote_session(struct client *client, const char *name, struct json_value **
 
 	if (remote_session_any(client, name, &session, err) < 0)
 		return (int)err->code;
-	if (strcmp(remote_text(session, "status"), "live") == 0) {
+	if (strcmp(json_get_str(session, "status"), "live") == 0) {
 		*ret = session;
 		return 0;
 	}
@@ -259,9 +247,9 @@ int remote_chosen(struct client *client, const struct remote *remote, bool live,
 		return (int)err->code;
 	sessions = json_read_member(page, "sessions");
 	for (size_t i = 0, n = json_read_count(sessions); i < n && code == 0; i++)
-		if (strcmp(remote_text(json_read_at(sessions, i), "status"), "live") == 0 &&
+		if (strcmp(json_get_str(json_read_at(sessions, i), "status"), "live") == 0 &&
 		    found++ == 0)
-			code = buf_adds(&id, remote_text(json_read_at(sessions, i), "id"), err);
+			code = buf_adds(&id, json_get_str(json_read_at(sessions, i), "id"), err);
 	json_read_free(page);
 	if (code == 0 && found == 1)
 		return remote_session(client, buf_text(&id), ret, err);

@@ -74,10 +74,8 @@ int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *
 int remote_open(const struct remote *remote, struct client **ret, struct err *err);
 
 /* Prints the error in the name of the command; returns the exit status. */
-int remote_complain(const struct opt_command *self, struct err *err);
 
 /* Text of an answer, "" when it is missing. */
-const char *remote_text(const struct json_value *object, const char *key);
 
 /* The status of a session for a person: the API's word, and of a live one "busy", "no kernel". */
 const char *remote_session_status(const struct json_value *session);

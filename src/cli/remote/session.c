@@ -19,6 +19,7 @@
 #include "cli/term/look.h"
 #include "cli/term/table.h"
 #include "cli/term/width.h"
+#include "codec/json_get.h"
 
 #define PAGE 500u
 #define SESSIONS_MAX 10000u
@@ -71,7 +72,7 @@ static void age_of(const char *text, char *ret, size_t size)
 
 static bool is_shown(const struct listing *listing, const struct json_value *session)
 {
-	return listing->all || strcmp(remote_text(session, "status"), "live") == 0;
+	return listing->all || strcmp(json_get_str(session, "status"), "live") == 0;
 }
 
 /* All pages: a list that ends at some number without a word would be a wrong one. */
@@ -101,7 +102,7 @@ static int fetch(struct listing *listing, struct client *client, struct err *err
 		for (size_t i = 0; i < count && listing->count < SESSIONS_MAX; i++)
 			if (is_shown(listing, json_read_at(sessions, i)))
 				listing->rows[listing->count++] = json_read_at(sessions, i);
-		next = remote_text(page, "next");
+		next = json_get_str(page, "next");
 	} while (count == PAGE && next[0] != '\0' && listing->count < SESSIONS_MAX);
 	return 0;
 }
@@ -125,15 +126,16 @@ static int print_json(const struct listing *listing)
 static int fill_row(struct term_table *table, size_t row, const struct json_value *session,
 		    bool all, struct err *err)
 {
-	const char *name = remote_text(session, "name"), *kind = remote_text(session, "template");
+	const char *name = json_get_str(session, "name"), *kind = json_get_str(session, "template");
 	char age[32];
 	const char *status = remote_session_status(session);
 
-	age_of(remote_text(session, "created_at"), age, sizeof(age));
+	age_of(json_get_str(session, "created_at"), age, sizeof(age));
 	if (kind[0] == '\0')
-		kind = remote_text(session, "language");
-	const char *const cells[] = { name, status, kind, age, remote_text(session, "id"),
-				      remote_text(session, "why") };
+		kind = json_get_str(session, "language");
+	const char *const cells[] = {
+		name, status, kind, age, json_get_str(session, "id"), json_get_str(session, "why")
+	};
 
 	for (size_t i = 0; i < (all ? 6u : 5u); i++)
 		if (term_table_cell(table, row, i, cells[i], strlen(cells[i]), err) < 0)
@@ -174,10 +176,10 @@ static int print_names(const struct listing *listing)
 	struct err err;
 
 	for (size_t i = 0; i < listing->count; i++) {
-		const char *name = remote_text(listing->rows[i], "name");
+		const char *name = json_get_str(listing->rows[i], "name");
 
 		if (name[0] == '\0')
-			name = remote_text(listing->rows[i], "id");
+			name = json_get_str(listing->rows[i], "id");
 		if (id_is_name(name, strlen(name), "-") && buf_addf(&text, &err, "%s\n", name) < 0)
 			return cli_complain(&err);
 	}
@@ -200,11 +202,11 @@ static int list(const struct opt_command *self, struct listing *listing)
 		return EXIT_CODE_OK;
 	}
 	if (code < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	code = fetch(listing, client, &err);
 	client_close(client);
 	if (code < 0)
-		return remote_complain(self, &err);
+		return cli_complain_of(self, &err);
 	if (listing->remote.json)
 		return print_json(listing);
 	if (listing->quiet)

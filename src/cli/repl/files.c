@@ -17,18 +17,12 @@
 #include "base/cleanup.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
 #include "cli/term/table.h"
 
 #define LISTED_MAX 10000
-
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
 
 /* ---- files of this side ---- */
 
@@ -73,7 +67,7 @@ static int open_target(const char *path, bool force, struct target *target, stru
 	struct stat st;
 
 	target->dir = target->fd = -1;
-	target->name = last_part(path);
+	target->name = text_base_name(path);
 	if (slash != NULL && (size_t)(slash - path) + 2 > sizeof(folder))
 		return err_set(err, ERR_INVALID, "the name is too long");
 	if (slash != NULL)
@@ -216,7 +210,7 @@ void repl_files_put(struct repl *repl, char **words, size_t count)
 		run_output_line("usage: %%put HOSTFILE [NAME]");
 		return;
 	}
-	if (put_host(repl, words[0], count > 1 ? words[1] : last_part(words[0]), &err) < 0)
+	if (put_host(repl, words[0], count > 1 ? words[1] : text_base_name(words[0]), &err) < 0)
 		repl_failed(repl, words[0], &err);
 }
 
@@ -270,9 +264,9 @@ void repl_files_get(struct repl *repl, char **words, size_t count)
 	name = words[0];
 	if (strncmp(name, "/mnt/data/", 10) == 0)
 		name += 10;
-	to = count > 1 ? words[1] : last_part(name);
+	to = count > 1 ? words[1] : text_base_name(name);
 	if (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) {
-		(void)snprintf(path, sizeof(path), "%s/%s", to, last_part(name));
+		(void)snprintf(path, sizeof(path), "%s/%s", to, text_base_name(name));
 		to = path;
 	}
 	if (get_file(repl, name, to, force, &err) < 0)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/repl/repl.h"
 #include "languages/languages.h"
@@ -130,11 +131,6 @@ static void add_file(const char *folder, const struct dirent *entry, struct edit
 		add_match(ret, name, strlen(name));
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void add_host_files(const char *text, size_t cursor, struct editor_matches *ret)
 {
 	const char *slash, *from = text + cursor;
@@ -157,7 +153,7 @@ static void add_host_files(const char *text, size_t cursor, struct editor_matche
 		if (strncmp(entry->d_name, from, stem) == 0 &&
 		    (entry->d_name[0] != '.' || stem > 0))
 			add_file(folder, entry, ret);
-	qsort(ret->text, ret->count, sizeof(ret->text[0]), by_name);
+	qsort(ret->text, ret->count, sizeof(ret->text[0]), text_compare);
 }
 
 static void add_kernels(struct repl *repl, const char *text, size_t len, size_t cursor,

@@ -9,24 +9,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/repl/repl.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 #include "languages/languages.h"
-
-static bool ends_with(const char *text, const char *end)
-{
-	const size_t len = strlen(text), tail = strlen(end);
-
-	return len > tail && strcmp(text + len - tail, end) == 0;
-}
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 /* ---- a notebook ---- */
 
@@ -44,7 +32,7 @@ static void write_value(struct json_writer *json, const struct json_value *value
 static void write_stream(struct json_writer *json, const struct json_value *record,
 			 const char *name)
 {
-	if (text_of(record, name)[0] == '\0')
+	if (json_get_str(record, name)[0] == '\0')
 		return;
 	json_write_object_begin(json);
 	json_write_member_string(json, "output_type", "stream");
@@ -77,11 +65,11 @@ static void write_error(struct json_writer *json, const struct json_value *error
 		return;
 	json_write_object_begin(json);
 	json_write_member_string(json, "output_type", "error");
-	json_write_member_string(json, "ename", text_of(error, "name"));
-	json_write_member_string(json, "evalue", text_of(error, "value"));
+	json_write_member_string(json, "ename", json_get_str(error, "name"));
+	json_write_member_string(json, "evalue", json_get_str(error, "value"));
 	json_write_key(json, "traceback");
 	json_write_array_begin(json);
-	for (const char *line = text_of(error, "traceback"); *line != '\0';) {
+	for (const char *line = json_get_str(error, "traceback"); *line != '\0';) {
 		const size_t len = strcspn(line, "\n");
 
 		json_write_text(json, line, len);
@@ -112,7 +100,7 @@ static void write_prose(struct json_writer *json, const struct repl_cell *cell, 
  */
 static void write_cell_metadata(struct json_writer *json, const struct json_value *record)
 {
-	const char *status = text_of(record, "status");
+	const char *status = json_get_str(record, "status");
 	const bool has_failed = json_read_kind(json_read_member(record, "error")) == JSON_KIND_OBJECT;
 	const bool was_ended = status[0] != '\0' && strcmp(status, "ok") != 0 &&
 			       strcmp(status, "error") != 0;
@@ -158,7 +146,7 @@ static void write_outputs(struct json_writer *json, const struct json_value *rec
 	}
 	for (size_t i = 0; i < json_read_count(outputs); i++) {
 		const struct json_value *output = json_read_at(outputs, i);
-		const char *type = text_of(output, "output_type");
+		const char *type = json_get_str(output, "output_type");
 
 		if (strcmp(type, "stream") == 0)
 			write_value(json, output);
@@ -255,8 +243,8 @@ void repl_save(struct repl *repl, char **words, size_t count)
 			"script)");
 		return;
 	}
-	rc = ends_with(words[0], ".ipynb") ? repl_save_notebook(repl, &text, &err)
-					     : repl_save_script(repl, &text, &err);
+	rc = text_ends_with(words[0], ".ipynb") ? repl_save_notebook(repl, &text, &err)
+						: repl_save_script(repl, &text, &err);
 	if (rc == 0)
 		rc = repl_files_write(words[0], force, buf_text(&text), text.len, &err);
 	if (rc < 0) {

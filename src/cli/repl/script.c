@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/repl/repl.h"
 #include "codec/json_write.h"
 #include "languages/languages.h"
@@ -90,7 +91,7 @@ static int quote(const struct language_script *script, const char *text, struct 
 	struct json_writer writer;
 
 	if (script->quotes[0] == NULL)
-		return run_quote_for_shell(text, ret, err);
+		return text_quote_for_shell(text, ret, err);
 	for (size_t i = 0; i < ARRAY_LEN(script->quotes); i++)
 		if (strstr(text, script->quotes[i]) == NULL)
 			return buf_addf(ret, err, "r%s\n%s\n%s", script->quotes[i], text,

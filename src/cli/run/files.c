@@ -18,6 +18,7 @@
 #include "base/file/fs.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/run/run.h"
 
 static int not_writable(const char *path, struct err *err)
@@ -109,20 +110,13 @@ static int open_parent(int dir_fd, const char *path, int *ret_fd, struct err *er
 	return fs_open_dir_beneath(dir_fd, parent, ret_fd, err);
 }
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 int run_files_commit(int dir_fd, const char *temp, const char *path, struct err *err)
 {
 	cleanup_fd int parent = -1;
 
 	if (open_parent(dir_fd, path, &parent, err) < 0)
 		return (int)err->code;
-	if (renameat(parent, last_part(temp), parent, last_part(path)) < 0)
+	if (renameat(parent, text_base_name(temp), parent, text_base_name(path)) < 0)
 		return err_sys(err, "rename");
 	return 0;
 }
@@ -133,5 +127,5 @@ void run_files_abandon(int dir_fd, const char *temp)
 	struct err ignored;
 
 	if (open_parent(dir_fd, temp, &parent, &ignored) == 0)
-		(void)unlinkat(parent, last_part(temp), 0);
+		(void)unlinkat(parent, text_base_name(temp), 0);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
 #include "codec/json_write.h"
@@ -16,16 +17,6 @@
 const struct language *run_language(const struct run *run)
 {
 	return language_find_or_default(run->language);
-}
-
-int run_quote_for_shell(const char *text, struct buf *ret, struct err *err)
-{
-	if (buf_addc(ret, '\'', err) < 0)
-		return (int)err->code;
-	for (; *text != '\0'; text++)
-		if ((*text == '\'' ? buf_adds(ret, "'\\''", err) : buf_addc(ret, *text, err)) < 0)
-			return (int)err->code;
-	return buf_addc(ret, '\'', err);
 }
 
 static int quote(const struct language_arguments *form, const char *text, struct buf *ret,
@@ -37,7 +28,7 @@ static int quote(const struct language_arguments *form, const char *text, struct
 	if (run_input_check_source(text, strlen(text), err) < 0)
 		return err_wrap(err, "an argument");
 	if (form->is_shell)
-		return run_quote_for_shell(text, ret, err);
+		return text_quote_for_shell(text, ret, err);
 	json_write_init(&writer, &json);
 	json_write_string(&writer, text);
 	if (json_write_finish(&writer, err) < 0)

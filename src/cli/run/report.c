@@ -11,13 +11,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
+#include "codec/json_get.h"
 
 static double number_of(const struct json_value *object, const char *key)
 {
@@ -25,14 +19,6 @@ static double number_of(const struct json_value *object, const char *key)
 
 	(void)json_read_double(json_read_member(object, key), &value);
 	return value;
-}
-
-static uint64_t size_of(const struct json_value *object, const char *key)
-{
-	int64_t value = 0;
-
-	(void)json_read_int(json_read_member(object, key), &value);
-	return value > 0 ? (uint64_t)value : 0;
 }
 
 static const struct json_value *limits_of(const struct json_value *record)
@@ -58,7 +44,8 @@ static void report_traceback(struct run_output *output, const struct json_value 
 	if (traceback != NULL && len > 0)
 		run_output_stderr(output, traceback, len);
 	else
-		run_output_line("%s: %s", text_of(error, "name"), text_of(error, "value"));
+		run_output_line("%s: %s", json_get_str(error, "name"),
+				json_get_str(error, "value"));
 	for (size_t i = 0; i < count; i++) {
 		const char *hint = json_read_text(json_read_at(hints, i), NULL);
 
@@ -75,7 +62,7 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 	char size[CLI_SIZE_TEXT];
 
 	if (strcmp(status, "timeout") == 0) {
-		const bool is_cpu = strcmp(text_of(json_read_member(record, "error"), "name"),
+		const bool is_cpu = strcmp(json_get_str(json_read_member(record, "error"), "name"),
 					   "CpuLimit") == 0;
 
 		run_output_line(
@@ -86,8 +73,8 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 	} else if (strcmp(status, "out_of_memory") == 0) {
 		char disk[CLI_SIZE_TEXT];
 
-		cli_format_binary(size_of(limits, "memory_bytes"), size);
-		cli_format_binary(size_of(limits, "disk_bytes"), disk);
+		cli_format_binary(json_get_count(limits, "memory_bytes"), size);
+		cli_format_binary(json_get_count(limits, "disk_bytes"), disk);
 		run_output_line(
 			"reckon: cell %zu: out of memory at the limit of %s, and %s for files "
 			"(--memory allows more)",
@@ -107,7 +94,7 @@ static void report_other(const struct run_output *output, const struct json_valu
 			 const char *status)
 {
 	const struct json_value *error = json_read_member(record, "error");
-	const char *value = text_of(error, "value");
+	const char *value = json_get_str(error, "value");
 	const char *remedy =
 		json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
 	size_t len = strlen(value);
@@ -131,10 +118,10 @@ static void report_truncated(const struct run_output *output, const struct json_
 
 	for (size_t i = 0; json_read_member_at(truncated, i, &stream, &cut); i++) {
 		char kept[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT];
-		const char *handle = text_of(cut, "handle");
+		const char *handle = json_get_str(cut, "handle");
 
-		cli_format_size(size_of(cut, "bytes_kept"), kept);
-		cli_format_size(size_of(cut, "bytes_total"), total);
+		cli_format_size(json_get_count(cut, "bytes_kept"), kept);
+		cli_format_size(json_get_count(cut, "bytes_total"), total);
 		run_output_line("reckon: cell %zu: %s cut to %s of %s%s%s%s", output->cell, stream,
 				kept, total, handle[0] != '\0' ? " (all of it: reckon output " : "",
 				handle, handle[0] != '\0' ? ")" : "");
@@ -150,24 +137,24 @@ static bool is_told(const char *code, const char *status)
 
 static void report_diagnostics(const struct json_value *record)
 {
-	const char *status = text_of(record, "status");
+	const char *status = json_get_str(record, "status");
 	const struct json_value *diagnostics = json_read_member(record, "diagnostics");
 	const size_t count = json_read_count(diagnostics);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct json_value *diagnostic = json_read_at(diagnostics, i);
 
-		const char *code = text_of(diagnostic, "code");
+		const char *code = json_get_str(diagnostic, "code");
 
 		/* What tells a model that it goes in circles is no news to a person who wanted to. */
 		if (strncmp(code, "repeated_", 9) != 0 && !is_told(code, status))
-			run_output_line("note: %s", text_of(diagnostic, "message"));
+			run_output_line("note: %s", json_get_str(diagnostic, "message"));
 	}
 }
 
 void run_report_status(struct run_output *output, const struct json_value *record)
 {
-	const char *status = text_of(record, "status");
+	const char *status = json_get_str(record, "status");
 
 	report_truncated(output, record);
 	if (strcmp(status, "error") == 0)
@@ -188,7 +175,7 @@ static void limit_text(const struct json_value *limits, const char *key, char te
 	if (strcmp(key, "wall_s") == 0) {
 		(void)snprintf(text, 48, " of %g s", number_of(limits, key));
 	} else {
-		cli_format_binary(size_of(limits, key), size);
+		cli_format_binary(json_get_count(limits, key), size);
 		(void)snprintf(text, 48, " of %s", size);
 	}
 }
@@ -201,7 +188,7 @@ static void receipt_files(const struct json_value *record)
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total += size_of(json_read_at(files, i), "size");
+		total += json_get_count(json_read_at(files, i), "size");
 	cli_format_size(total, size);
 	run_output_line("  files      %zu changed, %s", count, size);
 }
@@ -232,20 +219,20 @@ void run_report_receipt(const struct run_output *output, const struct json_value
 	const struct json_value *limits = limits_of(record);
 	char limit[48], first[CLI_SIZE_TEXT], second[CLI_SIZE_TEXT];
 
-	run_output_line("receipt of cell %zu: %s", output->cell, text_of(record, "status"));
+	run_output_line("receipt of cell %zu: %s", output->cell, json_get_str(record, "status"));
 	limit_text(limits, "wall_s", limit);
 	run_output_line("  wall       %.3f s%s", number_of(receipt, "wall_s"), limit);
 	run_output_line("  cpu        %.3f s user, %.3f s system", number_of(receipt, "cpu_user_s"),
 			number_of(receipt, "cpu_system_s"));
 	limit_text(limits, "memory_bytes", limit);
-	cli_format_binary(size_of(receipt, "memory_peak_bytes"), first);
-	cli_format_binary(size_of(limits, "disk_bytes"), second);
+	cli_format_binary(json_get_count(receipt, "memory_peak_bytes"), first);
+	cli_format_binary(json_get_count(limits, "disk_bytes"), second);
 	run_output_line("  memory     %s peak%s, and %s for files", first, limit, second);
-	cli_format_size(size_of(receipt, "read_bytes"), first);
-	cli_format_size(size_of(receipt, "written_bytes"), second);
+	cli_format_size(json_get_count(receipt, "read_bytes"), first);
+	cli_format_size(json_get_count(receipt, "written_bytes"), second);
 	run_output_line("  i/o        %s read, %s written", first, second);
 	run_output_line("  processes  %llu at most",
-			(unsigned long long)size_of(receipt, "processes_peak"));
+			(unsigned long long)json_get_count(receipt, "processes_peak"));
 	receipt_files(record);
 	receipt_denied(receipt);
 }

@@ -147,7 +147,6 @@ int run_notebook_add(struct run *run, const char *origin, const char *text, size
 /* Makes the prologue, when there are arguments. */
 int run_program_load(struct run *run, struct err *err);
 /* Appends 'it'\''s'. */
-int run_quote_for_shell(const char *text, struct buf *ret, struct err *err);
 /* Whether a cell's program ended itself: with which status, and its last words or NULL. */
 bool run_program_exited(const struct run *run, const struct json_value *record, int *ret_status,
 			const char **ret_message);

@@ -18,6 +18,7 @@
 #include "cli/remote/tools.h"
 #include "cli/session/daemon_state.h"
 #include "cli/session/interrupt.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 /* ---- looks ---------------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static int check(struct session *session, struct err *err)
 			err->code = ERR_LOST;
 		return (int)err->code;
 	}
-	has_kernel = strcmp(remote_text(now, "kernel"), "lost") != 0;
+	has_kernel = strcmp(json_get_str(now, "kernel"), "lost") != 0;
 	json_read_free(now);
 	return has_kernel ? 0 : err_set(err, ERR_KERNEL_LOST, "the kernel is gone");
 }
@@ -230,13 +231,14 @@ void session_daemon_joined(struct session *session, bool is_fresh)
 	struct daemon *this = daemon_of(session);
 	const struct client *client = this->at.client;
 
-	(void)snprintf(this->name, sizeof(this->name), "%s", remote_text(this->at.session, "name"));
+	(void)snprintf(this->name, sizeof(this->name), "%s",
+		       json_get_str(this->at.session, "name"));
 	this->context[0] = '\0';
 	session->is_fresh = is_fresh;
-	session->id = remote_text(this->at.session, "id");
+	session->id = json_get_str(this->at.session, "id");
 	session->name = this->name;
 	session->url = client_is_private(client) ? NULL : client_name(client);
-	session->language = remote_text(this->at.session, "language");
+	session->language = json_get_str(this->at.session, "language");
 }
 
 int session_daemon_connect(const struct run *run, struct session **ret, struct err *err)

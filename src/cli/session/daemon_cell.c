@@ -16,6 +16,7 @@
 #include "cli/run/tools.h"
 #include "cli/session/daemon_state.h"
 #include "cli/session/interrupt.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 
 #define ANSWER_MAX ((size_t)8 * 1024 * 1024)
@@ -87,7 +88,7 @@ static int answer_input(struct daemon *this, const struct json_value *event, str
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	cleanup_free char *line = NULL;
-	const char *prompt = remote_text(event, "prompt");
+	const char *prompt = json_get_str(event, "prompt");
 	bool password = false;
 	size_t len = 0;
 
@@ -126,7 +127,7 @@ static bool is_queued(const struct daemon *this)
 	if (execution_path(this, "", &path, &ignored) < 0 ||
 	    client_call(this->at.client, "GET", buf_text(&path), NULL, &execution, &ignored) < 0)
 		return false;
-	queued = strcmp(remote_text(execution, "status"), "queued") == 0;
+	queued = strcmp(json_get_str(execution, "status"), "queued") == 0;
 	json_read_free(execution);
 	return queued;
 }
@@ -303,10 +304,10 @@ static int take_record(struct daemon *this, const struct session_cell *cell, int
 	if (json_read_parse(buf_text(this->record), this->record->len, CLIENT_JSON_MAX, &record,
 			    err) < 0)
 		return err_wrap(err, "record");
-	*ret_exit_code = exit_code_of(remote_text(record, "status"));
+	*ret_exit_code = exit_code_of(json_get_str(record, "status"));
 	(void)json_read_bool(json_read_member(record, "streamed"), &is_brief);
-	(void)snprintf(this->context, sizeof(this->context), "%s", remote_text(record, "context"));
-	(void)snprintf(this->execution, sizeof(this->execution), "%s", remote_text(record, "id"));
+	(void)snprintf(this->context, sizeof(this->context), "%s", json_get_str(record, "context"));
+	(void)snprintf(this->execution, sizeof(this->execution), "%s", json_get_str(record, "id"));
 	json_read_free(record);
 	return is_brief && cell->wants_outputs ? fetch_record(this, err) : 0;
 }

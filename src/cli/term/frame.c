@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "cli/term/table.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 
 #define ROWS_WHOLE 60 /* up to so many rows all are shown */
 #define ROWS_PART 10  /* else so many from each end */
@@ -44,13 +44,6 @@ static const struct json_value *value_at(const struct series *series, size_t row
 	if (series->at == 0)
 		return json_read_at(json_read_member(frame->index, "values"), row);
 	return json_read_at(json_read_at(frame->data, row), series->at - 1);
-}
-
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
 }
 
 static bool begins(const char *text, const char *start)
@@ -199,11 +192,11 @@ static int put_series(struct term_table *table, const struct frame *frame, size_
 {
 	const struct json_value *what = at == 0 ? frame->index
 						: json_read_at(frame->columns, at - 1);
-	struct series series = { .frame = frame, .at = at, .dtype = text_of(what, "dtype") };
+	struct series series = { .frame = frame, .at = at, .dtype = json_get_str(what, "dtype") };
 
 	series.kind = kind_of(series.dtype);
 	series_scan(&series);
-	term_table_head(table, at, text_of(what, "name"), series.kind == KIND_NUMBER);
+	term_table_head(table, at, json_get_str(what, "name"), series.kind == KIND_NUMBER);
 	for (size_t row = 0; row < frame->head; row++)
 		if (put_cell(table, row, &series, row, err) < 0)
 			return (int)err->code;

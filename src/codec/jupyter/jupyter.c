@@ -10,17 +10,11 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "codec/json_get.h"
 
 #define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: no front end knows them */
 #define INTERRUPT_VALUE "interrupted on request" /* what an error of libreckon begins with */
 #define VALUE_MAX ((size_t)256 * 1024 * 1024)
-
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
 			 const char *otherwise)
@@ -87,14 +81,14 @@ static void write_error(struct json_writer *json, const struct json_value *error
 	json_write_member_string(json, "ename", name);
 	json_write_member_string(json, "evalue", value);
 	json_write_key(json, "traceback");
-	write_lines(json, text_of(error, "traceback"));
+	write_lines(json, json_get_str(error, "traceback"));
 }
 
 void jupyter_write_failure(struct json_writer *json, const struct json_value *record)
 {
 	const struct json_value *error = json_read_member(record, "error");
 
-	write_error(json, error, text_of(error, "name"), text_of(error, "value"));
+	write_error(json, error, json_get_str(error, "name"), json_get_str(error, "value"));
 }
 
 static void write_stream(struct json_writer *json, const struct json_value *event)
@@ -102,7 +96,7 @@ static void write_stream(struct json_writer *json, const struct json_value *even
 	size_t len = 0;
 	const char *text = json_read_text(json_read_member(event, "text"), &len);
 
-	json_write_member_string(json, "name", text_of(event, "name"));
+	json_write_member_string(json, "name", json_get_str(event, "name"));
 	json_write_member_text(json, "text", text != NULL ? text : "", len);
 }
 
@@ -144,7 +138,8 @@ bool jupyter_content(const char *name, const struct json_value *event, uint64_t 
 		 strcmp(name, "update_display_data") == 0)
 		write_display(&json, event);
 	else if (strcmp(name, "error") == 0)
-		write_error(&json, error, text_of(error, "name"), text_of(error, "value"));
+		write_error(&json, error, json_get_str(error, "name"),
+			    json_get_str(error, "value"));
 	else if (strcmp(name, "clear_output") == 0)
 		write_clear(&json, event);
 	else

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 
 #define ENTRIES_MAX 10000u
 #define SESSION 1 /* there is no other */
@@ -89,13 +89,6 @@ static bool flag_of(const struct json_value *content, const char *key)
 	return flag;
 }
 
-static const char *text_of(const struct json_value *content, const char *key)
-{
-	const char *text = json_read_text(json_read_member(content, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 /* Whether a later entry has the same text. */
 static bool comes_again(const struct jupyter_history *history, size_t at)
 {
@@ -152,8 +145,8 @@ void jupyter_history_write(struct json_writer *json, const struct jupyter_histor
 			   const struct json_value *content)
 {
 	struct wish wish = {
-		.kind = text_of(content, "hist_access_type"),
-		.pattern = text_of(content, "pattern"),
+		.kind = json_get_str(content, "hist_access_type"),
+		.pattern = json_get_str(content, "pattern"),
 		.count = number_of(content, "n", -1),
 		.first = number_of(content, "start", 0),
 		.last = number_of(content, "stop", INT64_MAX),

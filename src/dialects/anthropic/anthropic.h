@@ -102,7 +102,6 @@ int history_uploads(const struct json_value *messages, struct order *order, stru
 /* Text, or blocks of text, as one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
 /* Appends, on a line of its own. */
-int history_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
 
 /* ---- editor.c ---- */
 /* Appends it to the tools of a conversation, where the order has it. */

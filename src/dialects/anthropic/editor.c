@@ -7,7 +7,9 @@
  */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/anthropic.h"
 
 #define EDIT "/opt/reckon/bin/reckon-edit"
@@ -110,13 +112,6 @@ bool editor_input(const char *code, size_t len, struct buf *ret)
 
 /* ---- its result ----------------------------------------------------------------------------- */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 static void write_count(struct json_writer *json, const struct json_value *told, const char *key)
 {
 	int64_t count = 0;
@@ -172,11 +167,11 @@ static void write_replaced(struct json_writer *json, const struct json_value *to
 static void write_failure(struct json_writer *json, const struct json_value *told)
 {
 	static const char *const codes[] = { "file_not_found", "invalid_tool_input" };
-	const char *code = text_of(told, "error_code");
+	const char *code = json_get_str(told, "error_code");
 
 	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
 		if (strcmp(codes[i], code) == 0) {
-			editor_write_error(json, codes[i], text_of(told, "error_message"));
+			editor_write_error(json, codes[i], json_get_str(told, "error_message"));
 			return;
 		}
 	editor_write_error(json, "unavailable", NULL);
@@ -195,7 +190,7 @@ void editor_write_result(struct json_writer *json, const struct json_value *reco
 		editor_write_error(json, "unavailable", NULL);
 		return;
 	}
-	type = text_of(told, "type");
+	type = json_get_str(told, "type");
 	if (strcmp(type, "view") == 0)
 		write_view(json, told, end + 1, len - (size_t)(end + 1 - out));
 	else if (strcmp(type, "create") == 0)
@@ -219,13 +214,13 @@ int editor_text(const struct json_value *content, struct buf *ret, struct err *e
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const char *text = json_read_text(json_read_member(content, keys[i]), &len);
 
-		if (text != NULL && history_add_line(ret, text, len, err) < 0)
+		if (text != NULL && buf_add_line(ret, text, len, err) < 0)
 			return (int)err->code;
 	}
 	for (size_t i = 0; i < json_read_count(lines); i++) {
 		const char *text = json_read_text(json_read_at(lines, i), &len);
 
-		if (text != NULL && history_add_line(ret, text, len, err) < 0)
+		if (text != NULL && buf_add_line(ret, text, len, err) < 0)
 			return (int)err->code;
 	}
 	if (json_read_bool(json_read_member(content, "is_file_update"), &is_update))

@@ -11,27 +11,20 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 void message_usage(const struct json_value *usage, struct usage *ret)
 {
 	*ret = (struct usage){
-		.in = count_of(usage, "input_tokens"),
-		.cached = count_of(usage, "cached_tokens"),
-		.out = count_of(usage, "output_tokens"),
-		.reasoning = count_of(usage, "reasoning_tokens"),
+		.in = json_get_count(usage, "input_tokens"),
+		.cached = json_get_count(usage, "cached_tokens"),
+		.out = json_get_count(usage, "output_tokens"),
+		.reasoning = json_get_count(usage, "reasoning_tokens"),
 	};
 }
 

@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/anthropic.h"
 
 #define FILE_BYTES_MAX (6u * 1024u * 1024u)
@@ -22,11 +24,6 @@ static const char *type_of(const struct json_value *block)
 	const char *type = json_read_text(json_read_member(block, "type"), NULL);
 
 	return type != NULL ? type : "";
-}
-
-static const char *member(const struct json_value *block, const char *key)
-{
-	return json_read_text(json_read_member(block, key), NULL);
 }
 
 static bool is(const struct json_value *block, const char *type)
@@ -39,7 +36,7 @@ static bool is(const struct json_value *block, const char *type)
 static int write_image(const struct json_value *block, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *source = json_read_member(block, "source");
-	const char *media = member(source, "media_type");
+	const char *media = json_get_text(source, "media_type");
 	size_t len;
 	const char *data = json_read_text(json_read_member(source, "data"), &len);
 
@@ -86,7 +83,7 @@ static int take_document(const struct json_value *block, struct order *order, st
 			 struct err *err)
 {
 	const struct json_value *source = json_read_member(block, "source");
-	const char *title = member(block, "title");
+	const char *title = json_get_text(block, "title");
 	struct api_run_file *file = &order->files[order->file_count];
 	cleanup_buf struct buf bytes = BUF_INIT(FILE_BYTES_MAX);
 	size_t len;
@@ -97,15 +94,15 @@ static int take_document(const struct json_value *block, struct order *order, st
 	if (data == NULL || (!is(source, "text") && !is(source, "base64")))
 		return err_set(err, ERR_INVALID, "document: a source of this type is not taken");
 	if (is(source, "text")) {
-		if (title != NULL && history_add_line(text, title, strlen(title), err) < 0)
+		if (title != NULL && buf_add_line(text, title, strlen(title), err) < 0)
 			return (int)err->code;
-		return history_add_line(text, data, len, err);
+		return buf_add_line(text, data, len, err);
 	}
 	if (order->file_count == ANTHROPIC_FILES_MAX || len > FILE_BYTES_MAX / 3 * 4)
 		return err_set(err, ERR_INVALID, "document: too many, or too large");
 	if (base64_decode(data, len, &bytes, err) < 0)
 		return err_set(err, ERR_INVALID, "document: data is not base64");
-	file->path = path_of(order, title, member(source, "media_type"));
+	file->path = path_of(order, title, json_get_text(source, "media_type"));
 	file->base64 = (struct api_bytes){
 		arena_text(&order->arena, buf_text(&bytes), bytes.len), bytes.len
 	};
@@ -119,10 +116,11 @@ static const char *upload_of(const struct json_value *block)
 	const struct json_value *source = json_read_member(block, "source");
 
 	if (is(block, "container_upload"))
-		return member(block, "file_id") != NULL ? member(block, "file_id") : "";
+		return json_get_text(block, "file_id") != NULL ? json_get_text(block, "file_id")
+							       : "";
 	if (!is(block, "document") || !is(source, "file"))
 		return NULL;
-	return member(source, "file_id") != NULL ? member(source, "file_id") : "";
+	return json_get_text(source, "file_id") != NULL ? json_get_text(source, "file_id") : "";
 }
 
 int history_uploads(const struct json_value *messages, struct order *order, struct err *err)
@@ -180,7 +178,7 @@ static int cell_text(const struct json_value *content, struct buf *ret, struct e
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const char *text = json_read_text(json_read_member(content, keys[i]), &len);
 
-		if (text != NULL && len > 0 && history_add_line(ret, text, len, err) < 0)
+		if (text != NULL && len > 0 && buf_add_line(ret, text, len, err) < 0)
 			return (int)err->code;
 	}
 	if (json_read_int(json_read_member(content, "return_code"), &code) && code != 0)
@@ -193,7 +191,7 @@ static int write_result(const struct json_value *block, struct json_writer *writ
 {
 	const struct json_value *content = json_read_member(block, "content");
 	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
-	const char *id = member(block, "tool_use_id");
+	const char *id = json_get_text(block, "tool_use_id");
 	bool failed = false;
 
 	if (id == NULL)
@@ -256,7 +254,7 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 			continue;
 		*ret_any = true;
 		if (is(block, "text") && words != NULL)
-			rc = history_add_line(text, words, len, err);
+			rc = buf_add_line(text, words, len, err);
 		else if (upload_of(block) != NULL && order->tool != ANTHROPIC_NO_CODE)
 			rc = 0; /* it is in the container */
 		else if (is(block, "document"))
@@ -316,7 +314,7 @@ static int write_user(const struct json_value *content, const char *role,
 
 static bool is_editor(const struct json_value *block)
 {
-	const char *name = member(block, "name");
+	const char *name = json_get_text(block, "name");
 
 	return name != NULL && strcmp(name, ANTHROPIC_EDITOR_NAME) == 0;
 }
@@ -346,7 +344,7 @@ static int write_input(const struct json_value *block, struct json_writer *write
 
 static int write_call(const struct json_value *block, struct json_writer *writer, struct err *err)
 {
-	const char *id = member(block, "id"), *name = member(block, "name");
+	const char *id = json_get_text(block, "id"), *name = json_get_text(block, "name");
 
 	if (id == NULL || name == NULL)
 		return err_set(err, ERR_INVALID, "%.60s: id and name are required", type_of(block));
@@ -399,8 +397,7 @@ static int write_turn(const struct json_value *content, size_t from, size_t to,
 		const char *words = json_read_text(json_read_member(block, "text"), &len);
 
 		has_calls = has_calls || is_call(block);
-		if (is(block, "text") && words != NULL &&
-		    history_add_line(&text, words, len, err) < 0)
+		if (is(block, "text") && words != NULL && buf_add_line(&text, words, len, err) < 0)
 			return (int)err->code;
 	}
 	if (text.len == 0 && !has_calls)
@@ -458,7 +455,7 @@ static int write_message(const struct json_value *messages, size_t at, struct or
 		at > 0 ? json_read_member(json_read_at(messages, at - 1), "content") : NULL;
 	const bool is_last = at + 1 == json_read_count(messages);
 	const struct json_value *content = json_read_member(message, "content");
-	const char *role = member(message, "role");
+	const char *role = json_get_text(message, "role");
 
 	if (role == NULL || (json_read_kind(content) != JSON_KIND_STRING &&
 			     json_read_kind(content) != JSON_KIND_ARRAY))

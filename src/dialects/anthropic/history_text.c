@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/buf.h"
 #include "dialects/anthropic/anthropic.h"
 
 static bool is_text(const struct json_value *block)
@@ -14,13 +15,6 @@ static bool is_text(const struct json_value *block)
 	const char *type = json_read_text(json_read_member(block, "type"), NULL);
 
 	return type != NULL && strcmp(type, "text") == 0;
-}
-
-int history_add_line(struct buf *ret, const char *text, size_t len, struct err *err)
-{
-	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
-		return (int)err->code;
-	return buf_add(ret, text, len, err);
 }
 
 int history_text(const struct json_value *content, struct buf *ret, struct err *err)
@@ -36,7 +30,7 @@ int history_text(const struct json_value *content, struct buf *ret, struct err *
 		const struct json_value *block = json_read_at(content, i);
 
 		text = json_read_text(json_read_member(block, "text"), &len);
-		if (is_text(block) && text != NULL && history_add_line(ret, text, len, err) < 0)
+		if (is_text(block) && text != NULL && buf_add_line(ret, text, len, err) < 0)
 			return (int)err->code;
 	}
 	return 0;

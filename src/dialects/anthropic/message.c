@@ -9,17 +9,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
 #define GATHER_MS 100u /* calls that come together are told together; later ones with the next message */
 
 /* ---- how it ended --------------------------------------------------------------------------- */
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* NULL: there is no message, but an error. */
 static const char *stop_of(const struct json_value *answer)
@@ -33,7 +29,7 @@ static const char *stop_of(const struct json_value *answer)
 		{ "max_tokens", "max_tokens" }, { "budget", "max_tokens" },
 		{ "max_time", "max_tokens" },
 	};
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 
 	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
 		if (strcmp(reasons[i].stop, stop) == 0)
@@ -44,7 +40,7 @@ static const char *stop_of(const struct json_value *answer)
 /* What is wrong with the conversation is the client's; all else is not. */
 static void fail_as(const struct message *message, const struct json_value *answer)
 {
-	const char *why = text_of(answer, "message");
+	const char *why = json_get_text(answer, "message");
 	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
 	message_fail(message, is_asked_wrong ? 400 : 500,
@@ -67,12 +63,12 @@ static int add_calls(struct message *message, const struct json_value *answer)
 			buf_clear(&input);
 			(void)buf_adds(&input, "{}", &err);
 		}
-		if (blocks_call(&message->blocks, &(struct block_call){
-							  .type = "tool_use",
-							  .id = text_of(call, "id"),
-							  .name = text_of(call, "name"),
-							  .input = buf_text(&input),
-							  .len = input.len }) < 0)
+		if (blocks_call(&message->blocks,
+				&(struct block_call){ .type = "tool_use",
+						      .id = json_get_text(call, "id"),
+						      .name = json_get_text(call, "name"),
+						      .input = buf_text(&input),
+						      .len = input.len }) < 0)
 			return -1;
 	}
 	return 0;

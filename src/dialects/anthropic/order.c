@@ -9,27 +9,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/anthropic.h"
+#include "dialects/model_api.h"
 
 #define TOOL_CODE "code_execution"
 #define EFFORT_LARGE 16384
 
 void order_done(struct order *order)
 {
-	json_read_free(order->body);
-	order->body = NULL;
-	buf_done(&order->conversation);
-	arena_done(&order->arena);
-}
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool is_given(const struct json_value *object, const char *key)
-{
-	return json_read_kind(json_read_member(object, key)) != JSON_KIND_NULL;
+	model_api_order_done(&order->body, &order->conversation, &order->arena);
 }
 
 /* ---- tools ---------------------------------------------------------------------------------- */
@@ -63,7 +52,7 @@ static int write_tool(const struct json_value *tool, struct json_writer *writer,
 {
 	const struct json_value *schema = json_read_member(tool, "input_schema");
 	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX);
-	const char *name = text_of(tool, "name");
+	const char *name = json_get_text(tool, "name");
 
 	if (name == NULL || json_read_kind(schema) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "tools: a tool has a name and an input_schema");
@@ -71,7 +60,7 @@ static int write_tool(const struct json_value *tool, struct json_writer *writer,
 		return (int)err->code;
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "name", name);
-	json_write_member_string(writer, "description", text_of(tool, "description"));
+	json_write_member_string(writer, "description", json_get_text(tool, "description"));
 	json_write_key(writer, "parameters");
 	json_write_raw(writer, buf_text(&json), json.len);
 	json_write_object_end(writer);
@@ -80,7 +69,7 @@ static int write_tool(const struct json_value *tool, struct json_writer *writer,
 
 static bool is_own(const struct json_value *tool)
 {
-	const char *type = text_of(tool, "type");
+	const char *type = json_get_text(tool, "type");
 
 	return type == NULL || strcmp(type, "custom") == 0;
 }
@@ -90,7 +79,7 @@ static int find_code_tool(const struct json_value *tools, struct order *order, s
 	for (size_t i = 0; i < json_read_count(tools); i++) {
 		const struct json_value *tool = json_read_at(tools, i);
 
-		if (!is_own(tool) && add_code_tool(text_of(tool, "type"), order, err) < 0)
+		if (!is_own(tool) && add_code_tool(json_get_text(tool, "type"), order, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
@@ -117,7 +106,7 @@ static int write_tools(const struct json_value *tools, const struct order *order
 static int write_choice(const struct json_value *choice, const struct order *order,
 			struct json_writer *writer, struct err *err)
 {
-	const char *type = text_of(choice, "type"), *name = text_of(choice, "name");
+	const char *type = json_get_text(choice, "type"), *name = json_get_text(choice, "name");
 	bool one = false;
 
 	if (type == NULL)
@@ -157,8 +146,8 @@ static int write_number(const struct json_value *body, const char *key, struct j
 static const char *effort_of(const struct json_value *body, struct order *order)
 {
 	const struct json_value *thinking = json_read_member(body, "thinking");
-	const char *effort = text_of(json_read_member(body, "output_config"), "effort");
-	const char *type = text_of(thinking, "type");
+	const char *effort = json_get_text(json_read_member(body, "output_config"), "effort");
+	const char *type = json_get_text(thinking, "type");
 	int64_t tokens = 0;
 
 	order->shows_thoughts = type != NULL && strcmp(type, "disabled") != 0;
@@ -177,7 +166,7 @@ static int write_sampling(const struct json_value *body, struct order *order,
 	const char *effort = effort_of(body, order);
 	int64_t tokens = 0;
 
-	if (is_given(body, "max_tokens") &&
+	if (json_get_has(body, "max_tokens") &&
 	    (!json_read_int(json_read_member(body, "max_tokens"), &tokens) || tokens < 1))
 		return err_set(err, ERR_INVALID, "max_tokens: Input should be a number from 1 on");
 	json_write_key(writer, "sampling");
@@ -211,7 +200,7 @@ static int take_container(const struct json_value *body, struct order *order, st
 		if (json_read_count(json_read_member(container, "skills")) > 0)
 			return err_set(err, ERR_INVALID,
 				       "container.skills: there are no skills here");
-		id = text_of(container, "id");
+		id = json_get_text(container, "id");
 	}
 	if (id == NULL)
 		return json_read_kind(container) == JSON_KIND_OBJECT
@@ -233,7 +222,7 @@ int order_write(struct order *order, struct err *err)
 	json_write_init(&writer, &order->conversation);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "schema", "reckon.conversation/1");
-	if (is_given(body, "system")) {
+	if (json_get_has(body, "system")) {
 		if (history_text(json_read_member(body, "system"), &system, err) < 0)
 			return err_wrap(err, "system");
 		json_write_member_text(&writer, "instructions", buf_text(&system), system.len);
@@ -242,7 +231,7 @@ int order_write(struct order *order, struct err *err)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->tool != ANTHROPIC_NO_CODE);
 	json_write_member_bool(&writer, "pause", true);
-	if (is_given(body, "tool_choice") &&
+	if (json_get_has(body, "tool_choice") &&
 	    write_choice(json_read_member(body, "tool_choice"), order, &writer, err) < 0)
 		return (int)err->code;
 	if (write_sampling(body, order, &writer, err) < 0 ||
@@ -254,13 +243,13 @@ int order_write(struct order *order, struct err *err)
 
 static int read_body(const struct json_value *body, struct order *ret, struct err *err)
 {
-	const char *model = text_of(body, "model");
+	const char *model = json_get_text(body, "model");
 
 	if (json_read_kind(body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
 	if (model == NULL || model[0] == '\0' || strlen(model) > 318)
 		return err_set(err, ERR_INVALID, "model: Field required");
-	ret->wants_thread = is_given(body, "thread");
+	ret->wants_thread = json_get_has(body, "thread");
 	if (ret->wants_thread)
 		return err_set(err, ERR_INVALID,
 			       "thread: conversations are not kept here: send all "

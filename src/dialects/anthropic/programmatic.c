@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/anthropic/anthropic.h"
 
 #define CALL "toolu_code_"
@@ -21,18 +22,6 @@
 #define CELL "srvtoolu_"
 #define BLOCKS_MAX 256u /* of a message, that are looked at */
 #define VALUE_MAX ((size_t)1024 * 1024)
-
-static const char *member(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool has_type(const struct json_value *block, const char *type)
-{
-	const char *own = member(block, "type");
-
-	return own != NULL && strcmp(own, type) == 0;
-}
 
 /* ---- what is lent --------------------------------------------------------------------------- */
 
@@ -55,7 +44,8 @@ void programmatic_callers(const struct json_value *tool, bool *ret_direct, bool 
 static int add_tool(const struct json_value *tool, struct order *order, struct err *err)
 {
 	const struct json_value *schema = json_read_member(tool, "input_schema");
-	const char *name = member(tool, "name"), *description = member(tool, "description");
+	const char *name = json_get_text(tool, "name"),
+		   *description = json_get_text(tool, "description");
 	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX);
 	bool is_strict = false;
 
@@ -141,9 +131,9 @@ static bool read_id(const char *id, char run[ID_SIZE], struct programmatic_place
 
 bool programmatic_is_call(const struct json_value *block)
 {
-	const char *caller = member(json_read_member(block, "caller"), "type");
+	const char *caller = json_get_text(json_read_member(block, "caller"), "type");
 
-	return has_type(block, "tool_use") && caller != NULL &&
+	return json_get_is(block, "type", "tool_use") && caller != NULL &&
 	       strncmp(caller, CALLER, strlen(CALLER)) == 0;
 }
 
@@ -157,11 +147,11 @@ static size_t first_of(const struct json_value *content)
 
 bool programmatic_is_answer(const struct json_value *before, const struct json_value *result)
 {
-	const char *wanted = member(result, "tool_use_id");
+	const char *wanted = json_get_text(result, "tool_use_id");
 
 	for (size_t i = first_of(before); wanted != NULL && i < json_read_count(before); i++) {
 		const struct json_value *block = json_read_at(before, i);
-		const char *id = member(block, "id");
+		const char *id = json_get_text(block, "id");
 
 		if (programmatic_is_call(block) && id != NULL && strcmp(id, wanted) == 0)
 			return true;
@@ -213,9 +203,10 @@ static const struct json_value *find_answer(const struct json_value *content, co
 {
 	for (size_t i = 0; i < json_read_count(content); i++) {
 		const struct json_value *block = json_read_at(content, i);
-		const char *own = member(block, "tool_use_id");
+		const char *own = json_get_text(block, "tool_use_id");
 
-		if (has_type(block, "tool_result") && own != NULL && strcmp(own, id) == 0)
+		if (json_get_is(block, "type", "tool_result") && own != NULL &&
+		    strcmp(own, id) == 0)
 			return block;
 	}
 	return NULL;
@@ -224,8 +215,8 @@ static const struct json_value *find_answer(const struct json_value *content, co
 static int take_call(const struct json_value *call, const struct json_value *content,
 		     struct order *order, struct err *err)
 {
-	const char *id = member(call, "id");
-	const char *cell = member(json_read_member(call, "caller"), "tool_id");
+	const char *id = json_get_text(call, "id");
+	const char *cell = json_get_text(json_read_member(call, "caller"), "tool_id");
 	const struct json_value *answer = id != NULL ? find_answer(content, id) : NULL;
 	struct programmatic_place place = { 0 };
 	char run[ID_SIZE];

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "codec/base64.h"
 #include "dialects/e2b/e2b.h"
 
@@ -42,11 +43,6 @@ void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE])
 		*at = (char)toupper((unsigned char)*at);
 }
 
-static int digit_of(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 void e2b_key_of(const char *presented, char *ret, size_t size)
 {
 	const char *digits = presented + strlen(KEY_PREFIX);
@@ -59,7 +55,8 @@ void e2b_key_of(const char *presented, char *ret, size_t size)
 	    strlen(digits) != (size_t)2 * KEY_BYTES)
 		return;
 	for (size_t i = 0; i < KEY_BYTES; i++) {
-		const int high = digit_of(digits[2 * i]), low = digit_of(digits[2 * i + 1]);
+		const int high = text_hex_digit(digits[2 * i]),
+			  low = text_hex_digit(digits[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "dialects/gemini/gemini.h"
 
@@ -30,7 +31,7 @@ static int add_text(const struct json_value *part, struct buf *ret, struct err *
 	const char *text = json_read_text(json_read_member(part, "text"), &len);
 
 	(void)json_read_bool(json_read_member(part, "thought"), &is_thought);
-	return text != NULL && !is_thought ? data_add_line(ret, text, len, err) : 0;
+	return text != NULL && !is_thought ? buf_add_line(ret, text, len, err) : 0;
 }
 
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err)

@@ -8,16 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "codec/base64.h"
 #include "dialects/gemini/gemini.h"
-
-int data_add_line(struct buf *ret, const char *text, size_t len, struct err *err)
-{
-	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
-		return (int)err->code;
-	return buf_add(ret, text, len, err);
-}
 
 /* What the vendor calls a file is an address with its name at the end. */
 static const char *id_of(const struct json_value *part)
@@ -172,7 +166,7 @@ int data_take(const struct json_value *part, struct order *order, struct buf *te
 			       GEMINI_FILE_BYTES_MAX);
 	if (!order->runs_code) {
 		if (strncmp(mime, "text/", 5) == 0)
-			return data_add_line(text, buf_text(&bytes), bytes.len, err);
+			return buf_add_line(text, buf_text(&bytes), bytes.len, err);
 		return err_set(err, ERR_INVALID,
 			       "inlineData: '%.60s' is only of use where code can "
 			       "run",

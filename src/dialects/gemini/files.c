@@ -22,20 +22,13 @@
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-static const char *header_of(const struct request *request, const char *name)
-{
-	const char *value = http_header(request_head(request), name);
-
-	return value != NULL ? value : "";
-}
-
 /* Where the client has reached us; "" when it says nothing that could be it. */
 void files_origin(const struct request *request, char *ret, size_t size)
 {
 	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 				   ".-:[]";
-	const char *host = header_of(request, "host");
-	const bool is_tls = strcmp(header_of(request, "x-forwarded-proto"), "https") == 0;
+	const char *host = gemini_header(request, "host");
+	const bool is_tls = strcmp(gemini_header(request, "x-forwarded-proto"), "https") == 0;
 
 	ret[0] = '\0';
 	if (host[0] != '\0' && strlen(host) < 256 && strspn(host, good) == strlen(host))

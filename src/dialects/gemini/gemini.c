@@ -127,3 +127,10 @@ void gemini_answer(struct request *request, struct json_writer *json)
 	else
 		answer_text(request, 200, GEMINI_JSON, json->out, NULL);
 }
+
+const char *gemini_header(const struct request *request, const char *name)
+{
+	const char *value = http_header(request_head(request), name);
+
+	return value != NULL ? value : "";
+}

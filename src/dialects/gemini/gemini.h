@@ -96,7 +96,6 @@ int contents_text(const struct json_value *content, struct buf *ret, struct err 
 
 /* ---- data.c ---- */
 /* Appends, on a line of its own. */
-int data_add_line(struct buf *ret, const char *text, size_t len, struct err *err);
 /* Notes the files that the contents name. */
 int data_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* With code it goes to the workspace; without, to `text`. */
@@ -154,3 +153,4 @@ void gemini_refuse(struct request *request, const struct refusal *refusal);
 /* {"error": …} */
 int gemini_write_error(struct buf *ret, unsigned status, const struct refusal *refusal);
 void gemini_answer(struct request *request, struct json_writer *json);
+const char *gemini_header(const struct request *request, const char *name); /* "": there is none */

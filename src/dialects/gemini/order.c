@@ -10,15 +10,13 @@
 
 #include "base/cleanup.h"
 #include "dialects/gemini/gemini.h"
+#include "dialects/model_api.h"
 
 #define EFFORT_LARGE 16384
 
 void order_done(struct order *order)
 {
-	json_read_free(order->body);
-	order->body = NULL;
-	buf_done(&order->conversation);
-	arena_done(&order->arena);
+	model_api_order_done(&order->body, &order->conversation, &order->arena);
 }
 
 /* ---- how it is sampled ---------------------------------------------------------------------- */

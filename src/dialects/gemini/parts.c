@@ -8,13 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/gemini/gemini.h"
 #include "dialects/model_api.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 static void begin(struct json_writer *json, struct buf *part)
 {
@@ -119,7 +115,7 @@ static void add_output(const struct json_value *record, bool is_ok, struct buf *
 	if (is_ok)
 		return;
 	model_api_add_text(record, "stderr", ret);
-	model_api_add_text(error, text_of(error, "traceback") != NULL ? "traceback" : "value",
+	model_api_add_text(error, json_get_text(error, "traceback") != NULL ? "traceback" : "value",
 			   ret);
 }
 
@@ -165,7 +161,7 @@ static int add_images(struct buf *ret, const struct json_value *results)
 int parts_record(struct buf *ret, const struct run_event *record)
 {
 	cleanup_buf struct buf part = BUF_INIT(GEMINI_OUT_MAX), output = BUF_INIT(GEMINI_OUT_MAX);
-	const char *status = text_of(record->json, "status");
+	const char *status = json_get_text(record->json, "status");
 	struct json_writer json;
 
 	if (status == NULL)
@@ -201,8 +197,8 @@ static int add_call(struct buf *ret, const struct json_value *call, struct signa
 	begin(&json, &part);
 	json_write_key(&json, "functionCall");
 	json_write_object_begin(&json);
-	json_write_member_string(&json, "id", text_of(call, "id"));
-	json_write_member_string(&json, "name", text_of(call, "name"));
+	json_write_member_string(&json, "id", json_get_text(call, "id"));
+	json_write_member_string(&json, "name", json_get_text(call, "name"));
 	json_write_key(&json, "args");
 	json_write_raw(&json, buf_text(&args), args.len);
 	json_write_object_end(&json);

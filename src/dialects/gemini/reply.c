@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/gemini/gemini.h"
 
 struct reply {
@@ -26,11 +27,6 @@ struct reply {
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 /* NULL: there is no response, but an error. */
 static const char *finish_of(const struct json_value *answer)
 {
@@ -43,7 +39,7 @@ static const char *finish_of(const struct json_value *answer)
 		{ "max_tokens", "MAX_TOKENS" }, { "budget", "MAX_TOKENS" },
 		{ "max_time", "MAX_TOKENS" },
 	};
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 
 	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
 		if (strcmp(reasons[i].stop, stop) == 0)
@@ -51,21 +47,14 @@ static const char *finish_of(const struct json_value *answer)
 	return NULL;
 }
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 /* What was thought is among the tokens of the output, and stands apart here. */
 static void write_usage(struct json_writer *json, const struct json_value *answer)
 {
 	const struct json_value *usage = json_read_member(answer, "usage");
-	const uint64_t in = count_of(usage, "input_tokens"), out = count_of(usage, "output_tokens");
-	const uint64_t thought = count_of(usage, "reasoning_tokens");
-	const uint64_t cached = count_of(usage, "cached_tokens");
+	const uint64_t in = json_get_count(usage, "input_tokens"),
+		       out = json_get_count(usage, "output_tokens");
+	const uint64_t thought = json_get_count(usage, "reasoning_tokens");
+	const uint64_t cached = json_get_count(usage, "cached_tokens");
 
 	json_write_key(json, "usageMetadata");
 	json_write_object_begin(json);
@@ -193,7 +182,7 @@ static void fail(struct reply *reply, unsigned status, const char *text)
 /* What is wrong with the conversation is the client's; all else is not. */
 static void fail_as(struct reply *reply, const struct json_value *answer)
 {
-	const char *why = text_of(answer, "message");
+	const char *why = json_get_text(answer, "message");
 	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
 	fail(reply, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
@@ -360,12 +349,6 @@ static void answer(struct request *request, const struct order *order, const cha
 	signatures_done(&reply.signatures);
 }
 
-static void refuse(struct request *request, const struct err *err)
-{
-	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text,
-			     NULL);
-}
-
 void reply_create(struct request *request, const char *model, enum gemini_form form)
 {
 	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX);
@@ -375,14 +358,14 @@ void reply_create(struct request *request, const char *model, enum gemini_form f
 	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
-		refuse(request, &err);
+		answer_refuse_invalid(request, &err);
 		return;
 	}
 	buf_done(&body);
 	if (files_bring(request, &order) < 0)
 		return;
 	if (order_write(&order, &err) < 0) {
-		refuse(request, &err);
+		answer_refuse_invalid(request, &err);
 		return;
 	}
 	if (files_copy(request, &order) < 0)

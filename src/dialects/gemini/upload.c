@@ -31,13 +31,6 @@ struct target {
 	uint64_t offset; /* of the body */
 };
 
-static const char *header_of(const struct request *request, const char *name)
-{
-	const char *value = http_header(request_head(request), name);
-
-	return value != NULL ? value : "";
-}
-
 /* `text` with everything escaped that could mean something in a query. */
 static int add_escaped(struct buf *ret, const char *text, struct err *err)
 {
@@ -74,7 +67,7 @@ static int write_target(const struct request *request, const char *name, const c
 
 static bool is_too_long(const struct request *request)
 {
-	const char *length = header_of(request, "x-goog-upload-header-content-length");
+	const char *length = gemini_header(request, "x-goog-upload-header-content-length");
 
 	return strspn(length, "0123456789") == strlen(length) &&
 	       (strlen(length) > 12 || strtoull(length, NULL, 10) > UPLOAD_MAX);
@@ -83,8 +76,8 @@ static bool is_too_long(const struct request *request)
 static void begin_upload(struct request *request)
 {
 	cleanup_buf struct buf headers = BUF_INIT(URL_SIZE), empty = BUF_INIT(8);
-	const char *name = header_of(request, "x-goog-upload-file-name");
-	const char *mime = header_of(request, "x-goog-upload-header-content-type");
+	const char *name = gemini_header(request, "x-goog-upload-file-name");
+	const char *mime = gemini_header(request, "x-goog-upload-header-content-type");
 	struct json_value *body;
 	const char *shown;
 	struct err err;
@@ -109,7 +102,7 @@ static void begin_upload(struct request *request)
 static void read_target(const struct request *request, struct target *ret)
 {
 	const char *at = request_head(request)->query;
-	const char *offset = header_of(request, "x-goog-upload-offset");
+	const char *offset = gemini_header(request, "x-goog-upload-offset");
 	char key[32], value[1024];
 	struct err err;
 
@@ -339,7 +332,7 @@ static void look(struct request *request, const struct target *target, bool ends
 
 void files_upload(struct request *request)
 {
-	const char *command = header_of(request, "x-goog-upload-command");
+	const char *command = gemini_header(request, "x-goog-upload-command");
 	struct target target;
 
 	if (strcmp(command, "start") == 0) {

@@ -23,13 +23,6 @@ static int reply(struct channels *channels, const struct frame *frame, const cha
 	return channels_send(channels, frame->channel, type, frame, content);
 }
 
-static void begin(struct json_writer *json, struct buf *content)
-{
-	json_write_init(json, content);
-	json_write_object_begin(json);
-	json_write_member_string(json, "status", "ok");
-}
-
 /* The answer of a call, parsed; NULL: it failed, and what knows nothing is answered. -1: gone. */
 static int parse(enum call_status status, const struct api_bytes *bytes, struct json_value **ret)
 {
@@ -89,7 +82,7 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	struct json_writer json;
 	char text[80];
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	json_write_member_string(&json, "protocol_version", "5.4");
 	json_write_member_string(&json, "implementation", "reckon");
 	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
@@ -146,7 +139,7 @@ static int complete(struct channels *channels, const struct frame *frame)
 		return -1;
 	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
 	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
 	json_write_member_uint(&json, "cursor_start",
 			       jupyter_characters_of(code, len, (size_t)first));
@@ -181,7 +174,7 @@ static int inspect(struct channels *channels, const struct frame *frame)
 			    &out, &call),
 		  &out.answer, &answer) < 0)
 		return -1;
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "found", json_read_member(answer, "found"), "false");
 	jupyter_write_value(&json, "data", json_read_member(answer, "data"), "{}");
 	jupyter_write_value(&json, "metadata", json_read_member(answer, "metadata"), "{}");
@@ -227,7 +220,7 @@ static int history(struct channels *channels, const struct frame *frame)
 	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
 	struct json_writer json;
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_history_write(&json, &channels->clients->history, frame->body);
 	return reply(channels, frame, "history_reply", &json, &content);
 }
@@ -239,7 +232,7 @@ static int comm_info(struct channels *channels, const struct frame *frame)
 	cleanup_buf struct buf content = BUF_INIT(256);
 	struct json_writer json;
 
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "comms", NULL, "{}");
 	return reply(channels, frame, "comm_info_reply", &json, &content);
 }
@@ -295,7 +288,7 @@ static int interrupt(struct channels *channels, const struct frame *frame)
 
 	if (kernels_make_interrupt(channels->request, &channels->kernel, &call) == CALL_GONE)
 		return -1;
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	return reply(channels, frame, "interrupt_reply", &json, &content);
 }
 
@@ -310,7 +303,7 @@ static int shut_down(struct channels *channels, const struct frame *frame)
 	if ((restarts ? kernels_make_restart : kernels_make_end)(
 		    channels->request, &channels->kernel, &call) == CALL_GONE)
 		return -1;
-	begin(&json, &content);
+	json_write_begin_with(&json, &content, "status", "ok");
 	json_write_member_bool(&json, "restart", restarts);
 	return reply(channels, frame, "shutdown_reply", &json, &content);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "dialects/jupyter/server.h"
 
 #define BODY_MAX (2 * CONTENTS_MAX)
@@ -24,7 +25,7 @@ static bool is_taken(const struct json_value *all, const char *path)
 	const struct json_value *files = json_read_member(all, "files");
 
 	for (size_t i = 0; i < json_read_count(files); i++)
-		if (strcmp(server_text(json_read_at(files, i), "path"), path) == 0)
+		if (strcmp(json_get_str(json_read_at(files, i), "path"), path) == 0)
 			return true;
 	return false;
 }
@@ -119,9 +120,9 @@ void change_make(struct request *request, const char *folder)
 	    home_open(request, session) < 0 ||
 	    contents_list(request, session, folder, &all) < 0)
 		return;
-	type = server_text(body, "type");
-	ext = server_text(body, "ext");
-	from = server_text(body, "copy_from");
+	type = json_get_str(body, "type");
+	ext = json_get_str(body, "ext");
+	from = json_get_str(body, "copy_from");
 	(void)snprintf(suffix, sizeof(suffix), "%.60s", ext[0] != '\0' ? ext : ".txt");
 	if (from[0] != '\0') {
 		copy(request, session, all, folder, from + (from[0] == '/'));
@@ -146,12 +147,12 @@ void change_make(struct request *request, const char *folder)
 static int take_content(struct request *request, const struct json_value *model, struct buf *ret)
 {
 	const struct json_value *content = json_read_member(model, "content");
-	const char *format = server_text(model, "format"), *text;
+	const char *format = json_get_str(model, "format"), *text;
 	struct err err;
 	size_t len = 0;
 
 	text = json_read_text(content, &len);
-	if (strcmp(server_text(model, "type"), "notebook") == 0 ||
+	if (strcmp(json_get_str(model, "type"), "notebook") == 0 ||
 	    (strcmp(format, "json") == 0 && text == NULL)) {
 		if (json_read_kind(content) == JSON_KIND_OBJECT &&
 		    json_read_dump(content, ret, &err) == 0 && buf_addc(ret, '\n', &err) == 0)
@@ -189,7 +190,7 @@ void change_write(struct request *request, const char *path)
 
 	if (server_take_object(request, BODY_MAX, &model) < 0 || home_open(request, session) < 0)
 		return;
-	if (strcmp(server_text(model, "type"), "directory") == 0) {
+	if (strcmp(json_get_str(model, "type"), "directory") == 0) {
 		make_folder(request, session, path);
 		return;
 	}
@@ -218,7 +219,7 @@ void change_move(struct request *request, const char *path)
 	if (server_take_object(request, SERVER_BODY_MAX, &body) < 0 ||
 	    home_open(request, session) < 0)
 		return;
-	to = server_text(body, "path");
+	to = json_get_str(body, "path");
 	to += strspn(to, "/");
 	if (to[0] == '\0') {
 		answer_refuse_simple(request, 400, "invalid", "Missing field in JSON data: path",

@@ -11,18 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/utf8.h"
+#include "codec/json_get.h"
 #include "dialects/jupyter/server.h"
 
 #define EPOCH "1970-01-01T00:00:00Z"
 #define MODEL_MAX (2 * CONTENTS_MAX)
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
 
 bool contents_is_notebook(const char *path)
 {
@@ -36,7 +31,7 @@ bool contents_is_notebook(const char *path)
 void contents_begin(struct json_writer *json, const struct entry *entry)
 {
 	json_write_object_begin(json);
-	json_write_member_string(json, "name", base_of(entry->path));
+	json_write_member_string(json, "name", text_base_name(entry->path));
 	json_write_member_string(json, "path", entry->path);
 	json_write_member_string(json, "type",
 				 entry->is_folder			? "directory"
@@ -90,7 +85,7 @@ int contents_list(struct request *request, const char *session, const char *fold
 
 static bool is_hidden(const char *path)
 {
-	return base_of(path)[0] == '.';
+	return text_base_name(path)[0] == '.';
 }
 
 static void write_listed(struct json_writer *json, const struct json_value *files)
@@ -99,9 +94,9 @@ static void write_listed(struct json_writer *json, const struct json_value *file
 		const struct json_value *file = json_read_at(files, i);
 		int64_t size = 0;
 		const struct entry entry = {
-			.path = server_text(file, "path"),
-			.modified = server_text(file, "modified"),
-			.is_folder = strcmp(server_text(file, "kind"), "folder") == 0,
+			.path = json_get_str(file, "path"),
+			.modified = json_get_str(file, "modified"),
+			.is_folder = strcmp(json_get_str(file, "kind"), "folder") == 0,
 		};
 		struct entry sized = entry;
 

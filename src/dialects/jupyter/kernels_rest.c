@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/jupyter/server.h"
 
 static void answer_kernel(struct request *request, unsigned status, const struct kernel_ref *kernel)
@@ -52,8 +53,8 @@ static void start(struct request *request)
 	struct kernel_ref kernel;
 
 	if (server_take_object(request, SERVER_BODY_MAX, &body) == 0 &&
-	    kernels_make(request, server_text(body, "name"), server_text(body, "path"), &kernel) ==
-		    0)
+	    kernels_make(request, json_get_str(body, "name"), json_get_str(body, "path"),
+			 &kernel) == 0)
 		answer_kernel(request, 201, &kernel);
 }
 

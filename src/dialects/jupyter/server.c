@@ -102,13 +102,6 @@ int server_take_object(struct request *request, size_t max, struct json_value **
 	return 0;
 }
 
-const char *server_text(const struct json_value *object, const char *key)
-{
-	const char *text = json_read_text(json_read_member(object, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 void server_write_moment(struct json_writer *json, const char *key, const char *moment)
 {
 	char text[40];

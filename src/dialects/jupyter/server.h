@@ -292,7 +292,6 @@ int server_take_nothing(struct request *request);
 /* The body: an object, or NULL when it is empty; its type is never looked at. */
 int server_take_object(struct request *request, size_t max, struct json_value **ret);
 /* A text of an object; "" when it is missing, null or of another kind. */
-const char *server_text(const struct json_value *object, const char *key);
 /* The language of a kernelspec, or NULL; and back. */
 const char *server_language_of(const char *spec);
 const char *server_spec_of(const char *language);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/jupyter/server.h"
 
 #define COLLECTION "jupyter"
@@ -37,10 +38,10 @@ static bool take_document(const struct api_document *document, struct notebook *
 	if (json_read_parse(document->value.data, document->value.len, FRAME_MAX, &value, &err) < 0)
 		return false;
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", document->id);
-	(void)snprintf(ret->path, sizeof(ret->path), "%s", server_text(value, "path"));
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", server_text(value, "name"));
-	(void)snprintf(ret->type, sizeof(ret->type), "%s", server_text(value, "type"));
-	(void)snprintf(ret->kernel, sizeof(ret->kernel), "%s", server_text(value, "kernel"));
+	(void)snprintf(ret->path, sizeof(ret->path), "%s", json_get_str(value, "path"));
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", json_get_str(value, "name"));
+	(void)snprintf(ret->type, sizeof(ret->type), "%s", json_get_str(value, "type"));
+	(void)snprintf(ret->kernel, sizeof(ret->kernel), "%s", json_get_str(value, "kernel"));
 	return ret->kernel[0] != '\0';
 }
 
@@ -101,18 +102,6 @@ static int keep(struct request *request, struct notebook *notebook)
 		return -1;
 	(void)snprintf(notebook->id, sizeof(notebook->id), "%s", made.id);
 	return 0;
-}
-
-/* Negative: nobody waits any more. */
-static int forget(struct request *request, const char *id)
-{
-	cleanup_call struct call call = CALL_INIT;
-
-	return call_make(request, API_DOCUMENT_DELETE,
-			 &(struct api_document_delete_in){ .collection = COLLECTION, .id = id },
-			 NULL, &call) == CALL_GONE
-		       ? -1
-		       : 0;
 }
 
 /* ---- with its kernel ------------------------------------------------------------------------ */
@@ -232,7 +221,8 @@ static int each(struct request *request, const char *listed, each_fn *fn, void *
 
 			if (take_document(&documents[i], &notebook))
 				kernel = kernel_of(&all, notebook.kernel);
-			if (kernel == NULL && forget(request, documents[i].id) < 0)
+			if (kernel == NULL &&
+			    call_delete_document(request, COLLECTION, documents[i].id) < 0)
 				return -1;
 			if (kernel != NULL)
 				goes_on = fn(&notebook, kernel, arg);
@@ -300,10 +290,10 @@ static int search_path(struct request *request, struct search *search)
 static int take_kernel(struct request *request, const struct json_value *wanted, const char *path,
 		       struct kernel_ref *ret)
 {
-	const char *id = server_text(wanted, "id");
+	const char *id = json_get_str(wanted, "id");
 
 	return id[0] != '\0' ? kernels_find(request, id, ret)
-			     : kernels_make(request, server_text(wanted, "name"), path, ret);
+			     : kernels_make(request, json_get_str(wanted, "name"), path, ret);
 }
 
 static void set_kernel(struct notebook *notebook, const struct kernel_ref *kernel)
@@ -326,7 +316,7 @@ static void set_texts(struct notebook *notebook, const struct json_value *body)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (json_read_text(json_read_member(body, texts[i].key), NULL) != NULL)
 			(void)snprintf(texts[i].to, texts[i].size, "%s",
-				       server_text(body, texts[i].key));
+				       json_get_str(body, texts[i].key));
 }
 
 static void start(struct request *request)
@@ -410,7 +400,7 @@ static void change(struct request *request, const char *uuid)
 	wanted = json_read_member(body, "kernel");
 	kernel = before;
 	if (wanted != NULL && json_read_kind(wanted) == JSON_KIND_OBJECT &&
-	    strcmp(server_text(wanted, "id"), notebook.kernel) != 0) {
+	    strcmp(json_get_str(wanted, "id"), notebook.kernel) != 0) {
 		if (take_kernel(request, wanted, notebook.path, &kernel) < 0)
 			return;
 		set_kernel(&notebook, &kernel);
@@ -433,7 +423,7 @@ static void end(struct request *request, const char *uuid)
 	if (server_take_nothing(request) == 0 && find(request, uuid, &notebook) == 0 &&
 	    kernels_find(request, notebook.kernel, &kernel) == 0 &&
 	    kernels_make_end(request, &kernel, &call) != CALL_GONE &&
-	    forget(request, notebook.id) == 0)
+	    call_delete_document(request, COLLECTION, notebook.id) == 0)
 		server_answer_nothing(request);
 }
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "dialects/jupyter/server.h"
 
 #define TAG "jupyter-terminal"
@@ -88,7 +89,7 @@ static void start(struct request *request)
 	if (server_take_object(request, SERVER_BODY_MAX, &body) < 0 ||
 	    home_open(request, session) < 0)
 		return;
-	wanted = server_text(body, "cwd");
+	wanted = json_get_str(body, "cwd");
 	wanted += strspn(wanted, "/");
 	len = snprintf(cwd, sizeof(cwd), "/mnt/data/%s", wanted);
 	if (call_or_refuse(request, API_PROCESS_CREATE,

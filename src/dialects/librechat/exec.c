@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
 #define RUN_MS 60000u
@@ -83,12 +85,13 @@ static int read_arguments(const struct json_value *body, struct buf *ret, struct
 	if (text != NULL && strlen(text) != len)
 		return err_set(err, ERR_INVALID, "args hold a NUL");
 	if (text != NULL && text[0] != '\0')
-		return buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0 ? -1 : 0;
+		return buf_addc(ret, ' ', err) < 0 || text_quote_for_shell(text, ret, err) < 0 ? -1
+											       : 0;
 	for (size_t i = 0; i < json_read_count(args); i++) {
 		text = json_read_text(json_read_at(args, i), &len);
 		if (text == NULL || strlen(text) != len)
 			return err_set(err, ERR_INVALID, "args must be texts");
-		if (buf_addc(ret, ' ', err) < 0 || program_quote(text, ret, err) < 0)
+		if (buf_addc(ret, ' ', err) < 0 || text_quote_for_shell(text, ret, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -108,7 +111,7 @@ static int refuse_language(struct request *request, const struct json_value *bod
 	char message[96];
 
 	(void)snprintf(message, sizeof(message), "Unsupported language: %.50s",
-		       librechat_text(body, "lang"));
+		       json_get_str(body, "lang"));
 	answer_refuse_simple(request, 400, "unsupported_language", message, NULL);
 	return -1;
 }
@@ -165,7 +168,7 @@ void librechat_exec(struct request *request)
 
 	if (call_json_body(request, LIBRECHAT_BODY_MAX, &body) < 0)
 		return;
-	program_code_init(&exec.code, program_language_find(librechat_text(body, "lang")));
+	program_code_init(&exec.code, program_language_find(json_get_str(body, "lang")));
 	if (librechat_hint(request, body, &exec.hint) == 0 && run(request, body, &exec) == 0) {
 		if (exec.code.ran.how == PROGRAM_FAILED || exec.code.compiled.how == PROGRAM_FAILED)
 			answer_refuse_simple(request, 500, "execution_failed",

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
 /* The last one of a name is the one that counts. */
@@ -26,19 +27,19 @@ static struct librechat_input *slot_of(struct librechat_exec *exec, const char *
 static int find_input(struct request *request, const struct json_value *given,
 		      struct librechat_exec *exec)
 {
-	const char *session = librechat_text(given, "storage_session_id");
-	const char *name = librechat_text(given, "name");
+	const char *session = json_get_str(given, "storage_session_id");
+	const char *name = json_get_str(given, "name");
 	struct librechat_file file;
 	int found;
 
 	if (session[0] == '\0')
-		session = librechat_text(given, "session_id");
+		session = json_get_str(given, "session_id");
 	found = librechat_may_use(request, session, &exec->who,
-				  librechat_is_shared(librechat_text(given, "kind"))
-					  ? librechat_text(given, "resource_id")
+				  librechat_is_shared(json_get_str(given, "kind"))
+					  ? json_get_str(given, "resource_id")
 					  : NULL);
 	if (found > 0)
-		found = librechat_find(request, session, librechat_text(given, "id"), &file);
+		found = librechat_find(request, session, json_get_str(given, "id"), &file);
 	if (found <= 0)
 		return found < 0 ? -1 : librechat_refuse_file(request);
 	/* Other dialects put files there, and name them as they like. */

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/programmatic.h"
 
 #define COLLECTION "librechat-programs"
@@ -125,11 +126,10 @@ static void take_input(const struct json_value *value, struct librechat_input *r
 	int64_t flags = 0;
 
 	(void)snprintf(ret->file.session, sizeof(ret->file.session), "%s",
-		       librechat_text(value, "session"));
-	(void)snprintf(ret->file.id, sizeof(ret->file.id), "%s", librechat_text(value, "id"));
-	(void)snprintf(ret->file.name, sizeof(ret->file.name), "%s", librechat_text(value, "name"));
-	(void)snprintf(ret->artifact, sizeof(ret->artifact), "%s",
-		       librechat_text(value, "artifact"));
+		       json_get_str(value, "session"));
+	(void)snprintf(ret->file.id, sizeof(ret->file.id), "%s", json_get_str(value, "id"));
+	(void)snprintf(ret->file.name, sizeof(ret->file.name), "%s", json_get_str(value, "name"));
+	(void)snprintf(ret->artifact, sizeof(ret->artifact), "%s", json_get_str(value, "artifact"));
 	(void)json_read_int(json_read_member(value, "flags"), &flags);
 	ret->file.flags = (unsigned)flags;
 }
@@ -146,7 +146,7 @@ static void take_value(const struct json_value *value, struct librechat_program 
 	ret->after = (uint64_t)after;
 	ret->tools = json_read_member(value, "tools");
 	(void)snprintf(ret->exec.code.program.session, sizeof(ret->exec.code.program.session), "%s",
-		       librechat_text(value, "session"));
+		       json_get_str(value, "session"));
 	ret->exec.inputs = mem_new0(count + 1, sizeof(*ret->exec.inputs));
 	for (; ret->exec.count < count; ret->exec.count++)
 		take_input(json_read_at(inputs, ret->exec.count),

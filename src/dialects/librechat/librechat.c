@@ -11,13 +11,6 @@
 
 #include "base/cleanup.h"
 
-const char *librechat_text(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 void librechat_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);

@@ -134,7 +134,6 @@ void librechat_upload(struct request *request, bool is_batch);
 
 /* ---- librechat.c ---- */
 /* A member that is a text; else "". */
-const char *librechat_text(const struct json_value *value, const char *key);
 void librechat_answer(struct request *request, unsigned status, struct json_writer *json,
 		      struct buf *body);
 void librechat_refuse(struct request *request, const struct refusal *refusal);

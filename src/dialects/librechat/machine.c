@@ -12,6 +12,7 @@
 
 #include "api/json_out.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
 #define COLLECTION "librechat-machines"
@@ -46,7 +47,7 @@ bool librechat_expects_state(struct request *request)
 
 int librechat_hint(struct request *request, const struct json_value *body, const char **ret)
 {
-	const char *hint = librechat_text(body, "runtime_session_hint");
+	const char *hint = json_get_str(body, "runtime_session_hint");
 
 	*ret = NULL;
 	if (strlen(hint) > HINT_MAX) {
@@ -103,7 +104,7 @@ static int find(struct request *request, const char *key, char session[OURS_SIZE
 	(void)snprintf(document, OURS_SIZE, "%s", oldest->id);
 	if (json_read_parse(oldest->value.data, oldest->value.len, VALUE_MAX, &value, &err) < 0)
 		return 0;
-	(void)snprintf(session, OURS_SIZE, "%s", librechat_text(value, "session"));
+	(void)snprintf(session, OURS_SIZE, "%s", json_get_str(value, "session"));
 	json_read_free(value);
 	return session[0] != '\0';
 }
@@ -150,18 +151,6 @@ static int is_free(struct request *request, const char *session)
 	answer_refuse_simple(request, 409, "runtime_session_busy",
 			     "a program of this conversation still runs", NULL);
 	return -1;
-}
-
-static int forget(struct request *request, const char *document)
-{
-	cleanup_call struct call call = CALL_INIT;
-
-	return call_make(request, API_DOCUMENT_DELETE,
-			 &(struct api_document_delete_in){ .collection = COLLECTION,
-							   .id = document },
-			 NULL, &call) == CALL_GONE
-		       ? -1
-		       : 0;
 }
 
 /* ---- a new one ------------------------------------------------------------------------------ */
@@ -236,7 +225,7 @@ int librechat_machine(struct request *request, struct librechat_exec *exec, cons
 		found = is_free(request, session);
 	if (found == 0 && exec->is_reused) {
 		exec->is_reused = false;
-		found = forget(request, document);
+		found = call_delete_document(request, COLLECTION, document);
 	}
 	if (found == 0)
 		found = make(request, key.data, output_bytes, session);

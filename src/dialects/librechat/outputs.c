@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
 #define OUTPUTS_MAX 200u
@@ -115,9 +116,9 @@ static void write_files(struct outputs *outputs, const struct json_value *files)
 {
 	for (size_t i = 0; i < json_read_count(files); i++) {
 		const struct json_value *file = json_read_at(files, i);
-		const char *name = librechat_text(file, "path");
+		const char *name = json_get_str(file, "path");
 
-		if (strcmp(librechat_text(file, "change"), "deleted") == 0)
+		if (strcmp(json_get_str(file, "change"), "deleted") == 0)
 			take_deleted(outputs, name);
 		else
 			write_change(outputs, name,

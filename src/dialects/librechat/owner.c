@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
 #define COLLECTION "librechat-owners"
@@ -64,7 +65,7 @@ static int take_token(struct request *request, struct librechat_owner *ret)
 	if (header == NULL || strncasecmp(header, "bearer ", 7) != 0)
 		return 0;
 	claims = claims_of(header + 7);
-	code = take_id(request, librechat_text(claims, "sub"), ret->user);
+	code = take_id(request, json_get_str(claims, "sub"), ret->user);
 	json_read_free(claims);
 	return code;
 }
@@ -97,11 +98,11 @@ int librechat_who(struct request *request, const struct json_value *body,
 	const char *header = http_header(request_head(request), "user-id");
 
 	*ret = (struct librechat_owner){ 0 };
-	if (take_id(request, librechat_text(body, "user_id"), ret->user) < 0 ||
+	if (take_id(request, json_get_str(body, "user_id"), ret->user) < 0 ||
 	    take_id(request, header != NULL ? header : "", ret->user) < 0 ||
 	    take_token(request, ret) < 0 || take_query(request, ret) < 0)
 		return -1;
-	return take_id(request, librechat_text(body, "entity_id"), ret->entity);
+	return take_id(request, json_get_str(body, "entity_id"), ret->entity);
 }
 
 /* ---- what is kept --------------------------------------------------------------------------- */
@@ -138,8 +139,8 @@ int librechat_own(struct request *request, const char *session, const char *user
 static bool is_theirs(const struct json_value *owner, const struct librechat_owner *who,
 		      const char *entity)
 {
-	return strcmp(librechat_text(owner, "user"), who->user) == 0 ||
-	       (entity[0] != '\0' && strcmp(librechat_text(owner, "entity"), entity) == 0);
+	return strcmp(json_get_str(owner, "user"), who->user) == 0 ||
+	       (entity[0] != '\0' && strcmp(json_get_str(owner, "entity"), entity) == 0);
 }
 
 int librechat_may_use(struct request *request, const char *session,

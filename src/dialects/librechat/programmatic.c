@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/librechat/programmatic.h"
 
 #define RUN_MS 60000u
@@ -53,7 +54,7 @@ static int take_names(struct request *request, const struct json_value *body,
 	json_write_init(&json, &names);
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < json_read_count(tools); i++)
-		json_write_string(&json, librechat_text(json_read_at(tools, i), "name"));
+		json_write_string(&json, json_get_str(json_read_at(tools, i), "name"));
 	json_write_array_end(&json);
 	if (json_write_finish(&json, &err) < 0 ||
 	    json_read_parse(buf_text(&names), names.len, NAMES_MAX, &program->value, &err) < 0)
@@ -164,7 +165,7 @@ static int open_and_start(struct request *request, const struct json_value *body
 static void run(struct request *request, const struct json_value *body,
 		struct librechat_program *program)
 {
-	const char *lang = librechat_text(body, "lang");
+	const char *lang = json_get_str(body, "lang");
 	const bool is_bash = strcmp(lang, "bash") == 0;
 	cleanup_buf struct buf preamble = BUF_INIT(PREAMBLE_MAX);
 	struct err err;
@@ -190,12 +191,12 @@ static void take_result(struct arena *arena, const struct json_value *given,
 			struct api_tool_result *ret)
 {
 	cleanup_buf struct buf value = BUF_INIT(RESULT_MAX);
-	const char *message = librechat_text(given, "error_message");
+	const char *message = json_get_str(given, "error_message");
 	bool is_error = false;
 	struct err err;
 
 	(void)json_read_bool(json_read_member(given, "is_error"), &is_error);
-	ret->id = librechat_text(given, "call_id");
+	ret->id = json_get_str(given, "call_id");
 	if (is_error)
 		ret->error = message[0] != '\0' ? message : "the tool failed";
 	else if (json_read_dump(json_read_member(given, "result"), &value, &err) < 0)
@@ -275,7 +276,7 @@ void librechat_programmatic(struct request *request)
 		return;
 	program_code_init(&program.exec.code, NULL);
 	program.exec.code.program.request = request;
-	token = librechat_text(body, "continuation_token");
+	token = json_get_str(body, "continuation_token");
 	if (!librechat_expects_state(request)) {
 		if (token[0] != '\0')
 			go_on(request, body, token, &program);
@@ -307,7 +308,7 @@ void librechat_cancel(struct request *request)
 	if (call_json_body(request, LIBRECHAT_BODY_MAX, &body) < 0)
 		return;
 	program_code_init(&program.exec.code, NULL);
-	found = program_find_request(request, librechat_text(body, "request_id"), &program);
+	found = program_find_request(request, json_get_str(body, "request_id"), &program);
 	if (found > 0) {
 		program_forget(request, &program);
 		answer_status(request, 202, "cancellation_requested");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/events.h"
 #include "dialects/librechat/programmatic.h"
 
@@ -53,9 +54,8 @@ static void take_call(struct round *round, const struct json_value *event)
 		return;
 	round->count++;
 	json_write_object_begin(&round->json);
-	json_write_member_string(&round->json, "id", librechat_text(event, "id"));
-	json_write_member_string(&round->json, "name",
-				 name_of(round, librechat_text(event, "name")));
+	json_write_member_string(&round->json, "id", json_get_str(event, "id"));
+	json_write_member_string(&round->json, "name", name_of(round, json_get_str(event, "name")));
 	json_write_key(&round->json, "input");
 	json_write_raw(&round->json, buf_text(&input), input.len);
 	json_write_object_end(&round->json);
@@ -63,11 +63,11 @@ static void take_call(struct round *round, const struct json_value *event)
 
 static void take_text(struct round *round, const struct json_value *event)
 {
-	struct buf *to = strcmp(librechat_text(event, "name"), "stderr") == 0 ? &round->err
-									      : &round->out;
+	struct buf *to =
+		strcmp(json_get_str(event, "name"), "stderr") == 0 ? &round->err : &round->out;
 	struct err ignored;
 
-	(void)buf_adds(to, librechat_text(event, "text"), &ignored);
+	(void)buf_adds(to, json_get_str(event, "text"), &ignored);
 }
 
 static void take_event(struct round *round, const struct api_event *event)
@@ -149,7 +149,7 @@ static int read_stream(const struct round *round, const char *name, struct buf *
 {
 	const struct json_value *cut =
 		json_read_member(json_read_member(round->record, "truncated"), name);
-	const char *handle = librechat_text(cut, "handle");
+	const char *handle = json_get_str(cut, "handle");
 	struct err ignored;
 	int found = 0;
 
@@ -157,7 +157,7 @@ static int read_stream(const struct round *round, const char *name, struct buf *
 		found = program_fetch(&round->program->exec.code.program, API_OUTPUT_GET,
 				      &(struct api_output_get_in){ .handle = handle }, ret);
 	if (found == 0)
-		(void)buf_adds(ret, librechat_text(round->record, name), &ignored);
+		(void)buf_adds(ret, json_get_str(round->record, name), &ignored);
 	return found < 0 ? -1 : 0;
 }
 
@@ -183,7 +183,7 @@ static void add_traceback(const struct json_value *record, struct buf *ret)
 /* One of the texts that LibreChat shows as they are; NULL: it went well. */
 static const char *error_of(const struct json_value *record, char *text, size_t size)
 {
-	const char *status = librechat_text(record, "status");
+	const char *status = json_get_str(record, "status");
 	const struct json_value *error = json_read_member(record, "error");
 
 	if (strcmp(status, "ok") == 0)
@@ -197,8 +197,8 @@ static const char *error_of(const struct json_value *record, char *text, size_t 
 	if (strcmp(status, "error") != 0)
 		return "Execution failed or timed out";
 	(void)snprintf(text, size, "Sandbox exited with code %ld",
-		       strcmp(librechat_text(error, "name"), "ExitStatus") == 0
-			       ? strtol(librechat_text(error, "value"), NULL, 10)
+		       strcmp(json_get_str(error, "name"), "ExitStatus") == 0
+			       ? strtol(json_get_str(error, "value"), NULL, 10)
 			       : 1);
 	return text;
 }

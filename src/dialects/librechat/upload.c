@@ -7,10 +7,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file/fd.h"
 #include "codec/form_data.h"
 #include "dialects/librechat/librechat.h"
 
@@ -31,29 +30,6 @@ struct upload {
 };
 
 /* ---- the form ------------------------------------------------------------------------------- */
-
-struct mapping {
-	void *bytes;
-	size_t len;
-};
-
-static void unmap(struct mapping *mapping)
-{
-	if (mapping->bytes != NULL)
-		(void)munmap(mapping->bytes, mapping->len);
-}
-
-static void map(int fd, struct mapping *ret)
-{
-	struct stat stat;
-	void *bytes;
-
-	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
-		return;
-	bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes != MAP_FAILED)
-		*ret = (struct mapping){ bytes, (size_t)stat.st_size };
-}
 
 /* Names carry folders, which stay. What begins with a dot would not be found again. */
 static const char *wrong_name(const char *name)
@@ -134,7 +110,7 @@ static int take_part(struct upload *upload)
 
 static int take_form(struct upload *upload, const char *type)
 {
-	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
+	cleanup_fd_mapping struct fd_mapping whole = { 0 };
 	struct form_data form;
 	cleanup_fd int fd = -1;
 	struct err err;
@@ -142,7 +118,7 @@ static int take_form(struct upload *upload, const char *type)
 
 	if (program_take_body(&upload->program, FORM_MAX, &fd) < 0)
 		return -1;
-	map(fd, &whole);
+	fd_map(fd, &whole);
 	more = form_data_begin(type, whole.bytes != NULL ? whole.bytes : "", whole.len, &form,
 			       &err);
 	while (more >= 0 && (more = form_data_next(&form, upload->part, &err)) > 0)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/id.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 
 static const char *const legacy_versions[] = { "2024-11-05", "2025-03-26", "2025-06-18",
 					       RPC_VERSION_LEGACY };
@@ -48,22 +49,18 @@ static bool take_id(const struct json_value *value, char ret[RPC_ID_MAX])
 	return true;
 }
 
-static bool has(const struct json_value *object, const char *name)
-{
-	return json_read_kind(json_read_member(object, name)) == JSON_KIND_OBJECT;
-}
-
 unsigned rpc_capabilities(const struct json_value *capabilities)
 {
 	const struct json_value *elicits = json_read_member(capabilities, "elicitation");
 	/* One that names kinds of it must have forms. */
-	const bool has_forms = has(capabilities, "elicitation") &&
-			       (has(elicits, "form") || json_read_member(elicits, "url") == NULL);
+	const bool has_forms =
+		json_get_has_object(capabilities, "elicitation") &&
+		(json_get_has_object(elicits, "form") || json_read_member(elicits, "url") == NULL);
 
 	return (has_forms ? (unsigned)RPC_CAN_ELICIT : 0u) |
-	       (has(capabilities, "sampling") ? (unsigned)RPC_CAN_SAMPLE : 0u) |
-	       (has(capabilities, "roots") ? (unsigned)RPC_CAN_LIST_ROOTS : 0u) |
-	       (has(json_read_member(capabilities, "extensions"), RPC_TASKS)
+	       (json_get_has_object(capabilities, "sampling") ? (unsigned)RPC_CAN_SAMPLE : 0u) |
+	       (json_get_has_object(capabilities, "roots") ? (unsigned)RPC_CAN_LIST_ROOTS : 0u) |
+	       (json_get_has_object(json_read_member(capabilities, "extensions"), RPC_TASKS)
 			? (unsigned)RPC_HAS_TASKS
 			: 0u);
 }
@@ -175,7 +172,7 @@ int rpc_check_modern(const struct rpc *rpc, struct err *err)
 			      rpc->version);
 		return RPC_UNSUPPORTED_VERSION;
 	}
-	if (!has(rpc->meta, RPC_META "clientCapabilities")) {
+	if (!json_get_has_object(rpc->meta, RPC_META "clientCapabilities")) {
 		(void)err_set(err, ERR_INVALID, "params._meta lacks %sclientCapabilities",
 			      RPC_META);
 		return RPC_INVALID_PARAMS;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "dialects/native/native.h"
 
 #define NAME_BYTES_MAX 255u
@@ -87,13 +88,6 @@ static const char *safe_type(const char *type)
 	if (type[0] == '\0')
 		return "application/octet-stream";
 	return strcmp(type, "text/javascript") == 0 ? "text/plain" : type;
-}
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
 }
 
 /* ---- conditions ----------------------------------------------------------------------------- */
@@ -225,7 +219,7 @@ static void of_archive(const struct api_archive_get_in *in, struct download *ret
 		      [API_ARCHIVE_GET_IN_FORMAT_TAR_ZST] = { "tar.zst", "application/zstd" },
 		      [API_ARCHIVE_GET_IN_FORMAT_ZIP] = { "zip", "application/zip" } };
 	const unsigned format = in->format != 0 ? in->format : API_ARCHIVE_GET_IN_FORMAT_TAR_GZ;
-	const char *name = in->path != NULL ? base_of(in->path) : "";
+	const char *name = in->path != NULL ? text_base_name(in->path) : "";
 
 	ret->type = known[format].type;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.230s.%s",
@@ -254,11 +248,11 @@ static void describe(const struct native *native, struct download *ret)
 	} else if (native->id == API_FILE_GET) {
 		const struct api_file_get_in *in = native->in;
 
-		(void)snprintf(ret->name, sizeof(ret->name), "%.255s", base_of(in->path));
+		(void)snprintf(ret->name, sizeof(ret->name), "%.255s", text_base_name(in->path));
 	} else if (native->id == API_LINK_GET) {
 		const struct api_link_get_in *in = native->in;
 
-		(void)snprintf(ret->name, sizeof(ret->name), "%.255s", base_of(in->path));
+		(void)snprintf(ret->name, sizeof(ret->name), "%.255s", text_base_name(in->path));
 	}
 }
 

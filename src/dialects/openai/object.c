@@ -102,7 +102,7 @@ int object_body(struct request *request, struct json_value **ret)
 	if (body.len == 0 && buf_adds(&body, "{}", &err) < 0)
 		return -1;
 	if (json_read_parse(body.data, body.len, OPENAI_BODY_MAX, ret, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return -1;
 	}
 	if (json_read_kind(*ret) == JSON_KIND_OBJECT)
@@ -155,7 +155,7 @@ int object_put(struct request *request, const struct object_kind *kind, const ch
 	if (status == CALL_FAILED && call.failure != NULL)
 		call_refuse(request, call.failure);
 	else if (status == CALL_FAILED)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	return status == CALL_OK ? 0 : -1;
 }
 

@@ -26,12 +26,6 @@ void openai_answer(struct request *request, const struct buf *body)
 	answer_text(request, 200, OPENAI_JSON, body, headers);
 }
 
-void openai_refuse_invalid(struct request *request, const struct err *err)
-{
-	answer_refuse_simple(request, err->code == ERR_LIMIT ? 413 : 400, "invalid", err->text,
-			     NULL);
-}
-
 /* How many requests there may be, as the SDKs' users know it. The body costs none. */
 static void note_limit(struct request *request, uint64_t limit, uint64_t left, uint64_t reset_ms)
 {
@@ -181,4 +175,26 @@ void models_handle(struct request *request, const char *rest)
 		answer_refuse_simple(request, 500, "internal", err.text, NULL);
 	else
 		openai_answer(request, &body);
+}
+
+void openai_answer_json(struct request *request, struct json_writer *json)
+{
+	struct err err;
+
+	if (json_write_finish(json, &err) < 0)
+		answer_refuse_simple(request, 500, "internal", err.text, NULL);
+	else
+		openai_answer(request, json->out);
+}
+
+int openai_write_value(struct json_writer *writer, const char *key, const struct json_value *value,
+		       struct err *err)
+{
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+
+	if (json_read_dump(value, &json, err) < 0)
+		return (int)err->code;
+	json_write_key(writer, key);
+	json_write_raw(writer, buf_text(&json), json.len);
+	return 0;
 }

@@ -99,8 +99,6 @@ int order_write_output(const struct json_value *format, const struct json_value 
 		       struct json_writer *writer, struct err *err);
 
 /* ---- order_tools.c ---- */
-int order_write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
-		    struct err *err);
 int order_take_tools(const struct json_value *tools, struct order *order, struct err *err);
 /* "tools", "tool_choice" and "shell" of a conversation. */
 int order_write_tools(const struct order *order, struct json_writer *writer, struct err *err);
@@ -204,7 +202,9 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 void models_handle(struct request *request, const char *rest);
 void openai_refuse(struct request *request, const struct refusal *refusal);
 void openai_answer(struct request *request, const struct buf *body);
-/* 400, with what is wrong. */
-void openai_refuse_invalid(struct request *request, const struct err *err);
+void openai_answer_json(struct request *request, struct json_writer *json);
+/* A value of somebody's JSON as a member. */
+int openai_write_value(struct json_writer *writer, const char *key, const struct json_value *value,
+		       struct err *err);
 /* All of the body, when its key is good. */
 int openai_body(struct request *request, struct buf *ret);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "codec/json_get.h"
 #include "codec/json_write.h"
 #include "dialects/piston/piston.h"
 
@@ -39,13 +40,6 @@ struct connection {
 
 /* ---- what it is told ------------------------------------------------------------------------ */
 
-static void begin(struct json_writer *json, struct buf *text, const char *type)
-{
-	json_write_init(json, text);
-	json_write_object_begin(json);
-	json_write_member_string(json, "type", type);
-}
-
 static int send(struct request *request, struct json_writer *json, const struct buf *text)
 {
 	struct err err;
@@ -63,7 +57,7 @@ static int fail(struct request *request, const char *message)
 	cleanup_buf struct buf text = BUF_INIT(16384);
 	struct json_writer json;
 
-	begin(&json, &text, "error");
+	json_write_begin_with(&json, &text, "type", "error");
 	json_write_member_string(&json, "message", message);
 	if (send(request, &json, &text) == 0)
 		websocket_close(request, CLOSE_ERROR, "Notified Error");
@@ -86,7 +80,7 @@ static int send_data(struct request *request, bool is_error, const char *data, s
 	cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
 	struct json_writer json;
 
-	begin(&json, &text, "data");
+	json_write_begin_with(&json, &text, "type", "data");
 	json_write_member_string(&json, "stream", is_error ? "stderr" : "stdout");
 	json_write_member_text(&json, "data", data, len);
 	return send(request, &json, &text);
@@ -129,7 +123,7 @@ static int send_exit(struct connection *connection, const char *stage,
 		buf_clear(tail);
 	}
 	piston_judge(end, &verdict);
-	begin(&json, &text, "exit");
+	json_write_begin_with(&json, &text, "type", "exit");
 	json_write_member_string(&json, "stage", stage);
 	json_write_key(&json, "code");
 	if (verdict.code < 0)
@@ -143,13 +137,6 @@ static int send_exit(struct connection *connection, const char *stage,
 }
 
 /* ---- what it says --------------------------------------------------------------------------- */
-
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
 
 static int take_signal(struct connection *connection, const char *name)
 {
@@ -168,17 +155,17 @@ static int take_signal(struct connection *connection, const char *name)
 static int take_message(struct connection *connection, const struct json_value *message)
 {
 	struct request *request = connection->execution.request;
-	const char *type = text_of(message, "type"), *data;
+	const char *type = json_get_str(message, "type"), *data;
 	struct err err;
 	size_t len;
 
 	if (strcmp(type, "init") == 0)
 		return close_with(request, CLOSE_ALREADY, "Already Initialized");
 	if (strcmp(type, "signal") == 0)
-		return take_signal(connection, text_of(message, "signal"));
+		return take_signal(connection, json_get_str(message, "signal"));
 	if (strcmp(type, "data") != 0)
 		return 0;
-	if (strcmp(text_of(message, "stream"), "stdin") != 0)
+	if (strcmp(json_get_str(message, "stream"), "stdin") != 0)
 		return close_with(request, CLOSE_NOT_STDIN, "Can only write to stdin");
 	data = json_read_text(json_read_member(message, "data"), &len);
 	if (data == NULL || buf_add(&connection->interactive.input, data, len, &err) < 0)
@@ -235,7 +222,7 @@ static struct json_value *take_init(struct request *request)
 		if (what != 1)
 			break;
 		value = parse(request, &message);
-		type = text_of(value, "type");
+		type = json_get_str(value, "type");
 		if (value == NULL || strcmp(type, "init") == 0)
 			return value;
 		if (strcmp(type, "data") == 0 || strcmp(type, "signal") == 0) {
@@ -256,7 +243,7 @@ static int send_runtime(struct connection *connection)
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	struct json_writer json;
 
-	begin(&json, &text, "runtime");
+	json_write_begin_with(&json, &text, "type", "runtime");
 	json_write_member_string(&json, "language", connection->execution.job.language->name);
 	json_write_member_string(&json, "version", connection->execution.version);
 	return send(connection->execution.request, &json, &text);
@@ -268,7 +255,7 @@ static int run_stage(struct connection *connection, const char *stage, const cha
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	struct json_writer json;
 
-	begin(&json, &text, "stage");
+	json_write_begin_with(&json, &text, "type", "stage");
 	json_write_member_string(&json, "stage", stage);
 	if (send(connection->execution.request, &json, &text) < 0 ||
 	    piston_run_stage(&connection->execution, command, strcmp(stage, "run") == 0, ret) < 0)

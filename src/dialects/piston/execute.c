@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "codec/base64.h"
 #include "codec/json_write.h"
 #include "dialects/piston/piston.h"
@@ -132,8 +133,8 @@ int piston_run_stage(struct piston_execution *execution, const char *command, bo
 	for (size_t i = 0; is_run && code == 0 && i < json_read_count(job->args); i++) {
 		code = buf_addc(&text, ' ', &err);
 		if (code == 0)
-			code = program_quote(json_read_text(json_read_at(job->args, i), NULL),
-					     &text, &err);
+			code = text_quote_for_shell(
+				json_read_text(json_read_at(job->args, i), NULL), &text, &err);
 	}
 	if (code < 0)
 		return refuse(execution, "args are too long");

@@ -108,4 +108,3 @@ int program_fetch(struct program *program, enum api_id id, const void *in, struc
 int program_call_in_turn(struct program *program, enum api_id id, const void *in, void *out);
 
 /* Appends the text as one word of a shell. */
-int program_quote(const char *text, struct buf *ret, struct err *err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "dialects/program/program.h"
 
 #define BINARY "./.reckon-program"
@@ -100,7 +101,7 @@ int program_language_probe(const struct program_language *language, struct buf *
 int program_language_command(const char *command, const char *file, struct buf *ret,
 			     struct err *err)
 {
-	if (buf_adds(ret, "main=", err) < 0 || program_quote(file, ret, err) < 0)
+	if (buf_adds(ret, "main=", err) < 0 || text_quote_for_shell(file, ret, err) < 0)
 		return (int)err->code;
 	/* Nothing of a shell stays above it: what it dies of, it dies of alone. */
 	return buf_addf(ret, err, "; exec %s", command);

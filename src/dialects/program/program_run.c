@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "codec/base64.h"
-#include "codec/json_read.h"
+#include "codec/json_get.h"
 #include "dialects/events.h"
 #include "dialects/program/program.h"
 
@@ -114,13 +114,6 @@ static int feed(struct running *running)
 
 /* ---- what it writes ------------------------------------------------------------------------- */
 
-static const char *text_of(const struct json_value *value, const char *key)
-{
-	const char *text = json_read_text(json_read_member(value, key), NULL);
-
-	return text != NULL ? text : "";
-}
-
 static int cut(struct running *running)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -155,8 +148,8 @@ static int take_output(struct running *running, const struct json_value *event)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(EVENT_MAX);
 	const uint64_t most = running->program->output_max;
-	struct buf *to = strcmp(text_of(event, "name"), "stderr") == 0 ? &running->end->err
-								       : &running->end->out;
+	struct buf *to = strcmp(json_get_str(event, "name"), "stderr") == 0 ? &running->end->err
+									    : &running->end->out;
 	size_t len, room = (most != 0 && most < to->max ? (size_t)most : to->max) - to->len;
 	const char *data = json_read_text(json_read_member(event, "data"), &len);
 	struct err err;
@@ -327,16 +320,6 @@ static int read_end(struct running *running)
 }
 
 /* ---- a command ------------------------------------------------------------------------------ */
-
-int program_quote(const char *text, struct buf *ret, struct err *err)
-{
-	if (buf_addc(ret, '\'', err) < 0)
-		return (int)err->code;
-	for (; *text != '\0'; text++)
-		if ((*text == '\'' ? buf_adds(ret, "'\\''", err) : buf_addc(ret, *text, err)) < 0)
-			return (int)err->code;
-	return buf_addc(ret, '\'', err);
-}
 
 static int start(struct running *running)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "codec/base64.h"
 #include "dialects/sandboxfusion/sandboxfusion.h"
 
@@ -32,8 +33,8 @@ static int move(struct program *program, const char *from, const char *to, const
 	cleanup_buf struct buf text = BUF_INIT(16384);
 	struct err err;
 
-	if (buf_adds(&text, "from=", &err) < 0 || program_quote(from, &text, &err) < 0 ||
-	    buf_adds(&text, "; to=", &err) < 0 || program_quote(to, &text, &err) < 0 ||
+	if (buf_adds(&text, "from=", &err) < 0 || text_quote_for_shell(from, &text, &err) < 0 ||
+	    buf_adds(&text, "; to=", &err) < 0 || text_quote_for_shell(to, &text, &err) < 0 ||
 	    buf_addf(&text, &err, "; %s", command) < 0)
 		return fusion_refuse_field(program->request, "files", err.text);
 	return program_run(program,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/arena.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/sessions/admission.h"
@@ -82,12 +83,6 @@ const struct api_policy *session_tell_policy(struct arena *arena, uint64_t polic
 	return reply;
 }
 
-/* NULL when it is empty. */
-static const char *copy(struct arena *arena, const char *text)
-{
-	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
-}
-
 /* Of a live one: what a restart did to it, or would. */
 static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
 {
@@ -97,7 +92,7 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 	struct api_missing *missing;
 
 	ret->kernel = is_lost ? API_SESSION_KERNEL_LOST : API_SESSION_KERNEL_READY;
-	ret->restored_at = copy(arena, kept->restored_at);
+	ret->restored_at = arena_text_or_null(arena, kept->restored_at);
 	ret->has_expires_at_ms = kept->expires_ms != 0;
 	ret->expires_at_ms = kept->expires_ms;
 	ret->has_paused_at_ms = kept->paused_ms != 0;
@@ -108,7 +103,7 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 	if (session->box.missing != NULL) {
 		missing = arena_new(arena, 1, sizeof(*missing));
 		missing->count = session->box.missing->count;
-		missing->why = copy(arena, session->box.missing->why);
+		missing->why = arena_text_or_null(arena, session->box.missing->why);
 		missing->paths =
 			(struct api_bytes){ arena_text(arena,
 						       buf_text(&session->box.missing->paths),
@@ -136,20 +131,20 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 	else
 		db_name_of(host->db, row->id, name);
 	*ret = (struct api_session){
-		.id = copy(arena, row->id),
-		.name = copy(arena, name),
-		.status = copy(arena, row->state),
-		.template = copy(arena, row->template_name),
-		.language = copy(arena, row->language),
+		.id = arena_text_or_null(arena, row->id),
+		.name = arena_text_or_null(arena, name),
+		.status = arena_text_or_null(arena, row->state),
+		.template = arena_text_or_null(arena, row->template_name),
+		.language = arena_text_or_null(arena, row->language),
 		.limits = session_tell_limits(arena, &row->limits),
 		.policy = session_tell_policy(arena, row->policy),
-		.metadata = { copy(arena, metadata), strlen(metadata) },
+		.metadata = { arena_text_or_null(arena, metadata), strlen(metadata) },
 		.tools = { row->tools, row->tools != NULL ? strlen(row->tools) : 0 },
 		.idle_timeout_ms = row->idle_ms,
 		.pending = live != NULL ? live->queue.count + (live->queue.running != NULL) : 0,
-		.created_at = copy(arena, row->created_at),
-		.ended_at = copy(arena, row->ended_at),
-		.why = copy(arena, row->why),
+		.created_at = arena_text_or_null(arena, row->created_at),
+		.ended_at = arena_text_or_null(arena, row->ended_at),
+		.why = arena_text_or_null(arena, row->why),
 	};
 	if (live != NULL && live->phase == SESSION_LIVE) {
 		tell_kept(arena, live, ret);

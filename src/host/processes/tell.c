@@ -75,11 +75,6 @@ static const char *signal_name(struct arena *arena, int number)
 	return arena_text(arena, text, strlen(text));
 }
 
-static const char *copy(struct arena *arena, const char *text)
-{
-	return text[0] != '\0' ? arena_text(arena, text, strlen(text)) : NULL;
-}
-
 static struct api_bytes copy_json(struct arena *arena, const struct buf *json)
 {
 	if (json->len == 0)
@@ -110,11 +105,11 @@ void process_tell(struct arena *arena, const struct db_process *row, bool is_lis
 	struct api_pty *pty;
 
 	*ret = (struct api_process){
-		.id = copy(arena, row->id),
-		.session = copy(arena, row->session),
+		.id = arena_text_or_null(arena, row->id),
+		.session = arena_text_or_null(arena, row->session),
 		.pid = row->pid > 0 ? (uint64_t)row->pid : 0,
-		.tag = copy(arena, row->tag),
-		.cwd = copy(arena, row->cwd),
+		.tag = arena_text_or_null(arena, row->tag),
+		.cwd = arena_text_or_null(arena, row->cwd),
 		.stdin = (row->flags & PROCESS_STDIN) != 0,
 		.detach = (row->flags & PROCESS_DETACH) != 0,
 		.state = row->state,
@@ -122,9 +117,9 @@ void process_tell(struct arena *arena, const struct db_process *row, bool is_lis
 		.has_exit_code = row->cause == API_PROCESS_CAUSE_EXIT,
 		.exit_code = row->exit_code > 0 ? (uint64_t)row->exit_code : 0,
 		.signal = row->signal > 0 ? signal_name(arena, row->signal) : NULL,
-		.why = copy(arena, row->why),
-		.created_at = copy(arena, row->created_at),
-		.ended_at = copy(arena, row->ended_at),
+		.why = arena_text_or_null(arena, row->why),
+		.created_at = arena_text_or_null(arena, row->created_at),
+		.ended_at = arena_text_or_null(arena, row->ended_at),
 		.last_event = row->last_event,
 		.usage = copy_json(arena, &row->usage),
 		.files = copy_json(arena, &row->files),

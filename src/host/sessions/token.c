@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "host/calls/call.h"
 #include "host/host.h"
 #include "host/sessions/token.h"
@@ -72,11 +73,6 @@ bool token_looks(const char *text, size_t len)
 	       (is_of_volume(text) || memcmp(text, of_session.prefix, PREFIX_LEN) == 0);
 }
 
-static int digit_of(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* What its own is, of one that is there: NULL. */
 static struct tenant *tenant_of(const struct host *host, const struct kind *kind, const char *id,
 				const struct key *maker)
@@ -92,8 +88,8 @@ static struct tenant *tenant_of(const struct host *host, const struct kind *kind
 int token_judge(struct host *host, const char *text, struct key *ret)
 {
 	const struct kind *kind = is_of_volume(text) ? &of_volume : &of_session;
-	const int high = digit_of(text[SCOPES_AT]);
-	const int low = digit_of(text[SCOPES_AT + 1]);
+	const int high = text_hex_digit(text[SCOPES_AT]);
+	const int low = text_hex_digit(text[SCOPES_AT + 1]);
 	char id[ID_SIZE], maker[ID_SIZE], ours[TOKEN_SIZE];
 	struct tenant *tenant;
 	const struct key *key;

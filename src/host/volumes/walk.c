@@ -17,13 +17,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "host/volumes/work.h"
-
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
 
 /*
  * A folder of a box may have no permissions for anybody; its files count all the same. Where we are
@@ -102,11 +98,6 @@ int volume_entry_at(struct volume_work *work, int dir, const char *name, const c
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static int by_name(const void *one, const void *other)
-{
-	return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
 struct names {
 	char **items;
 	size_t count, capacity;
@@ -125,7 +116,8 @@ static void read_names(struct volume_work *work, DIR *dir, struct names *ret)
 	const struct dirent *entry;
 
 	while ((entry = readdir(dir)) != NULL) {
-		if (is_dots(entry->d_name) || !utf8_is_valid(entry->d_name, strlen(entry->d_name)))
+		if (text_is_dots(entry->d_name) ||
+		    !utf8_is_valid(entry->d_name, strlen(entry->d_name)))
 			continue;
 		if (ret->count == VOLUME_LISTED_MAX) {
 			work->is_cut = true;
@@ -138,7 +130,7 @@ static void read_names(struct volume_work *work, DIR *dir, struct names *ret)
 		ret->items[ret->count++] = mem_strdup(entry->d_name);
 	}
 	if (ret->count > 0)
-		qsort(ret->items, ret->count, sizeof(*ret->items), by_name);
+		qsort(ret->items, ret->count, sizeof(*ret->items), text_compare);
 }
 
 static bool has_room(struct volume_work *work, const char *path)
@@ -197,7 +189,7 @@ static int measure(struct volume_work *work, DIR *dir, unsigned depth, struct er
 	while (work->broken == NULL && (entry = readdir(dir)) != NULL) {
 		cleanup_dir DIR *below = NULL;
 
-		if (is_dots(entry->d_name) ||
+		if (text_is_dots(entry->d_name) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (++work->files > VOLUME_ENTRIES_MAX)

@@ -21,6 +21,7 @@
 #include "inside/kernel.h"
 #include "inside/procview.h"
 #include "inside/resume.h"
+#include "inside/sync.h"
 #include "wire/kernel.h"
 
 static int control = KERNEL_FD;
@@ -49,38 +50,14 @@ static void block_interrupt(int how)
 	(void)sigprocmask(how, &set, NULL);
 }
 
-static int synchronise(uint64_t id, struct err *err)
-{
-	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
-	struct kernel_head head;
-	int fds[3];
-	size_t nfds;
-
-	if (kernel_send(control, KERNEL_SYNC, id, NULL, NULL, 0, err) < 0)
-		return (int)err->code;
-	do {
-		if (kernel_recv(control, &head, &payload, fds, ARRAY_LEN(fds), &nfds, err) <= 0)
-			return ERR_LOST;
-		fd_close_all(fds, nfds);
-		if (head.type == KERNEL_SHUTDOWN)
-			_exit(0);
-	} while (head.type != KERNEL_SYNC_ACK);
-	return 0;
-}
-
-static int pack_text(struct buf *payload, enum kernel_tag tag, const char *text, struct err *err)
-{
-	return kernel_pack(payload, tag, text, strlen(text), err);
-}
-
 static int send_error(uint64_t id, const char *name, const char *value, const char *trace,
 		      struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
 
-	if (pack_text(&payload, KERNEL_TAG_NAME, name, err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_VALUE, value, err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_TRACEBACK, trace, err) < 0)
+	if (kernel_pack_text(&payload, KERNEL_TAG_NAME, name, err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_VALUE, value, err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_TRACEBACK, trace, err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_ERROR, id, &payload, NULL, 0, err);
 }
@@ -96,15 +73,15 @@ static int send_done(uint64_t id, const char *status, const struct bash_outcome 
 			: "shell_restarted: the cell ended its shell; variables, functions "
 			  "and directory are those from before the cell";
 
-	if (pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
+	if (kernel_pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
 		return (int)err->code;
-	if (outcome->shell_ended && pack_text(&payload, KERNEL_TAG_NOTE, note, err) < 0)
+	if (outcome->shell_ended && kernel_pack_text(&payload, KERNEL_TAG_NOTE, note, err) < 0)
 		return (int)err->code;
 	if (cwd_is_missing &&
-	    pack_text(&payload, KERNEL_TAG_NOTE,
-		      "cwd_missing: the directory that the kernel was to begin in "
-		      "cannot be entered; it is in /mnt/data",
-		      err) < 0)
+	    kernel_pack_text(&payload, KERNEL_TAG_NOTE,
+			     "cwd_missing: the directory that the kernel was to begin in "
+			     "cannot be entered; it is in /mnt/data",
+			     err) < 0)
 		return (int)err->code;
 	cwd_is_missing = false;
 	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &told, &payload, err) <
@@ -163,7 +140,7 @@ static int execute(uint64_t id, const struct kernel_item *code, int *fds, size_t
 	bash_lend_end();
 	block_interrupt(SIG_UNBLOCK);
 	interrupt_early = 0;
-	result = synchronise(id, err);
+	result = sync_with_host(control, id, err);
 	fd_close_all(fds, nfds);
 	if (result < 0)
 		return result;
@@ -210,7 +187,7 @@ static int send_whole(uint64_t id, const struct kernel_item *code, struct err *e
 
 	if (bash_whole_judge(code != NULL ? code->data : "", code != NULL ? code->len : 0, &status,
 			     err) == 0 &&
-	    pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
+	    kernel_pack_text(&payload, KERNEL_TAG_STATUS, status, err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_IS_COMPLETE_REPLY, id, &payload, NULL, 0, err);
 }
@@ -301,8 +278,8 @@ static int serve(int sock)
 	(void)fcntl(sock, F_SETFD, FD_CLOEXEC);
 	(void)sigaction(SIGINT, &interrupt, NULL);
 	(void)sigaction(SIGPIPE, &ignore, NULL);
-	if (pack_text(&payload, KERNEL_TAG_LANGUAGE, "bash", &err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_VERSION, RECKON_BASH_VERSION, &err) < 0 ||
+	if (kernel_pack_text(&payload, KERNEL_TAG_LANGUAGE, "bash", &err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_VERSION, RECKON_BASH_VERSION, &err) < 0 ||
 	    kernel_send(sock, KERNEL_READY, 0, &payload, NULL, 0, &err) < 0)
 		return 1;
 	for (;;) {

@@ -21,15 +21,11 @@
 #include "base/file/fd.h"
 #include "inside/kernel.h"
 #include "inside/resume.h"
+#include "inside/sync.h"
 #include "wire/kernel.h"
 
 static int control = KERNEL_FD;
 static int64_t last; /* what _ stands for */
-
-static int pack_text(struct buf *payload, enum kernel_tag tag, const char *text, struct err *err)
-{
-	return kernel_pack(payload, tag, text, strlen(text), err);
-}
 
 /* ---- a sum ---------------------------------------------------------------------------------- */
 
@@ -85,31 +81,12 @@ static const char *add_up(const char *line, int64_t *ret)
 
 /* ---- a cell --------------------------------------------------------------------------------- */
 
-static int synchronise(uint64_t id, struct err *err)
-{
-	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
-	struct kernel_head head;
-	int fds[3];
-	size_t nfds;
-
-	if (kernel_send(control, KERNEL_SYNC, id, NULL, NULL, 0, err) < 0)
-		return (int)err->code;
-	do {
-		if (kernel_recv(control, &head, &payload, fds, ARRAY_LEN(fds), &nfds, err) <= 0)
-			return ERR_LOST;
-		fd_close_all(fds, nfds);
-		if (head.type == KERNEL_SHUTDOWN)
-			_exit(0);
-	} while (head.type != KERNEL_SYNC_ACK);
-	return 0;
-}
-
 static int send_result(uint64_t id, const char *text, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
 
-	if (pack_text(&payload, KERNEL_TAG_MIME, "text/plain", err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_DATA, text, err) < 0)
+	if (kernel_pack_text(&payload, KERNEL_TAG_MIME, "text/plain", err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_DATA, text, err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_RESULT, id, &payload, NULL, 0, err);
 }
@@ -120,9 +97,9 @@ static int send_error(uint64_t id, size_t line, const char *why, struct err *err
 	char text[128];
 
 	(void)snprintf(text, sizeof(text), "line %zu: SumError: %s", line, why);
-	if (pack_text(&payload, KERNEL_TAG_NAME, "SumError", err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_VALUE, why, err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_TRACEBACK, text, err) < 0)
+	if (kernel_pack_text(&payload, KERNEL_TAG_NAME, "SumError", err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_VALUE, why, err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_TRACEBACK, text, err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_ERROR, id, &payload, NULL, 0, err);
 }
@@ -131,7 +108,7 @@ static int send_done(uint64_t id, bool is_good, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
 
-	if (pack_text(&payload, KERNEL_TAG_STATUS, is_good ? "ok" : "error", err) < 0)
+	if (kernel_pack_text(&payload, KERNEL_TAG_STATUS, is_good ? "ok" : "error", err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_DONE, id, &payload, NULL, 0, err);
 }
@@ -175,7 +152,7 @@ static int execute(uint64_t id, const struct kernel_item *code, const int *fds, 
 	if (nfds != 3 || text == NULL)
 		return err_set(err, ERR_PROTOCOL, "EXECUTE without its three descriptors");
 	why = run(text, fds[0], result, &line);
-	if (synchronise(id, err) < 0 ||
+	if (sync_with_host(control, id, err) < 0 ||
 	    (why != NULL && send_error(id, line, why, err) < 0) ||
 	    (result[0] != '\0' && send_result(id, result, err) < 0))
 		return (int)err->code;
@@ -221,8 +198,8 @@ static int serve(int sock)
 	(void)fcntl(sock, F_SETFD, FD_CLOEXEC);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (pack_text(&payload, KERNEL_TAG_LANGUAGE, "toy", &err) < 0 ||
-	    pack_text(&payload, KERNEL_TAG_VERSION, RECKON_VERSION, &err) < 0 ||
+	if (kernel_pack_text(&payload, KERNEL_TAG_LANGUAGE, "toy", &err) < 0 ||
+	    kernel_pack_text(&payload, KERNEL_TAG_VERSION, RECKON_VERSION, &err) < 0 ||
 	    kernel_send(sock, KERNEL_READY, 0, &payload, NULL, 0, &err) < 0)
 		return 1;
 	for (;;) {

@@ -18,6 +18,7 @@
 #include "languages/languages.h"
 #include "lib/api.h"
 #include "lib/session/session.h"
+#include "wire/kernel.h"
 
 #define ASK_TIMEOUT_MS 10000
 #define ASK_INTERRUPTS 5
@@ -402,12 +403,6 @@ int reckon_inspect(reckon_session *session, const char *code, size_t code_len, s
 	return api_ok(err);
 }
 
-static bool is_status(const struct kernel_item *item, const char *text)
-{
-	return item != NULL && item->len == strlen(text) &&
-	       memcmp(item->data, text, item->len) == 0;
-}
-
 /* Only the words of the contract, and white space, leave here: a caller may print both. */
 static int write_whole(const struct answer *answer, struct buf *out, struct err *err)
 {
@@ -421,7 +416,7 @@ static int write_whole(const struct answer *answer, struct buf *out, struct err 
 	size_t spaces = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (is_status(status, words[i]))
+		if (kernel_item_is(status, words[i]))
 			word = words[i];
 	while (indent != NULL && spaces < indent->len && spaces < INDENT_MAX &&
 	       (indent->data[spaces] == ' ' || indent->data[spaces] == '\t'))

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "lib/execution/run.h"
+#include "wire/kernel.h"
 
 static void violation(struct run *run, const char *what)
 {
@@ -158,12 +159,6 @@ void packet_answer_input(struct run *run)
 	reply(run, KERNEL_INPUT_REPLY, &payload);
 }
 
-static bool text_is(const struct kernel_item *item, const char *text)
-{
-	return item != NULL && item->len == strlen(text) &&
-	       memcmp(item->data, text, item->len) == 0;
-}
-
 /* For the day that the kernel is lost. */
 static void note_names(struct run *run, size_t count)
 {
@@ -183,11 +178,11 @@ static void on_done(struct run *run, size_t count)
 {
 	const struct kernel_item *status = kernel_find(run->items, count, KERNEL_TAG_STATUS);
 
-	if (text_is(status, "ok")) {
+	if (kernel_item_is(status, "ok")) {
 		run->done = RUN_DONE_OK;
-	} else if (text_is(status, "error")) {
+	} else if (kernel_item_is(status, "error")) {
 		run->done = RUN_DONE_ERROR;
-	} else if (text_is(status, "interrupted")) {
+	} else if (kernel_item_is(status, "interrupted")) {
 		run->done = RUN_DONE_INTERRUPTED;
 	} else {
 		violation(run, "DONE with an unknown status");

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "lib/shape/shape.h"
 #include "lib/record/text.h"
 
@@ -150,15 +151,6 @@ bool shape_line_is_base64(const char *line, size_t len, bool is_last)
 
 /* ---- excess ----------------------------------------------------------------------------- */
 
-static size_t count_characters(const char *text, size_t len)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < len; i++)
-		count += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return count;
-}
-
 /* Bytes of the first `count` characters. */
 static size_t skip_characters(const char *text, size_t len, size_t count)
 {
@@ -178,11 +170,11 @@ static bool cut_middle(struct buf *ret, size_t start)
 	char number[TEXT_COUNT_SIZE], mark[TEXT_COUNT_SIZE + 32];
 	int mark_len;
 
-	if (len <= SHAPE_LINE_MAX || (count = count_characters(line, len)) <= SHAPE_LINE_MAX)
+	if (len <= SHAPE_LINE_MAX || (count = utf8_count(line, len)) <= SHAPE_LINE_MAX)
 		return false;
 	head = text_boundary_down(line, len, skip_characters(line, len, LINE_HEAD));
 	tail = text_boundary_up(line, len, skip_characters(line, len, count - LINE_TAIL));
-	text_count(count_characters(line + head, tail - head), number);
+	text_count(utf8_count(line + head, tail - head), number);
 	mark_len =
 		snprintf(mark, sizeof(mark), " \xe2\x80\xa6 %s characters \xe2\x80\xa6 ", number);
 	/* The mark is shorter than what it stands for: a hundred characters at least. */

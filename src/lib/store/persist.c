@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
 #include "lib/workspace/part.h"
@@ -71,11 +72,6 @@ static void complain(struct pass *pass, struct persist_entry *entry, const char 
 		       buf_text(&shown), why);
 }
 
-static int64_t stamp_ns(struct timespec at)
-{
-	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
-}
-
 /*
  * Files are stamped with a clock that ticks every few milliseconds. Once it has ticked, a later
  * change of what is read now has another stamp, however soon it comes.
@@ -88,7 +84,7 @@ static void wait_tick(int64_t newest_ns)
 		struct timespec now;
 
 		(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-		if (stamp_ns(now) > newest_ns)
+		if (clock_stamp_ns(now) > newest_ns)
 			return;
 		(void)nanosleep(&pause, NULL);
 	}
@@ -113,8 +109,8 @@ static int put(struct pass *pass, struct persist_entry *entry, struct err *err)
 	entry->size = object.size;
 	entry->mode = before.st_mode & 07777;
 	entry->ino = before.st_ino;
-	entry->mtime_ns = stamp_ns(before.st_mtim);
-	entry->ctime_ns = stamp_ns(before.st_ctim);
+	entry->mtime_ns = clock_stamp_ns(before.st_mtim);
+	entry->ctime_ns = clock_stamp_ns(before.st_ctim);
 	memcpy(entry->sha256, object.sha256, sizeof(entry->sha256));
 	/* Somebody wrote meanwhile: this is neither the old nor the new content, but the last one
 	 * that there is. It is read again next time. */

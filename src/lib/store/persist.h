@@ -104,6 +104,7 @@ int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
 void persist_list_clear(struct persist_list *list);
 struct persist_entry *persist_list_add(struct persist_list *list); /* zeroed */
 const struct persist_entry *persist_list_find(const struct persist_list *list, const char *path);
+int persist_compare(const void *left, const void *right); /* entries, by path: for qsort() */
 /* Whether nothing changed as far as its inode tells. */
 bool persist_is_same(const struct persist_entry *left, const struct persist_entry *right);
 /* Opens the directory that holds `path`; *ret_name is its last part. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
 
@@ -40,7 +41,7 @@ struct persist_entry *persist_list_add(struct persist_list *list)
 	return &list->entries[list->count++];
 }
 
-static int compare(const void *left, const void *right)
+int persist_compare(const void *left, const void *right)
 {
 	return strcmp(((const struct persist_entry *)left)->path,
 		      ((const struct persist_entry *)right)->path);
@@ -100,11 +101,6 @@ static unsigned kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? RECKON_ENTRY_FIFO : 0;
 }
 
-static int64_t to_ns(struct timespec at)
-{
-	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
-}
-
 /* "dir/name", or NULL when it would be longer than any path can be used. */
 static char *join(const char *dir, const char *name)
 {
@@ -159,8 +155,8 @@ static void visit(struct persist_list *found, const struct apart *apart, const c
 		.mode = st.st_mode & 07777,
 		.size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 		.ino = st.st_ino,
-		.mtime_ns = to_ns(st.st_mtim),
-		.ctime_ns = to_ns(st.st_ctim),
+		.mtime_ns = clock_stamp_ns(st.st_mtim),
+		.ctime_ns = clock_stamp_ns(st.st_ctim),
 		.is_shared = !S_ISDIR(st.st_mode) && st.st_nlink > 1,
 	};
 	if (entry->kind == RECKON_ENTRY_SYMLINK &&
@@ -266,7 +262,7 @@ int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
 				break;
 		}
 	if (found.count > 1)
-		qsort(found.entries, found.count, sizeof(*found.entries), compare);
+		qsort(found.entries, found.count, sizeof(*found.entries), persist_compare);
 	drop_duplicates(&found);
 	find_links(&found);
 	*ret = found;

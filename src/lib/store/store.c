@@ -173,16 +173,11 @@ void store_spool_abandon(struct store_spool *spool)
 	free(spool);
 }
 
-static bool is_zero(const unsigned char *bytes, size_t len)
-{
-	return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
-}
-
 static int write_chunk(struct store_spool *spool, const unsigned char *bytes, size_t len,
 		       struct err *err)
 {
 	/* Only whole chunks: what is small is not worth a second extent. */
-	if (len == CHUNK && is_zero(bytes, len)) {
+	if (len == CHUNK && mem_is_zero(bytes, len)) {
 		if (lseek(spool->fd, (off_t)len, SEEK_CUR) < 0)
 			return store_disk_err(err, "write a file");
 		spool->ends_in_hole = true;

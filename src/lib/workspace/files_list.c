@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "codec/json_write.h"
 #include "lib/api.h"
 #include "lib/workspace/files.h"
@@ -136,13 +137,6 @@ static int look_below(int dir_fd, const char *above, struct listing *listing, st
 	return 0;
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static const char *kind_of(const struct stat *st)
 {
 	return S_ISDIR(st->st_mode) ? "folder" : S_ISLNK(st->st_mode) ? "link" : "file";
@@ -176,7 +170,7 @@ static void write_entry(struct json_writer *json, int workspace, const struct li
 	if (is_file)
 		json_write_member_string(json, "etag", is_settled ? info.etag : NULL);
 	if (folder >= 0)
-		files_write_details(json, folder, base_of(entry->path), &entry->st);
+		files_write_details(json, folder, text_base_name(entry->path), &entry->st);
 	json_write_object_end(json);
 }
 

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "lib/api.h"
 #include "lib/workspace/files.h"
 #include "lib/workspace/unarchiver.h"
@@ -45,11 +46,6 @@ static void names_done(struct names *names)
 	for (size_t i = 0; i < names->count; i++)
 		free(names->names[i]);
 	free(names->names);
-}
-
-static int compare(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
 /* The names in a directory, in order, so that the same files make the same archive. */
@@ -78,7 +74,7 @@ static int read_names(int dir_fd, struct names *ret, struct err *err)
 		ret->names[ret->count++] = mem_strdup(entry->d_name);
 	}
 	if (ret->count > 1)
-		qsort(ret->names, ret->count, sizeof(*ret->names), compare);
+		qsort(ret->names, ret->count, sizeof(*ret->names), text_compare);
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "lib/store/persist.h"
+#include "lib/workspace/workspace.h"
 
 static bool is_below(const char *path, const char *above)
 {
@@ -36,12 +38,6 @@ bool part_is_above(const struct part *part, const char *path)
 }
 
 /* ---- the last look -------------------------------------------------------------------------- */
-
-static int compare_scanned(const void *left, const void *right)
-{
-	return strcmp(((const struct workspace_entry *)left)->path,
-		      ((const struct workspace_entry *)right)->path);
-}
 
 /* Changed by the box before we looked: then that is still to be told. */
 static void judge_put(const struct part *part, struct workspace_entry *entry)
@@ -81,7 +77,7 @@ void part_of_scan(const struct part *part, const struct workspace *old, struct w
 			merged[count].sha256 = NULL; /* was lent for that look */
 			merged[count++].path = mem_strdup(old->entries[i].path);
 		}
-	qsort(merged, count, sizeof(*merged), compare_scanned);
+	qsort(merged, count, sizeof(*merged), workspace_compare);
 	free(now->entries);
 	now->entries = merged;
 	now->count = count;
@@ -116,12 +112,6 @@ static void copy_entry(struct persist_list *to, const struct persist_entry *from
 	copy->target = from->target != NULL ? mem_strdup(from->target) : NULL;
 }
 
-static int compare_kept(const void *left, const void *right)
-{
-	return strcmp(((const struct persist_entry *)left)->path,
-		      ((const struct persist_entry *)right)->path);
-}
-
 bool part_of_list(const struct part *part, const struct persist_list *old, struct persist_list *now)
 {
 	struct persist_list merged = { .unseen = old->unseen };
@@ -140,7 +130,7 @@ bool part_of_list(const struct part *part, const struct persist_list *old, struc
 			copy_entry(&merged, entry);
 	}
 	if (merged.count > 1)
-		qsort(merged.entries, merged.count, sizeof(*merged.entries), compare_kept);
+		qsort(merged.entries, merged.count, sizeof(*merged.entries), persist_compare);
 	persist_list_clear(now);
 	*now = merged;
 	return true;

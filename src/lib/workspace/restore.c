@@ -86,11 +86,6 @@ static int clear_workspace(int dir_fd, struct err *err)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-static bool is_zero(const unsigned char *bytes, size_t len)
-{
-	return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
-}
-
 /* Zeros stay holes, so that a sparse file fits where it was. */
 static int write_chunk(int fd, const unsigned char *bytes, size_t len, uint64_t at,
 		       struct err *err)
@@ -98,7 +93,7 @@ static int write_chunk(int fd, const unsigned char *bytes, size_t len, uint64_t 
 	for (size_t done = 0; done < len;) {
 		size_t n = len - done < 4096 ? len - done : 4096;
 
-		if (!is_zero(bytes + done, n)) {
+		if (!mem_is_zero(bytes + done, n)) {
 			if (lseek(fd, (off_t)(at + done), SEEK_SET) < 0)
 				return err_sys(err, "seek");
 			if (fd_write_full(fd, bytes + done, n, err) < 0)

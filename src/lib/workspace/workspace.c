@@ -17,8 +17,10 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define PATH_MAX_BYTES 4095u
 
@@ -36,11 +38,6 @@ struct walk {
 	struct pending *queue;
 	size_t queue_head, queue_count, queue_capacity;
 };
-
-static int64_t to_ns(struct timespec at)
-{
-	return (int64_t)((uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec);
-}
 
 static enum workspace_kind kind_of(mode_t mode)
 {
@@ -99,8 +96,8 @@ static void add_entry(struct walk *walk, char *path, const struct stat *st)
 		.path = path,
 		.kind = kind_of(st->st_mode),
 		.size = st->st_size > 0 ? (uint64_t)st->st_size : 0,
-		.mtime_ns = to_ns(st->st_mtim),
-		.ctime_ns = to_ns(st->st_ctim),
+		.mtime_ns = clock_stamp_ns(st->st_mtim),
+		.ctime_ns = clock_stamp_ns(st->st_ctim),
 		.ino = st->st_ino,
 	};
 }
@@ -134,11 +131,6 @@ static void visit(struct walk *walk, const struct pending *at, int dir_fd, const
 	}
 }
 
-static bool is_dot(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* Returns false when the walk has seen all it may. */
 static bool walk_directory(struct walk *walk, const struct pending *at, struct err *err)
 {
@@ -159,7 +151,7 @@ static bool walk_directory(struct walk *walk, const struct pending *at, struct e
 		return true;
 	}
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
-		if (is_dot(entry->d_name))
+		if (text_is_dots(entry->d_name))
 			continue;
 		if (walk->seen >= WORKSPACE_ENTRIES_MAX) {
 			walk->found->is_incomplete = true;
@@ -172,7 +164,7 @@ static bool walk_directory(struct walk *walk, const struct pending *at, struct e
 	return true;
 }
 
-static int compare_paths(const void *left, const void *right)
+int workspace_compare(const void *left, const void *right)
 {
 	return strcmp(((const struct workspace_entry *)left)->path,
 		      ((const struct workspace_entry *)right)->path);
@@ -209,7 +201,7 @@ int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret
 
 	/* The clock that stamps files, so that its steps and ours are the same. */
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	found->scanned_ns = to_ns(now);
+	found->scanned_ns = clock_stamp_ns(now);
 	if (fs_open_dir_beneath(dir_fd, "", &probe, err) < 0)
 		return err_wrap(err, "workspace");
 	(void)close(probe);
@@ -227,7 +219,7 @@ int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret
 		free(walk.queue[walk.queue_head++].path);
 	free(walk.queue);
 	if (found->count > 1)
-		qsort(found->entries, found->count, sizeof(*found->entries), compare_paths);
+		qsort(found->entries, found->count, sizeof(*found->entries), workspace_compare);
 	drop_duplicates(found);
 	*ret = TAKE_PTR(found);
 	return 0;

@@ -68,6 +68,7 @@ int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret
 void workspace_free(struct workspace *workspace); /* NULL is fine */
 void workspace_freep(struct workspace **workspace);
 #define cleanup_workspace __attribute__((cleanup(workspace_freep)))
+int workspace_compare(const void *left, const void *right); /* entries, by path: for qsort() */
 
 enum workspace_change { WORKSPACE_CREATED, WORKSPACE_MODIFIED, WORKSPACE_DELETED };
 const char *workspace_change_name(enum workspace_change change);

@@ -145,14 +145,6 @@ int ask_resume_find(struct ask *ask, struct err *err)
 
 /* ---- files ---- */
 
-static bool is_given_anew(const struct ask *ask, const char *name)
-{
-	for (size_t i = 0; i < ask->new_files; i++)
-		if (strcmp(ask->view.run.files[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 static int add_name(struct buf *names, const char *name, struct err *err)
 {
 	return buf_addf(names, err, "%s%s", names->len > 0 ? ", " : "", name);
@@ -185,7 +177,7 @@ int ask_resume_files(struct ask *ask, struct err *err)
 		const struct journal_file *file = &journal->files[i];
 		int fd;
 
-		if (is_given_anew(ask, file->name))
+		if (ask_is_new_file(ask, file->name))
 			continue;
 		if (ask->view.run.file_count == RUN_FILES_MAX)
 			return err_set(err, ERR_INVALID, "at most %d files", RUN_FILES_MAX);

@@ -58,12 +58,6 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	}
 }
 
-static int complain(const struct opt_command *self, struct err *err)
-{
-	(void)err_wrap(err, "%s", self->name);
-	return cli_complain(err);
-}
-
 /* -1: go on, with the number of names that is right; else the exit status. */
 static int parse(const struct opt_command *self, int argc, char **argv, struct runs *runs,
 		 size_t least, size_t most)
@@ -236,14 +230,14 @@ static int runs_ls(const struct opt_command *self, int argc, char **argv)
 		return status;
 	if (runs_open(false, &dir, &err) < 0) {
 		if (err.code != ERR_NOT_FOUND)
-			return complain(self, &err);
+			return cli_complain_of(self, &err);
 		if (!runs.json)
 			run_output_line(
 				"no run was kept yet; reckon ask and reckon chat keep theirs");
 		return EXIT_CODE_OK;
 	}
 	if (list_runs(&runs, dir, &text, &err) < 0)
-		return complain(self, &err);
+		return cli_complain_of(self, &err);
 	return cli_write_stdout(buf_text(&text), text.len);
 }
 
@@ -281,7 +275,7 @@ static int runs_show(const struct opt_command *self, int argc, char **argv)
 		rc = runs.json ? journal_json_all(&journal, NULL, &text, &err)
 			       : journal_markdown(&journal, &text, &err);
 	if (rc < 0)
-		return complain(self, &err);
+		return cli_complain_of(self, &err);
 	return cli_print_text(buf_text(&text), text.len);
 }
 
@@ -302,7 +296,7 @@ static int runs_save(const struct opt_command *self, int argc, char **argv)
 		return status;
 	if (journal_save_check(path, &err) < 0 || load(name, &journal, &err) < 0 ||
 	    journal_save(&journal, path, false, NULL, &err) < 0)
-		return complain(self, &err);
+		return cli_complain_of(self, &err);
 	run_output_line("saved as %s", path);
 	return EXIT_CODE_OK;
 }
@@ -331,11 +325,11 @@ static int runs_rm(const struct opt_command *self, int argc, char **argv)
 	}
 	status = EXIT_CODE_OK;
 	if (runs_open(false, &dir, &err) < 0)
-		status = complain(self, &err);
+		status = cli_complain_of(self, &err);
 	/* Each is tried; the first that could not be removed decides. */
 	for (size_t i = 0; dir >= 0 && i < runs.count; i++)
 		if (remove_one(dir, runs.names[i], &err) < 0) {
-			const int worse = complain(self, &err);
+			const int worse = cli_complain_of(self, &err);
 
 			status = status == EXIT_CODE_OK ? worse : status;
 		}

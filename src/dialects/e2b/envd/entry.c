@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "dialects/e2b/envd/inside.h"
 
 #define ANSWER_MAX ((size_t)48 << 20)
@@ -26,7 +27,7 @@ static enum look ask_inside(const struct e2b *e2b, const struct e2b_path *path, 
 	if (inside_refused(e2b, told))
 		return LOOK_TOLD;
 	inside_entry(e2b, json_read_member(told, "entry"), ret);
-	ret->name = entry_base(path->whole)[0] != '\0' ? entry_base(path->whole) : "/";
+	ret->name = text_base_name(path->whole)[0] != '\0' ? text_base_name(path->whole) : "/";
 	ret->path = path->whole;
 	return LOOK_FOUND;
 }
@@ -35,7 +36,7 @@ static enum look ask_inside(const struct e2b *e2b, const struct e2b_path *path, 
 static enum look find_listed(const struct e2b *e2b, const struct e2b_path *path, bool may_ask,
 			     struct entry *ret, struct call *call)
 {
-	const char *base = entry_base(path->inside);
+	const char *base = text_base_name(path->inside);
 	const size_t above = base > path->inside ? (size_t)(base - path->inside) - 1 : 0;
 	cleanup_json struct json_value *all = NULL;
 	const struct json_value *files;
@@ -83,7 +84,7 @@ enum look entry_look(const struct e2b *e2b, const struct e2b_path *path, bool ma
 		return may_ask ? ask_inside(e2b, path, ret) : LOOK_NOTHING;
 	if (path->inside[0] != '\0')
 		return find_listed(e2b, path, may_ask, ret, call);
-	*ret = (struct entry){ .name = entry_base(path->whole),
+	*ret = (struct entry){ .name = text_base_name(path->whole),
 			       .path = path->whole,
 			       .modified = entry_moment(e2b, 0),
 			       .mode = S_IFDIR | 0755u,

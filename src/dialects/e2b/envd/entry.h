@@ -19,7 +19,6 @@ enum look { LOOK_TOLD = -3, LOOK_GONE = -2, LOOK_FAILED = -1, LOOK_NOTHING = 0, 
 
 void entry_write(struct json_writer *json, const struct entry *entry);
 /* The last part of a path. */
-const char *entry_base(const char *path);
 const char *entry_moment(const struct e2b *e2b, uint64_t ms);
 /* What of a file's extended attributes is a client's metadata; NULL: none. */
 const char *entry_metadata(const struct e2b *e2b, const struct json_value *attributes);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "dialects/e2b/envd/inside.h"
 
 #define METADATA_MAX ((size_t)1 << 16)
@@ -72,13 +73,6 @@ void entry_write(struct json_writer *json, const struct entry *entry)
 	json_write_object_end(json);
 }
 
-const char *entry_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 const char *entry_moment(const struct e2b *e2b, uint64_t ms)
 {
 	const time_t seconds = (time_t)(ms / 1000);
@@ -127,10 +121,11 @@ bool entry_of_listed(const struct e2b *e2b, const struct json_value *file, struc
 	(void)json_read_int(json_read_member(file, "size"), &size);
 	(void)json_read_int(json_read_member(file, "mode"), &mode);
 	*ret = (struct entry){
-		.name = arena_text(e2b->arena, entry_base(path), strlen(entry_base(path))),
+		.name = arena_text(e2b->arena, text_base_name(path), strlen(text_base_name(path))),
 		.modified = arena_text(e2b->arena, modified, strlen(modified)),
 		.size = size > 0 ? (uint64_t)size : 0,
-		.mode = (strcmp(kind, "folder") == 0 ? S_IFDIR : S_IFREG) | ((unsigned)mode & 07777u),
+		.mode = (strcmp(kind, "folder") == 0 ? S_IFDIR : S_IFREG) |
+			((unsigned)mode & 07777u),
 		.metadata = entry_metadata(e2b, json_read_member(file, "attributes")),
 	};
 	ret->link_mode = ret->mode;

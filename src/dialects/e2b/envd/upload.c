@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -114,36 +112,10 @@ struct encoded {
 	const char *metadata; /* an object in JSON, or NULL */
 };
 
-struct mapping {
-	void *bytes;
-	size_t len;
-};
-
-static void unmap(struct mapping *mapping)
-{
-	if (mapping->bytes != NULL)
-		(void)munmap(mapping->bytes, mapping->len);
-}
-
-static int map(int fd, struct mapping *ret)
-{
-	struct stat stat;
-
-	if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
-		return -1;
-	ret->bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (ret->bytes == MAP_FAILED) {
-		ret->bytes = NULL;
-		return -1;
-	}
-	ret->len = (size_t)stat.st_size;
-	return 0;
-}
-
-static int unpack_whole(const struct e2b *e2b, struct mapping *whole)
+static int unpack_whole(const struct e2b *e2b, struct fd_mapping *whole)
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct mapping unpacked = { 0 };
+	struct fd_mapping unpacked = { 0 };
 	struct api_upload upload;
 	int code;
 
@@ -151,15 +123,15 @@ static int unpack_whole(const struct e2b *e2b, struct mapping *whole)
 		return -1;
 	code = e2b_gunzip_to(e2b, whole->bytes, whole->len, call.reply.fd, upload.size_max);
 	if (code == 0)
-		(void)map(call.reply.fd, &unpacked);
+		fd_map(call.reply.fd, &unpacked);
 	upstream_cancel_now(e2b->request);
-	unmap(whole);
+	fd_unmap(whole);
 	*whole = unpacked;
 	return code;
 }
 
 /* Into a nameless file, mapped. Negative: it was answered. */
-static int take_whole(const struct e2b *e2b, bool is_gzip, struct mapping *ret)
+static int take_whole(const struct e2b *e2b, bool is_gzip, struct fd_mapping *ret)
 {
 	const struct http *http = request_head(e2b->request);
 	cleanup_call struct call call = CALL_INIT;
@@ -170,7 +142,7 @@ static int take_whole(const struct e2b *e2b, bool is_gzip, struct mapping *ret)
 		return -1;
 	code = request_body_to(e2b->request, call.reply.fd, upload.size_max);
 	if (code == 0)
-		(void)map(call.reply.fd, ret);
+		fd_map(call.reply.fd, ret);
 	upstream_cancel_now(e2b->request);
 	return code == 0 && is_gzip ? unpack_whole(e2b, ret) : code;
 }
@@ -193,7 +165,7 @@ static void answer_written(const struct e2b *e2b, const char *const *paths, size
 
 /* The body becomes the file; `packed` is the whole of one that is gzip. Negative: it was answered. */
 static int put_workspace(const struct e2b *e2b, const struct e2b_path *path,
-			 const struct mapping *packed)
+			 const struct fd_mapping *packed)
 {
 	const struct http *http = request_head(e2b->request);
 	const bool has_size = packed == NULL && !http->is_chunked;
@@ -218,7 +190,7 @@ static int put_workspace(const struct e2b *e2b, const struct e2b_path *path,
 static void put_body(const struct e2b *e2b, const char *given, const struct encoded *encoded)
 {
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
-	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
+	cleanup_fd_mapping struct fd_mapping whole = { 0 };
 	const char *const paths[] = { path->whole };
 
 	if (!take_path(e2b, given, path))
@@ -305,7 +277,7 @@ static void put_parts(const struct e2b *e2b, struct form_data *form, const char 
 static void put_form(const struct e2b *e2b, const char *type, const char *given,
 		     const struct encoded *encoded)
 {
-	__attribute__((cleanup(unmap))) struct mapping whole = { 0 };
+	cleanup_fd_mapping struct fd_mapping whole = { 0 };
 	struct form_data form;
 	struct err err;
 

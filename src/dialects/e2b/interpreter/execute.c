@@ -13,6 +13,7 @@
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/e2b/interpreter/interpreter.h"
 #include "dialects/events.h"
 
@@ -71,13 +72,6 @@ static int send_error(const struct e2b *e2b, const char *name, const char *value
 	return send_line(e2b, &json);
 }
 
-static const char *text_of(const struct json_value *value, const char *member)
-{
-	const char *text = json_read_text(json_read_member(value, member), NULL);
-
-	return text != NULL ? text : "";
-}
-
 static int send_stream(const struct e2b *e2b, const struct json_value *event)
 {
 	const struct json_value *value = json_read_member(event, "text");
@@ -90,8 +84,8 @@ static int send_stream(const struct e2b *e2b, const struct json_value *event)
 	json_write_init(&json, &line);
 	json_write_object_begin(&json);
 	json_write_member_string(&json, "type",
-				 strcmp(text_of(event, "name"), "stderr") == 0 ? "stderr"
-									      : "stdout");
+				 strcmp(json_get_str(event, "name"), "stderr") == 0 ? "stderr"
+										    : "stdout");
 	json_write_member_text(&json, "text", text != NULL ? text : "", len);
 	e2b_write_moment(&json, "timestamp", clock_wall_ms());
 	json_write_object_end(&json);
@@ -131,8 +125,8 @@ static int send_event(const struct e2b *e2b, const struct api_event *event)
 	if (strcmp(event->name, "error") != 0)
 		return 0;
 	error = json_read_member(value, "error");
-	return send_error(e2b, text_of(error, "name"), text_of(error, "value"),
-			  text_of(error, "traceback"));
+	return send_error(e2b, json_get_str(error, "name"), json_get_str(error, "value"),
+			  json_get_str(error, "traceback"));
 }
 
 /* It ended without a record. */

@@ -58,7 +58,7 @@ static void put(struct request *request, const char *id, const struct json_value
 	if (id == NULL && object_id(&assistant_kind, new) < 0)
 		answer_refuse_simple(request, 500, "internal", "there is no random number", NULL);
 	else if (write_shown(id != NULL ? id : new, body, was, &shown, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (object_put(request, &assistant_kind, id != NULL ? id : new, NULL, &shown, NULL) ==
 		 0)
 		openai_answer(request, &shown);

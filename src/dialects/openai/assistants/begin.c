@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/assistants/threads.h"
 
@@ -32,18 +33,6 @@ struct beginning {
 	bool runs_code;
 	struct buf told;
 };
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool is(const struct json_value *object, const char *key, const char *word)
-{
-	const char *text = text_of(object, key);
-
-	return text != NULL && strcmp(text, word) == 0;
-}
 
 const struct json_value *thread_wish(const struct thread_order *order, const char *key)
 {
@@ -77,7 +66,7 @@ static const struct json_value *object_at(const struct many *many, size_t index)
 
 static int take_session(struct beginning *beginning)
 {
-	const char *id = text_of(beginning->order->kept, "session");
+	const char *id = json_get_text(beginning->order->kept, "session");
 	struct request *request = beginning->request;
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session session;
@@ -101,9 +90,9 @@ static int take_session(struct beginning *beginning)
 static int take_file(struct beginning *beginning, const char *id)
 {
 	const struct thread_order *order = beginning->order;
-	const bool is_same = is(order->kept, "session", beginning->session);
+	const bool is_same = json_get_is(order->kept, "session", beginning->session);
 	const char *there = is_same && id != NULL
-				    ? text_of(json_read_member(order->kept, "files"), id)
+				    ? json_get_text(json_read_member(order->kept, "files"), id)
 				    : NULL;
 	cleanup_buf struct buf patch = BUF_INIT(16384);
 	char path[4100];
@@ -148,16 +137,17 @@ static int take_message_files(struct beginning *beginning, const struct json_val
 {
 	const struct json_value *attachments = json_read_member(message, "attachments");
 	const struct json_value *content = json_read_member(message, "content");
-	const bool is_model = is(message, "role", "assistant");
+	const bool is_model = json_get_is(message, "role", "assistant");
 
 	for (size_t i = 0; i < json_read_count(attachments) && i < 20; i++)
-		if (take_file(beginning, text_of(json_read_at(attachments, i), "file_id")) < 0)
+		if (take_file(beginning, json_get_text(json_read_at(attachments, i), "file_id")) <
+		    0)
 			return -1;
 	for (size_t i = 0; !is_model && i < json_read_count(content); i++)
-		if (is(json_read_at(content, i), "type", "image_file") &&
-		    take_file(beginning,
-			      text_of(json_read_member(json_read_at(content, i), "image_file"),
-				      "file_id")) < 0)
+		if (json_get_is(json_read_at(content, i), "type", "image_file") &&
+		    take_file(beginning, json_get_text(json_read_member(json_read_at(content, i),
+									"image_file"),
+						       "file_id")) < 0)
 			return -1;
 	return 0;
 }
@@ -168,7 +158,8 @@ static int prepare(struct beginning *beginning)
 	const struct json_value *tools = thread_wish(order, "tools");
 
 	for (size_t i = 0; i < json_read_count(tools); i++)
-		beginning->runs_code |= is(json_read_at(tools, i), "type", "code_interpreter");
+		beginning->runs_code |=
+			json_get_is(json_read_at(tools, i), "type", "code_interpreter");
 	if (!beginning->runs_code)
 		return 0;
 	if (take_session(beginning) < 0 ||
@@ -187,7 +178,7 @@ static int prepare(struct beginning *beginning)
 static int say_image(struct beginning *beginning, const struct json_value *part, struct talk *talk,
 		     struct err *err)
 {
-	const char *id = text_of(json_read_member(part, "image_file"), "file_id");
+	const char *id = json_get_text(json_read_member(part, "image_file"), "file_id");
 	cleanup_buf struct buf url = BUF_INIT(OPENAI_TALK_MAX);
 
 	if (id == NULL)
@@ -204,7 +195,7 @@ static int say_text(struct beginning *beginning, const struct json_value *conten
 {
 	for (size_t i = 0; i < json_read_count(content); i++) {
 		const struct json_value *part = json_read_at(content, i);
-		const char *url = text_of(json_read_member(part, "image_url"), "url");
+		const char *url = json_get_text(json_read_member(part, "image_url"), "url");
 		size_t len;
 		const char *value = json_read_text(
 			json_read_member(json_read_member(part, "text"), "value"), &len);
@@ -225,7 +216,7 @@ static int say_cell(struct talk *talk, const struct json_value *call, struct err
 	const struct json_value *cell = json_read_member(call, "code_interpreter");
 	const struct json_value *outputs = json_read_member(cell, "outputs");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *id = text_of(call, "id");
+	const char *id = json_get_text(call, "id");
 	size_t len;
 	const char *code = json_read_text(json_read_member(cell, "input"), &len);
 
@@ -244,9 +235,9 @@ static int say_cell(struct talk *talk, const struct json_value *call, struct err
 static int say_function(struct talk *talk, const struct json_value *call, struct err *err)
 {
 	const struct json_value *function = json_read_member(call, "function");
-	const char *id = text_of(call, "id"), *name = text_of(function, "name");
-	const char *arguments = text_of(function, "arguments"),
-		   *output = text_of(function, "output");
+	const char *id = json_get_text(call, "id"), *name = json_get_text(function, "name");
+	const char *arguments = json_get_text(function, "arguments"),
+		   *output = json_get_text(function, "output");
 
 	if (id == NULL || name == NULL || arguments == NULL)
 		return 0;
@@ -265,7 +256,8 @@ static int say_step(struct talk *talk, const struct json_value *step, struct err
 	for (size_t i = 0; i < json_read_count(calls); i++) {
 		const struct json_value *call = json_read_at(calls, i);
 
-		if ((is(call, "type", "function") ? say_function : say_cell)(talk, call, err) < 0)
+		if ((json_get_is(call, "type", "function") ? say_function : say_cell)(talk, call,
+										      err) < 0)
 			return (int)err->code;
 	}
 	return 0;
@@ -291,8 +283,8 @@ static int say(struct beginning *beginning, const struct json_value *message, co
 	       struct talk *talk, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *run = text_of(message, "run_id");
-	const bool is_model = is(message, "role", "assistant");
+	const char *run = json_get_text(message, "run_id");
+	const bool is_model = json_get_is(message, "role", "assistant");
 
 	if (run != NULL && (*last_run == NULL || strcmp(run, *last_run) != 0)) {
 		*last_run = run;
@@ -325,7 +317,8 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 	if (talk_close(&talk, err) < 0)
 		return -1;
 	/* Here only a message of a person's is answered. */
-	if (count == 0 || is(object_at(&beginning->messages, count - 1), "role", "assistant")) {
+	if (count == 0 ||
+	    json_get_is(object_at(&beginning->messages, count - 1), "role", "assistant")) {
 		if (buf_adds(&words, "Go on.", err) < 0 ||
 		    talk_user(&talk, "user", &words, NULL, 0, err) < 0)
 			return -1;
@@ -337,7 +330,7 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 static int write_instructions(const struct beginning *beginning, struct json_writer *json,
 			      struct err *err)
 {
-	const char *more = text_of(beginning->order->body, "additional_instructions");
+	const char *more = json_get_text(beginning->order->body, "additional_instructions");
 	const char *text = json_read_text(thread_wish(beginning->order, "instructions"), NULL);
 	cleanup_buf struct buf whole = BUF_INIT(OPENAI_TALK_MAX);
 
@@ -363,20 +356,21 @@ static void write_tools(const struct thread_order *order, struct json_writer *js
 		const struct json_value *function =
 			json_read_member(json_read_at(tools, i), "function");
 
-		if (text_of(function, "name") == NULL)
+		if (json_get_text(function, "name") == NULL)
 			continue;
 		json_write_object_begin(json);
-		json_write_member_string(json, "name", text_of(function, "name"));
-		json_write_member_string(json, "description", text_of(function, "description"));
+		json_write_member_string(json, "name", json_get_text(function, "name"));
+		json_write_member_string(json, "description",
+					 json_get_text(function, "description"));
 		if (json_read_kind(json_read_member(function, "parameters")) == JSON_KIND_OBJECT)
 			object_write_member(json, "parameters",
 					    json_read_member(function, "parameters"));
 		json_write_object_end(json);
 	}
 	json_write_array_end(json);
-	if (is(choice, "type", "function"))
-		word = text_of(json_read_member(choice, "function"), "name");
-	else if (is(choice, "type", "code_interpreter"))
+	if (json_get_is(choice, "type", "function"))
+		word = json_get_text(json_read_member(choice, "function"), "name");
+	else if (json_get_is(choice, "type", "code_interpreter"))
 		word = OPENAI_CODE_LANGUAGE;
 	if (word != NULL)
 		json_write_member_string(json, "tool_choice", word);
@@ -464,7 +458,7 @@ int thread_begin(struct request *request, const struct thread_order *order, char
 		rc = prepare(&beginning);
 	if (rc == 0 && write_conversation(&beginning, &conversation, &err) < 0) {
 		if (err.code != ERR_OK)
-			openai_refuse_invalid(request, &err);
+			answer_refuse_invalid(request, &err);
 		rc = -1;
 	}
 	if (rc == 0)

@@ -10,19 +10,16 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/openai/assistants/threads.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 int thread_run_open(struct thread_run *run, struct request *request,
 		    const struct json_value *value, struct err *err)
 {
 	const struct json_value *object = json_read_member(value, "object");
-	const char *id = text_of(object, "id"), *thread = text_of(object, "thread_id");
-	const char *assistant = text_of(object, "assistant_id"), *part = text_of(value, "part");
+	const char *id = json_get_text(object, "id"), *thread = json_get_text(object, "thread_id");
+	const char *assistant = json_get_text(object, "assistant_id"),
+		   *part = json_get_text(value, "part");
 	int64_t count = 0;
 
 	if (id == NULL || thread == NULL || assistant == NULL || part == NULL)
@@ -334,7 +331,8 @@ static void take_pictures(struct thread_run *run, const struct json_value *recor
 
 	for (size_t i = 0; i < json_read_count(results); i++)
 		if (outputs_has_picture(json_read_at(results, i)) &&
-		    thread_picture_id(run->run.session, text_of(record, "id"), i, id, sizeof(id)) &&
+		    thread_picture_id(run->run.session, json_get_text(record, "id"), i, id,
+				      sizeof(id)) &&
 		    buf_addf(&run->pictures, &full, "%s\n", id) == 0)
 			run->picture_count++;
 }
@@ -371,7 +369,7 @@ static const struct {
 
 static size_t stop_of(const struct json_value *answer)
 {
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(stops) - 1 && (stop == NULL || strcmp(stops[i].stop, stop) != 0))
@@ -386,9 +384,9 @@ static int take_answer(struct thread_run *run, const struct json_value *answer)
 	size_t len;
 	const char *text;
 
-	if (text_of(answer, "session") != NULL)
+	if (json_get_text(answer, "session") != NULL)
 		(void)snprintf(run->run.session, sizeof(run->run.session), "%s",
-			       text_of(answer, "session"));
+			       json_get_text(answer, "session"));
 	for (size_t i = 0; i < json_read_count(steps); i++) {
 		const struct json_value *step = json_read_at(steps, i);
 		const struct json_value *record = json_read_member(step, "record");
@@ -474,7 +472,7 @@ static int finish(struct thread_run *run, const struct json_value *answer, const
 	if (close_message(run) < 0)
 		return -1;
 	if (state.failed_s > 0 && why == NULL)
-		why = text_of(answer, "message");
+		why = json_get_text(answer, "message");
 	state.why = state.failed_s > 0 ? (why != NULL ? why : "the model gave no answer") : NULL;
 	json_write_init(&json, &run->shown);
 	thread_write_run(&json, run->object, &state);

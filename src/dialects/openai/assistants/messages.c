@@ -10,13 +10,9 @@
 
 #include "base/clock.h"
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/assistants/threads.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* ---- content -------------------------------------------------------------------------------- */
 
@@ -35,7 +31,7 @@ static void write_text(struct json_writer *json, const char *text, size_t len)
 
 static int write_part(struct json_writer *json, const struct json_value *part, struct err *err)
 {
-	const char *type = text_of(part, "type");
+	const char *type = json_get_text(part, "type");
 	size_t len;
 	const char *text = json_read_text(json_read_member(part, "text"), &len);
 
@@ -75,7 +71,7 @@ static int write_message(struct json_writer *json, const char *id, const char *t
 {
 	static const struct object_member members[] = { { "attachments", "[]" },
 							{ "metadata", "{}" } };
-	const char *role = text_of(body, "role");
+	const char *role = json_get_text(body, "role");
 	const uint64_t now = clock_wall_ms() / 1000;
 
 	if (role == NULL || (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0))
@@ -102,9 +98,9 @@ static int write_message(struct json_writer *json, const char *id, const char *t
 /* What a run could not read is refused before it is asked for. Negative: refused. */
 static int check_image(struct request *request, const struct json_value *part)
 {
-	const char *type = text_of(part, "type");
-	const char *file = text_of(json_read_member(part, "image_file"), "file_id");
-	const char *url = text_of(json_read_member(part, "image_url"), "url");
+	const char *type = json_get_text(part, "type");
+	const char *file = json_get_text(json_read_member(part, "image_file"), "file_id");
+	const char *url = json_get_text(json_read_member(part, "image_url"), "url");
 	struct err err;
 
 	if (type != NULL && strcmp(type, "image_file") == 0)
@@ -114,7 +110,7 @@ static int check_image(struct request *request, const struct json_value *part)
 		return 0;
 	(void)err_set(&err, ERR_INVALID, "image_url: only data URLs (data:image/png;base64,…) are "
 		      "taken: there is no network here");
-	openai_refuse_invalid(request, &err);
+	answer_refuse_invalid(request, &err);
 	return -1;
 }
 
@@ -139,7 +135,7 @@ int thread_message_add(struct request *request, const char *thread, const struct
 	json_write_init(&json, ret);
 	if (write_message(&json, id, thread, body, &err) < 0 ||
 	    json_write_finish(&json, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return -1;
 	}
 	return object_put(request, &thread_message_kind, id, thread, ret, NULL);
@@ -154,7 +150,7 @@ static int find(struct request *request, const char *thread, const char *id,
 
 	if (object_find(request, &thread_message_kind, id, ret) < 0)
 		return -1;
-	in = text_of(json_read_member(*ret, "object"), "thread_id");
+	in = json_get_text(json_read_member(*ret, "object"), "thread_id");
 	if (in != NULL && strcmp(in, thread) == 0)
 		return 0;
 	answer_refuse_simple(request, 404, "not_found", "there is no such message in the thread",
@@ -184,7 +180,7 @@ static void change(struct request *request, const char *thread, const char *id,
 										    : value);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (object_put(request, &thread_message_kind, id, thread, &shown, NULL) == 0)
 		openai_answer(request, &shown);
 	json_read_free(body);

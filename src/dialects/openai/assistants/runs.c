@@ -10,19 +10,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/response.h"
 #include "dialects/openai/assistants/threads.h"
 
 #define POLL_MS 200u /* what the SDK waits for before it asks again */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 static bool goes_on(const struct json_value *object)
 {
-	const char *status = text_of(object, "status");
+	const char *status = json_get_text(object, "status");
 
 	return status != NULL &&
 	       (strcmp(status, "queued") == 0 || strcmp(status, "in_progress") == 0 ||
@@ -31,7 +27,7 @@ static bool goes_on(const struct json_value *object)
 
 static bool waits(const struct json_value *object)
 {
-	const char *status = text_of(object, "status");
+	const char *status = json_get_text(object, "status");
 
 	return status != NULL && strcmp(status, "requires_action") == 0;
 }
@@ -94,7 +90,7 @@ static int find(struct request *request, const char *thread, const char *id,
 
 	if (object_find(request, &thread_run_kind, id, ret) < 0)
 		return -1;
-	in = text_of(json_read_member(*ret, "object"), "thread_id");
+	in = json_get_text(json_read_member(*ret, "object"), "thread_id");
 	if (in == NULL || strcmp(in, thread) != 0) {
 		answer_refuse_simple(request, 404, "not_found",
 				     "there is no such run in the thread", NULL);
@@ -112,7 +108,7 @@ static int find(struct request *request, const char *thread, const char *id,
 
 int thread_settle(struct request *request, const struct json_value *thread, char ret[NAME_SIZE])
 {
-	const char *id = text_of(thread, "active");
+	const char *id = json_get_text(thread, "active");
 	struct json_value *value = NULL;
 	int rc = 0;
 
@@ -249,7 +245,7 @@ static void answer_begun(struct request *request, const struct thread_order *ord
 	    json_read_parse(buf_text(&begun), begun.len, OBJECT_MAX, &object, &err) < 0 ||
 	    write_as(object, "queued", 0, &queued, &err) < 0 ||
 	    write_as(object, "in_progress", clock_wall_ms() / 1000, &going, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (store_going(request, id, order->id, &going, id, 0) == 0) {
 		if (is_stream)
 			stream(request, id, &queued, created, NULL);
@@ -275,7 +271,7 @@ static int add_messages(struct request *request, const struct thread_order *orde
 void thread_runs_create(struct request *request, const char *thread, const struct json_value *body,
 			const struct json_value *created)
 {
-	const char *assistant_id = text_of(body, "assistant_id");
+	const char *assistant_id = json_get_text(body, "assistant_id");
 	struct json_value *kept = NULL, *assistant = NULL;
 	struct thread_order order = { .body = body, .id = thread, .assistant_id = assistant_id };
 	char going[NAME_SIZE], id[ID_SIZE], message[NAME_SIZE * 2 + 64];
@@ -323,7 +319,7 @@ static int take_results(const struct json_value *outputs, struct api_run_result 
 		size_t len = 0;
 		const char *text = json_read_text(json_read_member(output, "output"), &len);
 
-		results[i] = (struct api_run_result){ .id = text_of(output, "tool_call_id") };
+		results[i] = (struct api_run_result){ .id = json_get_text(output, "tool_call_id") };
 		if (results[i].id == NULL)
 			return err_set(err, ERR_INVALID, "tool_outputs: tool_call_id is missing");
 		results[i].text = (struct api_bytes){ text != NULL ? text : "", len };
@@ -335,7 +331,7 @@ static bool are_all_there(const struct json_value *calls, const struct api_run_r
 			  size_t count)
 {
 	for (size_t i = 0; i < json_read_count(calls); i++) {
-		const char *id = text_of(json_read_at(calls, i), "id");
+		const char *id = json_get_text(json_read_at(calls, i), "id");
 		bool found = false;
 
 		for (size_t k = 0; id != NULL && k < count; k++)
@@ -360,7 +356,7 @@ static int end_step(struct request *request, const struct json_value *value,
 		return -1;
 	run.begun_s = clock_wall_ms() / 1000;
 	(void)snprintf(run.step, sizeof(run.step), "%s",
-		       text_of(value, "step") != NULL ? text_of(value, "step") : "-");
+		       json_get_text(value, "step") != NULL ? json_get_text(value, "step") : "-");
 	json_write_init(&json, &details);
 	thread_write_functions(&json, calls_of(run.object), outputs);
 	rc = json_write_finish(&json, &err);
@@ -379,7 +375,7 @@ static void go_on(struct request *request, const struct json_value *value,
 		  const struct json_value *body, struct api_run_create_in *in)
 {
 	const struct json_value *object = json_read_member(value, "object");
-	const char *id = text_of(object, "id"), *thread = text_of(object, "thread_id");
+	const char *id = json_get_text(object, "id"), *thread = json_get_text(object, "thread_id");
 	cleanup_buf struct buf step = BUF_INIT(OPENAI_OUT_MAX), queued = BUF_INIT(OBJECT_MAX);
 	cleanup_buf struct buf going = BUF_INIT(OBJECT_MAX);
 	struct run run = RUN_INIT;
@@ -391,7 +387,7 @@ static void go_on(struct request *request, const struct json_value *value,
 	(void)json_read_bool(json_read_member(body, "stream"), &is_stream);
 	if (write_as(object, "queued", 0, &queued, &err) < 0 ||
 	    write_as(object, "in_progress", 0, &going, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	} else if (run_begin(&run, request, in) == 0) {
 		(void)end_step(request, value, json_read_member(body, "tool_outputs"), &step);
 		if (store_going(request, id, thread, &going, run.id, (uint64_t)count) == 0) {
@@ -409,7 +405,7 @@ static void submit(struct request *request, const struct json_value *value)
 	const struct json_value *object = json_read_member(value, "object");
 	struct api_run_result results[RESULTS_MAX];
 	struct json_value *body = NULL;
-	struct api_run_create_in in = { .continues = text_of(value, "part"),
+	struct api_run_create_in in = { .continues = json_get_text(value, "part"),
 					.has_keep_conversation = true,
 					.keep_conversation = true,
 					.has_background = true,
@@ -423,7 +419,7 @@ static void submit(struct request *request, const struct json_value *value)
 		answer_refuse_simple(request, 400, "invalid",
 				     "this run does not wait for tool outputs", NULL);
 	else if (take_results(json_read_member(body, "tool_outputs"), results, &count, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (!are_all_there(calls_of(object), results, count))
 		answer_refuse_simple(request, 400, "invalid", "tool_outputs: one for each call of "
 				     "required_action is needed", NULL);
@@ -440,7 +436,7 @@ static void submit(struct request *request, const struct json_value *value)
 static void end_waiting(struct request *request, const struct json_value *value)
 {
 	const struct json_value *object = json_read_member(value, "object");
-	const char *part = text_of(value, "part");
+	const char *part = json_get_text(value, "part");
 	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
 	char more[NAME_SIZE + 32];
 	struct json_writer json;
@@ -452,17 +448,17 @@ static void end_waiting(struct request *request, const struct json_value *value)
 			 &(struct thread_state){ .status = "cancelled",
 						 .cancelled_s = clock_wall_ms() / 1000 });
 	if (json_write_finish(&json, &err) < 0)
-		openai_refuse_invalid(request, &err);
-	else if (object_put(request, &thread_run_kind, text_of(object, "id"),
-			    text_of(object, "thread_id"), &shown, more) == 0)
+		answer_refuse_invalid(request, &err);
+	else if (object_put(request, &thread_run_kind, json_get_text(object, "id"),
+			    json_get_text(object, "thread_id"), &shown, more) == 0)
 		answer_run(request, &shown);
 }
 
 static void cancel(struct request *request, const char *thread, const struct json_value *value)
 {
 	const struct json_value *object = json_read_member(value, "object");
-	const char *part = text_of(value, "part"), *id = text_of(object, "id");
-	const char *status = text_of(object, "status");
+	const char *part = json_get_text(value, "part"), *id = json_get_text(object, "id");
+	const char *status = json_get_text(object, "status");
 	struct json_value *ended = NULL;
 	char message[120];
 
@@ -484,7 +480,7 @@ static void change(struct request *request, const struct json_value *value)
 {
 	struct json_value *body = NULL;
 	cleanup_buf struct buf patch = BUF_INIT(OBJECT_MAX);
-	const char *id = text_of(json_read_member(value, "object"), "id");
+	const char *id = json_get_text(json_read_member(value, "object"), "id");
 	struct json_writer json;
 	struct err err;
 
@@ -498,7 +494,7 @@ static void change(struct request *request, const struct json_value *value)
 	json_write_object_end(&json);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (id != NULL &&
 		 object_remember(request, &thread_run_kind, id, buf_text(&patch)) == 0)
 		object_show(request, &thread_run_kind, id);

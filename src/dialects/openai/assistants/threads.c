@@ -33,7 +33,7 @@ static int make(struct request *request, const struct json_value *body, char id[
 		return -1;
 	}
 	if (write_shown(id, body, NULL, shown, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return -1;
 	}
 	if (object_put(request, &thread_kind, id, NULL, shown, NULL) < 0)
@@ -86,7 +86,7 @@ static void change(struct request *request, const char *id, const struct json_va
 		return;
 	if (write_shown(id, body, json_read_member(value, "object"), &shown, &err) < 0 ||
 	    buf_addf(&patch, &err, "{\"object\":%s}", buf_text(&shown)) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (object_remember(request, &thread_kind, id, buf_text(&patch)) < 0)
 		answer_refuse_simple(request, 500, "internal", "it could not be changed", NULL);
 	else

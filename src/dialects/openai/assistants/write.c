@@ -10,12 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/openai/assistants/threads.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 static void write_time(struct json_writer *json, const char *key, uint64_t at_s)
 {
@@ -51,11 +47,11 @@ static void write_functions_called(struct json_writer *json, const struct json_v
 		(void)(text != NULL ? buf_add(&arguments, text, len, &full)
 				    : json_read_dump(given, &arguments, &full));
 		json_write_object_begin(json);
-		json_write_member_string(json, "id", text_of(call, "id"));
+		json_write_member_string(json, "id", json_get_text(call, "id"));
 		json_write_member_string(json, "type", "function");
 		json_write_key(json, "function");
 		json_write_object_begin(json);
-		json_write_member_string(json, "name", text_of(call, "name"));
+		json_write_member_string(json, "name", json_get_text(call, "name"));
 		json_write_member_text(json, "arguments", buf_text(&arguments), arguments.len);
 		json_write_object_end(json);
 		json_write_object_end(json);
@@ -65,17 +61,10 @@ static void write_functions_called(struct json_writer *json, const struct json_v
 	json_write_object_end(json);
 }
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 static void write_usage(struct json_writer *json, const struct json_value *usage)
 {
-	const uint64_t in = count_of(usage, "input_tokens"), out = count_of(usage, "output_tokens");
+	const uint64_t in = json_get_count(usage, "input_tokens"),
+		       out = json_get_count(usage, "output_tokens");
 
 	json_write_key(json, "usage");
 	if (usage == NULL) {
@@ -203,7 +192,7 @@ static void write_outputs(struct json_writer *json, const struct thread_run *run
 			  const struct json_value *record, bool is_delta)
 {
 	const struct json_value *results = json_read_member(record, "results");
-	const char *execution = text_of(record, "id");
+	const char *execution = json_get_text(record, "id");
 	cleanup_buf struct buf logs = BUF_INIT(OPENAI_OUT_MAX);
 	char id[NAME_SIZE];
 	unsigned index = 0;
@@ -275,10 +264,10 @@ static const char *output_of(const struct json_value *outputs, const char *id)
 {
 	for (size_t i = 0; id != NULL && i < json_read_count(outputs); i++) {
 		const struct json_value *output = json_read_at(outputs, i);
-		const char *of = text_of(output, "tool_call_id");
+		const char *of = json_get_text(output, "tool_call_id");
 
 		if (of != NULL && strcmp(of, id) == 0)
-			return text_of(output, "output");
+			return json_get_text(output, "output");
 	}
 	return NULL;
 }
@@ -295,13 +284,14 @@ void thread_write_functions(struct json_writer *json, const struct json_value *c
 		const struct json_value *function = json_read_member(call, "function");
 
 		json_write_object_begin(json);
-		json_write_member_string(json, "id", text_of(call, "id"));
+		json_write_member_string(json, "id", json_get_text(call, "id"));
 		json_write_member_string(json, "type", "function");
 		json_write_key(json, "function");
 		json_write_object_begin(json);
-		json_write_member_string(json, "name", text_of(function, "name"));
-		json_write_member_string(json, "arguments", text_of(function, "arguments"));
-		json_write_member_string(json, "output", output_of(outputs, text_of(call, "id")));
+		json_write_member_string(json, "name", json_get_text(function, "name"));
+		json_write_member_string(json, "arguments", json_get_text(function, "arguments"));
+		json_write_member_string(json, "output",
+					 output_of(outputs, json_get_text(call, "id")));
 		json_write_object_end(json);
 		json_write_object_end(json);
 	}

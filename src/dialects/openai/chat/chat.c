@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/openai/openai.h"
 
 struct chat {
@@ -22,11 +23,6 @@ struct chat {
 	uint64_t created_s;
 	bool has_begun, is_apart; /* what comes next is another turn's */
 };
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 static int give_up(const struct chat *chat)
 {
@@ -45,19 +41,11 @@ static void write_head(const struct chat *chat, struct json_writer *json, const 
 	json_write_member_string(json, "system_fingerprint", NULL);
 }
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 static void write_usage(struct json_writer *json, const struct json_value *answer)
 {
 	const struct json_value *usage = json_read_member(answer, "usage");
-	const uint64_t in = count_of(usage, "input_tokens");
-	const uint64_t out = count_of(usage, "output_tokens");
+	const uint64_t in = json_get_count(usage, "input_tokens");
+	const uint64_t out = json_get_count(usage, "output_tokens");
 
 	json_write_key(json, "usage");
 	json_write_object_begin(json);
@@ -66,11 +54,11 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 	json_write_member_uint(json, "total_tokens", in + out);
 	json_write_key(json, "prompt_tokens_details");
 	json_write_object_begin(json);
-	json_write_member_uint(json, "cached_tokens", count_of(usage, "cached_tokens"));
+	json_write_member_uint(json, "cached_tokens", json_get_count(usage, "cached_tokens"));
 	json_write_object_end(json);
 	json_write_key(json, "completion_tokens_details");
 	json_write_object_begin(json);
-	json_write_member_uint(json, "reasoning_tokens", count_of(usage, "reasoning_tokens"));
+	json_write_member_uint(json, "reasoning_tokens", json_get_count(usage, "reasoning_tokens"));
 	json_write_object_end(json);
 	json_write_object_end(json);
 }
@@ -87,7 +75,7 @@ static const char *finish_of(const struct json_value *answer)
 		{ "max_tokens", "length" }, { "budget", "length" },
 		{ "max_time", "length" },
 	};
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 
 	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
 		if (strcmp(reasons[i].stop, stop) == 0)
@@ -113,11 +101,11 @@ static int write_calls(struct json_writer *json, const struct json_value *calls,
 		json_write_object_begin(json);
 		if (in_stream)
 			json_write_member_uint(json, "index", i);
-		json_write_member_string(json, "id", text_of(call, "id"));
+		json_write_member_string(json, "id", json_get_text(call, "id"));
 		json_write_member_string(json, "type", "function");
 		json_write_key(json, "function");
 		json_write_object_begin(json);
-		json_write_member_string(json, "name", text_of(call, "name"));
+		json_write_member_string(json, "name", json_get_text(call, "name"));
 		json_write_member_text(json, "arguments", buf_text(&arguments), arguments.len);
 		json_write_object_end(json);
 		json_write_object_end(json);
@@ -296,7 +284,7 @@ static void answer_whole(struct chat *chat, const struct json_value *answer)
 
 static void end(struct chat *chat, const struct json_value *answer)
 {
-	const char *why = text_of(answer, "message");
+	const char *why = json_get_text(answer, "message");
 
 	if (finish_of(answer) == NULL)
 		fail(chat, why != NULL ? why : "the model gave no answer");
@@ -367,7 +355,7 @@ void chat_create(struct request *request)
 	if (openai_body(request, &body) < 0)
 		return;
 	if (chat_order_read(buf_text(&body), body.len, &order, &conversation, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return;
 	}
 	buf_done(&body);

@@ -8,36 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/openai.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool is_given(const struct json_value *object, const char *key)
-{
-	return json_read_kind(json_read_member(object, key)) != JSON_KIND_NULL;
-}
-
-static bool is(const struct json_value *object, const char *key, const char *word)
-{
-	const char *text = text_of(object, key);
-
-	return text != NULL && strcmp(text, word) == 0;
-}
-
-static int write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
-		     struct err *err)
-{
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
-
-	if (json_read_dump(value, &json, err) < 0)
-		return (int)err->code;
-	json_write_key(writer, key);
-	json_write_raw(writer, buf_text(&json), json.len);
-	return 0;
-}
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
@@ -46,7 +18,7 @@ static int take_calls(const struct json_value *calls, struct talk *talk, struct 
 	for (size_t i = 0; i < json_read_count(calls); i++) {
 		const struct json_value *call = json_read_at(calls, i);
 		const struct json_value *function = json_read_member(call, "function");
-		const char *id = text_of(call, "id"), *name = text_of(function, "name");
+		const char *id = json_get_text(call, "id"), *name = json_get_text(function, "name");
 		size_t len;
 		const char *arguments =
 			json_read_text(json_read_member(function, "arguments"), &len);
@@ -67,12 +39,12 @@ static int take_message(const struct json_value *message, struct order *order, s
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
 	const char *files[OPENAI_FILES_MAX];
 	const size_t first = order->file_count;
-	const bool is_user = is(message, "role", "user");
-	const bool is_tool = is(message, "role", "tool");
-	const bool is_model = is(message, "role", "assistant");
+	const bool is_user = json_get_is(message, "role", "user");
+	const bool is_tool = json_get_is(message, "role", "tool");
+	const bool is_model = json_get_is(message, "role", "assistant");
 
-	if (!is_user && !is_tool && !is_model && !is(message, "role", "system") &&
-	    !is(message, "role", "developer"))
+	if (!is_user && !is_tool && !is_model && !json_get_is(message, "role", "system") &&
+	    !json_get_is(message, "role", "developer"))
 		return err_set(err, ERR_INVALID,
 			       "role: it is system, developer, user, assistant or "
 			       "tool");
@@ -82,9 +54,9 @@ static int take_message(const struct json_value *message, struct order *order, s
 	    input_content(content, order, talk, &text, err) < 0)
 		return (int)err->code;
 	if (is_tool) {
-		if (text_of(message, "tool_call_id") == NULL)
+		if (json_get_text(message, "tool_call_id") == NULL)
 			return err_set(err, ERR_INVALID, "tool_call_id: it is missing");
-		return talk_result(talk, text_of(message, "tool_call_id"), buf_text(&text),
+		return talk_result(talk, json_get_text(message, "tool_call_id"), buf_text(&text),
 				   text.len, err);
 	}
 	if (is_model)
@@ -122,21 +94,21 @@ static int write_tool(const struct json_value *tool, struct order *order,
 	const struct json_value *function = json_read_member(tool, "function");
 	const struct json_value *parameters = json_read_member(function, "parameters");
 
-	if (is(tool, "type", "code_interpreter")) {
+	if (json_get_is(tool, "type", "code_interpreter")) {
 		order->runs_code = true;
-		return is_given(tool, "container")
+		return json_get_has(tool, "container")
 			       ? order_take_container(json_read_member(tool, "container"), order,
 						      err)
 			       : 0;
 	}
-	if (!is(tool, "type", "function") || text_of(function, "name") == NULL)
+	if (!json_get_is(tool, "type", "function") || json_get_text(function, "name") == NULL)
 		return err_set(err, ERR_INVALID, "tools: one is a function with a name, or a "
 			       "code_interpreter");
 	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", text_of(function, "name"));
-	json_write_member_string(writer, "description", text_of(function, "description"));
+	json_write_member_string(writer, "name", json_get_text(function, "name"));
+	json_write_member_string(writer, "description", json_get_text(function, "description"));
 	if (json_read_kind(parameters) == JSON_KIND_OBJECT &&
-	    write_raw(writer, "parameters", parameters, err) < 0)
+	    openai_write_value(writer, "parameters", parameters, err) < 0)
 		return (int)err->code;
 	json_write_object_end(writer);
 	return 0;
@@ -155,8 +127,8 @@ static int write_tools(struct order *order, struct json_writer *writer, struct e
 		if (write_tool(json_read_at(tools, i), order, writer, err) < 0)
 			return (int)err->code;
 	json_write_array_end(writer);
-	if (is(choice, "type", "function"))
-		word = text_of(json_read_member(choice, "function"), "name");
+	if (json_get_is(choice, "type", "function"))
+		word = json_get_text(json_read_member(choice, "function"), "name");
 	if (json_read_kind(choice) != JSON_KIND_NULL && word == NULL)
 		return err_set(err, ERR_INVALID, "tool_choice: it is not supported here");
 	if (word != NULL)
@@ -172,7 +144,7 @@ static int write_tools(struct order *order, struct json_writer *writer, struct e
 static int write_stop(const struct json_value *stop, struct json_writer *writer, struct err *err)
 {
 	if (json_read_kind(stop) == JSON_KIND_ARRAY)
-		return write_raw(writer, "stop", stop, err);
+		return openai_write_value(writer, "stop", stop, err);
 	if (json_read_text(stop, NULL) == NULL)
 		return 0;
 	json_write_key(writer, "stop");
@@ -190,22 +162,22 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 	} numbers[] = { { "temperature", "temperature" },
 			{ "top_p", "top_p" },
 			{ "seed", "seed" } };
-	const char *length = is_given(body, "max_completion_tokens") ? "max_completion_tokens"
-								     : "max_tokens";
+	const char *length = json_get_has(body, "max_completion_tokens") ? "max_completion_tokens"
+									 : "max_tokens";
 
 	json_write_key(writer, "sampling");
 	json_write_object_begin(writer);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (is_given(body, numbers[i].key) &&
-		    write_raw(writer, numbers[i].name, json_read_member(body, numbers[i].key),
-			      err) < 0)
+		if (json_get_has(body, numbers[i].key) &&
+		    openai_write_value(writer, numbers[i].name,
+				       json_read_member(body, numbers[i].key), err) < 0)
 			return (int)err->code;
-	if (is_given(body, length) &&
-	    write_raw(writer, "max_tokens", json_read_member(body, length), err) < 0)
+	if (json_get_has(body, length) &&
+	    openai_write_value(writer, "max_tokens", json_read_member(body, length), err) < 0)
 		return (int)err->code;
-	if (text_of(body, "reasoning_effort") != NULL)
+	if (json_get_text(body, "reasoning_effort") != NULL)
 		json_write_member_string(writer, "reasoning_effort",
-					 text_of(body, "reasoning_effort"));
+					 json_get_text(body, "reasoning_effort"));
 	if (write_stop(json_read_member(body, "stop"), writer, err) < 0)
 		return (int)err->code;
 	json_write_object_end(writer);
@@ -220,7 +192,7 @@ static int check(const struct json_value *body, struct order *ret, struct err *e
 
 	if (json_read_kind(body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
-	ret->model = text_of(body, "model");
+	ret->model = json_get_text(body, "model");
 	if (ret->model == NULL || ret->model[0] == '\0' || strlen(ret->model) > 318)
 		return err_set(err, ERR_INVALID, "model: it is missing");
 	if (json_read_kind(json_read_member(body, "messages")) != JSON_KIND_ARRAY)
@@ -228,7 +200,7 @@ static int check(const struct json_value *body, struct order *ret, struct err *e
 	(void)json_read_int(json_read_member(body, "n"), &n);
 	if (n != 1)
 		return err_set(err, ERR_INVALID, "n: only 1 is supported here");
-	if (is_given(body, "functions"))
+	if (json_get_has(body, "functions"))
 		return err_set(err, ERR_INVALID, "functions: say tools instead");
 	(void)json_read_bool(json_read_member(body, "stream"), &ret->is_stream);
 	return 0;

@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -29,14 +28,6 @@ struct container {
 };
 
 /* ---- a container ---------------------------------------------------------------------------- */
-
-static uint64_t seconds_of(const char *at)
-{
-	struct tm tm = { 0 };
-
-	return at != NULL && strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) != NULL ? (uint64_t)timegm(&tm)
-									   : 0;
-}
 
 static void write_name(struct json_writer *json, const struct api_bytes *metadata)
 {
@@ -69,7 +60,7 @@ static const char *memory_of(const struct api_session *session)
 static void write_container(struct json_writer *json, const struct api_session *session)
 {
 	const bool is_live = strcmp(session->status, "live") == 0;
-	const uint64_t created = seconds_of(session->created_at);
+	const uint64_t created = clock_read_s(session->created_at);
 	char id[NAME_SIZE];
 
 	if (!name_swap(session->id, "se_", OPENAI_CONTAINER, id, sizeof(id)))
@@ -93,16 +84,6 @@ static void write_container(struct json_writer *json, const struct api_session *
 	json_write_object_end(json);
 }
 
-static void answer_json(struct request *request, struct json_writer *json)
-{
-	struct err err;
-
-	if (json_write_finish(json, &err) < 0)
-		answer_refuse_simple(request, 500, "internal", err.text, NULL);
-	else
-		openai_answer(request, json->out);
-}
-
 static void answer_container(struct request *request, const struct api_session *session)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
@@ -110,7 +91,7 @@ static void answer_container(struct request *request, const struct api_session *
 
 	json_write_init(&json, &body);
 	write_container(&json, session);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 /* ---- made, shown, listed, ended ------------------------------------------------------------- */
@@ -163,7 +144,7 @@ static void create(struct request *request, const struct json_value *body)
 		(void)err_set(&err, ERR_INVALID, "name: it is missing");
 	if (name == NULL || take_limits(body, &in, &limits, &err) < 0 ||
 	    write_metadata(name, &metadata, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return;
 	}
 	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
@@ -181,7 +162,7 @@ static void create_from_body(struct request *request)
 	if (openai_body(request, &body) < 0)
 		return;
 	if (json_read_parse(buf_text(&body), body.len, OPENAI_BODY_MAX, &document, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else
 		create(request, document);
 	json_read_free(document);
@@ -211,7 +192,7 @@ static void list(struct request *request)
 	json_write_array_end(&json);
 	json_write_member_bool(&json, "has_more", false);
 	json_write_object_end(&json);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 static void show(const struct container *container)
@@ -236,7 +217,7 @@ static void answer_deleted(struct request *request, const char *id, const char *
 	json_write_member_string(&json, "object", object);
 	json_write_member_bool(&json, "deleted", true);
 	json_write_object_end(&json);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 static void delete(const struct container *container)
@@ -318,7 +299,7 @@ static void write_files(const struct container *container, struct json_writer *j
 
 		(void)json_read_int(json_read_member(file, "size"), &size);
 		if (path != NULL && id_of_path(path, id))
-			write_file(container, json, id, path, (uint64_t)size, seconds_of(at),
+			write_file(container, json, id, path, (uint64_t)size, clock_read_s(at),
 				   "assistant");
 	}
 }
@@ -354,7 +335,7 @@ static void list_files(const struct container *container)
 	json_write_member_bool(&json, "has_more", false);
 	json_write_object_end(&json);
 	json_read_free(document);
-	answer_json(container->request, &json);
+	openai_answer_json(container->request, &json);
 }
 
 /* Of the workspace, or an artifact that an answer cited. */
@@ -388,7 +369,7 @@ static void show_file(const struct container *container, const char *id)
 	json_write_init(&json, &body);
 	write_file(container, &json, id, path, file.size,
 		   file.has_modified_ms ? file.modified_ms / 1000 : 0, "assistant");
-	answer_json(container->request, &json);
+	openai_answer_json(container->request, &json);
 }
 
 static void send_file(const struct container *container, const char *id)
@@ -422,7 +403,7 @@ static void answer_added(const struct container *container, const struct api_fil
 	}
 	json_write_init(&json, &body);
 	write_file(container, &json, id, put->path, put->size, clock_wall_ms() / 1000, "user");
-	answer_json(container->request, &json);
+	openai_answer_json(container->request, &json);
 }
 
 /* {"file_id": …}: one of the tenant's. */
@@ -439,7 +420,7 @@ static void add_stored(const struct container *container)
 	if (openai_body(container->request, &body) < 0)
 		return;
 	if (json_read_parse(buf_text(&body), body.len, OPENAI_BODY_MAX, &document, &err) < 0) {
-		openai_refuse_invalid(container->request, &err);
+		answer_refuse_invalid(container->request, &err);
 		return;
 	}
 	id = json_read_text(json_read_member(document, "file_id"), NULL);

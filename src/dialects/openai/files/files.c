@@ -7,22 +7,14 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "dialects/openai/openai.h"
 #include "dialects/stored.h"
 
 #define LIST_MAX 100u
 #define IMPORT_MAX 50u
-
-static uint64_t seconds_of(const char *at)
-{
-	struct tm tm = { 0 };
-
-	return at != NULL && strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) != NULL ? (uint64_t)timegm(&tm)
-									   : 0;
-}
 
 static void write_purpose(struct json_writer *json, const struct api_bytes *metadata)
 {
@@ -47,23 +39,13 @@ static void write_file(struct json_writer *json, const struct api_stored_file *f
 	json_write_member_string(json, "id", id);
 	json_write_member_string(json, "object", "file");
 	json_write_member_uint(json, "bytes", file->bytes);
-	json_write_member_uint(json, "created_at", seconds_of(file->created_at));
+	json_write_member_uint(json, "created_at", clock_read_s(file->created_at));
 	if (file->has_expires_at_ms && file->expires_at_ms > 0)
 		json_write_member_uint(json, "expires_at", file->expires_at_ms / 1000);
 	json_write_member_string(json, "filename", file->name);
 	write_purpose(json, &file->metadata);
 	json_write_member_string(json, "status", "processed");
 	json_write_object_end(json);
-}
-
-static void answer_json(struct request *request, struct json_writer *json)
-{
-	struct err err;
-
-	if (json_write_finish(json, &err) < 0)
-		answer_refuse_simple(request, 500, "internal", err.text, NULL);
-	else
-		openai_answer(request, json->out);
 }
 
 static void answer_file_object(struct request *request, const struct api_stored_file *file)
@@ -73,7 +55,7 @@ static void answer_file_object(struct request *request, const struct api_stored_
 
 	json_write_init(&json, &body);
 	write_file(&json, file);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 static void create(struct request *request)
@@ -114,7 +96,7 @@ static void list(struct request *request)
 	json_write_array_end(&json);
 	json_write_member_bool(&json, "has_more", out.next != NULL);
 	json_write_object_end(&json);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 static void show(struct request *request, const char *file)
@@ -160,7 +142,7 @@ static void delete(struct request *request, const char *id, const char *file)
 	json_write_member_string(&json, "object", "file");
 	json_write_member_bool(&json, "deleted", true);
 	json_write_object_end(&json);
-	answer_json(request, &json);
+	openai_answer_json(request, &json);
 }
 
 void files_handle(struct request *request, const char *rest)

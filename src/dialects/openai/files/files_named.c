@@ -188,7 +188,7 @@ int files_named_read(struct request *request, const char *id, struct buf *ret,
 			     ? -1
 			     : 1;
 	if (rc < 0 && err.code != ERR_OK)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	(void)snprintf(name, FILES_NAME_SIZE, "%.255s", named.name);
 	buf_done(&named.bytes);
 	call_done(&named.call);

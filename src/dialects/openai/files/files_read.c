@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 
 #define PARTS_MAX 100u
 
@@ -127,11 +128,6 @@ int files_read_image(struct request *request, const char *id, struct buf *ret_ur
 
 /* ---- of an input ---------------------------------------------------------------------------- */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 void files_brought_done(struct order *order)
 {
 	for (size_t i = 0; i < order->brought_count; i++)
@@ -161,8 +157,8 @@ static int bring(struct request *request, struct order *order, const struct json
 	brought = &order->brought[order->brought_count++];
 	*brought = (struct brought){ .part = part, .bytes = BUF_INIT(OPENAI_TALK_MAX) };
 	if (is_image)
-		return files_read_image(request, text_of(part, "file_id"), &brought->bytes);
-	return files_read(request, text_of(part, "file_id"), &brought->bytes, brought->name);
+		return files_read_image(request, json_get_text(part, "file_id"), &brought->bytes);
+	return files_read(request, json_get_text(part, "file_id"), &brought->bytes, brought->name);
 }
 
 /* Those of the model's are citations. */
@@ -173,10 +169,10 @@ static int bring_item(struct request *request, struct order *order, const struct
 
 	for (size_t i = 0; i < json_read_count(content); i++) {
 		const struct json_value *part = json_read_at(content, i);
-		const char *type = text_of(part, "type");
+		const char *type = json_get_text(part, "type");
 		const bool is_image = type != NULL && strcmp(type, "input_image") == 0;
 
-		if (text_of(part, "file_id") == NULL || type == NULL ||
+		if (json_get_text(part, "file_id") == NULL || type == NULL ||
 		    (!is_image && strcmp(type, "input_file") != 0))
 			continue;
 		if (bring(request, order, part, is_image) < 0)

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "dialects/model_api.h"
 
 #define FILES_MAX 1000u
@@ -119,16 +120,6 @@ static void know_file(struct cites *cites, const struct json_value *file)
 	(void)snprintf(at->artifact, sizeof(at->artifact), "%s", artifact);
 }
 
-/* Python and JavaScript count characters, of which most have one byte. */
-static size_t characters(const char *text, size_t len)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < len; i++)
-		count += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return count;
-}
-
 static const struct cites_file *file_at(const struct cites *cites, const char *path, size_t *ret)
 {
 	const struct cites_file *found = NULL;
@@ -173,8 +164,8 @@ bool cites_next(const struct cites *cites, const char *text, const char **at, st
 		ret->file = file;
 		ret->text = mark;
 		ret->len = (size_t)(*at - mark);
-		ret->start = characters(text, (size_t)(mark - text));
-		ret->end = ret->start + characters(mark, ret->len);
+		ret->start = utf8_count(text, (size_t)(mark - text));
+		ret->end = ret->start + utf8_count(mark, ret->len);
 		return true;
 	}
 	return false;

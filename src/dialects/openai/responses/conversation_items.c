@@ -9,20 +9,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/object.h"
 #include "dialects/openai/responses/references.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* A string as content is one part. */
 static void write_content(struct json_writer *json, const struct json_value *item,
 			  const struct json_value *content)
 {
-	const char *role = text_of(item, "role");
+	const char *role = json_get_text(item, "role");
 	const bool is_model = role != NULL && strcmp(role, "assistant") == 0;
 	size_t len;
 	const char *text = json_read_text(content, &len);
@@ -79,7 +75,7 @@ int conversation_put(struct request *request, const char *conversation,
 	write_item(&json, item, id);
 	if (json_write_finish(&json, &err) < 0) {
 		if (list != NULL)
-			openai_refuse_invalid(request, &err);
+			answer_refuse_invalid(request, &err);
 		return -1;
 	}
 	if (list == NULL)
@@ -143,7 +139,8 @@ void conversation_extend(struct request *request, const char *conversation, cons
 	for (size_t i = 0; i < json_read_count(output); i++) {
 		const struct json_value *item = json_read_at(output, i);
 
-		(void)conversation_put(request, conversation, item, text_of(item, "id"), NULL);
+		(void)conversation_put(request, conversation, item, json_get_text(item, "id"),
+				       NULL);
 	}
 	json_read_free(output);
 }

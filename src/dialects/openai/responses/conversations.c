@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/openai/object.h"
 #include "dialects/openai/responses/response.h"
 
@@ -20,17 +21,12 @@
 static const struct object_kind conversation_kind = { "conversation.openai.conversations", "conv_",
 						      "conversation" };
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 /* ---- items ---------------------------------------------------------------------------------- */
 
 static void write_seen(struct json_writer *json, const struct json_value *object, const void *arg)
 {
 	const bool *shows_outputs = arg;
-	const char *type = text_of(object, "type");
+	const char *type = json_get_text(object, "type");
 	const struct json_value *value;
 	const char *key;
 
@@ -98,7 +94,7 @@ int conversation_wait(struct request *request, const char *conversation, const c
 /* 0: nothing of it goes on. */
 static int settle(struct request *request, const char *conversation, const struct json_value *value)
 {
-	const char *response = text_of(value, "waits");
+	const char *response = json_get_text(value, "waits");
 	const int now = response != NULL ? replay_settle(request, response) : 1;
 
 	if (now < 0)
@@ -181,7 +177,7 @@ static void put(struct request *request, const char *id, const struct json_value
 	if (id == NULL && object_id(&conversation_kind, new) < 0)
 		answer_refuse_simple(request, 500, "internal", "there is no random number", NULL);
 	else if (write_shown(id != NULL ? id : new, body, was, &shown, &err) < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else if (check_items(body, &items, request) == 0 &&
 		 object_put(request, &conversation_kind, id != NULL ? id : new, NULL, &shown,
 			    NULL) == 0) {

@@ -8,19 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "codec/base64.h"
+#include "codec/json_get.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/responses/references.h"
 
-static const char *member(const struct json_value *item, const char *key)
-{
-	return json_read_text(json_read_member(item, key), NULL);
-}
-
 static const char *type_of(const struct json_value *item)
 {
-	const char *type = member(item, "type");
+	const char *type = json_get_text(item, "type");
 
 	return type != NULL ? type : "message"; /* which may leave it out */
 }
@@ -28,13 +25,6 @@ static const char *type_of(const struct json_value *item)
 static bool is(const struct json_value *item, const char *type)
 {
 	return strcmp(type_of(item), type) == 0;
-}
-
-static int add_line(struct buf *ret, const char *text, size_t len, struct err *err)
-{
-	if (ret->len > 0 && buf_addc(ret, '\n', err) < 0)
-		return (int)err->code;
-	return buf_add(ret, text, len, err);
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -77,7 +67,7 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 	static const char mark[] = ";base64,";
 	const struct brought *brought = files_brought(order, part);
 	cleanup_buf struct buf bytes = BUF_INIT(OPENAI_FILE_BYTES_MAX);
-	const char *data = member(part, "file_data");
+	const char *data = json_get_text(part, "file_data");
 	const char *comma =
 		data != NULL && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
 
@@ -96,8 +86,9 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 	if (base64_decode(data, strlen(data), &bytes, err) < 0)
 		return err_set(err, ERR_INVALID,
 			       "input_file: file_data is not base64 of at most 6 MiB");
-	return add_file(order, member(part, "filename"), &bytes, err) != NULL ? 0
-									      : (int)err->code;
+	return add_file(order, json_get_text(part, "filename"), &bytes, err) != NULL
+		       ? 0
+		       : (int)err->code;
 }
 
 static int take_image(const struct json_value *part, const struct order *order, struct talk *talk,
@@ -105,7 +96,7 @@ static int take_image(const struct json_value *part, const struct order *order, 
 {
 	const struct brought *brought = files_brought(order, part);
 	const struct json_value *url = json_read_member(part, "image_url");
-	const char *text = json_read_kind(url) == JSON_KIND_OBJECT ? member(url, "url")
+	const char *text = json_read_kind(url) == JSON_KIND_OBJECT ? json_get_text(url, "url")
 								   : json_read_text(url, NULL);
 
 	if (brought != NULL)
@@ -125,7 +116,7 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 	if (words == NULL)
 		words = json_read_text(json_read_member(part, "refusal"), &len);
 	if (words != NULL)
-		return add_line(text, words, len, err);
+		return buf_add_line(text, words, len, err);
 	if (is(part, "input_image") || is(part, "image_url"))
 		return take_image(part, order, talk, err);
 	if (is(part, "input_file"))
@@ -143,7 +134,7 @@ int input_content(const struct json_value *content, struct order *order, struct 
 	const char *words = json_read_text(content, &len);
 
 	if (words != NULL)
-		return add_line(text, words, len, err);
+		return buf_add_line(text, words, len, err);
 	if (json_read_kind(content) != JSON_KIND_ARRAY)
 		return err_set(err, ERR_INVALID, "content: a string or an array of parts");
 	for (size_t i = 0; i < json_read_count(content); i++)
@@ -159,7 +150,7 @@ static int take_message(const struct json_value *item, struct order *order, stru
 {
 	const struct json_value *content = json_read_member(item, "content");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *role = member(item, "role"), *files[OPENAI_FILES_MAX];
+	const char *role = json_get_text(item, "role"), *files[OPENAI_FILES_MAX];
 	const size_t first = order->file_count;
 
 	if (role == NULL)
@@ -182,7 +173,7 @@ static int take_message(const struct json_value *item, struct order *order, stru
 
 static int take_call(const struct json_value *item, struct talk *talk, struct err *err)
 {
-	const char *id = member(item, "call_id"), *name = member(item, "name");
+	const char *id = json_get_text(item, "call_id"), *name = json_get_text(item, "name");
 	size_t len;
 	const char *arguments = json_read_text(json_read_member(item, "arguments"), &len);
 
@@ -196,7 +187,7 @@ static int take_output(const struct json_value *item, struct order *order, struc
 		       struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *id = member(item, "call_id");
+	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL)
 		return err_set(err, ERR_INVALID, "function_call_output: call_id is missing");
@@ -209,7 +200,7 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 {
 	const struct json_value *outputs = json_read_member(item, "outputs");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *id = member(item, "id");
+	const char *id = json_get_text(item, "id");
 	size_t len;
 	const char *code = json_read_text(json_read_member(item, "code"), &len);
 
@@ -221,7 +212,7 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 		const char *logs = json_read_text(
 			json_read_member(json_read_at(outputs, i), "logs"), &len);
 
-		if (logs != NULL && add_line(&text, logs, len, err) < 0)
+		if (logs != NULL && buf_add_line(&text, logs, len, err) < 0)
 			return (int)err->code;
 	}
 	return talk_result(talk, id, buf_text(&text), text.len, err);
@@ -232,7 +223,7 @@ static int take_commands(const struct json_value *item, struct talk *talk, struc
 {
 	const struct json_value *action = json_read_member(item, "action");
 	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
-	const char *id = member(item, "call_id");
+	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL || json_read_count(json_read_member(action, "commands")) == 0)
 		return err_set(err, ERR_INVALID,
@@ -254,22 +245,22 @@ static int add_command_output(const struct json_value *output, struct buf *text,
 		size_t len = 0;
 		const char *words = json_read_text(json_read_member(output, streams[i]), &len);
 
-		if (words != NULL && len > 0 && add_line(text, words, len, err) < 0)
+		if (words != NULL && len > 0 && buf_add_line(text, words, len, err) < 0)
 			return (int)err->code;
 	}
 	if (is(outcome, "timeout"))
-		return add_line(text, "[timed out]", 11, err);
+		return buf_add_line(text, "[timed out]", 11, err);
 	if (!json_read_int(json_read_member(outcome, "exit_code"), &code) || code == 0)
 		return 0;
 	(void)snprintf(status, sizeof(status), "[exit status %lld]", (long long)code);
-	return add_line(text, status, strlen(status), err);
+	return buf_add_line(text, status, strlen(status), err);
 }
 
 static int take_commands_output(const struct json_value *item, struct talk *talk, struct err *err)
 {
 	const struct json_value *output = json_read_member(item, "output");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
-	const char *id = member(item, "call_id");
+	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL || json_read_kind(output) != JSON_KIND_ARRAY)
 		return err_set(err, ERR_INVALID,

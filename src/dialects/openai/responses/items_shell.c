@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
+#include "codec/json_write.h"
 #include "dialects/openai/responses/items.h"
 
 #define COMMANDS_MAX 64u /* of a call; the event was put together from what a model wrote */
@@ -22,24 +24,7 @@ static const char *text_of(const struct json_value *object, const char *key, siz
 	return json_read_text(json_read_member(object, key), ret_len);
 }
 
-static uint64_t count_of(const struct json_value *object, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(object, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 /* ---- the call ------------------------------------------------------------------------------- */
-
-static void write_limit(struct json_writer *json, const char *key, uint64_t value)
-{
-	json_write_key(json, key);
-	if (value > 0)
-		json_write_uint(json, value);
-	else
-		json_write_null(json);
-}
 
 static void write_action(struct json_writer *json, const struct json_value *call, bool is_whole)
 {
@@ -56,8 +41,9 @@ static void write_action(struct json_writer *json, const struct json_value *call
 		json_write_text(json, text != NULL ? text : "", len);
 	}
 	json_write_array_end(json);
-	write_limit(json, "timeout_ms", count_of(call, "timeout_ms"));
-	write_limit(json, "max_output_length", count_of(call, "max_output_length"));
+	json_write_member_limit(json, "timeout_ms", json_get_count(call, "timeout_ms"));
+	json_write_member_limit(json, "max_output_length",
+				json_get_count(call, "max_output_length"));
 	json_write_object_end(json);
 }
 
@@ -166,7 +152,7 @@ static int write_output(const struct items *items, const char *status, struct bu
 	json_write_member_string(&json, "type", "shell_call_output");
 	json_write_member_string(&json, "status", status);
 	json_write_member_string(&json, "call_id", shell->call_id);
-	write_limit(&json, "max_output_length", shell->output_max);
+	json_write_member_limit(&json, "max_output_length", shell->output_max);
 	json_write_key(&json, "output");
 	json_write_array_begin(&json);
 	if (shell->output.len > 0)
@@ -184,10 +170,10 @@ static int begin_call(struct items *items, const struct json_value *call)
 	items_id(items, "call_", shell->call_id);
 	if (add_call(items, shell->call_id, call) < 0)
 		return -1;
-	shell->count = count_of(call, "count");
+	shell->count = json_get_count(call, "count");
 	if (shell->count > COMMANDS_MAX)
 		shell->count = COMMANDS_MAX;
-	shell->output_max = count_of(call, "max_output_length");
+	shell->output_max = json_get_count(call, "max_output_length");
 	shell->told = 0;
 	buf_clear(&shell->output);
 	items->open = ITEM_SHELL;
@@ -200,12 +186,12 @@ static int begin_call(struct items *items, const struct json_value *call)
 
 bool items_shell_goes_on(const struct items *items, const struct json_value *command)
 {
-	return items->open == ITEM_SHELL && count_of(command, "index") > 0;
+	return items->open == ITEM_SHELL && json_get_count(command, "index") > 0;
 }
 
 int items_command(struct items *items, const struct json_value *command)
 {
-	const uint64_t index = count_of(command, "index");
+	const uint64_t index = json_get_count(command, "index");
 
 	if (!items_shell_goes_on(items, command))
 		return begin_call(items, command);

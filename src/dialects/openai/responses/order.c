@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/responses/references.h"
 
@@ -30,16 +31,6 @@ void order_done(struct order *order)
 	arena_done(&order->arena);
 }
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool is_given(const struct json_value *object, const char *key)
-{
-	return json_read_kind(json_read_member(object, key)) != JSON_KIND_NULL;
-}
-
 /* ---- what it is ----------------------------------------------------------------------------- */
 
 static int check_rest(const struct json_value *body, struct err *err)
@@ -47,7 +38,7 @@ static int check_rest(const struct json_value *body, struct err *err)
 	static const char *const unknown[] = { "prompt" };
 
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-		if (is_given(body, unknown[i]))
+		if (json_get_has(body, unknown[i]))
 			return err_set(err, ERR_INVALID, "%s: it is not supported here",
 				       unknown[i]);
 	return 0;
@@ -65,15 +56,15 @@ static void take_include(const struct json_value *body, struct order *order)
 		else if (what != NULL && strcmp(what, "reasoning.encrypted_content") == 0)
 			order->shows_sealed = true;
 	}
-	order->shows_thoughts = is_given(json_read_member(body, "reasoning"), "summary");
+	order->shows_thoughts = json_get_has(json_read_member(body, "reasoning"), "summary");
 }
 
 /* A name, or an object that has it as its id. */
 static int take_conversation(const struct json_value *body, struct order *order, struct err *err)
 {
 	const struct json_value *given = json_read_member(body, "conversation");
-	const char *id = json_read_kind(given) == JSON_KIND_OBJECT ? text_of(given, "id")
-								  : json_read_text(given, NULL);
+	const char *id = json_read_kind(given) == JSON_KIND_OBJECT ? json_get_text(given, "id")
+								   : json_read_text(given, NULL);
 
 	if (json_read_kind(given) == JSON_KIND_NULL)
 		return 0;
@@ -92,12 +83,12 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 		return (int)err->code;
 	if (json_read_kind(ret->body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
-	ret->model = text_of(ret->body, "model");
-	ret->previous = text_of(ret->body, "previous_response_id");
+	ret->model = json_get_text(ret->body, "model");
+	ret->previous = json_get_text(ret->body, "previous_response_id");
 	if ((ret->model == NULL && ret->previous == NULL) ||
 	    (ret->model != NULL && (ret->model[0] == '\0' || strlen(ret->model) > 318)))
 		return err_set(err, ERR_INVALID, "model: it is missing");
-	if (!is_given(ret->body, "input"))
+	if (!json_get_has(ret->body, "input"))
 		return err_set(err, ERR_INVALID, "input: it is missing");
 	ret->is_stored = true;
 	(void)json_read_bool(json_read_member(ret->body, "store"), &ret->is_stored);
@@ -124,13 +115,13 @@ static int write_number(const struct json_value *body, const char *key, const ch
 		return 0;
 	if (json_read_kind(value) != JSON_KIND_NUMBER)
 		return err_set(err, ERR_INVALID, "%s: it is a number", key);
-	return order_write_raw(writer, name, value, err);
+	return openai_write_value(writer, name, value, err);
 }
 
 static int write_sampling(const struct json_value *body, struct json_writer *writer,
 			  struct err *err)
 {
-	const char *effort = text_of(json_read_member(body, "reasoning"), "effort");
+	const char *effort = json_get_text(json_read_member(body, "reasoning"), "effort");
 
 	json_write_key(writer, "sampling");
 	json_write_object_begin(writer);
@@ -147,7 +138,7 @@ static int write_sampling(const struct json_value *body, struct json_writer *wri
 int order_write_output(const struct json_value *format, const struct json_value *schema,
 		       struct json_writer *writer, struct err *err)
 {
-	const char *type = text_of(format, "type"), *name = text_of(schema, "name");
+	const char *type = json_get_text(format, "type"), *name = json_get_text(schema, "name");
 	bool strict = false;
 
 	if (type == NULL || strcmp(type, "text") == 0)
@@ -165,7 +156,8 @@ int order_write_output(const struct json_value *format, const struct json_value 
 	} else {
 		if (name != NULL)
 			json_write_member_string(writer, "name", name);
-		if (order_write_raw(writer, "schema", json_read_member(schema, "schema"), err) < 0)
+		if (openai_write_value(writer, "schema", json_read_member(schema, "schema"), err) <
+		    0)
 			return (int)err->code;
 		(void)json_read_bool(json_read_member(schema, "strict"), &strict);
 		json_write_member_bool(writer, "strict", strict);
@@ -224,8 +216,8 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	json_write_init(&writer, ret);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "schema", "reckon.conversation/1");
-	if (text_of(before, "made_by") != NULL)
-		json_write_member_string(&writer, "made_by", text_of(before, "made_by"));
+	if (json_get_text(before, "made_by") != NULL)
+		json_write_member_string(&writer, "made_by", json_get_text(before, "made_by"));
 	if (write_instructions(order, instructions, len, &writer, err) < 0)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->runs_code);

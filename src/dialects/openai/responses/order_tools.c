@@ -13,19 +13,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/openai.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
-static bool is(const struct json_value *object, const char *type)
-{
-	const char *own = text_of(object, "type");
-
-	return own != NULL && strcmp(own, type) == 0;
-}
 
 /* ---- containers ----------------------------------------------------------------------------- */
 
@@ -63,12 +52,12 @@ static int take_new(const struct json_value *container, struct order *order, str
 
 	if (json_read_count(json_read_member(container, "skills")) > 0)
 		return err_set(err, ERR_INVALID, "container.skills: there are no skills here");
-	if (json_read_kind(policy) == JSON_KIND_OBJECT && !is(policy, "disabled"))
+	if (json_read_kind(policy) == JSON_KIND_OBJECT && !json_get_is(policy, "type", "disabled"))
 		return err_set(err, ERR_INVALID, "container.network_policy: a container has no "
 			       "network here");
 	if (json_read_count(files) > 0 && order->file_list_count < ARRAY_LEN(order->file_lists))
 		order->file_lists[order->file_list_count++] = files;
-	return order_memory(text_of(container, "memory_limit"), &order->memory_bytes, err);
+	return order_memory(json_get_text(container, "memory_limit"), &order->memory_bytes, err);
 }
 
 int order_take_container(const struct json_value *container, struct order *order, struct err *err)
@@ -85,14 +74,14 @@ int order_take_container(const struct json_value *container, struct order *order
 static int take_environment(const struct json_value *environment, struct order *order,
 			    struct err *err)
 {
-	const char *id = text_of(environment, "container_id");
+	const char *id = json_get_text(environment, "container_id");
 
 	order->has_shell = true;
 	order->shell_is_local = json_read_kind(environment) == JSON_KIND_NULL ||
-				is(environment, "local");
-	if (order->shell_is_local || is(environment, "container_auto"))
+				json_get_is(environment, "type", "local");
+	if (order->shell_is_local || json_get_is(environment, "type", "container_auto"))
 		return order->shell_is_local ? 0 : take_new(environment, order, err);
-	if (is(environment, "container_reference") && id != NULL)
+	if (json_get_is(environment, "type", "container_reference") && id != NULL)
 		return take_id(id, order, err);
 	return err_set(err, ERR_INVALID, "tools: the environment of a shell is container_auto, "
 		       "container_reference with a container_id, or local");
@@ -107,17 +96,17 @@ bool order_has_container(const struct order *order)
 
 static int take_tool(const struct json_value *tool, struct order *order, struct err *err)
 {
-	const char *type = text_of(tool, "type");
+	const char *type = json_get_text(tool, "type");
 
-	if (is(tool, "function"))
-		return text_of(tool, "name") != NULL
+	if (json_get_is(tool, "type", "function"))
+		return json_get_text(tool, "name") != NULL
 			       ? 0
 			       : err_set(err, ERR_INVALID, "tools: a function has a name");
-	if (is(tool, "shell"))
+	if (json_get_is(tool, "type", "shell"))
 		return order->has_shell ? err_set(err, ERR_INVALID, "tools: there is one shell")
 					: take_environment(json_read_member(tool, "environment"),
 							   order, err);
-	if (!is(tool, "code_interpreter"))
+	if (!json_get_is(tool, "type", "code_interpreter"))
 		return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here",
 			       type != NULL ? type : "");
 	order->runs_code = true;
@@ -130,7 +119,7 @@ int order_take_tools(const struct json_value *tools, struct order *order, struct
 		if (take_tool(json_read_at(tools, i), order, err) < 0)
 			return (int)err->code;
 	for (size_t i = 0; i < json_read_count(tools); i++) {
-		const char *name = text_of(json_read_at(tools, i), "name");
+		const char *name = json_get_text(json_read_at(tools, i), "name");
 
 		if (order->has_shell && name != NULL && strcmp(name, OPENAI_SHELL) == 0)
 			return err_set(err, ERR_INVALID,
@@ -140,18 +129,6 @@ int order_take_tools(const struct json_value *tools, struct order *order, struct
 }
 
 /* ---- as a conversation has them ------------------------------------------------------------- */
-
-int order_write_raw(struct json_writer *writer, const char *key, const struct json_value *value,
-		    struct err *err)
-{
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
-
-	if (json_read_dump(value, &json, err) < 0)
-		return (int)err->code;
-	json_write_key(writer, key);
-	json_write_raw(writer, buf_text(&json), json.len);
-	return 0;
-}
 
 static void write_local_shell(struct json_writer *writer)
 {
@@ -178,10 +155,10 @@ static int write_function(const struct json_value *tool, struct json_writer *wri
 	const struct json_value *parameters = json_read_member(tool, "parameters");
 
 	json_write_object_begin(writer);
-	json_write_member_string(writer, "name", text_of(tool, "name"));
-	json_write_member_string(writer, "description", text_of(tool, "description"));
+	json_write_member_string(writer, "name", json_get_text(tool, "name"));
+	json_write_member_string(writer, "description", json_get_text(tool, "description"));
 	if (json_read_kind(parameters) == JSON_KIND_OBJECT &&
-	    order_write_raw(writer, "parameters", parameters, err) < 0)
+	    openai_write_value(writer, "parameters", parameters, err) < 0)
 		return (int)err->code;
 	json_write_object_end(writer);
 	return 0;
@@ -194,11 +171,11 @@ static int write_choice(const struct json_value *choice, struct json_writer *wri
 
 	if (json_read_kind(choice) == JSON_KIND_NULL)
 		return 0;
-	if (is(choice, "function"))
-		word = text_of(choice, "name");
-	else if (is(choice, "code_interpreter"))
+	if (json_get_is(choice, "type", "function"))
+		word = json_get_text(choice, "name");
+	else if (json_get_is(choice, "type", "code_interpreter"))
 		word = OPENAI_CODE_LANGUAGE;
-	else if (is(choice, "shell"))
+	else if (json_get_is(choice, "type", "shell"))
 		word = OPENAI_SHELL;
 	if (word == NULL)
 		return err_set(err, ERR_INVALID, "tool_choice: it is not supported here");
@@ -215,7 +192,7 @@ int order_write_tools(const struct order *order, struct json_writer *writer, str
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(tools); i++)
-		if (is(json_read_at(tools, i), "function") &&
+		if (json_get_is(json_read_at(tools, i), "type", "function") &&
 		    write_function(json_read_at(tools, i), writer, err) < 0)
 			return (int)err->code;
 	if (order->shell_is_local)

@@ -13,22 +13,18 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/responses/references.h"
 
 #define REFERENCES_MAX 500u
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
-
 /* An id and nothing else is one, too. */
 bool references_is(const struct json_value *item)
 {
-	const char *type = text_of(item, "type");
+	const char *type = json_get_text(item, "type");
 
-	if (text_of(item, "id") == NULL)
+	if (json_get_text(item, "id") == NULL)
 		return false;
 	return type != NULL ? strcmp(type, "item_reference") == 0
 			    : json_read_member(item, "role") == NULL;
@@ -77,7 +73,7 @@ static const struct json_value *find_output(const struct json_value *document, c
 		json_read_member(json_read_member(document, "response"), "output");
 
 	for (size_t i = 0; i < json_read_count(output); i++) {
-		const char *own = text_of(json_read_at(output, i), "id");
+		const char *own = json_get_text(json_read_at(output, i), "id");
 
 		if (own != NULL && strcmp(own, id) == 0)
 			return json_read_at(output, i);
@@ -141,14 +137,14 @@ static int take(struct request *request, struct order *order, const struct json_
 		struct last *last, size_t *sum)
 {
 	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX - *sum);
-	const char *id = text_of(from, "id");
+	const char *id = json_get_text(from, "id");
 	struct reference found = { .from = from };
 	struct err err;
 
 	if (look_up(request, id, last, &json, &err) < 0 ||
 	    (json.len > 0 && json_read_parse(json.data, json.len, json.len, &found.to, &err) < 0)) {
 		if (err.code != ERR_OK)
-			openai_refuse_invalid(request, &err);
+			answer_refuse_invalid(request, &err);
 		return -1;
 	}
 	if (found.to == NULL)

@@ -10,15 +10,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/responses/references.h"
 #include "dialects/openai/responses/response.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* ---- what it goes on with -------------------------------------------------------------------- */
 
@@ -37,11 +33,11 @@ static bool is_live(struct request *request, const char *session)
 static void take_container_of(struct request *request, const struct json_value *item,
 			      struct order *order)
 {
-	const char *id = text_of(item, "container_id");
+	const char *id = json_get_text(item, "container_id");
 	char session[ID_SIZE];
 
 	if (id == NULL)
-		id = text_of(json_read_member(item, "environment"), "container_id");
+		id = json_get_text(json_read_member(item, "environment"), "container_id");
 	if (order->session[0] == '\0' && id != NULL &&
 	    name_swap(id, OPENAI_CONTAINER, "se_", session, sizeof(session)) &&
 	    is_live(request, session))
@@ -75,7 +71,7 @@ static void take_session(struct request *request, const char *run, struct order 
 		    CALL_OK &&
 	    out.answer.data != NULL &&
 	    json_read_parse(out.answer.data, out.answer.len, OPENAI_OUT_MAX, &answer, &err) == 0)
-		id = text_of(answer, "session");
+		id = json_get_text(answer, "session");
 	if (id != NULL)
 		(void)snprintf(order->session, sizeof(order->session), "%s", id);
 	json_read_free(answer);
@@ -220,7 +216,7 @@ void response_create(struct request *request)
 	if (openai_body(request, &body) < 0)
 		return;
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0) {
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 		return;
 	}
 	buf_done(&body);
@@ -234,7 +230,7 @@ void response_create(struct request *request)
 	rc = order_write(&order, before, &conversation, &err);
 	json_read_free(before);
 	if (rc < 0)
-		openai_refuse_invalid(request, &err);
+		answer_refuse_invalid(request, &err);
 	else
 		answer(request, &order, &conversation);
 }

@@ -9,15 +9,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/responses/response.h"
 
 #define LOOK_MS 40u /* what comes within it is there now */
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* ---- its stream ----------------------------------------------------------------------------- */
 
@@ -73,7 +69,7 @@ static struct ending ending_of(const struct response *response, const struct jso
 	if (has_failed && response->is_cancelled)
 		return (struct ending){ "cancelled", "response.incomplete", NULL };
 	if (has_failed && why == NULL)
-		why = text_of(answer, "message");
+		why = json_get_text(answer, "message");
 	if (has_failed)
 		return (struct ending){ "failed", "response.failed",
 					why != NULL ? why : "the model gave no answer" };
@@ -98,7 +94,7 @@ static void refuse_failed(struct response *response, const char *why)
 static int take_answer(struct response *response, const struct json_value *answer)
 {
 	const struct json_value *steps = json_read_member(answer, "steps");
-	const char *session = text_of(answer, "session");
+	const char *session = json_get_text(answer, "session");
 	size_t len;
 	const char *text = json_read_text(json_read_member(answer, "answer"), &len);
 
@@ -106,7 +102,7 @@ static int take_answer(struct response *response, const struct json_value *answe
 		(void)snprintf(response->run.session, sizeof(response->run.session), "%s", session);
 	for (size_t i = 0; i < json_read_count(steps); i++) {
 		const struct json_value *step = json_read_at(steps, i);
-		struct run_event event = { .execution = text_of(step, "execution"),
+		struct run_event event = { .execution = json_get_text(step, "execution"),
 					   .json = json_read_member(step, "command") };
 		struct run_event record = { .execution = event.execution,
 					    .json = json_read_member(step, "record") };

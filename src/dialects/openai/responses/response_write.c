@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "codec/json_get.h"
 #include "dialects/openai/responses/response.h"
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	return json_read_text(json_read_member(object, key), NULL);
-}
 
 /* ---- what it says of itself ------------------------------------------------------------------ */
 
@@ -57,19 +53,11 @@ static void write_echo(struct json_writer *json, const struct order *order)
 	json_write_object_end(json);
 }
 
-static uint64_t count_of(const struct json_value *usage, const char *key)
-{
-	int64_t count = 0;
-
-	(void)json_read_int(json_read_member(usage, key), &count);
-	return count > 0 ? (uint64_t)count : 0;
-}
-
 static void write_usage(struct json_writer *json, const struct json_value *answer)
 {
 	const struct json_value *usage = json_read_member(answer, "usage");
-	const uint64_t in = count_of(usage, "input_tokens");
-	const uint64_t out = count_of(usage, "output_tokens");
+	const uint64_t in = json_get_count(usage, "input_tokens");
+	const uint64_t out = json_get_count(usage, "output_tokens");
 
 	json_write_key(json, "usage");
 	if (usage == NULL) {
@@ -80,13 +68,13 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 	json_write_member_uint(json, "input_tokens", in);
 	json_write_key(json, "input_tokens_details");
 	json_write_object_begin(json);
-	json_write_member_uint(json, "cached_tokens", count_of(usage, "cached_tokens"));
+	json_write_member_uint(json, "cached_tokens", json_get_count(usage, "cached_tokens"));
 	json_write_member_uint(json, "cache_write_tokens", 0);
 	json_write_object_end(json);
 	json_write_member_uint(json, "output_tokens", out);
 	json_write_key(json, "output_tokens_details");
 	json_write_object_begin(json);
-	json_write_member_uint(json, "reasoning_tokens", count_of(usage, "reasoning_tokens"));
+	json_write_member_uint(json, "reasoning_tokens", json_get_count(usage, "reasoning_tokens"));
 	json_write_object_end(json);
 	json_write_member_uint(json, "total_tokens", in + out);
 	json_write_object_end(json);
@@ -96,7 +84,7 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 const char *response_reason(const struct json_value *answer)
 {
 	static const char *const lengths[] = { "length", "max_tokens", "budget", "max_time" };
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 
 	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(lengths); i++)
 		if (strcmp(lengths[i], stop) == 0)
@@ -106,7 +94,7 @@ const char *response_reason(const struct json_value *answer)
 
 bool response_has_failed(const struct json_value *answer)
 {
-	const char *stop = text_of(answer, "stop");
+	const char *stop = json_get_text(answer, "stop");
 
 	return stop == NULL || strcmp(stop, "failed") == 0 || strcmp(stop, "interrupted") == 0 ||
 	       strcmp(stop, "session_lost") == 0;
@@ -155,7 +143,8 @@ int response_write(const struct response *response, const char *status, const ch
 	json_write_member_uint(&json, "created_at", response->created_s);
 	json_write_member_string(&json, "status", status);
 	write_why(&json, status, why, answer);
-	json_write_member_string(&json, "model", model != NULL ? model : text_of(answer, "model"));
+	json_write_member_string(&json, "model",
+				 model != NULL ? model : json_get_text(answer, "model"));
 	json_write_key(&json, "output");
 	json_write_raw(&json, output.data, output.len);
 	write_echo(&json, response->order);

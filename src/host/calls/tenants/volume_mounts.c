@@ -10,6 +10,7 @@
 
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "host/calls/answer.h"
 #include "host/host.h"
 #include "host/volumes/volume.h"
@@ -23,13 +24,6 @@ static bool refuse_path(struct host *host, const struct request *req, const char
 	return false;
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-	const size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 /* Whether a box can have it there, beside those that stand in `text`. */
 static bool is_free(struct host *host, const struct request *req, const char *path,
 		    const char *text)
@@ -37,14 +31,14 @@ static bool is_free(struct host *host, const struct request *req, const char *pa
 	struct volume_mount other;
 	char message[VOLUME_PATH_SIZE + 64];
 
-	if (!is_below(path, "/mnt") || path[4] == '\0' || !fs_path_is_safe(path + 1) ||
-	    is_below(path, "/mnt/data") || is_below(path, "/mnt/files")) {
+	if (!text_is_within(path, "/mnt") || path[4] == '\0' || !fs_path_is_safe(path + 1) ||
+	    text_is_within(path, "/mnt/data") || text_is_within(path, "/mnt/files")) {
 		(void)snprintf(message, sizeof(message), "a volume cannot be mounted at %.200s",
 			       path);
 		return refuse_path(host, req, message);
 	}
 	while (volume_mount_next(&text, &other))
-		if (is_below(path, other.path) || is_below(other.path, path))
+		if (text_is_within(path, other.path) || text_is_within(other.path, path))
 			return refuse_path(host, req, "two volumes are in each other's way");
 	return true;
 }

@@ -1,0 +1,95 @@
+/*
+ * test_codec_json_get.c - members that are there, missing, and of another kind.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    tests how JSON is parsed.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "codec/json_get.h"
+
+static struct json_value *document;
+
+static int parse(void **state)
+{
+	static const char text[] = "{\"word\": \"yes\", \"empty\": \"\", \"cut\": \"a\\u0000b\", "
+				   "\"number\": 7, \"debt\": -1, \"half\": 0.5, \"none\": null, "
+				   "\"object\": {}}";
+	struct err err;
+
+	(void)state;
+	return json_read_parse(text, strlen(text), sizeof(text), &document, &err);
+}
+
+static int release(void **state)
+{
+	(void)state;
+	json_read_free(document);
+	return 0;
+}
+
+static void a_text_is_there_or_not(void **state)
+{
+	(void)state;
+	assert_string_equal(json_get_text(document, "word"), "yes");
+	assert_string_equal(json_get_text(document, "empty"), "");
+	assert_null(json_get_text(document, "number"));
+	assert_null(json_get_text(document, "missing"));
+	assert_null(json_get_text(NULL, "word"));
+	assert_string_equal(json_get_str(document, "word"), "yes");
+	assert_string_equal(json_get_str(document, "none"), "");
+	assert_string_equal(json_get_str(NULL, "word"), "");
+}
+
+static void a_nul_byte_is_no_text_of_c(void **state)
+{
+	(void)state;
+	assert_string_equal(json_get_c_text(document, "word"), "yes");
+	assert_null(json_get_c_text(document, "cut"));
+	assert_null(json_get_c_text(document, "missing"));
+}
+
+static void a_word_is_compared(void **state)
+{
+	(void)state;
+	assert_true(json_get_is(document, "word", "yes"));
+	assert_false(json_get_is(document, "word", "no"));
+	assert_true(json_get_is(document, "empty", ""));
+	assert_false(json_get_is(document, "missing", ""));
+}
+
+static void a_count_is_from_0_on(void **state)
+{
+	(void)state;
+	assert_int_equal(json_get_count(document, "number"), 7);
+	assert_int_equal(json_get_count(document, "debt"), 0);
+	assert_int_equal(json_get_count(document, "half"), 0);
+	assert_int_equal(json_get_count(document, "word"), 0);
+	assert_int_equal(json_get_count(document, "missing"), 0);
+}
+
+static void null_is_missing(void **state)
+{
+	(void)state;
+	assert_true(json_get_has(document, "empty"));
+	assert_false(json_get_has(document, "none"));
+	assert_false(json_get_has(document, "missing"));
+	assert_true(json_get_has_object(document, "object"));
+	assert_false(json_get_has_object(document, "word"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_is_there_or_not),
+		cmocka_unit_test(a_nul_byte_is_no_text_of_c),
+		cmocka_unit_test(a_word_is_compared),
+		cmocka_unit_test(a_count_is_from_0_on),
+		cmocka_unit_test(null_is_missing),
+	};
+
+	return cmocka_run_group_tests_name("codec_json_get", tests, parse, release);
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Fail when two source files define the same function.
+
+usage: check_clones.py SRC
+
+The same: parameters of the same types, and a body of TOKENS_MIN tokens or more with nothing else
+than other names for parameters and locals; comments and white space do not count. Such a function
+moves to where both may include it: src/base, the reader or writer it is about (codec/json_get.h),
+or the header of the folder that has both. There is no list of exceptions.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+TOKENS_MIN = 20  # three lines or so; below that a name for it says less than the line itself
+COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|->|\w+|\S')
+HEAD = re.compile(r"^\w[^\n;={}]*?(\w+)(\([^;{}]*\))\s*$", re.M)
+TYPE = r"(?:(?:struct|enum|union) \w+|\w+_t|bool|char|double|float|int|long|short|unsigned|FILE|DIR)"
+LOCAL = re.compile(rf"(?:^|\(|;)\s*(?:(?:static|const|cleanup_\w+)\s+)*{TYPE}\b[\s*]*"
+                   r"(?:const\s+)?\**(\w+)(?=\s*[=;,\[])", re.M)
+
+
+def without_comments(text):
+    """The same lines, with blanks where comments were."""
+    return COMMENT.sub(lambda found: found.group() if found.group()[0] in "\"'"
+                       else re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def functions(text):
+    """Yields (line, name, parameters, body); kernel bracing puts both braces in column 0."""
+    at = 0
+    while (start := text.find("\n{\n", at)) >= 0:
+        end = text.find("\n}", start)
+        if end < 0:
+            return
+        heads = list(HEAD.finditer(text, at, start))
+        if heads and heads[-1].end() >= start:
+            yield text.count("\n", 0, heads[-1].start()) + 1, *heads[-1].groups(), text[start + 2:end]
+        at = end
+
+
+def parameters_of(head):
+    """The names: of each parameter the last word, or the one of a pointer to a function."""
+    flat = re.sub(r"\(\*(\w+)\)\s*\([^()]*\)", r"\1", head[1:-1])
+    return [found[-1] for found in (re.findall(r"\w+", re.sub(r"\[[^\]]*\]", "", part))
+                                    for part in flat.split(",")) if found]
+
+
+def tokens_of(text, names):
+    """As tokens, a name of ours as its number; a member of a struct is none."""
+    last = ""
+    for token in TOKEN.findall(text):
+        yield token if last in (".", "->") else names.get(token, token)
+        last = token
+
+
+def clones(src):
+    """Yields [(path, line, name), …] of each function that two files have, the longest first."""
+    found = collections.defaultdict(list)
+    for path in sorted(src.rglob("*.[ch]")):
+        for line, name, head, body in functions(without_comments(path.read_text(encoding="utf-8"))):
+            own = parameters_of(head) + LOCAL.findall(body)
+            names = {word: f"${number}" for number, word in reversed(list(enumerate(own)))}
+            tokens = list(tokens_of(body, names))
+            if len(tokens) >= TOKENS_MIN:
+                found[(*tokens_of(head, names), *tokens)].append((path, line, name))
+    for key in sorted(found, key=len, reverse=True):
+        if len({path for path, _, _ in found[key]}) > 1:
+            yield found[key]
+
+
+def main():
+    src = pathlib.Path(sys.argv[1])
+    complaints = [" = ".join(f"{path}:{line}: {name}()" for path, line, name in places)
+                  for places in clones(src)]
+    print("\n".join(complaints) if complaints else f"{src}: no function stands in two files")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
