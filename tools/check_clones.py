@@ -13,32 +13,13 @@ import pathlib
 import re
 import sys
 
+from c_text import functions, without_comments
+
 TOKENS_MIN = 20  # three lines or so; below that a name for it says less than the line itself
-COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|->|\w+|\S')
-HEAD = re.compile(r"^\w[^\n;={}]*?(\w+)(\([^;{}]*\))\s*$", re.M)
 TYPE = r"(?:(?:struct|enum|union) \w+|\w+_t|bool|char|double|float|int|long|short|unsigned|FILE|DIR)"
 LOCAL = re.compile(rf"(?:^|\(|;)\s*(?:(?:static|const|cleanup_\w+)\s+)*{TYPE}\b[\s*]*"
                    r"(?:const\s+)?\**(\w+)(?=\s*[=;,\[])", re.M)
-
-
-def without_comments(text):
-    """The same lines, with blanks where comments were."""
-    return COMMENT.sub(lambda found: found.group() if found.group()[0] in "\"'"
-                       else re.sub(r"[^\n]", " ", found.group()), text)
-
-
-def functions(text):
-    """Yields (line, name, parameters, body); kernel bracing puts both braces in column 0."""
-    at = 0
-    while (start := text.find("\n{\n", at)) >= 0:
-        end = text.find("\n}", start)
-        if end < 0:
-            return
-        heads = list(HEAD.finditer(text, at, start))
-        if heads and heads[-1].end() >= start:
-            yield text.count("\n", 0, heads[-1].start()) + 1, *heads[-1].groups(), text[start + 2:end]
-        at = end
 
 
 def parameters_of(head):

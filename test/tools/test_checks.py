@@ -178,6 +178,34 @@ def test_a_file_may_repeat_itself(tmp_path):
     assert run("check_clones.py", plant(tmp_path, {"a.c": text}))[0] == 0
 
 
+# ---- cleanup --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("lines, status", [
+    ("cleanup_fd int fd = -1;\nif (a)\n\treturn -1;", 0),
+    ("cleanup_fd int fd;\nif (a)\n\treturn -1;\nfd = open();", 1),
+    ("__attribute__((cleanup(done))) struct s fd;\nif (a)\n\treturn -1;", 1),
+    ("cleanup_s struct s fd;\ns_init(&fd);\nreturn 0;", 0),
+    ("cleanup_s struct s fd;\nif (s_open(&fd) < 0)\n\treturn -1;", 0),
+    ("cleanup_s struct s fd;\nif (a || s_open(&fd) < 0)\n\treturn -1;", 1),
+    ("cleanup_s struct s fd;\nif (a)\n\ts_init(&fd);\nreturn 0;", 1),
+    ("cleanup_s struct s fd;\nif (a)\n\tb();\nelse\n\ts_init(&fd);\nreturn 0;", 1),
+    ("cleanup_s struct s fd;\nif (a) {\n\ts_init(&fd);\n}\nreturn 0;", 1),
+    ("cleanup_s struct s a = { .b = { 1, 2 }, .c = f(3, 4) }, fd;\nreturn 0;", 1),
+    ("cleanup_s struct s fd, a = INIT(1, 2);\nreturn 0;", 1),
+    ("cleanup_s struct s a = INIT(1, 2), fd[3] = { 0 };\nreturn 0;", 0),
+    ("for (;;) {\n\tcleanup_s struct s fd;\n\tif (a)\n\t\tbreak;\n\ts_init(&fd);\n}", 1),
+    ("for (;;) {\n\tcleanup_s struct s fd;\n\ts_init(&fd);\n}\nreturn fd;", 0),
+    ("cleanup_s struct s fd; /* return */\ns_init(&fd);", 0),
+])
+def test_a_local_without_a_value_is_found(tmp_path, lines, status):
+    body = "".join(f"\t{line}\n" for line in lines.split("\n"))
+    plant(tmp_path, {"a.c": f"int f(void)\n{{\n\tint a;\n\n{body}}}\n"})
+    found, text = run("check_cleanup.py", tmp_path)
+    assert (found, ": fd has no value" in text) == (status, status == 1), text
+    at = next(number for number, line in enumerate(lines.split("\n"), 5) if "fd" in line)
+    assert not status or f"a.c:{at}: " in text
+
+
 # ---- limits ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("source, table, status, says", [
