@@ -46,6 +46,7 @@
 #include "host/files/gc.h"
 #include "host/module.h"
 #include "host/runs/run.h"
+#include "host/operations/lifecycle.h"
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
 #include "host/sessions/admission.h"
@@ -122,7 +123,7 @@ struct door {
 	uint64_t asked_ns; /* when a request came last */
 };
 
-/* How the daemon itself is: begun, ready, drained, about to end. */
+/* Of the daemon itself, beside where it is in its life. */
 struct operations {
 	int argc;
 	char **argv;
@@ -131,13 +132,9 @@ struct operations {
 	struct reserve reserve;
 	struct retainer retainer;
 	uint64_t trim_ns; /* when memory goes back to the system; 0: nothing was done since */
-	bool is_draining;
-	bool is_upgrading;
-	bool is_stopping;
-	uint64_t grace_end_ns; /* of a stop that waits for cells; 0: none */
+	uint64_t grace_end_ns; /* of an end that waits for cells */
 	/* After it, a stop no longer waits for clients that fetch results; 0: cells run. */
 	uint64_t unread_until_ns;
-	int exit_status;
 };
 
 /* Threads for what blocks; each pool wakes the loop. */
@@ -164,6 +161,7 @@ struct host {
 	struct config config;
 	const struct module *const *modules;
 	const struct job_type *job_types; /* by kind */
+	struct lifecycle life;
 	struct loop *loop;
 	struct db *db;
 	struct pools pools;

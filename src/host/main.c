@@ -265,6 +265,7 @@ static int start(struct host *host, struct err *err)
 	if (set_up(host, err) < 0)
 		return (int)err->code;
 	adopt_start(host);
+	(void)lifecycle_move(&host->life, LIFECYCLE_SERVING);
 	return 0;
 }
 
@@ -376,7 +377,7 @@ int main(int argc, char **argv)
 		return complain(&err);
 	}
 	finish(host);
-	return host->operations.is_upgrading &&
-		host->operations.exit_status == 0 ? operate_become(host)
-							    : host->operations.exit_status;
+	if (lifecycle_is_upgrade(&host->life))
+		return operate_become(host);
+	return host->life.state == LIFECYCLE_FAILED ? 125 : 0;
 }

@@ -134,13 +134,13 @@ void private_leave(struct host *host)
 
 void private_tick(struct host *host)
 {
-	if (!host->config.is_private || host->operations.is_stopping ||
+	if (!host->config.is_private || lifecycle_is_ending(&host->life) ||
 	    host->sessions.first != NULL ||
 	    front_is_busy(host) ||
 	    clock_mono_ns() - host->door.asked_ns < host->config.idle_exit_ms * 1000000u)
 		return;
 	log_line(LOG_INFO, "nobody needs it, so the private daemon ends", NULL);
 	private_leave(host);
-	host->operations.is_stopping = true;
+	(void)lifecycle_move(&host->life, LIFECYCLE_STOPPING);
 	loop_stop(host->loop);
 }

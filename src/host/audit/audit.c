@@ -207,8 +207,8 @@ void audit_tick(struct host *host)
 void audit_stop(struct host *host)
 {
 	tell_denied(host);
-	audit_note(host, host->operations.is_upgrading ? "daemon.upgrade" : "daemon.stop", "", "ok",
-		   "%s", "");
+	audit_note(host, lifecycle_is_upgrade(&host->life) ? "daemon.upgrade" : "daemon.stop", "",
+		   "ok", "%s", "");
 	write_head(host);
 }
 

@@ -64,7 +64,7 @@ struct session *answer_session_named(struct host *host, const struct request *re
 	struct session *session;
 
 	session = session_find(host, req->tenant, id);
-	if (host->operations.is_stopping && (session == NULL || session->is_leaving)) {
+	if (lifecycle_is_ending(&host->life) && (session == NULL || session->is_leaving)) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return NULL;

@@ -164,7 +164,7 @@ static bool is_own(struct host *host, const struct request *req)
 static bool is_possible(struct host *host, const struct request *req)
 {
 	reserve_look(host);
-	if (req->call->begins && host->operations.is_stopping) {
+	if (req->call->begins && lifecycle_is_ending(&host->life)) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;

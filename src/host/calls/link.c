@@ -262,7 +262,7 @@ static void open_file(struct host *host, const struct request *req, const struct
 		session_tell_gone(host, tenant, req->id, link->session);
 		return;
 	}
-	if (file_queue_is_full(session) || host->operations.is_stopping) {
+	if (file_queue_is_full(session) || lifecycle_is_ending(&host->life)) {
 		front_fail(host, req->id, API_ERR_BUSY, "too many requests wait for this session",
 			  "", "ask again in a while", 1);
 		return;

@@ -178,7 +178,7 @@ static void see(struct host *host, struct metrics_now *now)
 		.lifetime_executions = host->seen.lifetime_executions,
 		.lifetime_sessions = host->seen.lifetime_sessions,
 		.lifetime_cpu_ns = host->seen.lifetime_cpu_ns,
-		.is_draining = host->operations.is_draining,
+		.is_draining = lifecycle_is_drained(&host->life),
 	};
 	usage_each(host, see_tenant, now);
 	now->is_ready = observe_is_ready(host, ignored, sizeof(ignored));

@@ -36,7 +36,7 @@ static bool may_begin(struct host *host, const struct request *req)
 	const uint64_t all = run_count(host, NULL);
 	const uint64_t mine = run_count(host, req->tenant);
 
-	if (host->operations.is_stopping) {
+	if (lifecycle_is_ending(&host->life)) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;

@@ -188,12 +188,12 @@ bool session_ends(struct host *host, const struct request *req, const uint64_t *
 /* Whether the daemon takes any now; answers when it does not. */
 static bool takes_sessions(struct host *host, const struct request *req)
 {
-	if (host->operations.is_stopping) {
+	if (lifecycle_is_ending(&host->life)) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return false;
 	}
-	if (host->operations.is_draining) {
+	if (lifecycle_is_drained(&host->life)) {
 		front_fail(host, req->id, API_ERR_DRAINING, "the daemon takes no new sessions",
 			  "it is being drained", "use another one, or ask again later", 30);
 		return false;

@@ -264,7 +264,7 @@ void front_want(struct front_conn *front)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (front->sock >= 0 || front->host->operations.is_stopping)
+	if (front->sock >= 0 || lifecycle_is_ending(&front->host->life))
 		return;
 	if (now >= front->not_before_ns)
 		start(front);
@@ -293,11 +293,11 @@ void front_lost(struct front_conn *front, const char *why)
 	log_line(LOG_ERROR, "the front is gone", "dialect=%s why=\"%s\"", name_of(front), why);
 	loop_timer_clear(front->timer);
 	drop_process(front);
-	if (host->operations.is_stopping)
+	if (lifecycle_is_ending(&host->life))
 		return;
 	if (!front->was_ready && front->dialect == DIALECT_NATIVE) {
 		log_line(LOG_ERROR, "the front did not come up, so the daemon ends", NULL);
-		host->operations.exit_status = 125;
+		(void)lifecycle_move(&host->life, LIFECYCLE_FAILED);
 		loop_stop(host->loop);
 		return;
 	}

@@ -35,7 +35,7 @@ static void pass_on(struct front_conn *to, const struct front_handoff *handoff, 
 {
 	const struct front_handoff next = { handoff->dialect, handoff->hops + 1 };
 
-	if (to->host->operations.is_stopping && to->sock < 0)
+	if (lifecycle_is_ending(&to->host->life) && to->sock < 0)
 		return; /* it is not started any more */
 	if (handoff->hops >= FRONT_HOPS_MAX) {
 		refuse(to, "it was handed on too often without a request served");

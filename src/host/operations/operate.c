@@ -63,7 +63,7 @@ void operate_reload(void *arg)
 	struct err err;
 	unsigned changed;
 
-	if (host->operations.is_stopping) {
+	if (lifecycle_is_ending(&host->life)) {
 		free(fresh);
 		return;
 	}
@@ -95,14 +95,14 @@ void operate_reload(void *arg)
 static struct api_draining set_draining(struct host *host, bool on)
 {
 	/* `drain --wait` asks again and again: told is only what changes. */
-	if (on != host->operations.is_draining) {
+	if (on != lifecycle_is_drained(&host->life) &&
+	    lifecycle_move(&host->life, on ? LIFECYCLE_DRAINING : LIFECYCLE_SERVING)) {
 		log_line(LOG_WARN,
 			 on ? "no new sessions are taken" : "new sessions are taken again",
 			 "sessions=%u", host->sessions.count);
 		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
 			   host->sessions.count);
 	}
-	host->operations.is_draining = on;
 	return (struct api_draining){ on, host->sessions.count };
 }
 
@@ -185,7 +185,6 @@ static void end_sessions(struct host *host)
 {
 	struct session *next;
 
-	host->operations.grace_end_ns = 0;
 	run_stop_all(host, "the daemon is stopping");
 	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
@@ -195,34 +194,51 @@ static void end_sessions(struct host *host)
 		loop_stop(host->loop);
 }
 
+static void end_grace(struct host *host)
+{
+	if (lifecycle_move(&host->life, lifecycle_is_upgrade(&host->life) ? LIFECYCLE_UPGRADING
+									  : LIFECYCLE_STOPPING))
+		end_sessions(host);
+}
+
+/* The end begins: with a grace, when there is something that it is for. */
+static void begin_end(struct host *host, bool is_upgrade)
+{
+	const bool waits = host->config.stop_grace_ms > 0 && any_runs(host);
+	const enum lifecycle_state grace =
+		is_upgrade ? LIFECYCLE_UPGRADE_GRACE : LIFECYCLE_STOP_GRACE;
+	const enum lifecycle_state end = is_upgrade ? LIFECYCLE_UPGRADING : LIFECYCLE_STOPPING;
+
+	if (!lifecycle_move(&host->life, waits ? grace : end))
+		return;
+	private_leave(host);
+	notify_manager(is_upgrade ? "STATUS=upgrading" : "STOPPING=1");
+	if (!waits) {
+		end_sessions(host);
+		return;
+	}
+	host->operations.grace_end_ns = clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
+	for (struct session *at = host->sessions.first; at != NULL; at = at->next)
+		fail_waiting(at);
+}
+
 void operate_stop(void *arg)
 {
 	struct host *host = arg;
 
-	if (host->operations.is_stopping && host->operations.grace_end_ns == 0) {
-		loop_stop(host->loop);
-		return;
-	}
-	private_leave(host);
-	if (!host->operations.is_stopping)
-		notify_manager(host->operations.is_upgrading ? "STATUS=upgrading" : "STOPPING=1");
 	/* A second signal ends the grace, a third one the wait for sessions. */
-	if (!host->operations.is_stopping && host->config.stop_grace_ms > 0 && any_runs(host)) {
-		host->operations.is_stopping = true;
-		host->operations.grace_end_ns =
-			clock_mono_ns() + host->config.stop_grace_ms * 1000000u;
-		for (struct session *at = host->sessions.first; at != NULL; at = at->next)
-			fail_waiting(at);
-		return;
-	}
-	host->operations.is_stopping = true;
-	end_sessions(host);
+	if (lifecycle_is_in_grace(&host->life))
+		end_grace(host);
+	else if (lifecycle_is_ending(&host->life))
+		loop_stop(host->loop);
+	else
+		begin_end(host, false);
 }
 
 void operate_tick(struct host *host)
 {
-	if (host->operations.grace_end_ns != 0 && grace_is_over(host))
-		end_sessions(host);
+	if (lifecycle_is_in_grace(&host->life) && grace_is_over(host))
+		end_grace(host);
 }
 
 /* ---- SIGUSR2 -------------------------------------------------------------------------------- */
@@ -265,7 +281,7 @@ void operate_upgrade(void *arg)
 {
 	struct host *host = arg;
 
-	if (host->operations.is_stopping)
+	if (lifecycle_is_ending(&host->life))
 		return;
 	if (host->config.is_private) {
 		log_line(LOG_WARN, "a private daemon ends by itself: it is not upgraded", NULL);
@@ -278,8 +294,7 @@ void operate_upgrade(void *arg)
 	}
 	log_line(LOG_WARN, "the daemon becomes its new binary", "sessions=%u",
 		 host->sessions.count);
-	host->operations.is_upgrading = true;
-	operate_stop(host);
+	begin_end(host, true);
 }
 
 int operate_become(struct host *host)

@@ -56,9 +56,9 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 {
 	struct readiness *readiness = readiness_of(host);
 
-	if (host->operations.is_stopping || host->operations.is_draining)
+	if (lifecycle_is_ending(&host->life) || lifecycle_is_drained(&host->life))
 		(void)snprintf(ret_why, size,
-			       host->operations.is_stopping ? "the daemon is stopping"
+			       lifecycle_is_ending(&host->life) ? "the daemon is stopping"
 								: "the daemon is draining");
 	else if (host->operations.reserve.is_full || reserve_left(host) < FREE_MIN)
 		(void)snprintf(ret_why, size, "the disk of the state directory is full");
@@ -101,7 +101,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 	const uint64_t now = clock_mono_ns();
 
 	(void)in;
-	if (host->operations.is_stopping || !descriptors_are_left() ||
+	if (lifecycle_is_ending(&host->life) || !descriptors_are_left() ||
 	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
 		reply(host, req->id);
 		return;

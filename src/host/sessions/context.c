@@ -198,8 +198,8 @@ void context_end(struct context *context, enum api_error end, const char *why,
 	context->phase = SESSION_CLOSING;
 	close = job_new(context->session, JOB_CONTEXT_CLOSE, request);
 	/* With its session's box. */
-	close->hands_over = context->session->host->operations.is_stopping && !context->is_deleted &&
-			    box_lease_seconds(context->session) > 0;
+	close->hands_over = lifecycle_is_ending(&context->session->host->life) &&
+			    !context->is_deleted && box_lease_seconds(context->session) > 0;
 	context_enqueue(context->session, context, close);
 }
 

@@ -95,7 +95,7 @@ static void session_opened(struct session *session, struct job *job)
 		front_fail_err(host, job->request, &err);
 		execution_rowless(session, &err);
 		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
-	} else if (!is_wanted(host, job) || host->operations.is_stopping) {
+	} else if (!is_wanted(host, job) || lifecycle_is_ending(&host->life)) {
 		/* Whoever asked for it never got its id. */
 		usage_unopened(host, session->tenant);
 		session_end(session, API_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);

@@ -64,8 +64,8 @@ static void make(void *arg)
 	struct host *host = prewarmed->host;
 	struct job *job;
 
-	if (prewarmed->is_asked || host->operations.is_stopping || host->operations.is_draining ||
-	    has_one(prewarmed))
+	if (prewarmed->is_asked || lifecycle_is_ending(&host->life) ||
+	    lifecycle_is_drained(&host->life) || has_one(prewarmed))
 		return;
 	job = job_new(NULL, JOB_SPARE, 0);
 	job->host = host;

@@ -123,7 +123,7 @@ void session_forget(struct session *session)
 	grant_done(&session->box.folders);
 	free(session);
 	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
-	if (host->operations.is_stopping && host->operations.grace_end_ns == 0 &&
+	if (lifecycle_is_ending(&host->life) && !lifecycle_is_in_grace(&host->life) &&
 	    host->sessions.first == NULL)
 		loop_stop(host->loop);
 }

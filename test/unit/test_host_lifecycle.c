@@ -1,0 +1,102 @@
+/*
+ * test_host_lifecycle.c - reckond's states: every pair of them is a move, or is refused.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    has a loop or a session.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "host/operations/lifecycle.h"
+
+/* A row for each state, a column for each that it may be left for, in the order of the enum. */
+static const char *const moves[LIFECYCLE_COUNT_] = {
+	[LIFECYCLE_STARTING] = ".x......",
+	[LIFECYCLE_SERVING] = "..xxxxxx",
+	[LIFECYCLE_DRAINING] = ".x.xxxxx",
+	[LIFECYCLE_FAILED] = "........",
+	[LIFECYCLE_STOP_GRACE] = ".....x..",
+	[LIFECYCLE_STOPPING] = "........",
+	[LIFECYCLE_UPGRADE_GRACE] = ".......x",
+	[LIFECYCLE_UPGRADING] = "........",
+};
+
+static void every_pair_is_a_move_or_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < LIFECYCLE_COUNT_; from++) {
+		assert_int_equal(strlen(moves[from]), LIFECYCLE_COUNT_);
+		for (unsigned to = 0; to < LIFECYCLE_COUNT_; to++) {
+			struct lifecycle life = { .state = (enum lifecycle_state)from };
+			const bool is_move = moves[from][to] == 'x';
+
+			assert_int_equal(lifecycle_allows((enum lifecycle_state)from,
+							  (enum lifecycle_state)to),
+					 is_move);
+			assert_int_equal(lifecycle_move(&life, (enum lifecycle_state)to), is_move);
+			assert_int_equal(life.state, is_move ? to : from);
+		}
+	}
+}
+
+static void what_is_no_state_is_refused(void **state)
+{
+	struct lifecycle life = { .state = LIFECYCLE_SERVING };
+
+	(void)state;
+	assert_false(lifecycle_allows(LIFECYCLE_COUNT_, LIFECYCLE_SERVING));
+	assert_false(lifecycle_move(&life, LIFECYCLE_COUNT_));
+	assert_int_equal(life.state, LIFECYCLE_SERVING);
+	assert_string_equal(lifecycle_name(LIFECYCLE_COUNT_), "unknown");
+}
+
+static void each_state_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < LIFECYCLE_COUNT_; i++)
+		for (unsigned other = 0; other < i; other++)
+			assert_string_not_equal(lifecycle_name((enum lifecycle_state)i),
+						lifecycle_name((enum lifecycle_state)other));
+}
+
+static void an_end_remembers_that_it_was_drained(void **state)
+{
+	struct lifecycle life = { .state = LIFECYCLE_STARTING };
+
+	(void)state;
+	assert_true(lifecycle_move(&life, LIFECYCLE_SERVING));
+	assert_false(lifecycle_is_drained(&life));
+	assert_true(lifecycle_move(&life, LIFECYCLE_DRAINING));
+	assert_true(lifecycle_is_drained(&life) && !lifecycle_is_ending(&life));
+	assert_true(lifecycle_move(&life, LIFECYCLE_UPGRADE_GRACE));
+	assert_true(lifecycle_is_drained(&life) && lifecycle_is_ending(&life));
+	assert_true(lifecycle_is_in_grace(&life) && lifecycle_is_upgrade(&life));
+	assert_true(lifecycle_move(&life, LIFECYCLE_UPGRADING));
+	assert_true(lifecycle_is_drained(&life) && lifecycle_is_ending(&life));
+	assert_true(!lifecycle_is_in_grace(&life) && lifecycle_is_upgrade(&life));
+}
+
+static void a_stop_is_no_upgrade(void **state)
+{
+	struct lifecycle life = { .state = LIFECYCLE_SERVING };
+
+	(void)state;
+	assert_true(lifecycle_move(&life, LIFECYCLE_STOP_GRACE));
+	assert_true(lifecycle_is_in_grace(&life) && lifecycle_is_ending(&life));
+	assert_false(lifecycle_is_upgrade(&life) || lifecycle_is_drained(&life));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
+		cmocka_unit_test(what_is_no_state_is_refused),
+		cmocka_unit_test(each_state_has_a_name_of_its_own),
+		cmocka_unit_test(an_end_remembers_that_it_was_drained),
+		cmocka_unit_test(a_stop_is_no_upgrade),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
