@@ -106,7 +106,9 @@ struct context *context_of_language(struct session *session, const char *languag
 void context_enqueue(struct session *session, struct context *context, struct job *job);
 void context_job_done(struct job *job);
 /* `request` (0: none) is answered when it is gone. */
-void context_end(struct context *context, enum api_error end, const char *why, uint64_t request);
+void context_end(struct context *context, enum api_error code, const char *why, uint64_t request);
+void context_delete(struct context *context, uint64_t request); /* its row goes with it */
+bool context_is_live(const struct context *context); /* parked ones are, too */
 /* A fresh kernel; `context` NULL: the session's own. */
 void context_restart(struct session *session, struct context *context, uint64_t request);
 void context_end_all(struct session *session, enum api_error end, const char *why);

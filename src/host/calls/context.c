@@ -31,7 +31,7 @@ bool context_named(struct host *host, const struct request *req, struct session 
 	char message[128];
 
 	*ret = id != NULL ? context_find(session, id) : NULL;
-	if (id != NULL && (*ret == NULL || (*ret)->phase != SESSION_LIVE)) {
+	if (id != NULL && (*ret == NULL || !context_is_live(*ret))) {
 		(void)snprintf(message, sizeof(message), "there is no context %.31s in session %s",
 			       id, session->row.id);
 		front_fail(host, req->id, API_ERR_CONTEXT_NOT_FOUND, message, "",
@@ -117,7 +117,7 @@ void handle_context_list(struct host *host, const struct request *req,
 	if (session == NULL)
 		return;
 	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
-		if (at->phase == SESSION_LIVE && count < ARRAY_LEN(list))
+		if (context_is_live(at) && count < ARRAY_LEN(list))
 			context_tell(at, &list[count++]);
 	reply_context_list(host, req->id, &(struct api_contexts){ .contexts = { list, count } });
 }
@@ -131,8 +131,7 @@ void handle_context_delete(struct host *host, const struct request *req,
 	if (session == NULL ||
 	    !context_named(host, req, session, in->context, false, &context) || context == NULL)
 		return;
-	context->is_deleted = true;
-	context_end(context, API_ERR_CONTEXT_NOT_FOUND, "the context was deleted", req->id);
+	context_delete(context, req->id);
 }
 
 void handle_restart(struct host *host, const struct request *req, const struct api_restart_in *in)

@@ -6,10 +6,11 @@
  * Never:    closes a session while a thread still opens a context in it, or gives a context another
  *           kernel without saying so.
  *
- *   OPENING --opened--> LIVE --DELETE, end of the session--> CLOSING --closed--> gone
+ *   OPENING --opened--> LIVE --DELETE--> DELETING --closed--> gone, and its row
+ *                       LIVE --end of the session--> CLOSING --closed--> gone
+ *                       LIVE --box lost, or the daemon started again--> PARKED --a job--> LIVE
  *
- * A live context may be parked: it has no kernel, since the daemon was started again or the box was
- * lost, and gets one with the first job that needs it.
+ * A parked one has no kernel, and ends as a live one does.
  *
  * A context's handle belongs to the thread that runs its job, as a session's does; libreckon lets
  * handles of one session be used at the same time. What is waiting or running when its kernel is
@@ -48,13 +49,23 @@ void context_tell(const struct context *context, struct api_context *ret)
 	};
 }
 
+bool context_is_live(const struct context *context)
+{
+	return context->state == CONTEXT_LIVE || context->state == CONTEXT_PARKED;
+}
+
+static bool context_is_closing(const struct context *context)
+{
+	return context->state == CONTEXT_CLOSING || context->state == CONTEXT_DELETING;
+}
+
 /* The warden counts those that have a kernel; those that are parked are to come back, too. */
 bool context_has_room(const struct session *session)
 {
 	unsigned count = 1;
 
 	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
-		count += at->phase != SESSION_CLOSING;
+		count += !context_is_closing(at);
 	return count < HOST_KERNELS_MAX;
 }
 
@@ -64,7 +75,7 @@ struct context *context_of_language(struct session *session, const char *languag
 	struct context *at = session->kernels.first;
 
 	while (at != NULL &&
-	       (at->phase == SESSION_CLOSING || strcmp(at->row.language, language) != 0))
+	       (context_is_closing(at) || strcmp(at->row.language, language) != 0))
 		at = at->next;
 	if (at != NULL || !context_has_room(session))
 		return at;
@@ -136,7 +147,7 @@ static void pump(struct context *context)
 		restore_want(session);
 		return;
 	}
-	if (job->kind != JOB_CONTEXT_CLOSE && context->is_parked) {
+	if (job->kind != JOB_CONTEXT_CLOSE && context->state == CONTEXT_PARKED) {
 		reopen(context, false);
 		return;
 	}
@@ -182,31 +193,42 @@ static void stop_running(struct job *running, reckon_session *handle)
 	reckon_kill(handle);
 }
 
-void context_end(struct context *context, enum api_error end, const char *why,
-		 uint64_t request)
+static void begin_end(struct context *context, enum context_state state, enum api_error code,
+		      const char *why, uint64_t request)
 {
 	struct job *close;
 
-	if (context->phase == SESSION_CLOSING) {
+	if (context_is_closing(context)) {
 		reply_done(context->session->host, request);
 		return;
 	}
-	fail_waiting(context, end, why);
+	fail_waiting(context, code, why);
 	/* One that is being opened is closed as soon as that is done. */
-	if (context->phase == SESSION_LIVE)
+	if (context_is_live(context))
 		stop_running(context->running, context->handle);
-	context->phase = SESSION_CLOSING;
+	context->state = state;
 	close = job_new(context->session, JOB_CONTEXT_CLOSE, request);
 	/* With its session's box. */
 	close->hands_over = lifecycle_is_ending(&context->session->host->life) &&
-			    !context->is_deleted && box_lease_seconds(context->session) > 0;
+			    state != CONTEXT_DELETING && box_lease_seconds(context->session) > 0;
 	context_enqueue(context->session, context, close);
+}
+
+void context_end(struct context *context, enum api_error code, const char *why, uint64_t request)
+{
+	begin_end(context, CONTEXT_CLOSING, code, why, request);
+}
+
+void context_delete(struct context *context, uint64_t request)
+{
+	begin_end(context, CONTEXT_DELETING, API_ERR_CONTEXT_NOT_FOUND, "the context was deleted",
+	    request);
 }
 
 void context_end_all(struct session *session, enum api_error end, const char *why)
 {
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
-		if (at->phase != SESSION_CLOSING)
+		if (!context_is_closing(at))
 			context_end(at, end, why, 0);
 }
 
@@ -232,9 +254,9 @@ static void park(struct context *context, const char *why)
 {
 	struct db_context *row = &context->row;
 
-	if (context->phase != SESSION_LIVE || context->is_parked)
+	if (context->state != CONTEXT_LIVE)
 		return;
-	context->is_parked = true;
+	context->state = CONTEXT_PARKED;
 	if (!row->has_run)
 		return;
 	context->kernel_lost = true;
@@ -263,8 +285,9 @@ static void reopened(struct context *context, const struct job *job)
 			restore_park(session, job->error.message); /* what waits goes on then */
 		else
 			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
-	} else if (!session->box.is_parked && context->phase == SESSION_LIVE) {
-		context->is_parked = context->kernel_lost = false;
+	} else if (!session->box.is_parked && context_is_live(context)) {
+		context->state = CONTEXT_LIVE;
+		context->kernel_lost = false;
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
 		/* Told with the next record; what that leaves is the new kernel's. */
 		row->lost_why[0] = '\0';
@@ -282,16 +305,16 @@ static void opened(struct context *context, struct job *job)
 	struct api_context reply;
 
 	session->kernels.opening--;
-	if (context->is_parked && context->row.id[0] != '\0') {
+	if (context->row.id[0] != '\0') {
 		reopened(context, job);
 		return;
 	}
 	if (job->error.code < 0) {
 		front_fail_reckon(host, job->request, &job->error);
 		/* Of one that a language asked for; a CLOSE that waits stays, with nothing to do. */
-		if (context->phase != SESSION_CLOSING)
+		if (!context_is_closing(context))
 			fail_waiting(context, front_error_of(&job->error), job->error.message);
-		context->phase = SESSION_CLOSING;
+		context->state = CONTEXT_CLOSING;
 		if (context->first == NULL)
 			context_free(context);
 		else
@@ -300,20 +323,20 @@ static void opened(struct context *context, struct job *job)
 		(void)snprintf(context->row.id, sizeof(context->row.id), "%s",
 			       reckon_context_id(context->handle));
 		clock_rfc3339_now(context->row.created_at);
-		if (context->phase == SESSION_CLOSING) {
+		if (context_is_closing(context)) {
 			front_fail(host, job->request, API_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
 		} else if (job->request != 0 && !front_is_pending(host, job->request)) {
 			/* Whoever asked for it never got its id. */
-			context->phase = SESSION_LIVE;
+			context->state = CONTEXT_LIVE;
 			context_end(context, API_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
 		} else {
-			context->phase = SESSION_LIVE;
+			/* The box may have gone meanwhile. */
+			context->state = session->box.is_parked ? CONTEXT_PARKED : CONTEXT_LIVE;
 			context->is_unborn = host->transactions.is_open;
 			context->unborn_transaction = host->transactions.current;
 			transaction_note(session);
-			context->is_parked = session->box.is_parked; /* the box went meanwhile */
 			put_row(context);
 			context_tell(context, &reply);
 			reply_context_create(host, job->request, &reply);
@@ -343,7 +366,7 @@ void context_job_done(struct job *job)
 		return;
 	}
 	if (job->kind == JOB_CONTEXT_CLOSE) {
-		if (context->is_deleted &&
+		if (context->state == CONTEXT_DELETING &&
 		    db_context_drop(session->host->db, context->row.id, &err) < 0)
 			transaction_fail(session->host, &err);
 		reply_done(session->host, job->request);
@@ -398,7 +421,7 @@ void context_pump_all(struct session *session)
 void context_fail_waiting(struct session *session, enum api_error end, const char *why)
 {
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
-		if (at->phase != SESSION_CLOSING)
+		if (!context_is_closing(at))
 			fail_waiting(at, end, why);
 }
 
@@ -443,15 +466,14 @@ static void revive(struct db_context *row, void *arg)
 
 	db_context_done(&context->row);
 	context->row = *row;
-	context->phase = SESSION_LIVE;
-	context->is_parked = true;
+	context->state = CONTEXT_PARKED;
 	context->kernel_lost = strcmp(row->kernel, "lost") == 0;
 }
 
 void context_adopt_all(struct session *session)
 {
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
-		if (at->phase == SESSION_LIVE && at->is_parked && at->running == NULL)
+		if (at->state == CONTEXT_PARKED && at->running == NULL)
 			reopen(at, true);
 }
 

@@ -28,19 +28,25 @@ struct watch;
 
 enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 
+enum context_state {
+	CONTEXT_OPENING,
+	CONTEXT_LIVE,
+	CONTEXT_PARKED, /* it has no kernel; the first job makes it */
+	CONTEXT_CLOSING,
+	CONTEXT_DELETING, /* the same, and its row goes with it */
+};
+
 /* A further kernel of a session: a handle and a queue of its own (sessions/context.c). */
 struct context {
 	struct context *next; /* of the session, oldest first */
 	struct session *session;
 	struct db_context row;
-	enum session_phase phase;
+	enum context_state state;
 	reckon_session *handle; /* the running job's, if there is one */
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
 	bool kernel_lost;
-	bool is_parked;	 /* it has no kernel; the first job makes it */
-	bool is_deleted; /* CLOSING: its row goes with it */
 	bool is_unborn;	 /* its row is in a transaction that is not on the disk */
 	uint64_t unborn_transaction;
 };
