@@ -50,9 +50,10 @@
 #include "host/operations/observe.h"
 #include "host/operations/reserve.h"
 #include "host/sessions/admission.h"
+#include "host/sessions/state/life.h"
 #include "host/sessions/pause.h"
 #include "host/sessions/restart/restore.h"
-#include "host/sessions/state.h"
+#include "host/sessions/state/session.h"
 #include "host/operations/operate.h"
 #include "host/fronts/conn.h"
 #include "host/files/files.h"
@@ -317,13 +318,6 @@ reckon_session *file_queue_handle(struct job *job); /* in a thread of the pool; 
  * is answered: executions, uploads, moves, removals, archives.
  */
 void files_changed(struct session *session, const struct job *job);
-
-/* ---- sessions/pause.c ---- */
-/* Jobs wait: it is frozen, or is about to be, or not to go on yet. */
-static inline bool pause_holds(const struct session *session)
-{
-	return session->phase == SESSION_LIVE && session->pause.phase >= PAUSE_WORKS;
-}
 
 /* These need what stands above. */
 #include "host/calls/answer.h"

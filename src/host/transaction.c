@@ -153,15 +153,14 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 			continue;
 		}
 		if (at->transactions.is_uncommitted)
-			at->forgets = true;
-		if (at->transactions.is_uncommitted && at->phase == SESSION_CLOSING &&
-		    !at->is_leaving)
+			at->looks.forgets = true;
+		if (at->transactions.is_uncommitted && life_has_ended(at->life))
 			at->transactions.end_unkept = true;
 		MODULE_EACH(host, session_not_kept, at, first, failed);
 		if (is_lost)
 			at->transactions.is_unborn = false;
 		at->transactions.last = first - 1;
-		if (is_lost && at->phase == SESSION_OPENING)
+		if (is_lost && at->life == SESSION_OPENING)
 			at->transactions.early_failed = *failed; /* told when its box is there */
 		/* One that is lost has nothing in an earlier transaction. */
 		if (!others_wait || is_lost)

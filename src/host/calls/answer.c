@@ -64,12 +64,13 @@ struct session *answer_session_named(struct host *host, const struct request *re
 	struct session *session;
 
 	session = session_find(host, req->tenant, id);
-	if (lifecycle_is_ending(&host->life) && (session == NULL || session->is_leaving)) {
+	if (lifecycle_is_ending(&host->life) &&
+	    (session == NULL || life_is_leaving(session->life))) {
 		front_fail(host, req->id, API_ERR_UNAVAILABLE, "the daemon is stopping", "",
 			  "ask again when it is back", 2);
 		return NULL;
 	}
-	if (session == NULL || session->phase == SESSION_CLOSING) {
+	if (session == NULL || life_is_closing(session->life)) {
 		session_tell_gone(host, req->tenant, req->id, id);
 		return NULL;
 	}

@@ -281,7 +281,7 @@ static void commit(struct host *host, const struct request *req, uint64_t ticket
 	if (upload == NULL)
 		return;
 	session = session_find(host, upload->tenant, upload->session);
-	if (session == NULL || session->phase == SESSION_CLOSING) {
+	if (session == NULL || life_is_closing(session->life)) {
 		session_tell_gone(host, upload->tenant, req->id, upload->session);
 	} else {
 		/* It brings no key: it is whoever began the upload. */

@@ -258,7 +258,7 @@ static void open_file(struct host *host, const struct request *req, const struct
 	struct session *session = session_find(host, tenant, link->session);
 	struct job *job;
 
-	if (session == NULL || session->phase == SESSION_CLOSING) {
+	if (session == NULL || life_is_closing(session->life)) {
 		session_tell_gone(host, tenant, req->id, link->session);
 		return;
 	}

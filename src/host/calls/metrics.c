@@ -122,16 +122,16 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next) {
 		const struct sample *sample = newest(at->box.observed);
 
-		now->sessions_opening += at->phase == SESSION_OPENING;
-		now->sessions_live += at->phase == SESSION_LIVE;
-		now->sessions_closing += at->phase == SESSION_CLOSING;
+		now->sessions_opening += at->life == SESSION_OPENING;
+		now->sessions_live += life_is_live(at->life);
+		now->sessions_closing += life_is_closing(at->life);
 		now->jobs_waiting += at->queue.count;
 		count_running(at->queue.running, now);
 		for (const struct context *each = at->kernels.first; each != NULL; each = each->next)
 			count_running(each->running, now);
 		now->jobs_waiting += at->file_queue.queued;
 		now->processes += process_count(at);
-		if (at->phase != SESSION_LIVE || sample == NULL)
+		if (!life_is_live(at->life) || sample == NULL)
 			continue;
 		now->memory_sessions++;
 		now->memory_bytes += sample->memory_bytes;

@@ -98,7 +98,7 @@ static const struct session *find_opening(const struct host *host, const struct 
 {
 	const struct session *at = host->sessions.first;
 
-	while (at != NULL && (at->tenant != req->tenant || at->phase != SESSION_OPENING ||
+	while (at != NULL && (at->tenant != req->tenant || at->life != SESSION_OPENING ||
 			      at->alone.once == NULL || strcmp(at->alone.once->key, key) != 0))
 		at = at->next;
 	return at;

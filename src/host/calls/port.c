@@ -69,7 +69,7 @@ void handle_port_link_connect(struct host *host, const struct request *req,
 		return;
 	}
 	session = session_find(host, tenant, link.session);
-	if (session == NULL || session->phase == SESSION_CLOSING ||
+	if (session == NULL || life_is_closing(session->life) ||
 	    lifecycle_is_ending(&host->life))
 		session_tell_gone(host, tenant, req->id, link.session);
 	else if (pause_lets(session, req->id))

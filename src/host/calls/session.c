@@ -146,7 +146,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.ended_at = arena_text_or_null(arena, row->ended_at),
 		.why = arena_text_or_null(arena, row->why),
 	};
-	if (live != NULL && live->phase == SESSION_LIVE) {
+	if (live != NULL && life_is_live(live->life)) {
 		tell_kept(arena, live, ret);
 		folders_show(arena, live, ret);
 		volume_mounts_show(arena, live, ret);
@@ -293,7 +293,7 @@ static void imported(struct session *session, struct job *job)
 
 	if (job->error.code < 0) {
 		front_fail_reckon(host, job->request, &job->error);
-		if (session->phase == SESSION_LIVE)
+		if (life_is_live(session->life))
 			session_end(session, API_ERR_SESSION_CLOSED,
 				    "a file could not be copied into it", 0);
 	} else if (job->is_last_import) {

@@ -172,7 +172,7 @@ static int write_waiting(struct host *host, struct pending_row **written, struct
 
 		next = start->next;
 		/* Nobody knows of a session that is not there yet, and it may never be. */
-		if (execution->session->phase == SESSION_OPENING)
+		if (execution->session->life == SESSION_OPENING)
 			continue;
 		if (pending_row_write(start->execution, has_ended ? &failed : NULL, err) < 0)
 			return (int)err->code;

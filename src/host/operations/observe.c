@@ -230,7 +230,7 @@ void observe_tick(struct host *host)
 	     at = at->next) {
 		struct observed *observed = at->box.observed;
 
-		if (observed == NULL || at->phase != SESSION_LIVE)
+		if (observed == NULL || !life_is_live(at->life))
 			continue;
 		/* Work began since it rested: not only after the pause of a resting one. */
 		if (observed->next_ns > now &&

@@ -25,7 +25,7 @@ void process_pump(struct session *session)
 {
 	struct job **at = &session->processes.starts, *job;
 
-	if (pause_holds(session))
+	if (life_stands_still(session->life))
 		return;
 	if (session->box.is_parked && session->processes.starts != NULL) {
 		restore_want(session);

@@ -124,7 +124,8 @@ void process_tick(struct session *session)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (session->phase != SESSION_LIVE || session->box.is_parked || pause_holds(session))
+	if (!life_is_live(session->life) || life_stands_still(session->life) ||
+	    session->box.is_parked)
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);

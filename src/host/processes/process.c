@@ -226,7 +226,7 @@ static void fail_start(struct process *process, const struct job *job)
 
 	if (job->error.code < 0)
 		front_fail_reckon(host, job->request, &job->error);
-	else if (process->session->phase == SESSION_LIVE)
+	else if (life_is_live(process->session->life))
 		front_fail(host, job->request, API_ERR_UNAVAILABLE, "the session lost its box", "",
 			  "ask again", 1);
 	else
@@ -258,7 +258,7 @@ static void started(struct process *process, const struct job *job)
 	struct api_process reply;
 	struct err err;
 
-	if (process->handle == NULL || session->phase != SESSION_LIVE || session->box.is_parked ||
+	if (process->handle == NULL || !life_is_live(session->life) || session->box.is_parked ||
 	    process_watch(process, &err) < 0) {
 		audit_note(host, "process.start", session->row.id, "failed", "%s", "");
 		fail_start(process, job);

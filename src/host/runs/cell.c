@@ -183,7 +183,7 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	struct err broken;
 	struct job *job;
 
-	if (session == NULL || session->phase != SESSION_LIVE)
+	if (session == NULL || !life_is_live(session->life))
 		return driver_cell_refuse(&run->driver, "lost", "The session has ended.", err);
 	if (!find_context(session, cell, &context))
 		return driver_cell_refuse(&run->driver, "refused", "Not run: the session has no "

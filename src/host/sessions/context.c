@@ -98,7 +98,7 @@ static void context_free(struct context *context)
 		}
 	db_context_done(&context->row);
 	free(context);
-	if (session->kernels.first == NULL && session->kernels.is_closed)
+	if (session->kernels.first == NULL && life_is_closed(session->life))
 		session_forget(session);
 }
 
@@ -141,7 +141,7 @@ static void pump(struct context *context)
 	struct job *job = context->first;
 
 	if (context->running != NULL || job == NULL || row_before_run_holds(job) ||
-	    pause_holds(session))
+	    life_stands_still(session->life))
 		return;
 	if (job->kind != JOB_CONTEXT_CLOSE && session->box.is_parked) {
 		restore_want(session);
@@ -238,7 +238,7 @@ static void put_row(struct context *context)
 	struct err err;
 
 	/* Of a session that ended meanwhile nothing is kept any more. */
-	if (session->phase == SESSION_CLOSING && !session->is_leaving)
+	if (life_has_ended(session->life))
 		return;
 	if (db_context_put(session->host->db, session->row.id, &context->row, &err) < 0)
 		transaction_fail(session->host, &err);
@@ -281,7 +281,7 @@ static void reopened(struct context *context, const struct job *job)
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
 			 job->error.message);
 		if (job->error.code == RECKON_ELOST && !session->box.is_parked &&
-		    session->phase == SESSION_LIVE)
+		    life_is_live(session->life))
 			restore_park(session, job->error.message); /* what waits goes on then */
 		else
 			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
@@ -371,7 +371,7 @@ void context_job_done(struct job *job)
 			transaction_fail(session->host, &err);
 		reply_done(session->host, job->request);
 		job_free(job);
-		is_last = session->kernels.is_closed;
+		is_last = life_is_closed(session->life);
 		context_free(context);
 		if (!is_last) {
 			session_pump(session);

@@ -34,7 +34,7 @@ static int note_opened(struct session *session, struct err *err)
 	session_index(session);
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
 		       reckon_session_template(session->handle));
-	session->phase = SESSION_LIVE;
+	(void)life_move(&session->life, SESSION_LIVE, session->row.id);
 	row_before_open_note(session);
 	prewarmed_want(session->host);
 	if (session->transactions.early_failed.code != ERR_OK) {
@@ -71,12 +71,12 @@ static void session_opened(struct session *session, struct job *job)
 
 	host->admission.opening -= session->measured.is_admitted;
 	session->measured.is_admitted = false;
-	if (session->phase == SESSION_CLOSING) {
+	if (life_is_closing(session->life)) {
 		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
 		session_interrupt(session);
 		front_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		MODULE_EACH(host, job_failed, job, API_ERR_UNAVAILABLE, session->row.why);
-		if (session->is_leaving)
+		if (life_is_leaving(session->life))
 			row_before_open_undo(session, session->row.why);
 		session_pump(session);
 		return;
@@ -117,7 +117,9 @@ static void session_closed(struct session *session, const struct job *job)
 	if (session->transactions.end_unkept && session_keep_end_again(session, &err) < 0)
 		transaction_fail(session->host, &err);
 	reply_done(session->host, job->request);
-	session->kernels.is_closed = true;
+	(void)life_move(&session->life,
+			life_is_leaving(session->life) ? SESSION_LEFT : SESSION_ENDED,
+			session->row.id);
 }
 
 /* It could not be opened. */
@@ -175,7 +177,7 @@ void session_job_answered(struct job *job)
 	once_keep(session, job);
 	session_answer_job(session, job);
 	once_done(session);
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->box.is_parked)
+	if (job->is_lost && life_is_live(session->life) && !session->box.is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
@@ -198,7 +200,7 @@ void file_queue_job_done(struct job *job)
 		else
 			session_answer_job(session, job);
 	}
-	if (job->is_lost && session->phase == SESSION_LIVE && !session->box.is_parked)
+	if (job->is_lost && life_is_live(session->life) && !session->box.is_parked)
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	file_queue_pump(session);

@@ -27,7 +27,7 @@ void file_queue_pump(struct session *session)
 	struct file_queue *file_queue = &session->file_queue;
 	struct job *job = file_queue->first;
 
-	if (file_queue->running != NULL || job == NULL || pause_holds(session))
+	if (file_queue->running != NULL || job == NULL || life_stands_still(session->life))
 		return;
 	if (session->box.is_parked) {
 		MODULE_EACH(session->host, box_wanted, session);
@@ -38,8 +38,8 @@ void file_queue_pump(struct session *session)
 		file_queue->last = NULL;
 	*count_of(file_queue, job) -= 1;
 	file_queue->running = job;
-	job->forgets = session->forgets;
-	session->forgets = false;
+	job->forgets = session->looks.forgets;
+	session->looks.forgets = false;
 	if (session->host->job_types[job->kind].begin != NULL)
 		session->host->job_types[job->kind].begin(job);
 	job->submitted_ns = clock_mono_ns();

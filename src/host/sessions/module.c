@@ -16,7 +16,7 @@ static void request_gone(struct host *host, uint64_t request)
 /* Each end is a transaction of its own, which may fail as well. */
 static void session_lost(struct session *session, const struct err *failed)
 {
-	if (session->phase != SESSION_OPENING)
+	if (session->life != SESSION_OPENING)
 		session_end(session, API_ERR_SESSION_LOST, failed->text, 0);
 }
 

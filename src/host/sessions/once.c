@@ -36,7 +36,7 @@ void once_keep(struct session *session, const struct job *executed)
 
 	if (!session->alone.is_to_stay || executed->execution == NULL || executed->json == NULL ||
 	    executed->execution->is_abandoned ||
-	    (session->phase != SESSION_LIVE && !session->is_leaving))
+	    (!life_is_live(session->life) && !life_is_leaving(session->life)))
 		return;
 	session->alone.is_to_stay = false;
 	session->row.policy &= ~(uint64_t)DB_POLICY_ONCE;
@@ -68,7 +68,7 @@ void once_done(struct session *session)
 {
 	struct host *host = session->host;
 
-	if (!once_is(session) || session->phase != SESSION_LIVE || session->queue.running != NULL ||
+	if (!once_is(session) || !life_is_live(session->life) || session->queue.running != NULL ||
 	    session->queue.first != NULL || session->alone.is_over || is_unread(session))
 		return;
 	session->alone.is_over = true;

@@ -19,6 +19,11 @@
 
 #define LEFT_MIN_MS 300000u /* of one whose end had come */
 
+static void move(struct session *session, enum session_life to)
+{
+	(void)life_move(&session->life, to, session->row.id);
+}
+
 static void write_down(struct session *session)
 {
 	struct err err;
@@ -43,7 +48,7 @@ static void paused(struct session *session)
 	bool is_own;
 	struct err err;
 
-	pause->phase = PAUSE_YES;
+	move(session, SESSION_PAUSED);
 	session->looks.ran_since = false;
 	session->kept.paused_ms = clock_wall_ms();
 	if (transaction_join(session->host, &is_own, &err) < 0) {
@@ -64,8 +69,7 @@ void pause_try(struct session *session)
 {
 	struct job *job;
 
-	if (session->pause.phase != PAUSE_WAITS || session->phase != SESSION_LIVE ||
-	    !is_quiet(session))
+	if (session->life != SESSION_PAUSE_ASKED || !is_quiet(session))
 		return;
 	if (session->box.is_parked) {
 		paused(session);
@@ -74,14 +78,14 @@ void pause_try(struct session *session)
 	job = job_new(session, JOB_PAUSE, 0);
 	job->drops_box = session->pause.drops_box;
 	session_enqueue(session, job);
-	session->pause.phase = PAUSE_WORKS;
+	move(session, SESSION_PAUSING);
 }
 
 void pause_begin(struct session *session)
 {
-	if (session->pause.phase != PAUSE_NO)
+	if (session->life != SESSION_LIVE)
 		return;
-	session->pause.phase = PAUSE_WAITS;
+	move(session, SESSION_PAUSE_ASKED);
 	session->pause.request = 0;
 	session->pause.drops_box = (session->kept.pauses & DB_PAUSES_WITHOUT_MEMORY) != 0;
 	pause_try(session);
@@ -133,7 +137,7 @@ static void resumed(struct session *session)
 	bool is_own;
 	struct err err;
 
-	pause->phase = PAUSE_NO;
+	move(session, SESSION_LIVE);
 	pause->is_unwanted = pause->drops_box = false;
 	give_time(session);
 	kept->paused_ms = 0;
@@ -161,7 +165,7 @@ static void resume(struct session *session)
 		resumed(session);
 		return;
 	}
-	session->pause.phase = PAUSE_ENDS;
+	move(session, SESSION_RESUMING);
 	/* Ahead of what waits. */
 	job = job_new(session, JOB_RESUME, 0);
 	job->drops_box = session->pause.drops_box;
@@ -172,7 +176,7 @@ static void resume(struct session *session)
 
 void pause_end_set(struct session *session)
 {
-	if (session->pause.phase != PAUSE_NO)
+	if (life_is_paused(session->life))
 		session->pause.counts_from_ms = clock_wall_ms();
 }
 
@@ -187,12 +191,12 @@ void pause_job_done(struct job *job)
 	session->queue.running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
-	if (session->handle == NULL && session->phase == SESSION_LIVE)
+	if (session->handle == NULL && life_is_live(session->life))
 		restore_park(session, "it was paused, and its files alone stayed");
-	if (session->phase != SESSION_LIVE) {
+	if (!life_is_live(session->life)) {
 		pause_fail_waiting(session, session->end, session->row.why);
 	} else if (!is_pause && job->error.code < 0 && !job->is_lost) {
-		pause->phase = PAUSE_YES;
+		move(session, SESSION_PAUSED);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!is_pause) {
 		/* Its box may be gone: what waits makes another one. */
@@ -202,7 +206,7 @@ void pause_job_done(struct job *job)
 	} else if (job->error.code < 0) {
 		(void)snprintf(why, sizeof(why), "it could not be paused: %.200s",
 			       job->error.message);
-		pause->phase = PAUSE_NO;
+		move(session, SESSION_LIVE);
 		persist_use(session);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, why);
 		if (job->is_lost && !session->box.is_parked)
@@ -227,8 +231,8 @@ void pause_fail_waiting(struct session *session, enum api_error error, const cha
 	pause->request = 0;
 	pause->resume_count = 0;
 	pause->drops_box = false;
-	if (pause->phase == PAUSE_WAITS)
-		pause->phase = PAUSE_NO;
+	if (session->life == SESSION_PAUSE_ASKED)
+		move(session, SESSION_LIVE);
 }
 
 /* Whatever it is doing, it goes on soon. */
@@ -236,15 +240,15 @@ static void want(struct session *session)
 {
 	struct pause *pause = &session->pause;
 
-	if (pause->phase == PAUSE_WORKS)
+	if (session->life == SESSION_PAUSING)
 		pause->is_unwanted = true;
-	else if (pause->phase == PAUSE_YES)
+	else if (session->life == SESSION_PAUSED)
 		resume(session);
 }
 
 bool pause_lets(struct session *session, uint64_t request)
 {
-	if (session->pause.phase == PAUSE_NO || session->phase != SESSION_LIVE)
+	if (!life_is_paused(session->life))
 		return true;
 	if ((session->kept.pauses & DB_PAUSES_UNTIL_ASKED) != 0) {
 		want(session);
@@ -286,14 +290,14 @@ bool pause_ask(struct session *session, uint64_t request, bool drops_box)
 {
 	struct pause *pause = &session->pause;
 
-	if (pause->phase != PAUSE_NO) {
+	if (life_is_paused(session->life)) {
 		front_fail(session->host, request, API_ERR_SESSION_PAUSED,
-			   pause->phase == PAUSE_ENDS ? "the session is just being resumed"
+			   session->life == SESSION_RESUMING ? "the session is just being resumed"
 						      : "the session is paused already",
 			   "", "", 0);
 		return false;
 	}
-	pause->phase = PAUSE_WAITS;
+	move(session, SESSION_PAUSE_ASKED);
 	pause->request = request;
 	pause->drops_box = drops_box;
 	pause_try(session);
@@ -304,10 +308,10 @@ bool pause_end(struct session *session, uint64_t request, bool drops_box, uint64
 {
 	struct pause *pause = &session->pause;
 
-	if (pause->phase == PAUSE_WAITS)
+	if (session->life == SESSION_PAUSE_ASKED)
 		pause_fail_waiting(session, API_ERR_SESSION_PAUSED,
 				   "somebody wanted it to go on before it was paused");
-	if (pause->phase == PAUSE_NO)
+	if (!life_is_paused(session->life))
 		return false;
 	if (pause->resume_count == PAUSE_WAITERS_MAX) {
 		front_fail(session->host, request, API_ERR_BUSY,
@@ -317,7 +321,7 @@ bool pause_end(struct session *session, uint64_t request, bool drops_box, uint64
 	pause->resumes[pause->resume_count++] = request;
 	if (expires_in_ms != 0)
 		pause->expires_in_ms = expires_in_ms;
-	if (pause->phase == PAUSE_YES)
+	if (session->life == SESSION_PAUSED)
 		pause->drops_box = drops_box;
 	want(session);
 	return true;

@@ -1,10 +1,7 @@
 /*
  * pause.h - a session that stands still, with its memory, and whose time does; part of host.h.
  *
- *   PAUSE_NO --asked--> PAUSE_WAITS --nothing runs--> PAUSE_WORKS --frozen--> PAUSE_YES
- *   PAUSE_YES --resume--> PAUSE_ENDS --thawed--> PAUSE_NO
- *
- * One without a box (parked) is paused and resumed by its row alone.
+ * Its states are in state/life.h. One without a box (parked) is paused and resumed by its row alone.
  */
 #pragma once
 
@@ -19,12 +16,9 @@
 struct job;
 struct session;
 
-enum pause_phase { PAUSE_NO, PAUSE_WAITS, PAUSE_WORKS, PAUSE_YES, PAUSE_ENDS };
-
 struct pause {
-	enum pause_phase phase;
 	uint64_t request; /* who asked for it, or 0 */
-	bool is_unwanted; /* WORKS: somebody wants it to go on already */
+	bool is_unwanted; /* PAUSING: somebody wants it to go on already */
 	bool drops_box;	  /* its files alone stay */
 	uint64_t expires_in_ms; /* from when it goes on; 0: what is left of its time */
 	uint64_t counts_from_ms; /* its end was set then, while it was paused; or 0 */

@@ -18,8 +18,8 @@ void job_arm(struct job *job)
 		job->timeout_ms = session->limits.wall_ms;
 	job->output_bytes = session->limits.output_bytes;
 	job->lease_seconds = box_lease_seconds(session);
-	job->forgets = session->forgets;
-	session->forgets = false;
+	job->forgets = session->looks.forgets;
+	session->looks.forgets = false;
 }
 
 void session_run(struct session *session, struct job *job)
@@ -42,7 +42,7 @@ void session_pump(struct session *session)
 	    (session->kernels.opening > 0 || session->file_queue.running != NULL ||
 	     session->processes.jobs > 0))
 		return;
-	if (pause_holds(session) && job->kind != JOB_PAUSE)
+	if (life_stands_still(session->life) && job->kind != JOB_PAUSE)
 		return;
 	if (session->box.is_parked && job->kind != JOB_CLOSE) {
 		MODULE_EACH(session->host, box_wanted, session);

@@ -5,10 +5,8 @@
  * Reads:    what came of opening and closing it.
  * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
  *
- *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> CLOSING --closed--> (a row)
- *
- * A live session may be parked: it has no box, since the daemon was started again, and gets one
- * with the first job that needs it (restore.c).
+ * Its states are in state/life.h. A live session may be parked: it has no box, since the daemon was started
+ * again, and gets one with the first job that needs it (restore.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +69,7 @@ static void unindex(struct session *session)
 struct session *session_named(struct host *host, const struct tenant *tenant, const char *name)
 {
 	for (struct session *at = host->sessions.first; at != NULL; at = at->next)
-		if (at->tenant == tenant && at->phase != SESSION_CLOSING &&
+		if (at->tenant == tenant && !life_is_closing(at->life) &&
 		    strcmp(at->name, name) == 0)
 			return at;
 	return NULL;
@@ -201,9 +199,9 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	bool is_own, is_kept;
 	struct err err;
 
-	if (session->phase == SESSION_CLOSING)
+	if (life_is_closing(session->life))
 		return;
-	session->phase = SESSION_CLOSING;
+	(void)life_move(&session->life, SESSION_ENDING, session->row.id);
 	session->end = end;
 	metrics_add(&host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
@@ -229,7 +227,7 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 
 	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
-		if (at->phase == SESSION_LIVE && at->held_by >= first && at->held_by <= last &&
+		if (life_is_live(at->life) && at->held_by >= first && at->held_by <= last &&
 		    at->held_by != 0)
 			session_end(at, API_ERR_SESSION_CLOSED,
 				    "the request that it was for is over", 0);
@@ -238,12 +236,12 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 
 void session_leave(struct session *session)
 {
-	const bool hands_over = session->phase == SESSION_LIVE && box_lease_seconds(session) > 0;
+	const bool hands_over = life_is_live(session->life) && box_lease_seconds(session) > 0;
 	struct job *look, *close;
 
-	if (session->phase == SESSION_CLOSING)
+	if (life_is_closing(session->life))
 		return;
-	if (once_is(session) && !(session->alone.is_to_stay && session->phase == SESSION_LIVE)) {
+	if (once_is(session) && !(session->alone.is_to_stay && life_is_live(session->life))) {
 		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}
@@ -252,13 +250,12 @@ void session_leave(struct session *session)
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->is_thorough = true;
-	if (session->phase == SESSION_LIVE && !session->box.is_parked && session->looks.ran_since)
+	if (life_is_live(session->life) && !session->box.is_parked && session->looks.ran_since)
 		session_enqueue(session, look);
 	else
 		job_free(look);
-	session->phase = SESSION_CLOSING;
+	(void)life_move(&session->life, SESSION_LEAVING, session->row.id);
 	session->end = API_ERR_UNAVAILABLE;
-	session->is_leaving = true;
 	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
 	close = job_new(session, JOB_CLOSE, 0);
 	close->hands_over = hands_over;

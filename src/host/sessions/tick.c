@@ -32,14 +32,14 @@ static void tick_one(struct session *session, uint64_t now)
 	process_tick(session);
 	watch_tick(session);
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
-	if (session->phase != SESSION_LIVE)
+	if (!life_is_live(session->life))
 		return;
 	if (folders_are_over(session)) {
 		session_end(session, API_ERR_SESSION_CLOSED,
 			    "the program that granted it folders of the host has ended", 0);
 		return;
 	}
-	if (session->pause.phase != PAUSE_NO) {
+	if (life_is_paused(session->life)) {
 		pause_try(session);
 		return;
 	}

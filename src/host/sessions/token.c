@@ -82,7 +82,7 @@ static struct tenant *tenant_of(const struct host *host, const struct kind *kind
 	if (kind == &of_volume)
 		return volume_find(host, maker->tenant, id) != NULL ? maker->tenant : NULL;
 	session = session_by_id((struct host *)(uintptr_t)host, id);
-	return session != NULL && session->phase != SESSION_CLOSING ? session->tenant : NULL;
+	return session != NULL && !life_is_closing(session->life) ? session->tenant : NULL;
 }
 
 int token_judge(struct host *host, const char *text, struct key *ret)
@@ -243,7 +243,7 @@ static bool is_signed(const struct signature *signature, const char *token)
 static bool is_by(struct host *host, const struct session *session, const struct key *key,
 		  const struct signature *signature, char ret[TOKEN_SIZE])
 {
-	if (session->row.id[0] == '\0' || session->phase == SESSION_CLOSING ||
+	if (session->row.id[0] == '\0' || life_is_closing(session->life) ||
 	    key->tenant != session->tenant || key_is_expired(host, key))
 		return false;
 	make(host, &of_session, session->row.id, key->row.id, scopes_of(host, key), ret);

@@ -217,7 +217,7 @@ void work_close(struct job *job)
 	session->file_queue.handle = session->handle = NULL;
 	session->engine = NULL;
 	/* One that the next daemon has keeps them. */
-	if (!session->is_leaving)
+	if (!life_is_leaving(session->life))
 		file_mounts_remove(session);
 }
 

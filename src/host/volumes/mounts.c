@@ -65,7 +65,7 @@ size_t volume_users(const struct host *host, const struct volume *volume)
 	size_t count = 0;
 
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
-		if (at->row.volumes != NULL && (at->phase != SESSION_CLOSING || at->is_leaving) &&
+		if (at->row.volumes != NULL && !life_has_ended(at->life) &&
 		    strstr(at->row.volumes, volume->id) != NULL)
 			count++;
 	return count;

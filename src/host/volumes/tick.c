@@ -36,7 +36,7 @@ static void end_writers(struct host *host, const struct volume *volume, const ch
 		while (!is_one && volume_mount_next(&text, &mount))
 			is_one = !mount.is_read_only &&
 				 (volume == NULL || strcmp(mount.id, volume->id) == 0);
-		if (is_one && at->phase == SESSION_LIVE)
+		if (is_one && life_is_live(at->life))
 			session_end(at, API_ERR_SESSION_CLOSED, why, 0);
 	}
 }
@@ -109,7 +109,7 @@ static bool look_at_sessions(struct host *host)
 		const char *text = at->row.volumes;
 		struct volume_mount mount;
 
-		if (at->box.is_parked || at->pause.phase == PAUSE_YES)
+		if (at->box.is_parked || at->life == SESSION_PAUSED)
 			continue;
 		while (volume_mount_next(&text, &mount)) {
 			struct volume *volume = volume_by_id(host, mount.id);

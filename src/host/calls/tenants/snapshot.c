@@ -167,7 +167,7 @@ static void looked(struct session *session, struct job *job)
 	struct host *host = session->host;
 	const struct request req = { .id = job->request, .tenant = session->tenant };
 
-	if (session->phase != SESSION_LIVE)
+	if (!life_is_live(session->life))
 		front_fail(host, job->request, session->end, "the session has ended",
 			   session->row.why, "", 0);
 	else if (job->is_lost)
@@ -183,7 +183,7 @@ static void looked(struct session *session, struct job *job)
 /* Nothing can have changed since the last look. */
 static bool is_still(const struct session *session)
 {
-	if (session->pause.phase == PAUSE_YES)
+	if (session->life == SESSION_PAUSED)
 		return true;
 	return session->box.is_parked && !session->box.may_adopt &&
 	       session->queue.running == NULL && session->queue.first == NULL;
@@ -204,7 +204,7 @@ void handle_snapshot_create(struct host *host, const struct request *req,
 			   "POST /sessions/{id}/restore with `intact`", 0);
 	} else if (is_still(session)) {
 		make(session, req, in->name);
-	} else if (session->pause.phase > PAUSE_WAITS) {
+	} else if (life_stands_still(session->life)) {
 		front_fail(host, req->id, API_ERR_SESSION_PAUSED,
 			   "the session is just being paused, or resumed", "", "ask again", 1);
 	} else {

@@ -83,7 +83,7 @@ static void adopt_next(struct host *host)
 	     at = at->next) {
 		if (!at->box.may_adopt || at->queue.running != NULL)
 			continue;
-		at->box.may_adopt = at->phase == SESSION_LIVE && begin(at);
+		at->box.may_adopt = life_is_live(at->life) && begin(at);
 		if (!at->box.may_adopt)
 			MODULE_EACH(host, session_goes_on, at);
 	}
@@ -131,9 +131,9 @@ void adopt_done(struct job *job)
 	session->box.may_adopt = false;
 	host->sessions.adopting--;
 	observe_job(host, job);
-	if (session->phase == SESSION_LIVE && session->handle != NULL)
+	if (life_is_live(session->life) && session->handle != NULL)
 		adopted(session, job);
-	else if (session->phase == SESSION_LIVE)
+	else if (life_is_live(session->life))
 		not_adopted(session, job);
 	job_free(job);
 	MODULE_EACH(host, session_goes_on, session);

@@ -141,7 +141,7 @@ static int commit_changes(struct session *session, const struct job *job, struct
 
 void persist_job_done(struct session *session, struct job *job)
 {
-	const bool has_row = session->phase != SESSION_CLOSING || session->is_leaving;
+	const bool has_row = !life_has_ended(session->life);
 	struct err err;
 
 	/* Nobody asked for that. */
@@ -170,7 +170,7 @@ void persist_tick(struct host *host)
 	if (db_begin(host->db, &err) < 0)
 		return;
 	for (struct session *at = host->sessions.first; at != NULL; at = at->next) {
-		if (!at->clock.used_since || at->phase != SESSION_LIVE)
+		if (!at->clock.used_since || !life_is_live(at->life))
 			continue;
 		at->clock.used_since = false;
 		if (db_persisted_use(host->db, at->row.id, &at->kept, &err) < 0)

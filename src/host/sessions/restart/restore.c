@@ -134,7 +134,7 @@ static void begin(struct session *session)
 void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
-	if (session->phase == SESSION_LIVE && !session->box.may_adopt &&
+	if (life_is_live(session->life) && !session->box.may_adopt &&
 	    session->queue.running == NULL &&
 	    session->kernels.opening == 0 && session->file_queue.running == NULL &&
 	    session->processes.jobs == 0 && !context_is_running(session))
@@ -224,11 +224,11 @@ void restore_done(struct job *job)
 	session->queue.running = NULL;
 	observe_job(session->host, job);
 	session->host->sessions.restoring--;
-	if (session->handle != NULL && session->phase == SESSION_LIVE) {
+	if (session->handle != NULL && life_is_live(session->life)) {
 		observe_opened(session, job);
 		tenant_share_check(session->host, job);
 		restored(session);
-	} else if (session->phase == SESSION_LIVE) {
+	} else if (life_is_live(session->life)) {
 		log_line(LOG_ERROR, "a session could not be restored", "session=%s why=\"%s\"",
 			 session->row.id, job->error.message);
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",

@@ -47,8 +47,8 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->box.may_adopt = box_lease_seconds(session) > 0 &&
 		persist_is_of_this_boot(session) &&
 			     kept.paused_ms == 0;
-	session->phase = SESSION_LIVE;
-	session->pause.phase = kept.paused_ms != 0 ? PAUSE_YES : PAUSE_NO;
+	(void)life_move(&session->life, kept.paused_ms != 0 ? SESSION_PAUSED : SESSION_LIVE,
+			session->row.id);
 	session->clock.idle_since_ns =
 		clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
 	persist_set_expiry(session, kept.expires_ms);

@@ -1,5 +1,5 @@
 /*
- * state.h - what is known of one session, by part; part of host.h.
+ * session.h - what is known of one session, by part; part of host.h.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "host/db/tables/persist.h"
 #include "host/db/db.h"
 #include "host/processes/process.h"
+#include "host/sessions/state/life.h"
 #include "host/sessions/pause.h"
 #include "reckon.h"
 #include "wire/front.h"
@@ -25,8 +26,6 @@ struct observed;
 struct once;
 struct tenant;
 struct watch;
-
-enum session_phase { SESSION_OPENING, SESSION_LIVE, SESSION_CLOSING };
 
 enum context_state {
 	CONTEXT_OPENING,
@@ -107,13 +106,13 @@ struct session_looks {
 	struct job *early; /* came back before what looked before them */
 	uint64_t taken;	   /* the last one that was committed */
 	bool ran_since;	   /* the last one was an execution's */
+	bool forgets;	   /* for the next job: see there */
 };
 
 /* Its further ones. */
 struct session_kernels {
 	struct context *first;
 	unsigned opening; /* which use `handle`: not to be closed meanwhile */
-	bool is_closed;	  /* the session, which goes when the last one has */
 };
 
 /* As last measured; counted in the tenant's sums. */
@@ -134,8 +133,8 @@ struct session {
 	struct tenant *tenant;
 	struct db_session row; /* id, template, … as in the database */
 	struct front_limits limits;
-	enum session_phase phase;
-	enum api_error end; /* CLOSING: what its id is answered with from now on */
+	enum session_life life;
+	enum api_error end; /* once it is closing: what its id is answered with from now on */
 	reckon_engine *engine;	 /* the running job's, if there is one */
 	reckon_session *handle;
 	struct session_queue queue;
@@ -155,7 +154,5 @@ struct session {
 	/* sessions/restart/persist.c, restore.c */
 	struct db_persisted kept;
 	struct pause pause;
-	bool is_leaving;	/* CLOSING because the daemon stops: its row stays live */
-	bool forgets;		/* for the next job: see there */
 	struct session_transactions transactions;
 };

@@ -1,0 +1,112 @@
+/*
+ * test_host_life.c - a session's states: every pair of them is a move, or is refused.
+ *
+ * Runs in:  the unit suite.
+ * Reads:    nothing.
+ * Never:    has a session.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "host/sessions/state/life.h"
+
+/* A row for each state, a column for each that it may be left for, in the order of the enum. */
+static const char *const moves[SESSION_LIFE_COUNT_] = {
+	[SESSION_OPENING] = ".x..x.x.x.",
+	[SESSION_LIVE] = "..x...x.x.",
+	[SESSION_PAUSE_ASKED] = ".x.xx.x.x.",
+	[SESSION_PAUSING] = ".x..x.x.x.",
+	[SESSION_PAUSED] = ".x...xx.x.",
+	[SESSION_RESUMING] = ".x..x.x.x.",
+	[SESSION_ENDING] = ".......x..",
+	[SESSION_ENDED] = "..........",
+	[SESSION_LEAVING] = ".........x",
+	[SESSION_LEFT] = "..........",
+};
+
+static void every_pair_is_a_move_or_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < SESSION_LIFE_COUNT_; from++) {
+		assert_int_equal(strlen(moves[from]), SESSION_LIFE_COUNT_);
+		for (unsigned to = 0; to < SESSION_LIFE_COUNT_; to++) {
+			enum session_life life = (enum session_life)from;
+			const bool is_move = moves[from][to] == 'x';
+
+			assert_int_equal(life_allows(life, (enum session_life)to), is_move);
+			assert_int_equal(life_move(&life, (enum session_life)to, "se_test"),
+					 is_move);
+			assert_int_equal(life, is_move ? to : from);
+		}
+	}
+}
+
+static void what_is_no_state_is_refused(void **state)
+{
+	enum session_life life = SESSION_LIVE;
+
+	(void)state;
+	assert_false(life_allows(SESSION_LIFE_COUNT_, SESSION_LIVE));
+	assert_false(life_move(&life, SESSION_LIFE_COUNT_, "se_test"));
+	assert_int_equal(life, SESSION_LIVE);
+	assert_string_equal(life_name(SESSION_LIFE_COUNT_), "unknown");
+}
+
+static void each_state_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < SESSION_LIFE_COUNT_; i++)
+		for (unsigned other = 0; other < i; other++)
+			assert_string_not_equal(life_name((enum session_life)i),
+						life_name((enum session_life)other));
+}
+
+/* In the order of the enum: what each question is answered with. */
+static void each_state_is_one_of_three(void **state)
+{
+	static const char live[] = ".xxxxx....", closing[] = "......xxxx";
+	static const char paused[] = "..xxxx....", still[] = "...xxx....";
+	static const char ended[] = "......xx..", leaving[] = "........xx", closed[] = ".......x.x";
+
+	(void)state;
+	for (unsigned i = 0; i < SESSION_LIFE_COUNT_; i++) {
+		const enum session_life life = (enum session_life)i;
+
+		assert_int_equal(life_is_live(life), live[i] == 'x');
+		assert_int_equal(life_is_closing(life), closing[i] == 'x');
+		assert_int_equal(life_is_paused(life), paused[i] == 'x');
+		assert_int_equal(life_stands_still(life), still[i] == 'x');
+		assert_int_equal(life_has_ended(life), ended[i] == 'x');
+		assert_int_equal(life_is_leaving(life), leaving[i] == 'x');
+		assert_int_equal(life_is_closed(life), closed[i] == 'x');
+		assert_int_equal((life == SESSION_OPENING) + life_is_live(life) +
+					 life_is_closing(life),
+				 1);
+	}
+}
+
+/* Whatever goes on in it, a session can end, and the daemon can stop. */
+static void all_that_is_not_closing_can_go(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < SESSION_LIFE_COUNT_; i++) {
+		const enum session_life life = (enum session_life)i;
+
+		assert_int_equal(life_allows(life, SESSION_ENDING), !life_is_closing(life));
+		assert_int_equal(life_allows(life, SESSION_LEAVING), !life_is_closing(life));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
+		cmocka_unit_test(what_is_no_state_is_refused),
+		cmocka_unit_test(each_state_has_a_name_of_its_own),
+		cmocka_unit_test(each_state_is_one_of_three),
+		cmocka_unit_test(all_that_is_not_closing_can_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
