@@ -487,7 +487,7 @@ void handle_session_restore(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	if (session->box.is_parked && in->intact)
+	if (session_is_parked(session) && in->intact)
 		session->box.wants_intact = true;
 	/* A look at the workspace needs a box, as everything does. */
 	session_enqueue(session, job_new(session, JOB_KEEP, req->id));

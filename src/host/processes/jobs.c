@@ -27,7 +27,7 @@ void process_pump(struct session *session)
 
 	if (life_stands_still(session->life))
 		return;
-	if (session->box.is_parked && session->processes.starts != NULL) {
+	if (session_is_parked(session) && session->processes.starts != NULL) {
 		restore_want(session);
 		return;
 	}

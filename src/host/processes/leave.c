@@ -125,7 +125,7 @@ void process_tick(struct session *session)
 	const uint64_t now = clock_mono_ns();
 
 	if (!life_is_live(session->life) || life_stands_still(session->life) ||
-	    session->box.is_parked)
+	    session_is_parked(session))
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);

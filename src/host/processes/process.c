@@ -258,7 +258,7 @@ static void started(struct process *process, const struct job *job)
 	struct api_process reply;
 	struct err err;
 
-	if (process->handle == NULL || !life_is_live(session->life) || session->box.is_parked ||
+	if (process->handle == NULL || !life_is_live(session->life) || session_is_parked(session) ||
 	    process_watch(process, &err) < 0) {
 		audit_note(host, "process.start", session->row.id, "failed", "%s", "");
 		fail_start(process, job);

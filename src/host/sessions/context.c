@@ -143,7 +143,7 @@ static void pump(struct context *context)
 	if (context->running != NULL || job == NULL || row_before_run_holds(job) ||
 	    life_stands_still(session->life))
 		return;
-	if (job->kind != JOB_CONTEXT_CLOSE && session->box.is_parked) {
+	if (job->kind != JOB_CONTEXT_CLOSE && session_is_parked(session)) {
 		restore_want(session);
 		return;
 	}
@@ -280,12 +280,12 @@ static void reopened(struct context *context, const struct job *job)
 		log_line(LOG_ERROR, "a context could not be brought back",
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
 			 job->error.message);
-		if (job->error.code == RECKON_ELOST && !session->box.is_parked &&
+		if (job->error.code == RECKON_ELOST && !session_is_parked(session) &&
 		    life_is_live(session->life))
 			restore_park(session, job->error.message); /* what waits goes on then */
 		else
 			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
-	} else if (!session->box.is_parked && context_is_live(context)) {
+	} else if (!session_is_parked(session) && context_is_live(context)) {
 		context->state = CONTEXT_LIVE;
 		context->kernel_lost = false;
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
@@ -333,7 +333,7 @@ static void opened(struct context *context, struct job *job)
 			return;
 		} else {
 			/* The box may have gone meanwhile. */
-			context->state = session->box.is_parked ? CONTEXT_PARKED : CONTEXT_LIVE;
+			context->state = session_is_parked(session) ? CONTEXT_PARKED : CONTEXT_LIVE;
 			context->is_unborn = host->transactions.is_open;
 			context->unborn_transaction = host->transactions.current;
 			transaction_note(session);
@@ -359,7 +359,7 @@ void context_job_done(struct job *job)
 		opened(context, job);
 		job_free(job);
 		session_pump(session); /* a CLOSE may have waited for this */
-		if (session->box.is_parked) {
+		if (session_is_parked(session)) {
 			file_queue_pump(session);
 			process_pump(session);
 		}
@@ -388,7 +388,7 @@ void context_job_done(struct job *job)
 		park(context, job->why_lost.message);
 	job_free(job);
 	pump(context);
-	if (session->box.is_parked) {
+	if (session_is_parked(session)) {
 		session_pump(session); /* a new box may have waited for this */
 		file_queue_pump(session);
 		process_pump(session);

@@ -177,7 +177,7 @@ void session_job_answered(struct job *job)
 	once_keep(session, job);
 	session_answer_job(session, job);
 	once_done(session);
-	if (job->is_lost && life_is_live(session->life) && !session->box.is_parked)
+	if (job->is_lost && life_is_live(session->life) && !session_is_parked(session))
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	session_pump(session);
@@ -200,7 +200,7 @@ void file_queue_job_done(struct job *job)
 		else
 			session_answer_job(session, job);
 	}
-	if (job->is_lost && life_is_live(session->life) && !session->box.is_parked)
+	if (job->is_lost && life_is_live(session->life) && !session_is_parked(session))
 		restore_park(session, job->why_lost.message);
 	job_free(job);
 	file_queue_pump(session);

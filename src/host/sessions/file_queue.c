@@ -29,7 +29,7 @@ void file_queue_pump(struct session *session)
 
 	if (file_queue->running != NULL || job == NULL || life_stands_still(session->life))
 		return;
-	if (session->box.is_parked) {
+	if (session_is_parked(session)) {
 		MODULE_EACH(session->host, box_wanted, session);
 		return;
 	}

@@ -71,7 +71,7 @@ void pause_try(struct session *session)
 
 	if (session->life != SESSION_PAUSE_ASKED || !is_quiet(session))
 		return;
-	if (session->box.is_parked) {
+	if (session_is_parked(session)) {
 		paused(session);
 		return;
 	}
@@ -161,7 +161,7 @@ static void resume(struct session *session)
 {
 	struct job *job;
 
-	if (session->box.is_parked) {
+	if (session_is_parked(session)) {
 		resumed(session);
 		return;
 	}
@@ -200,7 +200,7 @@ void pause_job_done(struct job *job)
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!is_pause) {
 		/* Its box may be gone: what waits makes another one. */
-		if (job->is_lost && !session->box.is_parked)
+		if (job->is_lost && !session_is_parked(session))
 			restore_park(session, job->why_lost.message);
 		resumed(session);
 	} else if (job->error.code < 0) {
@@ -209,7 +209,7 @@ void pause_job_done(struct job *job)
 		move(session, SESSION_LIVE);
 		persist_use(session);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, why);
-		if (job->is_lost && !session->box.is_parked)
+		if (job->is_lost && !session_is_parked(session))
 			restore_park(session, job->why_lost.message);
 	} else {
 		paused(session);

@@ -44,7 +44,7 @@ void session_pump(struct session *session)
 		return;
 	if (life_stands_still(session->life) && job->kind != JOB_PAUSE)
 		return;
-	if (session->box.is_parked && job->kind != JOB_CLOSE) {
+	if (session_is_parked(session) && job->kind != JOB_CLOSE) {
 		MODULE_EACH(session->host, box_wanted, session);
 		return;
 	}

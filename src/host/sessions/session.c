@@ -250,7 +250,7 @@ void session_leave(struct session *session)
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->is_thorough = true;
-	if (life_is_live(session->life) && !session->box.is_parked && session->looks.ran_since)
+	if (life_is_live(session->life) && !session_is_parked(session) && session->looks.ran_since)
 		session_enqueue(session, look);
 	else
 		job_free(look);

@@ -49,7 +49,7 @@ static void tick_one(struct session *session, uint64_t now)
 	}
 	if (session->queue.running == NULL && session->queue.first == NULL &&
 	    session->looks.ran_since &&
-	    !session->box.is_parked && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
+	    !session_is_parked(session) && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
 		/* What processes in the background did since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;

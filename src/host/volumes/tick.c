@@ -109,7 +109,7 @@ static bool look_at_sessions(struct host *host)
 		const char *text = at->row.volumes;
 		struct volume_mount mount;
 
-		if (at->box.is_parked || at->life == SESSION_PAUSED)
+		if (session_is_parked(at) || at->life == SESSION_PAUSED)
 			continue;
 		while (volume_mount_next(&text, &mount)) {
 			struct volume *volume = volume_by_id(host, mount.id);

@@ -185,7 +185,7 @@ static bool is_still(const struct session *session)
 {
 	if (session->life == SESSION_PAUSED)
 		return true;
-	return session->box.is_parked && !session->box.may_adopt &&
+	return session_is_parked(session) && session->box.state != BOX_LEFT &&
 	       session->queue.running == NULL && session->queue.first == NULL;
 }
 

@@ -81,11 +81,11 @@ static void adopt_next(struct host *host)
 	for (struct session *at = host->sessions.first; at != NULL &&
 	     host->sessions.adopting < ADOPTING_MAX;
 	     at = at->next) {
-		if (!at->box.may_adopt || at->queue.running != NULL)
+		if (at->box.state != BOX_LEFT || at->queue.running != NULL ||
+		    (life_is_live(at->life) && begin(at)))
 			continue;
-		at->box.may_adopt = life_is_live(at->life) && begin(at);
-		if (!at->box.may_adopt)
-			MODULE_EACH(host, session_goes_on, at);
+		at->box.state = BOX_PARKED;
+		MODULE_EACH(host, session_goes_on, at);
 	}
 }
 
@@ -99,7 +99,7 @@ static void adopted(struct session *session, const struct job *job)
 	struct db_persisted *kept = &session->kept;
 	struct err err;
 
-	session->box.is_parked = false;
+	session->box.state = BOX_THERE;
 	session->looks.ran_since = true; /* nobody has looked at its workspace yet */
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	kept->lost_why[0] = '\0';
@@ -128,7 +128,7 @@ void adopt_done(struct job *job)
 	struct host *host = session->host;
 
 	session->queue.running = NULL;
-	session->box.may_adopt = false;
+	session->box.state = BOX_PARKED;
 	host->sessions.adopting--;
 	observe_job(host, job);
 	if (life_is_live(session->life) && session->handle != NULL)

@@ -106,10 +106,10 @@ static void begin(struct session *session)
 	struct err err;
 
 	if (host->sessions.restoring >= RESTORING_MAX) {
-		session->box.wants_restore = true;
+		session->box.state = BOX_IN_LINE;
 		return;
 	}
-	session->box.wants_restore = false;
+	session->box.state = BOX_PARKED;
 	job = job_new(session, JOB_RESTORE, 0);
 	tenant_share_note(host, job);
 	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
@@ -134,7 +134,7 @@ static void begin(struct session *session)
 void restore_want(struct session *session)
 {
 	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
-	if (life_is_live(session->life) && !session->box.may_adopt &&
+	if (life_is_live(session->life) && session->box.state != BOX_LEFT &&
 	    session->queue.running == NULL &&
 	    session->kernels.opening == 0 && session->file_queue.running == NULL &&
 	    session->processes.jobs == 0 && !context_is_running(session))
@@ -174,7 +174,7 @@ void restore_park(struct session *session, const char *why)
 	struct err err;
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
-	session->box.is_parked = true;
+	session->box.state = BOX_PARKED;
 	session->box.kernel_lost = false;
 	MODULE_EACH(session->host, box_lost, session, why);
 	free(session->box.observed);
@@ -191,8 +191,8 @@ void restore_next(struct host *host)
 	for (struct session *at = host->sessions.first; at != NULL &&
 	     host->sessions.restoring < RESTORING_MAX;
 	     at = at->next)
-		if (at->box.wants_restore) {
-			at->box.wants_restore = false;
+		if (at->box.state == BOX_IN_LINE) {
+			at->box.state = BOX_PARKED;
 			restore_want(at);
 		}
 }
@@ -202,7 +202,8 @@ static void restored(struct session *session)
 	struct db_persisted *kept = &session->kept;
 	struct err err;
 
-	session->box.is_parked = session->box.wants_intact = false;
+	session->box.state = BOX_THERE;
+	session->box.wants_intact = false;
 	session->looks.taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);

@@ -41,12 +41,12 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row.volumes = row->volumes != NULL ? mem_strdup(row->volumes) : NULL;
 	session_index(session);
 	db_name_of(host->db, row->id, session->name);
-	session->box.is_parked = true;
 	/* After a restart of the machine there are no boxes. */
 	/* A paused one was not left behind (src/box/sessions/adopt.c). */
-	session->box.may_adopt = box_lease_seconds(session) > 0 &&
-		persist_is_of_this_boot(session) &&
-			     kept.paused_ms == 0;
+	session->box.state = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
+					     kept.paused_ms == 0
+				     ? BOX_LEFT
+				     : BOX_PARKED;
 	(void)life_move(&session->life, kept.paused_ms != 0 ? SESSION_PAUSED : SESSION_LIVE,
 			session->row.id);
 	session->clock.idle_since_ns =

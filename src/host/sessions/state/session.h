@@ -68,11 +68,16 @@ struct session_alone {
 	struct session *next_over;
 };
 
+enum box_state {
+	BOX_THERE, /* or a thread opens it */
+	BOX_PARKED, /* it has none; the first job that needs one makes it */
+	BOX_LEFT, /* parked, but the one that an earlier daemon left may be there */
+	BOX_IN_LINE, /* parked, and waits until fewer others are being restored */
+};
+
 /* What is known of its box, or that it has none (sessions/restart/restore.c). */
 struct session_box {
-	bool is_parked;		/* it has none; the first job that needs one makes it */
-	bool may_adopt;		/* parked, but the one that it had may be there */
-	bool wants_restore;	/* and waits until fewer others do the same */
+	enum box_state state;
 	bool wants_intact;	/* the next one does without what the store lacks */
 	bool kernel_lost;	/* until the next execution, or a restart */
 	uint64_t parked_sequence; /* of its last execution before that */
@@ -156,3 +161,9 @@ struct session {
 	struct pause pause;
 	struct session_transactions transactions;
 };
+
+/* It has no box, whether one is on the way or not. */
+static inline bool session_is_parked(const struct session *session)
+{
+	return session->box.state != BOX_THERE;
+}
