@@ -23,7 +23,7 @@ void handle_interrupt(struct host *host, const struct request *req,
 	running = context != NULL ? context->running : session->queue.running;
 	runs = running != NULL && running->execution != NULL;
 	if (runs) {
-		running->execution->wants_stop = true;
+		execution_want_stop(running->execution, EXECUTION_STOP_INTERRUPT);
 		reckon_interrupt(context != NULL ? context->handle : session->handle);
 	}
 	reply_interrupt(host, req->id, &(struct api_interrupt_out){ .interrupted = runs });

@@ -35,12 +35,12 @@ static bool runs(const struct job *running, const struct execution *execution)
 void cancel_note_why(struct execution *execution)
 {
 	execution->reason = &client_gone;
-	execution->is_abandoned = true;
+	execution->cancel = EXECUTION_ABANDONED;
 }
 
 static void stop(struct session *session, struct execution *execution)
 {
-	execution->wants_stop = true; /* said again while it runs */
+	execution_want_stop(execution, EXECUTION_STOP_INTERRUPT);
 	if (runs(session->queue.running, execution))
 		execution_nudge(execution, session->handle);
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
@@ -56,14 +56,14 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	free(TAKE_PTR(execution->lease));
 	if (execution->state == EXECUTION_RUNNING) {
 		execution->reason = reason;
-		execution->is_abandoned = reason == &client_gone;
+		execution->cancel = reason == &client_gone ? EXECUTION_ABANDONED : EXECUTION_WANTED;
 		stop(session, execution);
 		return;
 	}
 	job = session_unqueue(session, execution);
 	if (job == NULL)
 		return;
-	execution->is_cancelled = true;
+	execution->cancel = EXECUTION_CANCELLED;
 	execution_release_key(execution);
 	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
 	/* A model waits for what its cell gave. */

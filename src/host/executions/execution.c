@@ -224,7 +224,7 @@ void execution_rowless(struct session *session, const struct err *failed)
 {
 	for (struct execution *at = session->executions; at != NULL; at = at->next) {
 		pending_row_drop(at);
-		at->is_rowless = true;
+		at->row = EXECUTION_ROW_NONE;
 		at->failure = front_unkept(failed);
 		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
 			      failed->text);
@@ -235,8 +235,8 @@ static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
 	const char *status = job != NULL && job->json != NULL ? job->status
-			     : execution->is_cancelled		? "cancelled"
-								: "failed";
+			     : execution->cancel == EXECUTION_CANCELLED ? "cancelled"
+									: "failed";
 	const bool is_alone = !host->transactions.is_open;
 	struct err err;
 
@@ -245,10 +245,11 @@ static void keep(struct execution *execution, const struct job *job)
 		 execution->session->row.id, execution->id, status,
 		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u
 			     : 0ull);
-	if (execution->is_rowless)
+	if (execution->row == EXECUTION_ROW_NONE)
 		return;
 	/* One commit: what is answered is kept, with what it cost and made. */
-	execution->is_uncommitted = host->transactions.is_open;
+	execution->row = host->transactions.is_open ? EXECUTION_ROW_UNCOMMITTED
+						    : EXECUTION_ROW_KEPT;
 	execution->transaction = host->transactions.current;
 	transaction_note(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
@@ -277,19 +278,32 @@ static void settle(struct execution *execution)
 	publish(execution);
 	execution->waiter_count = 0;
 	replay_add(execution);
-	if (!execution->is_uncommitted)
+	if (execution->row != EXECUTION_ROW_UNCOMMITTED)
 		pending_row_kept(execution);
 	drop_old(execution->session);
 }
 
+void execution_want_stop(struct execution *execution, enum execution_stop stop)
+{
+	if (execution->stop < stop)
+		execution->stop = stop;
+}
+
 void execution_nudge(const struct execution *execution, reckon_session *handle)
 {
-	if (execution->wants_kill)
+	switch (execution->stop) {
+	case EXECUTION_STOP_NO:
+		break;
+	case EXECUTION_STOP_INTERRUPT:
+		if (execution->reason != NULL)
+			reckon_interrupt_for(handle, execution->reason);
+		else
+			reckon_interrupt(handle);
+		break;
+	case EXECUTION_STOP_KILL:
 		reckon_kill(handle);
-	else if (execution->wants_stop && execution->reason != NULL)
-		reckon_interrupt_for(handle, execution->reason);
-	else if (execution->wants_stop)
-		reckon_interrupt(handle);
+		break;
+	}
 }
 
 void execution_drop(struct execution *execution, const struct err *failed)
@@ -323,7 +337,7 @@ void execution_finish(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
 
-	if (execution->is_rowless) {
+	if (execution->row == EXECUTION_ROW_NONE) {
 		execution->failed = true;
 	} else if (job->json == NULL) {
 		execution->failed = true;
@@ -336,7 +350,7 @@ void execution_finish(struct execution *execution, const struct job *job)
 	}
 	keep(execution, job);
 	for (size_t i = 0; i < execution->waiter_count; i++) {
-		if (execution->is_rowless)
+		if (execution->row == EXECUTION_ROW_NONE)
 			front_fail(host, execution->waiters[i].request, execution->failure,
 				  execution->why.text, "", "", 0);
 		else if (job->json != NULL)

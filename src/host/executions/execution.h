@@ -20,6 +20,7 @@ void execution_fail(struct execution *execution, enum api_error error, const cha
 void execution_drop(struct execution *execution, const struct err *failed);
 /* It never began, and the caller is told to ask again: then its Idempotency-Key is to run it. */
 void execution_release_key(const struct execution *execution);
+void execution_want_stop(struct execution *execution, enum execution_stop stop);
 /* An interrupt that met the moment before the code began was not heard: says it again. */
 void execution_nudge(const struct execution *execution, reckon_session *handle);
 /* The session's row never got into the database: none of its executions has one, for which it would

@@ -60,6 +60,21 @@ struct waiter {
 	unsigned call;
 };
 
+/* How its code is to be stopped; a later one does not take back what is harder. */
+enum execution_stop { EXECUTION_STOP_NO, EXECUTION_STOP_INTERRUPT, EXECUTION_STOP_KILL };
+
+enum execution_cancel {
+	EXECUTION_WANTED,
+	EXECUTION_ABANDONED, /* it is stopped because nobody waits any more */
+	EXECUTION_CANCELLED, /* before it began */
+};
+
+enum execution_row {
+	EXECUTION_ROW_KEPT, /* or there is nothing to be kept yet */
+	EXECUTION_ROW_UNCOMMITTED, /* its record is in a transaction that is not on the disk */
+	EXECUTION_ROW_NONE, /* its session was never kept, so neither is this */
+};
+
 struct execution {
 	struct execution *next; /* of the session, newest first */
 	struct session *session;
@@ -70,12 +85,11 @@ struct execution {
 	/* Its row is to be on the disk before it runs, and is in this transaction; 0: not, or it is. */
 	uint64_t first_transaction;
 	struct execution *next_first;
-	bool wants_stop, wants_kill;
+	enum execution_stop stop; /* said again while it runs */
 	struct asking *asking; /* what its code may ask its client; NULL: nothing */
 	const reckon_reason *reason; /* for which it is to stop, or NULL */
 	struct lease *lease;	     /* NULL: it goes on whoever leaves; see lease.h */
-	bool is_cancelled;	     /* before it began */
-	bool is_abandoned;	     /* it is stopped because nobody waits any more */
+	enum execution_cancel cancel;
 	struct event_buffer *events;
 	struct waiter *waiters; /* requests that get the record */
 	size_t waiter_count;
@@ -87,9 +101,8 @@ struct execution {
 	enum api_error failure; /* when it finished without a record */
 	struct err why;
 	bool failed;
-	bool is_uncommitted; /* its record is in a transaction that is not on the disk */
-	uint64_t transaction;	     /* that one */
-	bool is_rowless;     /* its session was never kept, so neither is this */
+	enum execution_row row;
+	uint64_t transaction;	     /* of an uncommitted one */
 	struct replayed replayed;
 	bool is_read;	     /* somebody has the end of its events */
 	uint64_t given_ns;   /* when events of it were last given, or it ended */

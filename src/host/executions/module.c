@@ -12,10 +12,10 @@
 static void session_kept(struct session *session, uint64_t upto)
 {
 	for (struct execution *each = session->executions; each != NULL; each = each->next) {
-		if (!each->is_uncommitted || each->transaction > upto)
+		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction > upto)
 			continue;
 		pending_row_kept(each);
-		each->is_uncommitted = false;
+		each->row = EXECUTION_ROW_KEPT;
 	}
 }
 
@@ -23,9 +23,9 @@ static void session_not_kept(struct session *session, uint64_t first,
 			     const struct err *failed)
 {
 	for (struct execution *each = session->executions; each != NULL; each = each->next) {
-		if (!each->is_uncommitted || each->transaction < first)
+		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction < first)
 			continue;
-		each->is_uncommitted = false;
+		each->row = EXECUTION_ROW_KEPT;
 		pending_row_not_kept(each);
 		each->failed = true;
 		each->failure = front_unkept(failed);

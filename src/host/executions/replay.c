@@ -58,7 +58,7 @@ static struct execution *oldest_of(const struct host *host, const struct tenant 
 	struct execution *at = tenant->replay.first;
 
 	while (at != NULL &&
-	       (at->is_uncommitted || at->pending_row != NULL ||
+	       (at->row == EXECUTION_ROW_UNCOMMITTED || at->pending_row != NULL ||
 		at == host->executions.replay_newest))
 		at = at->replayed.next;
 	return at;

@@ -44,7 +44,7 @@ static void stop_cell(struct run *run)
 
 	if (cell == NULL || session == NULL)
 		return;
-	cell->wants_stop = true; /* said again while it runs */
+	execution_want_stop(cell, EXECUTION_STOP_INTERRUPT);
 	if (session->queue.running != NULL && session->queue.running->execution == cell)
 		execution_nudge(cell, session->handle);
 	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)

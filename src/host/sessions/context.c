@@ -189,7 +189,7 @@ static void stop_running(struct job *running, reckon_session *handle)
 {
 	if (running == NULL || running->execution == NULL)
 		return;
-	running->execution->wants_kill = true;
+	execution_want_stop(running->execution, EXECUTION_STOP_KILL);
 	reckon_kill(handle);
 }
 

@@ -35,7 +35,7 @@ void once_keep(struct session *session, const struct job *executed)
 	struct err err;
 
 	if (!session->alone.is_to_stay || executed->execution == NULL || executed->json == NULL ||
-	    executed->execution->is_abandoned ||
+	    executed->execution->cancel == EXECUTION_ABANDONED ||
 	    (!life_is_live(session->life) && !life_is_leaving(session->life)))
 		return;
 	session->alone.is_to_stay = false;
@@ -59,8 +59,8 @@ static bool is_unread(const struct session *session)
 {
 	const struct execution *at = session->executions;
 
-	return session->alone.is_streamed && at != NULL && !at->is_read && !at->is_abandoned &&
-	       clock_mono_ns() - at->given_ns < READ_NS;
+	return session->alone.is_streamed && at != NULL && !at->is_read &&
+	       at->cancel != EXECUTION_ABANDONED && clock_mono_ns() - at->given_ns < READ_NS;
 }
 
 /* Whoever waits for the record need not wait for the end of the session to be kept. */

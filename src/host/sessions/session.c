@@ -188,7 +188,7 @@ void session_interrupt(struct session *session)
 {
 	if (session->queue.running == NULL || session->queue.running->execution == NULL)
 		return;
-	session->queue.running->execution->wants_stop = true;
+	execution_want_stop(session->queue.running->execution, EXECUTION_STOP_INTERRUPT);
 	reckon_interrupt(session->handle);
 }
 
