@@ -99,9 +99,9 @@ int answer_begin(struct request *request, unsigned status, const char *media, ui
 	struct conn *conn = conn_of(request);
 	char framing[64] = "";
 
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
-	request->has_begun = true;
+	request->answer = ANSWER_BEGUN;
 	request->answer_left = 0;
 	/* The rest of an unread body would be taken for the next request. */
 	if (!request->message_done)
@@ -120,7 +120,7 @@ int answer_begin(struct request *request, unsigned status, const char *media, ui
 			(void)snprintf(framing, sizeof(framing), "Transfer-Encoding: chunked\r\n");
 	}
 	add_head(conn, status, media, framing, headers);
-	return request->is_gone ? -1 : 0;
+	return request->client == CLIENT_GONE ? -1 : 0;
 }
 
 bool answer_has_room(struct request *request)
@@ -135,9 +135,9 @@ int answer_write_now(struct request *request, const void *bytes, size_t len)
 	struct conn *conn = conn_of(request);
 	char size[24];
 
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
-	if (len == 0 || (request->is_head && request->has_begun))
+	if (len == 0 || (request->is_head && request->answer != ANSWER_NONE))
 		return 0;
 	if (request->is_chunked) {
 		add(conn, size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", len));
@@ -147,7 +147,7 @@ int answer_write_now(struct request *request, const void *bytes, size_t len)
 		add(conn, bytes, len);
 		request->answer_left -= len < request->answer_left ? len : request->answer_left;
 	}
-	return request->is_gone ? -1 : 0;
+	return request->client == CLIENT_GONE ? -1 : 0;
 }
 
 int answer_write(struct request *request, const void *bytes, size_t len)
@@ -159,12 +159,13 @@ int answer_write(struct request *request, const void *bytes, size_t len)
 		return -1;
 	if (!answer_has_room(request))
 		code = request_wait(request, WAIT_OUT,
-				    request->is_stream ? STREAM_STALL_MS
-						       : page_get(conn->server->page->body_ms));
+				    request->at_eof == AT_EOF_GONE_STREAM
+					    ? STREAM_STALL_MS
+					    : page_get(conn->server->page->body_ms));
 	/* A client that takes nothing holds memory and a descriptor. */
 	if (code > 0)
 		conn_abort(conn);
-	return request->is_gone ? -1 : 0;
+	return request->client == CLIENT_GONE ? -1 : 0;
 }
 
 int answer_file(struct request *request, int fd, uint64_t at, uint64_t length)
@@ -172,7 +173,7 @@ int answer_file(struct request *request, int fd, uint64_t at, uint64_t length)
 	char *chunk = conn_of(request)->server->chunk;
 
 	if (request->is_head)
-		return request->is_gone ? -1 : 0;
+		return request->client == CLIENT_GONE ? -1 : 0;
 	while (length > 0) {
 		const size_t want = length < HTTPD_AHEAD_MAX ? (size_t)length : HTTPD_AHEAD_MAX;
 		ssize_t n;
@@ -198,9 +199,9 @@ void answer_end(struct request *request)
 {
 	struct conn *conn = conn_of(request);
 
-	if (request->is_chunked && !request->is_head && !request->is_gone)
+	if (request->is_chunked && !request->is_head && request->client != CLIENT_GONE)
 		add(conn, "0\r\n\r\n", 5);
-	request->has_ended = true;
+	request->answer = ANSWER_ENDED;
 }
 
 void answer_break_off(struct request *request)
@@ -222,11 +223,12 @@ void answer_refuse(struct request *request, const struct refusal *refusal)
 	const struct dialect *dialect = request_dialect(request);
 
 	/* Half an answer cannot become an error: the client sees that it is not whole. */
-	if (request->has_begun && request->websocket != NULL && dialect->refuse_socket != NULL)
+	if (request->answer != ANSWER_NONE && request->websocket != NULL &&
+	    dialect->refuse_socket != NULL)
 		dialect->refuse_socket(request, refusal);
-	else if (request->has_begun)
+	else if (request->answer != ANSWER_NONE)
 		answer_break_off(request);
-	else if (!request->is_gone)
+	else if (request->client != CLIENT_GONE)
 		request_dialect(request)->refuse(request, refusal);
 }
 

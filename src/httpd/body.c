@@ -72,7 +72,7 @@ int request_body_now(struct request *request, request_body_fn *fn, void *arg)
 		return 1;
 	if (conn->in.len == 0 && conn->read_ended)
 		conn_abort(conn);
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
 	if (conn->in.len > 0)
 		(void)conn_feed_body(conn);
@@ -131,7 +131,7 @@ int request_body_each(struct request *request, uint64_t max, request_body_fn *fn
 			conn_abort(conn);
 		if (conn->in.len == 0 && wait_for_more(conn) < 0)
 			return -1;
-		if (request->is_gone)
+		if (request->client == CLIENT_GONE)
 			return -1;
 		(void)conn_feed_body(conn);
 		if (conn->http.status != 0)

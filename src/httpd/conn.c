@@ -267,8 +267,8 @@ bool conn_feed_body(struct conn *conn)
 static void ended(struct conn *conn)
 {
 	const struct request *request = &conn->request;
-	const bool waits = conn->state == CONN_RUN && !request->ends_at_eof &&
-			   !request->is_stream && request->wait != WAIT_BODY;
+	const bool waits = conn->state == CONN_RUN && request->at_eof == AT_EOF_WAITS &&
+			   request->wait != WAIT_BODY;
 
 	conn->read_ended = true;
 	if (!waits && conn->state != CONN_SEND)
@@ -424,7 +424,8 @@ static void on_timer(void *arg)
 		break;
 	case CONN_RUN:
 		if (wait_is_on_others(conn->request.wait) ||
-		    !has_moved(conn, conn->request.is_stream ? 1 : PROGRESS_BYTES,
+		    !has_moved(conn,
+			       conn->request.at_eof == AT_EOF_GONE_STREAM ? 1 : PROGRESS_BYTES,
 			       conn->request.wait_ms))
 			conn->request.has_timed_out = true;
 		break;

@@ -18,7 +18,8 @@ struct conn *conn_of(struct request *request)
 void conn_abort(struct conn *conn)
 {
 	conn->is_dead = true;
-	conn->request.is_gone = !conn->request.outlives;
+	if (conn->request.client == CLIENT_THERE)
+		conn->request.client = CLIENT_GONE;
 }
 
 static size_t unsent(const struct conn *conn)

@@ -21,7 +21,7 @@ void request_start(struct conn *conn, coroutine_fn *fn)
 
 bool request_stays(const struct request *request)
 {
-	return request->outlives && !request->is_gone && request->coroutine != NULL;
+	return request->client == CLIENT_MAY_GO && request->coroutine != NULL;
 }
 
 static void finish(struct conn *conn)
@@ -29,12 +29,12 @@ static void finish(struct conn *conn)
 	struct request *request = &conn->request;
 
 	request->coroutine = NULL;
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		upstream_forget(conn);
 	else
 		upstream_end(conn);
 	memset(request->cancels, 0, sizeof(request->cancels));
-	if (!request->has_ended || request->answer_left > 0)
+	if (request->answer != ANSWER_ENDED || request->answer_left > 0)
 		conn_abort(conn); /* a client has to see that this is not a whole answer */
 }
 
@@ -51,7 +51,7 @@ void request_drop(struct conn *conn)
 {
 	struct request *request = &conn->request;
 
-	request->is_gone = true;
+	request->client = CLIENT_GONE;
 	upstream_forget(conn);
 	if (request->coroutine != NULL && coroutine_resume(request->coroutine))
 		request->coroutine = NULL;

@@ -178,7 +178,8 @@ void request_learn_key(struct request *request, const char *key, bool is_good)
 
 void request_end_at_eof(struct request *request)
 {
-	request->ends_at_eof = true;
+	if (request->at_eof == AT_EOF_WAITS)
+		request->at_eof = AT_EOF_GONE;
 	if (conn_of(request)->read_ended)
-		request->is_gone = true;
+		request->client = CLIENT_GONE;
 }

@@ -69,6 +69,26 @@ static inline bool wait_is_on_others(enum wait wait)
 	return wait >= WAIT_REPLY;
 }
 
+/* Whoever asked. */
+enum client {
+	CLIENT_THERE, /* gone as soon as the connection is dead */
+	CLIENT_MAY_GO, /* the connection is dead, perhaps: the handler goes on all the same */
+	CLIENT_GONE, /* every wait ends at once */
+};
+
+/* Whoever asked sends no more. */
+enum at_eof {
+	AT_EOF_WAITS, /* for its answer */
+	AT_EOF_GONE, /* also while the handler waits */
+	AT_EOF_GONE_STREAM, /* the same, and what it reads comes now and then */
+};
+
+enum answer {
+	ANSWER_NONE,
+	ANSWER_BEGUN, /* its head is written */
+	ANSWER_ENDED,
+};
+
 /* A frame that reckond has not answered, or whose answer nobody took yet. */
 struct question {
 	uint64_t id; /* 0: a free place */
@@ -92,14 +112,11 @@ struct request {
 	struct coroutine *coroutine; /* NULL: none runs */
 	enum wait wait, timer_of; /* that the timer of the connection runs for */
 	bool has_timed_out;
-	bool is_gone;	   /* whoever asked; every wait ends at once */
-	bool outlives;	   /* its handler goes on when the connection is dead */
-	bool ends_at_eof;  /* whoever sends no more is gone, also while it waits */
-	bool is_stream;	   /* of events: the same */
+	enum client client;
+	enum at_eof at_eof;
+	enum answer answer;
 	bool message_done; /* the request was read to its end */
 	bool is_head;	   /* HEAD: a GET whose answer has no body */
-	bool has_begun;	   /* the head of the answer is written */
-	bool has_ended;
 	bool is_chunked;
 	uint64_t answer_left;
 	uint64_t wait_ms; /* how long, before it has to have moved on; 0: however long it takes */

@@ -15,7 +15,7 @@
 
 int stream_begin(struct request *request, const char *media, const char *headers)
 {
-	request->is_stream = true;
+	request->at_eof = AT_EOF_GONE_STREAM;
 	if (conn_of(request)->read_ended)
 		conn_abort(conn_of(request));
 	return answer_begin(request, 200, media, HTTPD_LENGTH_UNKNOWN, headers);

@@ -128,7 +128,7 @@ uint64_t upstream_ask(struct request *request, uint16_t type, const struct buf *
 	struct question *question = question_of(request, 0);
 	struct question **bucket;
 
-	if (request->is_gone || question == NULL)
+	if (request->client == CLIENT_GONE || question == NULL)
 		return 0;
 	bucket = &server->waiting->buckets[server->next_id % BUCKETS];
 	*question = (struct question){ .id = server->next_id++,

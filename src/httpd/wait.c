@@ -19,7 +19,7 @@ bool request_may_go_on(const struct conn *conn)
 {
 	const struct request *request = &conn->request;
 
-	if (request->is_gone || request->has_timed_out)
+	if (request->client == CLIENT_GONE || request->has_timed_out)
 		return true;
 	switch (request->wait) {
 	case WAIT_NOTHING:
@@ -67,10 +67,10 @@ int request_wait(struct request *request, enum wait wait, uint64_t ms)
 {
 	struct conn *conn = conn_of(request);
 
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
 	conn_flush(conn);
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
 	request->wait = wait;
 	request->has_timed_out = false;
@@ -81,7 +81,7 @@ int request_wait(struct request *request, enum wait wait, uint64_t ms)
 	request->wait = WAIT_NOTHING;
 	if (wait_is_on_others(wait))
 		set_timer(conn, WAIT_NOTHING, 0);
-	if (request->is_gone)
+	if (request->client == CLIENT_GONE)
 		return -1;
 	return request->has_timed_out ? 1 : 0;
 }

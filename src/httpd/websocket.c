@@ -49,7 +49,8 @@ bool websocket_is_lost(const struct request *request)
 
 void websocket_outlive(struct request *request)
 {
-	request->outlives = !request->is_gone;
+	if (request->client != CLIENT_GONE)
+		request->client = CLIENT_MAY_GO;
 }
 
 /* ---- what wslay asks for -------------------------------------------------------------------- */
@@ -234,7 +235,7 @@ int websocket_begin(struct request *request, const char *const *protocols, size_
 	struct websocket *websocket;
 	struct err err;
 
-	if (request->is_gone || check(request) < 0)
+	if (request->client == CLIENT_GONE || check(request) < 0)
 		return -1;
 	*ret_protocol = choose(request, protocols);
 	if (write_headers(http_header(request_head(request), "sec-websocket-key"), *ret_protocol,
@@ -253,7 +254,8 @@ int websocket_begin(struct request *request, const char *const *protocols, size_
 	wslay_event_config_set_max_recv_msg_length(websocket->context, message_max);
 	wslay_event_config_set_no_buffering(websocket->context, 1);
 	conn->http.keep_alive = false;
-	request->is_stream = true; /* one that sends no more cannot close it as it should */
+	/* One that sends no more cannot close it as it should. */
+	request->at_eof = AT_EOF_GONE_STREAM;
 	if (conn->read_ended)
 		conn_abort(conn);
 	return answer_begin(request, 101, NULL, 0, buf_text(&headers));
@@ -305,9 +307,10 @@ static void end(struct websocket *websocket)
 	struct request *request = &websocket->conn->request;
 
 	buf_clear(&websocket->conn->in);
-	request->has_ended = true;
-	request->is_gone = !request->outlives;
-	if (request->outlives) {
+	request->answer = ANSWER_ENDED;
+	if (request->client == CLIENT_THERE)
+		request->client = CLIENT_GONE;
+	if (request->client == CLIENT_MAY_GO) {
 		conn_flush(websocket->conn);
 		conn_abort(websocket->conn);
 	}
@@ -375,9 +378,9 @@ int websocket_next(struct request *request, uint64_t wait_ms, struct websocket_m
 		const uint64_t slice = wait_ms != 0 && left < PING_MS ? left : PING_MS;
 		int code;
 
-		if (!request->is_gone && websocket_is_lost(request))
+		if (request->client != CLIENT_GONE && websocket_is_lost(request))
 			return take_last(websocket, ret);
-		if (request->is_gone || wait_for_room(request) < 0 || !pump(websocket))
+		if (request->client == CLIENT_GONE || wait_for_room(request) < 0 || !pump(websocket))
 			return -1;
 		if (take_first(websocket, ret))
 			return 1;
@@ -411,7 +414,7 @@ int websocket_send(struct request *request, enum websocket_kind kind, const void
 						 .msg = bytes,
 						 .msg_length = len };
 
-	if (request->is_gone || websocket_is_lost(request))
+	if (request->client == CLIENT_GONE || websocket_is_lost(request))
 		return -1;
 	if (wslay_event_queue_msg(websocket->context, &message) != 0 ||
 	    wslay_event_send(websocket->context) != 0) {
@@ -426,7 +429,7 @@ void websocket_close(struct request *request, unsigned code, const char *reason)
 	struct websocket *websocket = request->websocket;
 	size_t len = reason != NULL ? strlen(reason) : 0;
 
-	if (request->is_gone || websocket_is_lost(request))
+	if (request->client == CLIENT_GONE || websocket_is_lost(request))
 		return;
 	if (len > REASON_MAX)
 		for (len = REASON_MAX; len > 0 && ((unsigned char)reason[len] & 0xc0) == 0x80;
@@ -437,7 +440,7 @@ void websocket_close(struct request *request, unsigned code, const char *reason)
 	    wslay_event_send(websocket->context) != 0)
 		conn_abort(websocket->conn);
 	buf_clear(&websocket->conn->in);
-	request->has_ended = true;
+	request->answer = ANSWER_ENDED;
 }
 
 void websocket_leave(struct request *request, unsigned code, const char *reason)

@@ -45,7 +45,7 @@ int __wrap_answer_begin(struct request *request, unsigned status, const char *me
 
 void __wrap_conn_abort(struct conn *conn)
 {
-	conn->request.is_gone = true;
+	conn->request.client = CLIENT_GONE;
 }
 
 static struct conn *open_one(void)
@@ -93,7 +93,7 @@ static void hear(const uint8_t *data, size_t size, size_t step, struct buf *ret)
 	struct websocket_message message;
 	struct err err;
 
-	for (size_t at = 0; at < size && !conn->request.is_gone; at += step) {
+	for (size_t at = 0; at < size && conn->request.client != CLIENT_GONE; at += step) {
 		if (buf_add(&conn->in, data + at, size - at < step ? size - at : step, &err) < 0)
 			abort();
 		while (websocket_next(&conn->request, 0, &message) == 1)
