@@ -24,7 +24,7 @@ void handle_interrupt(struct host *host, const struct request *req,
 	runs = running != NULL && running->execution != NULL;
 	if (runs) {
 		execution_want_stop(running->execution, EXECUTION_STOP_INTERRUPT);
-		reckon_interrupt(context != NULL ? context->handle : session->handle);
+		reckon_interrupt(context != NULL ? context->handle : session->box.handle);
 	}
 	reply_interrupt(host, req->id, &(struct api_interrupt_out){ .interrupted = runs });
 }

@@ -222,11 +222,11 @@ static void put_files(struct job *opened)
 	struct session *session = opened->session;
 
 	for (const struct job *put = opened->imports; put != NULL; put = put->next) {
-		if (reckon_file_put(session->handle, put->path, put->fd, &opened->error) ==
+		if (reckon_file_put(session->box.handle, put->path, put->fd, &opened->error) ==
 		    RECKON_OK)
 			continue;
-		reckon_session_close(session->handle);
-		session->handle = NULL;
+		reckon_session_close(session->box.handle);
+		session->box.handle = NULL;
 		return;
 	}
 }
@@ -236,9 +236,9 @@ void once_work_open(struct job *job)
 	struct session *session = job->session;
 
 	work_open(job);
-	if (session->handle != NULL && job->is_once)
+	if (session->box.handle != NULL && job->is_once)
 		put_files(job);
-	if (session->handle == NULL)
+	if (session->box.handle == NULL)
 		job->item.then = NULL;
 }
 
@@ -365,7 +365,7 @@ void once_opened(struct session *session, const struct job *opened)
 		reply_begun(host, opened->request,
 			    &(struct api_execution){ .id = job->execution->id,
 						     .session = session->row.id,
-						     .sequence = session->sequence,
+						     .sequence = session->executions.sequence,
 						     .status = "queued",
 						     .created_at = session->row.created_at });
 }

@@ -127,7 +127,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 	char name[ID_NAME_MAX + 1] = "";
 
 	if (live != NULL)
-		(void)snprintf(name, sizeof(name), "%s", live->name);
+		(void)snprintf(name, sizeof(name), "%s", live->given.name);
 	else
 		db_name_of(host->db, row->id, name);
 	*ret = (struct api_session){
@@ -231,7 +231,7 @@ struct session *answer_session_add(struct host *host, const struct request *req,
 	session = session_add(host, req->tenant, &limits);
 	session->measured.is_admitted = true;
 	host->admission.opening++;
-	(void)snprintf(session->name, sizeof(session->name), "%s",
+	(void)snprintf(session->given.name, sizeof(session->given.name), "%s",
 		       wish->name != NULL ? wish->name : "");
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
 		       wish->template_name != NULL ? wish->template_name : "");
@@ -266,7 +266,7 @@ bool answer_session_prepare(struct host *host, const struct session_wish *wish,
 	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
 		transaction_fail(host, &err);
 	persist_set_expiry(session, wish->ends_ms);
-	session->engine = prewarmed_take(host);
+	session->box.engine = prewarmed_take(host);
 	row_before_open_begin(session);
 	return true;
 }
@@ -343,7 +343,7 @@ void handle_session_create(struct host *host, const struct request *req,
 					   in->auto_resume, 0);
 	if (in->grant != NULL)
 		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
-	session->held_by = in->held ? req->id : 0;
+	session->given.held_by = in->held ? req->id : 0;
 	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
 		answer_open_failed(session, job, &err);
 	else if (answer_session_prepare(host, &wish, session, job))

@@ -42,7 +42,7 @@ static void stop(struct session *session, struct execution *execution)
 {
 	execution_want_stop(execution, EXECUTION_STOP_INTERRUPT);
 	if (runs(session->queue.running, execution))
-		execution_nudge(execution, session->handle);
+		execution_nudge(execution, session->box.handle);
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (runs(at->running, execution))
 			execution_nudge(execution, at->handle);
@@ -80,7 +80,7 @@ void cancel_on_request(struct execution *execution)
 
 static struct execution *find_abandoned(const struct session *session, uint64_t now_ns)
 {
-	struct execution *at = session->executions;
+	struct execution *at = session->executions.first;
 
 	while (at != NULL && !lease_is_over(at->lease, now_ns))
 		at = at->next;
@@ -103,14 +103,14 @@ void cancel_abandoned(struct session *session)
 void cancel_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
-		for (struct execution *at = session->executions; at != NULL; at = at->next)
+		for (struct execution *at = session->executions.first; at != NULL; at = at->next)
 			lease_lose(at->lease, first, last);
 }
 
 void cancel_request_gone(struct host *host, uint64_t request)
 {
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next) {
-		for (struct execution *at = session->executions; at != NULL; at = at->next)
+		for (struct execution *at = session->executions.first; at != NULL; at = at->next)
 			execution_forget(at, request);
 		cancel_abandoned(session);
 	}

@@ -30,15 +30,15 @@ static struct execution *execution_new(struct session *session, struct err *err)
 		       session->host->actor);
 	execution->code = BUF_INIT(FRONT_CODE_MAX);
 	execution->events = event_buffer_new();
-	execution->next = session->executions;
-	session->executions = execution;
+	execution->next = session->executions.first;
+	session->executions.first = execution;
 	session->tenant->executions++;
 	return execution;
 }
 
 void execution_free(struct execution *execution)
 {
-	for (struct execution **at = &execution->session->executions; *at != NULL;
+	for (struct execution **at = &execution->session->executions.first; *at != NULL;
 	     at = &(*at)->next)
 		if (*at == execution) {
 			*at = execution->next;
@@ -66,7 +66,7 @@ struct execution *execution_begin(struct session *session, struct db_execution *
 
 	if (execution == NULL)
 		return NULL;
-	row->sequence = session->sequence + 1;
+	row->sequence = session->executions.sequence + 1;
 	(void)snprintf(row->status, sizeof(row->status), "pending");
 	memcpy(row->id, execution->id, sizeof(row->id));
 	memcpy(row->session, session->row.id, sizeof(row->session));
@@ -83,14 +83,14 @@ struct job *execution_job(struct execution *execution)
 {
 	struct job *job = job_new(execution->session, JOB_EXECUTE, 0);
 
-	execution->session->sequence++;
+	execution->session->executions.sequence++;
 	job->execution = execution;
 	return job;
 }
 
 struct execution *execution_find(struct session *session, const char *id)
 {
-	for (struct execution *at = session->executions; at != NULL; at = at->next)
+	for (struct execution *at = session->executions.first; at != NULL; at = at->next)
 		if (strcmp(at->id, id) == 0)
 			return at;
 	return NULL;
@@ -160,7 +160,7 @@ void execution_publish(struct host *host)
 	if (host->executions.followers == 0)
 		return;
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
-		for (struct execution *at = session->executions; at != NULL; at = at->next)
+		for (struct execution *at = session->executions.first; at != NULL; at = at->next)
 			if (at->event_waiter_count > 0)
 				publish(at);
 }
@@ -188,7 +188,7 @@ static void drop_old(struct session *session)
 	struct execution *next;
 	unsigned kept = 0;
 
-	for (struct execution *at = session->executions; at != NULL; at = next) {
+	for (struct execution *at = session->executions.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->state == EXECUTION_FINISHED && ++kept > HOST_RINGS_KEPT)
 			execution_free(at);
@@ -222,7 +222,7 @@ static int keep_record(struct execution *execution, const struct job *job, const
 
 void execution_rowless(struct session *session, const struct err *failed)
 {
-	for (struct execution *at = session->executions; at != NULL; at = at->next) {
+	for (struct execution *at = session->executions.first; at != NULL; at = at->next) {
 		pending_row_drop(at);
 		at->row = EXECUTION_ROW_NONE;
 		at->failure = front_unkept(failed);

@@ -11,7 +11,7 @@
 
 static void session_kept(struct session *session, uint64_t upto)
 {
-	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+	for (struct execution *each = session->executions.first; each != NULL; each = each->next) {
 		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction > upto)
 			continue;
 		pending_row_kept(each);
@@ -22,7 +22,7 @@ static void session_kept(struct session *session, uint64_t upto)
 static void session_not_kept(struct session *session, uint64_t first,
 			     const struct err *failed)
 {
-	for (struct execution *each = session->executions; each != NULL; each = each->next) {
+	for (struct execution *each = session->executions.first; each != NULL; each = each->next) {
 		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction < first)
 			continue;
 		each->row = EXECUTION_ROW_KEPT;
@@ -36,8 +36,8 @@ static void session_not_kept(struct session *session, uint64_t first,
 
 static void session_gone(struct session *session)
 {
-	while (session->executions != NULL)
-		execution_free(session->executions);
+	while (session->executions.first != NULL)
+		execution_free(session->executions.first);
 }
 
 static void settled(struct host *host)

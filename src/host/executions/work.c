@@ -36,7 +36,7 @@ static reckon_session *handle_of(const struct job *job)
 {
 	if (job->is_for_files)
 		return job->session->file_queue.handle;
-	return job->context != NULL ? job->context->handle : job->session->handle;
+	return job->context != NULL ? job->context->handle : job->session->box.handle;
 }
 
 /* As libreckon stored them: what a record says of them may be a kernel's own words. */
@@ -120,7 +120,7 @@ void work_restart(struct job *job)
 
 void work_keep(struct job *job)
 {
-	(void)reckon_workspace_keep(job->session->handle, job->is_thorough, &job->error);
+	(void)reckon_workspace_keep(job->session->box.handle, job->is_thorough, &job->error);
 }
 
 static void run(struct job *job, const struct job_type *type)
@@ -133,8 +133,8 @@ static void run(struct job *job, const struct job_type *type)
 		type->work(job);
 		return;
 	}
-	if (job->forgets && job->session->handle != NULL)
-		reckon_workspace_forget(job->session->handle);
+	if (job->forgets && job->session->box.handle != NULL)
+		reckon_workspace_forget(job->session->box.handle);
 	type->work(job);
 	if (job->kind == JOB_OPEN)
 		box_lease(job);

@@ -104,8 +104,8 @@ void observe_opened(struct session *session, const struct job *job)
 	reckon_opening opening = { .size = sizeof(opening) };
 	unsigned warmth;
 
-	if (session->handle == NULL ||
-	    reckon_session_opening(session->handle, &opening, NULL) < 0) {
+	if (session->box.handle == NULL ||
+	    reckon_session_opening(session->box.handle, &opening, NULL) < 0) {
 		metrics_add(&seen->metrics, METRICS_START_FAILED, 0, 1);
 		return;
 	}
@@ -149,7 +149,7 @@ void observe_kernel(struct session *session)
 	/* As above: an ordinary user's warden counts its own pids, and ours are other processes. */
 	session->box.observed->kernel_pid = 0;
 	if (geteuid() == 0 && !session->box.kernel_lost &&
-	    reckon_session_opening(session->handle, &opening, NULL) == 0)
+	    reckon_session_opening(session->box.handle, &opening, NULL) == 0)
 		session->box.observed->kernel_pid = opening.kernel_pid;
 }
 

@@ -137,7 +137,8 @@ static bool any_runs(const struct host *host)
 static bool any_is_unread(const struct host *host)
 {
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
-		for (const struct execution *each = at->executions; each != NULL; each = each->next)
+		for (const struct execution *each = at->executions.first; each != NULL;
+		     each = each->next)
 			if (event_buffer_is_unread(each->events))
 				return true;
 	return run_is_unread(host);
@@ -164,7 +165,7 @@ static void fail_waiting(struct session *session)
 {
 	struct execution *next;
 
-	for (struct execution *at = session->executions; at != NULL; at = next) {
+	for (struct execution *at = session->executions.first; at != NULL; at = next) {
 		struct job *job =
 			at->state == EXECUTION_QUEUED ? session_unqueue(session, at) : NULL;
 

@@ -31,7 +31,7 @@ void work_process_start(struct job *job)
 	};
 
 	process->result.size = sizeof(process->result);
-	if (reckon_process_start(job->session->handle, &options, &process->handle, &job->error) <
+	if (reckon_process_start(job->session->box.handle, &options, &process->handle, &job->error) <
 	    0) {
 		process->handle = NULL;
 		return;

@@ -46,7 +46,7 @@ static void stop_cell(struct run *run)
 		return;
 	execution_want_stop(cell, EXECUTION_STOP_INTERRUPT);
 	if (session->queue.running != NULL && session->queue.running->execution == cell)
-		execution_nudge(cell, session->handle);
+		execution_nudge(cell, session->box.handle);
 	for (const struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->running != NULL && at->running->execution == cell)
 			execution_nudge(cell, at->handle);

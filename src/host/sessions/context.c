@@ -491,7 +491,7 @@ void context_restart(struct session *session, struct context *context, uint64_t 
 		stop_running(context->running, context->handle);
 	} else {
 		session_fail_executions(session, API_ERR_KERNEL_LOST, why);
-		stop_running(session->queue.running, session->handle);
+		stop_running(session->queue.running, session->box.handle);
 	}
 	context_enqueue(session, context, job_new(session, JOB_RESTART, request));
 }

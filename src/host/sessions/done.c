@@ -30,10 +30,10 @@ static bool is_wanted(const struct host *host, const struct job *job)
 static int note_opened(struct session *session, struct err *err)
 {
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
-		       reckon_session_id(session->handle));
+		       reckon_session_id(session->box.handle));
 	session_index(session);
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
-		       reckon_session_template(session->handle));
+		       reckon_session_template(session->box.handle));
 	(void)life_move(&session->life, SESSION_LIVE, session->row.id);
 	row_before_open_note(session);
 	prewarmed_want(session->host);
@@ -81,7 +81,7 @@ static void session_opened(struct session *session, struct job *job)
 		session_pump(session);
 		return;
 	}
-	if (session->handle == NULL) {
+	if (session->box.handle == NULL) {
 		front_fail_reckon(host, job->request, &job->error);
 		MODULE_EACH(host, job_failed, job,
 			    job->error.code == RECKON_ENOT_FOUND ? API_ERR_NOT_FOUND
@@ -137,9 +137,9 @@ void session_job_opened(struct job *job)
 	observe_job(session->host, job);
 	persist_job_done(session, job);
 	observe_opened(session, job);
-	if (session->handle != NULL)
+	if (session->box.handle != NULL)
 		tenant_share_check(session->host, job);
-	if (job->then != NULL && session->handle != NULL)
+	if (job->then != NULL && session->box.handle != NULL)
 		session_run(session, job->then); /* its thread does already */
 	else if (job->then != NULL)
 		drop_then(job);

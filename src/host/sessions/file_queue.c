@@ -100,6 +100,6 @@ reckon_session *file_queue_handle(struct job *job)
 
 	/* The session's handle is read alone, as for a context. */
 	if (file_queue->handle == NULL)
-		(void)reckon_files_open(job->session->handle, &file_queue->handle, &job->error);
+		(void)reckon_files_open(job->session->box.handle, &file_queue->handle, &job->error);
 	return file_queue->handle;
 }

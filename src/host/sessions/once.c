@@ -57,7 +57,7 @@ void once_transaction_failed(struct session *session, uint64_t first, const stru
 /* Whether somebody has not had all of its events yet, but goes on taking them. */
 static bool is_unread(const struct session *session)
 {
-	const struct execution *at = session->executions;
+	const struct execution *at = session->executions.first;
 
 	return session->alone.is_streamed && at != NULL && !at->is_read &&
 	       at->cancel != EXECUTION_ABANDONED && clock_mono_ns() - at->given_ns < READ_NS;

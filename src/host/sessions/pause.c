@@ -98,16 +98,16 @@ void pause_work(struct job *job)
 
 	/* Whatever becomes of the box, its files were looked at. */
 	if (job->kind == JOB_PAUSE || job->drops_box)
-		(void)reckon_workspace_keep(session->handle, 1, &job->error);
+		(void)reckon_workspace_keep(session->box.handle, 1, &job->error);
 	if (job->error.code < 0)
 		return;
 	if (job->drops_box) {
-		(void)reckon_workspace_take(session->handle, &job->changes, &ignored);
+		(void)reckon_workspace_take(session->box.handle, &job->changes, &ignored);
 		restore_close_box(session);
 	} else if (job->kind == JOB_PAUSE) {
-		(void)reckon_session_freeze(session->handle, &job->error);
+		(void)reckon_session_freeze(session->box.handle, &job->error);
 	} else {
-		(void)reckon_session_thaw(session->handle, &job->error);
+		(void)reckon_session_thaw(session->box.handle, &job->error);
 	}
 }
 
@@ -191,7 +191,7 @@ void pause_job_done(struct job *job)
 	session->queue.running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
-	if (session->handle == NULL && life_is_live(session->life))
+	if (session->box.handle == NULL && life_is_live(session->life))
 		restore_park(session, "it was paused, and its files alone stayed");
 	if (!life_is_live(session->life)) {
 		pause_fail_waiting(session, session->end, session->row.why);

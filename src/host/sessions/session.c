@@ -70,7 +70,7 @@ struct session *session_named(struct host *host, const struct tenant *tenant, co
 {
 	for (struct session *at = host->sessions.first; at != NULL; at = at->next)
 		if (at->tenant == tenant && !life_is_closing(at->life) &&
-		    strcmp(at->name, name) == 0)
+		    strcmp(at->given.name, name) == 0)
 			return at;
 	return NULL;
 }
@@ -158,16 +158,16 @@ int session_commit_start(struct session *session, struct err *err)
 	code = db_session_add(host->db, &session->row, err);
 	if (code >= 0)
 		code = persist_add(session, err);
-	if (code >= 0 && session->snapshot[0] != '\0')
-		code = db_snapshot_give(host->db, session->snapshot, session->row.id, err);
-	if (code >= 0 && session->name[0] != '\0')
-		code = db_name_add(host->db, session->row.id, session->name, err);
+	if (code >= 0 && session->given.snapshot[0] != '\0')
+		code = db_snapshot_give(host->db, session->given.snapshot, session->row.id, err);
+	if (code >= 0 && session->given.name[0] != '\0')
+		code = db_name_add(host->db, session->row.id, session->given.name, err);
 	if (code >= 0)
 		code = audit_add(host, "session.create", session->row.id, "ok", err,
 				 "template=%s language=%s%s%s", session->row.template_name,
 				 session->row.language,
-				 session->snapshot[0] != '\0' ? " snapshot=" : "",
-				 session->snapshot);
+				 session->given.snapshot[0] != '\0' ? " snapshot=" : "",
+				 session->given.snapshot);
 	if (code >= 0)
 		usage_add(host, session->tenant, &(struct front_usage){ .sessions = 1 });
 	return audit_end(host, code, err);
@@ -189,7 +189,7 @@ void session_interrupt(struct session *session)
 	if (session->queue.running == NULL || session->queue.running->execution == NULL)
 		return;
 	execution_want_stop(session->queue.running->execution, EXECUTION_STOP_INTERRUPT);
-	reckon_interrupt(session->handle);
+	reckon_interrupt(session->box.handle);
 }
 
 void session_end(struct session *session, enum api_error end, const char *why,
@@ -227,8 +227,8 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 
 	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
-		if (life_is_live(at->life) && at->held_by >= first && at->held_by <= last &&
-		    at->held_by != 0)
+		if (life_is_live(at->life) && at->given.held_by >= first && at->given.held_by <= last &&
+		    at->given.held_by != 0)
 			session_end(at, API_ERR_SESSION_CLOSED,
 				    "the request that it was for is over", 0);
 	}

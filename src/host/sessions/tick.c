@@ -26,7 +26,7 @@ static void tick_one(struct session *session, uint64_t now)
 	char why[96];
 
 	if (session->queue.running != NULL && session->queue.running->execution != NULL)
-		execution_nudge(session->queue.running->execution, session->handle);
+		execution_nudge(session->queue.running->execution, session->box.handle);
 	context_tick(session);
 	cancel_abandoned(session);
 	process_tick(session);

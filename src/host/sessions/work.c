@@ -37,11 +37,11 @@ int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)
 static int open_with(struct session *session, const reckon_session_options *options,
 		     reckon_error *error)
 {
-	const int code = reckon_session_open(session->engine, options, &session->handle, error);
+	const int code = reckon_session_open(session->box.engine, options, &session->box.handle, error);
 
 	if (code < 0) {
-		reckon_engine_close(session->engine);
-		session->engine = NULL;
+		reckon_engine_close(session->box.engine);
+		session->box.engine = NULL;
 	}
 	return code;
 }
@@ -115,9 +115,9 @@ static void open_box(struct job *job)
 	if (!volume_mounts_open(job, &volumes, folders.mounts, &options.mount_count))
 		return;
 	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
-	if (session->engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
+	if (session->box.engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
-	if (work_engine(session->host, &session->engine, &job->error) < 0 ||
+	if (work_engine(session->host, &session->box.engine, &job->error) < 0 ||
 	    open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
 	/* What never was cannot be lost, and what is kept of a parked session is where it was. */
@@ -134,12 +134,12 @@ static void fill_box(struct job *job)
 {
 	struct session *session = job->session;
 
-	if (reckon_workspace_restore(session->handle, job->manifest, &job->error) == RECKON_OK)
+	if (reckon_workspace_restore(session->box.handle, job->manifest, &job->error) == RECKON_OK)
 		return;
-	reckon_session_close(session->handle);
-	reckon_engine_close(session->engine);
-	session->handle = NULL;
-	session->engine = NULL;
+	reckon_session_close(session->box.handle);
+	reckon_engine_close(session->box.engine);
+	session->box.handle = NULL;
+	session->box.engine = NULL;
 	if (job->error.code != RECKON_ELOST)
 		return;
 	/* The session never was: what is lost is the snapshot's. */
@@ -153,9 +153,9 @@ void work_open(struct job *job)
 	if (make_lent(job) < 0)
 		return;
 	open_box(job);
-	if (job->session->handle != NULL && job->kind == JOB_OPEN && job->manifest != NULL)
+	if (job->session->box.handle != NULL && job->kind == JOB_OPEN && job->manifest != NULL)
 		fill_box(job);
-	if (job->session->handle == NULL && job->mounts != NULL)
+	if (job->session->box.handle == NULL && job->mounts != NULL)
 		file_mounts_remove(job->session);
 }
 
@@ -185,11 +185,11 @@ void work_context_open(struct job *job)
 	close_context(context); /* one of a box that is gone */
 	if (job->adopts) {
 		box_lease_key(job->session, row->id, key);
-		(void)reckon_context_adopt(job->session->handle, &options, key, &context->handle,
+		(void)reckon_context_adopt(job->session->box.handle, &options, key, &context->handle,
 					   &job->error);
 		explicit_bzero(key, sizeof(key));
 	} else {
-		(void)reckon_context_open(job->session->handle, &options, &context->handle,
+		(void)reckon_context_open(job->session->box.handle, &options, &context->handle,
 					  &job->error);
 	}
 	box_lease(job);
@@ -210,12 +210,12 @@ void work_close(struct job *job)
 
 	reckon_session_close(session->file_queue.handle);
 	if (job->hands_over)
-		reckon_session_hand_over(session->handle);
+		reckon_session_hand_over(session->box.handle);
 	else
-		reckon_session_close(session->handle);
-	reckon_engine_close(session->engine);
-	session->file_queue.handle = session->handle = NULL;
-	session->engine = NULL;
+		reckon_session_close(session->box.handle);
+	reckon_engine_close(session->box.engine);
+	session->file_queue.handle = session->box.handle = NULL;
+	session->box.engine = NULL;
 	/* One that the next daemon has keeps them. */
 	if (!life_is_leaving(session->life))
 		file_mounts_remove(session);

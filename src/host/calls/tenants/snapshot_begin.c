@@ -115,7 +115,7 @@ void snapshot_begin_give(struct snapshot_begin *begin, struct session *session, 
 {
 	struct db_persisted *kept = &session->kept;
 
-	memcpy(session->snapshot, begin->row.id, sizeof(session->snapshot));
+	memcpy(session->given.snapshot, begin->row.id, sizeof(session->given.snapshot));
 	job->manifest = TAKE_PTR(begin->manifest);
 	kept->not_kept = begin->row.not_kept;
 	(void)snprintf(kept->not_kept_why, sizeof(kept->not_kept_why), "%s",

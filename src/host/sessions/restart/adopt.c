@@ -27,10 +27,10 @@
 
 static void close_all(struct session *session)
 {
-	reckon_session_close(session->handle);
-	reckon_engine_close(session->engine);
-	session->handle = NULL;
-	session->engine = NULL;
+	reckon_session_close(session->box.handle);
+	reckon_engine_close(session->box.engine);
+	session->box.handle = NULL;
+	session->box.engine = NULL;
 }
 
 void adopt_work(struct job *job)
@@ -38,12 +38,12 @@ void adopt_work(struct job *job)
 	struct session *session = job->session;
 	const reckon_session_options options = work_options(job);
 	unsigned char key[RECKON_LEASE_SIZE];
-	int code = work_engine(session->host, &session->engine, &job->error);
+	int code = work_engine(session->host, &session->box.engine, &job->error);
 
 	box_lease_key(session, session->row.id, key);
 	if (code == RECKON_OK)
-		code = reckon_session_adopt(session->engine, &options, key,
-					    (const char *const *)job->recorded, &session->handle,
+		code = reckon_session_adopt(session->box.engine, &options, key,
+					    (const char *const *)job->recorded, &session->box.handle,
 					    &job->error);
 	explicit_bzero(key, sizeof(key));
 	if (code == RECKON_OK)
@@ -131,7 +131,7 @@ void adopt_done(struct job *job)
 	session->box.state = BOX_PARKED;
 	host->sessions.adopting--;
 	observe_job(host, job);
-	if (life_is_live(session->life) && session->handle != NULL)
+	if (life_is_live(session->life) && session->box.handle != NULL)
 		adopted(session, job);
 	else if (life_is_live(session->life))
 		not_adopted(session, job);

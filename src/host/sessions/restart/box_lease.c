@@ -39,7 +39,7 @@ void box_lease_key(const struct session *session, const char *id,
 void box_lease(const struct job *job)
 {
 	const struct session *session = job->session;
-	reckon_session *handle = job->context != NULL ? job->context->handle : session->handle;
+	reckon_session *handle = job->context != NULL ? job->context->handle : session->box.handle;
 	unsigned char key[RECKON_LEASE_SIZE];
 	reckon_error ignored; /* a session that is lost is found so by its next job */
 

@@ -145,10 +145,10 @@ void restore_close_box(struct session *session)
 {
 	reckon_session_close(session->file_queue.handle);
 	session->file_queue.handle = NULL;
-	reckon_session_close(session->handle);
-	reckon_engine_close(session->engine);
-	session->handle = NULL;
-	session->engine = NULL;
+	reckon_session_close(session->box.handle);
+	reckon_engine_close(session->box.engine);
+	session->box.handle = NULL;
+	session->box.engine = NULL;
 }
 
 void restore_work(struct job *job)
@@ -157,9 +157,9 @@ void restore_work(struct job *job)
 
 	restore_close_box(session); /* one that was lost */
 	work_open(job);
-	if (session->handle == NULL)
+	if (session->box.handle == NULL)
 		return;
-	if (reckon_workspace_restore_intact(session->handle, job->manifest, note_missing, job,
+	if (reckon_workspace_restore_intact(session->box.handle, job->manifest, note_missing, job,
 					    &job->error) == RECKON_OK) {
 		if (job->missing == NULL || job->is_intact)
 			return;
@@ -225,7 +225,7 @@ void restore_done(struct job *job)
 	session->queue.running = NULL;
 	observe_job(session->host, job);
 	session->host->sessions.restoring--;
-	if (session->handle != NULL && life_is_live(session->life)) {
+	if (session->box.handle != NULL && life_is_live(session->life)) {
 		observe_opened(session, job);
 		tenant_share_check(session->host, job);
 		restored(session);
@@ -242,7 +242,7 @@ void restore_done(struct job *job)
 		}
 	}
 	missing_free(session->box.missing);
-	session->box.missing = session->handle == NULL ? TAKE_PTR(job->missing) : NULL;
+	session->box.missing = session->box.handle == NULL ? TAKE_PTR(job->missing) : NULL;
 	job_free(job);
 	MODULE_EACH(session->host, session_goes_on, session);
 	restore_next(session->host);

@@ -40,7 +40,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row.tools = row->tools != NULL ? mem_strdup(row->tools) : NULL;
 	session->row.volumes = row->volumes != NULL ? mem_strdup(row->volumes) : NULL;
 	session_index(session);
-	db_name_of(host->db, row->id, session->name);
+	db_name_of(host->db, row->id, session->given.name);
 	/* After a restart of the machine there are no boxes. */
 	/* A paused one was not left behind (src/box/sessions/adopt.c). */
 	session->box.state = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
@@ -53,9 +53,9 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 		clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
 	persist_set_expiry(session, kept.expires_ms);
 	if (context_revive(session, err) < 0 ||
-	    db_last_sequence(host->db, row->id, &session->sequence, err) < 0)
+	    db_last_sequence(host->db, row->id, &session->executions.sequence, err) < 0)
 		return (int)err->code;
-	session->box.parked_sequence = session->sequence;
+	session->box.parked_sequence = session->executions.sequence;
 	folders_again(session);
 	return 0;
 }

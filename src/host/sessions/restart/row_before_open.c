@@ -41,7 +41,7 @@ void row_before_open_begin(struct session *session)
 	name_of(session, name);
 	/* Without a name libreckon chooses the template. */
 	session->transactions.is_early = session->row.template_name[0] != '\0' &&
-			    (session->snapshot[0] != '\0' ||
+			    (session->given.snapshot[0] != '\0' ||
 			     strcmp(name, session->host->sessions.early) == 0) &&
 			    id_new(session->row.id, "se", &ignored) == 0;
 	if (!session->transactions.is_early)

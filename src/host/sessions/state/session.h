@@ -78,6 +78,8 @@ enum box_state {
 /* What is known of its box, or that it has none (sessions/restart/restore.c). */
 struct session_box {
 	enum box_state state;
+	reckon_engine *engine;	/* the running job's, if there is one */
+	reckon_session *handle;
 	bool wants_intact;	/* the next one does without what the store lacks */
 	bool kernel_lost;	/* until the next execution, or a restart */
 	uint64_t parked_sequence; /* of its last execution before that */
@@ -132,6 +134,18 @@ struct session_queue {
 	unsigned count; /* that wait */
 };
 
+struct session_executions {
+	struct execution *first; /* unfinished ones and the last few, newest first */
+	uint64_t sequence; /* of the newest */
+};
+
+/* What the request that made it said of it. */
+struct session_given {
+	char name[ID_NAME_MAX + 1]; /* or "" */
+	char snapshot[ID_SIZE]; /* it begins with the files of that one; or "" */
+	uint64_t held_by; /* it ends with this request; 0: with none */
+};
+
 struct session {
 	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
 	struct host *host;
@@ -140,16 +154,11 @@ struct session {
 	struct front_limits limits;
 	enum session_life life;
 	enum api_error end; /* once it is closing: what its id is answered with from now on */
-	reckon_engine *engine;	 /* the running job's, if there is one */
-	reckon_session *handle;
 	struct session_queue queue;
-	char name[ID_NAME_MAX + 1]; /* or "" */
+	struct session_given given;
 	struct session_clock clock;
-	char snapshot[ID_SIZE]; /* it begins with the files of that one; or "" */
-	uint64_t held_by; /* it ends with this request; 0: with none */
 	struct session_measured measured;
-	uint64_t sequence;
-	struct execution *executions; /* unfinished ones and the last few */
+	struct session_executions executions;
 	struct file_queue file_queue;
 	struct session_processes processes; /* processes/process.h */
 	struct session_looks looks;
