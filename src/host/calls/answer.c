@@ -91,12 +91,12 @@ int answer_take_env(struct job *job, const struct api_list *env, struct err *err
 	size_t at = 0;
 
 	for (size_t i = 0; i < env->count; i++)
-		if (buf_add(&job->env, variables[i], strlen(variables[i]) + 1, err) < 0)
+		if (buf_add(&job->box.env, variables[i], strlen(variables[i]) + 1, err) < 0)
 			return (int)err->code;
-	job->env_list = mem_new0(env->count + 1, sizeof(*job->env_list));
+	job->box.env_list = mem_new0(env->count + 1, sizeof(*job->box.env_list));
 	for (size_t i = 0; i < env->count; i++) {
-		job->env_list[i] = job->env.data + at;
-		at += strlen(job->env_list[i]) + 1;
+		job->box.env_list[i] = job->box.env.data + at;
+		at += strlen(job->box.env_list[i]) + 1;
 	}
 	return 0;
 }

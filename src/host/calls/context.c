@@ -97,7 +97,8 @@ void handle_context_create(struct host *host, const struct request *req,
 	}
 	context = context_new(session);
 	row = &context->row;
-	if (job->env.len > 0 && buf_add(&row->env, job->env.data, job->env.len, &err) < 0)
+	if (job->box.env.len > 0 &&
+	    buf_add(&row->env, job->box.env.data, job->box.env.len, &err) < 0)
 		transaction_fail(host, &err);
 	(void)snprintf(row->language, sizeof(row->language), "%s",
 		       in->language != NULL ? in->language : session->row.language);

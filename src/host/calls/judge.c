@@ -294,7 +294,7 @@ static void drop_upload(struct host *host, uint64_t request)
 
 static void session_opened(struct session *session, struct job *opened)
 {
-	if (opened->is_once)
+	if (opened->how == JOB_HOW_ONCE)
 		once_opened(session, opened);
 	else
 		session_reply_opened(session, opened->request);

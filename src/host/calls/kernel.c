@@ -73,7 +73,8 @@ static void ask(struct host *host, const struct request *req, const struct quest
 	}
 	job = job_new(session, question->kind, req->id);
 	job->cursor = question->cursor != UINT64_MAX ? (size_t)question->cursor : code->len;
-	job->wants_detail = question->wants_detail;
+	if (question->wants_detail)
+		job->how = JOB_HOW_DETAILED;
 	if (code->len > 0 && buf_add(&job->code, code->data, code->len, &err) < 0) {
 		front_fail(host, req->id, API_ERR_INTERNAL, err.text, "", "", 0);
 		job_free(job);
@@ -117,9 +118,9 @@ void handle_is_complete(struct host *host, const struct request *req,
 
 void kernel_answer_job(struct host *host, struct job *job)
 {
-	const struct api_bytes json = { job->json, job->json_len };
+	const struct api_bytes json = { job->result.json, job->result.json_len };
 
-	if (job->json == NULL)
+	if (job->result.json == NULL)
 		reply_done(host, job->request);
 	else if (job->kind == JOB_VARIABLES)
 		reply_variables(host, job->request, &(struct api_variables_out){ json });

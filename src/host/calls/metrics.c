@@ -111,7 +111,7 @@ static void see_process(struct metrics_now *now)
 
 static void count_running(const struct job *job, struct metrics_now *now)
 {
-	if (job != NULL && job->begun_ns != 0)
+	if (job != NULL && job->times.begun_ns != 0)
 		now->workers_busy++;
 	else if (job != NULL)
 		now->workers_waiting++;

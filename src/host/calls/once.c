@@ -221,7 +221,7 @@ static void put_files(struct job *opened)
 {
 	struct session *session = opened->session;
 
-	for (const struct job *put = opened->imports; put != NULL; put = put->next) {
+	for (const struct job *put = opened->box.imports; put != NULL; put = put->next) {
 		if (reckon_file_put(session->box.handle, put->path, put->fd, &opened->error) ==
 		    RECKON_OK)
 			continue;
@@ -236,7 +236,7 @@ void once_work_open(struct job *job)
 	struct session *session = job->session;
 
 	work_open(job);
-	if (session->box.handle != NULL && job->is_once)
+	if (session->box.handle != NULL && job->how == JOB_HOW_ONCE)
 		put_files(job);
 	if (session->box.handle == NULL)
 		job->item.then = NULL;
@@ -280,13 +280,14 @@ static void ready(struct session *session, struct job *opened)
 	struct err ignored; /* asked for again when the session is there */
 
 	/* What is known before its end waits for its row, which needs that of the session. */
-	if (!opened->is_once || !session->transactions.is_early || session->alone.once != NULL)
+	if (opened->how != JOB_HOW_ONCE || !session->transactions.is_early ||
+	    session->alone.once != NULL)
 		return;
-	opened->then = job_of_code(session, opened, &ignored);
-	if (opened->then == NULL)
+	opened->box.then = job_of_code(session, opened, &ignored);
+	if (opened->box.then == NULL)
 		return;
-	job_arm(opened->then);
-	opened->item.then = &opened->then->item;
+	job_arm(opened->box.then);
+	opened->item.then = &opened->box.then->item;
 }
 
 void handle_execute_once(struct host *host, const struct request *req,
@@ -308,7 +309,7 @@ void handle_execute_once(struct host *host, const struct request *req,
 	has_files = take_files(host, req, &in->files, &files);
 	session = has_files ? answer_session_add(host, req, &wish) : NULL;
 	job = job_new(session, JOB_OPEN, req->id);
-	job->imports = files;
+	job->box.imports = files;
 	if (session == NULL) {
 		job_free(job);
 		return;
@@ -322,7 +323,7 @@ void handle_execute_once(struct host *host, const struct request *req,
 	}
 	session->row.policy |= DB_POLICY_ONCE;
 	session->alone.is_to_stay = in->keep;
-	job->is_once = true;
+	job->how = JOB_HOW_ONCE;
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
 	if (err.code == ERR_OK && in->code.len > 0)
@@ -341,7 +342,7 @@ void once_opened(struct session *session, const struct job *opened)
 				     .call = &api_calls[API_EXECUTE_ONCE],
 				     .tenant = session->tenant };
 	struct host *host = session->host;
-	struct job *job = opened->then;
+	struct job *job = opened->box.then;
 	struct err err;
 
 	/* Others may have begun meanwhile. */
@@ -359,7 +360,7 @@ void once_opened(struct session *session, const struct job *opened)
 	once_free(TAKE_PTR(session->alone.once));
 	if (!session->alone.is_streamed)
 		execution_wait(job->execution, &req);
-	if (opened->then == NULL)
+	if (opened->box.then == NULL)
 		session_enqueue(session, job);
 	if (session->alone.is_streamed)
 		reply_begun(host, opened->request,

@@ -98,15 +98,15 @@ static int by_number(const void *a, const void *b)
 
 static void reply_list(struct host *host, const struct job *job)
 {
-	struct api_port *reply = mem_new0(job->port_count + 1, sizeof(*reply));
+	struct api_port *reply = mem_new0(job->result.port_count + 1, sizeof(*reply));
 
-	for (size_t i = 0; i < job->port_count; i++)
-		reply[i] = (struct api_port){ .port = job->ports[i].port,
-					     .address = job->ports[i].address,
-					     .reachable = job->ports[i].is_loopback != 0 };
-	qsort(reply, job->port_count, sizeof(*reply), by_number);
+	for (size_t i = 0; i < job->result.port_count; i++)
+		reply[i] = (struct api_port){ .port = job->result.ports[i].port,
+					     .address = job->result.ports[i].address,
+					     .reachable = job->result.ports[i].is_loopback != 0 };
+	qsort(reply, job->result.port_count, sizeof(*reply), by_number);
 	reply_port_list(host, job->request,
-			&(struct api_ports){ .ports = { reply, job->port_count } });
+			&(struct api_ports){ .ports = { reply, job->result.port_count } });
 	free(reply);
 }
 
@@ -116,5 +116,5 @@ void port_answer_job(struct host *host, struct job *job)
 		reply_list(host, job);
 	else
 		front_reply_call_fd(host, job->request, &api_type_port_connected,
-				   &(struct api_port_connected){ 0 }, TAKE_FD(job->ret_fd));
+				   &(struct api_port_connected){ 0 }, TAKE_FD(job->result.fd));
 }

@@ -44,22 +44,22 @@ static int take_argv(const struct api_process_create_in *in, struct process *pro
 	for (size_t i = 0; i < count; i++) {
 		const char *text = in->command != NULL ? in->command : given[i].text;
 
-		if (buf_add(&job->argv_text, text, strlen(text) + 1, err) < 0)
+		if (buf_add(&job->program.argv_text, text, strlen(text) + 1, err) < 0)
 			return (int)err->code;
 	}
-	if (job->argv_text.len > ARGUMENTS_MAX)
+	if (job->program.argv_text.len > ARGUMENTS_MAX)
 		return err_set(err, ERR_LIMIT, "the arguments have more than 256 KiB");
-	job->argv = mem_new0(count + 1, sizeof(*job->argv));
+	job->program.argv = mem_new0(count + 1, sizeof(*job->program.argv));
 	for (size_t i = 0; i < count; i++) {
-		job->argv[i] = job->argv_text.data + at;
-		at += strlen(job->argv[i]) + 1;
+		job->program.argv[i] = job->program.argv_text.data + at;
+		at += strlen(job->program.argv[i]) + 1;
 	}
 	if (in->command != NULL)
 		return buf_add(&process->row.argv, in->command, strlen(in->command), err);
 	json_write_init(&writer, &process->row.argv);
 	json_write_array_begin(&writer);
 	for (size_t i = 0; i < count; i++)
-		json_write_string(&writer, job->argv[i]);
+		json_write_string(&writer, job->program.argv[i]);
 	json_write_array_end(&writer);
 	return json_write_finish(&writer, err);
 }
@@ -116,7 +116,7 @@ void handle_process_create(struct host *host, const struct request *req,
 	}
 	job = job_new(session, JOB_PROCESS_START, req->id);
 	job->timeout_ms = process->wall_ms = timeout_ms;
-	job->cpu_ms = process->cpu_ms = in->cpu_ms;
+	job->program.cpu_ms = process->cpu_ms = in->cpu_ms;
 	take_options(in, process);
 	if (take_argv(in, process, job, &err) < 0 || answer_take_env(job, &in->env, &err) < 0) {
 		front_fail(host, req->id, err.code == ERR_LIMIT ? API_ERR_LIMIT : API_ERR_INTERNAL,
@@ -382,7 +382,8 @@ void handle_process_signal(struct host *host, const struct request *req,
 		return;
 	job = job_new(process->session, JOB_PROCESS_SIGNAL, req->id);
 	job->cursor = (size_t)process_signal_of(in->signal);
-	job->wants_detail = in->to == API_PROCESS_SIGNAL_IN_TO_PROCESS;
+	if (in->to == API_PROCESS_SIGNAL_IN_TO_PROCESS)
+		job->how = JOB_HOW_LEADER;
 	process_ask(process, JOB_PROCESS_SIGNAL, job);
 }
 

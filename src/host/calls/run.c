@@ -244,7 +244,7 @@ static void begin(struct run *run, const struct request *req,
 	run->jobs++; /* ours, until all of them are there */
 	if (run->made_session) {
 		job = job_new(run->session, JOB_OPEN, 0);
-		job->env_list = mem_new0(1, sizeof(*job->env_list));
+		job->box.env_list = mem_new0(1, sizeof(*job->box.env_list));
 		run_expect(run, job);
 		session_enqueue(run->session, job);
 	} else {

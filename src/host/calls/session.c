@@ -262,8 +262,8 @@ bool answer_session_prepare(struct host *host, const struct session_wish *wish,
 		answer_open_failed(session, job, &err);
 		return false;
 	}
-	if (job->env.len > 0 &&
-	    buf_add(&session->kept.env, job->env.data, job->env.len, &err) < 0)
+	if (job->box.env.len > 0 &&
+	    buf_add(&session->kept.env, job->box.env.data, job->box.env.len, &err) < 0)
 		transaction_fail(host, &err);
 	persist_set_expiry(session, wish->ends_ms);
 	session->box.engine = prewarmed_take(host);
@@ -296,7 +296,7 @@ static void imported(struct session *session, struct job *job)
 		if (life_is_live(session->life))
 			session_end(session, API_ERR_SESSION_CLOSED,
 				    "a file could not be copied into it", 0);
-	} else if (job->is_last_import) {
+	} else if (job->how == JOB_HOW_LAST) {
 		session_reply_opened(session, job->request);
 	}
 }
@@ -328,8 +328,8 @@ void handle_session_create(struct host *host, const struct request *req,
 	}
 	session = answer_session_add(host, req, &wish);
 	job = job_new(session, JOB_OPEN, req->id);
-	job->imports = imports;
-	job->mounts = mounts;
+	job->box.imports = imports;
+	job->box.mounts = mounts;
 	if (session == NULL) {
 		grant_done(&folders);
 		free(volumes);

@@ -204,12 +204,12 @@ static int keep_record(struct execution *execution, const struct job *job, const
 			      .why = execution->failed ? execution->why.text : NULL };
 	int code;
 
-	if (job != NULL && job->json != NULL) {
-		end.record = job->json;
-		end.record_len = job->json_len;
-		if (job->json[job->receipt_part.at] == '{') {
-			end.receipt = job->json + job->receipt_part.at;
-			end.receipt_len = job->receipt_part.len;
+	if (job != NULL && job->result.json != NULL) {
+		end.record = job->result.json;
+		end.record_len = job->result.json_len;
+		if (job->result.json[job->result.receipt_part.at] == '{') {
+			end.receipt = job->result.json + job->result.receipt_part.at;
+			end.receipt_len = job->result.receipt_part.len;
 		}
 	}
 	code = pending_row_waits(execution) ? pending_row_write(execution, &end, err)
@@ -234,7 +234,7 @@ void execution_rowless(struct session *session, const struct err *failed)
 static void keep(struct execution *execution, const struct job *job)
 {
 	struct host *host = execution->session->host;
-	const char *status = job != NULL && job->json != NULL ? job->status
+	const char *status = job != NULL && job->result.json != NULL ? job->result.status
 			     : execution->cancel == EXECUTION_CANCELLED ? "cancelled"
 									: "failed";
 	const bool is_alone = !host->transactions.is_open;
@@ -243,7 +243,8 @@ static void keep(struct execution *execution, const struct job *job)
 	observe_execution(host, job, status);
 	log_line(LOG_INFO, "execution ended", "session=%s execution=%s status=%s ms=%llu",
 		 execution->session->row.id, execution->id, status,
-		 job != NULL ? (unsigned long long)(job->ended_ns - job->begun_ns) / 1000000u
+		 job != NULL ? (unsigned long long)(job->times.ended_ns - job->times.begun_ns) /
+				       1000000u
 			     : 0ull);
 	if (execution->row == EXECUTION_ROW_NONE)
 		return;
@@ -255,11 +256,12 @@ static void keep(struct execution *execution, const struct job *job)
 	if (is_alone && db_begin(host->db, &err) < 0)
 		log_line(LOG_WARN, "a record is kept without a transaction", "why=\"%s\"",
 			 err.text);
-	if (job != NULL && job->json != NULL)
+	if (job != NULL && job->result.json != NULL)
 		usage_executed(host, job);
 	if (keep_record(execution, job, status, &err) < 0 ||
-	    (job != NULL && job->json != NULL &&
-	     db_objects_add(host->db, execution->id, job->json, job->json_len, &err) < 0) ||
+	    (job != NULL && job->result.json != NULL &&
+	     db_objects_add(host->db, execution->id, job->result.json, job->result.json_len,
+			    &err) < 0) ||
 	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))) {
 		transaction_fail(host, &err);
 		if (is_alone)
@@ -339,7 +341,7 @@ void execution_finish(struct execution *execution, const struct job *job)
 
 	if (execution->row == EXECUTION_ROW_NONE) {
 		execution->failed = true;
-	} else if (job->json == NULL) {
+	} else if (job->result.json == NULL) {
 		execution->failed = true;
 		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_UNAVAILABLE
 								     : API_ERR_INTERNAL;
@@ -353,9 +355,9 @@ void execution_finish(struct execution *execution, const struct job *job)
 		if (execution->row == EXECUTION_ROW_NONE)
 			front_fail(host, execution->waiters[i].request, execution->failure,
 				  execution->why.text, "", "", 0);
-		else if (job->json != NULL)
+		else if (job->result.json != NULL)
 			reply_record(host, &execution->waiters[i],
-				     (struct api_bytes){ job->json, job->json_len });
+				     (struct api_bytes){ job->result.json, job->result.json_len });
 		else
 			front_fail_reckon(host, execution->waiters[i].request, &job->error);
 	}

@@ -24,10 +24,10 @@ struct job *job_new(struct session *session, enum job_kind kind, uint64_t reques
 		about_note(session->host, job);
 	job->kind = kind;
 	job->request = request;
-	job->fd = job->ret_fd = -1;
+	job->fd = job->result.fd = -1;
 	job->code = BUF_INIT(FRONT_CODE_MAX);
-	job->argv_text = BUF_INIT(DB_PROCESS_TEXT_MAX);
-	job->env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
+	job->program.argv_text = BUF_INIT(DB_PROCESS_TEXT_MAX);
+	job->box.env = BUF_INIT((size_t)FRONT_ENV_MAX * FRONT_ENV_BYTES_MAX);
 	return job;
 }
 
@@ -43,31 +43,31 @@ void job_free(struct job *job)
 {
 	if (job->fd >= 0)
 		(void)close(job->fd);
-	if (job->ret_fd >= 0)
-		(void)close(job->ret_fd);
+	if (job->result.fd >= 0)
+		(void)close(job->result.fd);
 	buf_done(&job->code);
-	buf_done(&job->env);
-	buf_done(&job->argv_text);
-	free(job->argv);
-	free(job->env_list);
+	buf_done(&job->box.env);
+	buf_done(&job->program.argv_text);
+	free(job->program.argv);
+	free(job->box.env_list);
 	free(job->path);
-	free(job->ports);
+	free(job->result.ports);
 	file_work_done(&job->files);
-	free(job->json);
-	reckon_workspace_free(job->manifest);
-	reckon_workspace_free(job->changes);
-	free(job->objects);
+	free(job->result.json);
+	reckon_workspace_free(job->box.manifest);
+	reckon_workspace_free(job->result.changes);
+	free(job->result.objects);
 	stored_free(job->stored);
 	volume_work_free(job->volume);
-	while (job->imports != NULL) {
-		struct job *next = job->imports->next;
+	while (job->box.imports != NULL) {
+		struct job *next = job->box.imports->next;
 
-		job_free(job->imports);
-		job->imports = next;
+		job_free(job->box.imports);
+		job->box.imports = next;
 	}
-	file_mounts_free(job->mounts);
-	job_told_free(job->told);
-	missing_free(job->missing);
-	free(job->recorded);
+	file_mounts_free(job->box.mounts);
+	job_told_free(job->result.told);
+	missing_free(job->box.missing);
+	free(job->box.recorded);
 	free(job);
 }

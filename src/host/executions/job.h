@@ -168,27 +168,89 @@ struct job_type {
 
 #define JOB_PORTS_MAX 256u
 
+/* What is asked of a job beside its kind. */
+enum job_how {
+	JOB_HOW_USUAL,
+	JOB_HOW_ONCE,	    /* OPEN: then `code` runs, and whoever asked gets its record (calls/once.c) */
+	JOB_HOW_LAST,	    /* of `imports`: the one that answers */
+	JOB_HOW_DETAILED,   /* INSPECT */
+	JOB_HOW_LEADER,	    /* PROCESS_SIGNAL: to the process alone */
+	JOB_HOW_INTACT,	    /* RESTORE: what the store lacks is given up */
+	JOB_HOW_THOROUGH,   /* KEEP: a look at every byte */
+	JOB_HOW_DROPS_BOX,  /* PAUSE, RESUME: its files alone stay */
+	JOB_HOW_HANDS_OVER, /* CLOSE, CONTEXT_CLOSE: its box waits for the next daemon */
+	JOB_HOW_ADOPTS,	    /* CONTEXT_OPEN: the kernel that an earlier daemon left of it, or none */
+};
+
+enum job_loss { JOB_LOST_NOTHING, JOB_LOST_KERNEL, JOB_LOST_BOX };
+
+/* When it came, a thread was asked for, one had it, and it was done. */
+struct job_times {
+	uint64_t queued_ns, submitted_ns, ended_ns;
+	_Atomic uint64_t begun_ns; /* 0: it waits for one */
+};
+
+/* For those that make a box, or end one. */
+struct job_box {
+	struct tenant_share share;  /* of an OPEN, a RESTORE, a SHARE */
+	struct job *imports;	    /* of an OPEN: files to be copied before it is answered */
+	struct file_mount *mounts;  /* of an OPEN: files that it has by reference (files/file_mounts.c) */
+	struct job *then;	    /* OPEN: its code, if its thread goes on with it; or NULL */
+	struct buf env;
+	char **env_list;
+	reckon_workspace *manifest; /* RESTORE: what the workspace was; OPEN: is to be, or NULL */
+	struct missing *missing;    /* RESTORE: what the store lacks of it, or NULL */
+	char **recorded;	    /* ADOPT: the executions that the database knows the end of */
+	unsigned lease_seconds;	    /* it waits for the next daemon so long; 0: it does not */
+};
+
+/* A PROCESS_START. */
+struct job_program {
+	struct buf argv_text; /* what `argv` points into */
+	const char **argv;
+	uint64_t cpu_ms;
+};
+
+/* What came of it, beside its error. */
+struct job_result {
+	char *json;
+	size_t json_len;
+	char status[24];
+	int fd;
+	uint64_t size;
+	reckon_cost cost;      /* of an execution */
+	struct job_told *told; /* of one for an run */
+	struct job_part {
+		size_t at, len;
+	} files_part, receipt_part; /* of its record: where in `json` they are */
+	struct job_object {
+		char id[40];
+		uint64_t size;
+	} *objects; /* artifacts and outputs that it stored */
+	size_t object_count;
+	enum job_loss loss; /* found after the job */
+	reckon_error why_lost;
+	reckon_workspace *changes; /* what is different in the workspace since the last job */
+	reckon_port_entry *ports;  /* PORT_LIST */
+	size_t port_count;
+};
+
 struct job {
 	struct pool_item item; /* first: the pool knows no more of a job */
 	struct host *host;     /* of a PROBE, a SHARE, a SPARE, which have no session */
-	struct tenant_share share; /* of an OPEN, a RESTORE, a SHARE */
-	uint64_t queued_ns, submitted_ns, ended_ns;
-	_Atomic uint64_t begun_ns; /* by its thread; 0: it waits for one */
-	struct log_context about;  /* the request that it came from */
+	struct job_times times;
+	struct log_context about; /* the request that it came from */
 	char actor[72];
 	struct job *next;
 	enum job_kind kind;
+	enum job_how how;
 	struct session *session;
 	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
-	struct stored *stored; /* of a STORE */
-	struct volume_work *volume; /* of a VOLUME */
-	struct job *imports;   /* of an OPEN: files to be copied before it is answered */
 	/* It came back, instead of an answer; NULL: it is answered. */
 	job_done_fn *on_done;
-	bool is_last_import;
-	struct file_mount *mounts; /* of an OPEN: files that it has by reference (files/file_mounts.c) */
 	struct execution *execution;
 	bool is_for_files; /* about files: none of a kernel's */
+	bool forgets; /* what was taken before did not reach the database */
 	struct context *context; /* NULL: for the session's first kernel */
 	struct run *run; /* that it is for, or NULL */
 	struct event_buffer *run_events; /* which hears what a cell's ring hears */
@@ -201,47 +263,13 @@ struct job {
 	char *path; /* SHARE: the tenant; PORT_CONNECT: its number */
 	int fd; /* of an upload, or of an archive that is written */
 	struct file_work files;
-	struct buf env;
-	char **env_list;
+	struct stored *stored; /* of a STORE */
+	struct volume_work *volume; /* of a VOLUME */
+	struct watch *watch; /* WATCH_OPEN, WATCH_READ */
 	struct process *process; /* PROCESS_…; of an END the first of a chain */
-	struct buf argv_text;	 /* PROCESS_START: what `argv` points into */
-	const char **argv;
-	uint64_t cpu_ms;
+	struct job_box box;
+	struct job_program program;
 	/* what came of it */
 	reckon_error error; /* code 0: success */
-	char *json;
-	size_t json_len;
-	char status[24];
-	int ret_fd;
-	uint64_t ret_size;
-	bool wants_detail;
-	bool is_once; /* OPEN: then `code` runs, and whoever asked gets its record (calls/once.c) */
-	struct job *then; /* OPEN: that execution, if its thread goes on with it; or NULL */
-	bool is_kernel_lost;
-	reckon_cost cost; /* of an execution */
-	struct job_told *told; /* of one for an run */
-	struct job_part {
-		size_t at, len;
-	} files_part, receipt_part; /* of its record: where in `json` they are */
-	struct job_object {
-		char id[40];
-		uint64_t size;
-	} *objects; /* artifacts and outputs that it stored */
-	size_t object_count;
-	bool is_lost; /* the session, found after the job */
-	reckon_error why_lost;
-	reckon_workspace *manifest; /* RESTORE: what the workspace was; OPEN: is to be, or NULL */
-	struct missing *missing;    /* RESTORE: what the store lacks of it, or NULL */
-	bool is_intact;		    /* RESTORE: that is given up */
-	reckon_workspace *changes;  /* what is different in the workspace since the last job */
-	bool is_thorough;	    /* KEEP */
-	bool drops_box;		    /* PAUSE, RESUME: its files alone stay */
-	char **recorded;	    /* ADOPT: the executions that the database knows the end of */
-	unsigned lease_seconds;	    /* its box waits for the next daemon so long; 0: it does not */
-	bool hands_over;	    /* CLOSE, CONTEXT_CLOSE: so it does now */
-	bool adopts;		    /* CONTEXT_OPEN: the kernel that an earlier daemon left of it, or none */
-	reckon_port_entry *ports;   /* PORT_LIST */
-	struct watch *watch;	    /* WATCH_OPEN, WATCH_READ */
-	size_t port_count;
-	bool forgets;		    /* what was taken before did not reach the database */
+	struct job_result result;
 };

@@ -57,9 +57,9 @@ static void note_upload(struct session *session, int fd)
 
 static void note_transfer(struct session *session, const struct job *job)
 {
-	if (job->ret_fd >= 0 && job->kind != JOB_PORT_CONNECT)
+	if (job->result.fd >= 0 && job->kind != JOB_PORT_CONNECT)
 		usage_add(session->host, session->tenant,
-			  &(struct front_usage){ .bytes_out = job->ret_size });
+			  &(struct front_usage){ .bytes_out = job->result.size });
 	else if (job->kind == JOB_FILE_PUT || job->kind == JOB_ARCHIVE_PUT)
 		note_upload(session, job->fd);
 }
@@ -95,7 +95,7 @@ void session_answer_job(struct session *session, struct job *job)
 static struct job *next_early(struct session *session)
 {
 	for (struct job **at = &session->looks.early; *at != NULL; at = &(*at)->next)
-		if ((*at)->changes->number == session->looks.taken + 1) {
+		if ((*at)->result.changes->number == session->looks.taken + 1) {
 			struct job *found = *at;
 
 			*at = found->next;
@@ -111,7 +111,7 @@ static struct job *next_early(struct session *session)
  */
 void session_job_done(struct session *session, struct job *job)
 {
-	const uint64_t number = job->changes != NULL ? job->changes->number : 0;
+	const uint64_t number = job->result.changes != NULL ? job->result.changes->number : 0;
 	struct host *host = session->host;
 
 	if (number > session->looks.taken + 1) {

@@ -42,14 +42,15 @@ static reckon_session *handle_of(const struct job *job)
 /* As libreckon stored them: what a record says of them may be a kernel's own words. */
 static void take_objects(struct job *job, const reckon_execution *done)
 {
+	struct job_result *result = &job->result;
 	const char *id;
 	uint64_t size;
 
 	for (size_t i = 0; (id = reckon_execution_object(done, i, &size)) != NULL; i++) {
-		job->objects = mem_grow(job->objects, i + 1, sizeof(*job->objects));
-		(void)snprintf(job->objects[i].id, sizeof(job->objects[i].id), "%s", id);
-		job->objects[i].size = size;
-		job->object_count = i + 1;
+		result->objects = mem_grow(result->objects, i + 1, sizeof(*result->objects));
+		(void)snprintf(result->objects[i].id, sizeof(result->objects[i].id), "%s", id);
+		result->objects[i].size = size;
+		result->object_count = i + 1;
 	}
 }
 
@@ -72,7 +73,7 @@ void work_execute(struct job *job)
 		.on_event = on_event,
 		.on_event_arg = job,
 		.execution_id = job->execution->id,
-		.env = (const char *const *)job->env_list,
+		.env = (const char *const *)job->box.env_list,
 		.questions = asking_questions(job->execution->asking),
 	};
 	reckon_execution *done;
@@ -82,16 +83,16 @@ void work_execute(struct job *job)
 			   job->execution->code.len, &options, &done, &job->error) < 0)
 		return;
 	record = reckon_execution_record(done);
-	job->json = mem_strdup(record);
-	job->json_len = strlen(record);
-	strncpy(job->status, reckon_execution_status(done), sizeof(job->status) - 1);
-	job->cost.size = sizeof(job->cost);
-	(void)reckon_execution_cost(done, &job->cost, NULL);
+	job->result.json = mem_strdup(record);
+	job->result.json_len = strlen(record);
+	strncpy(job->result.status, reckon_execution_status(done), sizeof(job->result.status) - 1);
+	job->result.cost.size = sizeof(job->result.cost);
+	(void)reckon_execution_cost(done, &job->result.cost, NULL);
 	take_objects(job, done);
-	job->files_part = part_of(done, "files");
-	job->receipt_part = part_of(done, "receipt");
+	job->result.files_part = part_of(done, "files");
+	job->result.receipt_part = part_of(done, "receipt");
 	if (job->run != NULL)
-		job->told = job_told_new(done);
+		job->result.told = job_told_new(done);
 	reckon_execution_free(done);
 }
 
@@ -100,17 +101,17 @@ void work_ask(struct job *job)
 	reckon_session *handle = handle_of(job);
 
 	if (job->kind == JOB_VARIABLES)
-		(void)reckon_variables(handle, &job->json, &job->error);
+		(void)reckon_variables(handle, &job->result.json, &job->error);
 	else if (job->kind == JOB_COMPLETE)
 		(void)reckon_complete(handle, buf_text(&job->code), job->code.len, job->cursor,
-				      &job->json, &job->error);
+				      &job->result.json, &job->error);
 	else if (job->kind == JOB_IS_COMPLETE)
-		(void)reckon_is_complete(handle, buf_text(&job->code), job->code.len, &job->json,
-					 &job->error);
+		(void)reckon_is_complete(handle, buf_text(&job->code), job->code.len,
+					 &job->result.json, &job->error);
 	else
 		(void)reckon_inspect(handle, buf_text(&job->code), job->code.len, job->cursor,
-				     job->wants_detail, &job->json, &job->error);
-	job->json_len = job->json != NULL ? strlen(job->json) : 0;
+				     job->how == JOB_HOW_DETAILED, &job->result.json, &job->error);
+	job->result.json_len = job->result.json != NULL ? strlen(job->result.json) : 0;
 }
 
 void work_restart(struct job *job)
@@ -120,7 +121,8 @@ void work_restart(struct job *job)
 
 void work_keep(struct job *job)
 {
-	(void)reckon_workspace_keep(job->session->box.handle, job->is_thorough, &job->error);
+	(void)reckon_workspace_keep(job->session->box.handle, job->how == JOB_HOW_THOROUGH,
+				    &job->error);
 }
 
 static void run(struct job *job, const struct job_type *type)
@@ -141,10 +143,12 @@ static void run(struct job *job, const struct job_type *type)
 	handle = type->looks ? handle_of(job) : NULL;
 	if (handle == NULL)
 		return;
-	(void)reckon_workspace_take(handle, &job->changes, &ignored);
-	state = reckon_session_check(handle, &job->why_lost);
-	job->is_lost = state == RECKON_ELOST;
-	job->is_kernel_lost = state == RECKON_EKERNEL_LOST;
+	(void)reckon_workspace_take(handle, &job->result.changes, &ignored);
+	state = reckon_session_check(handle, &job->result.why_lost);
+	if (state == RECKON_ELOST)
+		job->result.loss = JOB_LOST_BOX;
+	else if (state == RECKON_EKERNEL_LOST)
+		job->result.loss = JOB_LOST_KERNEL;
 	if (!job->is_for_files)
 		box_lease(job);
 }
@@ -154,7 +158,7 @@ void work_run(struct pool_item *item)
 	struct job *job = (struct job *)(void *)item;
 	const struct host *host = job->session != NULL ? job->session->host : job->host;
 
-	job->begun_ns = clock_mono_ns();
+	job->times.begun_ns = clock_mono_ns();
 	run(job, &host->job_types[job->kind]);
-	job->ended_ns = clock_mono_ns();
+	job->times.ended_ns = clock_mono_ns();
 }

@@ -72,12 +72,13 @@ static bool changes_files(const struct job *job)
 
 static int note(struct session *session, const struct job *job, struct err *err)
 {
+	const struct job_result *result = &job->result;
 	struct db *db = session->host->db;
 
-	if (job->kind == JOB_EXECUTE && job->json != NULL)
+	if (job->kind == JOB_EXECUTE && result->json != NULL)
 		return db_version_add_listed(db, session->row.id, job->execution->id,
-					     job->json + job->files_part.at, job->files_part.len,
-					     err);
+					     result->json + result->files_part.at,
+					     result->files_part.len, err);
 	return db_version_add(db, session->row.id, job->files.kept, job->files.kept_count, err);
 }
 
@@ -129,8 +130,8 @@ static void reply_archive(struct host *host, struct job *job)
 						   info->skipped, info->changed };
 
 	reply_download(host, job->request,
-		       &(struct api_download){ .size = job->ret_size, .counts = &counts },
-		       TAKE_FD(job->ret_fd));
+		       &(struct api_download){ .size = job->result.size, .counts = &counts },
+		       TAKE_FD(job->result.fd));
 }
 
 static void reply_file(struct host *host, struct job *job)
@@ -138,7 +139,7 @@ static void reply_file(struct host *host, struct job *job)
 	struct api_download reply = file_tell(&job->files.info);
 
 	reply.name = job->files.name;
-	reply_download(host, job->request, &reply, TAKE_FD(job->ret_fd));
+	reply_download(host, job->request, &reply, TAKE_FD(job->result.fd));
 }
 
 static void reply_changed(struct host *host, const struct job *job)
@@ -162,7 +163,7 @@ static void reply_changed(struct host *host, const struct job *job)
 
 void files_answer_job(struct host *host, struct job *job)
 {
-	const struct api_bytes list = { job->json, job->json_len };
+	const struct api_bytes list = { job->result.json, job->result.json_len };
 
 	if (job->kind == JOB_FILE_GET)
 		reply_file(host, job);

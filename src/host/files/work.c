@@ -78,9 +78,9 @@ static bool may_change(struct job *job)
 
 static void work_get(struct job *job)
 {
-	if (reckon_file_open_info(job->session->file_queue.handle, job->path, &job->ret_fd,
+	if (reckon_file_open_info(job->session->file_queue.handle, job->path, &job->result.fd,
 				  &job->files.info, &job->error) == 0)
-		job->ret_size = job->files.info.size;
+		job->result.size = job->files.info.size;
 }
 
 static void work_put(struct job *job)
@@ -133,9 +133,9 @@ static void work_list(struct job *job)
 		.name = job->files.name,
 	};
 
-	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->json,
+	if (reckon_file_list_page(job->session->file_queue.handle, &options, &job->result.json,
 				  &job->error) == 0)
-		job->json_len = strlen(job->json);
+		job->result.json_len = strlen(job->result.json);
 }
 
 /* ---- archives ------------------------------------------------------------------------------- */
@@ -176,8 +176,8 @@ static void work_archive_get(struct job *job)
 		failed(job, RECKON_ESYSTEM, "the archive cannot be read again", "");
 		return;
 	}
-	job->ret_fd = TAKE_FD(job->fd);
-	job->ret_size = (uint64_t)size;
+	job->result.fd = TAKE_FD(job->fd);
+	job->result.size = (uint64_t)size;
 }
 
 static void on_replaced(const char *path, const reckon_file_info *info, void *arg)

@@ -113,7 +113,8 @@ void observe_opened(struct session *session, const struct job *job)
 		const char *phase;
 		uint64_t ns;
 	} phases[] = {
-		{ "queue", job->begun_ns - job->queued_ns }, { "warden", opening.warden_ns },
+		{ "queue", job->times.begun_ns - job->times.queued_ns },
+		{ "warden", opening.warden_ns },
 		{ "shell", opening.shell_ns },		     { "spawn", opening.spawn_ns },
 		{ "ready", opening.ready_ns },
 	};
@@ -122,7 +123,7 @@ void observe_opened(struct session *session, const struct job *job)
 	warmth = metrics_counter_label(METRICS_STARTS, opening.warmth);
 	metrics_add(&seen->metrics, METRICS_STARTS, warmth, 1);
 	metrics_observe(&seen->metrics, METRICS_START_TIME, warmth,
-			clock_mono_ns() - job->queued_ns);
+			clock_mono_ns() - job->times.queued_ns);
 	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
 		metrics_observe(&seen->metrics, METRICS_START_PHASE,
 				metrics_histogram_label(METRICS_START_PHASE, phases[i].phase),
@@ -157,10 +158,12 @@ void observe_job(struct host *host, const struct job *job)
 {
 	struct metrics *metrics = &host->seen.metrics;
 
-	if (job->submitted_ns == 0)
+	if (job->times.submitted_ns == 0)
 		return;
-	metrics_observe(metrics, METRICS_QUEUE_TIME, 0, job->submitted_ns - job->queued_ns);
-	metrics_observe(metrics, METRICS_QUEUE_TIME, 1, job->begun_ns - job->submitted_ns);
+	metrics_observe(metrics, METRICS_QUEUE_TIME, 0,
+			job->times.submitted_ns - job->times.queued_ns);
+	metrics_observe(metrics, METRICS_QUEUE_TIME, 1,
+			job->times.begun_ns - job->times.submitted_ns);
 }
 
 void observe_execution(struct host *host, const struct job *job, const char *status)
@@ -178,13 +181,13 @@ void observe_execution(struct host *host, const struct job *job, const char *sta
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
 		if (strcmp(limits[i].status, status) == 0)
 			observe_refused(host, limits[i].limit);
-	if (job == NULL || job->ended_ns == 0)
+	if (job == NULL || job->times.ended_ns == 0)
 		return;
-	metrics_observe(&seen->metrics, METRICS_WALL, 0, job->ended_ns - job->begun_ns);
-	metrics_observe(&seen->metrics, METRICS_CPU, 0, job->cost.cpu_ns);
-	seen->lifetime_cpu_ns += job->cost.cpu_ns;
+	metrics_observe(&seen->metrics, METRICS_WALL, 0, job->times.ended_ns - job->times.begun_ns);
+	metrics_observe(&seen->metrics, METRICS_CPU, 0, job->result.cost.cpu_ns);
+	seen->lifetime_cpu_ns += job->result.cost.cpu_ns;
 	if (job->session->box.observed != NULL)
-		note_cost(job->session->box.observed, &job->cost);
+		note_cost(job->session->box.observed, &job->result.cost);
 }
 
 void observe_refused(struct host *host, const char *limit)

@@ -17,7 +17,7 @@ static void submit(struct session *session, struct job *job)
 {
 	session->processes.jobs++;
 	job->process->jobs++;
-	job->submitted_ns = clock_mono_ns();
+	job->times.submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.files, session->tenant->file_lane, &job->item);
 }
 
@@ -49,7 +49,7 @@ void process_start(struct process *process, struct job *job)
 
 	job->process = process;
 	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
+	job->times.queued_ns = clock_mono_ns();
 	if (session->processes.pending_rows_last != NULL)
 		session->processes.pending_rows_last->next = job;
 	else
@@ -63,7 +63,7 @@ void process_ask(struct process *process, enum job_kind kind, struct job *job)
 	if (job == NULL)
 		job = job_new(process->session, kind, 0);
 	job->process = process;
-	job->queued_ns = clock_mono_ns();
+	job->times.queued_ns = clock_mono_ns();
 	submit(process->session, job);
 }
 

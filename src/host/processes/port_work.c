@@ -16,19 +16,19 @@ static void list(struct job *job)
 {
 	int count;
 
-	job->ports = mem_new0(JOB_PORTS_MAX, sizeof(*job->ports));
-	count = reckon_port_list(job->session->file_queue.handle, job->ports, JOB_PORTS_MAX,
+	job->result.ports = mem_new0(JOB_PORTS_MAX, sizeof(*job->result.ports));
+	count = reckon_port_list(job->session->file_queue.handle, job->result.ports, JOB_PORTS_MAX,
 				 &job->error);
-	job->port_count = count > 0 ? (size_t)count : 0;
-	if (job->port_count > JOB_PORTS_MAX)
-		job->port_count = JOB_PORTS_MAX;
+	job->result.port_count = count > 0 ? (size_t)count : 0;
+	if (job->result.port_count > JOB_PORTS_MAX)
+		job->result.port_count = JOB_PORTS_MAX;
 }
 
 static void connect_to(struct job *job)
 {
 	const unsigned port = (unsigned)strtoul(job->path, NULL, 10);
 
-	if (reckon_port_connect(job->session->file_queue.handle, port, 0, &job->ret_fd,
+	if (reckon_port_connect(job->session->file_queue.handle, port, 0, &job->result.fd,
 				&job->error) == RECKON_ENOT_FOUND)
 		job->files.refusal = API_ERR_PORT_CLOSED;
 }

@@ -295,7 +295,7 @@ static void ended(struct process *process, const struct job *job)
 	}
 	if (process->is_hung_up && row->why[0] == '\0')
 		(void)snprintf(row->why, sizeof(row->why), "%s", "nobody followed it any more");
-	process_note_files(process, job->changes);
+	process_note_files(process, job->result.changes);
 	settle(process);
 }
 

@@ -16,10 +16,10 @@ void work_process_start(struct job *job)
 	const bool has_pty = (row->flags & PROCESS_PTY) != 0;
 	const reckon_process_options options = {
 		.size = sizeof(options),
-		.command = (row->flags & PROCESS_COMMAND) != 0 ? job->argv[0] : NULL,
-		.argv = (row->flags & PROCESS_COMMAND) != 0 ? NULL : job->argv,
+		.command = (row->flags & PROCESS_COMMAND) != 0 ? job->program.argv[0] : NULL,
+		.argv = (row->flags & PROCESS_COMMAND) != 0 ? NULL : job->program.argv,
 		.cwd = row->cwd,
-		.env = (const char *const *)job->env_list,
+		.env = (const char *const *)job->box.env_list,
 		.flags =
 			(has_pty ? RECKON_PROCESS_TERMINAL : 0) |
 			(!has_pty && (row->flags & PROCESS_STDIN) != 0 ? RECKON_PROCESS_INPUT : 0) |
@@ -27,7 +27,7 @@ void work_process_start(struct job *job)
 		.rows = row->rows,
 		.columns = row->cols,
 		.wall_ms = job->timeout_ms,
-		.cpu_ms = job->cpu_ms,
+		.cpu_ms = job->program.cpu_ms,
 	};
 
 	process->result.size = sizeof(process->result);
@@ -45,7 +45,8 @@ void work_process_start(struct job *job)
 void work_process_signal(struct job *job)
 {
 	(void)reckon_process_signal(job->process->handle, (int)job->cursor,
-				    job->wants_detail ? RECKON_SIGNAL_LEADER : 0, &job->error);
+				    job->how == JOB_HOW_LEADER ? RECKON_SIGNAL_LEADER : 0,
+				    &job->error);
 }
 
 void work_process_close(struct job *job)

@@ -38,13 +38,13 @@ static void push_record(struct run *run, const struct job *job)
 	cleanup_buf struct buf json = BUF_INIT(EVENT_MAX);
 	struct json_writer writer;
 
-	if (job->json_len > EVENT_MAX / 2)
+	if (job->result.json_len > EVENT_MAX / 2)
 		return; /* who wants it asks for the execution */
 	run_event_begin(&writer, &json, "record");
 	json_write_member_uint(&writer, "step", run->driver.step);
 	json_write_member_string(&writer, "execution", job->execution->id);
 	json_write_key(&writer, "record");
-	json_write_raw(&writer, job->json, job->json_len);
+	json_write_raw(&writer, job->result.json, job->result.json_len);
 	run_event_end(run, &writer, "record");
 }
 
@@ -61,10 +61,10 @@ void run_cell_end(const struct driver_cell_end *end, void *arg)
 
 static void read_told(const struct job *job, struct agent_client_result *ret)
 {
-	const struct job_told *told = job->told;
+	const struct job_told *told = job->result.told;
 
 	*ret = (struct agent_client_result){
-		.status = job->status,
+		.status = job->result.status,
 		.text = buf_text(&told->text),
 		.len = told->text.len,
 		.repeat = told->repeat,
@@ -72,19 +72,20 @@ static void read_told(const struct job *job, struct agent_client_result *ret)
 		.image_count = told->image_count,
 	};
 	/* What its text leaves out, and nothing else of the store. */
-	for (size_t i = 0; i < job->object_count && ret->handle_count < CONVERSE_HANDLES_MAX; i++)
-		if (strncmp(job->objects[i].id, "out_", 4) == 0)
-			ret->handles[ret->handle_count++] = job->objects[i].id;
+	for (size_t i = 0;
+	     i < job->result.object_count && ret->handle_count < CONVERSE_HANDLES_MAX; i++)
+		if (strncmp(job->result.objects[i].id, "out_", 4) == 0)
+			ret->handles[ret->handle_count++] = job->result.objects[i].id;
 	memcpy(ret->images, told->images, sizeof(ret->images));
 }
 
 void run_cell_done(struct run *run, const struct job *job)
 {
-	const struct job_told *told = job->told;
+	const struct job_told *told = job->result.told;
 	struct driver_cell_end end = {
-		.status = job->status,
+		.status = job->result.status,
 		.execution = job->execution->id,
-		.record = job->json,
+		.record = job->result.json,
 		.owner = job,
 	};
 	struct err err;
@@ -94,7 +95,7 @@ void run_cell_done(struct run *run, const struct job *job)
 	if (run->state != RUN_ASKING)
 		return;
 	run_act(run);
-	if (job->json == NULL || told == NULL) {
+	if (job->result.json == NULL || told == NULL) {
 		run_cell_refuse(run, "infra_error", job->error.message);
 		return;
 	}

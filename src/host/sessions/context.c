@@ -122,16 +122,17 @@ static void reopen(struct context *context, bool adopts)
 	struct err err;
 
 	job->context = context;
-	job->adopts = adopts;
+	if (adopts)
+		job->how = JOB_HOW_ADOPTS;
 	if (job_fill_env(job, &context->row.env, &err) < 0) {
 		job_free(job);
 		fail_waiting(context, API_ERR_INTERNAL, err.text);
 		return;
 	}
 	context->running = job;
-	job->lease_seconds = box_lease_seconds(session);
+	job->box.lease_seconds = box_lease_seconds(session);
 	session->kernels.opening++;
-	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	job->times.queued_ns = job->times.submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
@@ -161,8 +162,8 @@ static void pump(struct context *context)
 		job->execution->state = EXECUTION_RUNNING;
 		session->tenant->started++;
 	}
-	job->lease_seconds = box_lease_seconds(session);
-	job->submitted_ns = clock_mono_ns();
+	job->box.lease_seconds = box_lease_seconds(session);
+	job->times.submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
@@ -174,7 +175,7 @@ void context_enqueue(struct session *session, struct context *context, struct jo
 	}
 	job->context = context;
 	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
+	job->times.queued_ns = clock_mono_ns();
 	if (context->last != NULL)
 		context->last->next = job;
 	else
@@ -209,8 +210,9 @@ static void begin_end(struct context *context, enum context_state state, enum ap
 	context->state = state;
 	close = job_new(context->session, JOB_CONTEXT_CLOSE, request);
 	/* With its session's box. */
-	close->hands_over = lifecycle_is_ending(&context->session->host->life) &&
-			    state != CONTEXT_DELETING && box_lease_seconds(context->session) > 0;
+	if (lifecycle_is_ending(&context->session->host->life) && state != CONTEXT_DELETING &&
+	    box_lease_seconds(context->session) > 0)
+		close->how = JOB_HOW_HANDS_OVER;
 	context_enqueue(context->session, context, close);
 }
 
@@ -271,7 +273,7 @@ static void reopened(struct context *context, const struct job *job)
 	struct session *session = context->session;
 	struct db_context *row = &context->row;
 
-	if (job->error.code < 0 && job->adopts) {
+	if (job->error.code < 0 && job->how == JOB_HOW_ADOPTS) {
 		/* The first job that needs it makes another one. */
 		log_line(LOG_INFO, "a context was not adopted",
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
@@ -291,7 +293,7 @@ static void reopened(struct context *context, const struct job *job)
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
 		/* Told with the next record; what that leaves is the new kernel's. */
 		row->lost_why[0] = '\0';
-		if (!job->adopts)
+		if (job->how != JOB_HOW_ADOPTS)
 			set_variables(row, NULL);
 		put_row(context);
 	}
@@ -380,12 +382,12 @@ void context_job_done(struct job *job)
 		}
 		return;
 	}
-	context->kernel_lost = job->is_kernel_lost;
+	context->kernel_lost = job->result.loss == JOB_LOST_KERNEL;
 	context_keep(context, job);
 	files_changed(session, job);
 	session_answer_job(session, job);
-	if (job->is_lost)
-		park(context, job->why_lost.message);
+	if (job->result.loss == JOB_LOST_BOX)
+		park(context, job->result.why_lost.message);
 	job_free(job);
 	pump(context);
 	if (session_is_parked(session)) {
@@ -398,7 +400,7 @@ void context_job_done(struct job *job)
 void context_keep(struct context *context, struct job *job)
 {
 	struct db_context *row = &context->row;
-	const char *variables = job->changes != NULL ? job->changes->variables : NULL;
+	const char *variables = job->result.changes != NULL ? job->result.changes->variables : NULL;
 	bool is_new = false;
 
 	if (job->kind == JOB_EXECUTE && !row->has_run)

@@ -53,13 +53,14 @@ static void enqueue_imports(struct session *session, struct job *opened)
 {
 	struct job *job;
 
-	while ((job = opened->imports) != NULL) {
-		opened->imports = job->next;
+	while ((job = opened->box.imports) != NULL) {
+		opened->box.imports = job->next;
 		job->session = session;
 		job->request = opened->request;
 		job->about = opened->about;
 		memcpy(job->actor, opened->actor, sizeof(job->actor));
-		job->is_last_import = opened->imports == NULL;
+		if (opened->box.imports == NULL)
+			job->how = JOB_HOW_LAST;
 		file_queue_enqueue(session, job);
 	}
 }
@@ -102,7 +103,7 @@ static void session_opened(struct session *session, struct job *job)
 	} else {
 		log_line(LOG_INFO, "session opened", "session=%s tenant=%s", session->row.id,
 			 session->row.tenant);
-		if (!job->is_once && job->imports != NULL)
+		if (job->how != JOB_HOW_ONCE && job->box.imports != NULL)
 			enqueue_imports(session, job);
 		else
 			MODULE_EACH(host, session_opened, session, job);
@@ -125,8 +126,8 @@ static void session_closed(struct session *session, const struct job *job)
 /* It could not be opened. */
 static void drop_then(struct job *opened)
 {
-	execution_free(opened->then->execution);
-	job_free(TAKE_PTR(opened->then));
+	execution_free(opened->box.then->execution);
+	job_free(TAKE_PTR(opened->box.then));
 }
 
 void session_job_opened(struct job *job)
@@ -139,9 +140,9 @@ void session_job_opened(struct job *job)
 	observe_opened(session, job);
 	if (session->box.handle != NULL)
 		tenant_share_check(session->host, job);
-	if (job->then != NULL && session->box.handle != NULL)
-		session_run(session, job->then); /* its thread does already */
-	else if (job->then != NULL)
+	if (job->box.then != NULL && session->box.handle != NULL)
+		session_run(session, job->box.then); /* its thread does already */
+	else if (job->box.then != NULL)
 		drop_then(job);
 	session_opened(session, job);
 	job_free(job);
@@ -172,13 +173,14 @@ void session_job_answered(struct job *job)
 	session->queue.running = NULL;
 	observe_job(session->host, job);
 	files_changed(session, job);
-	session->box.kernel_lost = job->is_kernel_lost;
+	session->box.kernel_lost = job->result.loss == JOB_LOST_KERNEL;
 	observe_kernel(session);
 	once_keep(session, job);
 	session_answer_job(session, job);
 	once_done(session);
-	if (job->is_lost && life_is_live(session->life) && !session_is_parked(session))
-		restore_park(session, job->why_lost.message);
+	if (job->result.loss == JOB_LOST_BOX && life_is_live(session->life) &&
+	    !session_is_parked(session))
+		restore_park(session, job->result.why_lost.message);
 	job_free(job);
 	session_pump(session);
 }
@@ -200,8 +202,9 @@ void file_queue_job_done(struct job *job)
 		else
 			session_answer_job(session, job);
 	}
-	if (job->is_lost && life_is_live(session->life) && !session_is_parked(session))
-		restore_park(session, job->why_lost.message);
+	if (job->result.loss == JOB_LOST_BOX && life_is_live(session->life) &&
+	    !session_is_parked(session))
+		restore_park(session, job->result.why_lost.message);
 	job_free(job);
 	file_queue_pump(session);
 	session_pump(session); /* a CLOSE, or a new box, may have waited for this */

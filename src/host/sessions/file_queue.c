@@ -42,7 +42,7 @@ void file_queue_pump(struct session *session)
 	session->looks.forgets = false;
 	if (session->host->job_types[job->kind].begin != NULL)
 		session->host->job_types[job->kind].begin(job);
-	job->submitted_ns = clock_mono_ns();
+	job->times.submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.files, session->tenant->file_lane, &job->item);
 }
 
@@ -52,7 +52,7 @@ void file_queue_enqueue(struct session *session, struct job *job)
 
 	job->is_for_files = true;
 	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
+	job->times.queued_ns = clock_mono_ns();
 	if (file_queue->last != NULL)
 		file_queue->last->next = job;
 	else

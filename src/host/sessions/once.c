@@ -34,7 +34,8 @@ void once_keep(struct session *session, const struct job *executed)
 	struct host *host = session->host;
 	struct err err;
 
-	if (!session->alone.is_to_stay || executed->execution == NULL || executed->json == NULL ||
+	if (!session->alone.is_to_stay || executed->execution == NULL ||
+	    executed->result.json == NULL ||
 	    executed->execution->cancel == EXECUTION_ABANDONED ||
 	    (!life_is_live(session->life) && !life_is_leaving(session->life)))
 		return;

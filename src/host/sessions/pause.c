@@ -76,7 +76,8 @@ void pause_try(struct session *session)
 		return;
 	}
 	job = job_new(session, JOB_PAUSE, 0);
-	job->drops_box = session->pause.drops_box;
+	if (session->pause.drops_box)
+		job->how = JOB_HOW_DROPS_BOX;
 	session_enqueue(session, job);
 	move(session, SESSION_PAUSING);
 }
@@ -97,12 +98,12 @@ void pause_work(struct job *job)
 	reckon_error ignored;
 
 	/* Whatever becomes of the box, its files were looked at. */
-	if (job->kind == JOB_PAUSE || job->drops_box)
+	if (job->kind == JOB_PAUSE || job->how == JOB_HOW_DROPS_BOX)
 		(void)reckon_workspace_keep(session->box.handle, 1, &job->error);
 	if (job->error.code < 0)
 		return;
-	if (job->drops_box) {
-		(void)reckon_workspace_take(session->box.handle, &job->changes, &ignored);
+	if (job->how == JOB_HOW_DROPS_BOX) {
+		(void)reckon_workspace_take(session->box.handle, &job->result.changes, &ignored);
 		restore_close_box(session);
 	} else if (job->kind == JOB_PAUSE) {
 		(void)reckon_session_freeze(session->box.handle, &job->error);
@@ -168,9 +169,10 @@ static void resume(struct session *session)
 	move(session, SESSION_RESUMING);
 	/* Ahead of what waits. */
 	job = job_new(session, JOB_RESUME, 0);
-	job->drops_box = session->pause.drops_box;
+	if (session->pause.drops_box)
+		job->how = JOB_HOW_DROPS_BOX;
 	session->queue.running = job;
-	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	job->times.queued_ns = job->times.submitted_ns = clock_mono_ns();
 	pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }
 
@@ -195,13 +197,13 @@ void pause_job_done(struct job *job)
 		restore_park(session, "it was paused, and its files alone stayed");
 	if (!life_is_live(session->life)) {
 		pause_fail_waiting(session, session->end, session->row.why);
-	} else if (!is_pause && job->error.code < 0 && !job->is_lost) {
+	} else if (!is_pause && job->error.code < 0 && job->result.loss != JOB_LOST_BOX) {
 		move(session, SESSION_PAUSED);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!is_pause) {
 		/* Its box may be gone: what waits makes another one. */
-		if (job->is_lost && !session_is_parked(session))
-			restore_park(session, job->why_lost.message);
+		if (job->result.loss == JOB_LOST_BOX && !session_is_parked(session))
+			restore_park(session, job->result.why_lost.message);
 		resumed(session);
 	} else if (job->error.code < 0) {
 		(void)snprintf(why, sizeof(why), "it could not be paused: %.200s",
@@ -209,8 +211,8 @@ void pause_job_done(struct job *job)
 		move(session, SESSION_LIVE);
 		persist_use(session);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, why);
-		if (job->is_lost && !session_is_parked(session))
-			restore_park(session, job->why_lost.message);
+		if (job->result.loss == JOB_LOST_BOX && !session_is_parked(session))
+			restore_park(session, job->result.why_lost.message);
 	} else {
 		paused(session);
 		if (pause->is_unwanted)

@@ -17,7 +17,7 @@ void job_arm(struct job *job)
 	if (job->timeout_ms == 0)
 		job->timeout_ms = session->limits.wall_ms;
 	job->output_bytes = session->limits.output_bytes;
-	job->lease_seconds = box_lease_seconds(session);
+	job->box.lease_seconds = box_lease_seconds(session);
 	job->forgets = session->looks.forgets;
 	session->looks.forgets = false;
 }
@@ -54,7 +54,7 @@ void session_pump(struct session *session)
 	session->queue.count--;
 	job_arm(job);
 	session_run(session, job);
-	job->submitted_ns = clock_mono_ns();
+	job->times.submitted_ns = clock_mono_ns();
 	/* Of these two the loop writes what is to be kept meanwhile (sessions/row_before_open.c, session_end()). */
 	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->transactions.is_early))
 		pool_submit_beside(session->host->pools.main, session->tenant->lane, &job->item);
@@ -65,7 +65,7 @@ void session_pump(struct session *session)
 void session_enqueue(struct session *session, struct job *job)
 {
 	job->next = NULL;
-	job->queued_ns = clock_mono_ns();
+	job->times.queued_ns = clock_mono_ns();
 	if (session->queue.last != NULL)
 		session->queue.last->next = job;
 	else

@@ -5,8 +5,8 @@
  * Reads:    what came of opening and closing it.
  * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
  *
- * Its states are in state/life.h. A live session may be parked: it has no box, since the daemon was started
- * again, and gets one with the first job that needs it (restore.c).
+ * Its states are in state/life.h. A live session may be parked: it has no box, since the daemon was
+ * started again, and gets one with the first job that needs it (restore.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,8 +227,8 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 
 	for (struct session *at = host->sessions.first; at != NULL; at = next) {
 		next = at->next;
-		if (life_is_live(at->life) && at->given.held_by >= first && at->given.held_by <= last &&
-		    at->given.held_by != 0)
+		if (life_is_live(at->life) && at->given.held_by != 0 &&
+		    at->given.held_by >= first && at->given.held_by <= last)
 			session_end(at, API_ERR_SESSION_CLOSED,
 				    "the request that it was for is over", 0);
 	}
@@ -249,7 +249,7 @@ void session_leave(struct session *session)
 	session_interrupt(session);
 	/* The last look, at every byte. */
 	look = job_new(session, JOB_KEEP, 0);
-	look->is_thorough = true;
+	look->how = JOB_HOW_THOROUGH;
 	if (life_is_live(session->life) && !session_is_parked(session) && session->looks.ran_since)
 		session_enqueue(session, look);
 	else
@@ -258,7 +258,8 @@ void session_leave(struct session *session)
 	session->end = API_ERR_UNAVAILABLE;
 	(void)snprintf(session->row.why, sizeof(session->row.why), "the daemon is stopping");
 	close = job_new(session, JOB_CLOSE, 0);
-	close->hands_over = hands_over;
+	if (hands_over)
+		close->how = JOB_HOW_HANDS_OVER;
 	session_enqueue(session, close);
 }
 

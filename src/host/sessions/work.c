@@ -51,7 +51,7 @@ static int make_lent(struct job *job)
 {
 	struct err err;
 
-	if (job->mounts == NULL || file_mounts_make(job->session, job->mounts, &err) == 0)
+	if (job->box.mounts == NULL || file_mounts_make(job->session, job->box.mounts, &err) == 0)
 		return 0;
 	file_mounts_remove(job->session);
 	job->error.code = err.code == ERR_INVALID ? RECKON_EINVALID : RECKON_ESYSTEM;
@@ -80,7 +80,7 @@ reckon_session_options work_options(const struct job *job)
 			    .cpu_percent = (uint32_t)limits->cpu_percent,
 			    .output_bytes = limits->output_bytes,
 			    .displays = (uint32_t)limits->displays },
-		.env = (const char *const *)job->env_list,
+		.env = (const char *const *)job->box.env_list,
 		.flags = RECKON_SESSION_CONCURRENT | RECKON_SESSION_KEEP |
 			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0) |
 			 flags_of(session->row.policy),
@@ -90,8 +90,8 @@ reckon_session_options work_options(const struct job *job)
 		.sequence = session->box.parked_sequence,
 		/* A daemon of one user has no one to be fair to. */
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
-		.group_weight = job->share.weight,
-		.group_cpu_percent = job->share.percent,
+		.group_weight = job->box.share.weight,
+		.group_cpu_percent = job->box.share.percent,
 	};
 }
 
@@ -134,7 +134,7 @@ static void fill_box(struct job *job)
 {
 	struct session *session = job->session;
 
-	if (reckon_workspace_restore(session->box.handle, job->manifest, &job->error) == RECKON_OK)
+	if (reckon_workspace_restore(session->box.handle, job->box.manifest, &job->error) == RECKON_OK)
 		return;
 	reckon_session_close(session->box.handle);
 	reckon_engine_close(session->box.engine);
@@ -153,9 +153,9 @@ void work_open(struct job *job)
 	if (make_lent(job) < 0)
 		return;
 	open_box(job);
-	if (job->session->box.handle != NULL && job->kind == JOB_OPEN && job->manifest != NULL)
+	if (job->session->box.handle != NULL && job->kind == JOB_OPEN && job->box.manifest != NULL)
 		fill_box(job);
-	if (job->session->box.handle == NULL && job->mounts != NULL)
+	if (job->session->box.handle == NULL && job->box.mounts != NULL)
 		file_mounts_remove(job->session);
 }
 
@@ -175,7 +175,7 @@ void work_context_open(struct job *job)
 		.template_name =
 			row->template_name[0] != '\0' ? row->template_name : NULL,
 		.cwd = row->cwd,
-		.env = (const char *const *)job->env_list,
+		.env = (const char *const *)job->box.env_list,
 		.context_id = row->id[0] != '\0' ? row->id : NULL,
 		.lost_why = row->lost_why[0] != '\0' ? row->lost_why : NULL,
 		.lost_variables = row->variables,
@@ -183,7 +183,7 @@ void work_context_open(struct job *job)
 	unsigned char key[RECKON_LEASE_SIZE];
 
 	close_context(context); /* one of a box that is gone */
-	if (job->adopts) {
+	if (job->how == JOB_HOW_ADOPTS) {
 		box_lease_key(job->session, row->id, key);
 		(void)reckon_context_adopt(job->session->box.handle, &options, key, &context->handle,
 					   &job->error);
@@ -197,7 +197,7 @@ void work_context_open(struct job *job)
 
 void work_context_close(struct job *job)
 {
-	if (job->hands_over) {
+	if (job->how == JOB_HOW_HANDS_OVER) {
 		reckon_session_hand_over(job->context->handle);
 		job->context->handle = NULL;
 	}
@@ -209,7 +209,7 @@ void work_close(struct job *job)
 	struct session *session = job->session;
 
 	reckon_session_close(session->file_queue.handle);
-	if (job->hands_over)
+	if (job->how == JOB_HOW_HANDS_OVER)
 		reckon_session_hand_over(session->box.handle);
 	else
 		reckon_session_close(session->box.handle);
@@ -227,7 +227,7 @@ void work_share(struct job *job)
 
 	if (work_engine(job->host, &engine, &job->error) < 0)
 		return;
-	(void)reckon_group_set(engine, job->path, job->share.weight, job->share.percent,
+	(void)reckon_group_set(engine, job->path, job->box.share.weight, job->box.share.percent,
 			       &job->error);
 	reckon_engine_close(engine);
 }

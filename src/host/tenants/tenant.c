@@ -92,7 +92,7 @@ void tenant_share_note(const struct host *host, struct job *job)
 {
 	struct tenant *tenant = job->session->tenant;
 
-	tenant->share = job->share = share_of(host, tenant);
+	tenant->share = job->box.share = share_of(host, tenant);
 }
 
 /* To the sessions that it has; those to come bring it along. */
@@ -102,7 +102,7 @@ static void share_out(struct host *host, struct tenant *tenant)
 
 	job->host = host;
 	job->path = mem_strdup(tenant->row.id);
-	job->share = tenant->share = share_of(host, tenant);
+	job->box.share = tenant->share = share_of(host, tenant);
 	pool_submit(host->pools.main, &job->item);
 }
 
@@ -136,7 +136,7 @@ void tenant_share_check(struct host *host, const struct job *job)
 	const struct tenant_share now = share_of(host, tenant);
 
 	/* It was changed while this one was on its way, and the warden may have heard of it last. */
-	if (!is_same(&job->share, &now))
+	if (!is_same(&job->box.share, &now))
 		share_out(host, tenant);
 }
 

@@ -89,18 +89,18 @@ void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_
 void usage_executed(struct host *host, const struct job *job)
 {
 	struct tenant *tenant = job->session->tenant;
-	const reckon_cost *cost = &job->cost;
+	const reckon_cost *cost = &job->result.cost;
 	const struct front_usage usage = {
 		.executions = 1,
 		.wall_ms = cost->wall_ns / 1000000u,
 		.cpu_ms = cost->cpu_ns / 1000000u,
 		.memory_mib_s = cost->memory_peak_bytes / MIB * (cost->wall_ns / 1000000u) / 1000u,
 		.bytes_in = job->execution->code.len,
-		.bytes_out = job->json_len,
+		.bytes_out = job->result.json_len,
 	};
 
-	for (size_t i = 0; i < job->object_count; i++)
-		usage_own(host, tenant, job->objects[i].id, job->objects[i].size);
+	for (size_t i = 0; i < job->result.object_count; i++)
+		usage_own(host, tenant, job->result.objects[i].id, job->result.objects[i].size);
 	quota_note_cpu(tenant, usage.cpu_ms);
 	quota_note_execution(host, usage.wall_ms);
 	session_measured(job->session, cost->memory_bytes, cost->disk_bytes);

@@ -209,7 +209,7 @@ static int get(struct job *job, struct volume_work *work, const struct volume_di
 {
 	struct stat st;
 
-	if (fs_open_file_beneath(place->dir, work->path, &job->ret_fd, &st, err) < 0)
+	if (fs_open_file_beneath(place->dir, work->path, &job->result.fd, &st, err) < 0)
 		return failed(work->path, err);
 	return tell(work, place, err);
 }

@@ -170,10 +170,10 @@ static void looked(struct session *session, struct job *job)
 	if (!life_is_live(session->life))
 		front_fail(host, job->request, session->end, "the session has ended",
 			   session->row.why, "", 0);
-	else if (job->is_lost)
+	else if (job->result.loss == JOB_LOST_BOX)
 		front_fail(host, job->request, API_ERR_UNAVAILABLE,
 			   "the session lost its box while its files were looked at",
-			   job->why_lost.message, "ask again", 1);
+			   job->result.why_lost.message, "ask again", 1);
 	else if (job->error.code < 0)
 		front_fail_reckon(host, job->request, &job->error);
 	else
@@ -209,7 +209,7 @@ void handle_snapshot_create(struct host *host, const struct request *req,
 			   "the session is just being paused, or resumed", "", "ask again", 1);
 	} else {
 		job = job_new(session, JOB_KEEP, req->id);
-		job->is_thorough = true;
+		job->how = JOB_HOW_THOROUGH;
 		job->on_done = looked;
 		job->path = in->name != NULL ? mem_strdup(in->name) : NULL;
 		session_enqueue(session, job);

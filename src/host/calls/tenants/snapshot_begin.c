@@ -116,7 +116,7 @@ void snapshot_begin_give(struct snapshot_begin *begin, struct session *session, 
 	struct db_persisted *kept = &session->kept;
 
 	memcpy(session->given.snapshot, begin->row.id, sizeof(session->given.snapshot));
-	job->manifest = TAKE_PTR(begin->manifest);
+	job->box.manifest = TAKE_PTR(begin->manifest);
 	kept->not_kept = begin->row.not_kept;
 	(void)snprintf(kept->not_kept_why, sizeof(kept->not_kept_why), "%s",
 		       begin->row.not_kept_why);

@@ -364,7 +364,7 @@ static void reply_file(struct host *host, struct job *job)
 					    .name = slash != NULL ? slash + 1 : entry->path };
 
 	usage_add(host, job->volume->tenant, &(struct front_usage){ .bytes_out = entry->bytes });
-	reply_download(host, job->request, &reply, TAKE_FD(job->ret_fd));
+	reply_download(host, job->request, &reply, TAKE_FD(job->result.fd));
 }
 
 static void reply(struct host *host, struct job *job)

@@ -43,8 +43,8 @@ void adopt_work(struct job *job)
 	box_lease_key(session, session->row.id, key);
 	if (code == RECKON_OK)
 		code = reckon_session_adopt(session->box.engine, &options, key,
-					    (const char *const *)job->recorded, &session->box.handle,
-					    &job->error);
+					    (const char *const *)job->box.recorded,
+					    &session->box.handle, &job->error);
 	explicit_bzero(key, sizeof(key));
 	if (code == RECKON_OK)
 		box_lease(job);
@@ -61,7 +61,7 @@ static bool begin(struct session *session)
 
 	tenant_share_note(host, job);
 	job_arm(job);
-	if (db_recorded(host->db, session->row.id, &job->recorded, &err) < 0 ||
+	if (db_recorded(host->db, session->row.id, &job->box.recorded, &err) < 0 ||
 	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		log_line(LOG_WARN, "a session cannot be adopted", "session=%s why=\"%s\"",
 			 session->row.id, err.text);
@@ -69,7 +69,7 @@ static bool begin(struct session *session)
 		return false;
 	}
 	session->queue.running = job;
-	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	job->times.queued_ns = job->times.submitted_ns = clock_mono_ns();
 	host->sessions.adopting++;
 	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
 	return true;

@@ -49,6 +49,6 @@ void box_lease(const struct job *job)
 	box_lease_key(session,
 		      job->context != NULL ? reckon_context_id(handle) : reckon_session_id(handle),
 		      key);
-	(void)reckon_session_lease(handle, key, job->lease_seconds, &ignored);
+	(void)reckon_session_lease(handle, key, job->box.lease_seconds, &ignored);
 	explicit_bzero(key, sizeof(key));
 }

@@ -124,7 +124,7 @@ static bool take_not_kept(struct db_persisted *kept, const reckon_workspace *cha
 
 static int commit_changes(struct session *session, const struct job *job, struct err *err)
 {
-	const reckon_workspace *changes = job->changes;
+	const reckon_workspace *changes = job->result.changes;
 	/* Those of a context are in its own row (context_keep()). */
 	const bool has_more =
 		(int)(job->context == NULL && take_variables(&session->kept, changes)) |
@@ -147,11 +147,11 @@ void persist_job_done(struct session *session, struct job *job)
 	/* Nobody asked for that. */
 	if (job->kind != JOB_KEEP)
 		persist_use(session);
-	if (job->kind == JOB_EXECUTE && job->json != NULL)
+	if (job->kind == JOB_EXECUTE && job->result.json != NULL)
 		session->box.parked_sequence++;
 	session->looks.ran_since = job->kind == JOB_EXECUTE ||
 			     (session->looks.ran_since && job->kind != JOB_KEEP);
-	if (job->changes == NULL)
+	if (job->result.changes == NULL)
 		return;
 	/* Of a session that ended meanwhile nothing is kept any more. */
 	if (has_row && commit_changes(session, job, &err) < 0)

@@ -27,12 +27,12 @@
 static void note_missing(const char *path, const char *why, void *arg)
 {
 	struct job *job = arg;
-	struct missing *missing = job->missing;
+	struct missing *missing = job->box.missing;
 	struct json_writer json;
 	struct err ignored;
 
 	if (missing == NULL) {
-		missing = job->missing = mem_new0(1, sizeof(*missing));
+		missing = job->box.missing = mem_new0(1, sizeof(*missing));
 		missing->paths = BUF_INIT(MISSING_PATHS_SIZE);
 		(void)snprintf(missing->why, sizeof(missing->why),
 			       "%.100s could not be restored: %s", path, why);
@@ -50,7 +50,7 @@ static void note_missing(const char *path, const char *why, void *arg)
 
 static void refuse_missing(struct job *job)
 {
-	const struct missing *missing = job->missing;
+	const struct missing *missing = job->box.missing;
 
 	job->error.code = RECKON_ELOST;
 	(void)snprintf(job->error.message, sizeof(job->error.message), "%s", missing->why);
@@ -65,14 +65,14 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 {
 	size_t count = 0;
 
-	if (env->len > 0 && buf_add(&job->env, env->data, env->len, err) < 0)
+	if (env->len > 0 && buf_add(&job->box.env, env->data, env->len, err) < 0)
 		return (int)err->code;
-	for (size_t at = 0; at < job->env.len; at += strlen(job->env.data + at) + 1)
+	for (size_t at = 0; at < job->box.env.len; at += strlen(job->box.env.data + at) + 1)
 		count++;
-	job->env_list = mem_new0(count + 1, sizeof(*job->env_list));
+	job->box.env_list = mem_new0(count + 1, sizeof(*job->box.env_list));
 	count = 0;
-	for (size_t at = 0; at < job->env.len; at += strlen(job->env.data + at) + 1)
-		job->env_list[count++] = job->env.data + at;
+	for (size_t at = 0; at < job->box.env.len; at += strlen(job->box.env.data + at) + 1)
+		job->box.env_list[count++] = job->box.env.data + at;
 	return 0;
 }
 
@@ -112,21 +112,22 @@ static void begin(struct session *session)
 	session->box.state = BOX_PARKED;
 	job = job_new(session, JOB_RESTORE, 0);
 	tenant_share_note(host, job);
-	if (db_files_load(host->db, session->row.id, &job->manifest, &err) < 0 ||
+	if (db_files_load(host->db, session->row.id, &job->box.manifest, &err) < 0 ||
 	    job_fill_env(job, &session->kept.env, &err) < 0) {
 		job_free(job);
 		MODULE_EACH(host, session_fails, session, API_ERR_INTERNAL, err.text);
 		return;
 	}
-	tell_not_kept(session, job->manifest);
+	tell_not_kept(session, job->box.manifest);
 	/* Only what is known to be missing is given up: the first try finds it out. */
-	job->is_intact = session->box.wants_intact && session->box.missing != NULL;
-	if (job->is_intact)
+	if (session->box.wants_intact && session->box.missing != NULL) {
+		job->how = JOB_HOW_INTACT;
 		tell_lost(session, session->box.missing->count, "files are missing in the store",
 			  session->box.missing->why);
+	}
 	folders_again(session);
 	session->queue.running = job;
-	job->queued_ns = job->submitted_ns = clock_mono_ns();
+	job->times.queued_ns = job->times.submitted_ns = clock_mono_ns();
 	host->sessions.restoring++;
 	pool_submit_to(host->pools.main, session->tenant->lane, &job->item);
 }
@@ -159,9 +160,9 @@ void restore_work(struct job *job)
 	work_open(job);
 	if (session->box.handle == NULL)
 		return;
-	if (reckon_workspace_restore_intact(session->box.handle, job->manifest, note_missing, job,
-					    &job->error) == RECKON_OK) {
-		if (job->missing == NULL || job->is_intact)
+	if (reckon_workspace_restore_intact(session->box.handle, job->box.manifest, note_missing,
+					    job, &job->error) == RECKON_OK) {
+		if (job->box.missing == NULL || job->how == JOB_HOW_INTACT)
 			return;
 		refuse_missing(job);
 	}
@@ -235,14 +236,15 @@ void restore_done(struct job *job)
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
 			       job->error.message);
 		/* The list stays, and each request tries again: what is missing may come back. */
-		if (!session->box.wants_intact || job->is_intact || job->missing == NULL) {
+		if (!session->box.wants_intact || job->how == JOB_HOW_INTACT ||
+		    job->box.missing == NULL) {
 			session->box.wants_intact = false;
 			MODULE_EACH(session->host, session_fails, session, API_ERR_UNAVAILABLE,
 				    why);
 		}
 	}
 	missing_free(session->box.missing);
-	session->box.missing = session->box.handle == NULL ? TAKE_PTR(job->missing) : NULL;
+	session->box.missing = session->box.handle == NULL ? TAKE_PTR(job->box.missing) : NULL;
 	job_free(job);
 	MODULE_EACH(session->host, session_goes_on, session);
 	restore_next(session->host);
