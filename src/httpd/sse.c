@@ -15,9 +15,14 @@
 
 int stream_begin(struct request *request, const char *media, const char *headers)
 {
+	struct conn *conn = conn_of(request);
+
 	request->at_eof = AT_EOF_GONE_STREAM;
-	if (conn_of(request)->read_ended)
-		conn_abort(conn_of(request));
+	/* A first beat may come before any byte of the head was offered to the client: then that it
+	 * took nothing is no fault of its own. */
+	conn->progress = 1;
+	if (conn->read_ended)
+		conn_abort(conn);
 	return answer_begin(request, 200, media, HTTPD_LENGTH_UNKNOWN, headers);
 }
 

@@ -149,6 +149,19 @@ def test_a_machine_that_vanishes_is_asked_whether_it_is_there(server):
         assert len(timers) == 1 and timers[0].startswith("02:"), timers
 
 
+def test_a_stream_that_is_silent_at_first_stays_open(server):
+    """Its head and its first beat are written in one step, before the client could take a byte of either:
+    of whoever began the execution, and of whoever follows it, whose request has no body."""
+    session = server.create()
+    with server.events("POST", f"/sessions/{session}/executions", {
+            "code": "import time; time.sleep(3.5)", "stream": True, **CANCEL}) as (events, response):
+        execution = response.headers["Reckon-Execution"]
+        with server.events("GET", f"/sessions/{session}/executions/{execution}/events") as (others, _):
+            for each in (others, events):
+                *_, (_, name, data) = each
+                assert (name, data["record"]["status"]) == ("done", "ok")
+
+
 @pytest.mark.slow
 def test_a_reader_that_takes_nothing_is_gone(server):
     """Its socket is open, its buffers are full: two beats of a stream without a byte taken."""
