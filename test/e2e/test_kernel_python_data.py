@@ -62,6 +62,30 @@ def test_table_survives_odd_columns(kernel):
     assert table["data"] == [[1, "{2}"]]
 
 
+@pytest.mark.parametrize("code, value", [
+    ("[1, 2.5, 'x', None, True, (1, 2)]", [1, 2.5, "x", None, True, [1, 2]]),
+    ("{'a': {3: float('inf')}, None: [], True: 0}", {"a": {"3": None}, "null": [], "true": 0}),
+    ("{'n': np.arange(4).reshape(2, 2), 'f': np.float64(1.5)}", {"n": [[0, 1], [2, 3]], "f": 1.5}),
+    ("import datetime; [datetime.date(2024, 1, 2)]", ["2024-01-02"]),
+    ("list(range(9999))", list(range(9999))),  # 10,000 values, the list itself counted
+    ("list(range(10_000))", None),
+    ("x = []\nfor _ in range(50): x = [x]\nx", ...),  # 50 levels below the first
+    ("x = []\nfor _ in range(51): x = [x]\nx", None),
+    ("['x' * ((256 << 10) - 4)]", ...),  # 256 KiB, brackets and quotes counted
+    ("['x' * ((256 << 10) - 3)]", None),
+    ("x = [1]; x.append(x); x", None),
+    ("[{1, 2}]", None),
+    ("{(1, 2): 3}", None),
+    ("(1, 2)", None),
+    ("class L(list): pass\nL([1])", None),
+])
+def test_a_list_or_dict_as_data(kernel, code, value):
+    bundle = kernel.execute(code).result
+    assert ("application/vnd.reckon.value+json" in bundle) == (value is not None)
+    if value not in (None, ...):
+        assert json.loads(bundle["application/vnd.reckon.value+json"]) == value
+
+
 def test_figure_left_open_is_displayed_once_and_closed(kernel):
     done = kernel.execute("plt.plot([1, 2]); print('x')")
     (display,) = done.displays

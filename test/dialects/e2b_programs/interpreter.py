@@ -39,6 +39,11 @@ assert shown.results[1].extra == {"text/x-own": "b"}
 assert shown.results[2].json == {"a": [1]}
 assert shown.results[3].is_main_result and not shown.results[0].is_main_result and shown.text == "7"
 
+# A list or dict of plain values is there as data, too.
+shown = sandbox.run_code("{'a': [1, 2.5, None, True], 3: float('nan'), None: (1,)}").results[0]
+assert shown.json == {"a": [1, 2.5, None, True], "3": None, "null": [1]} and shown.text, shown
+assert sandbox.run_code("[{1, 2}]").results[0].json is None
+
 # Contexts do not share variables, and share files.
 context = sandbox.create_code_context()
 assert context.language == "python" and context.cwd == "/home/user"

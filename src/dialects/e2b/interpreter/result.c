@@ -12,6 +12,7 @@
 
 #define TABLE "application/vnd.reckon.table+json"
 #define CHART "application/vnd.reckon.chart+json"
+#define PLAIN_VALUE "application/vnd.reckon.value+json"
 #define VALUE_MAX ((size_t)32 << 20)
 #define COLUMNS_MAX 2000u
 
@@ -28,6 +29,7 @@ static const struct {
 	{ "application/pdf", "pdf" },
 	{ "application/json", "json" },
 	{ CHART, "chart" },
+	{ PLAIN_VALUE, "json" },
 };
 
 static const char *member_of(const char *media)

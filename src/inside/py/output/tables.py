@@ -1,6 +1,7 @@
-"""DataFrames and Series as data: application/vnd.reckon.table+json; and pictures of PIL."""
+"""DataFrames, lists and dicts as data, application/vnd.reckon.…+json; and pictures of PIL."""
 
 import io
+import json
 import sys
 
 from _reckon import render, wire
@@ -8,8 +9,13 @@ from _reckon import render, wire
 ROWS_MAX = 200
 COLUMNS_MAX = 200
 PIXELS_MAX = 20_000_000
+_dumps = json.dumps  # before code can put another one in its place
 _PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 TABLE = "application/vnd.reckon.table+json"
+VALUE = "application/vnd.reckon.value+json"
+VALUE_PARTS_MAX = 10_000  # values, keys included, of a list or dict that is given as data
+VALUE_BYTES_MAX = 256 << 10
+VALUE_LEVELS_MAX = 50
 
 
 def _plain(value):
@@ -105,6 +111,53 @@ def table(value, data, metadata):
     data[TABLE] = render.dumps(made)
 
 
+class _NoData(Exception):
+    """A value that JSON cannot say, or that is too large."""
+
+
+def _exact(value, left, level=0):
+    """A value as JSON has it; nothing is turned into text but what is a key or a date."""
+    left[0] -= 1
+    kind = type(value)
+    if left[0] < 0 or level > VALUE_LEVELS_MAX:
+        raise _NoData
+    if value is None or kind in (bool, int, str):
+        return value
+    if kind is float:
+        return value if value - value == 0 else None
+    if kind is list or kind is tuple:
+        return [_exact(part, left, level + 1) for part in value]
+    if kind is dict:
+        return {_key(key): _exact(part, left, level + 1) for key, part in value.items()}
+    if kind.__module__ == "datetime" and hasattr(value, "isoformat"):
+        return value.isoformat()
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        if value.size > left[0] or value.dtype.kind not in "biufU":
+            raise _NoData
+        return _exact(value.tolist(), left, level + 1)
+    raise _NoData
+
+
+def _key(key):
+    if type(key) is str:
+        return key
+    if key is None or type(key) in (bool, int, float):
+        return _dumps(key)
+    raise _NoData
+
+
+def plain_value(value, data, metadata):
+    """For render.extras: a list or dict of plain values, for clients that read data, not text."""
+    if type(value) not in (list, dict) or len(value) > VALUE_PARTS_MAX:
+        return
+    try:
+        text = _dumps(_exact(value, [VALUE_PARTS_MAX]), allow_nan=False)
+    except (_NoData, ValueError):  # a number of more digits than are turned into text
+        return
+    if len(text) <= VALUE_BYTES_MAX:
+        data[VALUE] = text
+
+
 def _bounded(image):
     """A picture of at most PIXELS_MAX."""
     width, height = image.size
@@ -151,4 +204,4 @@ def size_of_picture(value, data, metadata):
 
 
 render.takers.append(picture)
-render.extras += [table, size_of_picture]
+render.extras += [table, plain_value, size_of_picture]
