@@ -27,7 +27,7 @@ int buf_reserve(struct buf *buf, size_t len, char **ret_space, struct err *err)
 
 	if (len > buf->max || buf->len > buf->max - len)
 		return err_set(err, ERR_LIMIT, "buffer ceiling of %zu bytes reached", buf->max);
-	/* Beyond this neither the terminator nor the doubling below fits a size_t. */
+	/* A longer buffer would overflow size_t in the terminator or the doubling below. */
 	if (len >= SIZE_MAX / 2 || buf->len >= SIZE_MAX / 2 - len)
 		return err_set(err, ERR_LIMIT, "no memory for %zu bytes", len);
 	need = buf->len + len + 1;

@@ -1,9 +1,9 @@
 /*
  * buf.h - bounded, growable bytes: the only type for data whose size others choose.
  *
- * A buffer gets its ceiling when it is made; growing past it is ERR_LIMIT and
- * leaves the contents as they were. Data is always followed by a NUL byte that
- * does not count, so text can be handed to C functions.
+ * A buffer gets its ceiling when it is made; growing past it is ERR_LIMIT and leaves the contents
+ * as they were. A NUL byte that `len` does not count always follows the data, so C functions can
+ * take it as text.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 struct buf {
-	char *data;  /* never NULL once something was added; NUL-terminated */
+	char *data;  /* not NULL once anything was added; NUL-terminated */
 	size_t len;  /* bytes in use */
 	size_t cap;  /* bytes allocated, including the NUL */
 	size_t max;  /* ceiling for len */

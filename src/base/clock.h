@@ -6,8 +6,8 @@
 #include <time.h>
 
 uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC in nanoseconds */
-uint64_t clock_wall_ms(void); /* since 1970; somebody may set it at any time */
-uint64_t clock_boot_ms(void); /* since the machine was started, sleep included */
+uint64_t clock_wall_ms(void); /* since 1970; an administrator may set it at any time */
+uint64_t clock_boot_ms(void); /* since boot, sleep included */
 
 /* Writes "2026-11-21T22:00:00.123Z" (UTC, milliseconds, RFC 3339) and a NUL. */
 #define CLOCK_RFC3339_SIZE 32

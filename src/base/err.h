@@ -16,12 +16,12 @@ enum err_code {
 	ERR_NOT_FOUND = -2,   /* a named thing does not exist               */
 	ERR_DENIED = -3,      /* policy or the kernel refused               */
 	ERR_LIMIT = -4,	      /* a configured bound was reached             */
-	ERR_TIMEOUT = -5,     /* no answer in the time that was agreed      */
+	ERR_TIMEOUT = -5,     /* no answer in time                          */
 	ERR_SYSTEM = -6,      /* a system call failed, see errnum           */
 	ERR_PROTOCOL = -7,    /* a peer broke the wire protocol             */
-	ERR_LOST = -8,	      /* a session or kernel that was there is gone */
-	ERR_UNAVAILABLE = -9, /* this host lacks a wall or a facility       */
-	ERR_KERNEL_LOST = -10, /* a session is there, and its kernel is not */
+	ERR_LOST = -8,	      /* a session or kernel that existed is gone */
+	ERR_UNAVAILABLE = -9, /* this host lacks an isolation wall or a facility */
+	ERR_KERNEL_LOST = -10, /* the session exists, but its kernel is gone */
 };
 
 #define ERR_CODE_COUNT 11

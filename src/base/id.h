@@ -10,7 +10,7 @@
 #define ID_SIZE 32
 #define ID_TIME_SIZE 11
 
-/* What the ids of this millisecond (since 1970) have behind their prefix: they sort by it. */
+/* The part behind the prefix of ids made in this millisecond (since 1970): ids sort by it. */
 void id_time(uint64_t ms, char ret[ID_TIME_SIZE]);
 
 /*
@@ -20,8 +20,8 @@ void id_time(uint64_t ms, char ret[ID_TIME_SIZE]);
 int id_new(char ret_id[ID_SIZE], const char *prefix, struct err *err);
 
 /*
- * Whether it can be a name that people give to something which has an id of `prefix`: 1 to
- * ID_NAME_MAX letters, digits, '.', '_' and '-', and not the beginning of such an id.
+ * Whether a person may use the text as a name where ids begin with `prefix`: 1 to ID_NAME_MAX
+ * letters, digits, '.', '_' and '-', and not the beginning of such an id.
  */
 #define ID_NAME_MAX 63
 bool id_is_name(const char *text, size_t len, const char *prefix);

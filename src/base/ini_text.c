@@ -1,16 +1,16 @@
 /*
- * ini_text.c - an INI text line by line, and a list of what is wrong with it.
+ * ini_text.c - reads an INI text line by line and lists its problems.
  *
  * Runs in:  reckon, reckond and tests.
- * Reads:    a text of the user's or the administrator's.
- * Never:    gives inih a line that it would cut or join to another.
+ * Reads:    a text that the user or the administrator wrote.
+ * Never:    gives inih a line that inih would cut or join to another.
  */
 #include "base/ini_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The text of a file ends without a NUL. */
+/* A file's text has no NUL at its end. */
 static bool is_blank(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

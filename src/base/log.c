@@ -22,7 +22,7 @@
 
 #define LINE_SIZE 1984
 #define VALUE_SIZE 1024
-#define ROOM 16 /* the longest escape, and what closes a line */
+#define ROOM 16 /* for the longest escape and the end of the line */
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 static const char *const context_names[] = { "request", "trace",   "span",
@@ -37,7 +37,7 @@ static _Thread_local const struct log_context *about;
 struct line {
 	char text[LINE_SIZE];
 	size_t len;
-	unsigned has; /* bits of context_names that the line has already */
+	unsigned has; /* bit per context_names entry that the line already has */
 };
 
 struct value {
@@ -93,7 +93,7 @@ static void add_text(struct value *value, const char *text, int precision)
 	value_add(value, text, precision >= 0 ? strnlen(text, (size_t)precision) : strlen(text));
 }
 
-/* A precision: digits, or a star; -1 when there is none. */
+/* A precision: digits or a star; -1 if absent. */
 static int read_precision(const char **at, va_list *ap)
 {
 	char *end;
@@ -111,7 +111,7 @@ static int read_precision(const char **at, va_list *ap)
 	return precision;
 }
 
-/* One conversion, behind its "%"; returns false for one that is not known. */
+/* Formats one conversion, after its "%"; returns false if it is unknown. */
 static bool convert(const char **at, va_list *ap, struct value *value)
 {
 	const int precision = read_precision(at, ap);
@@ -147,7 +147,7 @@ static bool convert(const char **at, va_list *ap, struct value *value)
 	return true;
 }
 
-/* `key=value` behind any spaces; false at the end, or where the format is not ours. */
+/* Reads `key=value` after any spaces; false at the end, or if the format is not as log.h says. */
 static bool next_field(const char **at, va_list *ap, char *key, size_t key_size,
 		       struct value *value)
 {
@@ -266,7 +266,7 @@ static void add_pair(struct line *line, const char *key, const char *text, size_
 	else
 		add_plain(line, text, len);
 	if (quoted)
-		line->text[line->len++] = '"'; /* ROOM is for this */
+		line->text[line->len++] = '"'; /* in the reserved ROOM */
 }
 
 static void add_words(struct line *line, const char *key, const char *text, bool quoted)
@@ -303,7 +303,8 @@ static void finish(struct line *line)
 	if (format == LOG_JSON)
 		line->text[line->len++] = '}';
 	line->text[line->len++] = '\n';
-	/* One write: lines of several processes do not mix. Nobody can be told that it failed. */
+	/* One write, so that lines of several processes do not mix. There is nowhere to report a
+	 * failure. */
 	if (write(STDERR_FILENO, line->text, line->len) < 0)
 		return;
 }

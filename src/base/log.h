@@ -12,8 +12,8 @@ enum log_format { LOG_LOGFMT, LOG_JSON };
 /* Lines below this level are dropped; the default is LOG_WARN, RECKON_LOG=debug|info changes it. */
 void log_init(const char *program);
 
-/* Of a daemon: at most so many lines in a second (0: all), errors twice as many; what was dropped
- * is told with the next line. */
+/* For a daemon: at most this many lines per second (0: no limit), and twice as many errors; the
+ * next line says how many were dropped. */
 void log_set(enum log_level threshold, enum log_format format, unsigned lines_per_s);
 
 /* Whether a line of this level would be written. */
@@ -21,13 +21,14 @@ int log_wants(enum log_level level);
 
 /*
  * `fields` is a printf format for further key=value pairs, or NULL: `session=%s why="%s" ms=%u`.
- * Values are quoted and escaped as they need it, with or without quotes in the format. Known are
+ * Values are quoted and escaped if necessary, with or without quotes in the format. Supported are
  * %s %d %i %u %x %% with l, ll and z, and a precision for %s.
  */
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What a line is about: each that is not empty, and not among the line's own fields, is added. */
+/* Context of a line: each field that is not empty is added, unless the line already has that
+ * key. */
 struct log_context {
 	char request[72];
 	char trace[33];
@@ -36,5 +37,5 @@ struct log_context {
 	char session[32];
 	char execution[32];
 };
-/* For the lines of this thread from now on; it must live until the next call. NULL: none. */
+/* Sets the context of this thread's lines; it must stay valid until the next call. NULL: none. */
 void log_about(const struct log_context *context);

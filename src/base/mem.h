@@ -1,8 +1,8 @@
 /*
  * mem.h - memory whose size is known at compile time or already bounded.
  *
- * These abort when memory runs out: a size that a peer can choose belongs into
- * a `struct buf`, whose ceiling turns into ERR_LIMIT instead.
+ * These functions abort when memory runs out: a size that a peer can choose belongs in a `struct
+ * buf`, whose ceiling turns into ERR_LIMIT instead.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * A large variable on the stack that is written before it is read. Every other one is set to zero
- * by the compiler (-ftrivial-auto-var-init), which for 64 KiB is a good part of a short cell.
+ * A large stack variable that is written before it is read. The compiler zeroes all others
+ * (-ftrivial-auto-var-init), which for 64 KiB takes a noticeable part of a short cell's time.
  */
 #define MEM_UNINIT __attribute__((uninitialized))
 

@@ -4,14 +4,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length in bytes (1..4) of the valid sequence at `text`, 0 when there is none. */
+/* Length in bytes (1..4) of the valid sequence at `text`, or 0. */
 size_t utf8_sequence(const char *text, size_t len);
 
 bool utf8_is_valid(const char *text, size_t len);
 
 /*
- * Bytes at the end of `text` that are the beginning of a sequence cut short (0..3): what a
- * reader of a stream has to keep for the next chunk.
+ * How many bytes at the end of `text` (0..3) begin a sequence that is cut short: a reader of a
+ * stream has to prepend them to the next chunk.
  */
 size_t utf8_incomplete_tail(const char *text, size_t len);
 

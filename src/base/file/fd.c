@@ -2,7 +2,7 @@
  * fd.c - descriptors: EINTR-safe input and output, passing, sealed memory files.
  *
  * Runs in:  every process.
- * Reads:    what it is told to; the bytes may be hostile, the lengths are checked.
+ * Reads:    descriptors of the caller; the bytes may be hostile, the lengths are checked.
  * Never:    follows a path.
  */
 #include "base/file/fd.h"
@@ -20,7 +20,7 @@
 #include "base/mem.h"
 
 #define SEAL_TRIES 50
-#define SEAL_PAUSE_NS 10000000 /* Linux waits by itself, too, for most causes */
+#define SEAL_PAUSE_NS 10000000 /* for most causes Linux waits by itself, too */
 
 ssize_t fd_read_full(int fd, void *bytes, size_t len, struct err *err)
 {
@@ -160,7 +160,7 @@ ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max,
 		memcpy(got + ngot, CMSG_DATA(head), count * sizeof(int));
 		ngot += count;
 	}
-	/* An empty packet reads as end of file, after which nobody would close what came with it. */
+	/* An empty packet reads as end of file; then no caller would close its descriptors. */
 	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || ngot > fds_max ||
 	    (n == 0 && ngot > 0)) {
 		fd_close_all(got, ngot);

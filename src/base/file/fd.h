@@ -1,7 +1,7 @@
 /*
  * fd.h - descriptors: EINTR-safe input and output, passing, sealed memory files.
  *
- * Every descriptor made here is close-on-exec.
+ * All descriptors are created close-on-exec.
  */
 #pragma once
 
@@ -39,11 +39,11 @@ ssize_t fd_recv_msg(int sock, void *bytes, size_t len, int *fds, size_t fds_max,
 		    struct err *err);
 
 /*
- * F_ADD_SEALS. A page of the file that the system itself holds just now, to move it or to write it
- * out, is EBUSY for a moment: that is waited for, half a second at least.
+ * F_ADD_SEALS. It fails with EBUSY while the system holds a page of the file (to move or write it);
+ * fd_seal() then retries for at least half a second.
  */
 int fd_seal(int fd, int seals, struct err *err);
-/* A memory file with these bytes, sealed against write, shrink and growth. */
+/* Creates a memory file with these bytes, sealed against write, shrink and growth. */
 int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd, struct err *err);
 
 /* The bytes of a file, to be read; one that is empty, or is none, has none. */
@@ -56,7 +56,7 @@ void fd_unmap(struct fd_mapping *mapping);
 #define cleanup_fd_mapping __attribute__((cleanup(fd_unmap)))
 
 /*
- * Copies a memory file that a peer passed into `ret`. Refuses (ERR_PROTOCOL) what is not a
- * regular file sealed against write and shrink, and ERR_LIMIT what exceeds the ceiling.
+ * Copies a memory file that a peer passed into `ret`. ERR_PROTOCOL: it is not a regular file sealed
+ * against write and shrink; ERR_LIMIT: it exceeds the ceiling.
  */
 int fd_read_sealed(int fd, struct buf *ret, struct err *err);

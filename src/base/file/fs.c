@@ -1,8 +1,8 @@
 /*
- * fs.c - paths beneath a directory that somebody hostile can change.
+ * fs.c - paths beneath a directory that a hostile process can change.
  *
  * Runs in:  trusted processes.
- * Reads:    directories that a box can change while we look.
+ * Reads:    directories that a box can change meanwhile.
  * Never:    follows a symbolic link or opens a FIFO, socket or device.
  */
 #include "base/file/fs.h"
@@ -31,7 +31,7 @@ int fs_inner_open(int dir_fd, const char *path, uint64_t flags, mode_t mode)
 	for (int tries = 0; tries < 16; tries++) {
 		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 
-		/* A rename elsewhere in the tree makes the kernel ask for another try. */
+		/* The kernel requests a retry when something in the tree was renamed meanwhile. */
 		if (fd >= 0 || errno != EAGAIN)
 			return fd;
 	}
@@ -46,7 +46,7 @@ static int no_file(const char *path, const struct stat *st, struct err *err)
 	return S_ISDIR(st->st_mode) ? err_remedy(err, "%s", in_it) : (int)err->code;
 }
 
-/* Reports a failed open; a link in the way is a refusal, not a fault of the system. */
+/* Reports a failed open; a link in the path is ERR_DENIED, not ERR_SYSTEM. */
 int fs_inner_failed(const char *path, struct err *err)
 {
 	if (errno == ELOOP || errno == EXDEV)

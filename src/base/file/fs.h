@@ -1,5 +1,5 @@
 /*
- * fs.h - paths beneath a directory that somebody hostile can change.
+ * fs.h - paths beneath a directory that a hostile process can change.
  *
  * Nothing here follows a symbolic link, leaves the directory, or opens anything
  * but a regular file or directory (openat2 with RESOLVE_BENEATH,
@@ -22,8 +22,8 @@
 bool fs_path_is_safe(const char *path);
 
 /*
- * openat2() with the flags above, for names that are bytes and no text: nothing is checked but what
- * the kernel checks. The descriptor, or -1 and errno.
+ * openat2() with the flags above, for names that may be any bytes: only the kernel checks them.
+ * Returns the descriptor, or -1 and errno.
  */
 int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode);
 
@@ -31,12 +31,12 @@ int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode);
 int fs_open_file_beneath(int dir_fd, const char *path, int *ret_fd, struct stat *ret_st,
 			 struct err *err);
 
-/* Opens an existing directory beneath dir_fd; "" means dir_fd itself, opened anew. */
+/* Opens an existing directory beneath dir_fd; "" opens dir_fd itself again. */
 int fs_open_dir_beneath(int dir_fd, const char *path, int *ret_fd, struct err *err);
 
 /*
- * Creates `path` for writing (mode 0644, truncating an existing regular file), making missing
- * parent directories (0755). When uid is not (uid_t)-1, what is created is given to uid:gid.
+ * Creates `path` for writing (mode 0644, truncating an existing regular file) and missing parent
+ * directories (0755). Unless uid is (uid_t)-1, everything created belongs to uid:gid.
  */
 int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *ret_fd,
 		      struct err *err);
@@ -44,5 +44,5 @@ int fs_create_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, int *r
 /* Removes a file, link or other node, or an empty directory. */
 int fs_remove_beneath(int dir_fd, const char *path, struct err *err);
 
-/* mkdir -p for an absolute path of our own; existing directories are fine. */
+/* mkdir -p for an absolute path of Reckon's own; existing directories are fine. */
 int fs_mkdir_parents(const char *path, mode_t mode, struct err *err);

@@ -1,8 +1,8 @@
 /*
- * tree.c - folders, links and whole trees beneath a directory that somebody hostile can change.
+ * tree.c - folders, links and whole trees beneath a directory that a hostile process can change.
  *
  * Runs in:  trusted processes.
- * Reads:    directories that a box can change while we look.
+ * Reads:    directories that a box can change meanwhile.
  * Never:    follows a symbolic link, or goes deeper than its stack of descriptors.
  */
 #include "base/file/tree.h"
@@ -42,7 +42,7 @@ int fs_mkdir_beneath(int dir_fd, const char *path, uid_t uid, gid_t gid, struct 
 	return made >= 0 ? 0 : fs_inner_failed(path, err);
 }
 
-/* Makes room for a new name: what is there goes, unless it is a directory. */
+/* Makes room for a new name: removes what has the name, unless it is a directory. */
 static int make_room(int parent, const char *name, const char *path, struct err *err)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
@@ -121,7 +121,7 @@ int fs_move_between(int from_fd, const char *from, int to_fd, const char *to, in
 		return err_set(err, ERR_INVALID, "not a path inside the workspace: %.200s", to);
 	if (fs_inner_parent(from_fd, from, &source, &from_name, err) < 0)
 		return (int)err->code;
-	/* Before anything is made for it. */
+	/* Check the source before creating anything for it. */
 	if (fstatat(source, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return move_failed(from, to, err);
 	if (fs_inner_parents(to_fd, to, uid, gid, &target, &to_name, err) < 0)
@@ -142,10 +142,10 @@ int fs_move_beneath(int dir_fd, const char *from, const char *to, int overwrite,
 struct emptying {
 	int top_fd;
 	uint64_t removed;
-	uint64_t moved; /* makes names for what is moved up */
+	uint64_t moved; /* numbers the names of moved directories */
 };
 
-/* A directory that lies too deep for our descriptors becomes one of the top's. */
+/* Moves a directory that lies too deep for our descriptors to the top. */
 static bool move_up(struct emptying *at, int dir_fd, const char *name)
 {
 	char fresh[40];
@@ -159,7 +159,7 @@ static bool move_up(struct emptying *at, int dir_fd, const char *name)
 
 static void empty_dir(struct emptying *at, int dir_fd, unsigned depth)
 {
-	cleanup_dir DIR *dir = fdopendir(dir_fd); /* takes dir_fd */
+	cleanup_dir DIR *dir = fdopendir(dir_fd); /* closes dir_fd */
 	const struct dirent *entry;
 
 	if (dir == NULL) {
@@ -194,7 +194,7 @@ int fs_empty(int dir_fd, uint64_t *ret_removed, struct err *err)
 	uint64_t before, moved;
 	int fd;
 
-	/* A round that neither removes nor moves anything would be the last one for ever. */
+	/* If a round neither removed nor moved anything, the next ones would not either. */
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		before = at.removed;
 		moved = at.moved;

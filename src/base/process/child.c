@@ -3,7 +3,7 @@
  *
  * Runs in:  children of any process.
  * Reads:    nothing.
- * Never:    calls what is not async-signal-safe.
+ * Never:    calls a function that is not async-signal-safe.
  */
 #include "base/process/child.h"
 

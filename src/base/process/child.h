@@ -1,8 +1,9 @@
-/* child.h - what a child process does between fork and exec. Only what is safe there after threads. */
+/* child.h - what a child process does between fork and exec. Only async-signal-safe calls, so that
+ * a process with threads can fork. */
 #pragma once
 
 /*
- * All signals as a new program expects them: none caught, none blocked, and none ignored but
- * `ignored` (0: not even that), which therefore never gets through.
+ * Resets all signals for a new program: none caught, blocked or ignored, except that `ignored` (0:
+ * none) stays ignored.
  */
 void child_reset_signals(int ignored);

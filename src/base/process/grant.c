@@ -1,9 +1,10 @@
 /*
  * grant.c - folders of this host that a person lets sessions of the private daemon see.
  *
- * Runs in:  whoever a person starts (writes), reckond (reads).
+ * Runs in:  programs that a person starts (write), reckond (reads).
  * Reads:    files of the user's own runtime directory; paths that the user, or a model, named.
- * Never:    follows a link behind what was granted, or takes a file that others could have written.
+ * Never:    follows a link inside a granted folder, or trusts a file that other users could have
+ *           written.
  */
 #include "base/process/grant.h"
 
@@ -32,9 +33,10 @@
 #define NAME_SIZE (sizeof(NAME) + ID_SIZE)
 #define FILE_MAX ((size_t)GRANT_FOLDERS_MAX * (PATH_MAX + GRANT_TARGET_SIZE + 64))
 
-/* ---- made ------------------------------------------------------------------------------------- */
+/* ---- creating
+ * --------------------------------------------------------------------------------- */
 
-/* What processes left that were killed. */
+/* Removes the files of processes that were killed. */
 static void sweep(int dir_fd)
 {
 	DIR *dir = fdopendir(dup(dir_fd));
@@ -68,7 +70,7 @@ int grant_create(char ret_id[ID_SIZE], int *ret_fd, struct err *err)
 	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "note which folders are granted");
-	/* Another one swept before it was locked. */
+	/* Another process removed the file before this one locked it. */
 	if (st.st_nlink == 0)
 		return err_set(err, ERR_UNAVAILABLE, "the note of granted folders was swept away");
 	*ret_fd = TAKE_FD(fd);
@@ -177,7 +179,7 @@ static bool is_taken(int fd, const char *target, bool *ret_full)
 	return strstr(buf_text(&text), field) != NULL;
 }
 
-/* Completes a folder whose source is known, and writes its line into the note. */
+/* Completes a folder whose source is known, and writes its line into the grant's file. */
 static int add_folder(int fd, const char *target, struct grant_folder *folder, struct err *err)
 {
 	cleanup_buf struct buf line = BUF_INIT(PATH_MAX + GRANT_TARGET_SIZE + 64);
@@ -247,7 +249,8 @@ int grant_add_known(int fd, const struct grant_folder *known, const char *target
 	return add_or_free(fd, target, &folder, ret, err);
 }
 
-/* ---- read ------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ---------------------------------------------------------------------------------- */
 
 static int open_grant(int runtime_fd, const char *id, int *ret_fd, struct err *err)
 {
@@ -263,7 +266,7 @@ static int open_grant(int runtime_fd, const char *id, int *ret_fd, struct err *e
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 077) != 0)
 		return err_set(err, ERR_NOT_FOUND, "no folders were granted by that id");
-	/* A lock that can be had is that of a process which is gone. */
+	/* If the file can be locked, the process that granted the folders is gone. */
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return err_set(err, ERR_NOT_FOUND,
 			       "the program that granted the folders has ended");
@@ -279,7 +282,7 @@ bool grant_is_alive(int runtime_fd, const char *id)
 	return open_grant(runtime_fd, id, &fd, &ignored) == 0;
 }
 
-/* A line without its end. */
+/* Parses a line without its newline. */
 static bool read_line(char *line, struct grant_folder *ret)
 {
 	char *tab = strchr(line, '\t');
@@ -310,7 +313,7 @@ int grant_read(int runtime_fd, const char *id, struct grant *ret, struct err *er
 	if (open_grant(runtime_fd, id, &fd, err) < 0 || fd_read_all(fd, &text, err) < 0)
 		return (int)err->code;
 	line = text.data;
-	/* One that is being written has no end yet. */
+	/* A line that is still being written has no newline yet. */
 	while (text.len > 0 && ret->count < GRANT_FOLDERS_MAX &&
 	       (end = strchr(line, '\n')) != NULL) {
 		*end = '\0';

@@ -1,9 +1,9 @@
 /*
- * priority.c - who wakes up first on a busy host.
+ * priority.c - which processes Linux runs first on a busy host.
  *
- * Runs in:  the warden, reckond, reckon-front: once at their start, and as cells begin and go on.
+ * Runs in:  the warden, reckond, reckon-front: at their start, and when a cell begins or continues.
  * Reads:    nothing.
- * Never:    fails, or lets a child inherit it: kernels descend from the warden.
+ * Never:    fails, or lets a child inherit the priority: kernels are descendants of the warden.
  */
 #include "base/process/priority.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define NICE (-5)
-#define TURN_NS 100000u /* the shortest there are: before a cell that begins (sched_slice.c) */
+#define TURN_NS 100000u /* the shortest of all: runs before a cell that begins (sched_slice.c) */
 
 static void raise_session(void)
 {
@@ -34,7 +34,7 @@ void priority_turns(pid_t task, uint64_t turn_ns)
 {
 	struct sched_attr attr = { .size = sizeof(attr) };
 
-	/* It may have made itself nicer, and stays so. */
+	/* The task may have raised its nice value: keep it. */
 	if (syscall(SYS_sched_getattr, task, &attr, sizeof(attr), 0) < 0)
 		return;
 	attr.sched_runtime = turn_ns;
@@ -49,13 +49,13 @@ void priority_raise(void)
 				   .sched_nice = NICE,
 				   .sched_runtime = TURN_NS };
 
-	/* An ordinary user's processes stay as nice as they are. */
+	/* Without the right to lower it, keep the nice value and set only the slice. */
 	if (syscall(SYS_sched_setattr, 0, &attr, 0) < 0) {
 		attr.sched_nice = getpriority(PRIO_PROCESS, 0);
 		(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 	}
-	/* Linux may share processors out by terminal session first, where that is nothing among
-	 * others. One that somebody else has too is not ours to raise. */
+	/* Linux may first divide processors among terminal sessions, where this process would be
+	 * one of many. A session that other processes share is not raised. */
 	if (getsid(0) != getsid(getppid()))
 		raise_session();
 }

@@ -1,12 +1,12 @@
 /*
- * rt_boost.c - a thread whose jobs begin in real time.
+ * rt_boost.c - runs the beginning of a thread's jobs at real-time priority.
  *
  * Runs in:  threads of reckond's pools; a signal handler in them.
  * Reads:    nothing.
- * Never:    fails, or lets a job that computes stay in real time.
+ * Never:    fails, or leaves a computing job at real-time priority.
  *
- * A clock of the thread's own processor time sends it a signal, whose handler takes it back. It is
- * the thread's alone: no other one has the signal unblocked.
+ * A timer on the thread's processor time sends it a signal, whose handler ends the real-time
+ * priority. Only this thread has the signal unblocked.
  */
 #include "base/process/rt_boost.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define SPENT_SIGNAL (SIGRTMIN + 3)
-#define TURN_NS 200000u /* shorter than those of a cell that begins (sched_slice.c) */
+#define TURN_NS 200000u /* shorter than for a cell that begins (sched_slice.c) */
 
 static _Thread_local timer_t budget;
 static _Thread_local bool has_budget, is_urgent;
@@ -34,7 +34,7 @@ static bool set(bool urgent)
 
 	if (urgent) {
 		attr.sched_policy = SCHED_RR;
-		attr.sched_priority = 1; /* the least urgent there is */
+		attr.sched_priority = 1; /* the lowest real-time priority */
 	} else {
 		attr.sched_policy = SCHED_NORMAL;
 		attr.sched_nice = usual_nice;
@@ -77,7 +77,7 @@ void rt_boost_job(bool is_crowded)
 
 	if (!has_budget || (!is_crowded && !is_urgent))
 		return;
-	if (!is_crowded || timer_settime(budget, 0, &whole, NULL) < 0) { /* never without an end */
+	if (!is_crowded || timer_settime(budget, 0, &whole, NULL) < 0) { /* never without a limit */
 		is_urgent = false;
 		(void)set(false);
 		return;
@@ -87,7 +87,7 @@ void rt_boost_job(bool is_crowded)
 	is_spent = 0;
 	is_urgent = set(true);
 	if (!is_urgent)
-		rt_boost_end(); /* it has no right to it */
+		rt_boost_end(); /* it lacks the privilege */
 }
 
 void rt_boost_end(void)

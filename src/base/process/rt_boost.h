@@ -1,21 +1,21 @@
 /*
- * rt_boost.h - a thread whose jobs begin in real time.
+ * rt_boost.h - runs the beginning of a thread's jobs at real-time priority.
  *
- * For threads that do jobs of which most take a fraction of a millisecond, and whose clients wait:
- * beside others that compute Linux lets such a thread wait for ticks of the clock (docs/tenants.md).
- * Each job begins before all that computes; one that has used BURST_NS of a processor goes on as
- * anybody's, so that nobody gets more of the processors by it than that. Where there is nobody to
- * come before it is left out: Linux wakes such a thread on another processor, which costs a little.
+ * For threads whose jobs mostly take a fraction of a millisecond while a client waits: next to
+ * computing threads, Linux makes such a thread wait for clock ticks (docs/tenants.md). Each job
+ * begins before everything that computes; after BURST_NS of processor time it continues at normal
+ * priority, so a tenant gains at most that much. An idle host needs no boost, and it would cost a
+ * little: Linux wakes a real-time thread on another processor.
  *
- * It takes the right to it (CAP_SYS_NICE, or RLIMIT_RTPRIO). Without that, turns are short
- * (priority.h), and that is all. Children do not inherit it.
+ * It needs CAP_SYS_NICE or RLIMIT_RTPRIO. Without them the thread only gets short slices
+ * (priority.h). Children do not inherit the priority.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#define BURST_NS 2000000 /* as Linux counts: it looks with each tick, so up to one tick more */
+#define BURST_NS 2000000 /* Linux checks at each tick, so a job may use up to one tick more */
 
 void rt_boost_begin(void);		 /* in the thread, before its first job */
-void rt_boost_job(bool is_crowded); /* before each; others are at work */
+void rt_boost_job(bool is_crowded); /* before each job; is_crowded: other threads are working */
 void rt_boost_end(void);		 /* before the thread ends */

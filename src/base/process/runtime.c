@@ -1,9 +1,9 @@
 /*
- * runtime.c - the places of a user: where its sockets are, where its state is.
+ * runtime.c - finds a user's directories for sockets and for state.
  *
  * Runs in:  libreckon, reckond, clients of a daemon.
  * Reads:    the environment (XDG_RUNTIME_DIR, RECKON_STATE, XDG_STATE_HOME, HOME).
- * Never:    uses a directory for sockets that others can write to.
+ * Never:    uses a directory for sockets that other users can write to.
  */
 #include "base/process/runtime.h"
 
@@ -92,7 +92,7 @@ void runtime_daemon_name(const char *state_dir, char ret[RUNTIME_NAME_SIZE])
 {
 	uint64_t hash = 0xcbf29ce484222325u;
 
-	/* FNV-1a: tells directories apart, guards nothing. */
+	/* FNV-1a: only tells directories apart, not a security measure. */
 	for (; *state_dir != '\0'; state_dir++)
 		hash = (hash ^ (unsigned char)*state_dir) * 0x100000001b3u;
 	(void)snprintf(ret, RUNTIME_NAME_SIZE, "daemon-%016" PRIx64, hash);
