@@ -79,7 +79,8 @@ static int drop_user(const struct fence *fence, struct err *err)
 		     setresuid(FENCE_UID_NOBODY, FENCE_UID_NOBODY, FENCE_UID_NOBODY) < 0)) {
 			if (errno != EINVAL)
 				return err_sys(err, "become the user of %s", fence->who);
-			/* Root of a namespace that maps one uid: there is no other to become. */
+			/* This user namespace maps only one uid, so there is no other uid to change
+			 * to. */
 			log_line(LOG_WARN, "a fenced process keeps its uid", "who=%s",
 				 fence->who);
 		}
@@ -96,7 +97,8 @@ static int set_limits(const struct fence *fence, struct err *err)
 		int resource;
 		rlim_t value;
 	} limits[] = {
-		/* Threads cannot be counted: others of the same uid would count. */
+		/* RLIMIT_NPROC counts all tasks of a uid, so it cannot bound the threads of one
+		 * process. */
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_NPROC, fence->reach == NULL ? 0 : RLIM_INFINITY },
 		{ RLIMIT_NOFILE, fence->descriptors }, { RLIMIT_FSIZE, fence->file_max },
@@ -150,7 +152,8 @@ static int allow_reach(int ruleset, const struct fence_reach *reach, bool knows_
 	return 0;
 }
 
-/* Every file that is not open already is out of reach, and so is every port, but what was named. */
+/* Denies every file that is not already open and every TCP port, except those that the fence
+ * names. */
 static int no_files(const struct fence *fence, struct err *err)
 {
 	const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1u);
@@ -159,7 +162,8 @@ static int no_files(const struct fence *fence, struct err *err)
 	cleanup_fd int fd = -1;
 
 	if (abi < 0) {
-		/* The filter holds alone: without a reach it knows no call that opens. */
+		/* Without a reach the seccomp filter is enough: it allows no system call that opens
+		 * a file. */
 		log_line(LOG_WARN, "this kernel has no Landlock", "who=%s", fence->who);
 		return 0;
 	}
@@ -218,7 +222,7 @@ static void jump(struct program *p, uint16_t op, uint32_t value, uint8_t yes, ui
 	emit(p, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | op), value, yes, no));
 }
 
-/* Allowed unless the argument has one of these bits; the number is in the accumulator. */
+/* Allows the call unless the argument has one of these bits; the accumulator holds its number. */
 static void allow_without(struct program *p, int nr, unsigned arg, uint32_t bits)
 {
 	jump(p, BPF_JEQ, (uint32_t)nr, 0, 4);
@@ -228,7 +232,7 @@ static void allow_without(struct program *p, int nr, unsigned arg, uint32_t bits
 	ret(p, SECCOMP_RET_ALLOW);
 }
 
-/* Threads, no processes. clone3 hides its flags: glibc goes back to clone without it. */
+/* Allows threads, but no processes. clone3 hides its flags: glibc then falls back to clone. */
 static void allow_threads(struct program *p)
 {
 	jump(p, BPF_JEQ, SYS_clone3, 0, 1);
@@ -240,7 +244,8 @@ static void allow_threads(struct program *p)
 	ret(p, SECCOMP_RET_ALLOW);
 }
 
-/* The internet, and what the resolver asks about this host's addresses. */
+/* Allows internet sockets, and the netlink socket on which a resolver lists this host's
+ * addresses. */
 static void allow_families(struct program *p)
 {
 	jump(p, BPF_JEQ, SYS_socket, 0, 6);
@@ -264,7 +269,8 @@ static void compile(const struct fence *fence, struct program *p)
 		jump(p, BPF_JEQ, (uint32_t)fence->allowed[i], 0, 1);
 		ret(p, SECCOMP_RET_ALLOW);
 	}
-	/* Memory, but never memory that runs: so no library is loaded from here on either. */
+	/* Allows memory, but never executable memory: so no library can be loaded from here on
+	 * either. */
 	allow_without(p, SYS_mmap, 2, PROT_EXEC);
 	allow_without(p, SYS_mprotect, 2, PROT_EXEC);
 	if (fence->reach != NULL) {
@@ -272,7 +278,7 @@ static void compile(const struct fence *fence, struct program *p)
 		allow_threads(p);
 		allow_families(p);
 	}
-	/* glibc's fstat(): of a descriptor, not of a name. */
+	/* Allows glibc's fstat(): newfstatat of a descriptor, not of a name. */
 	jump(p, BPF_JEQ, SYS_newfstatat, 0, 3);
 	load_arg(p, 3);
 	jump(p, BPF_JEQ, AT_EMPTY, 0, 1);
@@ -296,7 +302,7 @@ static int load_filter(const struct fence *fence, struct err *err)
 
 int fence_apply(const struct fence *fence, struct err *err)
 {
-	/* Ctrl-C reaches the whole group; whoever started us ends us when it is time. */
+	/* Ctrl-C signals the whole process group; the parent ends this process when it is time. */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
