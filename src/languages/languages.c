@@ -1,5 +1,5 @@
 /*
- * languages.c - looks a language up.
+ * languages.c - finds a language by its name, alias or file suffix.
  *
  * Runs in:  every program that names a language.
  * Reads:    names that a person, a model or a client wrote.

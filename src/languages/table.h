@@ -3,4 +3,4 @@
 
 #include "languages/languages.h"
 
-extern const struct language *const language_table[]; /* NULL at the end */
+extern const struct language *const language_table[]; /* NULL-terminated */
