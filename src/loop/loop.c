@@ -46,7 +46,7 @@ int loop_new(struct loop **ret, struct err *err)
 	struct loop *loop = mem_new0(1, sizeof(*loop));
 	struct event_config *config = event_config_new();
 
-	/* No environment variable may choose another method. */
+	/* Keeps environment variables from choosing another method. */
 	if (config != NULL) {
 		(void)event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
 		(void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
