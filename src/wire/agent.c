@@ -2,7 +2,7 @@
  * agent.c - frames between reckon-agent and its parent, and who may send what.
  *
  * Runs in:  reckon-agent, reckon and tests.
- * Reads:    frames of an agent that may be captured.
+ * Reads:    frames of an agent that an attacker may control.
  * Never:    trusts a length, a count or a descriptor.
  */
 #include "wire/agent.h"
@@ -18,7 +18,7 @@
 #define FIRST AGENT_READY
 #define COUNT (AGENT_LOOK - AGENT_READY + 1)
 
-/* How long a field of this tag may be in a frame of the agent, and how long it must be. */
+/* How long a field of this tag may be, and must be, in a frame of the agent. */
 static const struct bound {
 	uint32_t min;
 	uint32_t max;
@@ -100,7 +100,7 @@ bool agent_may_send(enum agent_state state, uint16_t type)
 	return false;
 }
 
-/* A handle is a word, what is looked for a piece of one line. */
+/* A handle is one word; the text to find is part of one line. */
 static int check_page(const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct kernel_item *handle = agent_find(items, count, AGENT_TAG_HANDLE);
@@ -120,7 +120,7 @@ static int check_page(const struct kernel_item *items, size_t count, struct err 
 	return 0;
 }
 
-/* Both, or neither: who shows the command shows the call that it belongs to. */
+/* A shell cell needs both the command and the call that it belongs to. */
 static int check_command(const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct kernel_item *item = agent_find(items, count, AGENT_TAG_COMMAND);
@@ -136,7 +136,7 @@ static int check_command(const struct kernel_item *items, size_t count, struct e
 		       : err_set(err, ERR_PROTOCOL, "a command that its call does not have");
 }
 
-/* What it marks lies within the answer, and ends no character in its middle. */
+/* Claims mark parts of the answer, and split no character. */
 static int check_claims(const struct kernel_item *items, size_t count, struct err *err)
 {
 	const struct kernel_item *item = agent_find(items, count, AGENT_TAG_CHECKED);
@@ -200,7 +200,7 @@ int agent_check(uint16_t type, const struct kernel_item *items, size_t count, st
 	return type == AGENT_PAGE ? check_page(items, count, err) : 0;
 }
 
-/* Where in `ret` a field belongs; NULL: it is none of these. */
+/* The member of `ret` for a field; NULL: not one of these. */
 static const struct kernel_item **place_of(struct agent_past *ret, uint32_t tag)
 {
 	switch (tag) {
@@ -312,7 +312,7 @@ size_t agent_link_length(const char *text, size_t len)
 
 	while (at < len && strchr(" \t\r\n)]>\"'`|", text[at]) == NULL)
 		at++;
-	/* "…/a.csv." is the end of a sentence. */
+	/* In "…/a.csv." the last "." ends the sentence. */
 	while (at > 0 && strchr(".,;:!?*", text[at - 1]) != NULL)
 		at--;
 	return at;

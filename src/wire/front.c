@@ -2,7 +2,7 @@
  * front.c - frames between reckon-front and reckond, and who may send what.
  *
  * Runs in:  reckon-front, reckond and tests.
- * Reads:    frames of a front that may be captured.
+ * Reads:    frames of a front that an attacker may control.
  * Never:    trusts a length, a count or a descriptor.
  */
 #include "wire/front.h"
@@ -135,13 +135,14 @@ int front_check_handoff(const struct front_head *head, const struct buf *payload
 			       ret->dialect);
 	if (ret->hops > FRONT_HOPS_MAX)
 		return err_set(err, ERR_PROTOCOL, "a hand-off after %u hops", ret->hops);
-	/* Not a file, and not the socket that connections are accepted from. */
+	/* Reject files and listening sockets. */
 	if (fd < 0 || !has_option(fd, SO_TYPE, SOCK_STREAM) || !has_option(fd, SO_ACCEPTCONN, 0))
 		return err_set(err, ERR_PROTOCOL, "a hand-off without a client's connection");
 	return 0;
 }
 
-/* The payload of a frame that was received whole; takes the blob's descriptor out of `fds`. */
+/* Reads the payload of a frame that was received whole; takes the blob's descriptor out of
+ * `fds`. */
 static int take_payload(const struct front_head *head, const char *rest, size_t rest_len, int *fds,
 			size_t *nfds, struct buf *payload, struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * front_quota.h - what a tenant may have: the list that all who speak of quotas share.
+ * front_quota.h - the quotas of a tenant: one list for all programs.
  */
 #pragma once
 
@@ -8,16 +8,16 @@
 
 enum front_quota {
 	FRONT_QUOTA_SESSIONS,	 /* live ones */
-	FRONT_QUOTA_EXECUTIONS,	 /* that run or wait */
-	FRONT_QUOTA_QUEUED,	 /* of those, that wait */
-	FRONT_QUOTA_WORKERS,	 /* at once; what is more waits */
+	FRONT_QUOTA_EXECUTIONS,	 /* running or waiting */
+	FRONT_QUOTA_QUEUED,	 /* of those, the waiting ones */
+	FRONT_QUOTA_WORKERS,	 /* at once; further executions wait */
 	FRONT_QUOTA_WEIGHT,	 /* share of the workers */
-	FRONT_QUOTA_REQUESTS,	 /* each second */
-	FRONT_QUOTA_CPU,	 /* ms in an hour */
+	FRONT_QUOTA_REQUESTS,	 /* per second */
+	FRONT_QUOTA_CPU,	 /* ms per hour */
 	FRONT_QUOTA_MEMORY,	 /* sum of the limits of live sessions */
 	FRONT_QUOTA_MEMORY_USED, /* measured */
-	FRONT_QUOTA_DISK,	 /* workspaces, and what is kept */
-	/* The most that a session may be given. */
+	FRONT_QUOTA_DISK,	 /* workspaces and stored data */
+	/* Upper limits for one session. */
 	FRONT_QUOTA_MAX_WALL,
 	FRONT_QUOTA_MAX_CPU,
 	FRONT_QUOTA_MAX_MEMORY,
@@ -29,10 +29,10 @@ enum front_quota {
 	FRONT_QUOTA_MAX_CPU_PERCENT,
 	FRONT_QUOTA_MAX_DISPLAYS,
 	FRONT_QUOTA_MAX_IDLE,
-	/* of the processors, for all sessions together */
+	/* share of the processors, for all sessions together */
 	FRONT_QUOTA_CPU_WEIGHT,
 	FRONT_QUOTA_CPU_PERCENT,
-	FRONT_QUOTA_PROCESSES, /* that clients started and that run */
+	FRONT_QUOTA_PROCESSES, /* started by clients and still running */
 	FRONT_QUOTA_COUNT,
 };
 
@@ -43,7 +43,7 @@ struct front_quota_kind {
 };
 extern const struct front_quota_kind front_quota_kinds[FRONT_QUOTA_COUNT];
 
-/* `given`: a bit for each one that is named; what is named with 0 is none. */
+/* `given` has a bit for each quota that is set; a quota set to 0 is unlimited. */
 struct front_quotas {
 	uint64_t given;
 	uint64_t value[FRONT_QUOTA_COUNT];

@@ -1,9 +1,9 @@
 /*
- * front_stats.h - one page of memory that reckond and its front share: numbers, nothing else.
+ * front_stats.h - one page of memory that reckond and its front share; it holds only numbers.
  *
- * Descriptor FRONT_PAGE_FD of the front, made anew for each. One side writes a number, the other
- * reads it; none of them is a length, an index or an address of the reader's. What a captured
- * front writes here makes its own counts wrong.
+ * Descriptor FRONT_PAGE_FD of the front; each front gets a new page. One side writes a number, the
+ * other reads it, and never uses it as a length, index or address. A captured front can only
+ * falsify its own counts.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 
 #define FRONT_PAGE_FD 5
 
-/* Upper ends of the latency buckets in microseconds; behind the last comes all that took longer. */
+/* Upper ends of the latency buckets in microseconds; a last bucket counts all longer requests. */
 #define FRONT_LATENCIES_US                                                                    \
 	500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, \
 		10000000, 60000000
 #define FRONT_LATENCY_COUNT 15
 
 struct front_stats {
-	/* reckond writes */
+	/* written by reckond */
 	_Atomic uint64_t header_ms, body_ms;
 	_Atomic uint64_t log_level, log_format, log_rate;
-	/* the front writes */
-	_Atomic uint64_t connections;	   /* now */
+	/* written by the front */
+	_Atomic uint64_t connections;	   /* open now */
 	_Atomic uint64_t accepted, turned_away;
-	_Atomic uint64_t requests[6];	   /* by the first digit of the status; 0: broken off */
+	_Atomic uint64_t requests[6];	   /* by the first digit of the status; 0: aborted */
 	_Atomic uint64_t received, sent;   /* bytes */
 	_Atomic uint64_t latency[FRONT_LATENCY_COUNT];
-	_Atomic uint64_t latency_us; /* their sum */
+	_Atomic uint64_t latency_us; /* sum of all latencies */
 };
 
 #define page_get(field) atomic_load_explicit(&(field), memory_order_relaxed)

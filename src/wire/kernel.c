@@ -48,7 +48,7 @@ int kernel_pack(struct buf *payload, enum kernel_tag tag, const void *data, size
 
 	if (len > KERNEL_PAYLOAD_MAX)
 		return err_set(err, ERR_LIMIT, "field of %zu bytes", len);
-	/* Room for both first: a head without its data would spoil the fields before it. */
+	/* Reserve room for both: a head without its data would corrupt the payload. */
 	if (buf_reserve(payload, sizeof(head) + len, &space, err) < 0 ||
 	    buf_add(payload, &head, sizeof(head), err) < 0)
 		return (int)err->code;

@@ -8,29 +8,30 @@
  * packet's only descriptor. A field is a struct kernel_field followed by `len` bytes, no padding,
  * no terminator. Integers are in host order: both ends are on one machine.
  *
- * The kernel is hostile. Its packets are decoded by kernel_unpack(), which checks every bound,
- * and judged by kernel_may_send(): anything else ends the kernel, never the host.
+ * The kernel is hostile. Its packets are decoded by kernel_unpack(), which checks every bound, and
+ * judged by kernel_may_send(): a violation ends the kernel, never the host.
  *
  *   host                                  kernel
  *    |                                       | (forked from a zygote, inside the box)
  *    | <----------------------------- READY  |
- *    | SEAT [tasks] ---------------------->  |   of a session in a group (cgroup v1)
+ *    | SEAT [tasks] ---------------------->  |   in a session of a group (cgroup v1)
  *    | CONFIGURE ------------------------->  |   environment, seed; no answer
- *    | TOOLS [calls] --------------------->  |   of an execution that may call tools
+ *    | TOOLS [calls] --------------------->  |   before an execution that may call tools
  *    | EXECUTE [stdout, stderr, stdin] --->  |   three descriptors, fresh for each execution
  *    | <------------------- DISPLAY, RESULT  |   any number, ids match the EXECUTE
  *    | <------------------------------ SYNC  |   "drain the pipes before you go on"
  *    | SYNC_ACK -------------------------->  |
  *    | <------------------------------ DONE  |
- *    | PING ----------------------------->  |   from a host that does not know what it missed
+ *    | PING ----------------------------->  |   from a restarted host that may have missed packets
  *    | <------------------------------ PONG  |   once it is idle
  *
  * Text that a program prints does not travel in packets: the kernel puts the two pipes of EXECUTE
- * in place of descriptors 1 and 2, so that subprocesses and C code are heard as well. What arrives
- * in an execution's pipes after its DONE belongs to processes that outlived it and is never mixed
- * into the next one. A SYNC exchange orders the two pipes and the packets among each other: a
- * kernel sends it (after flushing) before DISPLAY, RESULT, ERROR, CLEAR_OUTPUT, INPUT_REQUEST and
- * DONE when it wrote anything since the last one, and when it changes from one stream to the other.
+ * in place of descriptors 1 and 2, so that they carry the output of subprocesses and C code, too.
+ * Output that arrives after an execution's DONE comes from processes that outlived it; the host
+ * never mixes it into the next execution. A SYNC exchange fixes the order between the two pipes and
+ * the packets: the kernel flushes and sends SYNC before DISPLAY, RESULT, ERROR, CLEAR_OUTPUT,
+ * INPUT_REQUEST and DONE if it wrote anything since the last SYNC, and when it switches from one
+ * stream to the other.
  */
 #pragma once
 
@@ -49,12 +50,12 @@
 
 enum kernel_type {
 	/* host to kernel */
-	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED], ENV* for it alone; fds: stdout,
+	KERNEL_EXECUTE = 1,	/* CODE, FILENAME, [INPUT_ALLOWED], ENV* of this cell; fds: stdout,
 				   stderr, stdin                                              */
 	KERNEL_VARIABLES = 2,	/* -> VARIABLES_REPLY                                           */
 	KERNEL_COMPLETE = 3,	/* CODE, CURSOR -> COMPLETE_REPLY                               */
 	KERNEL_INSPECT = 4,	/* CODE, CURSOR, [DETAIL] -> INSPECT_REPLY                      */
-	KERNEL_INPUT_REPLY = 5, /* TEXT, or none: end of input                                  */
+	KERNEL_INPUT_REPLY = 5, /* TEXT, or no field: end of input                              */
 	KERNEL_SYNC_ACK = 6,
 	KERNEL_SHUTDOWN = 7,	 /* end at once, no answer                                       */
 	KERNEL_CONFIGURE = 8,	 /* ENV ("K=V") any number, SEED, CWD at most once; no answer    */
@@ -64,12 +65,12 @@ enum kernel_type {
 	KERNEL_TOOLS =
 		11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
 			      of the EXECUTE that follows (docs/internals/questions.md); no answer */
-	KERNEL_SEAT = 15, /* fd: a group's `tasks`, to write "0" to; no answer. The
-				   warden's word, before anybody else's                      */
-	KERNEL_PARK = 16, /* it waits for whoever comes: what a first cell needs may be
-				   made ready now; no answer. Before a SEAT                  */
-	KERNEL_PING = 17, /* -> PONG with its id, once the kernel is idle. All that came before
-			     belongs to an exchange that is forgotten                    */
+	KERNEL_SEAT = 15, /* fd: a group's `tasks`, to write "0" to; no answer. Only
+				   the warden sends it, before all other packets             */
+	KERNEL_PARK = 16, /* no client yet: the kernel may prepare what a first cell
+				   needs; no answer. Comes before a SEAT                     */
+	KERNEL_PING = 17, /* -> PONG with its id, once the kernel is idle. All earlier
+			     packets belong to the host before a restart                 */
 	/* kernel to host */
 	KERNEL_READY = 32,	     /* LANGUAGE, VERSION                                        */
 	KERNEL_DISPLAY = 33,	     /* bundle: [DISPLAY_ID] [METADATA] (MIME DATA)+             */
@@ -87,13 +88,13 @@ enum kernel_type {
 	KERNEL_VARIABLES_REPLY = 41, /* (VAR_NAME VAR_TYPE VAR_SHAPE VAR_SIZE VAR_PREVIEW
 					[VAR_KIND])* [VAR_OMITTED]                              */
 	KERNEL_COMPLETE_REPLY = 42,  /* CURSOR_START CURSOR_END MATCH*                          */
-	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; none: nothing is known                    */
+	KERNEL_INSPECT_REPLY = 43,   /* (MIME DATA)*; no field: unknown                    */
 	KERNEL_IS_COMPLETE_REPLY = 44, /* STATUS "complete" | "incomplete" | "invalid",
 					  [INDENT] of the line that would follow; none: unknown  */
 	KERNEL_PONG = 45,
 };
 
-/* Field tags. Numbers are decimal text; text is UTF-8 (the host replaces what is not). */
+/* Field tags. Numbers are decimal text; text is UTF-8 (the host replaces invalid bytes). */
 enum kernel_tag {
 	KERNEL_TAG_CODE = 1,
 	KERNEL_TAG_FILENAME = 2, /* name of the cell in tracebacks, "<cell 3>" */
@@ -105,7 +106,7 @@ enum kernel_tag {
 	KERNEL_TAG_LANGUAGE = 16,
 	KERNEL_TAG_VERSION = 17,
 	KERNEL_TAG_MIME = 18,
-	KERNEL_TAG_DATA = 19, /* belongs to the MIME before it: raw bytes, JSON text or UTF-8 text */
+	KERNEL_TAG_DATA = 19, /* of the MIME field before it: raw bytes, JSON text or UTF-8 text */
 	KERNEL_TAG_DISPLAY_ID = 20,
 	KERNEL_TAG_METADATA = 21, /* JSON object */
 	KERNEL_TAG_NAME = 22,
@@ -123,7 +124,7 @@ enum kernel_tag {
 	KERNEL_TAG_VAR_NAME = 34,
 	KERNEL_TAG_VAR_TYPE = 35,
 	KERNEL_TAG_VAR_SHAPE = 36,
-	KERNEL_TAG_VAR_SIZE = 37, /* bytes, "" when unknown */
+	KERNEL_TAG_VAR_SIZE = 37, /* bytes, "" if unknown */
 	KERNEL_TAG_VAR_PREVIEW = 38,
 	KERNEL_TAG_CURSOR_START = 39,
 	KERNEL_TAG_CURSOR_END = 40,
@@ -132,13 +133,13 @@ enum kernel_tag {
 	KERNEL_TAG_OPEN_PATH = 44,
 	KERNEL_TAG_OPEN_FLAGS = 45, /* as in open(2) */
 	KERNEL_TAG_OPEN_OFFSET = 46,
-	KERNEL_TAG_HINT = 47, /* with ERROR: one thing that is known to help */
+	KERNEL_TAG_HINT = 47, /* with ERROR: one known remedy */
 	KERNEL_TAG_VAR_KIND = 48, /* "data" (also when absent), "function", "class" */
-	KERNEL_TAG_VAR_OMITTED = 49, /* how many more there are than the reply names */
-	KERNEL_TAG_DETAIL = 50, /* "1": with the source, as name?? */
+	KERNEL_TAG_VAR_OMITTED = 49, /* how many variables the reply leaves out */
+	KERNEL_TAG_DETAIL = 50, /* "1": include the source, as name?? does */
 	KERNEL_TAG_INDENT = 60, /* spaces */
-	KERNEL_TAG_VAR_GONE = 61, /* with DONE: a name that VAR_NAME told before is no more */
-	KERNEL_TAG_CWD = 62, /* with CONFIGURE: where to begin */
+	KERNEL_TAG_VAR_GONE = 61, /* with DONE: an earlier VAR_NAME that no longer exists */
+	KERNEL_TAG_CWD = 62, /* with CONFIGURE: the working directory */
 	KERNEL_TAG_NOTE = 42, /* with DONE, any number: "code: message", becomes a diagnostic */
 };
 
@@ -148,7 +149,7 @@ struct kernel_head {
 	uint32_t magic;
 	uint16_t type;
 	uint16_t flags;
-	uint64_t id; /* the execution or request this belongs to; 0 for READY and CONFIGURE */
+	uint64_t id; /* the execution or request of this packet; 0 for READY and CONFIGURE */
 	uint32_t payload_len;
 	uint32_t field_count;
 };
@@ -166,14 +167,14 @@ struct kernel_item {
 };
 
 /*
- * Decodes a payload of exactly payload_len bytes into `ret_items` (room for `max_items`).
- * Returns the number of items, or ERR_PROTOCOL when a length does not fit, the count is not
- * `field_count`, or there are more than max_items. Pure; fuzzed (test/fuzz/fuzz_kernel.c).
+ * Decodes a payload of exactly payload_len bytes into `ret_items` (room for `max_items`). Returns
+ * the number of items, or ERR_PROTOCOL if a length does not fit, the count is not `field_count`, or
+ * there are more than max_items. Has no side effects; fuzzed (test/fuzz/fuzz_kernel.c).
  */
 int kernel_unpack(const char *payload, size_t payload_len, uint32_t field_count,
 		  struct kernel_item *ret_items, size_t max_items, struct err *err);
 
-/* Appends one field to a payload under construction. */
+/* Appends one field to a payload. */
 int kernel_pack(struct buf *payload, enum kernel_tag tag, const void *data, size_t len,
 		struct err *err);
 int kernel_pack_text(struct buf *payload, enum kernel_tag tag, const char *text, struct err *err);
@@ -182,13 +183,13 @@ int kernel_pack_text(struct buf *payload, enum kernel_tag tag, const char *text,
 const struct kernel_item *kernel_find(const struct kernel_item *items, size_t count,
 				      enum kernel_tag tag);
 
-/* What the host is waiting for. */
+/* What the host expects of the kernel. */
 enum kernel_state {
 	KERNEL_STATE_STARTING,	/* READY                                   */
 	KERNEL_STATE_IDLE,	/* nothing                                 */
 	KERNEL_STATE_EXECUTING, /* events and DONE of the execution        */
 	KERNEL_STATE_ASKING,	/* one *_REPLY                             */
-	KERNEL_STATE_ADOPTING,	/* PONG; all else is an earlier host's     */
+	KERNEL_STATE_ADOPTING,	/* PONG; other packets were meant for an earlier host */
 };
 
 /* The monitor table: whether a kernel may send `type` in `state`. */
@@ -200,16 +201,16 @@ bool kernel_item_is(const struct kernel_item *item, const char *text); /* NULL i
 uint32_t kernel_count_fields(const struct buf *payload);
 
 /*
- * Sends one packet (as a blob when the payload is large). With KERNEL_EXECUTE up to three
- * descriptors go along; a blob's descriptor always comes last.
+ * Sends one packet (as a blob if the payload is large). KERNEL_EXECUTE takes up to three
+ * descriptors; a blob's descriptor always comes last.
  */
 int kernel_send(int sock, enum kernel_type type, uint64_t id, const struct buf *payload,
 		const int *fds, size_t nfds, struct err *err);
 
 /*
- * Receives one packet; the payload replaces what was in `payload`. Returns 1, 0 at end of file,
- * or an error (ERR_TIMEOUT: nothing to read on a non-blocking socket). The caller still has to
- * ask kernel_may_send(). Descriptors other than a blob's are stored in fds (at most fds_max).
+ * Receives one packet and replaces the contents of `payload`. Returns 1, 0 at end of file, or an
+ * error (ERR_TIMEOUT: nothing to read on a non-blocking socket). The caller must still check
+ * kernel_may_send(). Stores descriptors other than a blob's in fds (at most fds_max).
  */
 int kernel_recv(int sock, struct kernel_head *ret_head, struct buf *payload, int *fds,
 		size_t fds_max, size_t *ret_nfds, struct err *err);

@@ -1,10 +1,10 @@
 /*
- * process.h - how a program is started in a box: the client's order, and the warden's to the
+ * process.h - how a program is started in a box: the client's order, and the warden's plan for the
  * launcher.
  *
- * The client writes what is to run into a sealed memory file; the warden hands it on unread, and
- * the launcher (inside/launch.c) reads it once it stands behind the box's walls, where a lie in it
- * could do no more than the program itself. The file holds
+ * The client writes the program's arguments into a sealed memory file. The warden passes it on
+ * unread; the launcher (inside/launch.c) reads it behind the box's walls, where a forged order can
+ * do no more than the program itself. The file holds
  *   struct process_order
  *   the working directory, the arguments, then the variables ("NAME=value"), each with its NUL
  */
@@ -26,16 +26,17 @@ struct process_order {
 };
 
 /*
- * The warden starts the launcher with this socket (SOCK_SEQPACKET) as its only descriptor beside
- * /dev/null, and sends one struct launch_plan with descriptors in this order: the pidfd of the box's
- * pid 1, the system call filter, the order; a Landlock ruleset when has_landlock; as many of
- * standard input, output and error as stdio_count says; `tasks` files to join, seat_count of them.
+ * The warden starts the launcher with this socket (SOCK_SEQPACKET) as its only descriptor except
+ * /dev/null, and sends one struct launch_plan with descriptors in this order: the pidfd of the
+ * box's pid 1, the system call filter, the order; a Landlock ruleset if has_landlock; stdio_count
+ * of standard input, output and error; seat_count `tasks` files of the cgroups to join.
  *
  * The launcher's arguments are the variables that every program of the template has.
  *
- * The new process answers with a struct launch_report: LAUNCH_READY when its walls stand, with the
- * filter's listener and, with a terminal, its master side. It waits for one byte from the warden and
- * executes the program: then the socket ends. LAUNCH_FAILED comes at any time, and is the last.
+ * The new process answers with a struct launch_report: LAUNCH_READY when its walls are up, with the
+ * filter's listener and, for a terminal, the terminal's master side. It waits for one byte from the
+ * warden and executes the program, which closes the socket. LAUNCH_FAILED may come at any time and
+ * is the last report.
  */
 #define LAUNCH_FD 3
 #define LAUNCH_SEATS_MAX 5
@@ -44,7 +45,7 @@ struct process_order {
 struct launch_plan {
 	uint32_t has_landlock;
 	uint32_t no_speculation;
-	uint32_t stdio_count; /* 0: a terminal is made; else 3 */
+	uint32_t stdio_count; /* 0: the launcher creates a terminal; else 3 */
 	uint32_t seat_count;
 	uint16_t rows, columns; /* of the terminal */
 };

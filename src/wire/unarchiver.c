@@ -1,8 +1,8 @@
 /*
- * unarchiver.c - frames of a process that parses hostile files, and what they may name.
+ * unarchiver.c - frames of the process that parses hostile files, and the paths they may name.
  *
  * Runs in:  reckon-unarchiver and libreckon.
- * Reads:    frames of a peek that may be captured.
+ * Reads:    frames of an unarchiver that an attacker may control.
  * Never:    trusts a length, a path or an order.
  */
 #include "wire/unarchiver.h"
@@ -45,7 +45,7 @@ size_t unarchiver_put_entry(void *ret, enum unarchiver_type type,
 	return unarchiver_put(ret, type, bytes, at + filled.target_len);
 }
 
-/* ---- what an entry may be ------------------------------------------------------------------- */
+/* ---- paths of an entry ---------------------------------------------------------------------- */
 
 static unsigned depth_of(const char *path)
 {
@@ -66,7 +66,7 @@ static bool is_plain(const char *text)
 	return utf8_is_valid(text, len);
 }
 
-/* Follows the text of a link from the folder that it is in; whether it stays beneath the top. */
+/* Follows a link's text from the link's folder: whether it stays beneath the top. */
 static bool stays_inside(const char *path, const char *target)
 {
 	unsigned depth = depth_of(path);
@@ -149,7 +149,8 @@ static int take_fail(const char *bytes, size_t len, struct unarchiver_frame *ret
 	for (size_t i = 0; i < len; i++) {
 		const char byte = bytes[sizeof(fail) + i];
 
-		/* Its own words or the archive's: shown, so only what is harmless to show. */
+		/* The text may come from the archive: keep only characters that are harmless to
+		 * print. */
 		text[i] = byte >= 0x20 && byte < 0x7f ? byte : '?';
 	}
 	text[len] = '\0';

@@ -1,14 +1,14 @@
 /*
- * zygote.h - what the warden and its zygotes say to each other (SOCK_SEQPACKET, fixed structs).
+ * zygote.h - messages between the warden and its zygotes (SOCK_SEQPACKET, fixed structs).
  *
  * A zygote is started in its template's root with
  *   descriptor 3  this socket
  *   descriptor 4  the system call filter: an array of struct sock_filter
- * warms up, moves its heap into a memory file and sends ZYGOTE_READY. From then on it answers each
- * ZYGOTE_SPAWN by forking a twin, which makes the kernel (inside/zygote.c). It sends nothing back:
- * the warden traces it and sees the forks.
+ * It warms up, moves its heap into a memory file and sends ZYGOTE_READY. Then it forks a twin for
+ * each ZYGOTE_SPAWN; the twin forks the kernel (inside/zygote.c). The zygote sends no reply: the
+ * warden traces it and sees the forks.
  *
- * The new kernel reports once on its boot socket: a struct zygote_boot, and on success the
+ * The new kernel sends one report on its boot socket: a struct zygote_boot and, on success, the
  * descriptor on which the warden receives denied system calls.
  */
 #pragma once
@@ -26,15 +26,15 @@ struct zygote_ready {
 	uint32_t type;
 	uint32_t frozen_areas;
 	uint64_t frozen_bytes;
-	uint32_t hot_pages; /* kept for every fork; 0: the host lacks the means */
+	uint32_t hot_pages; /* pages copied ahead for every fork; 0: the host lacks the means */
 	uint32_t reserved;
 	struct err err; /* why warming up failed */
 };
 
 /*
  * Descriptors: init's pidfd, the kernel's end of the control socket, the boot socket, a Landlock
- * ruleset when has_landlock; then `tasks` files of control groups for the twin to join, and one
- * that the warden will make it write to, when has_leave: it keeps that as ZYGOTE_LEAVE_FD.
+ * ruleset if has_landlock; then `tasks` files of the cgroups that the twin joins, and if has_leave
+ * one more, which the twin keeps as ZYGOTE_LEAVE_FD: the warden will make it write to that.
  */
 #define ZYGOTE_SEATS_MAX 5
 #define ZYGOTE_LEAVE_FD 199
@@ -43,7 +43,7 @@ struct zygote_ready {
 struct zygote_spawn {
 	uint32_t type;
 	uint32_t has_landlock;
-	uint32_t with_twin; /* 0: make the kernel without one (no ptrace here) */
+	uint32_t with_twin; /* 0: fork the kernel without a twin (no ptrace here) */
 	uint32_t no_speculation; /* WARDEN_OPEN_NO_SPECULATION */
 	uint32_t seat_count;
 	uint32_t has_leave;
