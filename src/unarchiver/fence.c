@@ -1,9 +1,9 @@
 /*
- * fence.c - what reckon-unarchiver may still do: read what is open, compute, send frames.
+ * fence.c - the fence of reckon-unarchiver: it can read open descriptors, compute, send frames.
  *
  * Runs in:  reckon-unarchiver, once.
  * Reads:    nothing.
- * Never:    names a call that opens, connects, executes or makes a process.
+ * Never:    allows a system call that opens, connects, executes or creates a process.
  */
 #include <sys/syscall.h>
 
@@ -11,7 +11,7 @@
 #include "fence/fence.h"
 #include "unarchiver/unarchiver.h"
 
-#define MEMORY_MAX ((uint64_t)384 << 20) /* of an archive's dictionaries */
+#define MEMORY_MAX ((uint64_t)384 << 20) /* libarchive needs it for an archive's dictionaries */
 #define FILE_MAX ((uint64_t)256 << 30)
 #define CPU_S 120u
 #define DESCRIPTORS 16u

@@ -1,7 +1,7 @@
 /*
- * main.c - reckon-unarchiver: looks into one hostile file for libreckon, and ends.
+ * main.c - reckon-unarchiver: reads or writes one archive for libreckon, and ends.
  *
- * Runs in:  reckon-unarchiver: descriptor 3 is the socket to whoever started it, 4 the archive.
+ * Runs in:  reckon-unarchiver: descriptor 3 is the socket to its parent, 4 the archive.
  * Reads:    its job's name; then, behind the fence, the archive.
  * Never:    opens a file, or reads a byte of one, before the fence is up.
  */
@@ -52,9 +52,9 @@ int main(int argc, char **argv)
 		log_line(LOG_ERROR, "libreckon starts this program", NULL);
 		return 2;
 	}
-	/* Names are UTF-8; without this libarchive would ask iconv, which opens files. */
+	/* Names are UTF-8. In another locale libarchive would use iconv, which opens files. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
-	tzset(); /* reads a file, once */
+	tzset(); /* reads its file now, once */
 	if (unarchiver_fence(is_pack, &err) < 0)
 		fail(ERR_SYSTEM, "the fence does not stand: %s", err.text);
 	send_frame(frame, unarchiver_put(frame, UNARCHIVER_READY, NULL, 0));

@@ -1,9 +1,9 @@
 /*
- * pack.c - files, as they are handed in, as an archive.
+ * pack.c - writes the files it receives into an archive.
  *
  * Runs in:  reckon-unarchiver, behind the fence.
  * Reads:    frames of libreckon; files of a hostile box, which change while they are read.
- * Never:    makes an archive that is broken by a file that shrank: what is missing is zeros.
+ * Never:    breaks the archive when a file shrinks: zeros replace the missing bytes.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -28,7 +28,7 @@ static void __attribute__((noreturn)) broken(struct archive *archive)
 	fail(ERR_SYSTEM, "the archive cannot be written: %s", text != NULL ? text : "unknown");
 }
 
-/* Exactly as many bytes as the header says; 1 when the file had fewer. */
+/* Copies exactly as many bytes as the header says; returns 1 if the file had fewer. */
 static unsigned copy_file(struct archive *archive, int fd, uint64_t size)
 {
 	unsigned changed = 0;
@@ -73,7 +73,7 @@ static struct archive_entry *entry_of(const struct unarchiver_entry *fields, con
 	return entry;
 }
 
-/* ADD: what libreckon says is taken as it is. */
+/* Handles ADD, trusting libreckon's fields. */
 static unsigned add(struct archive *archive, size_t len, int fd)
 {
 	const char *bytes = frame + sizeof(struct unarchiver_head);
@@ -111,7 +111,7 @@ static struct archive *open_format(const char *format)
 		(void)archive_write_set_format_pax_restricted(archive);
 	if (strcmp(format, "tar.gz") == 0) {
 		(void)archive_write_add_filter_gzip(archive);
-		/* The same files make the same bytes, whenever. */
+		/* The same files give the same bytes at any time. */
 		(void)archive_write_set_filter_option(archive, "gzip", "timestamp", NULL);
 	}
 	else if (strcmp(format, "tar.zst") == 0)

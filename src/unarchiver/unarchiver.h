@@ -4,7 +4,7 @@
  *   main.c    start, fence, one job
  *   unpack.c  an archive as entries
  *   pack.c    files as an archive
- *   fence.c   what it may still do
+ *   fence.c   its system calls and limits
  */
 #pragma once
 
@@ -13,12 +13,12 @@
 #include "base/err.h"
 #include "wire/unarchiver.h"
 
-/* Puts the fence up. `writes`: it may write to files that are open. */
+/* Applies the fence. `writes`: the process may write to open files. */
 int unarchiver_fence(int writes, struct err *err);
 
-/* One frame; the process ends when nobody is there to take it. */
+/* Sends one frame; exits if the receiver is gone. */
 void send_frame(const void *frame, size_t len);
-/* FAIL, and the end of the process. */
+/* Sends FAIL and exits. */
 void fail(enum err_code code, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 

@@ -1,9 +1,9 @@
 /*
- * unpack.c - an archive as entries: tar (plain, gzip, xz, zstd, bzip2) and zip.
+ * unpack.c - reads an archive into entries: tar (plain, gzip, xz, zstd, bzip2) and zip.
  *
  * Runs in:  reckon-unarchiver, behind the fence.
- * Reads:    an archive of anybody, with libarchive.
- * Never:    is believed: libreckon judges each entry again.
+ * Reads:    an archive of unknown origin, with libarchive.
+ * Never:    decides alone: libreckon checks each entry again.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -35,8 +35,8 @@ static void __attribute__((noreturn)) broken(struct archive *archive)
 }
 
 /*
- * One byte of a name. What no name here may hold (control characters, bytes that are not UTF-8)
- * is written as %XX: such archives exist, from old systems, and their files are wanted.
+ * Copies one byte of a name, as %XX if it is not allowed here (control characters, invalid UTF-8):
+ * old systems made such archives, and users want their files.
  */
 static size_t copy_name_byte(const char *name, char *ret, size_t room, size_t *ret_used,
 			     bool *ret_changed)
@@ -56,7 +56,7 @@ static size_t copy_name_byte(const char *name, char *ret, size_t room, size_t *r
 	return 3;
 }
 
-/* Drops "./", "//" and a trailing "/"; "" is the folder itself. */
+/* Drops "./", "//" and a trailing "/"; "" means the target folder itself. */
 static void clean_path(const char *name, char ret[UNARCHIVER_PATH_MAX + 1])
 {
 	bool changed = false;
@@ -101,7 +101,7 @@ static void send_entry(enum unarchiver_kind kind, struct archive_entry *entry, c
 	static char frame[UNARCHIVER_FRAME_MAX];
 	struct err err;
 
-	/* The same judgement that waits outside: here it can name what is wrong in few words. */
+	/* libreckon runs the same check; here the message can name the reason. */
 	if (unarchiver_check(&fields, path, target, &err) < 0)
 		fail(err.code, "%s", err.text);
 	send_frame(frame, unarchiver_put_entry(frame, UNARCHIVER_ENTRY, &fields, path, target));
@@ -154,7 +154,7 @@ static void send_one(struct archive *archive, struct archive_entry *entry)
 		clean_path(link, target);
 		send_entry(UNARCHIVER_HARDLINK, entry, path, target);
 	} else if (type == AE_IFDIR) {
-		if (path[0] != '\0') /* else the folder itself */
+		if (path[0] != '\0') /* "" is the target folder itself */
 			send_entry(UNARCHIVER_FOLDER, entry, path, "");
 	} else if (type == AE_IFLNK) {
 		link = archive_entry_symlink(entry);
@@ -169,7 +169,7 @@ static void send_one(struct archive *archive, struct archive_entry *entry)
 	}
 }
 
-/* A zip archive without entries is its directory's end alone, which libarchive does not know. */
+/* A zip archive without entries is only an end record, which libarchive does not recognize. */
 static bool is_empty_zip(void)
 {
 	static const char end[20] = "PK\5\6";
@@ -198,7 +198,7 @@ void unpack(void)
 	(void)archive_read_support_filter_zstd(archive);
 	(void)archive_read_support_filter_bzip2(archive);
 	(void)archive_read_support_format_tar(archive);
-	/* By its directory alone: what lies between its entries is nobody's. */
+	/* Use only the central directory: ignore data between entries. */
 	(void)archive_read_support_format_zip_seekable(archive);
 	if (archive_read_open_fd(archive, UNARCHIVER_FILE_FD, READ_BLOCK) != ARCHIVE_OK)
 		broken(archive);
