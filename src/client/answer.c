@@ -1,9 +1,10 @@
 /*
- * answer.c - what a server refused, and what a connection died of, as errors.
+ * answer.c - turns a server's refusals and connection failures into errors.
  *
- * Runs in:  whoever is a client.
- * Reads:    bodies of whatever answers at the address.
- * Never:    believes that it is Reckon's: a page of HTML is named as what it is. Never repeats a key.
+ * Runs in:  programs that are clients of a daemon.
+ * Reads:    bodies from any server at the address.
+ * Never:    assumes that the body comes from Reckon: an HTML page is reported as one. Never repeats
+ *           a key.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static enum err_code code_of(unsigned status)
 	return status >= 400 && status < 500 ? ERR_INVALID : ERR_SYSTEM;
 }
 
-/* A server that repeats what it was sent does not get it printed. */
+/* A server may echo a request: keep the key out of the message. */
 static void redact(const struct client *client, char *text)
 {
 	const size_t len = strlen(client->key);

@@ -1,8 +1,8 @@
 /*
- * client.c - ask, move files, close.
+ * client.c - requests, file transfers, closing.
  *
- * Runs in:  whoever is a client.
- * Reads:    answers of a server.
+ * Runs in:  programs that are clients of a daemon.
+ * Reads:    replies of a server.
  * Never:    prints.
  */
 #include "client/client.h"
@@ -80,7 +80,7 @@ static int to_buf(const char *bytes, size_t len, void *arg, struct err *err)
 	return 0;
 }
 
-/* Once, and again when its turn has come. */
+/* Sends the request once, and again after each wait for Retry-After. */
 static int exchange(const struct transfer *plan, struct transfer *ret, struct err *err)
 {
 	int code;
@@ -178,7 +178,7 @@ int client_upload(struct client *client, const char *path, int fd, uint64_t size
 		};
 		code = transfer_run(&transfer, err);
 		transfer_done(&transfer);
-		/* What cannot be read again is not sent again. */
+		/* A descriptor that cannot seek back cannot be sent again. */
 	} while (start >= 0 && wait_for_turn(&transfer, code, &code, err) &&
 		 lseek(fd, start, SEEK_SET) == start);
 	if (code == 0 && transfer.upload_size > 0)

@@ -1,15 +1,15 @@
 /*
- * daemon.c - the user's private daemon: found, or started.
+ * daemon.c - finds or starts the user's private daemon.
  *
- * Runs in:  whoever is a client and names no address.
+ * Runs in:  clients that name no address.
  * Reads:    the environment (as base/process/runtime.h says), the log of a start that failed.
- * Never:    starts two: whoever comes second waits for the lock and finds the first one's. Never
- *           hands descriptors or signal settings of the caller to it.
+ * Never:    starts two: a second client waits for the lock, then finds the first one's daemon.
+ *           Never passes the caller's descriptors or signal settings on.
  *
- *   client ──connect──▶ RUNTIME/NAME.sock   nobody? ──lock, again? ──▶ reckond --private
+ *   client ──connect──▶ RUNTIME/NAME.sock   none? ──lock, again none? ──▶ reckond --private
  *
- * The directory is the user's alone and the daemon looks at the uid of whoever connects, so no key
- * is needed: what could read one could connect as well.
+ * Only the user can open the directory, and the daemon checks each peer's uid. So no key is needed:
+ * a process that could read it could connect anyway.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,17 +41,18 @@
 #define OTHER_TRIES 200
 #define PAGE 200
 
-/* Made before the fork: a child of a program that may have threads can only call what is safe. */
+/* Filled before the fork: the child of a program with threads may make only async-signal-safe
+ * calls. */
 struct plan {
 	char path[PATH_MAX];
 	char state[PATH_MAX];
 	char *argv[6];
 	char *envp[ENV_MAX + 1];
 	int log;
-	int ready; /* its stdout: it says so when it is ready, or ends */
+	int ready; /* the daemon's stdout: it writes there when it is ready, or closes it */
 };
 
-/* reckond is beside us, or where our kind is installed. */
+/* reckond is next to this program, or in the libexec directory of the installation. */
 static int find_program(char *ret, size_t size, struct err *err)
 {
 	static const char *const places[] = { "", "/../libexec", "/../libexec/reckon" };
@@ -75,7 +76,7 @@ static int find_program(char *ret, size_t size, struct err *err)
 			  "install Reckon, or set RECKON_LIBEXEC to the directory that holds it");
 }
 
-/* What the daemon is told of the environment: where things are, nothing of what we are doing. */
+/* Passes on the variables that locate files and set up logging, and no others. */
 static void plan_environment(struct plan *plan)
 {
 	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -108,7 +109,7 @@ static void __attribute__((noreturn)) become_daemon(const struct plan *plan)
 	_exit(127);
 }
 
-/* Waits until it says something, or ends: 1 or 0. */
+/* Waits until the daemon writes a line (1) or ends (0). */
 static int wait_for(int fd, struct err *err)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -131,7 +132,7 @@ static int wait_for(int fd, struct err *err)
 	return n < 0 ? err_sys(err, "wait for your private daemon") : n > 0;
 }
 
-/* The last line that a start left in the log says why there is no daemon. */
+/* Reads why there is no daemon from the last line that its start wrote to the log. */
 static int why_not(int log, off_t from, struct err *err)
 {
 	char text[LOG_TAIL + 1];
@@ -166,7 +167,7 @@ static int spawn(struct plan *plan, struct err *err)
 		return err_sys(err, "fork");
 	if (pid == 0) {
 		(void)setsid();
-		/* Twice, so that it is nobody's child and gets no terminal. */
+		/* The second fork detaches the daemon from its parent and from any terminal. */
 		if (fork() != 0)
 			_exit(0);
 		become_daemon(plan);
@@ -181,7 +182,7 @@ static int spawn(struct plan *plan, struct err *err)
 static int start(struct client *client, const char *state, const char *name, struct err *err)
 {
 	static char program[] = "reckond", private[] = "--private", option[] = "--state";
-	/* A person's session outlasts a lunch. */
+	/* 8 h: a session should survive a person's long break. */
 	static char idle[] = "--idle-timeout=28800";
 	char log_name[RUNTIME_NAME_SIZE + 8];
 	cleanup_fd int log = -1;
@@ -222,7 +223,7 @@ static int take_lock(int dir_fd, const char *name, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* Whether one ran for this state: what it had is its successor's to tell. */
+/* Whether a daemon ever ran for this state: its successor can report on the old sessions. */
 static bool has_history(const char *state)
 {
 	char path[PATH_MAX + 32];
@@ -231,7 +232,8 @@ static bool has_history(const char *state)
 	return access(path, F_OK) == 0;
 }
 
-/* Whether one runs, or is about to: a lock that nobody holds is free for an instant only. */
+/* Whether a daemon runs or is starting: between two daemons the lock is free only for an
+ * instant. */
 static bool is_starting(const char *state)
 {
 	char path[PATH_MAX + 32];
@@ -252,7 +254,7 @@ static int place(struct client *client, char state[PATH_MAX], char name[RUNTIME_
 	return 0;
 }
 
-/* Where this user's daemon would listen, and then where it says that it listens. */
+/* Tries the socket of this user's environment, then the address that the daemon noted. */
 static int look(struct client *client, const char *state, const char *name, struct err *err)
 {
 	const int found = daemon_connect(&client->url, NULL, err);
@@ -261,8 +263,8 @@ static int look(struct client *client, const char *state, const char *name, stru
 }
 
 /*
- * It listens where this user's environment says, which may not be where we looked last. Somebody with
- * another XDG_RUNTIME_DIR, and so another lock, may have been faster.
+ * Starts a daemon and connects to it. A client with another XDG_RUNTIME_DIR uses another lock: if
+ * its daemon was faster, connects to that one.
  */
 static int start_and_find(struct client *client, const char *state, const char *name,
 			  struct err *err)
@@ -306,16 +308,16 @@ int daemon_find(struct client *client, enum daemon_start may_start, struct err *
 	}
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
 		return (int)err->code;
-	/* Somebody else may have started it while we waited for the lock. */
+	/* Another client may have started it while this one waited for the lock. */
 	found = look(client, state, name, err);
 	if (found != 0)
 		return found < 0 ? found : 0;
 	return start_and_find(client, state, name, err);
 }
 
-/* ---- one of another version ----------------------------------------------------------------- */
+/* ---- a daemon of another version ------------------------------------------------------------ */
 
-/* Whether the program that runs is not the one that we would start. */
+/* Whether the running program differs from the one that this client would start. */
 static bool is_outdated(const struct client *client, const char *name)
 {
 	char path[PATH_MAX], ours[RUNTIME_PROGRAM_SIZE], theirs[RUNTIME_PROGRAM_SIZE] = "";
@@ -328,13 +330,13 @@ static bool is_outdated(const struct client *client, const char *name)
 		return false;
 	(void)snprintf(file, sizeof(file), "%s.program", name);
 	fd = openat(client->runtime_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	/* Before there was such a file nobody wrote one. */
+	/* An older daemon did not write this file: then `theirs` stays "". */
 	if (fd >= 0 && read(fd, theirs, sizeof(theirs) - 1) < 0)
 		return false;
 	return strcmp(ours, theirs) != 0;
 }
 
-/* Sessions of this page that would lose variables, or a cell that runs. */
+/* Counts sessions of this page that would lose variables or a running cell. */
 static size_t count_kernels(const struct json_value *sessions)
 {
 	size_t found = 0;
@@ -412,7 +414,7 @@ int daemon_renew(struct client *client, struct err *err)
 		return 0;
 	if (take_lock(client->runtime_fd, name, &lock, err) < 0)
 		return (int)err->code;
-	/* Somebody else may have put a new one there while we waited for the lock. */
+	/* Another client may have replaced the daemon while this one waited for the lock. */
 	if (!is_outdated(client, name))
 		return 0;
 	if (daemon_kernels(client, &kernels, err) < 0)
@@ -432,7 +434,7 @@ int daemon_renew(struct client *client, struct err *err)
 	return 0;
 }
 
-/* ---- for its user --------------------------------------------------------------------------- */
+/* ---- information and shutdown --------------------------------------------------------------- */
 
 int client_private(struct client *client, struct client_private *ret, struct err *err)
 {

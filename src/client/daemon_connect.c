@@ -1,9 +1,9 @@
 /*
- * daemon_connect.c - who listens at a socket of ours.
+ * daemon_connect.c - connects to the private daemon's socket.
  *
- * Runs in:  whoever is a client and names no address.
+ * Runs in:  clients that name no address.
  * Reads:    the uid and pid of the peer, from the kernel.
- * Never:    starts anybody.
+ * Never:    starts a daemon.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *er
 	do
 		n = connect(sock, (const struct sockaddr *)&address, sizeof(address));
 	while (n < 0 && errno == EINTR);
-	/* The peer of a socket is who called listen(). */
+	/* For a socket, the peer is the process that called listen(). */
 	if (n == 0 && (ret_peer == NULL ||
 		       getsockopt(sock, SOL_SOCKET, SO_PEERCRED, ret_peer, &len) == 0))
 		return 1;

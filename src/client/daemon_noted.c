@@ -1,12 +1,12 @@
 /*
- * daemon_noted.c - where the private daemon of a state directory listens, by its own note.
+ * daemon_noted.c - finds a private daemon by the address noted in its state directory.
  *
- * Runs in:  whoever is a client and names no address.
+ * Runs in:  clients that name no address.
  * Reads:    STATE/private/reckond.lock: the daemon's pid and address.
- * Never:    believes it of another user: whoever listens there must be ours.
+ * Never:    trusts another user's daemon: the listening process must be the user's own.
  *
- * cron, sudo and su have another XDG_RUNTIME_DIR than the shell in which the daemon was started, so
- * its socket is not where they would look.
+ * Under cron, sudo and su XDG_RUNTIME_DIR differs from that of the shell that started the daemon,
+ * so clients would look for its socket in another directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 #define NOTE_SIZE (PATH_MAX + 64)
 
-/* The second line, "unix:/DIR/NAME.sock". */
+/* Reads the second line, "unix:/DIR/NAME.sock". */
 static bool read_note(const char *state, char note[NOTE_SIZE], char **ret_path)
 {
 	char path[PATH_MAX + 32];
@@ -46,7 +46,7 @@ static bool read_note(const char *state, char note[NOTE_SIZE], char **ret_path)
 	return true;
 }
 
-/* The directory of the socket, if that is called as the daemon of this state is. */
+/* Opens the socket's directory, if the socket has this state's daemon name. */
 static int open_place(const char *state, const char *name)
 {
 	char note[NOTE_SIZE], file[RUNTIME_NAME_SIZE + 8], *path, *slash;

@@ -1,8 +1,8 @@
 /*
- * exchange.c - several requests at once, of protocols other than the native API.
+ * exchange.c - parallel requests of protocols other than the native API.
  *
- * Runs in:  whoever passes messages on between a user's program and a daemon.
- * Reads:    heads and bodies of whatever answers at the address.
+ * Runs in:  programs that relay messages between a user's program and a daemon.
+ * Reads:    heads and bodies from any server at the address.
  * Never:    follows a redirect, or lets a key get into a message.
  */
 #include <stdio.h>
@@ -126,7 +126,7 @@ int client_exchange_begin(struct client *client, const struct client_request *re
 	return (int)err->code;
 }
 
-/* Tells of those that have ended; whether there were any. */
+/* Reports the exchanges that have ended; returns whether there were any. */
 static bool collect(struct client *client)
 {
 	CURLMsg *message;
@@ -159,7 +159,7 @@ int client_exchange_poll(struct client *client, int wake_fd, int wait_ms, bool *
 	*ret_ready = false;
 	if (curl_multi_perform(client->multi, &running) != CURLM_OK)
 		return err_set(err, ERR_SYSTEM, "libcurl failed");
-	/* One that ended just now wakes nobody: the caller hears of it before there is a wait. */
+	/* A reported end makes no descriptor readable: return without waiting. */
 	if (collect(client))
 		wait_ms = 0;
 	if (curl_multi_poll(client->multi, &wake, wake_fd >= 0 ? 1 : 0, wait_ms, NULL) !=

@@ -17,7 +17,7 @@ struct client {
 	char name[CLIENT_NAME_SIZE];
 	char key[CLIENT_KEY_SIZE];
 	bool is_private;
-	int runtime_fd; /* of the private daemon's directory: the path of its socket leads through it */
+	int runtime_fd; /* of the private daemon's directory: its socket's path starts there */
 	CURLM *multi;
 	struct client_answer last;
 	unsigned wait_left_s; /* of client_options */
@@ -29,7 +29,7 @@ struct client {
 	void *on_progress_arg;
 };
 
-/* Where the bytes of a good answer go; a negative result ends the exchange. */
+/* Receives the body of a successful reply; a negative result ends the exchange. */
 typedef int transfer_sink_fn(const char *bytes, size_t len, void *arg, struct err *err);
 
 /* One exchange. Zero-initialise, fill in, transfer_run(), transfer_done(). */
@@ -38,31 +38,31 @@ struct transfer {
 	const char *method;
 	const char *path; /* below /reckon/v1/ */
 	const struct buf *body;
-	const char *header; /* one more, or NULL */
-	const char *accept; /* the type that is expected, "" for any */
+	const char *header; /* an additional header, or NULL */
+	const char *accept; /* expected media type, "" for any */
 	transfer_sink_fn *sink;
 	void *sink_arg;
 	int upload_fd; /* with `is_upload` */
-	uint64_t upload_size; /* of it, what is not sent yet */
+	uint64_t upload_size; /* bytes of it not sent yet */
 	uint64_t uploaded;
 	bool is_upload;
-	bool is_stream; /* silence for longer than a heartbeat is the end of it */
+	bool is_stream; /* end it after a silence longer than a heartbeat */
 	int wake_fd;	/* or -1 */
 	int (*on_wake)(const char *execution, void *arg, struct err *err);
 	void *on_wake_arg;
-	/* what came of it */
+	/* results */
 	struct client_answer answer;
 	char execution[ID_SIZE]; /* Reckon-Execution */
 	char type[64];
-	struct buf refusal; /* the body of an answer that is not a success */
+	struct buf refusal; /* body of an unsuccessful reply */
 	uint64_t received;
-	bool is_broken; /* no whole answer: the connection failed, so asking again may help */
-	/* its own */
+	bool is_broken; /* the connection failed before the whole reply: a retry may help */
+	/* private */
 	CURL *easy;
 	struct curl_slist *headers;
 	char reason[CURL_ERROR_SIZE];
 	struct err err;
-	bool has_failed; /* `err` is ours: the sink's, on_wake's or a bound's */
+	bool has_failed; /* `err` is local: from the sink, from on_wake, or a limit */
 	bool is_over;
 	CURLcode result;
 };
@@ -74,40 +74,39 @@ int client_add_header(struct curl_slist **headers, const char *line, struct err 
 void transfer_set_place(CURL *easy, const struct url *url);
 
 /*
- * wait.c: whether `code`, an exchange's that is over, is worth waiting for; if so, it has been waited
- * for. A user who wants something meanwhile is heard; what comes of that may be `*ret_code`, and is
- * final.
+ * wait.c: whether the request should be repeated after `code`, the result of a finished exchange;
+ * waits first if so. The user can interrupt the wait; *ret_code is then the final result.
  */
 bool wait_for_turn(const struct transfer *transfer, int code, int *ret_code, struct err *err);
 
-/* answer.c: what a refusal says, as an error. */
+/* answer.c: makes an error of the server's refusal. */
 int answer_refused(struct transfer *transfer, struct err *err);
-/* answer.c: what a connection that failed says. */
+/* answer.c: makes an error of a failed connection. */
 int answer_broken(struct transfer *transfer, struct err *err);
-/* answer.c: the error in {"code", "message", "cause", "remedy"}. */
+/* answer.c: makes an error of {"code", "message", "cause", "remedy"}. */
 int answer_error(struct client *client, const struct json_value *error, unsigned status,
 		 struct err *err);
 
-/* daemon.c: finds the user's private daemon, starts it when it may. */
+/* daemon.c: finds the user's private daemon, and starts it if allowed. */
 enum daemon_start {
 	DAEMON_START_ANY,
-	DAEMON_START_AGAIN, /* if one ran before, and so has something to tell */
+	DAEMON_START_AGAIN, /* if one ran before, and can report on its sessions */
 	DAEMON_START_NEVER,
 };
 int daemon_find(struct client *client, enum daemon_start may_start, struct err *err);
-/* daemon_connect.c: 1: somebody listens, who is *ret_peer (may be NULL); 0: nobody. */
+/* daemon_connect.c: 1: *ret_peer (may be NULL) listens there; 0: no process does. */
 int daemon_connect(const struct url *url, struct ucred *ret_peer, struct err *err);
-/* daemon.c: how many sessions would lose variables if it ended. */
+/* daemon.c: how many sessions would lose variables if the daemon ended. */
 int daemon_kernels(struct client *client, size_t *ret, struct err *err);
-/* daemon.c: waits for its end. Its sessions are on the disk, for the next one. */
+/* daemon.c: ends it and waits. Its sessions stay on disk for the next daemon. */
 int daemon_end(const struct client *client, struct err *err);
 /*
- * daemon_noted.c: whether the daemon of `state` answers where it noted that it listens; the client
- * is led there then.
+ * daemon_noted.c: whether the daemon of `state` answers at the address it noted; if so, points the
+ * client there.
  */
 bool daemon_noted(struct client *client, const char *state, const char *name);
 /*
- * daemon.c: one that answers and is not the program that we would start is replaced, when none of its
- * sessions has a kernel to lose; else that is told.
+ * daemon.c: replaces a daemon whose program differs from the one that this client would start, if
+ * none of its sessions has a kernel to lose; otherwise passes a note to the caller.
  */
 int daemon_renew(struct client *client, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * open.c - a client of the daemon that was named, or of the user's own.
+ * open.c - opens a client of the named daemon, or of the user's private one.
  *
- * Runs in:  whoever is a client.
+ * Runs in:  programs that are clients of a daemon.
  * Reads:    the environment (RECKON_URL, RECKON_API_KEY).
- * Never:    prints, or keeps a key that could break out of its header.
+ * Never:    prints, or accepts a key that could inject a header.
  */
 #include "client/client.h"
 
@@ -20,7 +20,7 @@ static int take_key(struct client *client, const char *key, struct err *err)
 {
 	if (key == NULL)
 		return 0;
-	/* What could break out of its header is not a key. */
+	/* Refuse a key that could inject a header. */
 	for (const char *at = key; *at != '\0'; at++)
 		if (*at <= ' ' || *at > '~')
 			return err_set(err, ERR_INVALID, "the API key has a character that no key "
@@ -31,8 +31,8 @@ static int take_key(struct client *client, const char *key, struct err *err)
 }
 
 /*
- * One that was about to end for want of work accepts a connection, and then is gone: whoever gets
- * an answer has a daemon that stays for a while.
+ * A daemon that ends because it is idle may still accept a connection. Once it answers "health", it
+ * stays for a while.
  */
 static int open_private(struct client *client, enum daemon_start may_start, struct err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * relay.c - messages to a path of the daemon outside its API, many at once.
+ * relay.c - parallel messages to a path of the daemon outside its API.
  *
  * Runs in:  reckon-client.
- * Reads:    heads, bodies and events of whatever answers at the address.
+ * Reads:    heads, bodies and events from any server at the address.
  * Never:    follows a redirect, or keeps more of an answer than MESSAGE_MAX.
  */
 #include "client/relay.h"

@@ -1,10 +1,10 @@
 /*
- * stream.c - events of an execution, or of a process, in order, each once, whatever happens to
+ * stream.c - passes on the events of an execution or process, in order and once, across broken
  * connections.
  *
- * Runs in:  whoever is a client.
+ * Runs in:  programs that are clients of a daemon.
  * Reads:    events of a server; their JSON may hold what a box wrote.
- * Never:    runs a cell twice: asked for again, it has the same Idempotency-Key.
+ * Never:    runs a cell twice: a repeated request has the same Idempotency-Key.
  *
  *   POST …/executions (key) ──events──▶  breaks  ──▶ GET …/events, Last-Event-ID ──events──▶ done
  */
@@ -17,18 +17,18 @@
 #include "client/inner.h"
 #include "codec/sse.h"
 
-#define TRIES_MAX 6u /* in a row without a single event: some 10 s */
+#define TRIES_MAX 6u /* in a row without an event: about 10 s */
 #define PAUSE_MS 100u
 
 struct stream {
 	struct client *client;
 	const struct client_execution *execution;
-	const struct client_stream *plan; /* of what runs already; or NULL */
-	const struct transfer *transfer; /* that runs */
+	const struct client_stream *plan; /* the stream to follow; or NULL */
+	const struct transfer *transfer; /* the current exchange */
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
 	bool is_done;
-	bool is_dead; /* nobody is there any more */
+	bool is_dead; /* the private daemon is gone */
 	unsigned events; /* on this connection */
 };
 
@@ -40,7 +40,7 @@ static int take_failure(struct stream *stream, const struct sse_event *event, st
 	stream->is_done = true;
 	if (json_read_parse(event->data, event->len, CLIENT_JSON_MAX, &document, err) < 0)
 		return err_wrap(err, "%s", stream->client->name);
-	/* Whatever became of it, the session or the daemon lost it: there is no record. */
+	/* The server lost the session or the execution: there is no record. */
 	code = answer_error(stream->client, json_read_member(document, "error"), 410, err);
 	json_read_free(document);
 	return code;
@@ -77,7 +77,7 @@ static int on_bytes(const char *bytes, size_t len, void *arg, struct err *err)
 {
 	struct stream *stream = arg;
 
-	/* The head has come before any of them. */
+	/* The reply's head comes before all events. */
 	note_id(stream, stream->transfer->execution);
 	return sse_feed(&stream->sse, bytes, len, err);
 }
@@ -90,7 +90,7 @@ static int on_wake(const char *execution, void *arg, struct err *err)
 	return stream->execution->on_wake(stream->id, stream->execution->on_wake_arg, err);
 }
 
-/* Where the events come from: the request that starts it, or the rest of what it started. */
+/* Connects to the events: sends the request, or resumes the stream of an earlier request. */
 static int connect_once(struct stream *stream, const char *key, bool *ret_again, bool *ret_turn,
 			struct err *err)
 {
@@ -129,17 +129,17 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	stream->transfer = NULL;
 	if (is_first)
 		note_id(stream, transfer.execution);
-	/* An answer that ended well before its last event is broken too: a proxy may do that. */
+	/* A reply that ends before its last event is broken, too: a proxy may cause that. */
 	*ret_again = !stream->is_done && (code == 0 || transfer.is_broken);
 	if (*ret_again && code == 0)
 		code = err_set(err, ERR_UNAVAILABLE, "%s ended the stream of events",
 			       stream->client->name);
-	/* A daemon of one's own that is gone does not come back by itself. */
+	/* A private daemon that is gone does not come back by itself. */
 	if (stream->client->is_private && transfer.is_broken &&
 	    transfer.result == CURLE_COULDNT_CONNECT)
 		stream->is_dead = true;
 	transfer_done(&transfer);
-	/* Refused, which is not what `again` counts. */
+	/* A refusal, which does not count as a broken connection. */
 	*ret_turn = wait_for_turn(&transfer, code, &code, err);
 	return code;
 }

@@ -1,8 +1,8 @@
 /*
  * transfer.c - one exchange with a daemon.
  *
- * Runs in:  whoever is a client.
- * Reads:    heads and bodies of whatever answers at the address.
+ * Runs in:  programs that are clients of a daemon.
+ * Reads:    heads and bodies from any server at the address.
  * Never:    follows a redirect (the key would go along), keeps more of an answer than its bound,
  *           or lets a key get into a message.
  */
@@ -47,7 +47,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 		const size_t room = REFUSAL_MAX - transfer->refusal.len;
 		struct err ignored;
 
-		/* The beginning of what is too long tells enough. */
+		/* The beginning of a long refusal is enough. */
 		(void)buf_add(&transfer->refusal, bytes, len < room ? len : room, &ignored);
 		return len;
 	}
@@ -112,7 +112,7 @@ static size_t on_upload(char *bytes, size_t size, size_t count, void *arg)
 	size_t want = size * count;
 	ssize_t n;
 
-	/* A file that grows meanwhile is sent as long as it was. */
+	/* If the file grows meanwhile, send only its original size. */
 	if (want > transfer->upload_size)
 		want = (size_t)transfer->upload_size;
 	do
@@ -162,14 +162,14 @@ void transfer_set_place(CURL *easy, const struct url *url)
 {
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	/* "files/.." is a file's bad name, not the session that it is in. */
+	/* Keep "files/..": the server must see an invalid file name, not the session's path. */
 	(void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
 	(void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	if (url->socket[0] != '\0')
 		(void)curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, url->socket);
-	/* What is on this machine is not asked for through another. */
+	/* Use no proxy for this machine. */
 	if (url->is_loopback)
 		(void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
@@ -221,7 +221,7 @@ static int set_up(struct transfer *transfer, struct err *err)
 	return 0;
 }
 
-/* Exchanges end in any order: one may be made while the stream of another goes on. */
+/* Exchanges end in any order: a request may run while another exchange streams. */
 static void collect(CURLM *multi)
 {
 	CURLMsg *message;
@@ -279,7 +279,7 @@ int transfer_run(struct transfer *transfer, struct err *err)
 		*err = transfer->err;
 		return (int)err->code;
 	}
-	/* A refusal counts also when the server did not wait for the rest of an upload. */
+	/* Report a refusal even if the server did not wait for the rest of an upload. */
 	if (status >= 300 && transfer->refusal.len > 0)
 		return answer_refused(transfer, err);
 	if (transfer->result != CURLE_OK)

@@ -1,9 +1,9 @@
 /*
- * tunnel.c - a connection to a port of a session: an HTTP request that becomes bytes.
+ * tunnel.c - a connection to a port of a session: an HTTP request upgraded to a byte stream.
  *
- * Runs in:  whoever is a client.
- * Reads:    the head of a server's answer, bounded; what comes behind it is the caller's.
- * Never:    passes a key on but in its header.
+ * Runs in:  programs that are clients of a daemon.
+ * Reads:    the head of a server's reply, bounded; the bytes after it go to the caller.
+ * Never:    sends a key anywhere but in its header.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct client_tunnel {
 	CURL *easy;
 	curl_socket_t fd;
 	bool is_tls;
-	struct buf ahead; /* came with the head */
+	struct buf ahead; /* bytes that arrived with the head */
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -108,7 +108,7 @@ static int write_all(struct client_tunnel *tunnel, const struct buf *text, struc
 	return 0;
 }
 
-/* "http://host:port/prefix": what stands behind the host, and the host. */
+/* Splits "http://host:port/prefix" into the prefix and the host. */
 static int send_head(const struct client *client, const char *path, struct client_tunnel *tunnel,
 		     struct err *err)
 {
@@ -130,9 +130,9 @@ static int send_head(const struct client *client, const char *path, struct clien
 	return code;
 }
 
-/* ---- its answer ----------------------------------------------------------------------------- */
+/* ---- the reply ------------------------------------------------------------------------------ */
 
-/* Until `end` stands in it, or the server ends. */
+/* Reads until `ret` contains `end`, or to the end of the stream if `end` is NULL. */
 static int read_until(struct client_tunnel *tunnel, const char *end, struct buf *ret,
 		      struct err *err)
 {
@@ -198,7 +198,8 @@ static int read_answer(struct client_tunnel *tunnel, struct err *err)
 		return buf_add(&tunnel->ahead, end,
 			       head.len - (size_t)(end - buf_text(&head)), err);
 	(void)client_tunnel_end(tunnel);
-	/* One that keeps the connection open has sent the error with its head, as a rule. */
+	/* A server that keeps the connection open usually sends the error together with the
+	 * head. */
 	if (strcasestr(buf_text(&head), "connection: close") != NULL || *end == '\0')
 		(void)read_until(tunnel, *end == '\0' ? "}" : NULL, &head, &ignored);
 	end = (const char *)memmem(head.data, head.len, "\r\n\r\n", 4) + 4;

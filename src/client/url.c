@@ -1,9 +1,9 @@
 /*
- * url.c - where a daemon is, as people write it.
+ * url.c - parses a daemon's address as users write it.
  *
- * Runs in:  whoever is a client.
+ * Runs in:  programs that are clients of a daemon.
  * Reads:    --url and RECKON_URL.
- * Never:    takes what it does not wholly understand: a key is sent there.
+ * Never:    accepts an address with parts it does not understand: the client sends a key there.
  */
 #include "client/url.h"
 
@@ -33,7 +33,7 @@ static int parse_unix(const char *text, const char *path, struct url *ret, struc
 	return 0;
 }
 
-/* The length of "[::1]" or "host" at `at`, 0 when there is none. */
+/* The length of "[::1]" or "host" at `at`, or 0. */
 static size_t host_length(const char *at)
 {
 	size_t len;
@@ -51,7 +51,7 @@ static bool is_loopback(const char *host, size_t len)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == len && memcmp(names[i], host, len) == 0)
 			return true;
-	/* 127.0.0.1, but not 127.example.org */
+	/* Not 127.example.org. */
 	return len > 4 && memcmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len;
 }
 

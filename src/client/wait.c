@@ -1,9 +1,9 @@
 /*
- * wait.c - a server that said "later" is asked again later.
+ * wait.c - waits before a request is repeated, as the server requested.
  *
- * Runs in:  whoever is a client.
- * Reads:    Retry-After; what the caller's descriptor for the user's wishes says.
- * Never:    waits longer, all in all, than the caller allowed.
+ * Runs in:  programs that are clients of a daemon.
+ * Reads:    Retry-After; the caller's wake descriptor.
+ * Never:    waits longer in total than the caller allowed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "client/inner.h"
 
-/* 1: the time is over; negative: the user wants it to be. */
+/* Returns 1 after the whole pause; negative if on_wake ended it. */
 static int pause_for(const struct transfer *transfer, unsigned seconds, struct err *err)
 {
 	const uint64_t end = clock_mono_ns() + seconds * 1000000000ull;
