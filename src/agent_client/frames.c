@@ -1,9 +1,9 @@
 /*
- * frames.c - what an agent is told, and what it says, checked.
+ * frames.c - frames to an agent, and checked frames from it.
  *
- * Runs in:  whoever has a model asked.
- * Reads:    frames of the agent, taken for captured.
- * Never:    waits for the agent: one that does not read what it is told is given up.
+ * Runs in:  programs that start an agent.
+ * Reads:    frames of the agent, which an attacker may control.
+ * Never:    waits for the agent: an agent that does not read its frames is given up.
  */
 #include <poll.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "codec/json_read.h"
 #include "agent_client/inner.h"
 
-#define FIELD_ROOM 64u /* a field and its head */
+#define FIELD_ROOM 64u /* a field and its header */
 
 int agent_client_fd(const struct agent_client *talk)
 {
@@ -46,7 +46,7 @@ static int pack_image(struct buf *payload, const struct agent_client_image *imag
 	cleanup_buf struct buf whole = BUF_INIT(AGENT_IMAGE_MAX + head);
 	struct err full;
 
-	/* What does not fit is still in the text, as a line. */
+	/* An image that does not fit is still in the text, as a line. */
 	if (buf_add(&whole, image->mime, head, &full) < 0 ||
 	    add_encoded(&whole, image, &full) < 0 ||
 	    payload->len + whole.len + FIELD_ROOM > payload->max)
@@ -172,7 +172,7 @@ void agent_client_wait(const struct agent_client *talk, int wake_fd, int timeout
 	(void)poll(ready, ARRAY_LEN(ready), timeout_ms);
 }
 
-/* What is kept or handed on as JSON is JSON, and an object. */
+/* Checks that a field that is stored or passed on as JSON is a JSON object. */
 static int check_object(const struct agent_client *talk, size_t count, enum agent_tag tag,
 			struct err *err)
 {
@@ -220,7 +220,7 @@ static int judge(struct agent_client *talk, const struct kernel_head *head, size
 	return 0;
 }
 
-/* What the parent knows of it from here on. */
+/* Updates the agent's state after a frame. */
 static void follow(struct agent_client *talk, const struct kernel_head *head)
 {
 	if (head->type == AGENT_READY || head->type == AGENT_DONE ||

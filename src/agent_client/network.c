@@ -1,9 +1,9 @@
 /*
- * network.c - proxies and certificates, as the environment names them.
+ * network.c - reads proxies and certificates from the environment.
  *
- * Runs in:  whoever has a model asked.
+ * Runs in:  programs that start an agent.
  * Reads:    the environment.
- * Never:    hands on more of it than the one way to the one model.
+ * Never:    passes on more of it than the agent needs to reach its model.
  */
 #include <stdlib.h>
 #include <string.h>

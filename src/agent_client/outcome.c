@@ -1,9 +1,9 @@
 /*
- * outcome.c - what became of a question, collected and written as one object.
+ * outcome.c - collects the outcome of a question and writes it as one JSON object.
  *
  * Runs in:  libreckon, reckond.
- * Reads:    records and file lists of libreckon; words of a model.
- * Never:    writes anything of a key: it knows none.
+ * Reads:    records and file lists of libreckon; text of a model.
+ * Never:    knows a key, so it cannot write one.
  */
 #include "agent_client/outcome.h"
 
@@ -53,7 +53,7 @@ static char *copy_or_null(const char *text)
 	return text != NULL ? mem_strdup(text) : NULL;
 }
 
-/* Both are bounded by the frames of an agent. */
+/* The agent's frames bound every text. */
 static char *copy_text(const char *text, size_t len)
 {
 	char *copied = mem_new0(len + 1, 1);
@@ -180,7 +180,7 @@ static void write_files(struct json_writer *writer, const struct outcome *outcom
 	json_write_array_end(writer);
 }
 
-/* An object as such, everything else as the text that it is. */
+/* Writes an object as JSON, and anything else as a string. */
 static void write_arguments(struct json_writer *writer, const char *arguments)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_ARGUMENTS_MAX);
@@ -239,7 +239,7 @@ void outcome_write_cost(struct json_writer *writer, const struct agent_usage *us
 	json_write_raw(writer, cost, (size_t)len);
 }
 
-/* ---- what was looked up ---- */
+/* ---- checked claims ---- */
 
 void outcome_read_checked(const struct agent_checked *checked, const char *answer, size_t len,
 			  struct outcome_checked *ret)

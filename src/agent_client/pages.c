@@ -1,9 +1,9 @@
 /*
- * pages.c - what was left out of a result, when the model wants to see it.
+ * pages.c - shows the model outputs that a result left out.
  *
- * Runs in:  whoever has a model asked.
- * Reads:    requests of the agent, which were checked; what a box printed.
- * Never:    shows what no result of this talk named.
+ * Runs in:  programs that start an agent.
+ * Reads:    checked requests of the agent; output of a box.
+ * Never:    shows an output that no result of this conversation named.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 #include "codec/page.h"
 #include "agent_client/inner.h"
 
-#define PAGE_MAX (PAGE_BYTES * 4 + 4096) /* each byte could be escaped */
+#define PAGE_MAX (PAGE_BYTES * 4 + 4096) /* each byte may need an escape */
 
 void agent_client_pages(struct agent_client *talk, agent_client_open_fn *open, void *arg)
 {
@@ -78,7 +78,7 @@ static int show(const struct page_choice *choice, int fd, const char *handle, st
 	return rc;
 }
 
-/* What is asked for, or why it cannot be had, which is for the model to read. */
+/* Writes the requested page, or for the model the reason why there is none. */
 static void find(struct agent_client *talk, const char *handle, const struct page_choice *choice,
 		 struct buf *ret)
 {
@@ -127,11 +127,11 @@ void agent_client_looks(struct agent_client *talk, agent_client_look_fn *look, v
 	talk->look_arg = arg;
 }
 
-/* A name that could lead elsewhere is not looked for. */
+/* Refuse names that could lead out of the workspace. */
 static char look_for(const struct agent_client *talk, const char *line, size_t len)
 {
 	cleanup_buf struct buf name = BUF_INIT(AGENT_LOOKS_BYTES);
-	struct err full; /* a line of the frame is shorter */
+	struct err full; /* always fits: a line of the frame is shorter */
 
 	if (talk->look == NULL || buf_add(&name, line, len, &full) < 0 ||
 	    memchr(line, '\0', len) != NULL || !fs_path_is_safe(buf_text(&name)))

@@ -1,8 +1,8 @@
 /*
- * record.c - what a model is told of a cell.
+ * record.c - makes the model's result of a cell.
  *
  * Runs in:  reckon ask, libreckon.
- * Reads:    records, which hold what a box made.
+ * Reads:    records, with output of a box.
  * Never:    decodes an image.
  */
 #include "agent_client/record.h"
@@ -19,7 +19,7 @@ static bool read_image(const struct json_value *data, struct agent_client_image 
 		ret->mime = mimes[i];
 		ret->bytes = json_read_text(json_read_member(data, mimes[i]), &ret->len);
 		ret->is_encoded = true;
-		/* One too large for a model is still in `text`, as a line. */
+		/* An image that is too large for a model is still in `text`, as a line. */
 		if (ret->bytes != NULL && ret->len <= AGENT_IMAGE_MAX)
 			return true;
 	}

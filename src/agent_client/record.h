@@ -1,5 +1,5 @@
 /*
- * record.h - what a model is told of a cell, out of the record reckon.execution/1.
+ * record.h - makes the model's result of a cell from its record (reckon.execution/1).
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "agent_client/agent_client.h"
 
 /*
- * Status, text, images and how often it has failed so before. Everything is lent by the record,
- * which has to outlive the result.
+ * Reads status, text, images and how often the cell has failed like this. The result points into
+ * the record, which must outlive it.
  */
 void agent_client_result_read(const struct json_value *record, struct agent_client_result *ret);

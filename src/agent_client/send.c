@@ -1,9 +1,9 @@
 /*
- * send.c - one frame to the agent.
+ * send.c - sends one frame to the agent.
  *
- * Runs in:  whoever has a model asked.
+ * Runs in:  programs that start an agent.
  * Reads:    nothing.
- * Never:    waits for the agent: one that does not read what it is told is given up.
+ * Never:    waits for the agent: an agent that does not read its frames is given up.
  */
 #include "agent_client/inner.h"
 
@@ -12,7 +12,7 @@ int agent_client_send(struct agent_client *talk, enum agent_type type, uint64_t 
 {
 	if (agent_send(talk->sock, type, id, payload, err) == 0)
 		return 0;
-	/* Few frames are ever under way, and they fit into its socket together. */
+	/* The few frames under way fit into the socket, so a full one means a stuck agent. */
 	if (err->code == ERR_TIMEOUT)
 		return err_set(err, ERR_PROTOCOL, "reckon-agent does not read what it is told");
 	return err_wrap(err, "reckon-agent");

@@ -1,9 +1,9 @@
 /*
  * start.c - reckon-agent: its process, and the frame with its key.
  *
- * Runs in:  whoever has a model asked: reckon ask, libreckon, reckond.
- * Reads:    how the caller logs (RECKON_LOG), which the agent inherits.
- * Never:    puts the key on a command line, into an environment or anywhere but the socket.
+ * Runs in:  programs that start an agent: reckon ask, libreckon, reckond.
+ * Reads:    RECKON_LOG, which the agent inherits.
+ * Never:    passes the key through a command line or the environment: it goes only to the socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define START_MAX (1024u * 1024u)
 #define EXIT_NOT_STARTED 125
 
-/* All that the agent has of our environment: how it shall log, and where a test looks for errors. */
+/* The agent's whole environment: its log settings, and where a test looks for errors. */
 struct surroundings {
 	char log[64];
 	char asan[256];
@@ -47,7 +47,7 @@ static void look(struct surroundings *around)
 	add(around, 1, around->asan, sizeof(around->asan), "ASAN_OPTIONS");
 }
 
-/* Between fork and exec of a program that may have threads: only what is safe there. */
+/* Runs between fork and exec, maybe with threads: only async-signal-safe calls. */
 static void __attribute__((noreturn)) become(const char *path, const struct surroundings *around,
 					     int sock)
 {
@@ -55,7 +55,7 @@ static void __attribute__((noreturn)) become(const char *path, const struct surr
 	const int high = fcntl(sock, F_DUPFD, 10);
 	const int null = open("/dev/null", O_RDWR);
 
-	/* Ctrl-C reaches the whole group of a terminal; what it means is said by a frame. */
+	/* Ctrl-C signals the terminal's whole group, but the agent gets a frame instead. */
 	child_reset_signals(SIGINT);
 	if (high < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0 || dup2(high, AGENT_FD) < 0 ||
@@ -79,7 +79,7 @@ static int spawn(struct agent_client *talk, const char *path, struct err *err)
 	theirs = ends[1];
 	if (fd_set_nonblock(talk->sock, true, err) < 0)
 		return (int)err->code;
-	/* Handlers of ours must not run in the child. */
+	/* The parent's signal handlers must not run in the child. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 	talk->pid = fork();
