@@ -1,9 +1,10 @@
 /*
- * cell.c - a cell that the model wants: allowed, run, reported back.
+ * cell.c - a cell that the model requests: approval, execution, result.
  *
  * Runs in:  reckon ask, libreckon, reckond.
- * Reads:    code of a model, which goes to the box as it is.
- * Never:    has a cell run that was not allowed, or tells the model before the owner has persisted it.
+ * Reads:    code of a model, which goes to the box unchanged.
+ * Never:    runs a cell without approval, or sends the model a result that the owner has not
+ *           persisted.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ static bool is_source(const struct kernel_item *code)
 	return utf8_is_valid(code->data, code->len) && memchr(code->data, '\0', code->len) == NULL;
 }
 
-/* NULL: it may run. */
+/* Returns NULL if the cell may run, else the reason. */
 static const char *refusal(struct driver *driver, const struct driver_cell *cell)
 {
 	const char *why = NULL;
@@ -70,7 +71,7 @@ int driver_take_cell(struct driver *driver, const struct agent_client_frame *fra
 	return driver->ops->execute(&cell, err, driver->arg);
 }
 
-/* The last thing of a cell: what the owner wants comes first, the agent then ends after it. */
+/* Ends a cell: calls the owner first, because the agent may end the question after this. */
 static int report(struct driver *driver, const struct agent_client_result *told, struct err *err)
 {
 	const uint64_t later = clock_mono_ns() + GRACE_NS;
@@ -109,12 +110,12 @@ int driver_cell_refuse(struct driver *driver, const char *status, const char *wh
 	return report(driver, &end.told, err);
 }
 
-/* The output, as much of it as leaves room for the note behind it. */
+/* Shortens the output to make room for the note behind it. */
 static void add_note(struct agent_client_result *told, const struct buf *note, struct buf *text)
 {
 	const size_t room = AGENT_RESULT_MAX - NOTE_MAX;
 	size_t len = told->len;
-	struct err full; /* it fits */
+	struct err full; /* always fits */
 
 	if (len > room)
 		len = room - utf8_incomplete_tail(told->text, room);

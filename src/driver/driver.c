@@ -2,8 +2,8 @@
  * driver.c - the state machine of a conversation.
  *
  * Runs in:  reckon ask, libreckon, reckond.
- * Reads:    frames of reckon-agent, which src/agent_client has checked; words of a model.
- * Never:    blocks (but in driver_run()), or keeps a key.
+ * Reads:    frames of reckon-agent, checked by src/agent_client; text of a model.
+ * Never:    blocks (except in driver_run()), or keeps a key.
  */
 #include "driver/driver.h"
 
@@ -15,9 +15,9 @@
 #include "base/mem.h"
 
 #define QUESTION_MAX ((size_t)4 * 1024 * 1024)
-#define FRAMES_IN_A_ROW 64u /* then a loop's other work has its turn */
+#define FRAMES_IN_A_ROW 64u /* then the loop's other work runs */
 #define WAIT_MS 1000
-#define WAIT_UNWOKEN_MS 100 /* so that wants_stop() is heard without a wake_fd */
+#define WAIT_UNWOKEN_MS 100 /* so that wants_stop() is called without a wake_fd */
 
 void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 		 size_t records_max)
@@ -86,7 +86,7 @@ static int take_ready(struct driver *driver, struct err *err)
 static void take_end(struct driver *driver, const struct agent_client_frame *frame)
 {
 	struct agent_client_end end;
-	struct err full; /* its ceiling is that of a frame */
+	struct err full; /* the limits of a frame are lower */
 
 	agent_client_read_end(frame, &end);
 	driver->stop = end.stop;
@@ -162,7 +162,7 @@ static void emit_sealed(struct driver *driver, const struct agent_client_frame *
 static int take_frame(struct driver *driver, const struct agent_client_frame *frame,
 		      enum driver_result *ret, struct err *err)
 {
-	struct err full; /* prose past its ceiling is an answer that is cut anyway */
+	struct err full; /* an answer that long will be cut anyway */
 	size_t len;
 	const char *text = agent_client_read_text(frame, &len);
 
@@ -221,12 +221,13 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 		struct agent_client_frame frame;
 		int rc;
 
-		if (driver->state == DRIVER_CLOSED) { /* within one of the owner's calls */
+		if (driver->state == DRIVER_CLOSED) { /* one of the owner's callbacks closed it */
 			(void)err_set(err, ERR_LOST, "the conversation has ended");
 			return DRIVER_FAILED;
 		}
 		rc = driver_tell_stop(driver, err);
-		/* Also while a cell runs: an agent that is gone ends the question at once. */
+		/* Read frames also while a cell runs: the question ends at once if the agent is
+		 * gone. */
 		if (rc == 0)
 			rc = agent_client_take(driver->talk, &frame, err);
 		if (rc == 0)

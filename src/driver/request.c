@@ -1,9 +1,9 @@
 /*
- * request.c - what is asked: a question, a conversation, results of the application's tools.
+ * request.c - starts a request: a question, a conversation, results of the application's tools.
  *
  * Runs in:  reckon ask, libreckon, reckond.
- * Reads:    what the owner was told to ask.
- * Never:    asks before the agent is ready, or two things at once.
+ * Reads:    the owner's questions and results.
+ * Never:    sends a request before the agent is ready, or two at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "driver/driver.h"
 
-/* An agent ends a question by itself. One that does not within this time is broken. */
+/* An agent ends a question in time by itself. After this grace period it is broken. */
 #define GRACE_NS (UINT64_C(30) * 1000000000u)
 
 void driver_drop_request(struct driver *driver)
@@ -51,7 +51,7 @@ void driver_take_outcome(struct driver *driver, struct outcome *ret)
 	outcome_init(&driver->outcome, ret->records_max);
 }
 
-/* What the question before has left. */
+/* Drops the results of the previous question. */
 static void forget(struct driver *driver)
 {
 	const size_t records_max = driver->outcome.records_max;

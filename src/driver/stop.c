@@ -1,9 +1,9 @@
 /*
- * stop.c - wishes to end a question, and the time limit that its agent has to keep.
+ * stop.c - stopping a question, and the time limit that its agent must keep.
  *
  * Runs in:  reckon ask, libreckon, reckond.
- * Reads:    what the owner wants.
- * Never:    ends an agent by force: that is the owner's decision.
+ * Reads:    the owner's stop requests.
+ * Never:    kills an agent: the owner decides that.
  */
 #include "driver/driver.h"
 
