@@ -1,9 +1,9 @@
 /*
- * builtin.c - providers that need no line of models.ini: where they are, what they speak.
+ * builtin.c - built-in providers, with their addresses and protocols.
  *
  * Runs in:  reckon, reckond and tests.
  * Reads:    nothing.
- * Never:    names a model: names age.
+ * Never:    names a model: such names become outdated.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #define TOOLS AGENT_CALLING_TOOLS
 #define FENCED AGENT_CALLING_FENCED
 
-/* The service that a name means first, then those that speak as another one does. */
+/* The services that a protocol comes from first, then compatible ones. */
 static const struct models_builtin builtins[] = {
 	{ "openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", CHAT, TOOLS,
 	  true, AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
@@ -24,13 +24,13 @@ static const struct models_builtin builtins[] = {
 	  AGENT_PROTOCOL_MESSAGES, TOOLS, true, AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
 	{ "gemini", "https://generativelanguage.googleapis.com", "GEMINI_BASE_URL",
 	  "GEMINI_API_KEY", AGENT_PROTOCOL_GEMINI, TOOLS, true, AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
-	/* The same server by three protocols; its address is known when it runs. */
+	/* One local server under three protocols; its address is known once it runs. */
 	{ "local", NULL, NULL, NULL, CHAT, FENCED, false, AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
 	{ "local-responses", NULL, NULL, NULL, AGENT_PROTOCOL_RESPONSES, FENCED, false,
 	  AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
 	{ "local-messages", NULL, NULL, NULL, AGENT_PROTOCOL_MESSAGES, FENCED, false,
 	  AGENT_LIMIT_AUTO, AGENT_ECHO_AUTO },
-	/* Servers of this host, without a key. */
+	/* Servers on this host, without a key. */
 	{ "ollama", "http://localhost:11434/v1", "OLLAMA_BASE_URL", NULL, CHAT, TOOLS, false,
 	  AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
 	{ "lmstudio", "http://localhost:1234/v1", "LMSTUDIO_BASE_URL", NULL, CHAT, TOOLS, false,
@@ -44,7 +44,7 @@ static const struct models_builtin builtins[] = {
 	  TOOLS, false, AGENT_LIMIT_TOKENS, AGENT_ECHO_ALL },
 	{ "mistral", "https://api.mistral.ai/v1", "MISTRAL_BASE_URL", "MISTRAL_API_KEY", CHAT, TOOLS,
 	  false, AGENT_LIMIT_TOKENS, AGENT_ECHO_AUTO },
-	/* Whose address holds a name of the account's: https://NAME.openai.azure.com/openai/v1 */
+	/* The account's name is part of the address: https://NAME.openai.azure.com/openai/v1 */
 	{ "azure", "", "AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY", AGENT_PROTOCOL_RESPONSES,
 	  TOOLS, true, AGENT_LIMIT_COMPLETION, AGENT_ECHO_AUTO },
 	/* https://bedrock-runtime.REGION.amazonaws.com/openai/v1 */

@@ -1,9 +1,9 @@
 /*
- * choose.c - a wish, the environment and a file become address, key and settings.
+ * choose.c - makes address, key and settings of a wish, the environment and a file.
  *
  * Runs in:  reckon, reckond and tests.
- * Reads:    the environment, a file that holds a key.
- * Never:    puts a key into a message, or takes one from a file that others can read.
+ * Reads:    the environment, a key file.
+ * Never:    puts a key into a message, or reads one from a file that other users can read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "models/models.h"
 
-/* What holds when nobody says anything, and for small models what they were trained with. */
+/* Defaults; those of small local models match their training. */
 #define STANDARD_STEPS 8u
 #define STANDARD_WALL_MS (UINT64_C(15) * 60 * 1000)
 #define STANDARD_CONTEXT 100000u
@@ -39,7 +39,7 @@ static const char *look(const struct models_wish *wish, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Readable by nobody but its owner, who is us or root; root may give it to a group of ours. */
+/* Only its owner (this user or root) may read it; root may also let a group read it. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
 	const mode_t others = S_IRWXO, group = S_IRWXG;
@@ -57,7 +57,7 @@ static int check_owner(int fd, const char *path, struct err *err)
 	return 0;
 }
 
-/* Its one line. */
+/* Reads the file's only line. */
 static int read_key_file(const char *given, char **ret, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(MODELS_KEY_MAX + 2);
@@ -171,7 +171,7 @@ static int find_url(struct models_choice *choice, const struct models_wish *wish
 		url = builtin->base_url;
 		choice->is_own = true;
 	}
-	if (url == NULL) /* models_parse() takes no such provider */
+	if (url == NULL) /* models_parse() rejects such a provider */
 		return err_set(err, ERR_INVALID, "%s has no base-url", choice->provider);
 	if (url[0] != '\0' && models_url_check(url, what, err) < 0)
 		return (int)err->code;
@@ -214,7 +214,7 @@ const char *models_alias_resolve(const struct models *models, const char *name)
 	return name;
 }
 
-/* What was asked for, in the order of who may say so. */
+/* The requested model: the caller's wish, else the environment, else the file. */
 static const char *wanted(const struct models *models, const struct models_wish *wish)
 {
 	const struct models_entry *standard = models_entry_find(models, MODELS_DEFAULT, "", 0);
@@ -292,7 +292,8 @@ void models_settings_init(struct agent_settings *settings)
 	};
 }
 
-/* Where a number is looked for: the model, its provider, what holds for all. */
+/* Takes a number from the model's section, else its provider's, else [default], else
+ * `otherwise`. */
 static void fill(const struct models_choice *choice, size_t offset, uint64_t otherwise,
 		 uint64_t *number)
 {
@@ -306,7 +307,7 @@ static void fill(const struct models_choice *choice, size_t offset, uint64_t oth
 		*number = otherwise;
 }
 
-/* All three from one place: half of a price with the half of another is none. */
+/* Takes all prices from one section: a mix of two would be wrong. */
 static void fill_price(struct models_choice *choice, struct agent_settings *settings)
 {
 	const struct models_entry *entries[] = { choice->specific, choice->entry };
@@ -335,7 +336,7 @@ static int fill_budget(const struct models_choice *choice, struct agent_settings
 	fill(choice, offsetof(struct models_entry, budget_micro), 0, &settings->budget_micro);
 	if (settings->budget_micro == 0 || choice->has_price)
 		return 0;
-	if (choice->is_local && !is_told) { /* what all models may cost, this one does not */
+	if (choice->is_local && !is_told) { /* the file's budget does not apply to a local model */
 		settings->budget_micro = 0;
 		return 0;
 	}
@@ -357,7 +358,7 @@ int models_fill(struct models_choice *choice, struct agent_settings *settings, s
 #define FILL(member, otherwise) \
 	fill(choice, offsetof(struct models_entry, member), otherwise, &settings->member)
 	FILL(calling, calling);
-	/* What is not the provider's own service may be anything: text it can take. */
+	/* A server that is not the provider's own service may be anything: assume text only. */
 	FILL(images, choice->is_own && choice->builtin != NULL && choice->builtin->takes_images);
 	FILL(steps_max, STANDARD_STEPS);
 	FILL(tokens_max, 0);

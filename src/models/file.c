@@ -1,9 +1,9 @@
 /*
- * file.c - an INI text becomes providers, models and their prices.
+ * file.c - parses an INI text into providers, models and their prices.
  *
  * Runs in:  reckon, reckond and tests.
- * Reads:    a file of the user's or the administrator's.
- * Never:    takes a name that it does not know, or a key from a file that others can read.
+ * Reads:    a file that the user or the administrator wrote.
+ * Never:    accepts an unknown name, or a key from a file that other users can read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,10 +76,10 @@ static const char *const section_names[] = { "[default]", "[provider …]", "[mo
 
 struct parsing {
 	struct models *models;
-	struct models_entry *entry; /* of the section that is read; NULL: of one that is wrong */
+	struct models_entry *entry; /* current section; NULL: an invalid one */
 	struct ini_text text;
-	bool is_secret, is_section; /* a section was begun, good or not */
-	uint32_t seen;	       /* rows of this section */
+	bool is_secret, is_section; /* a section has begun, valid or not */
+	uint32_t seen;	       /* rows seen in this section */
 };
 
 static void complain(struct parsing *parsing, const char *why)
@@ -100,7 +100,7 @@ static bool is_name(const char *text, size_t len)
 	return true;
 }
 
-/* PROVIDER/NAME, whose second half is the server's and may be anything that can be typed. */
+/* PROVIDER/NAME; the server defines NAME, so it may contain any printable text. */
 static bool is_model(const char *text, size_t len)
 {
 	const char *slash = memchr(text, '/', len);
@@ -142,8 +142,8 @@ static bool read_section(const char *text, size_t len, enum models_section *ret,
 }
 
 /*
- * A line that begins with '['. inih would keep 49 bytes of a section's name, which is less than
- * models have, so it does not get to see them.
+ * Handles a line that begins with '['. inih truncates section names to 49 bytes, which model names
+ * can exceed, so inih does not get these lines.
  */
 static void take_section(void *arg, const char *line, size_t len)
 {
@@ -237,7 +237,7 @@ static int take_pair(void *arg, const char *section, const char *name, const cha
 	return 1;
 }
 
-/* ---- what can be judged when all of it is there ---- */
+/* ---- checks of the whole file ---- */
 
 static const char *judge_provider(const struct models_entry *entry)
 {
@@ -311,7 +311,7 @@ int models_parse(const char *text, size_t len, bool is_secret, struct models **r
 	if (ini_text_end(&parsing.text,
 			 ini_parse_stream(ini_text_next, &parsing.text, take_pair, &parsing),
 			 err) < 0)
-		/* Half of a section that was wrong would be judged for what is missing in it. */
+		/* A section with errors is incomplete: do not report what is missing in it. */
 		return (int)err->code;
 	for (size_t i = 0; i < models->count; i++) {
 		const char *why = judge(models, models->entries[i]);

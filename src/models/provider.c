@@ -1,8 +1,8 @@
 /*
- * provider.c - providers and entries by their names.
+ * provider.c - finds providers and entries by name.
  *
  * Runs in:  reckon, reckond and tests.
- * Reads:    what is built in, what a file said.
+ * Reads:    the built-in providers and those of a file.
  * Never:    changes any of it.
  */
 #include <string.h>

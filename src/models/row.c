@@ -1,9 +1,9 @@
 /*
- * row.c - the keys of models.ini, by one table, and the values they take.
+ * row.c - one table of the keys of models.ini, and the parsing of their values.
  *
  * Runs in:  reckon, reckond and tests.
- * Reads:    a value of the user's or the administrator's.
- * Never:    takes a value that it would have to bend.
+ * Reads:    a value that the user or the administrator wrote.
+ * Never:    accepts a value that it would have to change.
  */
 #include "models/row.h"
 
@@ -71,7 +71,7 @@ bool models_amount_read(const char *text, const char **ret_end, uint64_t *ret)
 	if (*text == '.')
 		for (text++; *text >= '0' && *text <= '9'; text++, digits++) {
 			if (unit == 1)
-				return false; /* what is dropped would be a lie */
+				return false; /* more digits would be dropped silently */
 			unit /= 10;
 			value += (uint64_t)(*text - '0') * unit;
 		}
@@ -180,7 +180,7 @@ static int read_choice(const struct models_row *row, const char *what, const cha
 	return err_set(err, ERR_INVALID, "%s takes one of: %s", what, row->choices);
 }
 
-/* Digits, and for seconds one unit. */
+/* Digits, and for a duration one unit. */
 static int read_count(const struct models_row *row, const char *what, const char *value,
 		      uint64_t *ret, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* row.h - the keys of models.ini: where each belongs and what it takes; for file.c alone. */
+/* row.h - the keys of models.ini: their sections and values; only for file.c. */
 #pragma once
 
 #include "models/models.h"
@@ -6,10 +6,10 @@
 enum models_row_kind {
 	MODELS_ROW_TEXT,
 	MODELS_ROW_URL,
-	MODELS_ROW_NAME, /* of a variable */
+	MODELS_ROW_NAME, /* name of a variable */
 	MODELS_ROW_PATH,
 	MODELS_ROW_HEADERS,
-	MODELS_ROW_SECRET, /* up to here members are a char *, from here on a uint64_t */
+	MODELS_ROW_SECRET, /* members up to here are a char *, later ones a uint64_t */
 	MODELS_ROW_CHOICE,
 	MODELS_ROW_COUNT,
 	MODELS_ROW_AMOUNT,
@@ -17,23 +17,23 @@ enum models_row_kind {
 };
 
 struct models_row {
-	unsigned sections; /* a bit for each enum models_section it may stand in */
+	unsigned sections; /* a bit for each enum models_section that may contain it */
 	const char *name;
 	enum models_row_kind kind;
-	size_t offset; /* of the member of struct models_entry */
-	uint64_t max;  /* of a count, an amount's millionths, seconds; the places of a choice */
+	size_t offset; /* of the member in struct models_entry */
+	uint64_t max;  /* of a count, an amount in millionths, seconds; number of choices */
 	const char *choices;
 };
 
-/* "base_url" is "base-url". NULL: there is none of that name. */
+/* Also finds "base_url" as "base-url". NULL: unknown name. */
 const struct models_row *models_row_find(const char *name);
 
-/* One bit, this row's alone. */
+/* This row's bit. */
 uint32_t models_row_bit(const struct models_row *row);
 
-/* The value as it stands in the file. ERR_INVALID for one that the row does not take. */
+/* Sets a member from the file's text. ERR_INVALID: the row does not accept the value. */
 int models_row_set(struct models_entry *entry, const struct models_row *row, const char *value,
 		   struct err *err);
 
-/* Every number is one that nobody gave. */
+/* Sets every number to MODELS_UNSET. */
 void models_row_unset_all(struct models_entry *entry);
