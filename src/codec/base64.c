@@ -39,7 +39,7 @@ int base64_encode(const void *bytes, size_t len, struct buf *ret, struct err *er
 	return 0;
 }
 
-/* 0..63, or -1 for what is not in the alphabet. */
+/* 0..63, or -1 if the character is not in the alphabet. */
 static int digit(char c)
 {
 	const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
@@ -47,7 +47,7 @@ static int digit(char c)
 	return at != NULL ? (int)(at - alphabet) : -1;
 }
 
-/* One group of four characters into 1..3 bytes; 0 when it is not valid. */
+/* Decodes four characters into 1..3 bytes; 0 if they are invalid. */
 static size_t decode_group(const char *text, bool is_last, unsigned char ret[3])
 {
 	size_t count = 3;
@@ -62,7 +62,7 @@ static size_t decode_group(const char *text, bool is_last, unsigned char ret[3])
 			return 0;
 		bits = bits << 6 | (unsigned)value;
 	}
-	/* Bits that no byte takes must be zero, else several texts would mean the same. */
+	/* Unused bits must be zero, else several texts would decode to the same bytes. */
 	if ((count == 1 && (bits & 0xffff) != 0) || (count == 2 && (bits & 0xff) != 0))
 		return 0;
 	ret[0] = (unsigned char)(bits >> 16);

@@ -2,8 +2,8 @@
  * envelope.c - messages of Connect streams.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    bodies of anybody.
- * Never:    believes a length before it was compared with the bound.
+ * Reads:    bodies of any client.
+ * Never:    trusts a length before comparing it with the limit.
  */
 #include "codec/envelope.h"
 

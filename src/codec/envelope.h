@@ -1,5 +1,6 @@
 /*
- * envelope.h - messages of Connect streams: a byte of flags, four of length, as many bytes. Pure.
+ * envelope.h - messages of Connect streams: a byte of flags, four of length, the data. No side
+ * effects.
  */
 #pragma once
 
@@ -10,17 +11,17 @@
 
 #define ENVELOPE_HEAD 5u
 #define ENVELOPE_COMPRESSED 0x01u
-#define ENVELOPE_END 0x02u /* the last one of a stream */
+#define ENVELOPE_END 0x02u /* last envelope of a stream */
 
 struct envelope {
 	unsigned flags;
-	const char *data; /* inside of what was read */
+	const char *data; /* points into the input */
 	size_t len;
 };
 
 /*
- * The first envelope of `len` bytes: 1 and *ret_used; 0: more has to come; ERR_LIMIT: it is longer than
- * `max`; ERR_INVALID: it has flags that nobody knows.
+ * Reads the first envelope of `len` bytes: 1 and *ret_used; 0: incomplete; ERR_LIMIT: longer than
+ * `max`; ERR_INVALID: unknown flags.
  */
 int envelope_read(const char *bytes, size_t len, size_t max, struct envelope *ret, size_t *ret_used,
 		  struct err *err);

@@ -2,15 +2,15 @@
  * form_data.c - bodies of multipart/form-data (RFC 7578).
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    bodies of anybody.
- * Never:    takes a part whose end is not there.
+ * Reads:    bodies of any client.
+ * Never:    accepts a part without an end.
  */
 #include "codec/form_data.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* The value of a parameter of a header: quoted (with \" and \\, and %22 as browsers write it) or not. */
+/* Reads a header's parameter, quoted (with \" and \\, and %22 as browsers write it) or not. */
 static int parameter(const char *text, size_t len, const char *name, char *ret, size_t size)
 {
 	const size_t name_len = strlen(name);
@@ -65,7 +65,7 @@ int form_data_begin(const char *type, const char *body, size_t len, struct form_
 	ret->boundary_len = 4 + strlen(boundary);
 	ret->at = body;
 	ret->end = body + len;
-	/* The first one may stand without a line before it. */
+	/* The first boundary needs no line break before it. */
 	if (len >= ret->boundary_len - 2 &&
 	    memcmp(body, ret->boundary + 2, ret->boundary_len - 2) == 0) {
 		ret->at += ret->boundary_len - 2;
@@ -114,7 +114,7 @@ int form_data_next(struct form_data *form, struct form_part *ret, struct err *er
 	}
 	if (form->end - form->at < 2)
 		return err_set(err, ERR_INVALID, "the head of a part has no end");
-	/* An empty part's boundary begins with the line that ends its head. */
+	/* In an empty part the line break after its head belongs to the next boundary. */
 	end = memmem(form->at, (size_t)(form->end - form->at), form->boundary, form->boundary_len);
 	if (end == NULL)
 		return err_set(err, ERR_INVALID, "a part has no end");

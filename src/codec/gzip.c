@@ -2,23 +2,22 @@
  * gzip.c - gzip by zlib.
  *
  * Runs in:  processes that speak HTTP, tests.
- * Reads:    bytes of anybody.
- * Never:    writes more than its caller has room for: how much comes out in all is the caller's to
- *           bound, piece by piece.
+ * Reads:    bytes of any client.
+ * Never:    writes more than fits the caller's buffer; the caller bounds the total.
  */
 #include "codec/gzip.h"
 
 #include <limits.h>
 #include <stdlib.h>
-#define ZLIB_CONST /* input is not written to */
+#define ZLIB_CONST /* lets the input be const */
 #include <zlib.h>
 
-#define WINDOW_GZIP (MAX_WBITS + 16) /* zlib's way to say: gzip, and nothing else */
+#define WINDOW_GZIP (MAX_WBITS + 16) /* zlib's flag for gzip format only */
 #define MEMORY_LEVEL 8
 
 struct gunzip {
 	z_stream stream;
-	size_t left; /* of the bytes, beyond what `stream` was given */
+	size_t left; /* bytes not yet given to `stream` */
 	bool is_over;
 };
 
@@ -81,7 +80,7 @@ int gunzip_read(struct gunzip *gunzip, char *ret, size_t size, size_t *ret_len, 
 		refill(gunzip);
 		code = inflate(stream, Z_NO_FLUSH);
 		if (code == Z_STREAM_END) {
-			/* Members may follow each other: what they hold is one content. */
+			/* A file may have several members: their contents are concatenated. */
 			gunzip->is_over = is_empty(gunzip);
 			if (!gunzip->is_over && inflateReset(stream) != Z_OK)
 				return err_set(err, ERR_INVALID, "gzip: no further member");

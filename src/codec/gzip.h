@@ -1,5 +1,5 @@
 /*
- * gzip.h - gzip (RFC 1952), piece by piece: neither side is ever whole in memory. Pure.
+ * gzip.h - gzip (RFC 1952) piece by piece: neither side is ever whole in memory. No side effects.
  */
 #pragma once
 
@@ -13,10 +13,10 @@ struct gzip;
 
 /* ---- unpacking ------------------------------------------------------------------------------ */
 
-/* Of `bytes`, which have to stay; one or more members. NULL: no memory. */
+/* Unpacks `bytes`, which must stay valid; one or more members. NULL: no memory. */
 struct gunzip *gunzip_new(const char *bytes, size_t len);
 void gunzip_free(struct gunzip *gunzip); /* NULL is fine */
-/* What comes next, at most `size` bytes: 1; 0: that was the end; ERR_INVALID: it is damaged or cut. */
+/* The next output, at most `size` bytes: 1; 0: the end; ERR_INVALID: damaged or truncated. */
 int gunzip_read(struct gunzip *gunzip, char *ret, size_t size, size_t *ret_len, struct err *err);
 
 static inline void gunzip_done(struct gunzip **gunzip)
@@ -29,9 +29,10 @@ static inline void gunzip_done(struct gunzip **gunzip)
 
 struct gzip *gzip_new(void); /* NULL: no memory */
 void gzip_free(struct gzip *gzip);
-/* Gives bytes to pack, which have to stay until gzip_read() is 0; `is_last`: there are no others. */
+/* Gives it input, which must stay valid until gzip_read() returns 0; `is_last`: the end of the
+ * input. */
 void gzip_feed(struct gzip *gzip, const char *bytes, size_t len, bool is_last);
-/* What is packed of them: 1; 0: nothing yet, or no more. */
+/* The next packed bytes: 1; 0: none yet, or the end. */
 int gzip_read(struct gzip *gzip, char *ret, size_t size, size_t *ret_len);
 
 static inline void gzip_done(struct gzip **gzip)

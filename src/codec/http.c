@@ -1,9 +1,9 @@
 /*
- * http.c - HTTP/1.1 requests from anybody: llhttp in strict mode, and what it lets through.
+ * http.c - HTTP/1.1 requests from any client: llhttp in strict mode, plus checks that it lacks.
  *
  * Runs in:  reckon-front.
- * Reads:    bytes of anybody who can reach the port.
- * Never:    keeps more than one head, guesses, or repairs.
+ * Reads:    bytes of any client that can reach the port.
+ * Never:    stores more than one head, guesses, or repairs.
  */
 #include "codec/http.h"
 
@@ -58,7 +58,7 @@ static int on_url(llhttp_t *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* The bytes lie in the head buffer, in one piece: it is given to llhttp whole. */
+/* llhttp gets the whole head buffer at once, so its pointers lie in it. */
 static char *own(struct http *http, const char *at)
 {
 	return http->inner->head.data + (at - http->inner->head.data);
@@ -73,7 +73,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
 
 	if (http->inner->is_head_done)
 		return http_refuse(http, 400, ERR_INVALID, "trailers are not accepted");
-	/* A value may be empty and then never come: the name's end is what counts. */
+	/* llhttp may not call back for an empty value: the end of the name counts. */
 	if (header == NULL || !http->inner->in_name) {
 		if (http->header_count == HTTP_HEADERS_MAX)
 			return http_refuse(http, 431, ERR_LIMIT, "more than %u headers",
@@ -115,7 +115,8 @@ static int on_headers_complete(llhttp_t *parser)
 	struct http *http = parser->data;
 
 	http->inner->is_head_done = true;
-	/* Nobody is switched to another protocol: such a wish is passed over, as HTTP allows. */
+	/* No connection changes its protocol here: the Upgrade header is ignored, as HTTP
+	 * allows. */
 	parser->upgrade = 0;
 	return 0;
 }
@@ -195,7 +196,7 @@ const char *http_header(const struct http *http, const char *name)
 	return NULL;
 }
 
-/* ---- judging a head ------------------------------------------------------------------------- */
+/* ---- checking a head ------------------------------------------------------------------------ */
 
 static int llhttp_failed(struct http *http)
 {
@@ -216,7 +217,8 @@ static size_t count_header(const struct http *http, const char *name)
 	return count;
 }
 
-/* Names in lower case, values without white space behind them, both parts terminated; over the bytes that separated them. */
+/* Lower-cases names, trims white space after values, and terminates both by overwriting
+ * separators. */
 static void settle_headers(struct http *http)
 {
 	for (size_t i = 0; i < http->header_count; i++) {
@@ -239,7 +241,7 @@ static void settle_headers(struct http *http)
 
 static int check_once(struct http *http)
 {
-	/* Where two readers could take different ones. */
+	/* Headers of which two parsers could choose different ones. */
 	static const char *const once[] = { "host", "content-length", "transfer-encoding",
 					    "authorization", "content-type", "idempotency-key",
 					    "expect", "range", "last-event-id" };
@@ -340,7 +342,7 @@ static int take_head(struct http *http)
 	http->minor = parser->http_minor;
 	http->verb = verb_of(parser->method);
 	http->method = llhttp_method_name((llhttp_method_t)parser->method);
-	/* Asked before the flags are cleared at the end of a message without a body. */
+	/* Check now: llhttp clears the flags at the end of a message without a body. */
 	settle_headers(http);
 	if (check_once(http) < 0 || check_host(http) < 0 || check_framing(http) < 0 ||
 	    take_target(http) < 0)
@@ -355,7 +357,7 @@ static int take_head(struct http *http)
 
 /* ---- feeding -------------------------------------------------------------------------------- */
 
-/* One byte of the head; whether a line end stands where one may. */
+/* Checks one byte of the head: its line breaks, folded headers, control characters. */
 static int judge_byte(struct http *http, char byte)
 {
 	struct http_inner *inner = http->inner;
@@ -386,7 +388,7 @@ static enum http_step feed_head(struct http *http, const char *bytes, size_t len
 	struct err err;
 	size_t used = 0;
 
-	/* One empty line before the request is passed over, as HTTP asks for. */
+	/* Skips one empty line before the request, as HTTP asks. */
 	while (used < len && inner->head.len == 0 && inner->skipped < 2) {
 		if (bytes[used] != "\r\n"[inner->skipped])
 			break;
@@ -542,7 +544,7 @@ int http_range(const char *header, uint64_t size, uint64_t *ret_first, uint64_t 
 	uint64_t first = 0, last = size == 0 ? 0 : size - 1;
 	const char *dash;
 
-	/* What is not a byte range, or several, may be answered with the whole. */
+	/* A range that is not in bytes, or several ranges: the whole file is a valid answer. */
 	if (strncmp(header, "bytes=", 6) != 0 || strchr(header, ',') != NULL)
 		return 0;
 	header += 6;

@@ -1,15 +1,15 @@
 /*
- * http.h - HTTP/1.1 requests from anybody: strict, bounded, one at a time.
+ * http.h - HTTP/1.1 requests from any client: strict, bounded, one at a time.
  *
- * llhttp in its strict mode reads the message; what it lets through and what has been used for
- * request smuggling is refused here: folded headers, bare CR or LF, no or several Hosts, several
- * Content-Lengths, a Transfer-Encoding other than chunked, trailers. Pure: no descriptor, no clock.
+ * llhttp in strict mode parses the message; this file also refuses constructs that were used for
+ * request smuggling: folded headers, bare CR or LF, no or several Hosts, several Content-Lengths, a
+ * Transfer-Encoding other than chunked, trailers. It uses no descriptor and no clock.
  *
  *   http_feed() -> HTTP_STEP_MORE | HTTP_STEP_HEAD (http->… is filled in) | HTTP_STEP_DONE | HTTP_STEP_BAD
  *
- * After HTTP_STEP_HEAD the caller sets body_max and body_fn and feeds on; after HTTP_STEP_DONE it calls
- * http_reset() and feeds what was not used. After HTTP_STEP_BAD the connection is good for nothing but
- * an answer with `status` and `err`.
+ * After HTTP_STEP_HEAD the caller sets body_max and body_fn and feeds on; after HTTP_STEP_DONE it
+ * calls http_reset() and feeds the unused bytes. After HTTP_STEP_BAD the caller can only answer
+ * with `status` and `err`, and close.
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 
 enum http_step { HTTP_STEP_MORE, HTTP_STEP_HEAD, HTTP_STEP_DONE, HTTP_STEP_BAD };
 
-/* As bits, so that a route can say which it knows. */
+/* Bits, so that a route can list several. */
 enum http_verb {
 	HTTP_VERB_GET = 1,
 	HTTP_VERB_POST = 2,
@@ -51,12 +51,12 @@ struct http {
 	enum http_verb verb;
 	const char *method; /* as sent */
 	const char *path;  /* as sent, without the query; terminated */
-	const char *query; /* "" when there is none */
+	const char *query; /* "" if there is none */
 	unsigned minor;	   /* HTTP/1.minor */
 	bool keep_alive;
-	bool has_body;	   /* some bytes will come, or chunks */
+	bool has_body;	   /* some bytes or chunks will come */
 	bool is_chunked;
-	uint64_t length; /* Content-Length; 0 when there is none */
+	uint64_t length; /* Content-Length; 0 if there is none */
 
 	uint64_t body_max;
 	uint64_t body_len; /* so far */
@@ -72,38 +72,38 @@ struct http {
 };
 
 void http_init(struct http *http);
-void http_reset(struct http *http); /* for the next message; drops what the last one held */
+void http_reset(struct http *http); /* for the next message; drops the last one */
 void http_done(struct http *http);
 
-/* Takes in up to `len` bytes; *ret_used of them belong to this message. */
+/* Parses up to `len` bytes; *ret_used of them belong to this message. */
 enum http_step http_feed(struct http *http, const char *bytes, size_t len, size_t *ret_used);
 
-/* Whether nothing of a message has come yet. */
+/* Whether no byte of a message has come yet. */
 bool http_is_idle(const struct http *http);
 
-/* The value of a header (lower-case name), NULL when it is missing. */
+/* The value of a header (lower-case name), or NULL. */
 const char *http_header(const struct http *http, const char *name);
 
-/* For a body_fn, and for whoever judges the head: sets status and error, returns a negative code. */
+/* For a body_fn or a check of the head: sets status and error, returns a negative code. */
 int http_refuse(struct http *http, unsigned status, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * Decodes %XX in `len` bytes into `ret`; false when it is malformed, holds a control character
- * or does not fit.
+ * Decodes %XX in `len` bytes into `ret`; false if it is malformed, contains a control character or
+ * does not fit.
  */
 bool http_decode(const char *text, size_t len, char *ret, size_t size);
 
 /*
- * The next name=value of a query, decoded; *at moves on. 1: there was one; 0: the end;
- * ERR_INVALID: malformed.
+ * The next name=value of a query, decoded; advances *at. 1: found one; 0: the end; ERR_INVALID:
+ * malformed.
  */
 int http_query_next(const char **at, char *name, size_t name_size, char *value, size_t value_size,
 		    struct err *err);
 
 /*
- * A Range header of one range, against `size`: 1 and first and length; 0: to be ignored, send all;
- * ERR_INVALID: cannot be satisfied.
+ * Applies a Range header to `size`: 1, first and length; 0: ignore it, send all; ERR_INVALID:
+ * cannot be satisfied.
  */
 int http_range(const char *header, uint64_t size, uint64_t *ret_first, uint64_t *ret_length,
 	       struct err *err);

@@ -1,9 +1,9 @@
 /*
- * http_answer.c - HTTP/1.1 answers of a server that nobody trusts.
+ * http_answer.c - HTTP/1.1 answers of an untrusted server.
  *
  * Runs in:  reckon-front.
  * Reads:    bytes of programs in boxes.
- * Never:    keeps more than one head, guesses, or repairs.
+ * Never:    stores more than one head, guesses, or repairs.
  */
 #include "codec/http_answer.h"
 
@@ -43,7 +43,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
 	struct http_answer_inner *inner = answer->inner;
 
 	if (inner->is_head_done)
-		return 0; /* trailers are dropped */
+		return 0; /* drops trailers */
 	if (!inner->in_name) {
 		if (answer->header_count == HTTP_ANSWER_HEADERS_MAX)
 			return bad(answer, "too many headers");
@@ -161,7 +161,7 @@ const char *http_answer_header(const struct http_answer *answer, const char *nam
 
 /* ---- feeding -------------------------------------------------------------------------------- */
 
-/* Names in lower case, values without white space behind them, both terminated. */
+/* Lower-cases names, trims white space after values, and terminates both. */
 static void settle_headers(struct http_answer *answer)
 {
 	static char empty[1];
@@ -183,7 +183,7 @@ static void settle_headers(struct http_answer *answer)
 	}
 }
 
-/* Where two readers could take different lengths. */
+/* Refuses headers from which two parsers could read different lengths. */
 static int check_framing(struct http_answer *answer)
 {
 	const char *encoding = http_answer_header(answer, "transfer-encoding");
@@ -212,7 +212,7 @@ static int take_head(struct http_answer *answer)
 	return check_framing(answer);
 }
 
-/* One byte of the head. */
+/* Checks one byte of the head. */
 static int judge_byte(struct http_answer *answer, char byte)
 {
 	struct http_answer_inner *inner = answer->inner;
@@ -296,7 +296,7 @@ enum http_step http_answer_feed(struct http_answer *answer, const char *bytes, s
 	enum http_step step = HTTP_STEP_MORE;
 
 	*ret_used = 0;
-	/* An interim answer may be followed by the next one in the same piece. */
+	/* The next answer may follow an interim answer in the same piece. */
 	while (answer->inner->phase == PHASE_HEAD && step == HTTP_STEP_MORE && *ret_used < len)
 		step = feed_head(answer, bytes + *ret_used, len - *ret_used, ret_used);
 	if (step == HTTP_STEP_MORE && answer->inner->phase == PHASE_BODY)
@@ -318,7 +318,7 @@ enum http_step http_answer_end(struct http_answer *answer)
 		return HTTP_STEP_DONE;
 	if (inner->phase == PHASE_BODY && inner->is_complete)
 		return HTTP_STEP_DONE;
-	/* Neither a length nor chunks: the end of the connection is that of the answer. */
+	/* Without a length or chunks the answer ends with the connection. */
 	if (inner->phase == PHASE_BODY && llhttp_message_needs_eof(&inner->parser) != 0)
 		return HTTP_STEP_DONE;
 	inner->phase = PHASE_BAD;

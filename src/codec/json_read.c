@@ -1,9 +1,9 @@
 /*
- * json_read.c - JSON text from somebody else: strict, bounded, small.
+ * json_read.c - parses untrusted JSON: strict, bounded, small.
  *
  * Runs in:  trusted processes and the command line.
  * Reads:    hostile JSON.
- * Never:    recurses deeper than JSON_READ_DEPTH_MAX or repairs what is wrong.
+ * Never:    recurses deeper than JSON_READ_DEPTH_MAX or repairs invalid text.
  */
 #include "codec/json_read.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 
 /*
- * jansson recurses once per level and takes some hundred bytes for a value of two, with bounds of
- * its own that are far higher or none. Counting outside strings first is exact for valid text, and
- * in invalid text the parser finds the fault.
+ * jansson recurses once per level and needs some hundred bytes even for a short value; its own
+ * limits are far higher or missing. Counting outside strings first is exact for valid text; in
+ * invalid text the parser finds the error.
  */
 static int check_size(const char *text, size_t len, size_t depth_max, struct err *err)
 {
@@ -52,7 +52,7 @@ static int load(const char *text, size_t len, size_t max_len, size_t depth_max, 
 	if (len > max_len)
 		return err_set(err, ERR_LIMIT, "JSON of %zu bytes, at most %zu are taken", len,
 			       max_len);
-	/* jansson takes a NUL byte after the value for the end of the text. */
+	/* jansson would stop at a NUL byte after the value. */
 	if (memchr(text, '\0', len) != NULL)
 		return err_set(err, ERR_INVALID, "not JSON, it holds a NUL byte");
 	if (check_size(text, len, depth_max, err) < 0)
@@ -71,7 +71,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Of text that the parser has accepted, so every '"' outside a string opens one. */
+/* Only for text that the parser accepted: so every '"' outside a string opens one. */
 static int add_compact(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	bool in_string = false;
@@ -126,7 +126,7 @@ int json_read_compact(const char *text, size_t len, size_t max_len, struct buf *
 {
 	json_auto_t *root = NULL;
 
-	/* Integers as reals: nobody looks at the value, and 2**80 is valid JSON. */
+	/* Parse integers as reals: the value is not used, and 2**80 is valid JSON. */
 	if (load(text, len, max_len, JSON_READ_COMPACT_DEPTH_MAX, JSON_DECODE_INT_AS_REAL, &root,
 		 err) < 0)
 		return (int)err->code;
@@ -169,7 +169,7 @@ size_t json_read_count(const struct json_value *value)
 	return json_is_object(json) ? json_object_size(json) : json_array_size(json);
 }
 
-/* jansson walks objects that it may not change only through a pointer to non-const. */
+/* jansson iterates over objects only through a non-const pointer. */
 static json_t *walkable(const struct json_value *value)
 {
 	const union {
@@ -248,7 +248,7 @@ static int dump_piece(const char *text, size_t len, void *arg)
 	return buf_add(dump->ret, text, len, dump->err) < 0 ? -1 : 0;
 }
 
-/* In the fewest digits that say the same number: 0.1, not 0.10000000000000001. */
+/* Uses the fewest digits for the same number: 0.1, not 0.10000000000000001. */
 static int dump_real(const json_t *json, struct dump *dump)
 {
 	json_t *again;
@@ -268,7 +268,7 @@ static int dump_real(const json_t *json, struct dump *dump)
 	return dump_piece(text, len, dump);
 }
 
-/* As deep as the value is: the parser bounds that. */
+/* The parser bounds the recursion depth. */
 static int dump_any(json_t *json, struct dump *dump)
 {
 	const char *key;

@@ -1,9 +1,9 @@
 /*
- * json_write.c - JSON text, written as it goes into a bounded buffer.
+ * json_write.c - writes JSON text step by step into a bounded buffer.
  *
  * Runs in:  trusted processes and the command line.
  * Reads:    hostile bytes, as text to escape.
- * Never:    leaves anything in the output that is not valid, one-line JSON.
+ * Never:    leaves invalid JSON or a line break in the output.
  */
 #include "codec/json_write.h"
 
@@ -38,7 +38,7 @@ static void misuse(struct json_writer *writer, const char *what)
 		(void)err_set(&writer->err, ERR_INVALID, "JSON writer: %s", what);
 }
 
-/* What has to stand before a value: a comma in an array, nothing after a key. */
+/* Prepares for a value: writes a comma in an array, nothing after a key. */
 static bool value_begin(struct json_writer *writer)
 {
 	unsigned top = writer->depth - 1;
@@ -133,7 +133,7 @@ static void put_escape(struct json_writer *writer, unsigned char byte)
 	}
 }
 
-/* The bytes go out in runs: a call per byte would dominate the cost of a megabyte of output. */
+/* Writes in runs: a call per byte would dominate the cost of a megabyte of output. */
 static void put_quoted(struct json_writer *writer, const char *text, size_t len)
 {
 	size_t start = 0, at = 0;
@@ -222,7 +222,7 @@ void json_write_seconds(struct json_writer *writer, uint64_t ns)
 	char text[40];
 	size_t len;
 
-	/* Not through a double: a locale with a decimal comma would break the JSON. */
+	/* Avoid a double: a locale with a decimal comma would break the JSON. */
 	(void)snprintf(text, sizeof(text), "%" PRIu64 ".%06" PRIu64, ns / 1000000000u,
 		       ns % 1000000000u / 1000u);
 	for (len = strlen(text); text[len - 1] == '0'; len--)

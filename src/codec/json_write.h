@@ -1,10 +1,10 @@
 /*
- * json_write.h - JSON text, written as it goes into a bounded buffer.
+ * json_write.h - writes JSON text step by step into a bounded buffer.
  *
- * The first failure (buffer ceiling, nesting, a key where none fits) is kept and every later call
- * does nothing, so that a caller checks once, with json_write_finish(). Whatever bytes are handed
- * over as text, the output is valid UTF-8 and valid JSON on one line: control characters are
- * escaped, each byte that is not part of valid UTF-8 becomes U+FFFD.
+ * The first failure (buffer ceiling, nesting, a misplaced key) is stored and later calls do
+ * nothing, so that a caller checks once, with json_write_finish(). Whatever bytes the caller passes
+ * as text, the output is valid UTF-8 and valid JSON on one line: control characters are escaped,
+ * each byte that is not part of valid UTF-8 becomes U+FFFD.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct json_writer {
 	bool has_member[JSON_WRITE_DEPTH_MAX];
 };
 
-/* Appends to what `out` holds already; `out` must outlive the writer. */
+/* Appends to the contents of `out`, which must outlive the writer. */
 void json_write_init(struct json_writer *writer, struct buf *out);
 /* The same for an object, with its first member. */
 void json_write_begin_with(struct json_writer *writer, struct buf *out, const char *key,
@@ -46,11 +46,12 @@ void json_write_string(struct json_writer *writer, const char *text); /* NULL wr
 void json_write_base64(struct json_writer *writer, const void *bytes, size_t len);
 void json_write_int(struct json_writer *writer, int64_t value);
 void json_write_uint(struct json_writer *writer, uint64_t value);
-void json_write_seconds(struct json_writer *writer, uint64_t ns); /* 1500000999 as 1.5 */
+void json_write_seconds(struct json_writer *writer, uint64_t ns); /* writes 1500000999 as 1.5 */
 void json_write_bool(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);
 
-/* One JSON value that is known to be valid and compact, for example from json_read_compact(). */
+/* Writes a JSON value that is known to be valid and compact, for example from
+ * json_read_compact(). */
 void json_write_raw(struct json_writer *writer, const char *json, size_t len);
 
 /* key and value in one call */
@@ -62,5 +63,5 @@ void json_write_member_limit(struct json_writer *writer, const char *key,
 			     uint64_t value); /* 0, no limit, as null */
 void json_write_member_bool(struct json_writer *writer, const char *key, bool value);
 
-/* 0 when exactly one complete value was written, else the first failure. */
+/* Returns 0 if exactly one complete value was written, else the first failure. */
 int json_write_finish(struct json_writer *writer, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * page.c - a bounded part of a long output, and how to go on from there.
+ * page.c - selects a bounded part of a long output and says how to continue.
  *
  * Runs in:  reckon, reckond, reckon-agent.
  * Reads:    stored bytes of a box, as lines.
- * Never:    gives more than a page unless all was asked for, or less without saying so.
+ * Never:    returns more than a page unless the caller wants all, or less without saying so.
  */
 #include "codec/page.h"
 
@@ -22,12 +22,12 @@ struct lines {
 	uint64_t count;
 };
 
-/* What of the lines was given. */
+/* The part of the lines that was returned. */
 struct given {
-	uint64_t first, last;	  /* asked for, within the output */
+	uint64_t first, last;	  /* the requested lines that exist */
 	uint64_t matches, shown;
-	uint64_t next_line; /* to go on with, 0: nothing left */
-	size_t next_byte;   /* the same in the middle of a line, 0: none */
+	uint64_t next_line; /* where to continue; 0: nothing left */
+	size_t next_byte;   /* the same inside a line; 0: at its start */
 };
 
 static const char *line_end(const struct lines *lines, const char *line)
@@ -57,7 +57,7 @@ static const char *line_start(const struct lines *lines, uint64_t number)
 	return at;
 }
 
-/* The lines asked for, as numbers that exist. */
+/* Maps the choice to numbers of existing lines. */
 static int choose_lines(const struct page_choice *choice, const struct lines *lines,
 			struct given *given, struct err *err)
 {
@@ -75,7 +75,7 @@ static int choose_lines(const struct page_choice *choice, const struct lines *li
 	return 0;
 }
 
-/* Of a tail that is longer than a page its own tail is given. */
+/* If a tail is longer than a page, returns the end of it. */
 static void shorten_tail(const struct lines *lines, size_t max, struct given *given)
 {
 	const char *at = line_start(lines, given->first), *end = lines->bytes + lines->len;
@@ -86,7 +86,7 @@ static void shorten_tail(const struct lines *lines, size_t max, struct given *gi
 	}
 }
 
-/* A page ends with a line; one that is longer than a page is cut between characters. */
+/* A page ends at a line break, except that a line longer than a page is cut between characters. */
 static int give_line(const char *line, size_t len, const char *label, size_t max, uint64_t number,
 		     struct given *given, struct buf *ret, struct err *err)
 {
@@ -128,7 +128,7 @@ static int give_lines(const struct page_choice *choice, const struct lines *line
 		}
 		if (given->next_byte > had)
 			given->next_byte += (size_t)(line - lines->bytes);
-		/* Nothing more is given; matches are counted to the end. */
+		/* The page is full; go on only to count matches. */
 		if (given->next_line > 0 && choice->needle == NULL)
 			return 0;
 		line = end;
@@ -142,11 +142,11 @@ static size_t page_size(const struct page_choice *choice)
 									 : PAGE_BYTES;
 }
 
-/* The line on stderr: what is missing, and the words that fetch it. */
+/* Writes the line for stderr: what is missing, and the options that fetch it. */
 static void tell(const struct page_choice *choice, const struct lines *lines, const char *handle,
 		 const struct given *given, uint64_t tail_first, struct buf *ret)
 {
-	struct err ignored; /* numbers and an id: they fit */
+	struct err ignored; /* always fits: numbers and an id */
 
 	if (choice->needle != NULL && given->matches == 0)
 		(void)buf_addf(ret, &ignored, "none of %" PRIu64 " lines holds that text",
@@ -201,13 +201,13 @@ int page_choose(const struct page_choice *choice, const char *bytes, size_t len,
 
 /* ---- for a model ---- */
 
-/* Bytes of a range, without halves of characters at its ends. */
+/* Takes the bytes of a range, without partial characters at its ends. */
 static void choose_bytes(const struct page_choice *choice, const char *bytes, size_t len,
 			 const char *handle, struct buf *ret, struct buf *ret_told)
 {
 	size_t from = choice->from < len ? (size_t)choice->from : len;
 	size_t to = choice->to < len ? (size_t)choice->to + 1 : len;
-	struct err ignored; /* at most a page */
+	struct err ignored; /* at most one page */
 
 	if (to < from)
 		to = from;

@@ -1,4 +1,4 @@
-/* page.h - a bounded part of a long output, and how to go on from there. Pure. */
+/* page.h - selects a bounded part of a long output and says how to continue. No side effects. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,27 +13,27 @@
 /* All zero: the first page. */
 struct page_choice {
 	bool has_lines;
-	uint64_t first, last; /* with has_lines; from 1, the last one included */
-	uint64_t head, tail;  /* lines; 0: not asked for */
-	const char *needle;   /* or NULL: only lines that hold it, with their numbers */
-	bool is_all;	      /* without the bound of a page */
-	size_t page_bytes;    /* a smaller bound; 0: PAGE_BYTES */
-	/* page_show() alone */
+	uint64_t first, last; /* with has_lines; from 1, inclusive */
+	uint64_t head, tail;  /* number of lines; 0: not requested */
+	const char *needle;   /* or NULL: only lines that contain it, with their numbers */
+	bool is_all;	      /* without a page limit */
+	size_t page_bytes;    /* a smaller limit; 0: PAGE_BYTES */
+	/* only for page_show() */
 	bool has_range;
-	uint64_t from, to; /* bytes, from 0, the last one included */
+	uint64_t from, to; /* bytes, from 0, inclusive */
 };
 
 /*
- * Appends the lines chosen to `ret`, of the last page for a tail and else of the first, and to
- * `ret_told` one line about what is missing and how to have it, nothing when nothing is.
- * ERR_INVALID: there are no such lines.
+ * Appends the chosen lines to `ret`: the last page of a tail, else the first page. Appends to
+ * `ret_told` one line about what is missing and how to get it, or nothing. ERR_INVALID: no such
+ * lines.
  */
 int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
 		struct buf *ret, struct buf *ret_told, struct err *err);
 
 /*
- * The same, or a range of bytes, for a model: as text, with control characters escaped, and what is
- * missing as a last line in brackets. Of bytes that are not text only so much is said.
+ * The same, or a range of bytes, for a model: as text, with control characters escaped, and a last
+ * line in brackets about what is missing. For bytes that are not text it only says so.
  */
 int page_show(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
 	      struct buf *ret, struct err *err);

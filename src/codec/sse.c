@@ -1,16 +1,16 @@
 /*
- * sse.c - server-sent events from a stream of bytes, however it is cut.
+ * sse.c - parses server-sent events from a stream of bytes, split anywhere.
  *
  * Runs in:  clients of the daemon, reckon-agent.
- * Reads:    bytes of a server, which may be any.
- * Never:    keeps more than one event.
+ * Reads:    any bytes, from a server.
+ * Never:    stores more than one event.
  */
 #include "codec/sse.h"
 
 #include <string.h>
 
 #define BOM "\xef\xbb\xbf"
-#define FIELD_MAX 128u /* of a line beside its data */
+#define FIELD_MAX 128u /* of a line, in addition to its data */
 
 void sse_init(struct sse *sse, size_t max, sse_fn *fn, void *arg)
 {
@@ -36,7 +36,7 @@ void sse_restart(struct sse *sse)
 	sse->has_data = sse->after_cr = sse->has_begun = false;
 }
 
-/* An empty line: the event is complete. Without data there is none. */
+/* An empty line completes the event. An event without data is dropped. */
 static int dispatch(struct sse *sse, struct err *err)
 {
 	const struct sse_event event = {
@@ -45,7 +45,7 @@ static int dispatch(struct sse *sse, struct err *err)
 		.data = buf_text(&sse->data),
 		.len = sse->data.len,
 	};
-	/* Only now: an event that is cut off has to come again. */
+	/* Take over the id only now: an incomplete event must be sent again. */
 	memcpy(sse->id, sse->next_id, sizeof(sse->id));
 	const int code = sse->has_data ? sse->fn(&event, sse->arg, err) : 0;
 
@@ -77,14 +77,14 @@ static int take_field(struct sse *sse, const char *line, size_t len, struct err 
 		sse->has_data = true;
 		return buf_add(&sse->data, value, value_len, err);
 	}
-	/* No name that anybody knows is as long. */
+	/* Ignore long names: no known event has one. */
 	if (is_field(line, name_len, "event")) {
 		if (value_len >= sizeof(sse->name) || memchr(value, '\0', value_len) != NULL)
 			value_len = 0;
 		memcpy(sse->name, value, value_len);
 		sse->name[value_len] = '\0';
 	}
-	/* An id that cannot be sent back in a header is none. */
+	/* Ignore an id that cannot be sent back in a header. */
 	if (is_field(line, name_len, "id") && value_len < sizeof(sse->next_id) &&
 	    strspn(value, "0123456789") >= value_len) {
 		memcpy(sse->next_id, value, value_len);
@@ -104,7 +104,7 @@ static int end_line(struct sse *sse, struct err *err)
 		len -= strlen(BOM);
 	}
 	sse->has_begun = true;
-	/* A comment is a field without a name. */
+	/* A comment is a field with an empty name. */
 	code = len == 0 ? dispatch(sse, err) : take_field(sse, line, len, err);
 	buf_clear(&sse->line);
 	return code;

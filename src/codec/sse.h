@@ -1,8 +1,8 @@
 /*
- * sse.h - server-sent events from a stream of bytes, however it is cut.
+ * sse.h - parses server-sent events from a stream of bytes, split anywhere.
  *
- * Lines end with \n, \r\n or \r; comments and unknown fields are passed over, as the standard
- * says, and a byte order mark at the beginning. Bounded: a field or an event that is longer than the ceiling is ERR_LIMIT.
+ * Lines end with \n, \r\n or \r; comments, unknown fields and a byte order mark at the beginning
+ * are ignored, as the standard says. A field or event longer than the ceiling is ERR_LIMIT.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 #define SSE_NAME_SIZE 128
 
 struct sse_event {
-	const char *id;	  /* the last that was given, or "" */
-	const char *name; /* "message" when none was given */
+	const char *id;	  /* the last id received, or "" */
+	const char *name; /* "message" if none was given */
 	const char *data; /* terminated; several lines are joined with \n */
 	size_t len;
 };
@@ -29,18 +29,18 @@ struct sse {
 	sse_fn *fn;
 	void *arg;
 	struct buf line, data;
-	char id[SSE_ID_SIZE];	  /* of the last event that was complete */
-	char next_id[SSE_ID_SIZE]; /* of the one that is read */
+	char id[SSE_ID_SIZE];	  /* of the last complete event */
+	char next_id[SSE_ID_SIZE]; /* of the current event */
 	char name[SSE_NAME_SIZE];
 	bool has_data;
-	bool after_cr;	/* a \n that comes next belongs to the \r */
-	bool has_begun; /* a byte order mark can come no more */
+	bool after_cr;	/* a \n that follows belongs to the \r */
+	bool has_begun; /* past the place for a byte order mark */
 };
 
 void sse_init(struct sse *sse, size_t max, sse_fn *fn, void *arg);
 void sse_done(struct sse *sse);
-/* A new stream of the same events: what was incomplete is forgotten, the last id is kept. */
+/* Starts a new stream of the same events: drops an incomplete event, but not the last id. */
 void sse_restart(struct sse *sse);
 int sse_feed(struct sse *sse, const char *bytes, size_t len, struct err *err);
-/* Gives out what the stream ended with without an empty line: servers forget it. */
+/* Dispatches an event that no empty line ended before the stream's end: some servers omit it. */
 int sse_end(struct sse *sse, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * tar.c - heads of tar archives (ustar, with pax for what does not fit), written and read.
+ * tar.c - writes and reads headers of tar archives (ustar, with pax for long values).
  *
  * Runs in:  clients of a daemon.
- * Reads:    archives, which somebody else may have made.
- * Never:    takes a head whose sum is wrong, or a number that does not fit.
+ * Reads:    archives from any source.
+ * Never:    accepts a header with a wrong checksum, or a number that does not fit.
  */
 #include "codec/tar.h"
 
@@ -62,7 +62,7 @@ static int add_block(struct buf *ret, char type, const struct tar_entry *entry, 
 {
 	struct head head = { .type = type, .magic = "ustar", .version = { '0', '0' } };
 
-	/* Cut where pax has the whole. */
+	/* Truncate: pax has the whole value. */
 	memcpy(head.name, entry->path, strnlen(entry->path, sizeof(head.name)));
 	memcpy(head.link, entry->link, strnlen(entry->link, sizeof(head.link)));
 	put_octal(head.mode, sizeof(head.mode), entry->mode & 0777u);
@@ -78,7 +78,7 @@ static int add_block(struct buf *ret, char type, const struct tar_entry *entry, 
 	return buf_add(ret, &head, sizeof(head), err);
 }
 
-/* "LENGTH KEY=VALUE\n", where LENGTH counts itself. */
+/* "LENGTH KEY=VALUE\n", where LENGTH includes itself. */
 static int add_pair(struct buf *ret, const char *key, const char *value, struct err *err)
 {
 	const size_t rest = strlen(key) + strlen(value) + 3;
@@ -151,7 +151,7 @@ static int broken(struct err *err)
 	return err_set(err, ERR_PROTOCOL, "the archive is damaged");
 }
 
-/* Octal digits between spaces, or base 256 with the top bit set. */
+/* Octal digits between spaces, or base-256 with the top bit set. */
 static bool get_number(const char *field, size_t size, uint64_t *ret)
 {
 	const unsigned char *at = (const unsigned char *)field, *end = at + size;
@@ -246,7 +246,7 @@ int tar_read_head(struct tar_reader *reader, const char block[TAR_BLOCK], struct
 				   .size = reader->has_size ? reader->size : size,
 				   .path = buf_text(&reader->name),
 				   .link = buf_text(&reader->target) };
-	/* Only files have bytes, whatever is said. */
+	/* Only files have data, whatever the header says. */
 	if (ret->kind == TAR_FOLDER || ret->kind == TAR_LINK)
 		ret->size = 0;
 	if (ret->size > SIZE_MAX_READ)
@@ -273,7 +273,7 @@ static int take_pair(struct tar_reader *reader, const char *pair, size_t len, st
 		reader->has_path |= is_path;
 		reader->has_link |= is_link;
 		buf_clear(into);
-		/* A name with a NUL byte is none. */
+		/* A name with a NUL byte is invalid. */
 		return memchr(pair, '\0', len) != NULL ? broken(err)
 						       : buf_add(into, pair, len, err);
 	}

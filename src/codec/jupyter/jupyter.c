@@ -1,9 +1,9 @@
 /*
- * jupyter.c - contents of Jupyter's messages.
+ * jupyter.c - contents of Jupyter messages.
  *
  * Runs in:  reckon-jupyter, reckon-front-jupyter.
  * Reads:    events and records of hostile code, which are JSON.
- * Never:    passes on what is meant for models: no front end draws it.
+ * Never:    passes on data that is meant for models: Jupyter clients cannot display it.
  */
 #include "codec/jupyter/jupyter.h"
 
@@ -12,8 +12,8 @@
 #include "base/utf8.h"
 #include "codec/json_get.h"
 
-#define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: no front end knows them */
-#define INTERRUPT_VALUE "interrupted on request" /* what an error of libreckon begins with */
+#define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: only Reckon's own clients */
+#define INTERRUPT_VALUE "interrupted on request" /* how libreckon's error for it begins */
 #define VALUE_MAX ((size_t)256 * 1024 * 1024)
 
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
@@ -51,7 +51,7 @@ void jupyter_write_bundle(struct json_writer *json, const struct json_value *eve
 	jupyter_write_value(json, "metadata", json_read_member(event, "metadata"), "{}");
 }
 
-/* A line each, as front ends put them together again. */
+/* Writes one array entry per line; clients join them again. */
 static void write_lines(struct json_writer *json, const char *text)
 {
 	json_write_array_begin(json);
@@ -64,7 +64,8 @@ static void write_lines(struct json_writer *json, const char *text)
 	json_write_array_end(json);
 }
 
-/* As Jupyter's clients know an interrupt; an event has no status that would say it. */
+/* Whether an error is an interrupt, for which Jupyter has a fixed form; events have no status for
+ * it. */
 static bool is_interrupt(const char *name, const char *value)
 {
 	return strcmp(name, "Interrupted") == 0 &&

@@ -1,9 +1,9 @@
 /*
- * jupyter_history.c - what was executed in a kernel, for consoles: the tail, a range, a search. Pure.
+ * jupyter_history.c - the code executed in a kernel, for consoles: the tail, a range, a search.
  *
  * Runs in:  reckon-jupyter, reckon-front-jupyter.
  * Reads:    patterns of clients.
- * Never:    keeps more than it may: the oldest goes first.
+ * Never:    stores more than its limits: it drops the oldest code first.
  */
 #include "codec/jupyter/jupyter_history.h"
 
@@ -15,7 +15,7 @@
 #include "codec/json_get.h"
 
 #define ENTRIES_MAX 10000u
-#define SESSION 1 /* there is no other */
+#define SESSION 1 /* the only session number */
 
 struct jupyter_entry {
 	uint64_t line;
@@ -69,7 +69,7 @@ void jupyter_history_done(struct jupyter_history *history)
 
 struct wish {
 	const char *kind, *pattern;
-	int64_t count, first, last; /* count negative: all */
+	int64_t count, first, last; /* negative count: all */
 	bool unique, with_output;
 };
 
@@ -126,7 +126,7 @@ static void write_entry(struct json_writer *json, const struct jupyter_entry *en
 	json_write_array_end(json);
 }
 
-/* The last `count` of those that are wanted, oldest first. */
+/* Writes the last `count` matching entries, oldest first. */
 static void write_entries(struct json_writer *json, const struct jupyter_history *history,
 			  const struct wish *wish)
 {

@@ -1,4 +1,5 @@
-/* jupyter_history.h - what was executed in a kernel, as a history_request asks for it. Pure. */
+/* jupyter_history.h - the code executed in a kernel, for replies to history_request. No side
+ * effects. */
 #pragma once
 
 #include <stddef.h>
@@ -10,12 +11,12 @@
 struct jupyter_history {
 	struct jupyter_entry *entries;
 	size_t count, space, bytes;
-	size_t bytes_max; /* of all code that is kept */
+	size_t bytes_max; /* of all stored code */
 };
 
 void jupyter_history_add(struct jupyter_history *history, uint64_t line, const char *code,
 			 size_t len);
-/* The member "history" of a reply to a request with this content. */
+/* Writes the member "history" of the reply to a request with this content. */
 void jupyter_history_write(struct json_writer *json, const struct jupyter_history *history,
 			   const struct json_value *content);
 void jupyter_history_done(struct jupyter_history *history);
