@@ -1,14 +1,14 @@
 /*
- * access_log.c - what a request leaves behind: its id, its place in a trace, a line of the log, counts.
+ * access_log.c - a request's id, its trace, its log line, its counts.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    X-Request-Id and traceparent of anybody.
- * Never:    logs a key, a body, a query, or a path as it was sent.
+ * Reads:    X-Request-Id and traceparent of any client.
+ * Never:    logs a key, a body, a query, or a path as the client sent it.
  *
- * The id is the client's X-Request-Id when that is short and plain, so that the lines of a proxy
- * and ours meet; else a new one. It goes back as Reckon-Request-Id, and with the question to
- * reckond, whose lines have it too. A traceparent (W3C trace context) that is well formed gives the
- * trace; the request is a span of its own in it, and goes back as traceparent.
+ * The id is the client's X-Request-Id if it is short and plain, so that it links a proxy's log
+ * lines to ours; else a new one. It goes back as Reckon-Request-Id, and to reckond, whose log lines
+ * have it, too. A valid traceparent (W3C trace context) names the trace; the request becomes a new
+ * span of it, which the answer's traceparent names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define SPAN_LEN 16u
 #define TRACEPARENT_LEN 55u /* version-trace-span-flags */
 
-/* `len` digits of lower-case hex that are not all zero. */
+/* Whether `len` lower-case hex digits follow that are not all zero. */
 static bool is_hex(const char *text, size_t len)
 {
 	return strspn(text, HEX) >= len && strspn(text, "0") < len;
@@ -41,7 +41,7 @@ bool access_parse_trace(const char *header, struct access *ret)
 	    header[35] != '-' || !is_hex(header + 36, SPAN_LEN) || header[52] != '-' ||
 	    strspn(header + 53, HEX) != 2)
 		return false;
-	/* A version that is not ours may go on, behind another dash. */
+	/* A later version may be longer, after another dash. */
 	if (len > TRACEPARENT_LEN && (memcmp(header, "00", 2) == 0 || header[55] != '-'))
 		return false;
 	memcpy(ret->about.trace, header + 3, TRACE_LEN);
@@ -56,7 +56,7 @@ static bool new_span(char ret[SPAN_LEN + 1])
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return false;
-	random[0] |= 1; /* a span of zeros is none */
+	random[0] |= 1; /* a span id must not be all zeros */
 	for (size_t i = 0; i < sizeof(random); i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", random[i]);
 	return true;
@@ -101,7 +101,7 @@ void access_answer(struct conn *conn, unsigned status, char *ret_headers, size_t
 	struct access *access = &conn->request.access;
 	int used = 0;
 
-	access_begin(conn); /* of a head that was not even one */
+	access_begin(conn); /* for a request without a valid head */
 	access->status = status;
 	ret_headers[0] = '\0';
 	if (access->about.request[0] != '\0')

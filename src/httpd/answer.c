@@ -1,9 +1,9 @@
 /*
- * answer.c - answers: a head, then bytes, at the pace at which the client takes them.
+ * answer.c - answers: a head, then bytes, as fast as the client reads them.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    files that reckond handed over.
- * Never:    gives its own form to what is wrong: the dialect does.
+ * Reads:    files that reckond passed.
+ * Never:    formats an error: the dialect does that.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -88,7 +88,7 @@ static void add_head(struct conn *conn, unsigned status, const char *media, cons
 
 void answer_note_headers(struct request *request, const char *headers)
 {
-	/* A line that is cut would end nowhere. */
+	/* Drop headers that do not fit: a truncated line would merge with the next one. */
 	if (strlen(headers) < sizeof(request->headers))
 		memcpy(request->headers, headers, strlen(headers) + 1);
 }
@@ -103,7 +103,7 @@ int answer_begin(struct request *request, unsigned status, const char *media, ui
 		return -1;
 	request->answer = ANSWER_BEGUN;
 	request->answer_left = 0;
-	/* The rest of an unread body would be taken for the next request. */
+	/* The next request would begin inside the unread body. */
 	if (!request->message_done)
 		conn->http.keep_alive = false;
 	if (status == 304 || status == 204 || status == 101) {
@@ -182,8 +182,8 @@ int answer_file(struct request *request, int fd, uint64_t at, uint64_t length)
 			n = pread(fd, chunk, want, (off_t)at);
 		while (n < 0 && errno == EINTR);
 		if (n <= 0) {
-			/* The box made it shorter meanwhile: a client has to see that it is not
-			 * whole. */
+			/* The box shortened the file meanwhile: the client must see that the answer
+			 * is incomplete. */
 			answer_break_off(request);
 			return -1;
 		}

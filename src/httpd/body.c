@@ -1,9 +1,9 @@
 /*
- * body.c - the body of a request: into memory, into a file, or piece by piece.
+ * body.c - reads a request's body into memory, into a file, or piece by piece.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    bodies of anybody.
- * Never:    takes more than its caller allows.
+ * Reads:    bodies of any client.
+ * Never:    accepts more bytes than its caller allows.
  */
 #include <errno.h>
 #include <string.h>
@@ -91,7 +91,7 @@ int request_body_some(struct request *request, request_body_fn *fn, void *arg)
 	return request_body_now(request, fn, arg);
 }
 
-/* Bytes that are not what they say they are: a compressed body kept as it came would be another one. */
+/* Whether the body has a Content-Encoding: stored undecoded, its content would be wrong. */
 static bool is_encoded(const struct conn *conn)
 {
 	const char *encoding = http_header(&conn->http, "content-encoding");

@@ -1,9 +1,9 @@
 /*
- * channel.c - another connection beside the client's, used by one handler.
+ * channel.c - a second connection, used by one handler along with the client's.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    bytes of programs in boxes, which it hands on.
- * Never:    waits but in channel_wait(), or watches for what nobody wants.
+ * Reads:    bytes of programs in boxes, which it passes on.
+ * Never:    waits except in channel_wait(), or watches the socket while no handler waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void on_ready(unsigned ready, void *arg)
 
 	channel->ready |= ((ready & LOOP_READ) != 0 ? CHANNEL_READ : 0) |
 			  ((ready & LOOP_WRITE) != 0 ? CHANNEL_WRITE : 0);
-	/* Until somebody wants to know again. */
+	/* Stop watching until the next channel_wait(). */
 	loop_io_want(channel->io, 0);
 	conn_of(channel->request)->server->calls.settle(conn_of(channel->request));
 }

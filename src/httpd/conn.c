@@ -2,12 +2,12 @@
  * conn.c - one connection: bytes in, bytes out, time limits, requests one after the other.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    whatever comes.
- * Never:    waits, or holds more of what came than HTTPD_AHEAD_MAX and one body.
+ * Reads:    any bytes from any client.
+ * Never:    waits, or buffers more input than HTTPD_AHEAD_MAX and one body.
  *
- * Each state has a time limit of its own: a head has to be whole in time; a body and an answer
- * have to move on by PROGRESS_BYTES; between requests a connection may be quiet for a while; only
- * while reckond works there is none, because a cell may take as long as its own limit.
+ * Each state has its own time limit: a head must be complete in time; a body and an answer must
+ * advance by PROGRESS_BYTES; between requests a connection may be idle for a while. There is no
+ * limit while reckond works, because a cell may run up to its own time limit.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,7 +22,7 @@
 #include "httpd/server.h"
 
 #define LINGER_MS 2000u
-#define KEEP_IDLE_S 60 /* of silence; then it is asked KEEP_PROBES times whether it is there */
+#define KEEP_IDLE_S 60 /* of silence, before KEEP_PROBES keep-alive probes */
 #define KEEP_INTERVAL_S 15
 #define KEEP_PROBES 4
 
@@ -43,7 +43,7 @@ static size_t unsent(const struct conn *conn)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-/* A client whose machine is gone says nothing, also while nothing is sent to it. */
+/* Keep-alive probes find a client whose machine is gone even while nothing is sent to it. */
 static void set_options(int fd)
 {
 	static const struct {
@@ -135,7 +135,7 @@ static void start_over(struct conn *conn)
 	loop_timer_set(conn->timer, conn->in.len > 0 ? header_ms(conn) : KEEP_ALIVE_MS);
 }
 
-/* What the handler wrote has gone: the next request, or the end. */
+/* The whole answer is sent: goes on to the next request, or ends the connection. */
 static bool sent_all(struct conn *conn)
 {
 	if (conn->http.keep_alive && conn->request.message_done && !conn->server->is_ending &&
@@ -149,7 +149,7 @@ static bool sent_all(struct conn *conn)
 		conn_abort(conn);
 		return false;
 	}
-	/* Closing at once would reset the connection, and with it the answer on its way. */
+	/* Closing at once would reset the connection and could destroy the answer under way. */
 	(void)shutdown(conn->fd, SHUT_WR);
 	conn->has_shut = true;
 	buf_clear(&conn->in);
@@ -166,7 +166,7 @@ static void handle(void *arg)
 	conn->server->dialect->handle(&conn->request);
 }
 
-/* A message that is none; what is right and comes behind it is nobody's. */
+/* Answers an invalid message; later bytes of the connection are not read. */
 static void handle_bad(void *arg)
 {
 	struct conn *conn = arg;
@@ -202,7 +202,7 @@ static void begin_bad(struct conn *conn)
 	request_start(conn, handle_bad);
 }
 
-/* Whoever it is for gets what was read of it; then it is not a connection of ours any more. */
+/* Passes the connection and the bytes read so far to another dialect's process, and gives it up. */
 static void hand_off(struct conn *conn, unsigned number)
 {
 	const int fd = conn->fd;
@@ -214,7 +214,7 @@ static void hand_off(struct conn *conn, unsigned number)
 	upstream_hand_off(conn->server, number, conn->hops, fd, &conn->in);
 }
 
-/* True: a request begins, or the connection is at its end; false: more has to come first. */
+/* True: a request begins or the connection ends; false: more input is needed. */
 static bool feed_head(struct conn *conn)
 {
 	size_t used;
@@ -224,7 +224,7 @@ static bool feed_head(struct conn *conn)
 
 	conn->fed += used;
 	if (step == HTTP_STEP_MORE) {
-		/* It has seen all there is, and no head is as long. */
+		/* The dialect has seen all bytes, and no head is that long. */
 		if (conn->in.len >= HTTPD_AHEAD_MAX)
 			conn_abort(conn);
 		return conn->is_dead;
@@ -263,7 +263,7 @@ bool conn_feed_body(struct conn *conn)
 	return step != HTTP_STEP_MORE;
 }
 
-/* The client sends nothing more; whether it still listens, nobody knows. */
+/* The client sends nothing more; it may or may not still read. */
 static void ended(struct conn *conn)
 {
 	const struct request *request = &conn->request;
@@ -309,7 +309,7 @@ static void read_some(struct conn *conn)
 
 /* ---- what can be done now ------------------------------------------------------------------- */
 
-/* One step; false: it waits for something. */
+/* Does one step; false: it waits for something. */
 static bool step(struct conn *conn)
 {
 	switch (conn->state) {
@@ -344,7 +344,7 @@ static void watch(struct conn *conn)
 	loop_io_want(conn->io, want);
 }
 
-/* A handler that goes on without its client needs the connection no more. */
+/* A handler that continues without its client does not need the connection. */
 static void drop_client(struct conn *conn)
 {
 	loop_io_free(conn->io);
@@ -395,7 +395,8 @@ static void on_ready(unsigned ready, void *arg)
 	conn_settle(conn);
 }
 
-/* Whether it moved on by `least` bytes since the timer was set, which is set again. */
+/* Whether the connection advanced by `least` bytes since the timer was set; if so, sets it
+ * again. */
 static bool has_moved(struct conn *conn, uint64_t least, uint64_t ms)
 {
 	const bool moved = conn->progress >= least;
@@ -430,7 +431,7 @@ static void on_timer(void *arg)
 			conn->request.has_timed_out = true;
 		break;
 	case CONN_SEND:
-		/* A client that takes nothing holds memory and a descriptor. */
+		/* A client that does not read holds memory and a descriptor. */
 		if (!has_moved(conn, PROGRESS_BYTES, body_ms(conn)))
 			conn_abort(conn);
 		break;

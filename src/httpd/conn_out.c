@@ -1,9 +1,9 @@
 /*
- * conn_out.c - what a connection still has to send, and its end.
+ * conn_out.c - a connection's unsent output, and its end.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
- * Never:    waits, or frees a connection that somebody is inside of.
+ * Never:    waits, or frees a connection that a caller is still using.
  */
 #include <errno.h>
 #include <sys/socket.h>

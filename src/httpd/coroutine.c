@@ -1,9 +1,9 @@
 /*
- * coroutine.c - functions that may wait in the middle: a stack of its own for each, by ucontext.
+ * coroutine.c - functions that can wait in the middle: each has its own stack (ucontext).
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
- * Never:    has more than one of them running: there is one thread.
+ * Never:    runs two at once: there is only one thread.
  */
 #include "httpd/coroutine.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 
-#define SPARE_MAX 64u /* stacks that wait for their next use */
+#define SPARE_MAX 64u /* freed stacks kept for reuse */
 
 struct coroutine {
 	struct coroutine *next_spare;
@@ -40,7 +40,8 @@ static void enter(void)
 	(void)swapcontext(&self->own, &self->caller);
 }
 
-/* The guard page stands below: a stack that grows too far ends the process, and nothing else. */
+/* The guard page is below the stack: an overflow crashes the process instead of corrupting
+ * memory. */
 static int map_stack(struct coroutine *coroutine, struct err *err)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);

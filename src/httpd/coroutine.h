@@ -1,8 +1,8 @@
 /*
- * coroutine.h - functions that may wait in the middle, in one thread: each has a stack of its own.
+ * coroutine.h - functions that can wait in the middle, in one thread: each has its own stack.
  *
- * A handler of a request runs in one, so that it reads like a program that blocks, while the event
- * loop serves others. Stacks are bounded (COROUTINE_STACK), have a guard page, and are used again.
+ * Each request's handler runs in a coroutine, so that its code can block, while the event loop
+ * serves other requests. Stacks are bounded (COROUTINE_STACK), have a guard page, and are reused.
  */
 #pragma once
 
@@ -15,9 +15,9 @@
 struct coroutine;
 typedef void coroutine_fn(void *arg);
 
-/* Does not run yet. ERR_LIMIT: no memory for its stack. */
+/* Creates a coroutine without running it. ERR_LIMIT: no memory for its stack. */
 int coroutine_new(coroutine_fn *fn, void *arg, struct coroutine **ret, struct err *err);
-/* Runs it until it yields or returns; true: it has returned, and is freed. Not from inside one. */
+/* Runs it until it yields or returns; true: it has returned and is freed. Not from inside one. */
 bool coroutine_resume(struct coroutine *coroutine);
-/* From inside: back to whoever resumed it. */
+/* From inside: returns to the caller of coroutine_resume(). */
 void coroutine_yield(void);

@@ -1,9 +1,9 @@
 /*
- * handling.c - the coroutine that handles a request, from its beginning to its end.
+ * handling.c - the coroutine that handles a request.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
- * Never:    lets an answer that is not whole look like one.
+ * Never:    lets an incomplete answer look complete.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * main.c - a process that speaks HTTP with anybody, and asks reckond for everything.
+ * main.c - a process that speaks HTTP with clients, and calls reckond for every action.
  *
- * Runs in:  reckon-front-NAME, one for each dialect, started by reckond: descriptor 3 is the socket
- *           to it, 4 the listener of the first dialect, 5 a page of numbers.
- * Reads:    the network; before that one number and the page that it shares with reckond.
+ * Runs in:  reckon-front-NAME, one per dialect, started by reckond: descriptor 3 is the socket to
+ *           reckond, 4 the listener of the first dialect, 5 the page of front_stats.h.
+ * Reads:    the network; before the fence only one number and the page that it shares with reckond.
  * Never:    opens, connects, executes, or holds a secret longer than a request.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define OWN_DESCRIPTORS 64u
 #define END_MS 2000u
 
-/* One more than may be: told so, as far as that goes without waiting. */
+/* Refuses a connection beyond the limit, if that works without waiting. */
 static void turn_away(int fd)
 {
 	static const char full[] =
@@ -41,7 +41,7 @@ static void turn_away(int fd)
 	(void)close(fd);
 }
 
-/* On a socket of one user whoever connects must be that user. */
+/* On a single user's socket the peer must be that user. */
 static bool is_stranger(const struct server *server, int fd)
 {
 	struct ucred peer;
@@ -66,7 +66,8 @@ static void on_listen(unsigned ready, void *arg)
 				       SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
-			/* Out of descriptors or memory: some of both come back when others end. */
+			/* Out of descriptors or memory: try again after other connections have
+			 * ended. */
 			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			    errno == ENOMEM) {
 				loop_io_want(server->listen_io, 0);
@@ -95,7 +96,7 @@ static void on_accept_again(void *arg)
 		loop_io_want(server->listen_io, LOOP_READ);
 }
 
-/* The first dialect alone: the others get connections from it. */
+/* Only the first dialect accepts: it passes connections on to the others. */
 static bool accepts(const struct server *server)
 {
 	return server->number == 0;
@@ -107,9 +108,10 @@ static void stop_listening(struct server *server)
 	server->listen_io = NULL;
 }
 
-/* ---- what comes of reckond --------------------------------------------------------------------- */
+/* ---- frames of reckond
+ * ------------------------------------------------------------------------- */
 
-/* One that another process of ours has read something of, in server->payload. */
+/* A connection from another dialect's process, with the bytes it read in server->payload. */
 static void on_connection(struct server *server, int fd)
 {
 	struct front_handoff handoff;
@@ -142,7 +144,7 @@ static void on_end_timer(void *arg)
 	loop_stop(server->loop);
 }
 
-/* reckond stops, or is gone: what is on its way to clients may still go. */
+/* reckond stops or is gone: answers under way may still finish. */
 static void on_end(struct server *server)
 {
 	struct conn *next;
@@ -174,12 +176,12 @@ static int start(struct server *server, struct err *err)
 	server->throttle = auth_throttle_new();
 	if (!accepts(server))
 		return 0;
-	/* Now, before the fence: afterwards we are somebody else. */
+	/* Before the fence, which may change the uid. */
 	server->local_uid = geteuid();
 	if (getsockname(FRONT_LISTEN_FD, (struct sockaddr *)&address, &len) < 0)
 		return err_sys(err, "getsockname");
 	server->is_local = address.ss_family == AF_UNIX;
-	/* reckond may start another one of us on the same socket: it must not make us wait. */
+	/* Another front may share the listener: if it accepts first, accept() must not block. */
 	if (loop_timer_new(server->loop, on_accept_again, server, &server->accept_timer, err) < 0 ||
 	    loop_io_new(server->loop, FRONT_LISTEN_FD, on_listen, server, &server->listen_io, err) <
 		    0)
@@ -211,7 +213,7 @@ int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned nu
 	server->allowed_hosts = argv[2];
 	(void)close(FRONT_PAGE_FD);
 	access_settings(server->page);
-	/* Two for each connection: itself, and a file on its way. */
+	/* Two per connection: its socket, and a file that it sends or receives. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
 	    files.rlim_max < 2ull * server->conn_max + OWN_DESCRIPTORS) {
 		server->conn_max = (unsigned)(files.rlim_max - OWN_DESCRIPTORS) / 2;
@@ -219,7 +221,7 @@ int httpd_main(int argc, char **argv, const struct dialect *dialect, unsigned nu
 			 "connections=%u", server->conn_max);
 	}
 	priority_raise();
-	tzset(); /* reads a file, once */
+	tzset(); /* reads its file now, once */
 	if (start(server, &err) < 0 ||
 	    httpd_fence(2ull * server->conn_max + OWN_DESCRIPTORS, &err) < 0) {
 		log_line(LOG_ERROR, "cannot start", "why=\"%s\"", err.text);

@@ -1,9 +1,9 @@
 /*
- * note.c - a handler waits until another request of the same process has something for it.
+ * note.c - lets a handler wait until another request of the same process wakes it.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    nothing: what there is to know stands in memory that both handlers see.
- * Never:    runs one handler inside another: a request that is woken goes on from the loop.
+ * Reads:    nothing: the handlers share the memory that the wake-up is about.
+ * Never:    runs one handler inside another: a woken request continues from the loop.
  */
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool is_waiting(const struct request *request)
 	       (request->wait == WAIT_NOTE || request->wait == WAIT_MESSAGE);
 }
 
-/* One that settles may free itself, and others in turn: begin again after each. */
+/* settle() may free this request and others: start over after each. */
 static void on_note(void *arg)
 {
 	struct server *server = arg;

@@ -1,5 +1,5 @@
 /*
- * request.c - one request: its head, its key, what is noted about it.
+ * request.c - one request: its head, its key, its notes for the log.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
@@ -64,7 +64,7 @@ static const char *behind_scheme(const char *value, const char *scheme)
 	return value + len + strspn(value + len, " ");
 }
 
-/* Of `Authorization: Basic`, in base 64: "name:password". */
+/* From `Authorization: Basic`, base64 of "name:password". */
 static void key_of_basic(const char *value, char *ret, size_t size)
 {
 	cleanup_buf struct buf pair = BUF_INIT(512);
@@ -108,7 +108,7 @@ static void key_of_query(const char *query, const char *want, char *ret, size_t 
 		}
 }
 
-/* Browsers let pages set no header of a WebSocket but the list of subprotocols. */
+/* A page can set only one header of a WebSocket: the list of subprotocols. */
 static void key_of_protocols(const char *list, const char *prefix, char *ret, size_t size)
 {
 	for (const char *at = list; at != NULL && *at != '\0'; at += strcspn(at, ",")) {

@@ -1,10 +1,10 @@
 /*
- * sse.c - answers that are streams, and server-sent events: `id: N`, `event: NAME`, `data: …` on one
- * line, an empty line.
+ * sse.c - streamed answers, and server-sent events: `id: N`, `event: NAME`, `data: …` on one line,
+ * an empty line.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    events that the dialect made.
- * Never:    takes more events before the client has taken what there is.
+ * Reads:    events from the dialect.
+ * Never:    accepts more events before the client has read the earlier ones.
  */
 #include <inttypes.h>
 #include <stdio.h>

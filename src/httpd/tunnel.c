@@ -1,25 +1,25 @@
 /*
- * tunnel.c - a client's connection and another one as one: bytes in both directions.
+ * tunnel.c - joins a client's connection with a second one: bytes in both directions.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    bytes of a client, and of a program in a box, which it does not look at.
- * Never:    holds more of either direction than a piece that the other side has not taken.
+ * Reads:    bytes of a client and of a program in a box, which it does not inspect.
+ * Never:    buffers more per direction than one piece that the other side has not read.
  */
 #include "base/cleanup.h"
 #include "httpd/server.h"
 
 #define BREATHE_BYTES (4u * 1024u * 1024u)
-#define STALL_MS 300000u /* a client that takes nothing for so long is gone */
+#define STALL_MS 300000u /* a client that reads nothing for this long counts as gone */
 
 struct tunnel {
 	struct channel *channel;
 	struct request *request;
 	struct conn *conn;
 	bool up_ended, down_ended;
-	size_t moved; /* since others had their turn */
+	size_t moved; /* bytes since other requests last ran */
 };
 
-/* What the client sent goes up; 1: something did. */
+/* Passes the client's bytes on; 1: some. */
 static int move_up(struct tunnel *tunnel)
 {
 	struct conn *conn = tunnel->conn;
@@ -90,7 +90,7 @@ int channel_tunnel(struct channel *channel)
 
 		if (up < 0 || down < 0)
 			break;
-		/* Whoever serves has ended: nothing that is still sent to it would be read. */
+		/* The server has closed: it would not read further bytes. */
 		if (tunnel.down_ended)
 			return 0;
 		if (tunnel.moved >= BREATHE_BYTES) {

@@ -1,9 +1,9 @@
 /*
- * upstream.c - frames to and from reckond, and which request waits for which.
+ * upstream.c - frames to and from reckond, matched to the requests that wait for them.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    frames of reckond, which is trusted more than we are.
- * Never:    lets an answer reach a request that did not ask for it.
+ * Reads:    frames of reckond, which is more trusted than this process.
+ * Never:    lets a reply reach a request that did not ask for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +28,10 @@ struct frame {
 	bool is_call;
 	uint64_t id;
 	struct buf payload;
-	int fd; /* -1: none; closed when it is sent */
+	int fd; /* -1: none; closed after sending */
 };
 
-/* What the socket did not take yet: at most a frame and two CANCELs for each connection. */
+/* Frames that the socket did not accept yet: at most one frame and two CANCELs per connection. */
 struct outbox {
 	struct frame *first, *last;
 };
@@ -111,7 +111,7 @@ static void post(struct server *server, uint16_t type, bool is_call, uint64_t id
 	flush(server);
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------ */
 
 void upstream_reply_done(struct upstream_reply *reply)
 {
@@ -197,7 +197,7 @@ static void unlink_question(struct server *server, struct question *question)
 	question->next = NULL;
 }
 
-/* Nobody waits for an answer any more. */
+/* Drops the request's open questions: no handler waits for the replies. */
 void upstream_end(struct conn *conn)
 {
 	for (unsigned i = 0; i < UPSTREAM_QUESTIONS_MAX; i++) {
@@ -252,7 +252,7 @@ void upstream_hand_off(struct server *server, unsigned number, unsigned hops, in
 		post(server, FRONT_HANDOFF, false, 0, &payload, fd);
 }
 
-/* ---- frames that come ----------------------------------------------------------------------- */
+/* ---- received frames ------------------------------------------------------------------------ */
 
 static void take_frame(struct server *server, const struct front_head *head, int fd)
 {
@@ -262,7 +262,7 @@ static void take_frame(struct server *server, const struct front_head *head, int
 		server->calls.on_connection(server, fd);
 		return;
 	}
-	/* Whoever asked is gone: our CANCEL met the answer on its way. */
+	/* The request is gone: our CANCEL crossed the reply. */
 	if (question == NULL) {
 		if (fd >= 0)
 			(void)close(fd);
@@ -300,7 +300,7 @@ static void on_upstream(unsigned ready, void *arg)
 		}
 		take_frame(server, &head, fd);
 		if (server->payload.cap > FRONT_INLINE_MAX * 2)
-			buf_done(&server->payload); /* a large one is not a reason to stay large */
+			buf_done(&server->payload); /* do not keep a large buffer for the next */
 	}
 }
 

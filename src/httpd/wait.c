@@ -1,9 +1,9 @@
 /*
- * wait.c - what the coroutine of a request waits for.
+ * wait.c - the waits of a request's coroutine.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
- * Never:    leaves a handler hanging: when the client is gone, each wait ends at once.
+ * Never:    leaves a handler waiting for a client that is gone: each wait then ends at once.
  */
 #include "httpd/server.h"
 
@@ -45,7 +45,7 @@ bool request_may_go_on(const struct conn *conn)
 	return true;
 }
 
-/* A body, or an answer, has one time limit for all its waits: each byte would begin a new one. */
+/* One timer for all waits on a body or an answer: else each byte would restart the time limit. */
 static void set_timer(struct conn *conn, enum wait wait, uint64_t ms)
 {
 	struct request *request = &conn->request;
@@ -86,7 +86,7 @@ int request_wait(struct request *request, enum wait wait, uint64_t ms)
 	return request->has_timed_out ? 1 : 0;
 }
 
-/* No answer comes to what was not asked: the time is over, or the client is gone. */
+/* No event can end this wait, only the timer or the client's end. */
 int request_pause(struct request *request, uint64_t ms)
 {
 	return request_wait(request, WAIT_TIME, ms > 0 ? ms : 1) < 0 ? -1 : 0;

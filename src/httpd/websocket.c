@@ -1,9 +1,9 @@
 /*
- * websocket.c - WebSocket messages (RFC 6455) over the connection of a request; wslay does the framing.
+ * websocket.c - WebSocket messages (RFC 6455) over a request's connection; wslay does the framing.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    frames of anybody.
- * Never:    reads on while a message waits to be taken, or while the client takes nothing.
+ * Reads:    frames of any client.
+ * Never:    reads on while the handler has not taken a message, or while the client does not read.
  */
 #include <errno.h>
 #include <sha1.h>
@@ -34,12 +34,12 @@ struct message {
 struct websocket {
 	struct conn *conn;
 	wslay_event_context_ptr context;
-	struct message *first, *last; /* that nobody took yet */
+	struct message *first, *last; /* not taken yet by the handler */
 	struct message *taken;
-	struct buf partial; /* of a message that is not whole yet */
-	bool is_control;    /* the frame that comes now: never in pieces */
+	struct buf partial; /* of an incomplete message */
+	bool is_control;    /* the current frame is a control frame, which is never fragmented */
 	bool is_too_long;
-	size_t read_at; /* of the connection's `in`: what wslay has seen */
+	size_t read_at; /* in the connection's `in`: bytes that wslay has read */
 };
 
 bool websocket_is_lost(const struct request *request)
@@ -53,7 +53,7 @@ void websocket_outlive(struct request *request)
 		request->client = CLIENT_MAY_GO;
 }
 
-/* ---- what wslay asks for -------------------------------------------------------------------- */
+/* ---- callbacks of wslay --------------------------------------------------------------------- */
 
 static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *ret, size_t size, int flags,
 			  void *arg)
@@ -87,7 +87,7 @@ static ssize_t take_bytes(wslay_event_context_ptr context, const uint8_t *bytes,
 	return (ssize_t)len;
 }
 
-/* wslay would keep each fragment by itself, however small, and looks at the length of one alone. */
+/* Bound the whole message here: wslay bounds only a single fragment, and stores each separately. */
 static void take_start(wslay_event_context_ptr context,
 		       const struct wslay_event_on_frame_recv_start_arg *got, void *arg)
 {
@@ -140,7 +140,7 @@ static void take_message(wslay_event_context_ptr context,
 
 /* ---- the handshake -------------------------------------------------------------------------- */
 
-/* Whether `word` is one of a header's list; case counts in names of subprotocols alone. */
+/* Whether a header's list contains `word`; only names of subprotocols are case-sensitive. */
 static bool has_word(const char *list, const char *word, bool is_exact)
 {
 	const size_t want = strlen(word);
@@ -279,18 +279,18 @@ void websocket_free(struct websocket *websocket)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* Whether frames can still come: neither side has said that it closes. */
+/* Whether frames can still come: neither side has sent a close. */
 static bool is_open(const struct websocket *websocket)
 {
 	return wslay_event_get_read_enabled(websocket->context) != 0;
 }
 
-/* Looks at what has come; its answers (a pong, a close) are written. False: nobody is there. */
+/* Processes the input; queues answers (a pong, a close). False: the client is gone. */
 static bool pump(struct websocket *websocket)
 {
 	struct conn *conn = websocket->conn;
 
-	/* What it says of a broken frame is in the close that it has written, or not at all. */
+	/* For a broken frame wslay has already queued a close, or cannot send one. */
 	if (is_open(websocket) && wslay_event_recv(websocket->context) != 0)
 		wslay_event_shutdown_read(websocket->context);
 	buf_consume(&conn->in, websocket->read_at);
@@ -301,7 +301,7 @@ static bool pump(struct websocket *websocket)
 	return false;
 }
 
-/* Both have said that they close, or the client did and was answered: the handler is to end. */
+/* Both sides have closed, or the client did and got its answer: ends the handler. */
 static void end(struct websocket *websocket)
 {
 	struct request *request = &websocket->conn->request;
@@ -331,7 +331,7 @@ static bool take_first(struct websocket *websocket, struct websocket_message *re
 	return true;
 }
 
-/* A silent client is asked whether it is there; one that has taken nothing since is not. */
+/* Pings a silent client; one that has read nothing since the last ping is gone. */
 static bool ping(struct websocket *websocket)
 {
 	const struct wslay_event_msg message = { .opcode = WSLAY_PING };
@@ -346,7 +346,7 @@ static bool ping(struct websocket *websocket)
 	return pump(websocket);
 }
 
-/* What a client that is gone had sent before. */
+/* Takes a message that a client sent before it left. */
 static int take_last(struct websocket *websocket, struct websocket_message *ret)
 {
 	if (is_open(websocket) && websocket->first == NULL &&

@@ -1,9 +1,9 @@
 /*
- * auth_throttle.c - who tries keys that are not known, and how often that is answered.
+ * auth_throttle.c - limits how many unknown keys an address can try.
  *
  * Runs in:  a process that speaks HTTP.
- * Reads:    addresses of clients, keys that they present.
- * Never:    keeps a key: only a short hash of it, under a secret that ends with the process.
+ * Reads:    addresses of clients, keys that they send.
+ * Never:    stores a key: only a short hash of it, with a secret that the process never saves.
  */
 #include "httpd/guard/auth_throttle.h"
 
@@ -18,7 +18,7 @@
 #define SETS 1024u
 #define WAYS 4u
 #define KNOWN 4096u
-#define UNIT 1000u /* of a bucket: thousandths, one each millisecond */
+#define UNIT 1000u /* bucket contents in thousandths; one is added each millisecond */
 
 struct source {
 	struct auth_peer peer;
@@ -30,14 +30,14 @@ struct source {
 struct auth_throttle {
 	uint64_t secret;
 	struct source sources[SETS][WAYS];
-	uint64_t known[KNOWN]; /* by hash; the newest of each place */
+	uint64_t known[KNOWN]; /* hashes of good keys; a newer one replaces the older in its slot */
 };
 
 struct auth_throttle *auth_throttle_new(void)
 {
 	struct auth_throttle *throttle = mem_new0(1, sizeof(*throttle));
 
-	/* Without it only the places in the tables could be foreseen. */
+	/* Without random bytes only the positions in the tables are predictable. */
 	if (getrandom(&throttle->secret, sizeof(throttle->secret), 0) < 0)
 		throttle->secret = clock_mono_ns();
 	return throttle;
@@ -66,7 +66,7 @@ void auth_peer_of(const struct sockaddr *address, socklen_t len, struct auth_pee
 	}
 }
 
-/* FNV-1a from a secret start, mixed. It places and recognizes; nothing is let in by it. */
+/* FNV-1a with a secret start, mixed. It only finds entries; a match grants no access. */
 static uint64_t hash(const struct auth_throttle *throttle, const void *bytes, size_t len)
 {
 	const unsigned char *at = bytes;
@@ -100,7 +100,7 @@ static const struct source *find(const struct auth_throttle *throttle, const str
 	return NULL;
 }
 
-/* Its place, or that of the one that was quiet longest. */
+/* Finds the address's entry, or replaces the one that was idle longest. */
 static struct source *place(struct auth_throttle *throttle, const struct auth_peer *peer,
 			    uint64_t now)
 {

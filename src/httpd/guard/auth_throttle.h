@@ -1,11 +1,11 @@
 /*
- * auth_throttle.h - who tries keys that are not known, and how often that is answered.
+ * auth_throttle.h - limits how many unknown keys an address can try.
  *
- * A key cannot be guessed; but each guess costs reckond a question. So each address has a bucket of
- * AUTH_BURST wrong keys that fills again by one each second. When it is empty, keys from there are
- * turned away here, without a question, unless they were good a moment ago: what is behind the same
- * proxy as a guesser goes on. All of it is bounded and coarse: an IPv6 address counts as its /64,
- * and the one that was quiet longest makes room for a new one.
+ * A key cannot be guessed, but each attempt costs reckond a request. So each address has a bucket
+ * of AUTH_BURST wrong keys that refills by one each second. When it is empty, the front refuses
+ * keys from that address itself, except keys that were good a moment ago: other clients behind the
+ * same proxy keep working. The tables are bounded and coarse: an IPv6 address counts as its /64,
+ * and a new address replaces the one that was idle longest.
  */
 #pragma once
 
@@ -17,16 +17,16 @@
 
 struct auth_throttle;
 struct auth_peer {
-	unsigned char address[9]; /* its kind, and what counts of it */
+	unsigned char address[9]; /* address family, and the significant bytes */
 };
 
-struct auth_throttle *auth_throttle_new(void); /* before the fence: needs random bytes */
+struct auth_throttle *auth_throttle_new(void); /* before the fence: it needs random bytes */
 void auth_peer_of(const struct sockaddr *address, socklen_t len, struct auth_peer *ret);
 
-/* The key from there was wrong; a request without a key is not a guess. */
+/* A wrong key came from there; a request without a key does not count. */
 void auth_failed(struct auth_throttle *throttle, const struct auth_peer *peer);
-/* Whether this key may be asked about. */
+/* Whether the front may ask reckond about this key. */
 bool auth_may_ask(const struct auth_throttle *throttle, const struct auth_peer *peer,
 		  const char *key);
-/* What reckond said of a key. */
+/* Records reckond's verdict on a key. */
 void auth_learn(struct auth_throttle *throttle, const char *key, bool is_good);

@@ -1,9 +1,9 @@
 /*
- * fence.c - what reckon-front may still do.
+ * fence.c - the fence of reckon-front.
  *
  * Runs in:  reckon-front, once, single-threaded.
  * Reads:    nothing.
- * Never:    names a call that opens, connects, executes or makes a process.
+ * Never:    allows a system call that opens, connects, executes or creates a process.
  */
 #include "httpd/guard/fence.h"
 
@@ -13,7 +13,7 @@
 #include "fence/fence.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define MEMORY_MAX UINT64_MAX /* the sanitizer's shadow counts as data, all of it */
+#define MEMORY_MAX UINT64_MAX /* the sanitizer's shadow memory counts as data, too */
 #else
 #define MEMORY_MAX ((uint64_t)4 << 30)
 #endif

@@ -1,9 +1,9 @@
 /*
- * fence.h - what a process that speaks HTTP gives up before it reads its first byte.
+ * fence.h - the privileges that a process that speaks HTTP drops before it reads its first byte.
  *
- * Afterwards: a uid of its own (when it was root), no capability, no new privileges, no file
- * (Landlock), no outgoing connection, and a system call filter that knows reading, writing,
- * accepting and memory, and answers EPERM to everything else. What is open stays usable.
+ * Afterwards it has a separate uid (if it was root), no capability, no new privileges, no file
+ * (Landlock), no outgoing connection, and a system call filter that allows reading, writing,
+ * accepting and memory, and answers EPERM to everything else. Open descriptors stay usable.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-#define FENCE_FILE_MAX (64ull << 30) /* of one upload */
+#define FENCE_FILE_MAX (64ull << 30) /* for one upload */
 
-/* Puts all of it up, or fails. `descriptors` is how many it may have open. */
+/* Applies the whole fence, or fails. `descriptors` is how many the process may have open. */
 int httpd_fence(uint64_t descriptors, struct err *err);

@@ -1,13 +1,13 @@
 /*
- * host_name.c - whether a request may be meant for us, by the name that it was sent to.
+ * host_name.c - checks by the Host header whether a request is meant for this server.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    the header Host, which a browser sets and a page cannot.
  * Never:    looks a name up.
  *
- * A page may have a name of its own that leads to our address once it is loaded (DNS rebinding): to
- * the browser all that we answer is then the page's own. The name is what gives it away. Nobody can
- * be led here by an address, or by a name that means this machine.
+ * A hostile page can make its own name resolve to our address after it was loaded (DNS rebinding):
+ * the browser then lets the page read our answers. The Host header reveals that foreign name. IP
+ * addresses and names of this machine are safe: a hostile page cannot have them.
  */
 #include "httpd/guard/host_name.h"
 
@@ -37,7 +37,7 @@ static bool is_address(const char *name, size_t len)
 	return inet_pton(AF_INET6, text, &v6) == 1;
 }
 
-/* "a.b" is itself, and what ends with ".a.b". */
+/* Whether `name` is `top` itself or ends with ".top". */
 static bool is_at_or_below(const char *name, size_t len, const char *top, size_t top_len)
 {
 	if (len < top_len || strncasecmp(name + len - top_len, top, top_len) != 0)
@@ -54,7 +54,7 @@ bool host_name_is_allowed(const char *host, const char *allowed)
 		return false;
 	if (is_address(host, len))
 		return true;
-	/* "localhost." is the same name. */
+	/* "localhost." with a dot is the same name. */
 	if (len > 1 && host[len - 1] == '.')
 		len--;
 	if (is_at_or_below(host, len, "localhost", strlen("localhost")))

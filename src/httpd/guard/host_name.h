@@ -1,10 +1,11 @@
-/* host_name.h - whether a request may be meant for us, by the name that it was sent to. Pure. */
+/* host_name.h - checks by the Host header whether a request is meant for this server. No side
+ * effects. */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * `host`: a Host header. Good are addresses, "localhost", names below it, and those of `allowed`
- * ("a.example, b.example") with the names below each.
+ * `host`: a Host header. Allowed are IP addresses, "localhost", the names of `allowed` ("a.example,
+ * b.example"), and all names below any of them.
  */
 bool host_name_is_allowed(const char *host, const char *allowed);

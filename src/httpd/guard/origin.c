@@ -1,12 +1,12 @@
 /*
- * origin.c - whether a page of somebody else's may be behind a request.
+ * origin.c - detects requests that a foreign web page may have caused.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    the headers Origin and Host, which a browser sets and a page cannot.
- * Never:    lets a key or a reachable port stand for the user's consent.
+ * Never:    treats a key or a reachable port as the user's consent.
  *
- * A page may send requests to whatever its browser can reach, and with a name of its own that leads to
- * 127.0.0.1 (DNS rebinding) even read the answers. Both show in these headers.
+ * A page can send requests to every address that its browser can reach; if the page's own name
+ * resolves to 127.0.0.1 (DNS rebinding), it can even read the answers. These headers reveal both.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "httpd/guard/host_name.h"
 #include "httpd/server.h"
 
-/* The host of "HOST[:PORT]", with its brackets if it has them. */
+/* Length of the host in "HOST[:PORT]", including brackets. */
 static size_t host_len(const char *authority)
 {
 	return authority[0] == '[' ? strcspn(authority, "]") + 1 : strcspn(authority, ":");
@@ -78,7 +78,7 @@ bool request_origin_is_allowed(const struct request *request)
 	authority += 3;
 	if (is_local_name(authority))
 		return true;
-	/* A name that is not ours does not come this far: see below. */
+	/* origin_is_misdirected() has already refused foreign host names. */
 	return host != NULL && strcasecmp(host, authority) == 0;
 }
 
@@ -100,7 +100,7 @@ void origin_refuse_misdirected(void *arg)
 		});
 }
 
-/* Also of a request that another process read; a unix socket no name leads to. */
+/* Also checks requests that another process read; no host name leads to a Unix socket. */
 bool origin_is_misdirected(const struct conn *conn)
 {
 	const char *host = http_header(&conn->http, "host");
