@@ -3,7 +3,7 @@
  *
  * Runs in:  any process that handles calls.
  * Reads:    nothing.
- * Never:    fails: without memory the process ends, as in mem.c.
+ * Never:    fails: when memory runs out the process aborts, as in mem.c.
  */
 #include "api/arena.h"
 

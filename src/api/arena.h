@@ -9,10 +9,10 @@ struct arena {
 	struct arena_block *blocks; /* newest first */
 };
 
-/* Zeroed, never NULL, aligned for anything. */
+/* Zeroed, never NULL, aligned for any type. */
 void *arena_new(struct arena *arena, size_t count, size_t size)
 	__attribute__((returns_nonnull));
-/* A copy with a NUL behind it. */
+/* A NUL-terminated copy. */
 char *arena_text(struct arena *arena, const char *text, size_t len)
 	__attribute__((returns_nonnull));
 const char *arena_text_or_null(struct arena *arena, const char *text); /* NULL when it is "" */

@@ -1,9 +1,9 @@
 /*
- * check.c - whether a struct keeps what the field table says of it.
+ * check.c - checks a struct against the field table.
  *
- * Runs in:  reckond and what speaks for clients; both check, and only the first is trusted.
- * Reads:    structs that were just decoded.
- * Never:    changes one.
+ * Runs in:  reckond and the dialects; both check, but only reckond's check is trusted.
+ * Reads:    freshly decoded structs.
+ * Never:    changes a struct.
  */
 #include "api/check.h"
 
@@ -67,7 +67,7 @@ bool api_is_given(const struct api_field *field, const void *value)
 	return false;
 }
 
-/* Given, and where that can be said of it: true, or at least one. */
+/* Whether the field is given and not just a false flag, no words, or an empty list. */
 static bool is_set(const struct api_field *field, const void *value)
 {
 	const void *at = api_at(field, value);
@@ -90,7 +90,7 @@ bool api_is_id(const struct api_field *field, const char *text, size_t len)
 			    "abcdefghijklmnopqrstuvwxyz_.-") >= len;
 }
 
-/* A field, and the names of those that it stands in, "limits." */
+/* A field, and the names of the fields that contain it: "limits." */
 struct where {
 	const struct api_field *field;
 	const char *prefix;
@@ -114,7 +114,7 @@ static int check_number(const struct where *where, uint64_t number, struct err *
 		       where->prefix, field->name, field->least, field->most);
 }
 
-/* Whether that month has such a day does not matter for a comparison. */
+/* Checks the form alone, not the calendar: days are only compared. */
 static bool is_day(const char *text)
 {
 	static const char form[] = "dddd-dd-dd";
@@ -201,7 +201,7 @@ static size_t env_name_len(const char *variable)
 	return variable[0] >= '0' && variable[0] <= '9' ? 0 : len;
 }
 
-/* Of a name that is shown. */
+/* Bytes of a variable's name to show in a message. */
 static int shown_len(const char *variable)
 {
 	const size_t len = strcspn(variable, "=");
@@ -314,7 +314,7 @@ static int check_need(const struct api_type *type, const struct api_field *field
 		       other->words[field->needs_value - 1]);
 }
 
-/* What stands beside it. */
+/* Checks the fields that exclude each other or need one another. */
 static int check_beside(const struct api_type *type, const struct where *where,
 			const void *value, struct err *err)
 {

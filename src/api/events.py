@@ -1,4 +1,4 @@
-"""What each server-sent event holds: docs/events.md, as schemas."""
+"""Schemas of the server-sent events that docs/events.md describes."""
 
 ANY = {"type": "object"}
 BUNDLE = {"data": {"type": "object", "description": "Media types and their content"},
@@ -20,19 +20,19 @@ RECORD = {"$ref": "#/components/schemas/Record"}
 
 
 def event(name, doc, required=(), /, **members):
-    """Readers ignore what they do not know: nothing is closed here."""
+    """Allows additional properties: readers ignore unknown ones."""
     return {"type": "object", "description": doc, "required": ["event", *required, *members],
             "properties": {"event": {"const": name}} | members}
 
 
 def optional(made, /, **members):
-    """With what is not always there."""
+    """Adds optional members to an event."""
     made["properties"] |= members
     return made
 
 
 def of_execution(name, doc, /, **members):
-    """With what each event of an execution has."""
+    """Adds the members that every event of an execution has."""
     made = event(name, doc, ("seq", "t"), **members)
     made["properties"] |= {
         "seq": {"type": "integer", "minimum": 1, "description": "1, 2, 3, … in an execution"},

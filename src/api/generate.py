@@ -1,4 +1,4 @@
-"""Makes calls.h, calls.c and the OpenAPI document of the field table.
+"""Generates calls.h, calls.c and the OpenAPI document from the field table.
 
 usage: generate.py DOCS CALLS_H CALLS_C OPENAPI
 
@@ -12,7 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from table import CALLS, ERRORS, STRUCTS  # noqa: E402 - found through the line above
+from table import CALLS, ERRORS, STRUCTS  # noqa: E402 - needs the path set above
 from openapi import document  # noqa: E402
 
 NOTE = "/* Made by src/api/generate.py of the field table, src/api/table. */\n"
@@ -24,7 +24,7 @@ C_TYPES = {"flag": "bool ", "number": "uint64_t ", "text": "const char *", "id":
 
 
 def structs():
-    """Each struct once: those with a name of their own, then what each call takes and gives."""
+    """Each struct once: the named ones, then those that each call takes and gives."""
     seen = {}
     for call in CALLS:
         for each in (call.takes_struct, call.gives_struct):
@@ -134,7 +134,7 @@ def field_row(struct, field):
 
 
 def need(struct, field):
-    """What must be beside it: a flag that is true, or a word."""
+    """The row's members for `needs`: a flag that must be true, or a word."""
     name, value, *or_none = field.needs
     other = next(each for each in struct.fields if each.name == name)
     number = other.words.index(value) + 1 if other.words else 1
@@ -168,7 +168,7 @@ def scope_of(scope):
 
 
 def offset_of(call, name):
-    """Of the id of that name in what the call takes."""
+    """The offset of an id in the struct that the call takes."""
     return (f"offsetof(struct api_{call.takes_struct.name}, {name})"
             if any(each.name == name and each.kind == "id" for each in call.takes) else
             "API_NO_OFFSET")

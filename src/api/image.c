@@ -1,9 +1,9 @@
 /*
- * image.c - a struct of the field table in a frame.
+ * image.c - writes a struct of the field table into a frame and reads it back.
  *
- * Runs in:  reckond and what speaks for clients.
- * Reads:    frames of a process that may be captured.
- * Never:    believes a length or a count before it has seen so many bytes.
+ * Runs in:  reckond and the dialects.
+ * Reads:    frames of a process that an attacker may control.
+ * Never:    trusts a length or a count before it has that many bytes.
  */
 #include "api/image.h"
 
@@ -134,7 +134,7 @@ static int read_bool(struct api_bytes *rest, bool *ret, struct err *err)
 	return 0;
 }
 
-/* `data` stays NULL when it is not given. */
+/* `data` stays NULL if the field is not given. */
 static int read_bytes(struct api_bytes *rest, struct api_bytes *ret, struct err *err)
 {
 	uint32_t len;
@@ -205,7 +205,7 @@ static int read_list(const struct api_field *field, struct api_bytes *rest, stru
 
 	if (read_raw(rest, &count, sizeof(count), err) < 0)
 		return (int)err->code;
-	/* Each has a byte at least. */
+	/* Each entry takes at least one byte. */
 	if (count > field->most || count > rest->len)
 		return err_set(err, ERR_PROTOCOL, "%s of %u entries", field->name, count);
 	if (count == 0)

@@ -1,9 +1,9 @@
 /*
- * json_in.c - what a client sends, a JSON body and a query, as the struct that a call takes.
+ * json_in.c - parses a client's JSON body and query into the struct that a call takes.
  *
- * Runs in:  what speaks for clients.
- * Reads:    text of anybody.
- * Never:    passes over a field it does not know.
+ * Runs in:  the dialects.
+ * Reads:    text of any client.
+ * Never:    ignores an unknown field.
  */
 #include "api/json_in.h"
 
@@ -20,7 +20,7 @@
 #include "codec/base64.h"
 #include "codec/json_read.h"
 
-#define EXACT_MAX 9007199254740992.0 /* up to here each whole number is a double */
+#define EXACT_MAX 9007199254740992.0 /* a double holds every whole number up to here exactly */
 
 static const struct api_field *find(const struct api_type *type, const char *name,
 				    enum api_place place)
@@ -33,7 +33,7 @@ static const struct api_field *find(const struct api_type *type, const char *nam
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-/* A field of a body, and the names of those that it stands in, "limits." */
+/* A field of a body, and the names of the fields that contain it: "limits." */
 struct taking {
 	const struct api_field *field;
 	const struct json_value *value;
@@ -51,7 +51,7 @@ static int take_flag(const struct taking *taking, bool *ret, struct err *err)
 	return json_read_bool(taking->value, ret) ? 0 : refuse(taking, "be true or false", err);
 }
 
-/* 5607.0 is a whole number, too: JSON knows one kind only. */
+/* 5607.0 is a whole number, too: JSON has only one kind of number. */
 static int take_number(const struct taking *taking, uint64_t *ret, struct err *err)
 {
 	int64_t whole;
@@ -64,7 +64,7 @@ static int take_number(const struct taking *taking, uint64_t *ret, struct err *e
 		*ret = (uint64_t)real;
 	else
 		return refuse(taking, "be a whole number, 0 or more", err);
-	/* In C a null is 0; a 0 that was sent is one. */
+	/* In C null is 0, so a 0 that the client sent must be refused. */
 	if (*ret == 0 && taking->field->is_nullable && taking->field->least > 0)
 		return refuse(taking, "be 1 or more, or null", err);
 	return 0;
@@ -110,7 +110,7 @@ static int take_text(const struct taking *taking, const char **ret, struct err *
 	return 0;
 }
 
-/* To the nearest millionth. */
+/* Rounds to the nearest millionth. */
 static int take_money(const struct taking *taking, uint64_t *ret, struct err *err)
 {
 	const double least = (double)taking->field->least / API_MONEY_UNIT;
@@ -130,7 +130,7 @@ static int take_money(const struct taking *taking, uint64_t *ret, struct err *er
 	return 0;
 }
 
-/* What can be no id is one that nothing has. */
+/* Replaces text that cannot be an id by "-", which no object has as its id. */
 static int take_id(const struct taking *taking, const char **ret, struct err *err)
 {
 	size_t len = 0;
@@ -259,7 +259,7 @@ static int take_env(const struct taking *taking, struct api_list *ret, struct er
 		const char *text = json_read_text(member, &len);
 		char *both;
 
-		/* Or the name would be another one, and the value begin with its rest. */
+		/* A "=" would cut the name, and the rest would become part of the value. */
 		if (strchr(name, '=') != NULL)
 			return err_set(err, ERR_INVALID, "%s: \"%.60s\" is not a variable's name",
 				       taking->field->name, name);
@@ -290,7 +290,7 @@ static int take_one(const struct taking *taking, const void **ret, struct err *e
 	return take_members(type, taking->value, prefix, taking->arena, value, err);
 }
 
-/* An entry is an object, or the string that stands for one. */
+/* An entry is an object, or a string that stands for one. */
 static int take_entry(const struct taking *list, const struct json_value *value, void *ret,
 		      struct err *err)
 {
@@ -331,7 +331,7 @@ static int take_many(const struct taking *taking, struct api_list *ret, struct e
 	return 0;
 }
 
-/* What is said of a field that holds anyway is as good as left out. */
+/* Treats a field with its default value as left out. */
 static void drop_default(const struct api_field *field, void *ret)
 {
 	void *to = api_to(field, ret);
@@ -428,7 +428,7 @@ int api_take_body(const struct api_type *type, const char *text, size_t len, str
 	struct json_value *document;
 	int code;
 
-	/* No body is an empty object. */
+	/* A missing body counts as an empty object. */
 	if (len == 0)
 		return 0;
 	if (json_read_parse(text, len, API_JSON_MAX, &document, err) < 0)
@@ -466,7 +466,7 @@ static int query_number(const struct api_field *field, const char *value, void *
 	return 0;
 }
 
-/* "1.5"; as in a body, but for exponents. */
+/* Parses "1.5"; as in a body, but without exponents. */
 static int query_seconds(const struct api_field *field, const char *value, void *ret,
 			 struct err *err)
 {

@@ -1,4 +1,4 @@
-/* json_in.h - what a client sends, a JSON body and a query, as the struct that a call takes. */
+/* json_in.h - parses a client's JSON body and query into the struct that a call takes. */
 #pragma once
 
 #include "api/arena.h"
@@ -8,9 +8,9 @@
 #define API_JSON_MAX (8u * 1024u * 1024u) /* bytes of a body */
 
 /*
- * Fill in the fields of `ret`, a struct of `type`, that stand in a body, or in a query. What they
- * hold lives as long as the arena. ERR_INVALID or ERR_LIMIT say what is wrong, towards the client;
- * bounds and what is missing are judged by api_check().
+ * Fill in the fields of `ret`, a struct of `type`, from a body or a query. The arena owns their
+ * contents. ERR_INVALID or ERR_LIMIT come with a message for the client; api_check() checks bounds
+ * and missing fields.
  */
 int api_take_body(const struct api_type *type, const char *text, size_t len, struct arena *arena,
 		  void *ret, struct err *err);

@@ -1,7 +1,7 @@
 /*
- * json_out.c - what a call gives, as the body of an answer.
+ * json_out.c - writes a call's result as the body of an answer.
  *
- * Runs in:  what speaks for clients.
+ * Runs in:  the dialects.
  * Reads:    structs that passed api_check().
  * Never:    writes a field that the table does not have.
  */
@@ -164,7 +164,7 @@ static void write_members(struct json_writer *json, const struct api_type *type,
 	json_write_object_end(json);
 }
 
-/* That which is given. */
+/* The field that is the whole answer: the one that is given. */
 static const struct api_field *whole_of(const struct api_call *call, const void *value)
 {
 	const struct api_field *field = call->gives->fields;

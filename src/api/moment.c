@@ -1,16 +1,16 @@
 /*
- * moment.c - a time as in RFC 3339.
+ * moment.c - parses a time as in RFC 3339.
  *
- * Runs in:  what speaks for clients.
- * Reads:    text of anybody.
- * Never:    takes what is not a time for one.
+ * Runs in:  the dialects.
+ * Reads:    text of any client.
+ * Never:    accepts an invalid time.
  */
 #include "api/moment.h"
 
 #include <string.h>
 #include <time.h>
 
-/* Two or more digits that are all there is of a number. */
+/* Reads `count` digits that no further digit follows. */
 static bool take_digits(const char **at, int count, int *ret)
 {
 	*ret = 0;

@@ -4,5 +4,5 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Milliseconds since 1970, later than that; a fraction of a second is passed over. */
+/* Milliseconds since 1970, for times after that; ignores fractions of a second. */
 bool api_moment(const char *text, uint64_t *ret_ms);

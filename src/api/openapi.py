@@ -1,4 +1,4 @@
-"""The OpenAPI document of the field table, with the schemas of docs/ that records and answers keep."""
+"""The OpenAPI document of the field table, with the schemas in docs/ of records and answers."""
 import json
 
 from table import CALLS, ERRORS, HTTP_ERRORS, PARTS, TAGS
@@ -99,7 +99,7 @@ def text_schema(field):
     elif field.form:
         schema["format"] = field.form
     if field.kind == "id":
-        # Of any length: one that no id can be names nothing. In a path it cannot be empty anyway.
+        # No pattern: an impossible id is simply not found. A path part is never empty.
         return schema if field.place == "path" else schema | {"minLength": 1, "maxLength": 63}
     if field.kind in ("text", "code") and field.most is not None and (
             field.least or field.kind == "text"):
@@ -126,9 +126,9 @@ def struct_schema(struct, is_answer=True):
 
 
 def statuses(call):
-    """Of errors, that this call can have."""
+    """The error statuses of this call."""
     found = {400, *call.errors}
-    # Whatever changes something may be answered in a turn that meets a full disk.
+    # Any call that changes something can meet a full disk when its transaction is committed.
     if call.verb not in ("GET", ""):
         found.add(507)
     if call.scope is not None:
@@ -145,7 +145,7 @@ def answer_of(call):
 
 
 def bytes_of(call):
-    """Of a file: whole, a part of it, or nothing because the client has it."""
+    """Answers with a file: all of it, a range, or nothing because the client has it."""
     content = {media: {"schema": {"type": "string", "format": "binary"}}
                for media in call.file_media}
     answers = {"200": {"description": call.answer, "content": content},
@@ -160,13 +160,13 @@ def bytes_of(call):
 
 
 def stream_of(call):
-    """Server-sent events: no schema of OpenAPI 3.1 says what each of them is."""
+    """A stream of server-sent events: OpenAPI 3.1 has no schema for their contents."""
     return {"text/event-stream": {
         "x-reckon-event": {"$ref": f"#/components/schemas/{call.streams}"}}}
 
 
 def answers_of(call):
-    """By status."""
+    """The answers of a call by status."""
     if call.commits:
         return answers_of(next(each for each in CALLS if each.name == call.commits))
     if call.gives_file:
@@ -237,7 +237,7 @@ def operation(call, schemas):
 
 
 def structs_of(struct):
-    """It, and all that it is made of."""
+    """The struct and all structs that it contains."""
     yield struct
     for field in struct.fields:
         if field.of is not None:
@@ -245,7 +245,7 @@ def structs_of(struct):
 
 
 def error_schema():
-    """Of every answer that is none of success."""
+    """The schema of every error answer."""
     by_name = {}
     for name, status, doc in ((each.name, each.status, each.doc) for each in ERRORS):
         by_name.setdefault(name, f"{name} ({status}): {doc}")
@@ -272,7 +272,7 @@ def closed(properties, required=None):
 
 
 def components_of(schema, name):
-    """A schema file of docs/ as components: itself, and each of its $defs as NAME and the def's."""
+    """A schema file of docs/ as components: NAME, and NAME plus the $def's name for each $def."""
     def words(text):
         return "".join(part.capitalize() for part in text.split("_"))
 
@@ -313,7 +313,7 @@ TEMPLATE = {"type": "object", "required": ["name", "python", "languages", "prelo
 
 
 def answer_schema(schema):
-    """ask.schema.json as the daemon answers it: with the records typed, and ids."""
+    """ask.schema.json as the daemon uses it: with typed records and with ids."""
     answer = components_of(schema, "Answer")["Answer"]
     properties = answer["properties"]
     step = properties["steps"]["items"]
@@ -331,7 +331,7 @@ def answer_schema(schema):
 
 
 def say_enum_for_const(schema):
-    """Generators check the words of an enum; of `const` many know nothing."""
+    """Replaces `const` by an enum: many client generators do not support `const`."""
     if isinstance(schema, list):
         return [say_enum_for_const(one) for one in schema]
     if not isinstance(schema, dict):
@@ -343,7 +343,7 @@ def say_enum_for_const(schema):
 
 
 def add_discriminators(schemas):
-    """To each choice between named schemas that one property tells apart, for generated clients."""
+    """Adds a discriminator to each choice that one property decides, for generated clients."""
     for choice in schemas.values():
         names = [one.get("$ref", "").rpartition("/")[2] for one in choice.get("oneOf", ())]
         if not names or not all(names):
@@ -379,7 +379,7 @@ def components(docs):
 
 
 def document(docs):
-    """The whole; `docs` is the folder of the schemas."""
+    """The whole document; `docs` is the folder of the schemas."""
     whole = {
         "openapi": "3.1.0",
         "info": {"title": "Reckon", "version": "1",

@@ -1,4 +1,4 @@
-"""The reference of the native API, docs/api-reference.md, of the field table.
+"""Writes the reference of the native API, docs/api-reference.md, from the field table.
 
 usage: reference.py FILE
 """
@@ -9,7 +9,7 @@ import textwrap
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from openapi import PREFIX, answers_of, schema_of, statuses  # noqa: E402 - found through the line above
+from openapi import PREFIX, answers_of, schema_of, statuses  # noqa: E402 - needs the path set above
 from table import ERRORS, HTTP_ERRORS, PARTS  # noqa: E402
 
 HEAD = """# Reference of the HTTP interface

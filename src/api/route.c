@@ -1,9 +1,9 @@
 /*
- * route.c - which call a request line of the native API names.
+ * route.c - finds the call that a request line of the native API names.
  *
- * Runs in:  what speaks for clients.
- * Reads:    paths as they were sent.
- * Never:    decodes an id: what one can be needs no escape. A file's path is decoded once.
+ * Runs in:  the dialects.
+ * Reads:    paths as the client sent them.
+ * Never:    decodes an id: a valid id needs no escapes. Decodes a file's path once.
  */
 #include "api/route.h"
 
@@ -14,7 +14,8 @@
 
 #define PREFIX "/reckon/v1/"
 
-/* What a pattern is held against: a whole path, or what stands behind the prefix, or nothing. */
+/* The part of the path that the call's pattern applies to: all, or what follows the prefix, or
+ * "". */
 static const char *below(const struct api_call *call, const char *path)
 {
 	if (call->path[0] == '/')
@@ -31,7 +32,7 @@ static const struct api_field *part_of(const struct api_type *type, const char *
 	return NULL;
 }
 
-/* One of them as it is in a struct; false when it is malformed. */
+/* Stores one part of the path in the struct; false if it is malformed. */
 static bool take_part(const struct api_field *field, const char *text, size_t len,
 		      struct arena *arena, void *ret)
 {
@@ -47,7 +48,8 @@ static bool take_part(const struct api_field *field, const char *text, size_t le
 	return http_decode(text, len, path, len + 1);
 }
 
-/* 1: it is this one; 0: it is not; -1: it is, and malformed. Fills in `ret` unless that is NULL. */
+/* 1: the path matches; 0: it does not; -1: it matches, but is malformed. Fills in `ret` unless
+ * NULL. */
 static int match(const struct api_call *call, const char *path, struct arena *arena, void *ret)
 {
 	const char *pattern = call->path;
@@ -66,7 +68,7 @@ static int match(const struct api_call *call, const char *path, struct arena *ar
 			continue;
 		}
 		field = part_of(call->takes, pattern + 1, name_len - 1);
-		/* A file's path is all that is left. */
+		/* A file's path takes the rest. */
 		len = field != NULL && field->kind == API_TEXT ? strlen(path) : strcspn(path, "/");
 		if (len == 0)
 			return 0;
@@ -85,7 +87,7 @@ const struct api_call *api_route(enum http_verb verb, const char *path, unsigned
 	*ret_verbs = 0;
 	for (size_t i = 1; i < API_CALL_COUNT; i++) {
 		const struct api_call *call = &api_calls[i];
-		/* A stream of events has no head worth knowing without them. */
+		/* HEAD makes no sense for a stream of events. */
 		const bool has_head = call->verb == HTTP_VERB_GET && !call->gives_events;
 
 		if (match(call, below(call, path), NULL, NULL) == 0)

@@ -1,7 +1,8 @@
 """The field table: each call and type of the native API, written down once.
 
-generate.py makes the C structs, the checks, the routes and the OpenAPI document of it. A new field is
-a row here and its use in the handler; a new call is a row here and handle_NAME() in src/host.
+generate.py generates the C structs, the checks, the routes and the OpenAPI document from it. A new
+field is a row here and its use in the handler; a new call is a row here and handle_NAME() in
+src/host.
 """
 from . import (
     common,
@@ -26,7 +27,7 @@ from .model import NOTHING
 
 __all__ = ["CALLS", "ERRORS", "HTTP_ERRORS", "PARTS", "STRUCTS", "TAGS"]
 
-# In the order of the reference.
+# Order of the reference.
 PARTS = (
     operations,
     sessions,

@@ -1,4 +1,4 @@
-"""What many calls share, and what goes before each."""
+"""Fields, structs and statuses that many calls share."""
 from .model import Field, Struct
 
 CALLER = Struct("caller", "Who calls, and what the call is known by in logs. Before each call.", (
@@ -44,7 +44,7 @@ EVENTS = Struct("events", "What happened since, at least one thing.", (
     Field("failure", "one", "Of one that ended without a record or an answer", of=FAILURE),
 ))
 
-# Of both streams.
+# Fields of both streams.
 FOLLOW = (
     Field("after", "number", "Events with larger ids", place="query"),
     Field("Last-Event-ID", "text", "As `after`; wins over it", place="http",
@@ -58,12 +58,12 @@ PATH_MAX = 4095
 
 
 def path(doc, **more):
-    """A file's, at the end of a request line."""
+    """The field for a file's path at the end of a URL."""
     return Field("path", "text", doc, place="path", required=True, least=1, most=PATH_MAX,
                  schema={"type": "string"}, **more)
 
 
-# A name never begins as an id does.
+# A name never looks like an id.
 SESSION_MAX = 63
 SESSION = Field("session", "id", "Id of a session, se_…, or its name: of a live one, else of the newest "
                 "that had it", place="path", required=True, most=SESSION_MAX)
@@ -82,7 +82,7 @@ NEXT = Field("next", "text", "For `before`: the last entry; null: there is none"
 NO_NEXT = Field("next", "text", "Always null: this list has one page", nullable=True)
 
 IN_SESSION = (404, 410)
-KERNEL = (404, 409, 410)     # its kernel may be lost
+KERNEL = (404, 409, 410)     # the kernel may be lost
 STARTS = (404, 409, 410, 504, 507)
 
 

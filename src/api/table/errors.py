@@ -1,6 +1,6 @@
-"""The errors of calls: code in C and in frames, name and status towards clients, what each means.
+"""The errors of calls: number in C and in frames, name and status for clients, meaning.
 
-Rows are only ever added at the end: their places are numbers in frames, and in the database.
+Add rows only at the end: frames and the database store their index.
 """
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Error:
     number: int  # of enum api_error
-    word: str    # its name there, API_ERR_WORD
+    word: str    # its C name, API_ERR_WORD
     name: str    # `error.code` of the native API
     status: int
     doc: str
@@ -67,7 +67,7 @@ ERRORS = tuple(Error(number, *row) for number, row in enumerate((
     ("SESSION_PAUSED", "session_paused", 409, "The session is paused: resume it."),
 )))
 
-# Those of HTTP itself, which no call has: (name, status, what it means).
+# Errors of HTTP itself, which no call returns: (name, status, meaning).
 HTTP_ERRORS = (
     ("method_not_allowed", 405, "The path has other methods: `Allow` names them."),
     ("timeout", 408, "The request did not arrive in time."),

@@ -1,4 +1,4 @@
-"""Executions: run, looked at, cancelled."""
+"""Executions: running, reading and cancelling them."""
 from .common import (BEFORE, EVENTS, EXECUTION, FOLLOW, LIMIT, NEXT, SESSION, idempotency, moment)
 from .model import Call, Field, Struct
 from .sessions import DAY_MS, MADE_OF, NAMED, TOOL, life, name
@@ -44,7 +44,7 @@ ASKS = (
           "stands still; what `--tool-wait` says when left out (600)", least=1, most=DAY_MS),
 )
 
-# No session is there before that could have tools.
+# No session exists yet that could have tools.
 ASKS_ONCE = (
     ASKS[0],
     Field("tools", "many", "With events: tools that the code may call, each call an event "

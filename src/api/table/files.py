@@ -1,4 +1,4 @@
-"""Files of a workspace, archives, and what is kept of them when it is gone."""
+"""Files of a workspace, archives, and artifacts that outlive the workspace."""
 from .common import (BEFORE_ROW, LIMIT, NEXT, PATH_MAX, RANGE, SESSION, moment, path)
 from .model import Call, Field, Struct
 

@@ -1,4 +1,4 @@
-"""The kernels of a session: contexts, restarts, and what is asked of one."""
+"""The kernels of a session: contexts, restarts, and requests to a kernel."""
 from .common import (CODE, CONTEXT, CONTEXT_OF_QUERY, CURSOR, IN_SESSION, KERNEL, NO_NEXT, SESSION,
                      STARTS)
 from .model import Call, Field, Struct

@@ -1,4 +1,4 @@
-"""Links to files and ports, which need no key."""
+"""Links that give access to files and ports without a key."""
 from .common import BEFORE_ROW, LIMIT, NEXT, PATH_MAX, SESSION, moment, path
 from .files import DOWNLOAD
 from .model import Call, Field, Struct

@@ -1,6 +1,6 @@
-"""What the rows of the field table are made of, and what a row must keep.
+"""The classes of the field table's rows, and the rules for a row.
 
-A field is of one kind, which says how it looks in C, in a frame, in JSON and in the OpenAPI document:
+A field's kind decides its form in C, in a frame, in JSON and in the OpenAPI document:
 
     kind     C                      JSON
     flag     bool                   true, false; 0 or 1 in a query
@@ -8,29 +8,29 @@ A field is of one kind, which says how it looks in C, in a frame, in JSON and in
     seconds  uint64_t NAME_ms       a number of seconds; NAME ends in _s, bounds are milliseconds
     time     uint64_t NAME_ms       a string as in RFC 3339; in C milliseconds since 1970
     text     const char *           a string without NUL
-    id       const char *           a string; what no id can be becomes "-", which nothing is called
+    id       const char *           a string; an impossible id becomes "-", which is never found
     code     struct api_bytes       a string, may hold NUL
     word     an enum, 0: not given  one of the words
     words    uint64_t, a bit each   an array of the words
     json     struct api_bytes       any value
-    object   struct api_bytes       an object, kept as it came but for white space
-    env      struct api_list        an object of strings; in C each NAME=value
-    base64   struct api_bytes       a string in base 64; in C the bytes themselves
+    object   struct api_bytes       an object, stored unchanged except for white space
+    env      struct api_list        an object of strings; in C NAME=value each
+    base64   struct api_bytes       a base64 string; in C the bytes themselves
     money    uint64_t NAME_micro    an amount, up to six decimals; bounds are millionths
     one      a pointer, or NULL     the struct `of`
     many     struct api_list        an array of the struct `of`
 
-A text in a path takes all that is left of it, decoded. A number, time or flag that may be left out has a `has_NAME` beside it; of the others the C value
-says it. Of one that may be null a null is 0.
+A text in a path takes the decoded rest of the path. An optional number, time or flag has a bool
+`has_NAME`; the C value of the other kinds shows whether they are given. A null is 0 in C.
 """
 from dataclasses import dataclass, field
 from typing import Optional
 
 KINDS = ("flag", "number", "seconds", "time", "text", "id", "code", "word", "words", "json",
          "object", "env", "base64", "money", "one", "many")
-# whole: the answer is this field's value itself; of several one is given.
-# internal: what speaks for a client says it, no client can.
-# http: a header that HTTP itself acts on: documented, and in no struct.
+# whole: the answer is this field's value itself; if there are several, one is given.
+# internal: only a dialect can set it, not a client.
+# http: a header that HTTP itself handles: documented, but in no struct.
 PLACES = ("body", "path", "query", "header", "whole", "internal", "http")
 GIVEN_KINDS = ("flag", "number", "seconds", "time", "money")
 FORMS = ("", "path", "date-time", "session-name", "day", "line")
@@ -45,22 +45,22 @@ class Field:
     doc: str = ""
     place: str = "body"
     required: bool = False
-    nullable: bool = False  # of an answer: null when there is none, else it is left out; of a
-    #                         `many` that is taken: none is another thing than left out
-    excludes: tuple = ()    # names of fields that may not be given (a flag: be true) beside it
-    needs: Optional[tuple] = None  # (name, value): the field that must be so beside it; or, with
-    #                                a True as third, be left out
-    status: int = 0         # of a whole answer; 0: that of the call
-    least: int = 0          # of a number its value, of a text its bytes, of a list its entries
+    nullable: bool = False  # in an answer: null if missing, instead of leaving it out; for a
+    #                         `many` in a request: empty differs from left out
+    excludes: tuple = ()    # names of fields that cannot be given (a flag: be true) with it
+    needs: Optional[tuple] = None  # (name, value): a field that must have this value; with a
+    #                                True as third item it may also be left out
+    status: int = 0         # of an answer that is this field; 0: the call's status
+    least: int = 0          # a number's value, a text's bytes, a list's entries
     most: Optional[int] = None
     words: tuple = ()
     of: Optional["Struct"] = None
     form: str = ""          # of a text: "path" (absolute), "date-time", "session-name", "day",
     #                         "line" (no control characters)
-    default: object = None  # what holds when it is left out, where that is a plain value; a client
-    #                         that sends it says no more than one that leaves it out
-    short: str = ""         # of a `many`: the field of an entry that is given as a string alone
-    schema: Optional[dict] = None  # JSON Schema where the kind does not say enough
+    default: object = None  # the value if it is left out, if that is a plain value; sending it is
+    #                         the same as leaving it out
+    short: str = ""         # of a `many`: an entry may be a string, which is this field's value
+    schema: Optional[dict] = None  # JSON Schema, if the kind is not enough
     example: object = None
 
     def __post_init__(self):
@@ -76,7 +76,7 @@ class Field:
 
     @property
     def member(self):
-        """Its name in C."""
+        """The field's name in C."""
         name = self.name.lower().replace("-", "_")
         if self.kind == "seconds":
             return name[:-2] + "_ms" if name.endswith("_s") else name.replace("_s_", "_ms_")
@@ -91,13 +91,13 @@ class Field:
 
     @property
     def has_given(self):
-        """Whether a bool beside it says that it is there."""
+        """Whether a bool `has_NAME` says if it is given."""
         return not self.required and (
             self.kind in GIVEN_KINDS or (self.kind == "many" and self.nullable))
 
     @property
     def default_value(self):
-        """In C; None: there is none."""
+        """The default in C, or None."""
         if self.default is None:
             return None
         if self.kind == "word":
@@ -111,7 +111,7 @@ class Struct:
     name: str
     doc: str
     fields: tuple
-    schema: str = ""  # its name in the OpenAPI document; "": it stands where it is used
+    schema: str = ""  # its name in the OpenAPI document; "": it is written inline
 
     def __post_init__(self):
         names = [each.name for each in self.fields]
@@ -126,31 +126,31 @@ NOTHING = Struct("nothing", "An answer that says no more than that it was done."
 class Call:
     name: str
     verb: str
-    path: str              # of the native API, behind its prefix; whole when it begins with "/"
+    path: str              # in the native API, below its prefix; absolute if it begins with "/"
     summary: str
-    answer: str            # what the answer is, in the OpenAPI document
-    scope: Optional[str]   # that the key must have; None: no key is needed
+    answer: str            # description of the answer in the OpenAPI document
+    scope: Optional[str]   # the scope that the key needs; None: no key is needed
     takes: tuple = ()
     gives: object = ()     # fields, or a Struct
     status: int = 200
-    errors: tuple = ()     # statuses beside those that any call with such a scope and verb can have
-    operation: str = ""    # in the OpenAPI document; "": the name
-    body: str = ""         # name of the body's schema there
+    errors: tuple = ()     # statuses in addition to those that its scope and verb imply
+    operation: str = ""    # operationId in the OpenAPI document; "": the name
+    body: str = ""         # name of the body's schema in the OpenAPI document
     media: str = ""        # of an answer that is not JSON
     description: str = ""
-    own_scope: Optional[str] = None  # enough for what the key itself began
-    streams: str = ""      # the answer may be a stream of events: of which, a Struct's schema
-    head: tuple = ()       # of such an answer: a header, and what it says
-    gives_events: bool = False  # and is never anything else
-    gives_file: bool = False    # a descriptor comes along: of a file, or to write to
-    commits: str = ""      # of an upload: the call that takes what was written; its answer is ours
-    is_part: bool = False  # of a request that is counted by another call
-    begins: bool = False   # something that a daemon that stops does not begin; it grows, too
-    grows: bool = False    # it adds to what is kept, and is refused while the disk is full
-    needs_box: bool = False  # of its session: one that is paused refuses, or is resumed for it
-    local: bool = False    # answered by what speaks for the client, of itself
+    own_scope: Optional[str] = None  # enough for objects that the same key created
+    streams: str = ""      # the answer may be a stream of events of this schema (of a Struct)
+    head: tuple = ()       # a header of that answer, and its meaning
+    gives_events: bool = False  # the answer is always such a stream
+    gives_file: bool = False    # the reply has a descriptor: of a file, or to write to
+    commits: str = ""      # of an upload: the call that takes the file; its answer counts
+    is_part: bool = False  # part of a client's request that another call counts
+    begins: bool = False   # starts something: refused while the daemon drains; implies grows
+    grows: bool = False    # stores more data: refused while the disk is full
+    needs_box: bool = False  # needs the session's box: a paused session refuses or is resumed
+    local: bool = False    # the dialect answers it without reckond
     file_media: tuple = ("application/octet-stream", "*/*")
-    also_media: tuple = ()  # of an answer that may have another form
+    also_media: tuple = ()  # of an answer that may also have another media type
     takes_struct: Struct = field(init=False)
     gives_struct: Struct = field(init=False)
 

@@ -1,4 +1,4 @@
-"""How the daemon is, and what whoever runs it asks of it."""
+"""Health of the daemon, and requests of its administrator."""
 from .model import Call, Field, Struct
 
 TAG = ("Operations", "How the daemon is, and what whoever runs it asks of it")

@@ -1,4 +1,4 @@
-"""Processes: programs, with pipes or a terminal, beside a session's kernels."""
+"""Processes: programs with pipes or a terminal that run in a session next to its kernels."""
 from .common import (BEFORE_ROW, EVENTS, FOLLOW, IN_SESSION, LIMIT, NEXT, SESSION, idempotency,
                      moment)
 from .model import Call, Field, Struct

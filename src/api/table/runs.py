@@ -1,4 +1,4 @@
-"""Questions to models, which answer by running code: runs."""
+"""Runs: questions to models that answer by running code."""
 from .common import EVENTS, FOLLOW, SESSION_MAX
 from .model import Call, Field, Struct
 from .sessions import DAY_MS, NAMED, TOOL

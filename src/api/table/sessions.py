@@ -1,4 +1,4 @@
-"""Sessions: opened, shown, changed, ended."""
+"""Sessions: creating, reading, changing and ending them."""
 from .common import BEFORE, IN_SESSION, LIMIT, NEXT, SESSION, STARTS, moment
 from .model import Call, Field, Struct
 from .stored import IMPORTS
@@ -100,7 +100,7 @@ METADATA = Field("metadata", "object", "Kept as it is, at most 16 KiB", most=16 
 
 
 def life(also="", needs=None):
-    """How long it stays."""
+    """Fields that limit how long an object exists."""
     return (
         Field("idle_timeout_s", "seconds", "Ends unused so many seconds" + also, least=1000,
               most=30 * DAY_MS, needs=needs),

@@ -1,4 +1,4 @@
-"""Snapshots: the files of a session as they were, from which new sessions begin."""
+"""Snapshots: copies of a session's files, from which new sessions can begin."""
 from .common import BEFORE_ROW, LIMIT, NEXT, SESSION, moment
 from .model import Call, Field, Struct
 from .sessions import LIMITS, NOT_KEPT, POLICY

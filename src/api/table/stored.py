@@ -1,4 +1,4 @@
-"""Files of a tenant: kept beside its sessions, and copied into them."""
+"""Files of a tenant: stored outside its sessions, and copied into them."""
 from .common import PATH_MAX, RANGE, SESSION, moment
 from .documents import FILTER, LABELS, NAME_MAX
 from .files import DOWNLOAD, FILE_PUT, SIZE, TICKET, UPLOAD

@@ -1,4 +1,4 @@
-"""Tenants, their keys, what they used, who did what. docs/tenants.md"""
+"""Tenants, their keys, their usage, and the audit log. See docs/tenants.md."""
 from .common import LIMIT, NEXT, moment
 from .model import Call, Field, Struct
 

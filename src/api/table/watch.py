@@ -15,8 +15,8 @@ CALLS = (
                       schema={"type": "string", "minLength": 1}),
                 Field("recursive", "flag", "1: folders below it as well", place="query",
                       default=False), *FOLLOW,
-                # For clients that only ask what is new: with `goes_on` a request is answered at
-                # once, from where the reader of that name is, and nothing else is looked at.
+                # For polling clients: with `goes_on` reckond answers at once, from the position of
+                # the reader with this name, and ignores the other fields.
                 Field("reader", "id", "Whose place reckond keeps", place="internal"),
                 Field("forget", "flag", "The reader is gone", place="internal")),
          gives=EVENTS, errors=(*IN_SESSION, 413), operation="watchFiles", streams="WatchEvent",
