@@ -1,4 +1,4 @@
-"""Makes a C file of a JSON document, compact: embed_json.py INPUT OUTPUT"""
+"""Writes a JSON document, made compact, as a C file: embed_json.py INPUT OUTPUT"""
 import json
 import sys
 
