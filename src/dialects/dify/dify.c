@@ -1,5 +1,5 @@
 /*
- * dify.c - dify-sandbox's API: a program of one file, in a fresh box.
+ * dify.c - dify-sandbox's API: runs a program of one file in a fresh box.
  *
  *   GET  /dify/health
  *   POST /dify/v1/sandbox/run
@@ -7,7 +7,8 @@
  *
  * Runs in:  reckon-front-dify.
  * Reads:    heads and bodies of anybody, what hostile programs print.
- * Never:    opens a network, whatever `enable_network` says: it is a permission, and always given.
+ * Never:    opens a network, whatever `enable_network` says: that is only a permission, and Dify
+ *           always gives it.
  */
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void finish(struct request *request, unsigned status, struct json_writer 
 		answer_text(request, status, JSON, body, NULL);
 }
 
-/* A fault of the service has status 200 and tells of it in `code`; Dify asks again at 503. */
+/* Errors of the service have status 200 and a `code`; Dify would repeat a request after a 503. */
 static void refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
@@ -108,7 +109,7 @@ static void answer_end_of(struct request *request, const struct program_end *end
 
 /* ---- code ----------------------------------------------------------------------------------- */
 
-/* `preload` is code that comes before. */
+/* `preload` is code to run before the program. */
 static int put_code(struct program *program, const struct json_value *body, const char *file)
 {
 	cleanup_buf struct buf code = BUF_INIT((size_t)2 * BODY_MAX);
@@ -193,7 +194,7 @@ static void answer_list(struct request *request, const char *list, size_t len)
 	enum json_kind kind;
 	struct err err;
 
-	/* A box wrote it. */
+	/* The list comes from a box: check it. */
 	if (json_read_compact(list, len, ANSWER_MAX, &compact, &kind, &err) < 0 ||
 	    kind != JSON_KIND_ARRAY) {
 		answer_refuse_simple(request, 500, "internal", "the packages cannot be listed",

@@ -1,4 +1,4 @@
-/* match.c - Dify is given the address of its code executor: what ends in /dify. */
+/* match.c - Dify's users configure an address of the code executor that ends in /dify. */
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/dify", NULL };
