@@ -1,4 +1,4 @@
-/* match.c - the toy dialect takes /toy, and whatever has a header X-Toy. */
+/* match.c - the toy dialect takes /toy, and every request with a header X-Toy. */
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/toy", NULL };

@@ -1,12 +1,12 @@
 /*
- * run.c - one request that is six calls in a row: create, put, execute, events, get, delete.
+ * run.c - one request that makes six calls in a row: create, put, execute, events, get, delete.
  *
  * Runs in:  reckon-front-toy.
  * Reads:    a body of anybody; events of hostile programs.
- * Never:    keeps anything: the session is the daemon's, and ends here.
+ * Never:    stores anything: it deletes the session at the end.
  *
- * The answer is a stream: the events of the execution, then `event: file` with what the code left in
- * `output`, as far as it is one line.
+ * The answer is a stream: the events of the execution, then `event: file` with the file `output`,
+ * if it is a single line.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@
 #include "dialects/toy/toy.h"
 
 #define LINE_MAX_BYTES 4096u
-#define IDLE_MS 60000u /* a client that goes away leaves a session behind, for so long */
+#define IDLE_MS 60000u /* lifetime of a session after its client has left */
 
-/* The body of the request becomes a file of the session. */
+/* Puts the request's body into the session as a file. */
 static int put_input(struct request *request, const char *session, struct call *call)
 {
 	const struct http *http = request_head(request);
@@ -44,7 +44,7 @@ static int put_input(struct request *request, const char *session, struct call *
 			      &(struct api_file_commit_in){ .ticket = upload.ticket }, NULL, call);
 }
 
-/* All of them, as they come. */
+/* Sends all events as they come. */
 static int send_events(struct request *request, struct api_execution_events_in *in,
 		       struct call *call)
 {
@@ -84,7 +84,7 @@ static int execute(struct request *request, const char *session, struct call *ca
 			   call);
 }
 
-/* What the code left in `output`; nothing when there is no such file. */
+/* Sends the file `output`, if the code wrote one and it is a single line. */
 static int send_output(struct request *request, const char *session, struct call *call)
 {
 	char line[LINE_MAX_BYTES];

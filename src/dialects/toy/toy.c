@@ -1,5 +1,5 @@
 /*
- * toy.c - a protocol that nobody speaks: it shows that a dialect is a folder, and what it may do.
+ * toy.c - an example protocol: it shows that a dialect is one folder, and what it can do.
  *
  *   GET  /toy          a greeting
  *   POST anything      with code in the header X-Toy: runs it in a fresh session, the body is its file `input`

@@ -1,7 +1,7 @@
 /*
- * toy.h - what the files of the toy dialect share.
+ * toy.h - declarations shared by the files of the toy dialect.
  *
- *   toy.c  which request is meant, the form of an error
+ *   toy.c  routes, the error format
  *   run.c  one request as six calls
  */
 #pragma once
