@@ -1,9 +1,9 @@
 /*
- * answer.c - what a call gave, as the answer of a request.
+ * answer.c - writes a call's result as the answer of a request.
  *
  * Runs in:  reckon-front-native.
- * Reads:    what reckond gives.
- * Never:    holds what came as a file: it goes out as it is.
+ * Reads:    results of reckond.
+ * Never:    loads a result that came as a file: it sends the file unchanged.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ bool native_wants(const struct request *request, const char *media)
 	return accept != NULL && strcasecmp(accept, media) == 0;
 }
 
-/* Of an answer that has an `etag`; else "". */
+/* The ETag header if the answer has an `etag`, else "". */
 static const char *etag_header(const struct api_call *row, const void *out, char *text, size_t size)
 {
 	const struct api_type *gives = row->gives;

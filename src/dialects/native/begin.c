@@ -1,10 +1,9 @@
 /*
- * begin.c - calls that begin something, and may be answered with its events: executions, processes,
- * runs.
+ * begin.c - calls that start something and may stream its events: executions, processes, runs.
  *
  * Runs in:  reckon-front-native.
- * Reads:    checked calls; what reckond gives.
- * Never:    lets what nobody may be waiting for go on, where its request said so.
+ * Reads:    checked calls; results of reckond.
+ * Never:    lets an execution continue without its client if the request forbids that.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +12,13 @@
 #include "codec/json_write.h"
 #include "dialects/native/native.h"
 
-/* The header asks for events as well. */
+/* Events can also be requested by a header. */
 static bool wants_events(const struct native *native, bool stream, bool background)
 {
 	return stream || (!background && native_wants(native->request, "text/event-stream"));
 }
 
-/* `first`: an event that goes before all others, or NULL. */
+/* `first`: an event to send before all others, or NULL. */
 static void follow_execution(const struct native *native, const struct api_execution *begun,
 			     uint64_t frame, const struct buf *first)
 {
@@ -53,7 +52,7 @@ static void execute(const struct native *native, struct call *call)
 		native_answer(native, &out, call);
 }
 
-/* Nobody else could know whose events they are. */
+/* Announces the execution: otherwise the client could not know whose events follow. */
 static int tell_begun(const struct api_execution *begun, struct buf *ret, struct err *err)
 {
 	struct json_writer json;
@@ -75,7 +74,8 @@ static void execute_once(const struct native *native, struct call *call)
 	struct err err;
 
 	in->has_stream = in->stream = wants_events(native, in->stream, false);
-	/* Without a key nobody else can have its record, or knows of its session. */
+	/* Without an idempotency key no other request can get its record or learn of its
+	 * session. */
 	if (in->idempotency_key == NULL)
 		request_end_at_eof(native->request);
 	if (call_or_refuse(native->request, native->id, in, &out, call) < 0)
@@ -119,7 +119,7 @@ static void run_create(const struct native *native, struct call *call)
 
 	in->has_stream = in->stream = wants_events(native, in->stream, in->background);
 	in->has_followed = in->followed = in->stream;
-	/* What nobody may be waiting for any more is not worth what a model costs. */
+	/* A model should not cost money when no client may be waiting. */
 	if (!in->background && in->on_disconnect != API_RUN_CREATE_IN_ON_DISCONNECT_CONTINUE)
 		request_end_at_eof(request);
 	if (call_or_refuse(request, native->id, in, &out, call) < 0)

@@ -1,10 +1,11 @@
 /*
- * download.c - a file as HTTP: its type, its name, conditions and ranges.
+ * download.c - sends a file over HTTP: type, name, conditional requests and ranges.
  *
  * Runs in:  reckon-front-native.
- * Reads:    conditions of anybody; types, names and ETags from reckond.
- * Never:    lets what a box wrote be shown as if it were ours: every file is an attachment, its
- *           type is not guessed again (nosniff), a document is sandboxed, a script is plain text.
+ * Reads:    conditions of any client; types, names and ETags from reckond.
+ * Never:    lets a browser show a box's file as a page of ours: every file is an attachment,
+ *           browsers must not guess its type (nosniff), a document is sandboxed, a script is plain
+ *           text.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,12 +19,12 @@
 
 #define NAME_BYTES_MAX 255u
 
-/* What a request asks of a file, as HTTP says it. */
+/* How a request wants the file. */
 struct download {
 	struct request *request;
 	const struct api_download *file;
 	uint64_t first, length; /* ?offset and ?length */
-	const char *type;	/* of an archive; else NULL */
+	const char *type;	/* an archive's; else NULL */
 	char name[256];
 };
 
@@ -39,7 +40,7 @@ static void add_counts(const struct api_archive_counts *counts, struct buf *ret,
 
 /* ---- the head ------------------------------------------------------------------------------- */
 
-/* RFC 6266: an old spelling for those that know no other, and the name itself (RFC 8187). */
+/* RFC 6266: an ASCII name for old clients, then the real name (RFC 8187). */
 static void add_disposition(const char *name, struct buf *ret, struct err *err)
 {
 	const size_t len = strnlen(name, NAME_BYTES_MAX);
@@ -82,7 +83,7 @@ static void add_state(const char *etag, uint64_t modified, struct buf *ret, stru
 		(void)buf_addf(ret, err, "Last-Modified: %s\r\n", date);
 }
 
-/* A browser may run a script that comes from here whatever its disposition: not as a script. */
+/* A page could load the file as a script despite its disposition: send scripts as plain text. */
 static const char *safe_type(const char *type)
 {
 	if (type[0] == '\0')
@@ -92,7 +93,7 @@ static const char *safe_type(const char *type)
 
 /* ---- conditions ----------------------------------------------------------------------------- */
 
-/* `"a", W/"b"` or `*`; what is weak counts only for a reader who has the file already. */
+/* `"a", W/"b"` or `*`; weak tags count only if the client wants to save a download. */
 static bool names(const char *header, const char *etag, bool weak_counts)
 {
 	const size_t len = strlen(etag);
@@ -111,7 +112,7 @@ static bool names(const char *header, const char *etag, bool weak_counts)
 	return false;
 }
 
-/* True when the condition was answered. */
+/* True if the condition has been answered. */
 static bool answer_condition(const struct download *download, const char *etag,
 			     const struct buf *headers)
 {
@@ -134,7 +135,7 @@ static bool answer_condition(const struct download *download, const char *etag,
 	return true;
 }
 
-/* 1: a part; 0: the whole; -1: a part that is not there. */
+/* 1: a range; 0: the whole file; -1: the range cannot be satisfied. */
 static int take_range(const struct download *download, const char *etag, uint64_t *ret_first,
 		      uint64_t *ret_length)
 {
@@ -146,7 +147,7 @@ static int take_range(const struct download *download, const char *etag, uint64_
 
 	*ret_first = 0;
 	*ret_length = size;
-	/* A length of 0 is the rest. */
+	/* A length of 0 means the rest. */
 	if ((download->first | download->length) != 0) {
 		*ret_first = download->first;
 		if (*ret_first > size)

@@ -1,13 +1,13 @@
 /*
- * follow.c - answers that are streams of events: those of an execution, and those of a run.
+ * follow.c - streamed answers: the events of an execution, a process or a run.
  *
  * Runs in:  reckon-front-native.
  * Reads:    events of hostile programs, as JSON that libreckon wrote.
- * Never:    fetches more before the client has taken what there is.
+ * Never:    fetches more before the client has read all earlier events.
  *
- * Each event is `id: N`, `event: NAME`, `data: JSON` on one line. A reader who fell behind the
- * ring gets `event: gap` with the number that is missing; what has no record or answer ends with
- * `event: failed`. Comments keep a silent stream open.
+ * Each event is `id: N`, `event: NAME`, `data: JSON` on one line. A reader that fell behind the
+ * event buffer gets `event: gap` with the number of lost events; a stream without a record or
+ * answer ends with `event: failed`. Comments keep a silent stream open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "dialects/native/native.h"
 
-#define FIRST_MS 1000u /* without an event so long, the head of a stream is sent */
+#define FIRST_MS 1000u /* after this long without an event the stream's head is sent */
 #define BEAT_MS 15000u
 
 struct stream {
@@ -61,14 +61,14 @@ static int send_gap(struct request *request, uint64_t missing)
 	return sse_event(request, 0, "gap", gap, strlen(gap));
 }
 
-/* Negative: nobody is left to send to. */
+/* Negative: the client is gone. */
 static int send(struct request *request, const struct next_event *next)
 {
 	switch (next->kind) {
 	case EVENT_NEXT:
 		return sse_event(request, next->event.id, next->event.name, next->event.data.data,
 				 next->event.data.len);
-	case EVENT_QUIET: /* at once behind the head, too: proxies hold a head without a body */
+	case EVENT_QUIET: /* also right after the head: proxies hold back a head without a body */
 		return sse_beat(request);
 	case EVENT_GAP:
 		return send_gap(request, next->missing);
@@ -113,7 +113,7 @@ void native_follow(struct request *request, enum api_id id, void *in,
 		follow(&stream);
 }
 
-/* The header wins over the parameter: a browser that comes back sends it by itself. */
+/* The header wins over the parameter: a reconnecting browser sends it automatically. */
 static int take_last_event(const struct event_reader *reader)
 {
 	const char *last = http_header(request_head(reader->request), "last-event-id");

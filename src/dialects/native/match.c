@@ -1,4 +1,4 @@
-/* match.c - the native API takes whatever is no other dialect's. */
+/* match.c - the native API gets all requests that match no other dialect. */
 #include "dialects/match.h"
 
 extern const struct dialect_match dialect_match_native;

@@ -1,9 +1,10 @@
 /*
- * native.c - the native API: each row of the field table is a route, and most need nothing more.
+ * native.c - the native API: each row of the field table is a route, and most routes need no other
+ * code.
  *
  * Runs in:  reckon-front-native.
- * Reads:    heads and bodies of anybody; what reckond gives.
- * Never:    passes on what it did not check: the table says what that is.
+ * Reads:    heads and bodies of any client; results of reckond.
+ * Never:    passes on a field that it did not check against the table.
  */
 #include "dialects/native/native.h"
 
@@ -20,13 +21,13 @@
 #include "dialects/refuse.h"
 
 #define KEY_SIZE 129
-#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read after the key was looked at */
+#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read only after the key was checked */
 
 extern const struct dialect dialect_native;
 
-/* ---- what it takes -------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
-/* Of each field that stands in one; checked like any other. */
+/* Takes the fields that are headers; api_check() checks them like the others. */
 static void take_headers(const struct http *http, const struct api_type *type, void *ret)
 {
 	char name[64];
@@ -49,7 +50,7 @@ static const char *id_at(const void *in, uint16_t offset)
 	return offset != API_NO_OFFSET ? *(const char *const *)((const char *)in + offset) : NULL;
 }
 
-/* Everything but the body; it is checked when that is there. */
+/* Takes everything but the body, and checks it once the body is there. */
 static int take_head(const struct native *native, struct err *err)
 {
 	const struct api_call *call = native->call;
@@ -74,7 +75,7 @@ static bool is_media(const char *type, const char *want)
 	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
 }
 
-/* A body is JSON; the type of an empty one says nothing. */
+/* A body must be JSON; an empty body may have any type. */
 static bool may_be_json(const struct http *http)
 {
 	const char *type = http_header(http, "content-type");
@@ -91,7 +92,7 @@ void native_refuse_invalid(struct request *request, const struct err *err)
 						    : "see GET /reckon/v1/openapi.json");
 }
 
-/* 400 for whoever may ask at all; a stranger is not told what would be right. */
+/* 400, but only for a valid key: a stranger does not learn what would be correct. */
 static void refuse_invalid(const struct native *native, const struct err *err)
 {
 	if (native->call->scope == API_SCOPE_NONE || call_check_key(native->request) == 0)
@@ -140,7 +141,7 @@ static int drop_body(struct request *request)
 	return request_body(request, 0, &none);
 }
 
-/* ---- a call that is only a row -------------------------------------------------------------- */
+/* ---- a call that needs only its row --------------------------------------------------------- */
 
 static void make(const struct native *native, struct call *call)
 {
@@ -212,7 +213,7 @@ static void refuse_verb(struct request *request, unsigned verbs)
 			       });
 }
 
-/* Of an address that guesses, no key is looked at but those that were good. */
+/* A throttled address may use only keys that were good a moment ago. */
 static bool may_ask(const struct native *native)
 {
 	char key[KEY_SIZE];
@@ -270,7 +271,7 @@ static void serve(const struct native *native)
 		answer_call(native);
 }
 
-/* A page may open a WebSocket to wherever its browser leads; of CORS it knows nothing. */
+/* Whether a foreign page opens a WebSocket: browsers allow that, CORS does not cover it. */
 static bool is_foreign_socket(struct request *request)
 {
 	if (!websocket_is_asked(request) || request_origin_is_allowed(request))
@@ -311,7 +312,7 @@ static void handle(struct request *request)
 
 static const struct key_place keys[] = {
 	{ KEY_BEARER, NULL },
-	{ KEY_PROTOCOL, "reckon.key." }, /* pages cannot give a WebSocket headers */
+	{ KEY_PROTOCOL, "reckon.key." }, /* a page cannot set other headers of a WebSocket */
 	{ KEY_NONE, NULL },
 };
 

@@ -1,10 +1,10 @@
 /*
- * native.h - what the files of the native API share.
+ * native.h - declarations shared by the files of the native API.
  *
- *   native.c    a request: which call, its parts
- *   answer.c    what a call gave, as its answer
- *   begin.c     calls that begin something, which may be answered with its events
- *   follow.c    answers that are streams of events; socket.c: the same over a WebSocket
+ *   native.c    a request: its call and arguments
+ *   answer.c    a call's result as its answer
+ *   begin.c     calls that start something and may stream its events
+ *   follow.c    streamed events; socket.c: the same over a WebSocket
  *   terminal.c  the input and output of a process over a WebSocket
  *   download.c  answers that are files: types, names, conditions, ranges
  *   upload.c    bodies that are files
@@ -17,7 +17,7 @@
 
 #define NATIVE_JSON "application/json"
 
-/* What a request names, and what it takes: a struct of its call. */
+/* A request's call and its arguments: a struct of that call. */
 struct native {
 	struct request *request;
 	const struct api_call *call;
@@ -26,33 +26,33 @@ struct native {
 	void *in;
 };
 
-/* 400, with what is wrong. */
+/* Refuses with 400 and the error. */
 void native_refuse_invalid(struct request *request, const struct err *err);
 
-/* Whether the client asks for this media type by a header. */
+/* Whether the client requests this media type by a header. */
 bool native_wants(const struct request *request, const char *media);
-/* What the call gave, as JSON; what came as a file goes out as it is. */
+/* Sends the result as JSON; a result that came as a file is sent unchanged. */
 void native_answer(const struct native *native, const void *out, const struct call *call);
-/* False: the call begins nothing, and was not made. */
+/* False: the call starts nothing, and was not made. */
 bool native_begin(const struct native *native, struct call *call);
 
-/* An answer that is a stream: lines of its head, an event that goes before all others, or NULL. */
+/* A streamed answer: header lines, and an event to send before all others, or NULL. */
 struct native_stream {
 	const char *headers;
 	const char *first_name;
 	const struct buf *first;
 };
 
-/* The events of what the request began, as its answer: by the call `id`, which takes `in`. */
+/* Streams the events of what the request started: by the call `id` with `in`. */
 void native_follow(struct request *request, enum api_id id, void *in,
 		   const struct native_stream *as);
-/* A request for events: Last-Event-ID counts. */
+/* Answers a request for events; uses Last-Event-ID. */
 void native_events(const struct native *native);
-/* One event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures too. */
+/* Sends one event as a message: {"id": N, "event": NAME, "data": {…}}; gaps and failures, too. */
 void native_events_socket(struct request *request, struct event_reader *reader);
-/* An event of a process as bytes: 1; 0: it is none of output, or of standard error. */
+/* Sends an event of a process as bytes: 1; 0: it is not output, or it is standard error. */
 int native_terminal_send(struct request *request, const struct api_event *event);
-/* What the client of a terminal sent. */
+/* Handles a message of a terminal's client. */
 int native_terminal_take(struct request *request, const struct api_process_events_in *of,
 			 const struct websocket_message *message);
 

@@ -1,4 +1,4 @@
-/* openapi.h - the OpenAPI document, embedded: the process can open no file. */
+/* openapi.h - the OpenAPI document, embedded: the process cannot open files. */
 #pragma once
 
 extern const char openapi_json[];

@@ -1,12 +1,12 @@
 /*
- * socket.c - events over a WebSocket: one message each.
+ * socket.c - events over a WebSocket, one message each.
  *
  * Runs in:  reckon-front-native.
- * Reads:    events of hostile programs, as JSON that libreckon wrote; messages of anybody.
- * Never:    takes more of what runs before the client has taken what there is.
+ * Reads:    events of hostile programs, as JSON that libreckon wrote; messages of any client.
+ * Never:    fetches more before the client has read all earlier events.
  *
- * What a client sends is not looked at: it only reads, but for that of a terminal. The stream ends with a close: 1000 behind the
- * last event, 1011 behind `failed`.
+ * Messages of the client are ignored, except those of a terminal. The stream ends with a close:
+ * 1000 after the last event, 1011 after `failed`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define CLOSE_DONE 1000u
 #define CLOSE_FAILED 1011u
 
-/* The first is chosen; a browser's key stands beside it as reckon.key.KEY. */
+/* The first one is chosen; a browser adds its key as reckon.key.KEY. */
 static const char *const protocols[] = { "reckon.v1", NULL };
 static const char *const process_protocols[] = { TERMINAL, "reckon.v1", NULL };
 
@@ -69,7 +69,7 @@ static int send_gap(struct request *request, uint64_t missing)
 	return send(request, 0, "gap", gap, (size_t)len);
 }
 
-/* Until there are events, or the client has said something. */
+/* Waits until there are events, or a message of the client. */
 static int wait(const struct events_socket *self)
 {
 	struct websocket_message message;
@@ -113,7 +113,7 @@ void native_events_socket(struct request *request, struct event_reader *reader)
 	struct next_event next;
 	const char *protocol;
 
-	/* Whether it can be followed at all, while an error still has a status. */
+	/* Find out whether it can be followed at all while an error can still have a status. */
 	if (events_next(reader, 1, &call, &next) == EVENT_GONE)
 		return;
 	if (next.kind == EVENT_FAILED && next.is_refused) {

@@ -2,11 +2,11 @@
  * terminal.c - a process's input and output over one WebSocket.
  *
  * Runs in:  reckon-front-native.
- * Reads:    bytes of hostile programs; messages of anybody.
- * Never:    judges who may write: reckond does, for each message.
+ * Reads:    bytes of hostile programs; messages of any client.
+ * Never:    decides who may write: reckond does, for each message.
  *
- * Binary messages are bytes of the terminal, or of standard input and output, in both directions. Text
- * of the client is the body of one of the calls below, told apart by its members.
+ * Binary messages are bytes of the terminal, or of standard input and output, in both directions. A
+ * text message of the client is the body of one of the calls below; its members decide which.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 
 #define EVENT_MAX_BYTES ((size_t)256 * 1024)
 
-/* Bytes of an event; 0: it has none that go without a name. */
+/* The bytes of an event; 0: the event has no plain output. */
 static int take_output(const struct api_event *event, struct buf *ret)
 {
 	struct json_value *json;
@@ -71,7 +71,7 @@ static int make(struct request *request, enum api_id id, const void *in)
 	return status == CALL_OK ? 0 : -1;
 }
 
-/* Which call has a body with such members. */
+/* The call whose body has these members. */
 static enum api_id call_of(const char *text, size_t len)
 {
 	struct json_value *json = NULL;

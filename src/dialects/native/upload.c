@@ -1,8 +1,9 @@
 /*
- * upload.c - bodies that are files: reckond gives a descriptor, the body goes there, then it is taken.
+ * upload.c - uploads: reckond sends a descriptor, the body is written to it, a second call takes
+ * the file.
  *
  * Runs in:  reckon-front-native.
- * Reads:    bodies of anybody, which it does not look at.
+ * Reads:    bodies of any client, without inspecting them.
  * Never:    writes more than reckond allows.
  */
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /*
- * usage.c - what tenants used, as CSV (RFC 4180).
+ * usage.c - usage of tenants as CSV (RFC 4180).
  *
  * Runs in:  reckon-front-native.
  * Reads:    numbers of reckond.
- * Never:    quotes: ids and days hold nothing that would have to be.
+ * Never:    quotes a field: ids and days contain no character that needs it.
  */
 #include <inttypes.h>
 
