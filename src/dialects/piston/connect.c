@@ -1,12 +1,12 @@
 /*
- * connect.c - a job over a WebSocket: what it writes as it writes it, what the client types, signals.
+ * connect.c - a job over a WebSocket: live output, the client's input, signals.
  *
  * Runs in:  reckon-front-piston.
- * Reads:    messages of anybody, what hostile programs print.
- * Never:    reads on while the program has not taken what was typed before.
+ * Reads:    messages of any client, output of hostile programs.
+ * Never:    reads on while the program has not read the earlier input.
  *
  *   client   init, as the body of /execute      data {stream: "stdin", data}      signal {signal}
- *   we       runtime      stage      data {stream, data}      exit      error; then a close
+ *   server   runtime      stage      data {stream, data}      exit      error; then a close
  */
 #include <string.h>
 
@@ -17,11 +17,11 @@
 #include "dialects/piston/piston.h"
 
 #define INIT_MS 1000u
-#define EARLY_MAX 16u /* messages of unknown types before init */
+#define EARLY_MAX 16u /* how many messages of unknown types may come before init */
 #define TAIL_MAX 8u
 #define TEXT_MAX ((size_t)8 * 1024 * 1024)
 
-/* As Piston's own clients know them. */
+/* Codes that Piston's own clients know. */
 enum close {
 	CLOSE_ALREADY = 4000,
 	CLOSE_NO_INIT = 4001,
@@ -33,12 +33,12 @@ enum close {
 };
 
 struct connection {
-	struct program_interactive interactive; /* first */
+	struct program_interactive interactive; /* must be the first member */
 	struct piston_execution execution;
-	struct buf tails[2]; /* of stdout, stderr: the beginning of a character */
+	struct buf tails[2]; /* of stdout, stderr: an incomplete character */
 };
 
-/* ---- what it is told ------------------------------------------------------------------------ */
+/* ---- messages to the client ----------------------------------------------------------------- */
 
 static int send(struct request *request, struct json_writer *json, const struct buf *text)
 {
@@ -136,7 +136,7 @@ static int send_exit(struct connection *connection, const char *stage,
 	return send(request, &json, &text);
 }
 
-/* ---- what it says --------------------------------------------------------------------------- */
+/* ---- messages of the client ----------------------------------------------------------------- */
 
 static int take_signal(struct connection *connection, const char *name)
 {
@@ -173,7 +173,7 @@ static int take_message(struct connection *connection, const struct json_value *
 	return 0;
 }
 
-/* NULL: it is none, and was answered. */
+/* NULL: the message is invalid, and that was answered. */
 static struct json_value *parse(struct request *request, const struct websocket_message *message)
 {
 	struct json_value *value = NULL;
@@ -207,7 +207,7 @@ static int wait(struct program_interactive *self)
 	return code;
 }
 
-/* The first message that counts; NULL: it was answered. */
+/* Waits for the first valid message; NULL: an answer was sent. */
 static struct json_value *take_init(struct request *request)
 {
 	struct websocket_message message;

@@ -1,8 +1,8 @@
 /*
- * execute.c - a job in a box of its own: its files, the compiler, the program; and its answer.
+ * execute.c - a job in its own box: its files, the compiler, the program; and the answer.
  *
  * Runs in:  reckon-front-piston.
- * Reads:    bodies of anybody, what hostile programs print.
+ * Reads:    bodies of any client, output of hostile programs.
  * Never:    keeps a box for the next job.
  */
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 #define OUTPUT_MAX (16u * 1024u * 1024u)
 #define ANSWER_MAX ((size_t)256 * 1024 * 1024)
-#define MEMORY_LEAST (64ull << 20) /* less starts no program */
+#define MEMORY_LEAST (64ull << 20) /* a program cannot start with less */
 #define PROBE_MS 20000u
 
 static int refuse(const struct piston_execution *execution, const char *message)
@@ -64,7 +64,7 @@ static int put_file(struct piston_execution *execution, const char *name, const 
 	return program_put(&execution->program, name, buf_text(&decoded), decoded.len);
 }
 
-/* The first one that is text is what runs. */
+/* The first text file is the one that runs. */
 static int put_files(struct piston_execution *execution)
 {
 	const struct json_value *files = execution->job.files;
@@ -94,7 +94,7 @@ static int put_files(struct piston_execution *execution)
 
 /* ---- stages --------------------------------------------------------------------------------- */
 
-/* Whether this host has it, in that version. */
+/* Finds out whether this host has the language in a suitable version. */
 static int find_runtime(struct piston_execution *execution)
 {
 	cleanup_program_end struct program_end end = PROGRAM_END_INIT;
@@ -277,7 +277,7 @@ static void run(struct piston_execution *execution)
 		return;
 	if (compiles && piston_run_stage(execution, language->compile, false, &compiled) < 0)
 		return;
-	/* What does not compile has not run: Piston's clients see the compiler's end twice. */
+	/* If compilation failed, nothing ran: Piston's clients get the compiler's result twice. */
 	if (compiles && !piston_has_compiled(&compiled)) {
 		answer(execution, &compiled, &compiled);
 		return;

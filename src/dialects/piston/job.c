@@ -1,9 +1,9 @@
 /*
- * job.c - the body of /execute: what is asked for, or which of Piston's messages says what is wrong.
+ * job.c - parses the body of /execute, or chooses Piston's message for the error in it.
  *
  * Runs in:  reckon-front-piston.
  * Reads:    JSON of anybody.
- * Never:    lets a number through that is none.
+ * Never:    accepts an invalid number.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define COMPILE_MS 10000u
 #define MS_MAX 600000u
 
-/* A text that can be a name or an argument: a NUL would end it early. */
+/* Whether a text can be a name or an argument: a NUL would cut it. */
 static bool is_word(const struct json_value *value)
 {
 	size_t len = 0;
@@ -58,7 +58,7 @@ static bool read_files(const struct json_value *body, struct piston_job *ret, ch
 	return has_text;
 }
 
-/* `ret` stays when it is not given, or negative, which is: none. */
+/* Leaves `ret` alone if the number is missing, or negative, which means no limit. */
 static bool read_number(const struct json_value *body, const char *name, uint64_t max,
 			uint64_t *ret, char *why, size_t why_size)
 {
@@ -114,7 +114,7 @@ static bool read_limits(const struct json_value *body, struct piston_job *ret, c
 	    !read_number(body, "run_memory_limit", 1ull << 50, &ret->memory_bytes, why, why_size) ||
 	    !read_number(body, "compile_memory_limit", 1ull << 50, &compile_memory, why, why_size))
 		return false;
-	/* Both stages are in one box, which has one limit. */
+	/* Both stages share one box, and so one limit. */
 	if (ret->memory_bytes != 0 && compile_memory > ret->memory_bytes)
 		ret->memory_bytes = compile_memory;
 	return true;

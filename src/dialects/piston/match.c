@@ -1,4 +1,4 @@
-/* match.c - Piston's clients are given a base address that ends in /piston/api/v2. */
+/* match.c - Piston's clients are configured with a base address that ends in /piston/api/v2. */
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/piston", NULL };

@@ -1,13 +1,13 @@
 /*
  * piston.c - Piston's API, version 2: programs of one or more files, compiled and run.
  *
- *   GET  /piston/api/v2/runtimes   which languages there are, in which versions
+ *   GET  /piston/api/v2/runtimes   lists the languages and their versions
  *   POST /piston/api/v2/execute    runs a program
  *   GET  /piston/api/v2/packages   the same as packages, all installed
  *
  * Runs in:  reckon-front-piston.
  * Reads:    heads and bodies of anybody.
- * Never:    installs a package: what runs is in the host and its templates.
+ * Never:    installs a package: the host and its templates have the languages.
  */
 #include "dialects/piston/piston.h"
 
@@ -38,7 +38,7 @@ static void refuse(struct request *request, const struct refusal *refusal)
 		answer_text(request, refusal->status, PISTON_JSON, &body, refusal->headers);
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- runtimes ------------------------------------------------------------------------------- */
 
 static void write_runtime(struct json_writer *json, const struct program_language *language,
 			  const char *version, bool is_package)
@@ -81,7 +81,7 @@ static int write_runtimes(const char *printed, bool are_packages, struct buf *bo
 	return json_write_finish(&json, err);
 }
 
-/* A box is asked: what is there is what runs. */
+/* Asks a box, because only installed languages can run. */
 static void answer_runtimes(struct request *request, bool are_packages)
 {
 	cleanup_buf struct buf none = BUF_INIT(0), command = BUF_INIT(32768);
@@ -129,7 +129,7 @@ static void no_packages(struct request *request)
 
 /* ---- a request ------------------------------------------------------------------------------ */
 
-/* Piston takes bodies of no other type. */
+/* Like Piston, accepts bodies of no other type. */
 static bool is_json(const struct http *http)
 {
 	const char *type = http_header(http, "content-type");
@@ -138,7 +138,7 @@ static bool is_json(const struct http *http)
 	       (type != NULL && strncasecmp(type, "application/json", 16) == 0);
 }
 
-/* Piston's router takes a slash at the end, and some clients send one. */
+/* Like Piston's router, accepts a trailing slash, which some clients send. */
 static bool is_path(const char *path, const char *want)
 {
 	const size_t len = strlen(want);

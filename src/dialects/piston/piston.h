@@ -1,11 +1,11 @@
 /*
- * piston.h - what the files of the Piston dialect share.
+ * piston.h - declarations shared by the files of the Piston dialect.
  *
- *   piston.c   routes, runtimes, the form of an error
- *   job.c      what a body of /execute asks for
+ *   piston.c   routes, runtimes, the error format
+ *   job.c      the body of /execute
  *   execute.c  a job, and its answer
- *   connect.c  a job over a WebSocket, with whoever types
- *   version.c  whether a version is what was asked for
+ *   connect.c  an interactive job over a WebSocket
+ *   version.c  whether a version matches a range
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct piston_job {
 	const struct json_value *body;
 	const struct program_language *language;
-	const char *wanted; /* the version */
+	const char *wanted; /* the requested version */
 	const struct json_value *files, *args;
 	const char *input;
 	size_t input_len;
@@ -37,17 +37,17 @@ struct piston_execution {
 	struct program program;
 	char version[64];
 	char main_file[PROGRAM_PATH_MAX];
-	struct program_interactive *interactive; /* NULL: nobody */
+	struct program_interactive *interactive; /* NULL: not interactive */
 };
 
 struct piston_verdict {
 	const char *status, *message;
 	char signal[16]; /* "": none */
-	int code;	 /* negative: null */
+	int code;	 /* negative: written as null */
 };
 
 void piston_execute(struct request *request);
-/* A box with the job's files, once it is known that the language is there. */
+/* Opens a box with the job's files, after finding the language. */
 int piston_prepare(struct piston_execution *execution);
 int piston_run_stage(struct piston_execution *execution, const char *command, bool is_run,
 		     struct program_end *ret);
@@ -58,10 +58,10 @@ void piston_judge(const struct program_end *end, struct piston_verdict *ret);
 void piston_connect(struct request *request);
 void piston_refuse_socket(struct request *request, const struct refusal *refusal);
 
-/* Points into `body`. False: `why` is what Piston says. */
+/* The result points into `body`. False: `why` is Piston's message. */
 bool piston_job_read(const struct json_value *body, struct piston_job *ret, char *why,
 		     size_t why_size);
-/* "*", "3", "3.x", "^3.10", "~3.11", ">=3.8", "3.11.2" and several of these. */
+/* Ranges: "*", "3", "3.x", "^3.10", "~3.11", ">=3.8", "3.11.2", and several of these. */
 bool piston_version_fits(const char *wanted, const char *version);
-/* What a probe printed for a language: the version, NULL: it is not there. Ends it with NUL. */
+/* A language's version in a probe's output, which it terminates with NUL; NULL: missing. */
 const char *piston_version_of(char *printed, const char *name);

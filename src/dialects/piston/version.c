@@ -1,9 +1,9 @@
 /*
- * version.c - ranges of versions, as package.json has them, as far as clients of Piston use them.
+ * version.c - version ranges as in package.json, as far as Piston's clients use them.
  *
  * Runs in:  reckon-front-piston.
- * Reads:    ranges of anybody, versions that a box printed.
- * Never:    takes for a version what has no number.
+ * Reads:    ranges of any client, versions that a box printed.
+ * Never:    accepts a version without a number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 struct version {
 	unsigned long part[3];
-	unsigned count; /* of the parts that are given */
+	unsigned count; /* how many parts are given */
 };
 
 static struct version parse(const char *text)
@@ -90,7 +90,7 @@ const char *piston_version_of(char *printed, const char *name)
 			next++;
 		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
 			line[strcspn(line, "\n")] = '\0';
-			/* A program that is there and does not start has none. */
+			/* A program that exists but does not start has no version. */
 			return line[len + 1] != '\0' ? line + len + 1 : NULL;
 		}
 	}
