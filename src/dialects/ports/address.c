@@ -1,9 +1,9 @@
 /*
- * address.c - names of hosts and paths that mean a port of a session.
+ * address.c - host names and paths that name a port of a session.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    heads of anybody.
- * Never:    lets a request that names a port's host reach anything else: not the API, either.
+ * Never:    lets a request to a port's host name reach anything else, such as the API.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 
 #include "dialects/ports/ports.h"
 
-#define DIGITS 26u /* of an id, behind "se_" */
+#define DIGITS 26u /* of an id, after "se_" */
 #define SESSIONS "/reckon/v1/sessions/"
 #define LINKS "/reckon/v1/ports/"
 #define E2B_ENVD 49983u
 #define E2B_INTERPRETER 49999u
 
-/* 1 to 65535 in `len` digits without leading zeros; 0: it is none. */
+/* Parses 1 to 65535 in `len` digits without leading zeros; 0: invalid. */
 static unsigned take_port(const char *text, size_t len)
 {
 	unsigned port = 0;
@@ -33,7 +33,7 @@ static unsigned take_port(const char *text, size_t len)
 	return port <= 65535 ? port : 0;
 }
 
-/* Host names know no difference between "a" and "A", ids are in upper case. */
+/* Host names ignore case; ids are upper case. */
 static bool take_id(const char *text, size_t len, char ret[ID_SIZE])
 {
 	if (len == DIGITS + 3 && strncasecmp(text, "se_", 3) == 0) {
@@ -52,7 +52,7 @@ static bool take_id(const char *text, size_t len, char ret[ID_SIZE])
 	return true;
 }
 
-/* PORT-ID: digits, which may be no port, and an id. */
+/* PORT-ID: digits, which may be an invalid port, and an id. */
 static bool take_label(const char *text, size_t len, struct ports_address *ret)
 {
 	const size_t digits = strspn(text, "0123456789");
@@ -93,7 +93,8 @@ static bool is_by_path(const struct http *http, struct ports_address *ret)
 	if (len == 0)
 		return false;
 	ret->road = port[len] == '/' ? PORTS_BY_PATH : PORTS_TUNNEL;
-	/* What is not an id is not a session's, and what is not a port is said to be none. */
+	/* An impossible id becomes "-", which is never found; an invalid port becomes 0, for the
+	 * error. */
 	if (!take_id(id, (size_t)(behind - id), ret->session))
 		(void)snprintf(ret->session, sizeof(ret->session), "-");
 	ret->port = take_port(port, len);
@@ -125,7 +126,7 @@ static bool is_by_link(const struct http *http, struct ports_address *ret)
 	return true;
 }
 
-/* envd and the interpreter are no programs of the sandbox's; its ids are ours without "se_". */
+/* Excludes the ports of envd and the interpreter; E2B's sandbox ids are ours without "se_". */
 static bool is_by_header(const struct http *http, struct ports_address *ret)
 {
 	const char *id = http_header(http, "e2b-sandbox-id");

@@ -1,10 +1,10 @@
 /*
- * head.c - heads of requests and answers between a client and a program in a box.
+ * head.c - rewrites heads of requests and answers between a client and a program in a box.
  *
  * Runs in:  reckon-front-ports.
- * Reads:    heads of anybody, and of programs that nobody trusts.
- * Never:    passes a key or a token of ours to a program, or on the API's origin an answer that could
- *           act there.
+ * Reads:    heads of any client, and of untrusted programs.
+ * Never:    passes a key or token of Reckon to a program, or lets an answer on the API's origin act
+ *           there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,26 +13,27 @@
 #include "base/cleanup.h"
 #include "dialects/ports/ports.h"
 
-/* Of one connection alone (RFC 9110, 7.6.1), or written anew. */
+/* Headers for a single connection (RFC 9110, 7.6.1), or written anew. */
 static const char *const of_connection[] = {
 	"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
 	"te", "trailer", "transfer-encoding", "upgrade", "content-length",
 };
 
-/* Whose words would be ours. */
+/* Request headers that the proxy sets itself or removes. */
 static const char *const of_request[] = {
 	"host", "cookie", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host",
 	"x-forwarded-proto", "x-forwarded-prefix", "x-reckon-key", "x-reckon-timeout",
 	"e2b-traffic-access-token", "e2b-sandbox-id", "e2b-sandbox-port",
 };
 
-/* What a front says itself, and what holds for more than this answer. */
+/* Answer headers that the front sets itself, or that affect more than this answer. */
 static const char *const of_answer[] = {
 	"date", "cache-control", "x-content-type-options", "strict-transport-security", "alt-svc",
 	"public-key-pins", "nel", "report-to", "reporting-endpoints",
 };
 
-/* On the API's origin besides: nothing that stays there, or lets another origin read. */
+/* Also removed on the API's origin: headers that have lasting effect, or give other origins
+ * access. */
 static const char *const of_api_origin[] = {
 	"set-cookie", "clear-site-data", "service-worker-allowed", "refresh",
 	"access-control-allow-origin", "access-control-allow-credentials",
@@ -49,7 +50,7 @@ static bool is_in(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* A word of a list: "keep-alive, Upgrade". */
+/* Whether a list contains the word: "keep-alive, Upgrade". */
 static bool has_word(const char *list, const char *word)
 {
 	const size_t len = strlen(word);
@@ -125,7 +126,7 @@ static int add_cookies(const char *value, struct buf *ret, struct err *err)
 	return between[0] == ';' ? buf_adds(ret, "\r\n", err) : 0;
 }
 
-/* A cookie of ours, or one for other hosts than this. */
+/* Whether the cookie has the name of ours, or is for other hosts, too. */
 static bool is_bad_cookie(const char *value)
 {
 	const char *attribute = value;
@@ -196,7 +197,7 @@ int ports_request_head(struct request *request, const struct ports_address *addr
 	if (buf_addf(ret, err, "%s %s%s%s HTTP/1.1\r\n", http->method, address->path,
 		     http->query[0] != '\0' ? "?" : "", http->query) < 0)
 		return (int)err->code;
-	/* By path the program need not know the API's name, and would not expect it. */
+	/* By path the program need not know the API's host name: it expects localhost. */
 	if (address->road == PORTS_BY_HOST ? buf_addf(ret, err, "Host: %s\r\n", host) < 0
 					   : buf_addf(ret, err, "Host: localhost:%u\r\n",
 						      address->port) < 0)
@@ -213,7 +214,7 @@ int ports_request_head(struct request *request, const struct ports_address *addr
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* A path of the program's is one below the base; whole addresses are left as they are. */
+/* Moves the program's absolute path below the base; leaves complete URLs unchanged. */
 static int add_location(const char *value, const struct ports_address *address, struct buf *ret,
 			struct err *err)
 {
@@ -249,6 +250,7 @@ int ports_answer_head(const struct http_answer *answer, const struct ports_addre
 				http_answer_header(answer, "upgrade") != NULL
 					? http_answer_header(answer, "upgrade")
 					: "");
-	/* An origin of its own, which nothing shares: no script of it can use what the API's has. */
+	/* The sandbox gives the page a unique origin: its scripts cannot use anything of the API's
+	 * origin. */
 	return is_by_path ? buf_adds(ret, "Content-Security-Policy: sandbox\r\n", err) : 0;
 }

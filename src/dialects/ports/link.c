@@ -1,9 +1,10 @@
 /*
- * link.c - links to ports: from the API's origin to that of the port, where a cookie goes on.
+ * link.c - links to ports: they redirect from the API's origin to the port's, and set a cookie
+ * there.
  *
  * Runs in:  reckon-front-ports.
- * Reads:    paths and queries of anybody.
- * Never:    sets a cookie for a host that is not one port's alone, or leaves a token in an address
+ * Reads:    paths and queries of any client.
+ * Never:    sets a cookie for a host that serves more than one port, or leaves a token in a URL
  *           that a page could read.
  */
 #include <stdio.h>
@@ -30,7 +31,7 @@ bool ports_is_token(const char *text)
 		       len;
 }
 
-/* Whose subdomains are the ports': an address of loopback has none, and "localhost" has. */
+/* The host whose subdomains are the ports: a loopback address has none, but "localhost" has. */
 static bool add_host(const struct http *http, const char *label, struct buf *ret, struct err *err)
 {
 	const char *host = http_header(http, "host");
@@ -42,7 +43,7 @@ static bool add_host(const struct http *http, const char *label, struct buf *ret
 	port = port != NULL ? strchr(port, ':') : NULL;
 	if (strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0)
 		return buf_addf(ret, err, "//%s.localhost%s", label, port != NULL ? port : "") == 0;
-	/* Another address of four numbers, or of IPv6. */
+	/* Other IPv4 addresses and IPv6 addresses have no subdomains. */
 	if (host[0] == '[' || strspn(host, "0123456789.:") == strlen(host))
 		return false;
 	return buf_addf(ret, err, "//%s.%s", label, host) == 0;
@@ -74,7 +75,7 @@ void ports_follow_link(struct request *request, const struct ports_address *addr
 		redirect(request, buf_text(&headers));
 }
 
-/* Where it begins, and how long it is, with what separates it from the rest. */
+/* Where the parameter begins, and its length, without the separator. */
 static const char *find_parameter(const char *query, size_t *ret_len)
 {
 	const size_t name_len = strlen(PORTS_PARAMETER);
@@ -111,7 +112,7 @@ bool ports_take_link(struct request *request, const struct ports_address *addres
 	behind = found + len + (found[len] == '&');
 	(void)snprintf(rest, sizeof(rest), "%.*s%s", (int)(found - http->query), http->query,
 		       behind);
-	/* A path of two slashes would be a host. */
+	/* A path that begins with two slashes would be read as a host. */
 	if (buf_addf(&headers, &err,
 		     "Location: /%s%s%s\r\nSet-Cookie: " PORTS_COOKIE
 		     "=%s; Path=/; HttpOnly; SameSite=Lax%s\r\nReferrer-Policy: no-referrer\r\n",

@@ -1,4 +1,4 @@
-/* match.c - ports have host names of their own, and paths below a session's. */
+/* match.c - ports have their own host names, and paths below a session's. */
 #include "dialects/match.h"
 #include "dialects/ports/ports.h"
 

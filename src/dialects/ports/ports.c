@@ -1,15 +1,15 @@
 /*
- * ports.c - what programs of a session serve on ports: who may see it, and by which road.
+ * ports.c - access to the ports on which programs of a session serve, by five ways.
  *
- *   PORT-ID.localhost                          an origin of its own: key, link or cookie
- *   /reckon/v1/sessions/ID/ports/PORT/…        a key, and an answer that is sandboxed
- *   /reckon/v1/sessions/ID/ports/PORT          with Upgrade: tcp, bytes both ways
- *   /reckon/v1/ports/PORT-ID/TOKEN/…           a link, which leads to the first
- *   E2b-Sandbox-Id and E2b-Sandbox-Port        a key, for programs that no name leads here
+ *   PORT-ID.localhost                          a separate origin: key, link or cookie
+ *   /reckon/v1/sessions/ID/ports/PORT/…        a key; the answer is sandboxed
+ *   /reckon/v1/sessions/ID/ports/PORT          with Upgrade: tcp: raw bytes in both directions
+ *   /reckon/v1/ports/PORT-ID/TOKEN/…           a link, which redirects to the first way
+ *   E2b-Sandbox-Id and E2b-Sandbox-Port        a key, for clients that cannot use host names
  *
  * Runs in:  reckon-front-ports.
  * Reads:    heads of anybody.
- * Never:    takes a cookie for more than a link's token, which leads to one port of one session.
+ * Never:    accepts a cookie for more than one port of one session: it is a link's token.
  */
 #include "dialects/ports/ports.h"
 
@@ -30,8 +30,8 @@ static void refuse_no_port(struct request *request)
 }
 
 /*
- * A page of another origin may make a browser send the cookie along: only to look (SameSite=Lax).
- * Whoever asks for more, or for a WebSocket, says where it comes from.
+ * A foreign page can make a browser send the cookie, but only with a top-level GET (SameSite=Lax).
+ * For other methods and WebSockets check where the request comes from.
  */
 static bool is_of_own_origin(const struct http *http)
 {
@@ -53,7 +53,7 @@ static bool is_of_own_origin(const struct http *http)
 	return host != NULL && strcasecmp(origin, host) == 0;
 }
 
-/* Of an address that guesses, no key is looked at but those that were good. */
+/* A throttled address may use only keys that were good a moment ago. */
 static bool may_present_key(struct request *request)
 {
 	char key[KEY_SIZE];
@@ -67,7 +67,7 @@ static bool may_present_key(struct request *request)
 	return false;
 }
 
-/* A socket on its way to the port; negative when it was answered that there is none. */
+/* Returns a socket that is connecting to the port; negative if a refusal was sent. */
 static int connect_with_key(struct request *request, const struct ports_address *address)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -95,7 +95,7 @@ static int connect_with_token(struct request *request, const struct ports_addres
 	return TAKE_FD(call.reply.fd);
 }
 
-/* Of heads in which Authorization is the program's. */
+/* Whether the head has a Reckon key, apart from Authorization, which belongs to the program. */
 static bool has_key(const struct http *http)
 {
 	return http_header(http, "x-reckon-key") != NULL ||
@@ -132,7 +132,7 @@ static void serve_by_host(struct request *request, const struct ports_address *a
 	request_note(request, "PORT-ID.localhost", address->session, NULL);
 	if (ports_take_link(request, address))
 		return;
-	/* Authorization is the program's here. */
+	/* Here Authorization belongs to the program. */
 	if (has_key(http)) {
 		fd = connect_with_key(request, address);
 	} else if (!ports_cookie(http, token, sizeof(token)) || !ports_is_token(token)) {

@@ -1,13 +1,13 @@
 /*
- * ports.h - what programs of a session serve on TCP ports, for browsers and other clients.
+ * ports.h - proxies TCP ports of a session's programs to browsers and other clients.
  *
  *   match.c     which requests are for ports
- *   address.c   names of hosts and paths: which session, which port
- *   ports.c     who may, and by which road
- *   refuse.c    how an error looks, by road
- *   link.c      links: a page of the API's leads to the port's own host name, and a cookie there
- *   head.c      heads of requests and answers: what is passed on, and what is not
- *   proxy.c     one request and its answer, both as streams; or a tunnel
+ *   address.c   host names and paths: session and port
+ *   ports.c     access, by five ways
+ *   refuse.c    the error format for each way
+ *   link.c      links: redirect from the API to the port's host name, and set a cookie there
+ *   head.c      heads of requests and answers: which headers are passed on
+ *   proxy.c     one request and its answer, both streamed; or a tunnel
  */
 #pragma once
 
@@ -21,20 +21,20 @@
 
 enum ports_road {
 	PORTS_NONE,
-	PORTS_BY_HOST, /* PORT-ID.anything: the port has an origin of its own */
+	PORTS_BY_HOST, /* PORT-ID.anything: the port has a separate origin */
 	PORTS_BY_PATH, /* /reckon/v1/sessions/ID/ports/PORT/…: on the API's origin */
-	PORTS_BY_LINK, /* /reckon/v1/ports/PORT-ID/TOKEN/…: leads to the first */
-	PORTS_BY_HEADER, /* E2b-Sandbox-Id and E2b-Sandbox-Port, as E2B's proxy takes them */
+	PORTS_BY_LINK, /* /reckon/v1/ports/PORT-ID/TOKEN/…: redirects to the first */
+	PORTS_BY_HEADER, /* E2b-Sandbox-Id and E2b-Sandbox-Port, as for E2B's proxy */
 	PORTS_TUNNEL,  /* /reckon/v1/sessions/ID/ports/PORT with Upgrade: tcp */
 };
 
 struct ports_address {
 	enum ports_road road;
 	char session[ID_SIZE];
-	unsigned port;	  /* 0: what stands there is none */
+	unsigned port;	  /* 0: invalid */
 	const char *path; /* as sent, for the program: "/…" */
-	char base[80];	  /* of the request's path, before that; "": it is all of it */
-	char label[48];	  /* of a link: PORT-ID */
+	char base[80];	  /* part of the request's path before that; "": none */
+	char label[48];	  /* in a link: PORT-ID */
 	char token[PORTS_TOKEN_MAX + 1];
 };
 
@@ -42,24 +42,24 @@ bool ports_address(const struct http *http, struct ports_address *ret);
 void ports_refuse(struct request *request, const struct refusal *refusal);
 
 void ports_proxy(struct request *request, const struct ports_address *address, int fd);
-/* Bytes of the client's connection as they are, to the port and back. */
+/* Passes raw bytes of the client's connection to the port and back. */
 void ports_tunnel(struct request *request, int fd);
-/* Waits until the socket is connected; NULL when it was answered that it is not. */
+/* Waits until the socket is connected; NULL if a refusal was sent. */
 struct channel *ports_connected(struct request *request, const struct ports_address *address,
 				int fd);
 
-/* The head of the request for the program. `keeps_authorization`: it is the program's, not ours. */
+/* Writes the request's head for the program. `keeps_authorization`: it belongs to the program. */
 int ports_request_head(struct request *request, const struct ports_address *address,
 		       bool keeps_authorization, struct buf *ret, struct err *err);
-/* Lines of the answer's head. */
+/* Writes header lines for the answer's head. */
 int ports_answer_head(const struct http_answer *answer, const struct ports_address *address,
 		      struct buf *ret, struct err *err);
 bool ports_wants_upgrade(const struct http *http);
-/* The value of `name` in a list of `name=value; …`; false when there is none. */
+/* The value of our cookie; false if the request has none. */
 bool ports_cookie(const struct http *http, char *ret, size_t size);
 
-/* Leads a browser on; false: there is nothing to lead to. */
+/* Redirects a browser to the port's host; false: the link is invalid. */
 void ports_follow_link(struct request *request, const struct ports_address *address);
-/* Whether the query had a link, which was answered. */
+/* Whether the query had a link's token, and the redirect was sent. */
 bool ports_take_link(struct request *request, const struct ports_address *address);
 bool ports_is_token(const char *text);

@@ -1,10 +1,10 @@
 /*
- * proxy.c - one request for a program in a box and its answer, both as streams; or a tunnel.
+ * proxy.c - streams one request to a program in a box, and its answer back; or tunnels.
  *
  * Runs in:  reckon-front-ports.
- * Reads:    bodies of anybody; answers of programs that nobody trusts.
- * Never:    holds more of a body than a piece, or lets either side wait for the other without need:
- *           a program may answer before it has read all.
+ * Reads:    bodies of any client; answers of untrusted programs.
+ * Never:    buffers more of a body than one piece, or makes either side wait without need: a
+ *           program may answer before it has read everything.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include "dialects/ports/ports.h"
 
 #define CONNECT_MS 10000u
-#define ANSWER_S 60u	   /* until the head of the answer; X-Reckon-Timeout says another number */
+#define ANSWER_S 60u	   /* until the answer's head; X-Reckon-Timeout overrides it */
 #define ANSWER_S_MAX 3600u
-#define STALL_MS 300000u   /* a client that takes nothing for so long is gone */
+#define STALL_MS 300000u   /* a client that reads nothing for this long counts as gone */
 #define UP_MAX (256u * 1024u)
 #define HEAD_LINES_MAX (128u * 1024u)
 #define BREATHE_BYTES (4u * 1024u * 1024u)
@@ -31,8 +31,8 @@ struct proxy {
 	struct http_answer answer;
 	struct buf up; /* not sent to the program yet */
 	size_t up_at;
-	bool up_done;  /* nothing more of the request will come */
-	bool has_head; /* of the answer */
+	bool up_done;  /* the request has no more bytes */
+	bool has_head; /* the answer's */
 	bool is_over;
 	size_t moved;
 	struct err err;
@@ -72,7 +72,7 @@ struct channel *ports_connected(struct request *request, const struct ports_addr
 	return NULL;
 }
 
-/* ---- up ------------------------------------------------------------------------------------- */
+/* ---- to the program ------------------------------------------------------------------------- */
 
 static bool add_body(const char *bytes, size_t len, void *arg)
 {
@@ -94,12 +94,12 @@ static int take_body(struct proxy *proxy)
 	if (code == 0)
 		return 0;
 	proxy->up_done = true;
-	/* Whoever closes the connection now does not want the answer any more. */
+	/* From now on a client that closes does not want the answer. */
 	request_end_at_eof(proxy->request);
 	return proxy->http->is_chunked ? buf_adds(&proxy->up, "0\r\n\r\n", &proxy->err) : 0;
 }
 
-/* 1: something moved. */
+/* 1: some bytes were moved. */
 static int move_up(struct proxy *proxy)
 {
 	ssize_t n;
@@ -113,7 +113,7 @@ static int move_up(struct proxy *proxy)
 	if (n == CHANNEL_AGAIN)
 		return 0;
 	if (n < 0) {
-		/* It reads no more; it may have said why. */
+		/* The program stopped reading, maybe after sending an answer. */
 		proxy->up_done = true;
 		proxy->up_at = proxy->up.len;
 	} else {
@@ -127,7 +127,7 @@ static int move_up(struct proxy *proxy)
 	return 1;
 }
 
-/* ---- down ----------------------------------------------------------------------------------- */
+/* ---- to the client -------------------------------------------------------------------------- */
 
 static int give_body(const char *bytes, size_t len, void *arg)
 {
@@ -153,7 +153,7 @@ static int begin_answer(struct proxy *proxy)
 			    buf_text(&headers));
 }
 
-/* Bytes of the program's. */
+/* Parses bytes of the program. */
 static int feed(struct proxy *proxy, const char *bytes, size_t len)
 {
 	enum http_step step;
@@ -191,7 +191,7 @@ static int move_down(struct proxy *proxy)
 	return http_answer_end(&proxy->answer) == HTTP_STEP_DONE ? 1 : -1;
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- both directions ------------------------------------------------------------------------ */
 
 static uint64_t answer_ms(const struct http *http)
 {
@@ -224,7 +224,7 @@ static int wait(struct proxy *proxy)
 	return -1;
 }
 
-/* Negative when there is nothing more to do. */
+/* Negative: nothing more to do. */
 static int relay(struct proxy *proxy)
 {
 	while (!proxy->is_over && !(proxy->has_head && proxy->answer.status == 101)) {

@@ -1,9 +1,9 @@
 /*
- * refuse.c - how an error looks: Reckon's form, or that of E2B's proxy to whoever speaks as to it.
+ * refuse.c - formats errors: as Reckon, or as E2B's proxy for clients that use its headers.
  *
  * Runs in:  reckon-front-ports.
- * Reads:    failures of reckond, and what httpd refuses.
- * Never:    tells a client of E2B of a closed port as if the sandbox were gone.
+ * Reads:    failures of reckond, and refusals of httpd.
+ * Never:    reports a closed port to an E2B client as a missing sandbox.
  */
 #include "dialects/refuse.h"
 
