@@ -3,7 +3,7 @@
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    images of reckond.
- * Never:    passes on what api_check() did not see.
+ * Never:    passes on a struct that api_check() did not check.
  */
 #include "dialects/call.h"
 
@@ -48,7 +48,7 @@ static int write_caller(const struct request *request, const char *key, struct b
 	return api_image_write(&api_type_caller, &caller, payload, err);
 }
 
-/* As a failure of reckond would be. */
+/* Fails as if reckond had returned the failure. */
 static enum call_status fail(struct call *call, enum api_error error, const char *text)
 {
 	struct api_failure *failure = arena_new(&call->arena, 1, sizeof(*failure));
@@ -80,7 +80,7 @@ enum call_status call_ask(struct request *request, enum api_id id, const void *i
 	return call->frame != 0 ? CALL_OK : CALL_GONE;
 }
 
-/* Whether the key was known: any other answer than this says that it was. */
+/* Records whether reckond knew the key: any reply but "unknown key" proves that it did. */
 static void learn_key(struct request *request, const struct call *call)
 {
 	const bool is_wrong =
@@ -94,7 +94,7 @@ static void learn_key(struct request *request, const struct call *call)
 		request_learn_key(request, key, !is_wrong);
 }
 
-/* Its JSON is a sealed file, where the image holds null: shown in its place. */
+/* The JSON came as a sealed file, and the image holds null: maps the file in its place. */
 static int show_apart(const struct api_type *gives, struct call *call, void *out, struct err *err)
 {
 	struct stat stat;
@@ -186,7 +186,7 @@ void call_refuse(struct request *request, const struct api_failure *failure)
 			       });
 }
 
-/* Of an address that guesses, no key is looked at but those that were good. */
+/* A throttled address may use only keys that were good a moment ago. */
 int call_check_key(struct request *request)
 {
 	cleanup_call struct call call = CALL_INIT;

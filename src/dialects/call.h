@@ -8,8 +8,8 @@
  *                      &out, &call) < 0)
  *           return;
  *
- * The request's own key goes along; reckond judges it, its scope and quota, for each call anew.
- * What a call gives lives as long as its struct call, which may be used again for the next one.
+ * Each call sends the request's key; reckond checks it, its scope and its quota every time. The
+ * result lives as long as the struct call, which can be reused for the next call.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 
 struct call {
 	enum api_id id;
-	uint64_t frame; /* by which reckond knows it, for upstream_cancel_when_gone() */
+	uint64_t frame; /* its id at reckond, for upstream_cancel_when_gone() */
 	struct arena arena;
-	struct upstream_reply reply;	   /* `fd`: what came along, taken with TAKE_FD or closed */
+	struct upstream_reply reply;	   /* take its `fd` with TAKE_FD; otherwise it is closed */
 	const struct api_failure *failure; /* of a call that failed */
-	/* JSON that is the whole answer and came as a file: `out` shows it, answer_file() can send
-	 * `reply.fd` as it is. 0: none. */
+	/* Length of a JSON answer that came as a file: `out` shows it, and answer_file() can send
+	 * `reply.fd` unchanged. 0: none. */
 	uint64_t apart_len;
 	void *apart;
 };
@@ -34,30 +34,31 @@ void call_done(struct call *call);
 #define cleanup_call __attribute__((cleanup(call_done)))
 
 enum call_status {
-	CALL_GONE = -1, /* nobody waits for an answer any more: return */
+	CALL_GONE = -1, /* the client is gone: return */
 	CALL_OK = 0,
 	CALL_FAILED = 1, /* call->failure says why */
-	CALL_WAITS = 2,	 /* no answer yet */
+	CALL_WAITS = 2,	 /* no reply yet */
 };
 
-/* Makes it, and waits for the answer however long that takes. `out` may be NULL. */
+/* Makes a call and waits for the reply without a time limit. `out` may be NULL. */
 enum call_status call_make(struct request *request, enum api_id id, const void *in, void *out,
 			   struct call *call);
-/* The same in two steps, so that something can be done between: ask, then take once or more. */
+/* The same in two steps, with other work in between: ask once, then take until it succeeds. */
 enum call_status call_ask(struct request *request, enum api_id id, const void *in,
 			  struct call *call);
 enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 			   struct call *call);
-/* Negative when there is nothing more to do: a failure was answered by the dialect's refuse(). */
+/* Negative if there is nothing more to do: the dialect's refuse() has answered a failure. */
 int call_or_refuse(struct request *request, enum api_id id, const void *in, void *out,
 		   struct call *call);
 /* Negative: nobody waits for an answer any more. */
 int call_delete_document(struct request *request, const char *collection, const char *id);
 
-/* Answers with what a call failed with, in the dialect's form; `more` of the refusal is it. */
+/* Answers with a call's failure in the dialect's form; `more` of the refusal points to it. */
 void call_refuse(struct request *request, const struct api_failure *failure);
 
-/* Whether the request may go on: its key is good. For what has a long body, before that is read. */
+/* Checks the request's key, or refuses. For requests with a long body, before reading it. */
 int call_check_key(struct request *request);
-/* Its body: one JSON object, of at most so many bytes; json_read_free() it. The key is checked first. */
+/* Checks the key, then reads the body: one JSON object of at most `max` bytes; free it with
+ * json_read_free(). */
 int call_json_body(struct request *request, size_t max, struct json_value **ret);

@@ -1,9 +1,9 @@
 /*
- * events.c - the events of an execution, a run or whatever else has them, one after the other.
+ * events.c - reads the events of an execution, a run or another object, one after the other.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    events of hostile programs, as JSON that libreckon wrote.
- * Never:    fetches more before the reader has taken what there is.
+ * Never:    fetches more before the reader has taken all earlier events.
  */
 #include "dialects/events.h"
 
@@ -12,7 +12,7 @@
 
 #include "api/check.h"
 
-/* All calls that give events take these by the same names; the table is built in. */
+/* All calls that return events have these fields under the same names in the built-in table. */
 static const struct api_field *field_of(enum api_id id, const char *name)
 {
 	const struct api_type *takes = api_calls[id].takes;
@@ -59,7 +59,7 @@ static enum event_kind fail(struct event_reader *reader, const struct api_failur
 	return give(ret, EVENT_FAILED);
 }
 
-/* What came with the last answer, in its order: the gap, the events, the failure. */
+/* Takes the next item of the last reply: the gap, then the events, then the failure. */
 static bool take(struct event_reader *reader, struct next_event *ret)
 {
 	const struct api_events *events = &reader->events;
@@ -117,7 +117,7 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 		reader->is_asked = false;
 		if (status == CALL_FAILED)
 			return fail(reader, call->failure, ret);
-		/* What reckond knows of a reader of a process is its latest request. */
+		/* reckond identifies a process's reader by its latest request. */
 		if (reader->id == API_PROCESS_EVENTS)
 			upstream_cancel_no_more(reader->request, reader->followed);
 		upstream_cancel_when_gone(reader->request, call->frame);

@@ -1,9 +1,9 @@
 /*
- * main.c - one dialect in a fenced process of its own; which one says the build (-DDIALECT=name).
+ * main.c - one dialect in its own fenced process; the build chooses which (-DDIALECT=name).
  *
  * Runs in:  reckon-front-NAME.
  * Reads:    the network, through httpd.
- * Never:    knows a protocol.
+ * Never:    implements a protocol.
  */
 #include "dialects/match.h"
 #include "dialects/table.h"

@@ -1,5 +1,5 @@
 /*
- * match.c - which dialect a request belongs to.
+ * match.c - finds the dialect of a request.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    heads of anybody.

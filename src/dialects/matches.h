@@ -3,4 +3,4 @@
 
 #include "dialects/match.h"
 
-extern const struct dialect_match *const dialect_matches[]; /* NULL at the end */
+extern const struct dialect_match *const dialect_matches[]; /* NULL-terminated */

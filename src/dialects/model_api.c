@@ -1,9 +1,9 @@
 /*
- * model_api.c - what the APIs of models have in common.
+ * model_api.c - functions shared by the dialects of model APIs.
  *
  * Runs in:  the processes that speak the API of a model.
  * Reads:    records of hostile programs, failures of reckond.
- * Never:    shows more of a record than was asked for.
+ * Never:    shows more of a record than the client requested.
  */
 #include "dialects/model_api.h"
 

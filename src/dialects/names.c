@@ -1,8 +1,8 @@
 /*
- * names.c - ids of ours under the names that other APIs have for such things. Pure.
+ * names.c - converts Reckon's ids to the id formats of other APIs and back.
  *
- * Reads:    ids that anybody made up.
- * Never:    gives what could be more than an id, or a name with a slash or a control character.
+ * Reads:    ids that any client may have invented.
+ * Never:    returns text that cannot be an id, or a name with a slash or a control character.
  */
 #include "dialects/names.h"
 

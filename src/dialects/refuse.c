@@ -1,9 +1,9 @@
 /*
- * refuse.c - Reckon's own form of an error: {"error": {"code", "message", "cause", "remedy"}}.
+ * refuse.c - Reckon's own error format: {"error": {"code", "message", "cause", "remedy"}}.
  *
- * Runs in:  the processes that speak HTTP, for dialects whose protocol has no form of its own.
- * Reads:    failures of reckond, and what httpd refuses.
- * Never:    answers with anything but JSON when something is wrong.
+ * Runs in:  the processes that speak HTTP, for dialects whose protocol defines no error format.
+ * Reads:    failures of reckond, and refusals of httpd.
+ * Never:    reports an error in another form than JSON.
  */
 #include "dialects/refuse.h"
 

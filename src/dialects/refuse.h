@@ -1,9 +1,9 @@
 /*
- * refuse.h - Reckon's own form of an error, for dialects whose protocol has none.
+ * refuse.h - Reckon's own error format, for dialects whose protocol defines none.
  */
 #pragma once
 
 #include "httpd/httpd.h"
 
-/* A struct dialect's `refuse`. */
+/* For `refuse` of a struct dialect. */
 void refuse_as_reckon(struct request *request, const struct refusal *refusal);

@@ -1,9 +1,9 @@
 /*
- * route.c - which handler a request is for, by its method and path.
+ * route.c - finds a request's handler by method and path.
  *
  * Runs in:  each dialect's process.
- * Reads:    the head of a request, which anybody sent.
- * Never:    answers: each protocol has its own words for a path that is not there.
+ * Reads:    request heads of any client.
+ * Never:    answers: each protocol has its own message for an unknown path.
  */
 #include "dialects/route.h"
 

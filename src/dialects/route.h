@@ -1,5 +1,5 @@
 /*
- * route.h - which handler a request is for, by its method and path.
+ * route.h - finds a request's handler by method and path.
  */
 #pragma once
 
@@ -8,20 +8,20 @@
 #include "httpd/httpd.h"
 
 struct route {
-	unsigned verbs; /* of enum http_verb, one or several */
+	unsigned verbs; /* one or more of enum http_verb */
 	const char *path;
-	void (*fn)(struct request *request); /* for exactly this path; NULL: `below` */
-	/* Also for what begins with the path and a slash; `rest` is what stands behind the path. */
+	void (*fn)(struct request *request); /* for exactly this path; NULL: `below` handles it */
+	/* Also handles paths that continue with a slash; `rest` is the part after the path. */
 	void (*below)(struct request *request, const char *rest);
 };
 
 enum route_result {
-	ROUTE_NO_PATH,	 /* nothing has this path */
-	ROUTE_NO_METHOD, /* something has, and not for this method */
+	ROUTE_NO_PATH,	 /* no route has this path */
+	ROUTE_NO_METHOD, /* a route has this path, but not for this method */
 	ROUTE_HANDLED,
 };
 
-/* Calls the first that is for it, and names its path in the access log. `path` may be a part of
- * the request's, behind a prefix. */
+/* Calls the first matching handler, and notes its path for the access log. `path` may be the part
+ * of the request's path after a prefix. */
 enum route_result route_call(struct request *request, const char *path, const struct route *routes,
 			     size_t count);

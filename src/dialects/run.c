@@ -1,9 +1,9 @@
 /*
- * run.c - a run of a model, as a dialect of a model's API follows it.
+ * run.c - follows a model's run for the dialects of model APIs.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    events of a run: JSON that reckond wrote, with words of a model in it.
- * Never:    lets a run go on that nobody reads.
+ * Reads:    events of a run: JSON from reckond that contains text of a model.
+ * Never:    lets a run continue without a reader.
  */
 #include "dialects/run.h"
 
@@ -67,7 +67,7 @@ int run_begin(struct run *run, struct request *request, struct api_run_create_in
 	return 0;
 }
 
-/* It goes on, or has come to an end of its own meanwhile, which is told as if it were now. */
+/* Whether the run still runs, or ended normally meanwhile: then its end is reported now. */
 static bool can_resume(const struct api_run_show_out *out, const char *session)
 {
 	static const char *const broken[] = { "interrupted", "session_lost", "failed" };
@@ -108,7 +108,7 @@ enum call_status run_resume(struct run *run, struct request *request, const char
 	copy_id(run->session, session);
 	run->in = (struct api_run_events_in){ .id = run->id, .has_after = true, .after = after };
 	events_open(&run->reader, request, API_RUN_EVENTS, &run->in);
-	/* Asked for before anything is answered: from here on somebody reads it. */
+	/* Attach the reader before answering anything: from now on the run has one. */
 	if (events_next(&run->reader, EVENTS_POLL, &run->call, &next) == EVENT_GONE)
 		return CALL_GONE;
 	upstream_cancel_when_gone(request, run->call.frame);
@@ -143,7 +143,7 @@ static const struct json_value *member_of(const struct json_value *json, enum ru
 	return json_read_kind(member) == JSON_KIND_OBJECT ? member : NULL;
 }
 
-/* False: one that no dialect looks at. */
+/* False: no dialect uses this event. */
 static bool take(struct run *run, const struct api_event *event, struct run_event *ret)
 {
 	int64_t call = 0, wait = 0;
@@ -192,7 +192,7 @@ enum run_event_kind run_next(struct run *run, struct run_event *ret)
 	for (;;)
 		switch (events_next(&run->reader, run->quiet_ms, &run->call, &next)) {
 		case EVENT_GONE:
-		case EVENT_END: /* its last event comes before */
+		case EVENT_END: /* the run's last event comes first */
 			return ret->kind = RUN_GONE;
 		case EVENT_QUIET:
 			return ret->kind = RUN_QUIET;

@@ -1,9 +1,9 @@
 /*
- * sealed.c - what a provider wants back of its thoughts, as clients of other APIs carry it. Pure.
+ * sealed.c - encodes a provider's sealed reasoning for clients of other APIs, and decodes it.
  *
  * Runs in:  the processes that speak HTTP, and tests.
- * Reads:    what anybody may have made up; whoever reads the conversation judges it again.
- * Never:    lets through what is not a JSON object.
+ * Reads:    text that any client may have invented; the reader of the conversation checks it again.
+ * Never:    passes on anything but a JSON object.
  */
 #include "dialects/sealed.h"
 
@@ -19,7 +19,7 @@ int sealed_text(const struct json_value *sealed, struct buf *ret, struct err *er
 	return base64_encode(json.data, json.len, ret, err);
 }
 
-/* Some SDKs write with the other alphabet what they have read. */
+/* Accepts both alphabets: some SDKs write base64 in the other one than they read. */
 static int copy_plain(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	if (buf_add(ret, text, len, err) < 0)

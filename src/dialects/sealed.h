@@ -1,8 +1,10 @@
 /*
- * sealed.h - what a provider wants back of its thoughts, as clients of other APIs carry it. Pure.
+ * sealed.h - encodes a provider's sealed reasoning for clients of other APIs, and decodes it. No
+ * side effects.
  *
- * A signature, encrypted thoughts: `sealed` of RUN_SEALED, and of an assistant's message in a
- * conversation. Between the two it is one opaque text, which the client sends back as it came.
+ * The provider must get back, for example, a signature or encrypted reasoning: `sealed` of
+ * RUN_SEALED, and of an assistant's message in a conversation. The client gets it as one opaque
+ * text and sends it back unchanged.
  */
 #pragma once
 
@@ -17,5 +19,5 @@
 #define SEALED_MAX ((size_t)4 * 1024 * 1024)
 
 int sealed_text(const struct json_value *sealed, struct buf *ret, struct err *err);
-/* Writes it as a value; false: it is none of ours, and nothing was written. */
+/* Writes the decoded value; false: the text is not ours, and nothing was written. */
 bool sealed_write(const char *text, size_t len, struct json_writer *writer);

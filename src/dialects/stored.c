@@ -1,9 +1,9 @@
 /*
- * stored.c - files of the tenant, as APIs of models upload them.
+ * stored.c - files of the tenant, uploaded through model APIs.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    bodies of anybody.
- * Never:    keeps a file whose body was not whole.
+ * Never:    stores a file from an incomplete body.
  */
 #include "dialects/stored.h"
 
@@ -97,7 +97,7 @@ int stored_form_read(struct request *request, struct stored_form *form)
 	return -1;
 }
 
-/* Into the file that came with `call`, whose upload it is. */
+/* Writes the form's file into the descriptor of the upload that `call` began. */
 static int write_all(struct request *request, const struct stored_form *form,
 		     const struct api_upload *upload, struct call *call)
 {

@@ -1,8 +1,8 @@
 /*
- * stored.h - files of the tenant, as APIs of models upload them and put them into sessions.
+ * stored.h - files of the tenant that model APIs upload and put into sessions.
  *
- * A body of multipart/form-data is read as one piece, up to STORED_BODY_MAX: what is larger is stored
- * with the native API, and has an id here all the same.
+ * A multipart/form-data body is read into memory, up to STORED_BODY_MAX: clients upload larger
+ * files with the native API; these dialects can then use their ids, too.
  */
 #pragma once
 
@@ -11,28 +11,28 @@
 
 #define STORED_BODY_MAX (64u * 1024u * 1024u)
 
-/* The parts that are wanted, which lie in the body. */
+/* The form's parts that are used; they point into the body. */
 struct stored_form {
 	struct buf body;
-	char name[256];	 /* of the file, without a folder */
+	char name[256];	 /* the file's, without a folder */
 	char purpose[64]; /* "" */
-	char media_type[128]; /* "": it is guessed */
+	char media_type[128]; /* "": guess it */
 	uint64_t expires_in_s; /* 0: never */
-	const char *data; /* NULL: there is no file */
+	const char *data; /* NULL: the form has no file */
 	size_t len;
 };
 #define STORED_FORM_INIT ((struct stored_form){ .body = BUF_INIT(STORED_BODY_MAX) })
 void stored_form_done(struct stored_form *form);
 #define cleanup_stored_form __attribute__((cleanup(stored_form_done)))
 
-/* What of it can be a file's name. */
+/* Takes the valid part of a given file name. */
 void stored_form_name(struct stored_form *form, const char *given);
-/* The body's parts `file`, `purpose`, `expires_after[seconds]` (OpenAI) and `expires_in_seconds`
- * (Anthropic). Negative: it was refused, or the client is gone. */
+/* Reads the parts `file`, `purpose`, `expires_after[seconds]` (OpenAI) and `expires_in_seconds`
+ * (Anthropic). Negative: a refusal was sent, or the client is gone. */
 int stored_form_read(struct request *request, struct stored_form *form);
-/* Keeps it for the tenant; what *ret shows lives as long as the call. */
+/* Stores the file for the tenant; *ret points into the call. */
 int stored_form_keep(struct request *request, const struct stored_form *form,
 		     struct api_stored_file *ret, struct call *call);
-/* Puts it into the workspace of a session. */
+/* Puts the file into the workspace of a session. */
 int stored_form_put(struct request *request, const struct stored_form *form, const char *session,
 		    struct api_file_put *ret, struct call *call);

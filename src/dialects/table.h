@@ -1,7 +1,7 @@
 /*
  * table.h - the names of the dialects, in the order of src/dialects/meson.build.
  *
- * A dialect is known by its number in this table, which also stands in frames (wire/front.h): the
+ * A dialect's number is its index in this table. Frames contain it, too (wire/front.h), because the
  * daemon and the dialect processes come from one build.
  */
 #pragma once
@@ -12,5 +12,5 @@
 #define DIALECT_NATIVE 0u
 
 size_t dialect_count(void);
-const char *dialect_name(size_t dialect); /* NULL when there is none with this number */
-size_t dialect_find(const char *name);	  /* dialect_count() when there is none with this name */
+const char *dialect_name(size_t dialect); /* NULL if no dialect has this number */
+size_t dialect_find(const char *name);	  /* dialect_count() if no dialect has this name */
