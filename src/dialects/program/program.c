@@ -1,9 +1,9 @@
 /*
- * program.c - programs in a session of their own: the session, and the files in it.
+ * program.c - programs in their own session: the session and its files.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    files of hostile programs.
- * Never:    leaves a session behind: it is held by the request.
+ * Never:    leaves a session behind: it ends with its request.
  */
 #include "dialects/program/program.h"
 
@@ -16,8 +16,8 @@
 #include "base/file/fd.h"
 
 #define SHELL "bash"
-#define IDLE_MS 60000u	    /* nothing takes longer between two calls, but a lost process */
-#define TURN_MS_MAX 600000u /* so long a request waits for room */
+#define IDLE_MS 60000u	    /* longer than any pause between calls, unless this process dies */
+#define TURN_MS_MAX 600000u /* how long a request waits for capacity */
 #define TURN_STEP_MS 250u
 #define COPY_CHUNK 65536u
 
@@ -31,7 +31,7 @@ void program_done(struct program *program)
 	call_done(&program->call);
 }
 
-/* Whether it is worth to ask again: there will be room. */
+/* Whether retrying helps: there will be capacity later. */
 static bool has_to_wait(const struct api_failure *failure)
 {
 	switch (failure->error) {
@@ -62,7 +62,7 @@ int program_call_in_turn(struct program *program, enum api_id id, const void *in
 	return status == CALL_OK ? 0 : -1;
 }
 
-/* What is cancelled when the client goes away: the session is. */
+/* Cancel only the session when the client leaves. */
 static void hold(const struct program *program)
 {
 	upstream_cancel_when_gone(program->request, 0);
@@ -117,7 +117,7 @@ static int refuse_write(struct program *program)
 	return -1;
 }
 
-/* What is written is in memory: it takes no time that a client could see. */
+/* The target is in memory, so this takes no time that a client could notice. */
 static int copy(int from, uint64_t size, int to, struct err *err)
 {
 	char chunk[COPY_CHUNK];
@@ -135,7 +135,7 @@ static int copy(int from, uint64_t size, int to, struct err *err)
 	return 0;
 }
 
-/* From memory, or from a descriptor. */
+/* Writes a file from memory, or from a descriptor. */
 static int put(struct program *program, const char *path, const void *bytes, int from,
 	       uint64_t size)
 {
@@ -170,7 +170,7 @@ static int put(struct program *program, const char *path, const void *bytes, int
 	return 0;
 }
 
-/* It is cancelled and not committed; that the session is held is said again. */
+/* Cancels the upload instead of committing it; then the session has to be held again. */
 int program_take_body(struct program *program, uint64_t max, int *ret_fd)
 {
 	struct request *request = program->request;
@@ -208,7 +208,7 @@ int program_put_file(struct program *program, const char *path, int from, uint64
 	return put(program, path, NULL, from, size);
 }
 
-/* All of it, into `ret`. 0: it does not fit. */
+/* Reads the whole file into `ret`. 0: it does not fit. */
 static int read_all(int fd, uint64_t size, struct buf *ret)
 {
 	size_t have = 0;

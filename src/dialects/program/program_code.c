@@ -1,9 +1,9 @@
 /*
- * program_code.c - the stages of a text that is a program.
+ * program_code.c - the stages of a program that consists of one text.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    nothing but how stages ended.
- * Never:    runs what did not compile.
+ * Reads:    nothing but the results of stages.
+ * Never:    runs a program that did not compile.
  */
 #include "dialects/program/program_code.h"
 
@@ -13,7 +13,7 @@
 
 #define STAGE_MS 10000u
 #define COMMAND_MAX 60000u
-#define NOT_FOUND 127 /* of a shell */
+#define NOT_FOUND 127 /* a shell's exit status */
 #define LOOK_MS 5000u
 
 void program_code_init(struct program_code *code, const struct program_language *language)
@@ -37,7 +37,8 @@ void program_code_done(struct program_code *code)
 	program_end_done(&code->ran);
 }
 
-/* A shell that finds no command says so; whether it was the language's, another look tells. */
+/* The shell's "not found" status may come from the program itself: check whether the language
+ * exists. */
 static int look_for(struct program_code *code, const char *command)
 {
 	cleanup_program_end struct program_end end = PROGRAM_END_INIT;

@@ -1,9 +1,9 @@
 /*
- * program_language.c - the table: name, file, compiler, command, what tells the version.
+ * program_language.c - the table: name, file, compiler, command, version command.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    nothing.
- * Never:    says that a language is there.
+ * Never:    says whether a language is installed.
  */
 #include "dialects/program/program_language.h"
 
@@ -103,6 +103,7 @@ int program_language_command(const char *command, const char *file, struct buf *
 {
 	if (buf_adds(ret, "main=", err) < 0 || text_quote_for_shell(file, ret, err) < 0)
 		return (int)err->code;
-	/* Nothing of a shell stays above it: what it dies of, it dies of alone. */
+	/* exec leaves no shell above the program: a signal that ends it is the program's own
+	 * result. */
 	return buf_addf(ret, err, "; exec %s", command);
 }

@@ -1,7 +1,7 @@
 /*
  * program_language.h - how programs of a language are compiled and run, for program.h.
  *
- * A row says what a command would be; whether the host has it is known in a box alone.
+ * A row only has the commands; whether they are installed is known only inside a box.
  */
 #pragma once
 
@@ -12,20 +12,20 @@
 
 struct program_language {
 	const char *name;
-	const char *const *aliases; /* NULL at the end */
-	const char *file;	    /* what its file is called, when nobody says */
-	/* For a shell; "$main" is the file. `compile` is NULL where there is no such stage. */
+	const char *const *aliases; /* NULL-terminated */
+	const char *file;	    /* default file name */
+	/* For a shell; "$main" is the file. `compile` is NULL if there is no such stage. */
 	const char *compile, *run;
-	const char *version; /* a command that prints it; its first word is what has to be there */
+	const char *version; /* a command that prints it; its first word must be installed */
 };
 
 /* By name or alias; NULL: none. */
 const struct program_language *program_language_find(const char *name);
-const struct program_language *program_language_at(size_t index); /* NULL at the end */
+const struct program_language *program_language_at(size_t index); /* NULL after the last */
 
-/* Appends a command that prints "NAME VERSION", or nothing where the host does not have it. */
+/* Appends a command that prints "NAME VERSION", or nothing if the language is not installed. */
 int program_language_probe(const struct program_language *language, struct buf *ret,
 			   struct err *err);
-/* Appends `command`, a row's `compile` or `run`, for this file; arguments may be added. */
+/* Appends `command` (a row's `compile` or `run`) for this file; the caller may add arguments. */
 int program_language_command(const char *command, const char *file, struct buf *ret,
 			     struct err *err);

@@ -1,9 +1,9 @@
 /*
- * program_run.c - a command of a program: a process, what it reads and writes, how it ended.
+ * program_run.c - runs a program's command: a process, its input and output, its end.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    events, whose bytes a hostile program wrote.
- * Never:    holds more of a stream than the program's order allows: more ends the command.
+ * Reads:    events with bytes of a hostile program.
+ * Never:    stores more of a stream than the program's order allows: it kills the command instead.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "dialects/program/program.h"
 
 #define EVENT_MAX ((size_t)1 << 20)
-#define INPUT_STEP (256u * 1024u) /* so much of the input is under way at once */
+#define INPUT_STEP (256u * 1024u) /* bytes of input under way at a time */
 #define BUSY_MS 50u
 #define SIGNALS_MAX 64
 
@@ -26,13 +26,13 @@ struct running {
 	const struct program_stage *stage;
 	struct program_end *end;
 	struct program_interactive *interactive;
-	uint64_t written;  /* that was not collected */
-	struct call input; /* what is under way of it */
+	uint64_t written;  /* bytes passed on instead of collected */
+	struct call input; /* the piece under way */
 	size_t fed, step;
 	bool is_asked;
-	uint64_t pause_ms;  /* until it is worth to send input again */
-	bool is_cut;	    /* it wrote too much, and is being killed */
-	bool has_lost_some; /* of its output */
+	uint64_t pause_ms;  /* until sending more input makes sense */
+	bool is_cut;	    /* its output was too long, and it is being killed */
+	bool has_lost_some; /* part of its output */
 };
 
 void program_end_done(struct program_end *end)
@@ -42,7 +42,7 @@ void program_end_done(struct program_end *end)
 	json_read_free(TAKE_PTR(end->files));
 }
 
-/* ---- what it reads -------------------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------------------------- */
 
 static size_t left_of(const struct running *running)
 {
@@ -58,7 +58,8 @@ static void take_off(struct running *running, size_t len)
 		running->fed += len;
 }
 
-/* What is under way: taken, or to be sent again. Whoever reads no more gets no more. */
+/* Handles the reply for the piece under way: accepted, or to be sent again. Stops if the program no
+ * longer reads. */
 static int take_answer(struct running *running)
 {
 	const enum call_status status = call_take(running->program->request, 0, NULL,
@@ -112,7 +113,7 @@ static int feed(struct running *running)
 	return send_more(running);
 }
 
-/* ---- what it writes ------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static int cut(struct running *running)
 {
@@ -129,7 +130,7 @@ static int cut(struct running *running)
 		       : 0;
 }
 
-/* For whoever is connected, as far as the order allows. */
+/* Passes output on to the interactive client, up to the order's limit. */
 static int hand_over(struct running *running, bool is_error, const struct buf *bytes)
 {
 	const uint64_t most = running->program->output_max != 0 ? running->program->output_max
@@ -177,7 +178,7 @@ static int take_event(struct running *running, const struct api_event *event)
 	return code;
 }
 
-/* Both directions, up to its end. */
+/* Transfers both directions until the end. */
 static int follow(struct running *running)
 {
 	struct request *request = running->program->request;
@@ -206,7 +207,7 @@ static int follow(struct running *running)
 				       : upstream_wait(request, running->pause_ms);
 			running->pause_ms = 0;
 			break;
-		case EVENT_FAILED: /* its record says so, too */
+		case EVENT_FAILED: /* its record has the same */
 		case EVENT_END:
 			return 0;
 		case EVENT_GONE:
@@ -361,7 +362,7 @@ int program_run(struct program *program, const struct program_stage *stage,
 	code = start(&running);
 	if (code == 0)
 		code = follow(&running);
-	/* What is still under way of the input ends with the process. */
+	/* The process's end also ends the piece of input under way. */
 	if (code == 0 && running.is_asked &&
 	    call_take(program->request, 0, NULL, &running.input) == CALL_GONE)
 		code = -1;
@@ -373,7 +374,7 @@ int program_signal(struct program *program, enum api_process_signal_in_signal si
 {
 	cleanup_call struct call call = CALL_INIT;
 
-	/* One that has ended meanwhile needs none. */
+	/* A process that has ended needs no signal. */
 	return call_make(program->request, API_PROCESS_SIGNAL,
 			 &(struct api_process_signal_in){ .session = program->session,
 							  .process = program->process,
