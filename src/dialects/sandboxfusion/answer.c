@@ -1,9 +1,9 @@
 /*
- * answer.c - what a stage, and a run, became: as SandboxFusion's clients read it.
+ * answer.c - writes the results of stages and runs for SandboxFusion's clients.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    what hostile programs printed.
- * Never:    leaves a stream out of a run that took place: some clients take null for no output.
+ * Reads:    output of hostile programs.
+ * Never:    leaves out a stream of a stage that ran, because null means no output to some clients.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void write_seconds(struct json_writer *json, const char *key, double seco
 	json_write_seconds(json, seconds > 0 ? (uint64_t)(seconds * 1e9) : 0);
 }
 
-/* As a process tells it: a signal is negative. */
+/* The exit status as a process has it: negative for a signal. */
 static int code_of(const struct program_end *end)
 {
 	if (end->how == PROGRAM_EXITED)
@@ -60,7 +60,7 @@ void fusion_write_stage(struct json_writer *json, const char *key, const struct 
 	json_write_object_end(json);
 }
 
-/* The stage that went wrong on our side; NULL: none. */
+/* The stage that failed because of the service; NULL: none. */
 static const struct program_end *broken(const struct program_code *code)
 {
 	if (code->has_compiled && code->compiled.how == PROGRAM_FAILED)

@@ -1,9 +1,10 @@
 /*
- * cells.c - /run_jupyter: cells in one fresh kernel, in order; one that raises does not end the rest.
+ * cells.c - /run_jupyter: cells in one fresh kernel, in order; an exception does not stop later
+ * cells.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    cells of anybody, records of hostile code.
- * Never:    goes on with a kernel that is gone, or beyond the time of all.
+ * Reads:    cells of any client, records of hostile code.
+ * Never:    continues after the kernel is gone, or beyond the total time.
  */
 #include <string.h>
 
@@ -14,14 +15,14 @@
 #define TOTAL_MS 45000u
 #define CELLS_MAX 1000u
 #define RECORD_MAX ((size_t)256 * 1024 * 1024)
-#define OWN_TYPE "text/vnd.reckon." /* not Jupyter's */
+#define OWN_TYPE "text/vnd.reckon." /* Reckon's types, unknown to Jupyter */
 
 struct notebook {
 	struct program program;
 	const struct json_value *body, *cells;
-	uint64_t cell_ms, total_ms, memory_bytes; /* cell_ms 0: as long as all of them */
+	uint64_t cell_ms, total_ms, memory_bytes; /* cell_ms 0: only total_ms limits a cell */
 	uint64_t begin_ns;
-	bool is_over; /* out of time, or without a kernel */
+	bool is_over; /* the time is over, or the kernel gone */
 	struct program_end driver;
 };
 
@@ -109,7 +110,7 @@ static void write_cell(struct json_writer *json, const struct json_value *record
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-/* Until all have to be over; 0: they are. */
+/* The time left for all cells; 0: none. */
 static uint64_t left_ms(const struct notebook *notebook)
 {
 	const uint64_t spent = (clock_mono_ns() - notebook->begin_ns) / 1000000u;
@@ -232,7 +233,7 @@ static int read_request(struct request *request, struct notebook *ret)
 	    fusion_read_seconds(request, ret->body, "cell_timeout", &ret->cell_ms) < 0 ||
 	    fusion_read_memory(request, ret->body, &ret->memory_bytes) < 0)
 		return -1;
-	if (ret->cell_ms <= 1) /* 0, which clients send, is none */
+	if (ret->cell_ms <= 1) /* clients send 0 for no limit */
 		ret->cell_ms = 0;
 	return 0;
 }

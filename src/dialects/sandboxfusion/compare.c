@@ -1,9 +1,9 @@
 /*
- * compare.c - which code a model's answer has, and whether an output is the expected one. Pure.
+ * compare.c - finds the code in a model's answer, and compares an output with the expected one.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    what models and hostile programs wrote.
- * Never:    reads past what it was given: neither text has to end with NUL.
+ * Reads:    text of models and of hostile programs.
+ * Never:    reads past the given length: the texts need not end with NUL.
  */
 #include <ctype.h>
 #include <math.h>
@@ -21,7 +21,7 @@ struct text {
 	const char *at, *end;
 };
 
-/* The next line, without its break; false: there is none. */
+/* The next line without its line break; false: none left. */
 static bool next_line(struct text *text, struct text *ret)
 {
 	const char *end;

@@ -1,9 +1,9 @@
 /*
- * files.c - files of a request: into the box, relative to where code runs or anywhere in it, and out.
+ * files.c - files of a request: into the box (relative to the code or anywhere), and out.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    names and contents of anybody; files that hostile programs wrote.
- * Never:    leaves the box: what is outside the workspace is moved by a command in there.
+ * Reads:    names and contents of any client; files that hostile programs wrote.
+ * Never:    leaves the box: a command inside it moves files outside the workspace.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define IGNORED "IGNORE_THIS_FILE"
 #define MOVE_MS 10000u
 
-/* Relative to the workspace; NULL: it is elsewhere. */
+/* The path relative to the workspace; NULL: it is outside. */
 static const char *inside(const char *path)
 {
 	if (strncmp(path, WORKSPACE, strlen(WORKSPACE)) == 0)

@@ -1,4 +1,4 @@
-/* match.c - clients of SandboxFusion are given an address that ends in /sandboxfusion. */
+/* match.c - clients of SandboxFusion are configured with an address that ends in /sandboxfusion. */
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/sandboxfusion", NULL };

@@ -3,12 +3,12 @@
  *
  *   POST /sandboxfusion/run_code      a program
  *   POST /sandboxfusion/run_jupyter   cells
- *   POST /sandboxfusion/submit        a model's answer against tests that come along
+ *   POST /sandboxfusion/submit        a model's answer, against tests in the request
  *   GET  /sandboxfusion/v1/ping
  *
  * Runs in:  reckon-front-sandboxfusion.
  * Reads:    heads of anybody.
- * Never:    refuses for want of room before it has waited: graders count a refusal as a failure.
+ * Never:    refuses for lack of capacity before waiting: graders count a refusal as a failure.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void datasets(struct request *request)
 		answer_json(request, "[\"CommonOJDataset\"]");
 }
 
-/* No data is here: tests come with each request. */
+/* Reckon has no data sets: each request brings its tests. */
 static void no_dataset(struct request *request)
 {
 	struct json_value *body;

@@ -1,18 +1,18 @@
 /*
- * run.c - /run_code: a program in a box of its own, compiled where its language is.
+ * run.c - /run_code: a program in its own box, compiled if its language needs it.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    requests of anybody, what hostile programs print.
- * Never:    calls a program's failure ours: graders would ask again, or count nothing.
+ * Reads:    requests of any client, output of hostile programs.
+ * Never:    reports a program's failure as the service's: graders would retry, or not count it.
  */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "dialects/sandboxfusion/sandboxfusion.h"
 
-#define MEMORY_LEAST (64ull << 20) /* less starts no program */
+#define MEMORY_LEAST (64ull << 20) /* a program cannot start with less */
 
-/* All that clients may name. */
+/* All names that clients may use. */
 static const struct fusion_language languages[] = {
 	{ "python", "python", NULL, true },
 	{ "pytest", "python", "pytest \"$main\"", true },
@@ -42,7 +42,7 @@ static const struct fusion_language languages[] = {
 	{ "lean", "lean", NULL, true },
 	{ "swift", "swift", NULL, false },
 	{ "racket", "racket", NULL, true },
-	{ "junit", NULL, NULL, false }, /* what more than one command would run */
+	{ "junit", NULL, NULL, false }, /* they would need more than one command */
 	{ "gtest", NULL, NULL, false },
 	{ "react", NULL, NULL, true },
 	{ "python_gpu", NULL, NULL, true },
@@ -102,7 +102,7 @@ static int run_whole(struct fusion_code *fusion, const struct json_value *body)
 	cleanup_buf struct buf with_tag = BUF_INIT(FUSION_BODY_MAX);
 	struct err err;
 
-	/* PHP prints what is not between tags. */
+	/* PHP prints text outside of tags: add an opening tag. */
 	if (strcmp(fusion->language->name, "php") == 0 && strstr(text, "<?php") == NULL) {
 		if (buf_adds(&with_tag, "<?php\n", &err) < 0 ||
 		    buf_add(&with_tag, text, len, &err) < 0)

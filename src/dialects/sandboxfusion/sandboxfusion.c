@@ -1,9 +1,9 @@
 /*
- * sandboxfusion.c - what is wrong with a request, as a validation says it; its numbers.
+ * sandboxfusion.c - validation errors of a request, and its numbers.
  *
  * Runs in:  reckon-front-sandboxfusion.
  * Reads:    bodies of anybody.
- * Never:    says of a field that is left out that it is wrong.
+ * Never:    reports a missing optional field as an error.
  */
 #include "dialects/sandboxfusion/sandboxfusion.h"
 
@@ -55,7 +55,7 @@ int fusion_refuse_field(struct request *request, const char *field, const char *
 	return -1;
 }
 
-/* What the body is not is told as a validation does. */
+/* Reports an invalid body in the format of a validation error. */
 void fusion_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);

@@ -2,8 +2,8 @@
  * submit.c - /submit: the code in a model's answer, compiled once and run for each test.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    answers of models, tests of anybody, what hostile programs print.
- * Never:    keeps data sets: tests come with the request, as `provided_data`.
+ * Reads:    answers of models, tests of any client, output of hostile programs.
+ * Never:    stores data sets: the request has the tests, as `provided_data`.
  */
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +127,8 @@ static const struct json_value *tests_of(const struct json_value *config)
 	return json_read_member(json_read_member(config, "provided_data"), "test");
 }
 
-/* Its kind: `dataset` names data that is kept, `dataset_type` what it is like. */
+/* The kind of the data set: `dataset_type` if given; else `dataset`, the name of a stored data
+ * set. */
 int fusion_check_dataset(struct request *request, const struct json_value *body,
 			 const struct json_value *config)
 {
