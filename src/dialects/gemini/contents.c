@@ -1,13 +1,13 @@
 /*
- * contents.c - the contents of a request become the messages of a conversation.
+ * contents.c - converts a request's contents into the messages of a conversation.
  *
  * Runs in:  reckon-front-gemini and tests.
- * Reads:    contents of anybody, among them what we answered before.
- * Never:    runs again what a content says has run.
+ * Reads:    contents of any client, which include earlier answers of ours.
+ * Never:    runs code again that a content reports as run.
  *
- * One content of the model's holds code, results of ours and text as they came; here each turn of
- * the model is a message, and results stand between. Calls need no ids there: a result without one
- * belongs to the first call of its name that has none yet.
+ * One content of the model has its code, our results and its text in their order; in a conversation
+ * each turn of the model is a message, with results in between. Gemini's calls need no ids: a
+ * result without one belongs to the first call with its name that has no result yet.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const struct json_value *parts_of(const struct json_value *content)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* What a model thought is nothing that it said. */
+/* Leaves out reasoning: it is not part of the answer. */
 static int add_text(const struct json_value *part, struct buf *ret, struct err *err)
 {
 	bool is_thought = false;
@@ -52,7 +52,7 @@ int contents_text(const struct json_value *content, struct buf *ret, struct err 
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-/* Of parts[from, to), and of what functions gave among them. */
+/* Writes the images in parts[from, to), and those in function results there. */
 static int write_images(const struct json_value *parts, size_t from, size_t to, struct order *order,
 			struct json_writer *writer, struct err *err)
 {
@@ -118,7 +118,7 @@ static int write_call(const struct json_value *part, struct order *order,
 	return 0;
 }
 
-/* The call that a result is of; NULL: there is none. */
+/* The call that a result belongs to, or NULL. */
 static struct order_call *call_of(struct order *order, const struct json_value *result,
 				  bool is_code)
 {
@@ -137,7 +137,7 @@ static struct order_call *call_of(struct order *order, const struct json_value *
 	return NULL;
 }
 
-/* One text of one member is what a function said; all else is told as it is. */
+/* If the response has a single text member, that is the result; otherwise the whole JSON is. */
 static int response_text(const struct json_value *response, struct buf *ret, bool *ret_failed,
 			 struct err *err)
 {
@@ -196,7 +196,8 @@ static bool is_result(const struct json_value *part)
 	return order_has(part, "codeExecutionResult") || order_has(part, "functionResponse");
 }
 
-/* Those of parts[from, to), as one message; images of the model's contents are of its code. */
+/* Writes the results in parts[from, to) as one message; images in the model's contents come from
+ * its code. */
 static int write_results(const struct json_value *parts, size_t from, size_t to, bool is_model,
 			 struct order *order, struct json_writer *writer, struct err *err)
 {
@@ -225,7 +226,7 @@ static int write_results(const struct json_value *parts, size_t from, size_t to,
 	return 0;
 }
 
-/* ---- of the user ---------------------------------------------------------------------------- */
+/* ---- the user's contents -------------------------------------------------------------------- */
 
 static int take_part(const struct json_value *part, struct order *order, struct buf *text,
 		     struct err *err)
@@ -273,9 +274,9 @@ static int write_user(const struct json_value *parts, struct order *order,
 	return 0;
 }
 
-/* ---- of the model --------------------------------------------------------------------------- */
+/* ---- the model's contents ------------------------------------------------------------------- */
 
-/* What goes back to the provider that had it. */
+/* Writes the sealed reasoning that goes back to its provider. */
 static void write_signatures(const struct json_value *parts, size_t from, size_t to,
 			     struct json_writer *writer)
 {

@@ -1,9 +1,9 @@
 /*
- * data.c - the parts that are files: inline data, and files of the tenant that are named.
+ * data.c - the parts that are files: inline data, and references to files of the tenant.
  *
  * Runs in:  reckon-front-gemini and tests.
- * Reads:    parts of anybody.
- * Never:    gives a file a name that a client chose.
+ * Reads:    parts of any client.
+ * Never:    uses a client's text as a file name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,8 @@ static const char *mime_of(const struct json_value *part, struct order *order)
 			      : order_text(order_member(part, "inlineData"), "mimeType");
 }
 
-/* In the ordinary alphabet, padded: SDKs send the one of URLs. The bytes are appended to `ret`. */
+/* Returns standard base64 with padding (SDKs send the URL alphabet), and appends the bytes to
+ * `ret`. */
 static const char *read_base64(const struct json_value *part, struct order *order, struct buf *ret)
 {
 	const struct order_stored *stored = stored_of(part, order);
@@ -128,7 +129,7 @@ static bool is_image(const struct json_value *part, struct order *order)
 	return mime != NULL && strncmp(mime, "image/", 6) == 0;
 }
 
-/* One that is copied there: named once, however many parts name it. */
+/* Reserves the path of a file that will be copied into the workspace, once per file. */
 static int take_large(struct order_stored *stored, struct order *order, struct err *err)
 {
 	struct api_run_file *file = &order->files[order->file_count];
@@ -146,7 +147,8 @@ static int take_large(struct order_stored *stored, struct order *order, struct e
 	return 0;
 }
 
-/* With code it goes to the workspace, as the vendor names it there; text is told without. */
+/* If the request allows code, puts the data into the workspace under Gemini's name for it;
+ * otherwise adds it as text. */
 int data_take(const struct json_value *part, struct order *order, struct buf *text, struct err *err)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(GEMINI_FILE_BYTES_MAX);
@@ -158,7 +160,7 @@ int data_take(const struct json_value *part, struct order *order, struct buf *te
 	if (stored != NULL && stored->is_large)
 		return take_large(stored, order, err);
 	if (!order->runs_code && is_image(part, order))
-		return 0; /* data_write_image() has it */
+		return 0; /* data_write_image() handles images */
 	if (mime == NULL || read_base64(part, order, &bytes) == NULL)
 		return err_set(err, ERR_INVALID,
 			       "inlineData: it has a mimeType, and data in base64 "
@@ -198,7 +200,7 @@ int data_write_image(const struct json_value *part, struct order *order, struct 
 	base64 = read_base64(part, order, &bytes);
 	if (base64 == NULL)
 		return err_set(err, ERR_INVALID, "inlineData: data is not base64");
-	order->image_bytes += bytes.len; /* one file may be named by thousands of parts */
+	order->image_bytes += bytes.len; /* thousands of parts may refer to one file */
 	if (order->image_bytes > GEMINI_TALK_MAX)
 		return err_set(err, ERR_LIMIT, "inlineData: the images are larger than %u bytes "
 			       "together", GEMINI_TALK_MAX);

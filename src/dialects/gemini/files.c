@@ -1,9 +1,9 @@
 /*
- * files.c - files of the tenant: listed, shown, removed, and brought for the contents that name them.
+ * files.c - files of the tenant: listing, showing, deleting, and loading them for contents.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    ids that anybody made up; reckond judges whose file it is.
- * Never:    shows pieces of an upload that goes on.
+ * Reads:    ids that any client may have invented; reckond checks whose file it is.
+ * Never:    shows pieces of an unfinished upload.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void files_origin(const struct request *request, char *ret, size_t size)
 		(void)snprintf(ret, size, "http%s://%s", is_tls ? "s" : "", host);
 }
 
-/* ---- what one looks like -------------------------------------------------------------------- */
+/* ---- one file's JSON ------------------------------------------------------------------------ */
 
 void files_write(const struct request *request, struct json_writer *json,
 		 const struct api_stored_file *file)
@@ -99,7 +99,7 @@ static bool is_piece(const struct api_stored_file *file)
 		      sizeof(GEMINI_PIECE) + 1) != NULL;
 }
 
-/* The newest first; a page is named by the last file of the one before. */
+/* Newest first; the page token is the id of the last page's last file. */
 void files_list(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(1024u * 1024u);

@@ -1,9 +1,9 @@
 /*
- * gemini.c - Gemini's API: answers, and how an error looks.
+ * gemini.c - Gemini's API: answers and the error format.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    what went wrong, in words of reckond.
- * Never:    tells the client of a model that is not here as if the server had failed.
+ * Reads:    error messages of reckond.
+ * Never:    reports an unknown model as a server error.
  */
 #include "dialects/gemini/gemini.h"
 
@@ -53,7 +53,7 @@ static void write_quota(struct json_writer *json, const struct api_reached_quota
 	json_write_object_end(json);
 }
 
-/* What SDKs look at beside the message: why a key is none, and when to ask again. */
+/* Details that SDKs use: the reason for a rejected key, and when to retry. */
 static void write_details(struct json_writer *json, unsigned status, const struct refusal *refusal)
 {
 	const struct api_failure *failure = refusal->more;

@@ -5,7 +5,7 @@
 
 static const char *const prefixes[] = { "/gemini", "/v1beta", "/upload/v1beta", NULL };
 
-/* Newer SDKs say /v1, where other APIs have models, too: each of their requests has this header. */
+/* Newer SDKs use /v1, which other APIs have, too; but each of their requests has this header. */
 static bool is_ours(const struct http *http)
 {
 	return (strncmp(http->path, "/v1/", 4) == 0 ||

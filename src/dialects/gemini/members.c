@@ -1,9 +1,9 @@
 /*
- * members.c - members of what a client sent, by the names that the vendor has for them.
+ * members.c - finds members of a client's JSON by Gemini's names.
  *
  * Runs in:  reckon-front-gemini and tests.
  * Reads:    JSON of anybody.
- * Never:    cares which of the two spellings a client has chosen: the vendor takes both.
+ * Never:    depends on a client's spelling: Gemini accepts camel case and snake case.
  */
 #include "dialects/gemini/gemini.h"
 

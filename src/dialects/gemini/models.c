@@ -1,9 +1,9 @@
 /*
- * models.c - which models there are, and how many tokens a request may be.
+ * models.c - lists models, and estimates a request's tokens.
  *
  * Runs in:  reckon-front-gemini.
  * Reads:    bodies of anybody.
- * Never:    asks a provider.
+ * Never:    contacts a provider.
  */
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ void models_show(struct request *request, const char *name)
 	answer_refuse_simple(request, 404, "not_found", "there is no such model", NULL);
 }
 
-/* Only the model's own server could count: this is what the driver would take them for. */
+/* Only the model's server could count exactly: this is the driver's estimate. */
 void models_count_tokens(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX), told = BUF_INIT(256);

@@ -1,9 +1,9 @@
 /*
- * order.c - a request of generateContent becomes a conversation, and how it is to be answered.
+ * order.c - parses a request of generateContent: its conversation and options.
  *
  * Runs in:  reckon-front-gemini and tests.
  * Reads:    JSON of anybody.
- * Never:    takes what would mean something else here: it is refused by name.
+ * Never:    accepts an option that it cannot honour: it refuses it by name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void order_done(struct order *order)
 	model_api_order_done(&order->body, &order->conversation, &order->arena);
 }
 
-/* ---- how it is sampled ---------------------------------------------------------------------- */
+/* ---- sampling ------------------------------------------------------------------------------- */
 
 static int write_number(const struct json_value *config, const char *from, const char *to,
 			struct json_writer *writer, struct err *err)
@@ -36,7 +36,7 @@ static int write_number(const struct json_value *config, const char *from, const
 	return 0;
 }
 
-/* What it may think, in the one word that other providers have for it; ret of at least 32 bytes. */
+/* The reasoning effort, in the words that other providers use; `ret` has at least 32 bytes. */
 static const char *effort_of(const struct json_value *config, struct order *order, char *ret)
 {
 	const struct json_value *thinking = order_member(config, "thinkingConfig");
@@ -58,7 +58,7 @@ static const char *effort_of(const struct json_value *config, struct order *orde
 	return tokens >= EFFORT_LARGE ? "high" : "medium";
 }
 
-/* What would be another answer than the one that is asked for. */
+/* Refuses options that would require a different answer. */
 static int refuse_config(const struct json_value *config, struct err *err)
 {
 	static const char *const keys[] = { "responseSchema", "responseJsonSchema", "speechConfig",
@@ -138,7 +138,7 @@ static int write_instructions(const struct json_value *body, struct json_writer 
 	return 0;
 }
 
-/* What countTokens asks about stands in a member. */
+/* For countTokens the request is a member of the body. */
 static const struct json_value *asked_of(const struct order *order)
 {
 	const struct json_value *inner = order_member(order->body, "generateContentRequest");

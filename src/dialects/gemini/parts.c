@@ -1,9 +1,9 @@
 /*
- * parts.c - what a run did as parts of a content.
+ * parts.c - writes a run's events as parts of a content.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    words of a model, records of hostile programs.
- * Never:    leaves a part half written.
+ * Reads:    text of a model, records of hostile programs.
+ * Never:    leaves an incomplete part.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ int signatures_add(struct signatures *signatures, const struct json_value *seale
 	return sealed_text(sealed, text, &err) < 0 ? -1 : 0;
 }
 
-/* The oldest goes with the part that is being written. */
+/* The oldest signature goes with the current part. */
 static void write_signature(struct json_writer *json, struct signatures *signatures)
 {
 	if (signatures->first == signatures->count)
@@ -105,7 +105,7 @@ int parts_cell(struct buf *ret, const struct run_event *cell, struct signatures 
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-/* What was printed and the value of the last expression; what went wrong, where something did. */
+/* Adds the printed text and the last value, and the error if there is one. */
 static void add_output(const struct json_value *record, bool is_ok, struct buf *ret)
 {
 	const struct json_value *error = json_read_member(record, "error");

@@ -1,9 +1,9 @@
 /*
- * reply.c - a request of generateContent: asked of a model, its run told as one response or many.
+ * reply.c - answers generateContent: starts a run and writes it as one response or as a stream.
  *
  * Runs in:  reckon-front-gemini.
  * Reads:    bodies of anybody, events of a run.
- * Never:    begins a stream before it is known that there is something to say.
+ * Never:    begins a stream before the run has any output.
  */
 #include <string.h>
 
@@ -17,15 +17,15 @@ struct reply {
 	const char *model;
 	enum gemini_form form;
 	struct run run;
-	struct buf parts; /* not yet sent; of a whole response: all */
-	struct buf text;  /* said since the last part of a whole response */
-	size_t settled;	  /* bytes of `parts` that hold, whatever becomes of the turn */
-	bool is_thought;  /* the text */
+	struct buf parts; /* not sent yet; for a whole response: all parts */
+	struct buf text;  /* text since the last part of a whole response */
+	size_t settled;	  /* bytes of `parts` that stay, even if the turn is discarded */
+	bool is_thought;  /* of the text */
 	bool has_begun;
 	struct signatures signatures;
 };
 
-/* ---- how it ended --------------------------------------------------------------------------- */
+/* ---- end reasons ---------------------------------------------------------------------------- */
 
 /* NULL: there is no response, but an error. */
 static const char *finish_of(const struct json_value *answer)
@@ -70,7 +70,7 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 
 /* ---- responses ------------------------------------------------------------------------------ */
 
-/* `answer` NULL: more is to come. */
+/* `answer` NULL: more responses follow. */
 static int write_response(const struct reply *reply, const struct json_value *answer,
 			  struct json_writer *json, struct err *err)
 {
@@ -115,7 +115,7 @@ static int begin_stream(struct reply *reply)
 	return answer_write(reply->request, "[", 1);
 }
 
-/* One of the stream's, whatever it is. */
+/* Sends one response in the form of the stream. */
 static int send(struct reply *reply, const struct buf *json)
 {
 	const bool is_first = !reply->has_begun;
@@ -135,7 +135,7 @@ static int give_up(const struct reply *reply)
 	return -1;
 }
 
-/* The parts that there are, and no more of them. */
+/* Sends the available parts, and clears them. */
 static int send_parts(struct reply *reply, const struct json_value *answer)
 {
 	cleanup_buf struct buf out = BUF_INIT(GEMINI_OUT_MAX);
@@ -155,7 +155,7 @@ static void end_stream(struct reply *reply)
 		answer_end(reply->request);
 }
 
-/* A sign of life: a comment, or white space. */
+/* Sends a heartbeat: a comment, or white space. */
 static int beat(struct reply *reply)
 {
 	if (reply->form == GEMINI_WHOLE || !reply->has_begun)
@@ -179,7 +179,7 @@ static void fail(struct reply *reply, unsigned status, const char *text)
 		end_stream(reply);
 }
 
-/* What is wrong with the conversation is the client's; all else is not. */
+/* An invalid conversation is the client's error; other failures are the server's. */
 static void fail_as(struct reply *reply, const struct json_value *answer)
 {
 	const char *why = json_get_text(answer, "message");
@@ -188,7 +188,7 @@ static void fail_as(struct reply *reply, const struct json_value *answer)
 	fail(reply, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
 }
 
-/* Of a whole response: what was said until now becomes a part. */
+/* For a whole response: makes a part of the text so far. */
 static int flush(struct reply *reply)
 {
 	if (reply->text.len == 0)
@@ -214,7 +214,7 @@ static void end(struct reply *reply, const struct json_value *answer)
 		return;
 	if (parts_calls(&reply->parts, answer, &reply->signatures) < 0 ||
 	    parts_signatures(&reply->parts, &reply->signatures) < 0 ||
-	    /* SDKs forget a whole turn of a chat of which one content has no parts. */
+	    /* SDKs drop a whole turn of a chat if one of its contents has no parts. */
 	    (reply->parts.len == 0 &&
 	     parts_text(&reply->parts, false, "", 0, &reply->signatures) < 0)) {
 		(void)give_up(reply);
@@ -232,7 +232,7 @@ static void end(struct reply *reply, const struct json_value *answer)
 		answer_text(reply->request, 200, GEMINI_JSON, &out, NULL);
 }
 
-/* ---- its content ---------------------------------------------------------------------------- */
+/* ---- content -------------------------------------------------------------------------------- */
 
 static int say(struct reply *reply, bool is_thought, const struct run_event *event)
 {
@@ -280,15 +280,15 @@ static int take(struct reply *reply, const struct run_event *event)
 			return -1;
 		reply->settled = reply->parts.len;
 		break;
-	case RUN_DISCARD: /* it comes again; what a stream has sent stands */
+	case RUN_DISCARD: /* the text comes again; a stream cannot take it back */
 		if (reply->form == GEMINI_WHOLE) {
 			buf_clear(&reply->text);
 			reply->parts.len = reply->settled;
 		}
 		break;
 	case RUN_GONE:
-	case RUN_TOOL: /* no tools are lent */
-	case RUN_CODE: /* the cell tells all of it in a moment */
+	case RUN_TOOL: /* the run has no tools for code */
+	case RUN_CODE: /* the cell soon has all of it */
 	case RUN_DONE:
 	case RUN_FAILED:
 		break;
@@ -331,7 +331,7 @@ static void answer(struct request *request, const struct order *order, const cha
 		.model = model,
 		.conversation = { order->conversation.data, order->conversation.len },
 		.files = { order->files, order->file_count },
-		.has_keep_conversation = true, /* the client has it */
+		.has_keep_conversation = true, /* the client stores it */
 		.template = order->runs_code ? NULL : GEMINI_CODE_LANGUAGE,
 	};
 

@@ -1,9 +1,9 @@
 /*
- * routes.c - Gemini's API: which path is whose.
+ * routes.c - Gemini's API: maps paths to handlers.
  *
  * Runs in:  reckon-front-gemini.
  * Reads:    heads of anybody.
- * Never:    keeps anything: each request brings its conversation. Nothing calls it.
+ * Never:    stores anything: each request brings its conversation. No file calls it.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void nothing(struct request *request)
 	answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
 }
 
-/* Whether the query asks for events instead of one array. */
+/* Whether the query requests events instead of one array. */
 static bool wants_events(const struct http *http)
 {
 	char name[32], value[32];
@@ -50,7 +50,7 @@ static void count(struct request *request, const char *model)
 	models_count_tokens(request);
 }
 
-/* NAME:METHOD; a name may have colons, too. */
+/* NAME:METHOD; a name may contain colons, too. */
 static void call_method(struct request *request, char *name)
 {
 	static const struct {
@@ -94,7 +94,7 @@ static void models(struct request *request, const char *rest)
 	}
 }
 
-/* Behind `prefix`; NULL when it does not begin so. */
+/* The part after `prefix`, or NULL. */
 static const char *behind(const char *path, const char *prefix)
 {
 	const size_t len = strlen(prefix);
@@ -130,7 +130,7 @@ static void uploads(struct request *request, const char *rest)
 		files_upload(request);
 }
 
-/* Behind the version; NULL: there is none. */
+/* The part after the version, or NULL. */
 static const char *behind_version(const char *path)
 {
 	static const char *const versions[] = { "/v1beta", "/v1", "/v1alpha" };

@@ -1,9 +1,9 @@
 /*
- * tools.c - the tools of a request: those of the application, and whether code may run.
+ * tools.c - a request's tools: the application's, and code execution.
  *
  * Runs in:  reckon-front-gemini and tests.
  * Reads:    JSON of anybody.
- * Never:    lets a tool pass that nothing here would serve.
+ * Never:    accepts a tool that Reckon does not support.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- schemas -------------------------------------------------------------------------------- */
 
-/* The vendor's older schemas are those of OpenAPI: types in upper case, counts as text. */
+/* Gemini's older schemas follow OpenAPI: types in upper case, counts as text. */
 static void write_type(const struct json_value *type, bool is_nullable, struct json_writer *writer)
 {
 	const char *name = json_read_text(type, NULL);
@@ -73,7 +73,7 @@ static int write_alternatives(const struct json_value *array, struct json_writer
 	return 0;
 }
 
-/* "3" of "minItems": the vendor's JSON has large numbers as text. */
+/* Recognizes "3" for "minItems": Gemini's JSON writes large numbers as text. */
 static bool is_count(const char *key, const struct json_value *value)
 {
 	const char *text = json_read_text(value, NULL);
@@ -83,7 +83,7 @@ static bool is_count(const char *key, const struct json_value *value)
 	       strspn(text, "0123456789") == strlen(text);
 }
 
-/* A keyword as JSON Schema has it: SDKs send some as their own language spells them. */
+/* The JSON Schema spelling of a keyword: some SDKs send their language's spelling. */
 static const char *keyword_of(const char *key)
 {
 	static const char *const known[][2] = {
@@ -122,7 +122,7 @@ static int write_keyword(const char *key, const struct json_value *value,
 	return write_any(value, writer, err);
 }
 
-/* As deep as the reader lets a document be. */
+/* The JSON reader bounds the recursion depth. */
 static int write_schema(const struct json_value *schema, struct json_writer *writer,
 			struct err *err) /* NOLINT(misc-no-recursion) */
 {
@@ -230,7 +230,7 @@ static int write_tool(const struct json_value *tool, const struct json_value *na
 	return 0;
 }
 
-/* ---- which may be called -------------------------------------------------------------------- */
+/* ---- tool choice ---------------------------------------------------------------------------- */
 
 static int write_choice(const char *mode, const struct json_value *names,
 			struct json_writer *writer, struct err *err)

@@ -1,10 +1,10 @@
 /*
- * upload.c - a file that is uploaded as the vendor's SDKs do it: in pieces, one request each.
+ * upload.c - uploads as Gemini's SDKs do them: in pieces, one request each.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    addresses that anybody may have made up; reckond judges whose pieces there are.
- * Never:    remembers an upload between its requests: its address says which it is, its pieces are
- *           files of the tenant, which expire by themselves.
+ * Reads:    URLs that any client may have invented; reckond checks whose pieces they are.
+ * Never:    stores state between the requests of an upload: the URL identifies it, and its pieces
+ *           are files of the tenant that expire.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,17 +18,17 @@
 #include "dialects/names.h"
 #include "dialects/stored.h"
 
-#define PIECE_MAX (16u * 1024u * 1024u) /* SDKs send half of it in one request */
+#define PIECE_MAX (16u * 1024u * 1024u) /* SDKs send half of this per request */
 #define UPLOAD_MAX (UINT64_C(512) * 1024 * 1024)
 #define PIECES_MAX 500u
-#define PIECE_S 3600u /* after which one is removed */
+#define PIECE_S 3600u /* lifetime of a piece */
 #define URL_SIZE 4096
 #define COPY_SIZE ((size_t)256 * 1024)
 
-/* What an address says of its upload. */
+/* Contents of an upload URL. */
 struct target {
 	char name[256], mime[128], upload[64];
-	uint64_t offset; /* of the body */
+	uint64_t offset; /* of the body in the file */
 };
 
 /* `text` with everything escaped that could mean something in a query. */
@@ -47,7 +47,7 @@ static int add_escaped(struct buf *ret, const char *text, struct err *err)
 
 /* ---- the first request ---------------------------------------------------------------------- */
 
-/* Those that follow have no key of their own, which is why their address has it. */
+/* Later requests send no key, so the URL contains it. */
 static int write_target(const struct request *request, const char *name, const char *mime,
 			struct buf *ret, struct err *err)
 {
@@ -121,7 +121,7 @@ static void read_target(const struct request *request, struct target *ret)
 		ret->offset = UINT64_MAX;
 }
 
-/* All that there are, the oldest first; they live as long as the call. */
+/* Lists all pieces, oldest first; valid as long as the call. */
 static int list_pieces(struct request *request, const struct target *target,
 		       struct api_stored_files *ret, struct call *call)
 {
@@ -137,7 +137,7 @@ static int list_pieces(struct request *request, const struct target *target,
 			      ret, call);
 }
 
-/* The one that begins there; a client that has sent it twice has sent the same. */
+/* The piece at this offset; if the client sent it twice, both have the same bytes. */
 static const struct api_stored_file *piece_at(const struct api_stored_files *pieces,
 					      uint64_t offset)
 {
@@ -151,7 +151,7 @@ static const struct api_stored_file *piece_at(const struct api_stored_files *pie
 	return NULL;
 }
 
-/* How much is there without a hole. */
+/* How many bytes have arrived without a gap. */
 static uint64_t received(const struct api_stored_files *pieces)
 {
 	const struct api_stored_file *piece;
@@ -171,7 +171,7 @@ static void drop_pieces(struct request *request, const struct api_stored_files *
 		if (call_make(request, API_STORED_DELETE,
 			      &(struct api_stored_delete_in){ .file = items[i].id }, NULL,
 			      &call) == CALL_GONE)
-			return; /* they expire */
+			return; /* the rest expires */
 }
 
 static int write_file(struct request *request, const struct api_stored_create_in *in,
@@ -204,7 +204,7 @@ static void say_status(struct request *request, const char *status, uint64_t siz
 		answer_text(request, 200, GEMINI_JSON, &empty, headers);
 }
 
-/* One of several: a file of its own until the last one comes. */
+/* Stores one of several pieces as a separate file until the last one comes. */
 static void take_piece(struct request *request, const struct target *target)
 {
 	cleanup_buf struct buf body = BUF_INIT(PIECE_MAX);
@@ -237,7 +237,7 @@ static void take_piece(struct request *request, const struct target *target)
 		say_status(request, "active", target->offset + body.len);
 }
 
-/* ---- the last one --------------------------------------------------------------------------- */
+/* ---- the last piece ------------------------------------------------------------------------- */
 
 static int copy_piece(struct request *request, const struct api_stored_file *piece, int to)
 {
@@ -317,7 +317,7 @@ static void take_last(struct request *request, const struct target *target)
 		answer_text(request, 200, GEMINI_JSON, &out, "X-Goog-Upload-Status: final\r\n");
 }
 
-/* Asks how far it is, or ends it. */
+/* Reports how much has arrived, or finishes the upload. */
 static void look(struct request *request, const struct target *target, bool ends)
 {
 	cleanup_call struct call call = CALL_INIT;
