@@ -1,9 +1,9 @@
 /*
- * anthropic.c - Anthropic's API: answers, how an error looks, models, tokens.
+ * anthropic.c - Anthropic's API: answers, the error format, models, tokens.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    heads and bodies of anybody.
- * Never:    keeps anything: a container is a session, a file is an artifact of one.
+ * Never:    stores anything: a container is a session, a file is an artifact of a session.
  */
 #include "dialects/anthropic/anthropic.h"
 
@@ -70,7 +70,7 @@ static unsigned status_of(const struct refusal *refusal)
 	return status == 503 ? 529 : status;
 }
 
-/* When to come again; and how much there may be, where a quota was reached. */
+/* When to retry, and the limit if a quota was reached. */
 static void write_limit(const struct refusal *refusal, char *ret, size_t size)
 {
 	const struct api_failure *failure = refusal->more;
@@ -78,7 +78,7 @@ static void write_limit(const struct refusal *refusal, char *ret, size_t size)
 	char at[CLOCK_RFC3339_SIZE];
 	int len = snprintf(ret, size, "Retry-After: %u\r\n", retry_s);
 
-	/* Of another quota, of bytes for example, there is no header that says it. */
+	/* Other quotas, for example of bytes, have no such header. */
 	if (failure == NULL || failure->quota == NULL || failure->quota->name == NULL ||
 	    (strcmp(failure->quota->name, "agent_runs") != 0 &&
 	     strcmp(failure->quota->name, "requests_per_s") != 0))
@@ -194,7 +194,7 @@ void anthropic_models(struct request *request, const char *rest)
 
 /* ---- tokens --------------------------------------------------------------------------------- */
 
-/* Only the model's own server could count: this is what the driver would take them for. */
+/* Only the model's server could count exactly: this is the driver's estimate. */
 void anthropic_count_tokens(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), told = BUF_INIT(256);

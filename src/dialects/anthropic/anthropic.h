@@ -1,17 +1,17 @@
 /*
- * anthropic.h - Anthropic's API: Messages with code execution, files that code left, models.
+ * anthropic.h - Anthropic's API: Messages with code execution, files that code wrote, models.
  *
- *   routes.c      which path is whose
+ *   routes.c      maps paths to handlers
  *   anthropic.c   answers, errors, models, counting of tokens
- *   order.c       a request of Messages becomes an order: a conversation, and how it is answered
- *   history.c     its messages become those of the conversation; history_text.c what they say
- *   programmatic.c  tools that code calls, over several requests
- *   message.c     a run becomes a message, whole or as a stream
- *   envelope.c    its head and its end
+ *   order.c       parses a request of Messages: its conversation and options
+ *   history.c     converts its messages into the conversation's; history_text.c their text
+ *   programmatic.c  calls of tools by code, over several requests
+ *   message.c     converts a run into a message, whole or streamed
+ *   envelope.c    the message's head and its end
  *   blocks.c      the blocks of its content
- *   cells.c       those of a cell
+ *   cells.c       the blocks of a cell
  *   editor.c      the text editor, whose calls are cells
- *   files.c       files of the tenant, and those that code left, by ids that name artifacts
+ *   files.c       files of the tenant, and artifacts that code wrote
  */
 #pragma once
 
@@ -27,35 +27,35 @@
 #define ANTHROPIC_LENT_MAX 64u
 #define ANTHROPIC_JSON "application/json"
 #define ANTHROPIC_CONTAINER "container_"
-#define ANTHROPIC_NO_THREADS "thread_unsupported_request" /* as SDKs know it, which go on without */
+#define ANTHROPIC_NO_THREADS "thread_unsupported_request" /* then SDKs send all messages */
 #define ANTHROPIC_FILE "file_"
 #define ANTHROPIC_EDITOR_NAME "text_editor_code_execution"
-/* What its tools are defined to run; the first is also the name of a small template. */
+/* Languages of Anthropic's tools; the first is also the name of a small template. */
 #define ANTHROPIC_CODE_LANGUAGE "python"
 #define ANTHROPIC_SHELL_LANGUAGE "bash"
 
-/* How cells are shown. */
+/* The tool that cells are shown as. */
 enum anthropic_tool {
 	ANTHROPIC_NO_CODE,
 	ANTHROPIC_PYTHON, /* code_execution */
 	ANTHROPIC_BASH,	  /* bash_code_execution */
-	ANTHROPIC_EDITOR, /* text_editor_code_execution: a cell of either, never of a container */
+	ANTHROPIC_EDITOR, /* text_editor_code_execution: for single cells, not for a container */
 };
 
-/* A file of the tenant's that a message puts into the container. */
+/* A file of the tenant that a message puts into the container. */
 struct order_upload {
 	const char *file; /* its id */
-	const char *path; /* in the workspace, when it is there */
-	bool is_new;	  /* the last message brings it: it goes there also when earlier ones did */
+	const char *path; /* in the workspace, once it is there */
+	bool is_new;	  /* in the last message: copy it again, even if an earlier one did */
 };
 
-/* Where in the events of a run its code waits. */
+/* Position in a run's events at which its code waits. */
 struct programmatic_place {
-	uint64_t turn; /* the answer of the model that wrote the code */
-	uint64_t last; /* that the client was told of */
+	uint64_t turn; /* the model's answer that wrote the code */
+	uint64_t last; /* the last event that the client has seen */
 };
 
-/* What is asked of Messages. */
+/* A parsed request of Messages. */
 struct order {
 	struct arena arena;
 	struct json_value *body;
@@ -66,67 +66,68 @@ struct order {
 	struct api_run_file files[ANTHROPIC_FILES_MAX]; /* documents of the messages */
 	size_t file_count;
 	enum anthropic_tool tool;
-	bool has_editor; /* this version of the tool comes with it */
-	const char *container; /* as the client says it; NULL: a new one */
+	bool has_editor; /* the request's tool version includes the editor */
+	const char *container; /* the client's id; NULL: a new container */
 	char session[ID_SIZE];
 	bool is_stream, shows_thoughts;
-	bool wants_thread; /* it leaves out what a server would know */
-	const char *caller; /* what its code is called, which calls tools */
-	struct api_tool lent[ANTHROPIC_LENT_MAX]; /* to code */
+	bool wants_thread; /* the client omits messages that a stateful server would know */
+	const char *caller; /* tool type that calls by code name as their caller */
+	struct api_tool lent[ANTHROPIC_LENT_MAX]; /* callable by code */
 	size_t lent_count;
-	/* of code that waits for tools, which the last message answers */
+	/* code that waits for tool results, which the last message has */
 	bool is_waiting;
-	const char *waiting_cell; /* as the client knows it */
-	char run[ID_SIZE], execution[ID_SIZE]; /* "": none of ours */
+	const char *waiting_cell; /* the client's id of the cell */
+	char run[ID_SIZE], execution[ID_SIZE]; /* "": not an id of ours */
 	struct programmatic_place place;
 	struct api_tool_result answers[ANTHROPIC_LENT_MAX];
 	size_t answer_count;
 };
 
 /* ---- order.c ---- */
-/* Pure. Everything but the conversation. ERR_INVALID in words for the client. */
+/* No side effects. Parses everything except the conversation. ERR_INVALID with a message for the
+ * client. */
 int order_read(const char *json, size_t len, struct order *ret, struct err *err);
-/* The conversation, which tells where the uploads are. */
+/* Writes the conversation, which says where the uploads are. */
 int order_write(struct order *order, struct err *err);
 void order_done(struct order *order);
 #define cleanup_order __attribute__((cleanup(order_done)))
 
 /* ---- history.c ---- */
-/* Appends "messages" to an object that was begun. */
+/* Appends "messages" to an open object. */
 int history_write(const struct json_value *messages, struct order *order,
 		  struct json_writer *writer, struct err *err);
-/* Notes what the messages put into the container. */
+/* Records the files that the messages put into the container. */
 int history_uploads(const struct json_value *messages, struct order *order, struct err *err);
 
 /* ---- history_text.c ---- */
-/* Text, or blocks of text, as one text. */
+/* Joins a text, or blocks of text, into one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
 /* Appends, on a line of its own. */
 
 /* ---- editor.c ---- */
-/* Appends it to the tools of a conversation, where the order has it. */
+/* Appends the editor to a conversation's tools, if the request has it. */
 void editor_write_tool(const struct order *order, struct json_writer *writer);
-/* Whether a cell is a call of it; then `ret` is its input. */
+/* Whether a cell is an editor call; then `ret` is its input. */
 bool editor_input(const char *code, size_t len, struct buf *ret);
-/* Members of the content of a result. */
+/* Writes members of a result's content. */
 void editor_write_result(struct json_writer *json, const struct json_value *record);
 void editor_write_error(struct json_writer *json, const char *code, const char *message);
-/* The content of a result, as the model is told of it. */
+/* The content of a result as text for the model. */
 int editor_text(const struct json_value *content, struct buf *ret, struct err *err);
 
 /* ---- programmatic.c ---- */
-/* Who may call a tool of the application's: the model, its code. */
+/* Who may call an application's tool: the model, its code. */
 void programmatic_callers(const struct json_value *tool, bool *ret_direct, bool *ret_code);
-/* Notes the tools that code may call. */
+/* Records the tools that code may call. */
 int programmatic_tools(const struct json_value *tools, struct order *order, struct err *err);
-/* Notes what the last message answers to code that waits. */
+/* Records the last message's results for waiting code. */
 int programmatic_answers(const struct json_value *messages, struct order *order, struct err *err);
-/* Whether a block is a call by code; whether a result answers one of those that stand before. */
+/* Whether a block is a call by code; whether a result answers such a call in `before`. */
 bool programmatic_is_call(const struct json_value *block);
 bool programmatic_is_answer(const struct json_value *before, const struct json_value *result);
 bool programmatic_id(const char *run, const struct programmatic_place *place, const char *call,
 		     char ret[NAME_SIZE]);
-/* What the model is told instead of an output. */
+/* Writes what the model is told instead of an output. */
 void programmatic_write_lost(const struct order *order, struct json_writer *writer);
 
 /* ---- message.c ---- */
@@ -135,40 +136,40 @@ void message_create(struct request *request);
 /* ---- blocks.c ---- */
 enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_THINKING };
 
-/* The content of a message, as it grows. */
+/* The content of a message under construction. */
 struct blocks {
 	struct request *request;
 	bool is_stream;
 	enum block_kind open;
 	unsigned count;
 	struct buf text;    /* of the open block */
-	struct buf signature; /* of the open block, when it is a thought */
-	struct buf content; /* all blocks, comma-separated JSON: of a message that is not a stream */
+	struct buf signature; /* of the open block, if it is thinking */
+	struct buf content; /* all blocks as comma-separated JSON, if the message is not streamed */
 };
 void blocks_init(struct blocks *blocks, struct request *request, bool is_stream);
 void blocks_done(struct blocks *blocks);
-/* All of these: negative when there is nobody left to answer, or no memory for it. */
+/* These functions are negative if the client is gone, or memory is exhausted. */
 int blocks_text(struct blocks *blocks, enum block_kind kind, const char *text, size_t len);
 int blocks_close(struct blocks *blocks);
-/* What the provider wants back of its thoughts: the signature of the open one, or a block of its own. */
+/* Adds sealed reasoning: as the signature of the open block, or as a separate block. */
 int blocks_sealed(struct blocks *blocks, const struct json_value *sealed);
-/* A block that comes as a whole; its `input` in a stream as one delta. */
+/* A complete block; a stream sends its `input` as one delta. */
 struct block_call {
 	const char *type, *id, *name;
 	const char *input; /* an object */
 	size_t len;
-	const char *caller, *cell; /* of a call by code: the tool's type, the cell; NULL: the model */
+	const char *caller, *cell; /* for a call by code: the tool's type, the cell; else NULL */
 };
 int blocks_call(struct blocks *blocks, const struct block_call *call);
 int blocks_whole(struct blocks *blocks, const struct buf *json);
 int blocks_give_up(const struct blocks *blocks);
 
 /* ---- cells.c ---- */
-/* The two of a cell, which is shown as a call of its tool, or of the editor. */
+/* Writes both blocks of a cell, as a call of its tool or of the editor. */
 int blocks_cell(struct blocks *blocks, enum anthropic_tool tool, const struct run_event *cell,
 		enum anthropic_tool *ret_shown);
 int blocks_record(struct blocks *blocks, enum anthropic_tool shown, const struct run_event *record);
-/* The one of a cell that is gone. */
+/* Writes the result block of a cell that is lost. */
 int blocks_lost(struct blocks *blocks, enum anthropic_tool tool, const char *cell);
 
 /* ---- files.c ---- */
@@ -183,8 +184,8 @@ void anthropic_models(struct request *request, const char *rest);
 void anthropic_count_tokens(struct request *request);
 void anthropic_refuse(struct request *request, const struct refusal *refusal);
 const char *anthropic_error_type(unsigned status);
-/* "request-id: …" and what else each answer has. */
+/* Writes "request-id: …" and other headers of every answer. */
 void anthropic_headers(const struct request *request, char *ret, size_t size);
-/* How many messages may be answered at once, and how many more there may be now. */
+/* Writes headers with the limit of concurrent messages, and how many are left. */
 void anthropic_limit_headers(const struct run *run, char *ret, size_t size);
 void anthropic_answer(struct request *request, const struct buf *body);

@@ -1,9 +1,9 @@
 /*
- * blocks.c - the blocks of a message's content: sent one by one, or put together.
+ * blocks.c - the blocks of a message's content: sent one by one, or collected.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    words of a model, records of hostile programs.
- * Never:    leaves a block open that another one follows.
+ * Reads:    text of a model, records of hostile programs.
+ * Never:    opens a block while another one is open.
  */
 #include <stdio.h>
 #include <string.h>
@@ -188,7 +188,7 @@ int blocks_sealed(struct blocks *blocks, const struct json_value *sealed)
 	struct err err;
 
 	if (sealed_text(sealed, &text, &err) < 0)
-		return 0; /* it does not go back */
+		return 0; /* the client does not send it back */
 	if (blocks->open != BLOCK_THINKING)
 		return add_redacted(blocks, &text);
 	if (blocks->is_stream)

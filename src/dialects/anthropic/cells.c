@@ -1,5 +1,5 @@
 /*
- * cells.c - the two blocks of a cell: what was run, and what came of it.
+ * cells.c - the two blocks of a cell: its code and its result.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    code of a model, records of hostile programs.
@@ -14,7 +14,7 @@
 #define CONTENT_MAX ((size_t)64 * 1024 * 1024)
 #define ID_OF_CELL "srvtoolu_"
 
-/* How cells are called, by enum anthropic_tool. */
+/* Names of the tools and their results, by enum anthropic_tool. */
 #define NAME(name)                                                                               \
 	{ name, name "_tool_result", name "_tool_result_error", name "_result", name "_output" }
 static const struct words {
@@ -78,7 +78,7 @@ static void write_output(struct json_writer *json, const char *type, const char 
 	json_write_object_end(json);
 }
 
-/* Figures that were displayed, then files that were left. */
+/* Writes displayed figures, then files that the cell wrote. */
 static void write_outputs(struct json_writer *json, const char *type,
 			  const struct json_value *record)
 {
@@ -103,7 +103,7 @@ static void write_outputs(struct json_writer *json, const char *type,
 	}
 }
 
-/* The value of the cell stands behind what it printed, as in a notebook. */
+/* Writes the cell's value after the printed text, as in a notebook. */
 static void write_stdout(struct json_writer *json, const struct json_value *record,
 			 struct buf *text)
 {

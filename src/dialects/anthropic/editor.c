@@ -2,8 +2,8 @@
  * editor.c - the text editor of code execution: cells of reckon-edit (src/tool/edit.c).
  *
  * Runs in:  reckon-front-anthropic and tests.
- * Reads:    code that a model may have written itself, output of hostile programs.
- * Never:    shows more of an output than the members that the vendor's blocks have.
+ * Reads:    code that the model may have written by hand, output of hostile programs.
+ * Never:    shows more of an output than the members of Anthropic's blocks.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define INPUT_MAX ((size_t)4 * 1024 * 1024)
 #define LINES_MAX 100000u
 
-/* What stands around the arguments, in each language that cells of the tool have. */
+/* The code around the arguments, for each language that the tool's cells have. */
 static const struct way {
 	enum anthropic_tool tool;
 	const char *before, *after;
@@ -68,7 +68,7 @@ void editor_write_tool(const struct order *order, struct json_writer *writer)
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
-/* The arguments that stand in the code, compact. */
+/* Extracts the arguments from the code, as compact JSON. */
 static bool take_input(const struct way *way, const char *json, size_t len, struct buf *ret)
 {
 	struct json_value *quoted = NULL;
@@ -79,7 +79,7 @@ static bool take_input(const struct way *way, const char *json, size_t len, stru
 	if (!way->is_quoted)
 		return json_read_compact(json, len, INPUT_MAX, ret, &kind, &err) == 0 &&
 		       kind == JSON_KIND_OBJECT;
-	/* A text alone is no document: it stands in an array. */
+	/* json_read wants an object or array: wrap a single text in an array. */
 	cleanup_buf struct buf array = BUF_INIT(INPUT_MAX);
 	const char *text;
 
@@ -163,7 +163,7 @@ static void write_replaced(struct json_writer *json, const struct json_value *to
 	json_write_array_end(json);
 }
 
-/* Codes that the vendor has. What code in the box printed instead is none. */
+/* Passes on Anthropic's error codes. Other text that code in the box printed is not a code. */
 static void write_failure(struct json_writer *json, const struct json_value *told)
 {
 	static const char *const codes[] = { "file_not_found", "invalid_tool_input" };

@@ -1,9 +1,9 @@
 /*
- * envelope.c - what stands around the content of a message: its head, its sums, its container, its end.
+ * envelope.c - a message apart from its content: its head, usage, container and end.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    sums of a run, a session.
- * Never:    begins a stream twice, or before there is something to say.
+ * Reads:    usage of a run, a session.
+ * Never:    begins a stream twice, or before there is any content.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
 
-/* ---- sums ----------------------------------------------------------------------------------- */
+/* ---- usage ---------------------------------------------------------------------------------- */
 
 void message_usage(const struct json_value *usage, struct usage *ret)
 {
@@ -57,7 +57,7 @@ static void write_usage(const struct message *message, struct json_writer *json)
 	json_write_object_end(json);
 }
 
-/* The session, which stays for whoever names it again. */
+/* Writes the session, which a later request can name again. */
 static void write_container(const struct message *message, struct json_writer *json)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -93,7 +93,7 @@ static void write_head(const struct message *message, struct json_writer *json)
 
 	if (!name_swap(message->run.id, "run_", "msg_", id, sizeof(id)))
 		(void)snprintf(id, sizeof(id), "msg_0");
-	if (last != 0) /* the run's second message, or a later one */
+	if (last != 0) /* a later message of the same run */
 		(void)snprintf(id + strlen(id), sizeof(id) - strlen(id), "_%" PRIu64, last);
 	json_write_member_string(json, "id", id);
 	json_write_member_string(json, "type", "message");
@@ -157,7 +157,7 @@ void message_fail(const struct message *message, unsigned status, const char *te
 	struct json_writer json;
 
 	if (!message->has_begun) {
-		/* The driver has asked again as often as it may. */
+		/* The driver has used up its retries. */
 		answer_refuse(message->request, &(struct refusal){
 							.status = status,
 							.code = "failed",

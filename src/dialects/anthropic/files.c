@@ -1,9 +1,10 @@
 /*
- * files.c - files of the tenant, and files that code left: an id names an artifact and what it was called.
+ * files.c - files of the tenant, and artifacts that code wrote, whose ids contain artifact id and
+ * file name.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    ids that anybody made up; reckond judges whose artifact it is.
- * Never:    lets a file be shown as if it were ours.
+ * Reads:    ids that any client may have invented; reckond checks whose artifact it is.
+ * Never:    lets a browser show a file as a page of ours.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,10 @@
 #include "dialects/stored.h"
 
 #define LIST_USUAL 100u
-#define LIST_MAX 500u /* of a page, however many are wished */
+#define LIST_MAX 500u /* per page, whatever the client requests */
 #define LIST_IDS_MAX 100u
 
-/* Which files a list is to have. */
+/* The parameters of a list. */
 struct wish {
 	uint64_t limit;
 	char before[NAME_SIZE];
@@ -27,7 +28,7 @@ struct wish {
 	size_t count;
 };
 
-/* Of the tenant when it has such an id, else what code left. */
+/* Opens a file of the tenant with this id, else an artifact of code. */
 static int open_file(struct request *request, const char *id, char name[NAME_FILE_MAX + 1],
 		     struct api_download *ret, struct call *call)
 {
@@ -139,7 +140,7 @@ void files_content(struct request *request, const char *id)
 
 	if (open_file(request, id, name, &file, &call) < 0)
 		return;
-	/* What a box wrote is never shown as if it were ours. */
+	/* A browser must not show a box's file as a page of ours. */
 	(void)snprintf(headers, sizeof(headers),
 		       "request-id: %s\r\nContent-Disposition: attachment\r\n"
 		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
@@ -185,7 +186,7 @@ static bool is_digits(const char *text)
 	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* Those of the query's ids that there are, as one page. */
+/* Lists the files with the query's ids that exist, as one page. */
 static void list_named(struct request *request, const struct wish *wish)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
@@ -251,7 +252,7 @@ static bool read_wish(struct request *request, struct wish *ret)
 	return true;
 }
 
-/* The newest first; a page is named by its last file, as older clients say, or as newer ones. */
+/* Newest first; the page token is the last file, in the old or the new parameter. */
 static void list_page(struct request *request, const struct wish *wish)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
@@ -289,7 +290,7 @@ static void list_page(struct request *request, const struct wish *wish)
 
 void files_list(struct request *request)
 {
-	/* Not on the stack of a coroutine. */
+	/* Too large for a coroutine's stack. */
 	struct wish *wish = mem_new0(1, sizeof(*wish));
 
 	if (read_wish(request, wish)) {

@@ -1,12 +1,12 @@
 /*
- * history.c - the messages of a request become those of a conversation.
+ * history.c - converts a request's messages into those of a conversation.
  *
  * Runs in:  reckon-front-anthropic and tests.
- * Reads:    messages of anybody, among them what we answered before.
- * Never:    runs again what a message says has run.
+ * Reads:    messages of any client, which include earlier answers of ours.
+ * Never:    runs code again that a message reports as run.
  *
- * One message of the assistant's holds calls, results of ours and text as they came; here each turn
- * of the model is a message, and results stand between.
+ * One message of the assistant has its calls, our results and its text in their order; in a
+ * conversation each turn of the model is a message, with results in between.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static int write_image(const struct json_value *block, struct json_writer *write
 	return 0;
 }
 
-/* All images of the blocks; within results, or beside them. */
+/* Writes all images of the blocks, inside results or outside. */
 static int write_images(const struct json_value *content, struct json_writer *writer,
 			struct err *err)
 {
@@ -60,7 +60,7 @@ static int write_images(const struct json_value *content, struct json_writer *wr
 	return 0;
 }
 
-/* A name for the workspace: what of the title can be one. */
+/* A file name for the workspace: the valid part of the title. */
 static const char *path_of(struct order *order, const char *title, const char *media)
 {
 	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -78,7 +78,7 @@ static const char *path_of(struct order *order, const char *title, const char *m
 	return arena_text(&order->arena, path, strlen(path));
 }
 
-/* Text is told, anything else goes to the workspace, where code can read it. */
+/* Adds text to the message; puts other documents into the workspace, where code can read them. */
 static int take_document(const struct json_value *block, struct order *order, struct buf *text,
 			 struct err *err)
 {
@@ -110,7 +110,7 @@ static int take_document(const struct json_value *block, struct order *order, st
 	return 0;
 }
 
-/* The id of a file of the tenant's that goes into the container; NULL: it is no such block. */
+/* The id of a tenant's file that goes into the container; NULL: the block names none. */
 static const char *upload_of(const struct json_value *block)
 {
 	const struct json_value *source = json_read_member(block, "source");
@@ -168,7 +168,7 @@ static bool is_result(const struct json_value *block)
 	return len >= 11 && strcmp(type + len - 11, "tool_result") == 0;
 }
 
-/* What a cell gave, as the model is told of it. */
+/* A cell's result as text for the model. */
 static int cell_text(const struct json_value *content, struct buf *ret, struct err *err)
 {
 	static const char *const keys[] = { "stdout", "stderr", "error_code" };
@@ -211,7 +211,8 @@ static int write_result(const struct json_value *block, struct json_writer *writ
 	return 0;
 }
 
-/* Those of blocks[from, to), as one message; not those that code had, which calls in `before`. */
+/* Writes the results in blocks[from, to) as one message, except those for calls by code (in
+ * `before`). */
 static int write_results(const struct json_value *content, size_t from, size_t to,
 			 const struct json_value *before, struct json_writer *writer,
 			 struct err *err)
@@ -240,7 +241,7 @@ static int write_results(const struct json_value *content, size_t from, size_t t
 
 /* ---- of the user ---------------------------------------------------------------------------- */
 
-/* Its text, and its documents. */
+/* Takes its text and its documents. */
 static int take_blocks(const struct json_value *content, struct order *order, struct buf *text,
 		       bool *ret_any, struct err *err)
 {
@@ -256,7 +257,7 @@ static int take_blocks(const struct json_value *content, struct order *order, st
 		if (is(block, "text") && words != NULL)
 			rc = buf_add_line(text, words, len, err);
 		else if (upload_of(block) != NULL && order->tool != ANTHROPIC_NO_CODE)
-			rc = 0; /* it is in the container */
+			rc = 0; /* it is already in the container */
 		else if (is(block, "document"))
 			rc = take_document(block, order, text, err);
 		else if (!is(block, "image") && !is(block, "container_upload"))
@@ -319,7 +320,7 @@ static bool is_editor(const struct json_value *block)
 	return name != NULL && strcmp(name, ANTHROPIC_EDITOR_NAME) == 0;
 }
 
-/* Ours has one argument, whatever it is called there; but the editor. */
+/* Our tools have one argument, whatever the client's name for it; only the editor has more. */
 static int write_input(const struct json_value *block, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *input = json_read_member(block, "input");
@@ -366,7 +367,7 @@ static bool is_call(const struct json_value *block)
 	       is(block, "server_tool_use");
 }
 
-/* Thoughts, as they go back to the provider that had them. */
+/* Writes the reasoning that goes back to its provider. */
 static void write_thoughts(const struct json_value *content, size_t from, size_t to,
 			   struct json_writer *writer)
 {
@@ -384,7 +385,7 @@ static void write_thoughts(const struct json_value *content, size_t from, size_t
 	json_write_array_end(writer);
 }
 
-/* What the model said in one turn: blocks[from, to). */
+/* Writes one turn of the model: blocks[from, to). */
 static int write_turn(const struct json_value *content, size_t from, size_t to,
 		      struct json_writer *writer, struct err *err)
 {
@@ -464,7 +465,7 @@ static int write_message(const struct json_value *messages, size_t at, struct or
 		return write_user(content, role, before, order, writer, err);
 	if (strcmp(role, "assistant") != 0)
 		return err_set(err, ERR_INVALID, "role is user, assistant or system");
-	/* One that was paused is gone on with; one that was begun by the client is not. */
+	/* A paused message can continue; a beginning that the client wrote cannot. */
 	if (is_last && !is_result(json_read_at(content, json_read_count(content) - 1)))
 		return err_set(err, ERR_INVALID,
 			       "the conversation ends with a user message, or with "

@@ -1,9 +1,9 @@
 /*
- * history_text.c - text, or blocks of text, as one text.
+ * history_text.c - joins text, or blocks of text, into one text.
  *
  * Runs in:  reckon-front-anthropic and tests.
  * Reads:    messages of anybody.
- * Never:    takes a block of another kind for text.
+ * Never:    treats a block of another kind as text.
  */
 #include <string.h>
 

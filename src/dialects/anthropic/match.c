@@ -5,7 +5,8 @@
 
 static const char *const prefixes[] = { "/anthropic", "/v1/messages", NULL };
 
-/* Other APIs have files and models at the same paths: each of Anthropic's requests has a version. */
+/* Other APIs have files and models at the same paths: only Anthropic's requests have a version
+ * header. */
 static bool is_ours(const struct http *http)
 {
 	return strncmp(http->path, "/v1/", 4) == 0 &&

@@ -1,9 +1,9 @@
 /*
- * message.c - a request of Messages: asked of a model, its run told as one message.
+ * message.c - answers a request of Messages: starts a run and writes it as one message.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    bodies of anybody, events of a run.
- * Never:    begins a stream before it is known that there is something to say.
+ * Never:    begins a stream before the run has any output.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "dialects/anthropic/message.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
-#define GATHER_MS 100u /* calls that come together are told together; later ones with the next message */
+#define GATHER_MS 100u /* calls within this time go into one message; later ones into the next */
 
-/* ---- how it ended --------------------------------------------------------------------------- */
+/* ---- end reasons ---------------------------------------------------------------------------- */
 
 /* NULL: there is no message, but an error. */
 static const char *stop_of(const struct json_value *answer)
@@ -37,7 +37,7 @@ static const char *stop_of(const struct json_value *answer)
 	return NULL;
 }
 
-/* What is wrong with the conversation is the client's; all else is not. */
+/* An invalid conversation is the client's error; other failures are the server's. */
 static void fail_as(const struct message *message, const struct json_value *answer)
 {
 	const char *why = json_get_text(answer, "message");
@@ -47,7 +47,7 @@ static void fail_as(const struct message *message, const struct json_value *answ
 		     why != NULL ? why : "the model gave no answer");
 }
 
-/* What the application is to do. */
+/* Adds the calls for the application. */
 static int add_calls(struct message *message, const struct json_value *answer)
 {
 	const struct json_value *calls = json_read_member(answer, "calls");
@@ -74,7 +74,7 @@ static int add_calls(struct message *message, const struct json_value *answer)
 	return 0;
 }
 
-/* Of a run that was taken up when its events were no longer kept. */
+/* Adds the stored answer of a resumed run whose events are lost. */
 static int add_kept(struct message *message, const struct json_value *answer)
 {
 	struct blocks *blocks = &message->blocks;
@@ -100,7 +100,7 @@ static void end(struct message *message, const struct json_value *answer)
 	message_finish(message, stop_of(answer));
 }
 
-/* Its code waits for the application: the run goes on, and the next request takes it up. */
+/* The run's code waits for the application: the run continues, and the next request resumes it. */
 static void park(struct message *message)
 {
 	if (message_begin(message) < 0 || blocks_close(&message->blocks) < 0)
@@ -125,7 +125,7 @@ static void park(struct message *message)
 	run_leave(&message->run);
 }
 
-/* A call by code, which is told when no other comes. */
+/* Collects a call by code, to report it when no further call comes. */
 static int take_call(struct message *message, const struct run_event *event)
 {
 	struct arena *arena = &message->order->arena;
@@ -145,7 +145,7 @@ static int take_call(struct message *message, const struct run_event *event)
 	return 0;
 }
 
-/* ---- its content ---------------------------------------------------------------------------- */
+/* ---- content -------------------------------------------------------------------------------- */
 
 static int send_ping(struct message *message)
 {
@@ -194,7 +194,7 @@ static int take(struct message *message, const struct run_event *event)
 	case RUN_TOOL:
 		return take_call(message, event);
 	case RUN_RECORD:
-		message->call_count = 0; /* whatever it has not waited for */
+		message->call_count = 0; /* calls that it did not wait for */
 		return message_begin(message) < 0
 			       ? -1
 			       : blocks_record(blocks, message->shown, event);
@@ -202,10 +202,10 @@ static int take(struct message *message, const struct run_event *event)
 		message_usage(event->json, &message->usage);
 		message->place.turn = event->number;
 		return blocks_close(blocks);
-	case RUN_DISCARD: /* it comes again, in a block of its own */
+	case RUN_DISCARD: /* the text comes again, in a new block */
 		return blocks_close(blocks);
 	case RUN_GONE:
-	case RUN_CODE: /* the cell tells all of it in a moment */
+	case RUN_CODE: /* the cell soon has all of it */
 	case RUN_DONE:
 	case RUN_FAILED:
 		break;
@@ -213,7 +213,7 @@ static int take(struct message *message, const struct run_event *event)
 	return 0;
 }
 
-/* What an earlier message has told already. */
+/* Whether an earlier message has already reported the event. */
 static bool is_known(struct message *message, const struct run_event *event)
 {
 	if (event->number == 0 || event->number > message->order->place.last ||
@@ -268,7 +268,7 @@ static void follow(struct message *message)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-/* What runs in the container says what its cells are called. */
+/* The container's language decides which tool its cells are shown as. */
 static int look_at_container(struct request *request, struct order *order)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -296,7 +296,7 @@ static const char *language_of(const struct order *order)
 	return order->tool == ANTHROPIC_BASH ? ANTHROPIC_SHELL_LANGUAGE : NULL;
 }
 
-/* Files of the tenant go into the container before its model is asked. */
+/* Puts the tenant's files into the container before the model starts. */
 static int bring_uploads(struct request *request, struct order *order)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -345,7 +345,7 @@ static void answer(struct request *request, struct order *order)
 		.conversation = { order->conversation.data, order->conversation.len },
 		.files = { order->files, order->file_count },
 		.session = order->session[0] != '\0' ? order->session : NULL,
-		.has_keep_conversation = true, /* the client has it */
+		.has_keep_conversation = true, /* the client stores it */
 		.tools = { order->lent, order->lent_count },
 		.language = language_of(order),
 	};
@@ -369,8 +369,8 @@ static void answer(struct request *request, struct order *order)
 }
 
 /*
- * Code that waits gets its answers, and its message the rest. False: it waits no more, and the
- * conversation goes on without what it would have given.
+ * Gives waiting code its results, and continues its run in this message. False: the code no longer
+ * waits, and the conversation continues without its output.
  */
 static bool take_up(struct request *request, struct order *order)
 {
@@ -383,7 +383,7 @@ static bool take_up(struct request *request, struct order *order)
 	if (order->run[0] != '\0' && order->execution[0] != '\0')
 		status = run_resume(&message.run, request, order->run, order->session,
 				    turn > 0 ? turn - 1 : 0);
-	/* Calls that were given up meanwhile have had their answer: the code's error comes. */
+	/* Calls that timed out meanwhile already have a result: the code gets an error. */
 	if (status == CALL_OK)
 		status = call_make(request, API_EXECUTION_TOOL_RESULTS,
 				   &(struct api_execution_tool_results_in){

@@ -1,11 +1,11 @@
 /*
- * message.h - one message of ours while it is made; of message.c and envelope.c.
+ * message.h - a message under construction; shared by message.c and envelope.c.
  */
 #pragma once
 
 #include "dialects/anthropic/anthropic.h"
 
-/* Sums of a run. */
+/* Usage of a run. */
 struct usage {
 	uint64_t in, cached, out, reasoning;
 };
@@ -22,9 +22,9 @@ struct message {
 	struct run run;
 	struct blocks blocks;
 	bool has_begun;
-	struct usage before; /* what messages before this one have told of */
+	struct usage before; /* reported in earlier messages */
 	struct usage usage;
-	/* of the cell that runs */
+	/* of the current cell */
 	char cell[NAME_SIZE];
 	enum anthropic_tool shown;
 	struct lent_call calls[ANTHROPIC_LENT_MAX];
@@ -35,8 +35,8 @@ struct message {
 
 /* ---- envelope.c ---- */
 void message_usage(const struct json_value *usage, struct usage *ret);
-/* A stream's head, once; negative: nobody is left to answer. */
+/* Sends a stream's head, once; negative: the client is gone. */
 int message_begin(struct message *message);
-/* Its end, after all content. */
+/* Sends the end, after all content. */
 void message_finish(struct message *message, const char *reason);
 void message_fail(const struct message *message, unsigned status, const char *text);

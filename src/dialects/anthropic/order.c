@@ -1,9 +1,9 @@
 /*
- * order.c - a request of Messages becomes a conversation, and how it is to be answered.
+ * order.c - parses a request of Messages: its conversation and options.
  *
  * Runs in:  reckon-front-anthropic and tests.
  * Reads:    JSON of anybody.
- * Never:    takes what would mean something else here: it is refused by name.
+ * Never:    accepts an option that it cannot honour: it refuses it by name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int add_code_tool(const char *type, struct order *order, struct err *err)
 	static const struct {
 		const char *type;
 		enum anthropic_tool tool;
-		const char *caller; /* what SDKs know as one */
+		const char *caller; /* the name that SDKs accept as caller */
 		bool has_editor;
 	} versions[] = {
 		{ "code_execution_20250522", ANTHROPIC_PYTHON, "code_execution_20250825", false },
@@ -47,7 +47,7 @@ static int add_code_tool(const char *type, struct order *order, struct err *err)
 	return err_set(err, ERR_INVALID, "tools: the type '%.60s' is not supported here", type);
 }
 
-/* One of the application's. */
+/* Writes a tool of the application. */
 static int write_tool(const struct json_value *tool, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *schema = json_read_member(tool, "input_schema");
@@ -125,7 +125,7 @@ static int write_choice(const struct json_value *choice, const struct order *ord
 	return 0;
 }
 
-/* ---- how it is sampled ---------------------------------------------------------------------- */
+/* ---- sampling ------------------------------------------------------------------------------- */
 
 static int write_number(const struct json_value *body, const char *key, struct json_writer *writer,
 			struct err *err)
@@ -142,7 +142,7 @@ static int write_number(const struct json_value *body, const char *key, struct j
 	return 0;
 }
 
-/* What it may think, in the one word that other providers have for it. */
+/* The reasoning effort, in the words that other providers use. */
 static const char *effort_of(const struct json_value *body, struct order *order)
 {
 	const struct json_value *thinking = json_read_member(body, "thinking");
@@ -207,7 +207,7 @@ static int take_container(const struct json_value *body, struct order *order, st
 			       ? 0
 			       : err_set(err, ERR_INVALID, "container: Input should be a string");
 	order->container = arena_text(&order->arena, id, strlen(id));
-	/* What is not an id of ours becomes one that nothing has. */
+	/* An impossible id becomes "-", which is never found. */
 	if (!name_swap(id, ANTHROPIC_CONTAINER, "se_", order->session, sizeof(order->session)))
 		(void)snprintf(order->session, sizeof(order->session), "-");
 	return 0;

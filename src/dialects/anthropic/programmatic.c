@@ -1,12 +1,12 @@
 /*
- * programmatic.c - tools of the application that code in a container calls, over several requests.
+ * programmatic.c - calls of the application's tools by code in a container, over several requests.
  *
  * Runs in:  reckon-front-anthropic and tests.
- * Reads:    tools and messages of anybody, among them ids that we gave, or that somebody made up.
- * Never:    keeps anything: the id of a call says which run waits, and where in its events.
+ * Reads:    tools and messages of any client, whose ids may be ours or invented.
+ * Never:    stores anything: a call's id names the waiting run and the position in its events.
  *
- *   toolu_code_RUN_TURN_LAST_CALL     RUN: the run's digits; TURN, LAST: numbers of its events, of the
- *                                     answer of the model that wrote the code, and the last one told
+ *   toolu_code_RUN_TURN_LAST_CALL     RUN: the run's digits; TURN, LAST: numbers of events: the
+ *                                     answer with the code, the last one the client saw
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define CALL "toolu_code_"
 #define CALLER "code_execution_"
 #define CELL "srvtoolu_"
-#define BLOCKS_MAX 256u /* of a message, that are looked at */
+#define BLOCKS_MAX 256u /* blocks per message that are examined */
 #define VALUE_MAX ((size_t)1024 * 1024)
 
 /* ---- what is lent --------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ int programmatic_tools(const struct json_value *tools, struct order *order, stru
 	if (order->lent_count > 0 && order->tool == ANTHROPIC_NO_CODE)
 		return err_set(err, ERR_INVALID, "tools: allowed_callers names a code execution "
 			       "tool, which is not among the tools");
-	/* Such code is Python in every version of the tool. */
+	/* Code that calls tools is Python in every version of the tool. */
 	if (order->lent_count > 0)
 		order->tool = ANTHROPIC_PYTHON;
 	return 0;
@@ -101,7 +101,7 @@ bool programmatic_id(const char *run, const struct programmatic_place *place, co
 	return len > 0 && len < NAME_SIZE;
 }
 
-/* "_" and a number; *at is behind it then. */
+/* Reads "_" and a number, and advances *at. */
 static bool take_number(const char **at, uint64_t *ret)
 {
 	char *end;
@@ -127,7 +127,7 @@ static bool read_id(const char *id, char run[ID_SIZE], struct programmatic_place
 	       take_number(&at, &ret->last) && take_number(&at, ret_call) && *at == '\0';
 }
 
-/* ---- what is answered ----------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 bool programmatic_is_call(const struct json_value *block)
 {
@@ -137,7 +137,7 @@ bool programmatic_is_call(const struct json_value *block)
 	       strncmp(caller, CALLER, strlen(CALLER)) == 0;
 }
 
-/* Calls that wait stand last. */
+/* Pending calls are last. */
 static size_t first_of(const struct json_value *content)
 {
 	const size_t count = json_read_count(content);
@@ -159,7 +159,7 @@ bool programmatic_is_answer(const struct json_value *before, const struct json_v
 	return false;
 }
 
-/* What the call returns: JSON where the text is that, else the text. */
+/* The return value of a call: the text as JSON if it is valid JSON, else as a string. */
 static int write_value(const struct buf *text, struct buf *ret, struct err *err)
 {
 	enum json_kind kind;
@@ -230,7 +230,7 @@ static int take_call(const struct json_value *call, const struct json_value *con
 	if (order->answer_count == ANTHROPIC_LENT_MAX)
 		return err_set(err, ERR_INVALID, "messages: too many calls wait");
 	order->waiting_cell = cell;
-	/* What is not an id of ours waits nowhere: the code is taken for gone. */
+	/* An id that is not ours belongs to no waiting code: treat the code as gone. */
 	if (!read_id(id, run, &place, &number) || cell == NULL ||
 	    !name_swap(cell, CELL, "ex_", order->execution, sizeof(order->execution)))
 		return 0;
@@ -271,7 +271,7 @@ int programmatic_answers(const struct json_value *messages, struct order *order,
 	return 0;
 }
 
-/* Its code has ended meanwhile, or never was: the model is told so. */
+/* Tells the model that the code has ended meanwhile, or never existed. */
 void programmatic_write_lost(const struct order *order, struct json_writer *writer)
 {
 	static const char why[] = "The code was ended: its tools were not answered in time, or its "

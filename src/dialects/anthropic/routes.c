@@ -1,9 +1,9 @@
 /*
- * routes.c - Anthropic's API: which path is whose.
+ * routes.c - Anthropic's API: maps paths to handlers.
  *
  * Runs in:  reckon-front-anthropic.
  * Reads:    heads of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>
 #include <string.h>
