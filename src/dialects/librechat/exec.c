@@ -1,10 +1,10 @@
 /*
- * exec.c - /exec: a program in a box of its own, or of its conversation, with files of earlier runs
+ * exec.c - /exec: a program in its own box, or in its conversation's, with files of earlier runs
  *          and uploads.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    bodies of anybody, what hostile programs print.
- * Never:    keeps a box for the next run that did not ask for one: files are what goes on.
+ * Reads:    bodies of any client, output of hostile programs.
+ * Never:    keeps a box for the next run unless requested: usually only files persist.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-/* What ended it, behind what it wrote: models read that. */
+/* Appends the reason for the program's end to its output, which models read. */
 static void add_note(struct program_end *end)
 {
 	const char *note = end->how == PROGRAM_TIMEOUT || end->how == PROGRAM_CPU_LIMIT
@@ -74,14 +74,14 @@ static void answer(struct request *request, struct librechat_exec *exec)
 
 /* ---- a request ------------------------------------------------------------------------------ */
 
-/* Each a word of a shell; a single text is one. */
+/* Makes a shell word of each argument; a single text is one argument. */
 static int read_arguments(const struct json_value *body, struct buf *ret, struct err *err)
 {
 	const struct json_value *args = json_read_member(body, "args");
 	size_t len = 0;
 	const char *text = json_read_text(args, &len);
 
-	/* A NUL would end one early. */
+	/* A NUL would cut an argument. */
 	if (text != NULL && strlen(text) != len)
 		return err_set(err, ERR_INVALID, "args hold a NUL");
 	if (text != NULL && text[0] != '\0')
@@ -97,7 +97,7 @@ static int read_arguments(const struct json_value *body, struct buf *ret, struct
 	return 0;
 }
 
-/* Beside the files of the user, and not among them: names that begin with a dot are ours. */
+/* Hides our files from the user's: names that begin with a dot are ours. */
 static void hide(struct program_code *code, char *name, size_t size)
 {
 	if (code->language->compile != NULL)

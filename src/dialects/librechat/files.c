@@ -1,9 +1,9 @@
 /*
- * files.c - lists and downloads of what runs and uploads left.
+ * files.c - lists and downloads of files of runs and uploads.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    ids and queries of anybody.
- * Never:    says how a file is shown: it is an attachment.
+ * Reads:    ids and queries of any client.
+ * Never:    lets a browser show a file: it is always an attachment.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int take_nothing(struct request *request)
 	return call_check_key(request) < 0 ? -1 : request_body(request, 0, &none);
 }
 
-/* As librechat_may_use(), of a request without a body. */
+/* As librechat_may_use(), for a request without a body. */
 static int may_see(struct request *request, const char *session)
 {
 	struct librechat_owner who;
@@ -44,7 +44,7 @@ static int may_see(struct request *request, const char *session)
 		       : librechat_may_use(request, session, &who, NULL);
 }
 
-/* As librechat_find(): of others' files there are none. */
+/* As librechat_find(): other users' files count as missing. */
 static int find(struct request *request, const char *session, const char *id,
 		struct librechat_file *ret)
 {
@@ -68,7 +68,7 @@ static const char *suffix_of(const char *name)
 	return dot != NULL && strlen(dot) < 16 ? dot : "";
 }
 
-/* As a store of objects names it: clients cut the id out of it. */
+/* Writes the name as an object store's key: clients cut the id out of it. */
 static void write_object_name(struct json_writer *json, const struct librechat_file *file)
 {
 	char name[2 * LIBRECHAT_ID_SIZE + 20];
@@ -117,7 +117,7 @@ void librechat_list(struct request *request, const char *session)
 	librechat_answer(request, 200, &json, &body);
 }
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- a download ----------------------------------------------------------------------------- */
 
 void librechat_show(struct request *request, const char *session, const char *id)
 {

@@ -1,13 +1,13 @@
 /*
- * ids.c - ids of 21 characters, as LibreChat takes them, of ours; and back. Pure.
+ * ids.c - converts Reckon's ids to LibreChat's ids of 21 characters and back.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    ids of anybody.
- * Never:    says that something with an id is there.
+ * Reads:    ids of any client.
+ * Never:    says whether an object with the id exists.
  *
- * 21 characters of 64 are 126 bits. A session's id has 48 bits of time, of which the first two are 0
- * until the year 4199, and 80 random ones. An artifact's has 32 hexadecimal digits, of which 31 tell it
- * from the others of its session; the two bits that are left are flags.
+ * 21 characters of 64 are 126 bits. A session's id has 48 bits of time, of which the first two are
+ * 0 until the year 4199, and 80 random ones. An artifact's id has 32 hexadecimal digits, of which
+ * 31 identify it within its session; the two remaining bits are flags.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const char hexadecimal[] = "0123456789abcdef";
 #define SESSION_CHARS 26
 #define ARTIFACT_CHARS 31
 
-/* `count` characters of an alphabet of 2^bits; false: others are among them. */
+/* Reads `count` characters of an alphabet of 2^bits; false if there are others. */
 static bool read_chars(const char *text, size_t count, const char *alphabet, unsigned bits,
 		       wide *ret)
 {
@@ -53,7 +53,7 @@ void librechat_session_id(const char *session, char ret[LIBRECHAT_ID_SIZE])
 	wide value;
 
 	ret[0] = '\0';
-	/* Of 26 characters of 5 bits the first has 3. */
+	/* The first of the 26 characters has 3 bits, the others 5. */
 	if (strncmp(session, "se_", 3) == 0 && strlen(session) == 3 + SESSION_CHARS &&
 	    session[3] <= '7' && read_chars(session + 3, SESSION_CHARS, crockford, 5, &value) &&
 	    value >> BITS == 0)

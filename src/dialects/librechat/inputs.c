@@ -1,9 +1,9 @@
 /*
- * inputs.c - the files of a request: which they are, and into the box of its run.
+ * inputs.c - finds the files of a request and puts them into the run's box.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    ids and names of anybody.
- * Never:    puts a file that the key's tenant does not have.
+ * Reads:    ids and names of any client.
+ * Never:    uses a file that does not belong to the key's tenant.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "codec/json_get.h"
 #include "dialects/librechat/librechat.h"
 
-/* The last one of a name is the one that counts. */
+/* If names repeat, the last one counts. */
 static struct librechat_input *slot_of(struct librechat_exec *exec, const char *name)
 {
 	for (size_t i = 0; i < exec->count; i++)
@@ -42,7 +42,7 @@ static int find_input(struct request *request, const struct json_value *given,
 		found = librechat_find(request, session, json_get_str(given, "id"), &file);
 	if (found <= 0)
 		return found < 0 ? -1 : librechat_refuse_file(request);
-	/* Other dialects put files there, and name them as they like. */
+	/* Other dialects put files there under any name. */
 	if (strncmp(name, "/mnt/data/", 10) == 0)
 		name += 10;
 	if (name[0] != '\0')

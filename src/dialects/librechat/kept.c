@@ -1,9 +1,9 @@
 /*
- * kept.c - what is remembered of a program between two rounds of calls of its tools: a document.
+ * kept.c - stores a program's state between two rounds of tool calls, in a document.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    tokens of anybody, documents of the key's tenant.
- * Never:    lets one token begin two rounds: a round changes the document in the state it was read in.
+ * Reads:    tokens of any client, documents of the key's tenant.
+ * Never:    lets one token begin two rounds: a round updates the document only if it is unchanged.
  *
  * A token is the execution's id and the number of the round: ex_….2.
  */
@@ -22,7 +22,7 @@
 #define VALUE_MAX ((size_t)1 << 20)
 #define METADATA_MAX 1024u
 
-/* ---- written -------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void write_input(struct json_writer *json, const struct librechat_input *input)
 {
@@ -58,7 +58,7 @@ static int write_value(const struct librechat_program *program, struct buf *ret,
 	return json_write_finish(&json, err);
 }
 
-/* By which a client can ask to cancel what one of its requests waits for. */
+/* Writes the id by which a client can cancel a request that waits. */
 static int write_metadata(struct request *request, struct buf *ret, struct err *err)
 {
 	const char *id = http_header(request_head(request), LIBRECHAT_REQUEST_HEADER);
@@ -119,7 +119,7 @@ void program_forget(struct request *request, const struct librechat_program *pro
 				NULL, &call);
 }
 
-/* ---- read ----------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static void take_input(const struct json_value *value, struct librechat_input *ret)
 {
@@ -211,9 +211,9 @@ int program_find(struct request *request, const char *token, struct librechat_pr
 	return 0;
 }
 
-/* ---- cancelled ------------------------------------------------------------------------------ */
+/* ---- cancelling ----------------------------------------------------------------------------- */
 
-/* 1: it is of a program, which `ret` names; 0: of none. */
+/* 1: the request waits for a program, which `ret` names; 0: for none. */
 static int find_by_request(struct request *request, const char *id, struct librechat_program *ret)
 {
 	cleanup_buf struct buf filter = BUF_INIT(METADATA_MAX);

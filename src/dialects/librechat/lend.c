@@ -1,12 +1,12 @@
 /*
- * lend.c - tools of LibreChat as functions of the code: which name each has there. Pure.
+ * lend.c - makes LibreChat's tools callable as functions of the code.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    declarations of anybody.
- * Never:    puts a name into code that is more than letters, digits and '_'.
+ * Reads:    declarations of any client.
+ * Never:    puts a name into code that contains other characters than letters, digits and '_'.
  *
- * For reckond a tool is called t0, t1, …, by its place: LibreChat's names may hold anything. Before the
- * code another piece of code gives them the names that LibreChat told the model.
+ * In reckond the tools are called t0, t1, … by their index, because LibreChat's names may contain
+ * any character. A preamble to the code defines functions with the names that the model knows.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ static bool is_reserved(const char *name, const char *words)
 	return false;
 }
 
-/* As LibreChat's packages do it; 0: nothing is left of it, or it is too long. */
+/* Makes an identifier as LibreChat's packages do; 0: nothing is left of the name, or it is too
+ * long. */
 static size_t identifier_of(const char *name, bool is_bash, char ret[NAME_SIZE])
 {
 	size_t len = 0;
@@ -65,7 +66,7 @@ static int lend_python(const char *name, size_t index, struct buf *ret, struct e
 	return buf_addf(ret, err, "%s = _lend(\"t%zu\", \"%s\")\n", name, index, name);
 }
 
-/* A text is printed as it is, all else as JSON. */
+/* The function prints a text unchanged, and anything else as JSON. */
 static int lend_bash(const char *name, size_t index, struct buf *ret, struct err *err)
 {
 	return buf_addf(

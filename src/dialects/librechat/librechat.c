@@ -1,9 +1,9 @@
 /*
- * librechat.c - LibreChat's Code API: how an error looks, and a text of a body.
+ * librechat.c - LibreChat's Code API: the error format, and text members of a body.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    nothing.
- * Never:    has a form of its own for what is wrong: clients show one.
+ * Never:    uses another error format: clients can show only this one.
  */
 #include "dialects/librechat/librechat.h"
 
@@ -21,7 +21,7 @@ void librechat_refuse(struct request *request, const struct refusal *refusal)
 
 	if (refusal->status == 429)
 		code = "rate_limited";
-	/* Where the message is what clients show, it is the error. */
+	/* For these errors clients show `error`: put the message there. */
 	if (strcmp(code, "unsupported_language") == 0 || refusal->status == 403)
 		code = message;
 	json_write_init(&json, &body);

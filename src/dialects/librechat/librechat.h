@@ -1,20 +1,20 @@
 /*
- * librechat.h - what the files of the LibreChat dialect share.
+ * librechat.h - declarations shared by the files of the LibreChat dialect.
  *
- *   routes.c     which path is whose
- *   librechat.c  the form of an error
- *   ids.c        ids of 21 characters, as LibreChat takes them, of ours
- *   owner.c      whose they are: one user's, or an entity's
- *   store.c      which file an id is: the files of a session that may be gone
+ *   routes.c     maps paths to handlers
+ *   librechat.c  the error format
+ *   ids.c        converts Reckon's ids to LibreChat's
+ *   owner.c      owners of files: a user or an entity
+ *   store.c      finds files of sessions that may have ended
  *   exec.c       /exec: a program
- *   machine.c    boxes that stay between runs
+ *   machine.c    boxes that persist between runs
  *   inputs.c     its files, into its box
- *   outputs.c    what became of its files
+ *   outputs.c    changes of its files
  *   files.c      lists and downloads
- *   upload.c     forms of files
+ *   upload.c     uploads as forms
  *   programmatic.h  /exec/programmatic: programs that call tools
  *
- * A *storage session* is a session, which has usually ended: what is kept of its files is the store.
+ * A *storage session* is a session, usually an ended one, whose artifacts hold the files.
  */
 #pragma once
 
@@ -35,33 +35,34 @@
 #define LIBRECHAT_ID_SIZE (LIBRECHAT_ID_LEN + 1)
 #define OURS_SIZE 40
 
-#define LIBRECHAT_READ_ONLY 1u /* of a file: changes of it are nobody's */
+#define LIBRECHAT_READ_ONLY 1u /* of a file: its changes are not stored */
 
-/* "" when it cannot be one. */
+/* Writes "" if the id cannot be converted. */
 void librechat_session_id(const char *session, char ret[LIBRECHAT_ID_SIZE]);
 void librechat_file_id(const char *artifact, unsigned flags, char ret[LIBRECHAT_ID_SIZE]);
-/* False: it is none. An artifact's id loses its last digit: what it gives is a prefix. */
+/* False: not a valid id. An artifact's id loses its last digit: the result is a prefix. */
 bool librechat_session_of(const char *id, char ret[OURS_SIZE]);
 bool librechat_artifact_of(const char *id, char ret[OURS_SIZE], unsigned *ret_flags);
 
 /* ---- owner.c ---- */
 #define LIBRECHAT_OWNER_SIZE 256
 
-/* Who asks, as LibreChat says it; "": it does not. */
+/* The requester, as LibreChat reports it; "": unknown. */
 struct librechat_owner {
 	char user[LIBRECHAT_OWNER_SIZE];
-	char entity[LIBRECHAT_OWNER_SIZE]; /* an agent or skill that the request is made for */
+	char entity[LIBRECHAT_OWNER_SIZE]; /* an agent or skill that the request uses */
 };
 
-/* `body` may be NULL. Negative, here and below: it was answered. */
+/* `body` may be NULL. Here and below: negative means that an answer was sent. */
 int librechat_who(struct request *request, const struct json_value *body,
 		  struct librechat_owner *ret);
-/* Files of this kind are those of whoever uses the entity. */
+/* Files of this kind belong to all users of the entity. */
 bool librechat_is_shared(const char *kind);
-/* From now on files of the session, se_…, are the user's, and those of who asks for the entity. */
+/* From now on files of the session (se_…) belong to the user, and to requests for the entity. */
 int librechat_own(struct request *request, const char *session, const char *user,
 		  const char *entity);
-/* 1: they may use files of this session; 0: it is another user's. `entity` NULL: that of `who`. */
+/* 1: they may use this session's files; 0: it belongs to another user. `entity` NULL: that of
+ * `who`. */
 int librechat_may_use(struct request *request, const char *session,
 		      const struct librechat_owner *who, const char *entity);
 
@@ -78,18 +79,19 @@ struct librechat_file {
 /* 1: found; 0: the key's tenant has no such file. */
 int librechat_find(struct request *request, const char *session, const char *id,
 		   struct librechat_file *ret);
-/* Each file of a session once, in its newest state; false ends it. As librechat_find(). */
+/* Calls `fn` for each file of a session once, in its newest version; false stops. As
+ * librechat_find(). */
 typedef bool librechat_each_fn(const struct librechat_file *file, void *arg);
 int librechat_each(struct request *request, const char *session, librechat_each_fn *fn, void *arg);
-/* Its bytes: a descriptor, which is the caller's. As librechat_find(). */
+/* Opens a file: the caller closes the descriptor. As librechat_find(). */
 int librechat_open(struct request *request, const struct librechat_file *file, int *ret_fd,
 		   uint64_t *ret_size);
 
 /* ---- exec.c ---- */
 struct librechat_input {
-	struct librechat_file file; /* `name`: where it is put */
-	char artifact[PROGRAM_ARTIFACT_SIZE]; /* that it is in the run's session */
-	bool is_changed; /* or deleted */
+	struct librechat_file file; /* `name`: its path in the box */
+	char artifact[PROGRAM_ARTIFACT_SIZE]; /* its artifact in the run's session */
+	bool is_changed; /* changed or deleted */
 };
 
 struct librechat_exec {
@@ -97,18 +99,18 @@ struct librechat_exec {
 	struct librechat_owner who;
 	struct librechat_input *inputs;
 	size_t count;
-	const char *hint; /* of the machine that it runs on; NULL: a box of its own */
+	const char *hint; /* of the persistent machine that it runs on; NULL: its own box */
 	bool is_reused;
 };
 
 void librechat_exec(struct request *request);
 
 /* ---- machine.c ---- */
-/* Refuses who expects a machine that stays. */
+/* Refuses requests that expect persistent state. */
 bool librechat_expects_state(struct request *request);
-/* Which machine that stays is asked for; *ret NULL: none is. */
+/* The requested persistent machine; *ret NULL: none. */
 int librechat_hint(struct request *request, const struct json_value *body, const char **ret);
-/* Its session becomes the program's; it is made when it is not there. */
+/* Gives the program the machine's session, which it creates if missing. */
 int librechat_machine(struct request *request, struct librechat_exec *exec, const char *hint,
 		      uint64_t output_bytes);
 
@@ -118,8 +120,8 @@ int librechat_find_inputs(struct request *request, const struct json_value *body
 int librechat_put_inputs(struct request *request, struct librechat_exec *exec);
 
 /* ---- outputs.c ---- */
-/* The member "files": what the program made and changed, then what it did not. `files` says so, of a
- * process or of a record. */
+/* Writes the member "files": files that the program created or changed, then unchanged inputs.
+ * `files` is the list of a process or a record. */
 void librechat_write_outputs(struct json_writer *json, struct librechat_exec *exec,
 			     const struct json_value *files);
 

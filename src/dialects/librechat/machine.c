@@ -1,11 +1,12 @@
 /*
- * machine.c - boxes that stay between the runs of a conversation: one for each user and hint.
+ * machine.c - boxes that persist between the runs of a conversation: one per user and hint.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    hints of anybody who has the key; documents of the key's tenant.
- * Never:    gives a user the box of another one, or runs two programs of a conversation at once.
+ * Reads:    hints of any client with the key; documents of the key's tenant.
+ * Never:    gives a user another user's box, or runs two programs of a conversation at once.
  *
- * Which session it is stands in a document. Of two that are made at once the older one counts.
+ * A document holds the session's id. If two requests create one at the same time, the older session
+ * counts.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +18,13 @@
 
 #define COLLECTION "librechat-machines"
 #define KEPT_MS ((uint64_t)30 * 24u * 3600u * 1000u)
-#define IDLE_MS ((uint64_t)3600u * 1000u) /* then its files alone stay */
+#define IDLE_MS ((uint64_t)3600u * 1000u) /* afterwards only its files remain */
 #define VALUE_MAX 1024u
 #define METADATA_MAX 4096u
 #define HINT_MAX 255u
 #define PROFILE "X-CodeAPI-Execution-Profile: "
 
-/* ---- what is asked -------------------------------------------------------------------------- */
+/* ---- the request ---------------------------------------------------------------------------- */
 
 static bool expects(struct request *request, const char *wanted)
 {
@@ -65,7 +66,7 @@ int librechat_hint(struct request *request, const struct json_value *body, const
 	return 0;
 }
 
-/* ---- which it is ---------------------------------------------------------------------------- */
+/* ---- finding it ----------------------------------------------------------------------------- */
 
 static int write_key(const char *user, const char *hint, struct buf *ret, struct err *err)
 {
@@ -79,7 +80,7 @@ static int write_key(const char *user, const char *hint, struct buf *ret, struct
 	return json_write_finish(&json, err);
 }
 
-/* 1: found; 0: there is none. Negative: it was answered. */
+/* 1: found; 0: there is none. Negative: an answer was sent. */
 static int find(struct request *request, const char *key, char session[OURS_SIZE],
 		char document[OURS_SIZE])
 {
@@ -109,7 +110,7 @@ static int find(struct request *request, const char *key, char session[OURS_SIZE
 	return session[0] != '\0';
 }
 
-/* 1: it is there, if paused; 0: it is gone. Negative: it was answered. */
+/* 1: it exists, maybe paused; 0: it is gone. Negative: an answer was sent. */
 static int is_live(struct request *request, const char *session)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -129,7 +130,7 @@ static int is_live(struct request *request, const char *session)
 	return -1;
 }
 
-/* 1: it may be used; 0: it is gone. Negative: it was answered. */
+/* 1: it may be used; 0: it is gone. Negative: an answer was sent. */
 static int is_free(struct request *request, const char *session)
 {
 	const int live = is_live(request, session);
@@ -196,7 +197,7 @@ static int make(struct request *request, const char *key, uint64_t output_bytes,
 		return -1;
 	found = find(request, key, session, document);
 	if (found > 0 && strcmp(session, made) != 0) {
-		/* Another request was faster. */
+		/* Another request created one first: delete ours. */
 		if (call_make(request, API_SESSION_DELETE,
 			      &(struct api_session_delete_in){ .session = made }, NULL, &call) ==
 		    CALL_GONE)

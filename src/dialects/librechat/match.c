@@ -1,4 +1,4 @@
-/* match.c - LibreChat is given an address that ends in /librechat or /librechat/v1. */
+/* match.c - LibreChat is configured with an address that ends in /librechat or /librechat/v1. */
 #include "dialects/match.h"
 
 static const char *const prefixes[] = { "/librechat", NULL };

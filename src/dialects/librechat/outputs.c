@@ -1,9 +1,9 @@
 /*
- * outputs.c - what became of a run's files: new ones, changed inputs, and those that are as they were.
+ * outputs.c - lists a run's files: new ones, changed inputs and unchanged inputs.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    names that a hostile program made.
- * Never:    leaves an input out that is still there: LibreChat would forget it.
+ * Reads:    file names of a hostile program.
+ * Never:    leaves out an input that still exists: LibreChat would forget it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct librechat_input *input_of(struct librechat_exec *exec, const char 
 	return NULL;
 }
 
-/* Both sets of names: clients of two years know them. */
+/* Writes old and new names of the members: different versions of clients use either. */
 static void write_ids(struct json_writer *json, const char *id, const char *name,
 		      const char *session)
 {
@@ -68,7 +68,7 @@ struct outputs {
 	size_t told;
 };
 
-/* What is too large to be kept is as it was put. */
+/* A file that was too large to store keeps the version that was put there. */
 static void write_change(struct outputs *outputs, const char *name, const char *artifact)
 {
 	struct librechat_input *input = input_of(outputs->exec, name);
@@ -111,7 +111,7 @@ static void write_lists(struct outputs *outputs, const struct json_value *files)
 			take_deleted(outputs, at(deleted, i));
 }
 
-/* A record has files, each with what became of it. */
+/* A record has files, each with its kind of change. */
 static void write_files(struct outputs *outputs, const struct json_value *files)
 {
 	for (size_t i = 0; i < json_read_count(files); i++) {

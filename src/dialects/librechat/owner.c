@@ -1,9 +1,9 @@
 /*
- * owner.c - whose the files of a storage session are: a user of LibreChat's, an entity that several use.
+ * owner.c - owners of a storage session's files: a user of LibreChat, or a shared entity.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    ids of anybody who has the key; documents of the key's tenant.
- * Never:    believes a token more than the key that came beside it: LibreChat is trusted with its users.
+ * Reads:    ids of any client with the key; documents of the key's tenant.
+ * Never:    trusts a token more than the key sent with it: LibreChat is responsible for its users.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 #define TOKEN_MAX 8192u
 #define VALUE_MAX 4096u
 
-/* ---- who asks ------------------------------------------------------------------------------- */
+/* ---- the requester -------------------------------------------------------------------------- */
 
-/* One that is too long would be cut to somebody else's. */
+/* Refuses a long id: cut off, it could be another user's. */
 static int take_id(struct request *request, const char *text, char ret[LIBRECHAT_OWNER_SIZE])
 {
 	if (strlen(text) >= LIBRECHAT_OWNER_SIZE) {
@@ -34,7 +34,7 @@ static int take_id(struct request *request, const char *text, char ret[LIBRECHAT
 	return 0;
 }
 
-/* The middle of a JWT, in base 64 for addresses and without padding. */
+/* Reads a JWT's claims: base64url without padding. */
 static struct json_value *claims_of(const char *token)
 {
 	cleanup_buf struct buf text = BUF_INIT(TOKEN_MAX), bytes = BUF_INIT(TOKEN_MAX);
@@ -55,7 +55,7 @@ static struct json_value *claims_of(const char *token)
 	return claims;
 }
 
-/* `sub` of the token that LibreChat makes for each user. */
+/* Reads `sub` of the token that LibreChat creates for each user. */
 static int take_token(struct request *request, struct librechat_owner *ret)
 {
 	const char *header = http_header(request_head(request), "authorization");
@@ -105,7 +105,7 @@ int librechat_who(struct request *request, const struct json_value *body,
 	return take_id(request, json_get_str(body, "entity_id"), ret->entity);
 }
 
-/* ---- what is kept --------------------------------------------------------------------------- */
+/* ---- stored owners -------------------------------------------------------------------------- */
 
 int librechat_own(struct request *request, const char *session, const char *user,
 		  const char *entity)
@@ -160,7 +160,7 @@ int librechat_may_use(struct request *request, const char *session,
 			   &(struct api_document_get_in){ .collection = COLLECTION, .id = ours },
 			   &document, &call);
 	if (status == CALL_FAILED && call.failure->error == API_ERR_NOT_FOUND)
-		return 1; /* nobody said whose it is */
+		return 1; /* no owner is stored */
 	if (status == CALL_FAILED)
 		call_refuse(request, call.failure);
 	if (status != CALL_OK ||

@@ -1,11 +1,11 @@
 /*
- * programmatic.c - /exec/programmatic: code that calls tools of LibreChat while it runs.
+ * programmatic.c - /exec/programmatic: runs code that calls LibreChat's tools.
  *
  *   a program ──▶ tool_call_required, token ──▶ token, results ──▶ … ──▶ completed, or error
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    bodies of anybody.
- * Never:    runs a program again for each round, as LibreChat's own service does: it waits.
+ * Reads:    bodies of any client.
+ * Never:    runs a program again for each round, as LibreChat's own does: the program waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define RUN_MS 60000u
 #define RUN_MS_MAX 300000u
-#define WAIT_MS 300000u /* so long it waits for results in all */
+#define WAIT_MS 300000u /* total time that it waits for results */
 #define LEND_MS 10000u
 #define PREAMBLE_MAX (256u * 1024u)
 #define CODE_MAX ((size_t)4 << 20)
@@ -39,7 +39,7 @@ static void done(struct librechat_program *program)
 
 /* ---- a program ------------------------------------------------------------------------------ */
 
-/* The names alone: an array, which the program has as its value. */
+/* Stores only the tools' names: as an array in the program's `value`. */
 static int take_names(struct request *request, const struct json_value *body,
 		      struct librechat_program *program)
 {
@@ -87,7 +87,7 @@ static uint64_t timeout_of(const struct json_value *body)
 	return ms < RUN_MS_MAX ? (uint64_t)ms : RUN_MS_MAX;
 }
 
-/* An interactive bash, as the kernel is one, tells of each job; one below it does not. */
+/* The kernel's interactive bash reports each job; a child bash does not. */
 static int write_code(const struct json_value *body, bool is_bash, struct buf *ret)
 {
 	size_t len;
@@ -137,7 +137,7 @@ static int start(struct request *request, const struct json_value *body, const c
 	return 0;
 }
 
-/* In a session of its own, which outlives the request. */
+/* Starts it in its own session, which outlives the request. */
 static int open_and_start(struct request *request, const struct json_value *body,
 			  const char *language, const struct buf *preamble,
 			  struct librechat_program *program)
@@ -186,7 +186,7 @@ static void run(struct request *request, const struct json_value *body,
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-/* What is larger than a tool can give is a failure that the code sees. */
+/* A result above a tool's size limit becomes an error that the code sees. */
 static void take_result(struct arena *arena, const struct json_value *given,
 			struct api_tool_result *ret)
 {
@@ -241,7 +241,7 @@ static int give_results(struct request *request, const struct json_value *body,
 				   .execution = program->execution,
 				   .results = { items, count } },
 			   NULL, &call);
-	/* Who waits no more has ended, or will: that is the answer. */
+	/* A program that no longer waits has ended, or will soon: report that. */
 	if (status == CALL_FAILED && call.failure->error != API_ERR_NOT_WAITING)
 		call_refuse(request, call.failure);
 	return status == CALL_OK ||

@@ -1,9 +1,9 @@
 /*
- * programmatic.h - programs that call LibreChat's tools: what the files of /exec/programmatic share.
+ * programmatic.h - programs that call LibreChat's tools: declarations for /exec/programmatic.
  *
- *   programmatic.c  requests: a program, results of its calls, a wish to end it
- *   round.c         from one answer to the next: calls, or the end
- *   kept.c          what is remembered between two of them
+ *   programmatic.c  requests: a program, results of its calls, cancelling it
+ *   round.c         one round: until the program calls tools or ends
+ *   kept.c          state stored between two rounds
  *   lend.c          tools as functions of the code
  */
 #pragma once
@@ -19,29 +19,29 @@ struct librechat_program {
 	struct librechat_exec exec; /* its session, its inputs */
 	char execution[OURS_SIZE];
 	char etag[80];
-	uint64_t round, after; /* the event up to which its calls were told */
+	uint64_t round, after; /* number of the last event reported to the client */
 	const struct json_value *tools; /* an array of their names */
-	struct json_value *value;	/* of the document, which `tools` is in; or NULL */
+	struct json_value *value;	/* the document that contains `tools`; or NULL */
 };
 
 /* ---- lend.c ---- */
-/* Appends code that makes the tools of these names functions. */
+/* Appends code that defines functions for the tools with these names. */
 int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret, struct err *err);
 
 /* ---- kept.c ---- */
-/* Negative, here and below: it was answered. */
+/* Here and below: negative means that an answer was sent. */
 int program_keep(struct request *request, struct librechat_program *program);
-/* Forgets it, and ends its session. */
+/* Deletes its state and its session. */
 void program_forget(struct request *request, const struct librechat_program *program);
 void program_token(const struct librechat_program *program, char ret[LIBRECHAT_TOKEN_SIZE]);
 bool program_token_read(const char *token, char ret_execution[OURS_SIZE], uint64_t *ret_round);
-/* In its next round, which is kept with program_keep(). */
+/* For the next round; store that with program_keep(). */
 int program_find(struct request *request, const char *token, struct librechat_program *ret);
-/* The one that a request waits for, by the id in its header. 1: found; 0: none. */
+/* Finds the program that a request waits for, by the id in its header. 1: found; 0: none. */
 int program_find_request(struct request *request, const char *id, struct librechat_program *ret);
 
 /* ---- round.c ---- */
-/* Waits until it calls or ends, and answers. */
+/* Waits until it calls tools or ends, and answers. */
 void program_go_on(struct request *request, struct librechat_program *program);
 
 /* ---- programmatic.c ---- */

@@ -1,9 +1,9 @@
 /*
- * round.c - a program until it calls its client's tools, or ends; and the answer.
+ * round.c - waits until a program calls its client's tools or ends, and answers.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    events and the record of hostile code.
- * Never:    tells of one call twice: what was told is kept with the program.
+ * Never:    reports a call twice: the program's state has the last one reported.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define RECORD_MAX ((size_t)64 * 1024 * 1024)
 #define CALLS_MAX ((size_t)16 * 1024 * 1024)
 #define PARTIAL_MAX (64u * 1024u)
-#define GATHER_MS 30u /* calls that are made at once come within that time */
+#define GATHER_MS 30u /* concurrent calls arrive within this time */
 
 struct round {
 	struct request *request;
@@ -26,15 +26,15 @@ struct round {
 	struct buf calls; /* an array */
 	struct json_writer json;
 	size_t count;
-	struct buf out, err; /* what it wrote meanwhile */
+	struct buf out, err; /* output since the last round */
 	struct json_value *end; /* the last event */
-	const struct json_value *record; /* in it; NULL: there is none */
+	const struct json_value *record; /* in the last event; NULL: none */
 	bool is_over;
 };
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* t12: the twelfth of the names. */
+/* t12: the name with index 12. */
 static const char *name_of(const struct round *round, const char *name)
 {
 	const char *given = NULL;
@@ -87,7 +87,7 @@ static void take_event(struct round *round, const struct api_event *event)
 	json_read_free(value);
 }
 
-/* Up to its end, or until it has made calls and is quiet. */
+/* Reads events until the end, or until calls have come and no more follow. */
 static int follow(struct round *round)
 {
 	struct api_execution_events_in in = { .session = round->program->exec.code.program.session,
@@ -144,7 +144,7 @@ static void answer_calls(struct round *round)
 	librechat_answer(round->request, 200, &json, &body);
 }
 
-/* All that was kept of a stream. */
+/* Reads everything that was stored of a stream. */
 static int read_stream(const struct round *round, const char *name, struct buf *ret)
 {
 	const struct json_value *cut =
@@ -161,7 +161,7 @@ static int read_stream(const struct round *round, const char *name, struct buf *
 	return found < 0 ? -1 : 0;
 }
 
-/* What Python prints of an exception that nobody took. */
+/* Appends what Python prints for an uncaught exception. */
 static void add_traceback(const struct json_value *record, struct buf *ret)
 {
 	const struct json_value *outputs = json_read_member(record, "outputs");
@@ -180,7 +180,7 @@ static void add_traceback(const struct json_value *record, struct buf *ret)
 	}
 }
 
-/* One of the texts that LibreChat shows as they are; NULL: it went well. */
+/* One of the texts that LibreChat shows unchanged; NULL: success. */
 static const char *error_of(const struct json_value *record, char *text, size_t size)
 {
 	const char *status = json_get_str(record, "status");

@@ -1,21 +1,21 @@
 /*
- * routes.c - LibreChat's Code API: programs with files, which go from run to run by their ids.
+ * routes.c - LibreChat's Code API: programs with files that pass from run to run by id.
  *
  *   POST /librechat/exec                          a program
- *   POST /librechat/exec/programmatic             one that calls tools; …/cancel
+ *   POST /librechat/exec/programmatic             a program that calls tools; …/cancel
  *   POST /librechat/upload, /upload/batch         files, as a form
- *   GET  /librechat/files/{session}               what there is of a run, or of an upload
+ *   GET  /librechat/files/{session}               files of a run or an upload
  *   GET  /librechat/download/{session}/{file}     its bytes
  *   GET  /librechat/sessions/{session}/objects/{file}
- *   DELETE of it, or of /librechat/files/{session}/{file}
+ *   information; DELETE removes it, as for /librechat/files/{session}/{file}
  *   GET  /librechat/health
  *
- * The same with /v1 behind /librechat; before that a key may stand, since clients of today take an
- * address alone and send none: /librechat/rk_…/v1/exec.
+ * The same paths work with /v1 after /librechat. A key may precede it, because current clients can
+ * only configure an address and send no key: /librechat/rk_…/v1/exec.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    heads of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void health(struct request *request)
 #define PARTS_MAX 4u
 #define PART_SIZE 64u
 
-/* "/a/b/c" as its parts; 0: too many, or one is too long. */
+/* Splits "/a/b/c" into its parts; 0: too many parts, or one is too long. */
 static size_t split(const char *path, char ret[PARTS_MAX][PART_SIZE])
 {
 	size_t count = 0;

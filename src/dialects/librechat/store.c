@@ -1,9 +1,9 @@
 /*
- * store.c - which file an id is: what is kept of a session, which may be gone.
+ * store.c - finds files by id: artifacts of a session that may have ended.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    ids of anybody, rows of reckond.
- * Never:    finds what is another tenant's: reckond lists what the key may see.
+ * Reads:    ids of any client, rows of reckond.
+ * Never:    finds another tenant's file: reckond lists only what the key may see.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void take_row(const struct api_version *row, const char *session, struct 
 	librechat_file_id(row->artifact, 0, ret->id);
 }
 
-/* What we put there for ourselves has names that begin with a dot. */
+/* Names of our own files begin with a dot. */
 static bool is_theirs(const struct librechat_file *file)
 {
 	return file->name[0] != '\0' && file->name[0] != '.' && file->id[0] != '\0';
@@ -77,7 +77,7 @@ static int each_row(struct request *request, const char *id, librechat_each_fn *
 	return 1;
 }
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- a single file -------------------------------------------------------------------------- */
 
 struct search {
 	char artifact[OURS_SIZE];
@@ -112,10 +112,10 @@ int librechat_find(struct request *request, const char *session, const char *id,
 	return 1;
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- all files ------------------------------------------------------------------------------ */
 
 struct listing {
-	struct buf names; /* those that were told, each with NUL */
+	struct buf names; /* names already reported, each with NUL */
 	librechat_each_fn *fn;
 	void *arg;
 };

@@ -1,9 +1,9 @@
 /*
- * upload.c - /upload and /upload/batch: the files of a form become those of a storage session.
+ * upload.c - /upload and /upload/batch: stores the files of a form in a storage session.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    forms of anybody.
- * Never:    holds a form in memory: it is a nameless file, which is mapped and dropped.
+ * Reads:    forms of any client.
+ * Never:    holds a form in memory: it maps an unnamed file, and drops it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,11 +19,11 @@
 struct upload {
 	struct request *request;
 	struct program program;
-	struct form_part *part; /* its names are large */
+	struct form_part *part; /* on the heap: its names are large */
 	struct json_writer json;
 	struct buf files; /* an array */
 	struct librechat_owner who;
-	char kind[16], id[LIBRECHAT_OWNER_SIZE]; /* whose they are to be */
+	char kind[16], id[LIBRECHAT_OWNER_SIZE]; /* the owner: entity kind and id */
 	bool is_batch;
 	unsigned flags;
 	unsigned succeeded, failed;
@@ -69,7 +69,7 @@ static void write_stored(struct upload *upload)
 	json_write_object_end(&upload->json);
 }
 
-/* What is too long is none: nobody has such a name. */
+/* Ignores a value that is too long: no valid one is. */
 static void take_field(const struct form_part *part, char *ret, size_t size)
 {
 	if (part->len < size)
