@@ -1,9 +1,9 @@
 /*
- * call.c - tools/call: which tool is meant, and what became of it.
+ * call.c - tools/call: finds the tool, runs it and sends its result.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    arguments that a model wrote.
- * Never:    answers with a protocol error what the model itself could mend.
+ * Reads:    arguments from a model.
+ * Never:    reports an error that the model can correct as a protocol error.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 static const struct {
 	const char *name;
 	int (*fn)(struct tool *tool);
-	const char *arguments; /* each with a space on both sides */
+	const char *arguments; /* with a space before and after each */
 } tools[] = {
 	{ "run_code", tool_run, " code language session timeout_s max_text " },
 	{ "files", tool_files, " action path text base64 offset length session " },
@@ -22,7 +22,7 @@ static const struct {
 	{ "session", tool_session, " action session path write " },
 };
 
-/* A model that misspells an argument learns it at once. */
+/* Reports unknown arguments, so that a model notices its misspelling at once. */
 static bool knows_arguments(struct tool *tool, const char *known)
 {
 	const struct json_value *value;
@@ -53,7 +53,7 @@ static int run(struct tool *tool, size_t which)
 	return code > 0 ? tools[which].fn(tool) : code;
 }
 
-/* A cancelled call has no response: a stream that ends. */
+/* A cancelled call has no response: ends the stream without one. */
 static void answer_nothing(struct mcp *mcp)
 {
 	if (mcp_begin_stream(mcp) == 0)

@@ -1,7 +1,7 @@
-"""Makes a C file of a JSON document, compact: embed.py INPUT OUTPUT NAME [inner [ADDITIONS]]
+"""Writes a JSON document, made compact, as a C file: embed.py INPUT OUTPUT NAME [inner [ADDITIONS]]
 
-`inner`: without the brackets around it, so that more entries can follow. ADDITIONS: a JSON document
-of what tools have more, by their name: `description`, `actions` and `properties`.
+`inner`: without the outer brackets, so that more entries can follow. ADDITIONS: a JSON document
+of additions to tools, by name: `description`, `actions` and `properties`.
 """
 import json
 import sys

@@ -1,12 +1,12 @@
 /*
- * listen.c - subscriptions/listen: a stream of what changes, for as long as a client holds it.
+ * listen.c - subscriptions/listen: a stream of changes, until the client closes it.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    which changes a client wants.
- * Never:    sends what was not asked for.
+ * Reads:    the changes that a client subscribes to.
+ * Never:    sends a change that the client did not subscribe to.
  *
- * The tools do not change while a daemon runs, so a stream tells of tasks, if of anything. How they
- * stand is looked at as often as a client is told to ask.
+ * The tools do not change while a daemon runs, so a stream reports at most tasks. It checks their
+ * status as often as clients should poll.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void mcp_list_changed(bool tools)
 	}
 }
 
-/* `more`: members of its params, with a comma behind each. */
+/* `more`: members of the params, each followed by a comma. */
 static int tell_of(struct listener *listener, const char *method, const char *more)
 {
 	cleanup_buf struct buf params = BUF_INIT(4096);
@@ -81,7 +81,7 @@ static int acknowledge(struct listener *listener)
 	return tell_of(listener, "notifications/subscriptions/acknowledged", buf_text(&whole));
 }
 
-/* 1: there are tasks that go on. */
+/* 1: some tasks are still running. */
 static int tell_tasks(struct listener *listener)
 {
 	int go_on = 0;
@@ -122,7 +122,7 @@ static int follow(struct listener *listener)
 	}
 }
 
-/* Those that there are, of the first ones that the client names. */
+/* Takes those of the client's first tasks that exist. */
 static int take_tasks(struct listener *listener)
 {
 	struct mcp *mcp = listener->mcp;

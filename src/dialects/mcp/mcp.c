@@ -1,10 +1,10 @@
 /*
- * mcp.c - the Model Context Protocol over Streamable HTTP, at /mcp: a request and its message.
+ * mcp.c - the Model Context Protocol over Streamable HTTP, at /mcp: requests and their messages.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    heads and bodies of anybody.
- * Never:    keeps anything that a client could miss: sessions are the daemon's, and what was agreed
- *           with an older client stands in its Mcp-Session-Id.
+ * Reads:    heads and bodies of any client.
+ * Never:    stores state that a client could lose: the daemon has the sessions, and a legacy
+ *           client's Mcp-Session-Id contains the negotiated version and capabilities.
  */
 #include "dialects/mcp/mcp.h"
 
@@ -77,7 +77,7 @@ static const char *header(const struct mcp *mcp, const char *name)
 
 /* ---- headers ---------------------------------------------------------------------------------- */
 
-/* What a header repeats of the body, for whoever routes requests without reading them. */
+/* Whether a header repeats the body's value, for proxies that route without reading bodies. */
 static bool header_is(const struct mcp *mcp, const char *name, const char *want)
 {
 	cleanup_buf struct buf text = BUF_INIT(8192);
@@ -158,7 +158,7 @@ static bool take_modern(struct mcp *mcp)
 	return mcp->rpc.kind != RPC_REQUEST || check_modern_headers(mcp);
 }
 
-/* The session that it is part of, and with it what was agreed. */
+/* Reads the request's session, which contains what was negotiated. */
 static bool take_legacy(struct mcp *mcp)
 {
 	const char *session = header(mcp, "mcp-session-id");
@@ -191,12 +191,12 @@ static bool take_era(struct mcp *mcp)
 			unsupported(mcp, version, "this protocol version is not supported here");
 			return false;
 		}
-		mcp->rpc.is_modern = true; /* and lacks what rpc_check_modern() will name */
+		mcp->rpc.is_modern = true; /* and lacks what rpc_check_modern() will report */
 	}
 	return mcp->rpc.is_modern ? take_modern(mcp) : take_legacy(mcp);
 }
 
-/* The default session: the one that the client's configuration names, or an older client's own. */
+/* The default session: named by the client's configuration, or a legacy client's own. */
 static bool take_name(struct mcp *mcp)
 {
 	mcp->name = header(mcp, "reckon-session");
@@ -272,7 +272,7 @@ static bool names_media(const char *header_value, const char *media)
 	return header_value != NULL && strcasestr(header_value, media) != NULL;
 }
 
-/* Also what is right in the head, before anything is read of a stranger. */
+/* Checks the head before reading anything of an unauthorized client. */
 static bool may_post(struct mcp *mcp)
 {
 	const char *accept = header(mcp, "accept");
@@ -320,7 +320,7 @@ static const struct refusal no_get = { .status = 405,
 				       .message = "messages are sent with POST",
 				       .headers = "Allow: POST, DELETE\r\n" };
 
-/* A stream of an older client; a modern one calls again. */
+/* Resumes a legacy client's stream; a modern client calls again. */
 static void resume(struct mcp *mcp)
 {
 	const char *version = header(mcp, "mcp-protocol-version");

@@ -1,9 +1,9 @@
 /*
- * methods.c - what a client asks before it calls anything: initialize, server/discover, lists.
+ * methods.c - requests before the first call: initialize, server/discover, lists.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    messages that rpc.c let through.
- * Never:    lists what is not there.
+ * Reads:    messages that rpc.c accepted.
+ * Never:    lists a feature that does not exist.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char instructions[] =
 	"directory. Output that was cut has a handle: page through it with output. There is no "
 	"network.";
 
-/* Sessions that clients ended here. One that is not remembered any more begins afresh. */
+/* Sessions that clients ended here. A forgotten one counts as new. */
 static char ended[ENDED_MAX][RPC_SESSION_SIZE];
 static size_t ended_count;
 
@@ -118,7 +118,7 @@ void mcp_discover(struct mcp *mcp)
 	mcp_result_end(mcp, &out, &json);
 }
 
-/* There is nothing to log that a result would not say. */
+/* Accepts the level, but logs nothing: results contain everything. */
 void mcp_set_level(struct mcp *mcp)
 {
 	static const char *const levels[] = { "debug", "info", "notice", "warning", "error",
@@ -136,7 +136,7 @@ void mcp_set_level(struct mcp *mcp)
 
 /* ---- lists ------------------------------------------------------------------------------------ */
 
-/* `entries`: with commas between them, or "". `fixtures`: their list of that kind. */
+/* `entries`: comma-separated, or "". `fixtures`: name of the fixtures' list of that kind. */
 static void answer_list(struct mcp *mcp, const char *name, const char *entries,
 			const char *fixtures)
 {
@@ -203,9 +203,10 @@ void mcp_complete(struct mcp *mcp)
 	mcp_result_end(mcp, &out, &json);
 }
 
-/* ---- the end of a session --------------------------------------------------------------------- */
+/* ---- ending a session
+ * ------------------------------------------------------------------------- */
 
-/* The daemon's session of that name ends; most clients never had one. */
+/* Ends the daemon's session of that name; most clients never created one. */
 static int end_session(struct mcp *mcp, const char *session)
 {
 	cleanup_call struct call list = CALL_INIT, call = CALL_INIT;
@@ -239,8 +240,8 @@ static void accept_end(struct mcp *mcp)
 }
 
 /*
- * The session of a handshake, whose name may be that of a default session. One that has a name of its
- * own stays when a client goes, and ends when it is named alone.
+ * Ends the session of a handshake, whose id may be the name of a default session. A session that
+ * the client named stays when the client leaves, and ends only if the request names it alone.
  */
 void mcp_delete_session(struct mcp *mcp)
 {

@@ -1,12 +1,12 @@
 /*
- * reply.c - what goes out: results, errors, notifications; as one JSON answer, or as events.
+ * reply.c - sends results, errors and notifications, as one JSON answer or as events.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    what the methods made, and failures of reckond.
+ * Reads:    results of the methods, and failures of reckond.
  * Never:    sends a message longer than MCP_OUT_MAX, or two answers.
  *
- * An answer is JSON until something has to be said before it: then it becomes a stream of events, the
- * last of which is the response.
+ * An answer is JSON, unless a notification must come before it: then it is a stream of events that
+ * ends with the response.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void envelope(const struct mcp *mcp, struct json_writer *json)
 {
 	json_write_object_begin(json);
 	json_write_member_string(json, "jsonrpc", "2.0");
-	/* Null is not an id in MCP's schema, so that an error without one has none. */
+	/* MCP's schema does not allow null as an id, so leave it out. */
 	if (mcp->rpc.id[0] != '\0') {
 		json_write_key(json, "id");
 		json_write_raw(json, mcp->rpc.id, strlen(mcp->rpc.id));
@@ -81,12 +81,12 @@ void mcp_write_caching(const struct mcp *mcp, struct json_writer *json)
 	json_write_member_string(json, "cacheScope", "private");
 }
 
-/* The first event of a stream, which has an id and nothing else. */
+/* Sends the first event of a stream, which has only an id. */
 static int prime(struct mcp *mcp)
 {
 	char id[RPC_EVENT_ID_SIZE];
 
-	/* Older clients take an event without data for a message. */
+	/* Older clients mistake an event without data for a message. */
 	if (mcp->is_resumed || mcp->version == NULL ||
 	    strcmp(mcp->version, RPC_VERSION_LEGACY) != 0 ||
 	    !rpc_event_id_write(&mcp->rpc, &mcp->cursor, id))
@@ -127,7 +127,7 @@ int mcp_send(struct mcp *mcp, const struct buf *message)
 
 static void send_last(struct mcp *mcp, unsigned status, const struct buf *message)
 {
-	mcp->cursor.execution[0] = '\0'; /* nothing comes after it */
+	mcp->cursor.execution[0] = '\0'; /* this event is the last */
 	if (!mcp->has_begun)
 		answer_text(mcp->request, status, MCP_JSON, message,
 			    mcp->headers[0] != '\0' ? mcp->headers : NULL);
@@ -246,7 +246,8 @@ int mcp_progress(struct mcp *mcp, uint64_t total, const char *text, size_t len)
 		       : mcp_notify(mcp, "notifications/progress", buf_text(&params));
 }
 
-/* ---- what is refused before there is a message ------------------------------------------------ */
+/* ---- refusals before there is a message
+ * ------------------------------------------------------- */
 
 static void write_text(struct json_writer *json, const char *name, const char *text)
 {

@@ -1,12 +1,12 @@
 /*
- * resume.c - a stream that broke off goes on: GET with the id of the last event that its client got.
+ * resume.c - resumes a broken stream: a GET with the id of the last event that the client received.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    ids of anybody: what stands in one counts as far as the key of the request goes.
- * Never:    keeps what was sent: the events of the execution are the daemon's, and an id says which of
- *           them were looked at, and whose answer the stream ends with.
+ * Reads:    ids of any client: the request's key must give access to what an id names.
+ * Never:    stores what it sent: the daemon has the execution's events, and an id says how many
+ *           were read, and whose answer ends the stream.
  *
- * Only a call that runs code has such a stream, and tasks/result, which waits for one.
+ * Only calls that run code, and tasks/result, which waits for one, have such a stream.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-/* 1: the client may follow it; else it has been answered. */
+/* 1: the client may follow it; else an answer was sent. */
 static int find_execution(struct mcp *mcp)
 {
 	cleanup_call struct call call = CALL_INIT;

@@ -2,8 +2,9 @@
  * rpc.c - JSON-RPC 2.0 as MCP uses it.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    messages of anybody.
- * Never:    takes a batch, an id that is not a string or whole number, or a message that is two things.
+ * Reads:    messages of any client.
+ * Never:    accepts a batch, an id that is not a string or whole number, or a message of two kinds
+ *           at once.
  */
 #include "dialects/mcp/rpc.h"
 
@@ -34,7 +35,7 @@ const char *rpc_text(const struct json_value *object, const char *name, size_t m
 	return text != NULL && len <= max && strlen(text) == len ? text : NULL;
 }
 
-/* A string or a whole number, as JSON. */
+/* Reads a string or a whole number, kept as JSON. */
 static bool take_id(const struct json_value *value, char ret[RPC_ID_MAX])
 {
 	cleanup_buf struct buf text = BUF_INIT(RPC_ID_MAX - 1);

@@ -1,13 +1,13 @@
 /*
- * rpc_event.c - ids of the events of a stream, which say where it goes on when it broke off.
+ * rpc_event.c - ids of a stream's events, which say where to resume it.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    ids of anybody.
- * Never:    lets through an id or a token that could not stand in a message.
+ * Reads:    ids of any client.
+ * Never:    accepts an id or token that is invalid in a message.
  *
  *   SESSION.EXECUTION.EVENT.PROGRESS.ID.TOKEN
  *
- * ID and TOKEN are those of the call, as JSON in base 64. A stream of tasks/result has "t." before it.
+ * ID and TOKEN are the call's, as JSON in base64. A stream of tasks/result has "t." first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "codec/base64.h"
 #include "dialects/mcp/rpc.h"
 
-#define PART_MAX 128u /* bytes of an id or a token that stand in the id of an event */
+#define PART_MAX 128u /* bytes of an id or token inside an event's id */
 
 bool rpc_event_id_write(const struct rpc *rpc, const struct rpc_cursor *cursor,
 			char ret[RPC_EVENT_ID_SIZE])
@@ -37,7 +37,7 @@ bool rpc_event_id_write(const struct rpc *rpc, const struct rpc_cursor *cursor,
 	return true;
 }
 
-/* A string or a whole number, as JSON, which goes into messages as it is. */
+/* Reads a string or a whole number as JSON, to copy it into messages unchanged. */
 static bool take_part(const char *text, size_t len, bool may_lack, char ret[RPC_ID_MAX])
 {
 	cleanup_buf struct buf raw = BUF_INIT(PART_MAX), again = BUF_INIT(RPC_ID_MAX - 1);

@@ -1,10 +1,11 @@
 /*
- * running.c - calls that run, and questions that were put to a client: what another request of the
- * same client may say about them.
+ * running.c - running calls, and questions to clients, so that another request of the same client
+ * can refer to them.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    ids of anybody, which count only together with the key and session that they belong to.
- * Never:    holds anything that outlives its request: both lists lead through the handlers' stacks.
+ * Reads:    ids of any client, which count only together with their key and session.
+ * Never:    stores anything longer than its request: the entries of both lists are on the handlers'
+ *           stacks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "dialects/mcp/mcp.h"
 
 #define ANSWER_MAX ((size_t)1024 * 1024)
-#define ANSWER_MS 600000u /* a person may have to read first */
+#define ANSWER_MS 600000u /* a person may need time to read */
 
 struct question {
 	struct question *next;
@@ -22,7 +23,7 @@ struct question {
 	char id[ID_SIZE + 2]; /* as JSON */
 	struct buf result;
 	bool is_answered, has_result;
-	bool is_cancelled; /* the call that asks */
+	bool is_cancelled; /* the call that asks was cancelled */
 };
 
 static struct running *all_running;
@@ -46,7 +47,7 @@ void running_remove(struct running *running)
 		*at = running->next;
 }
 
-/* A client without a session cancels by going away. */
+/* A client without a session cancels by closing the connection. */
 void mcp_cancelled(struct mcp *mcp)
 {
 	cleanup_buf struct buf id = BUF_INIT(RPC_ID_MAX);

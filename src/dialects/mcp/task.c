@@ -1,9 +1,9 @@
 /*
- * task.c - what a task is: an execution that a client does not wait for, whose id is the handle of that.
+ * task.c - a task: an execution that a client does not wait for; its id is the execution's handle.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    executions and records, as reckond tells of them.
- * Never:    keeps a task.
+ * Reads:    executions and records from reckond.
+ * Never:    stores a task.
  */
 #include "dialects/mcp/task.h"
 
@@ -54,7 +54,7 @@ void task_take_record(const struct mcp *mcp, struct task *task, const struct jso
 	const char *status = rpc_text(record, "status", 32);
 
 	task->status = status_of(status != NULL ? status : "");
-	/* There a task fails that has no result. */
+	/* In modern MCP only a task without a result has failed. */
 	if (mcp->rpc.is_modern && strcmp(task->status, "failed") == 0)
 		task->status = "completed";
 	take_times(task, rpc_text(record, "started_at", TASK_TIME_SIZE - 1), NULL);
@@ -69,7 +69,7 @@ void task_write(const struct mcp *mcp, struct json_writer *json, const struct ta
 	json_write_member_string(json, "status", task->status);
 	json_write_member_string(json, "createdAt", task->created);
 	json_write_member_string(json, "lastUpdatedAt", task->updated);
-	json_write_key(json, mcp->rpc.is_modern ? "ttlMs" : "ttl"); /* it stays as long as the history of its session */
+	json_write_key(json, mcp->rpc.is_modern ? "ttlMs" : "ttl"); /* as long as its history */
 	json_write_null(json);
 	json_write_member_uint(json, mcp->rpc.is_modern ? "pollIntervalMs" : "pollInterval",
 			       POLL_MS);

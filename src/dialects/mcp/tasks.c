@@ -1,11 +1,11 @@
 /*
- * tasks.c - calls that a client does not wait for: an execution begins, and tasks/… tell of it. In the
- * form of 2025-11-25 tools/call has `task`; a modern client has the extension, and gets a task when the
- * code may take long.
+ * tasks.c - calls that a client does not wait for: an execution begins, and tasks/… report on it.
+ * In the version 2025-11-25 tools/call has `task`; a modern client has the extension, and gets a
+ * task if the code may take long.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    ids of anybody; records of hostile programs, as JSON that libreckon wrote.
- * Never:    keeps a task: it is an execution of the daemon, and its id is the handle of that.
+ * Reads:    ids of any client; records of hostile programs, as JSON of libreckon.
+ * Never:    stores a task: it is an execution of the daemon, and its id is the execution's handle.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 #define PAGE 50u
 
-/* 1: it is there; 0: it is not; -1: nobody is left. `id` may be NULL. */
+/* 1: it exists; 0: it does not; -1: the client is gone. `id` may be NULL. */
 static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -48,7 +48,7 @@ static int look_up(struct mcp *mcp, const char *id, struct task *ret)
 	return 0;
 }
 
-/* 1: it is there; 0: it is not, which has been answered; -1: nobody is left. */
+/* 1: it exists; 0: it does not, and an error was sent; -1: the client is gone. */
 static int find(struct mcp *mcp, struct task *ret)
 {
 	static const char required[] =
@@ -76,7 +76,7 @@ static void answer_task(struct mcp *mcp, const struct task *task)
 	mcp_result_end(mcp, &out, &json);
 }
 
-/* With what came of it. Negative: nobody is left. */
+/* Writes an ended task with its result. Negative: the client is gone. */
 static int write_ended(struct mcp *mcp, struct json_writer *json, const struct task *task)
 {
 	static const char error[] =
@@ -133,7 +133,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 
 	if (watch->is_over)
 		return 0;
-	/* Its session may be gone meanwhile, and with it all there was to tell. */
+	/* The session may be gone by now, and the task with it. */
 	if (look_up(mcp, watch->id, &task) <= 0) {
 		watch->is_over = true;
 		return 0;
@@ -160,7 +160,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 	return json_write_finish(&json, &err) < 0 ? 0 : mcp_send(mcp, &out);
 }
 
-/* Of 2025-11-25, on the stream that waits for the result. */
+/* In 2025-11-25: sends the status on the stream that waits for the result. */
 static int tell_status(struct mcp *mcp, const char *id)
 {
 	cleanup_buf struct buf params = BUF_INIT(4096);
@@ -194,7 +194,7 @@ void mcp_tasks_get(struct mcp *mcp)
 		answer_task(mcp, &task);
 }
 
-/* No task asks for anything. */
+/* Accepts the update: no task of ours asks for input. */
 void mcp_tasks_update(struct mcp *mcp)
 {
 	struct task task = { 0 };
@@ -217,7 +217,7 @@ void mcp_task_result(struct mcp *mcp, const char *session, const char *execution
 	tool_done(&tool);
 }
 
-/* Waits for its end, as the call itself would have. */
+/* Waits for the end, as the call itself would have. */
 void mcp_tasks_result(struct mcp *mcp)
 {
 	struct task task = { 0 };
@@ -247,7 +247,7 @@ void mcp_tasks_cancel(struct mcp *mcp)
 			   &(struct api_execution_cancel_in){ .session = task.session,
 							      .execution = task.execution },
 			   NULL, &call);
-	/* From now on it is cancelled, whoever asks. */
+	/* Other requests also see it as cancelled from now on. */
 	if (status == CALL_FAILED) {
 		mcp_error(mcp, RPC_REFUSED, call.failure->message, NULL);
 	} else if (status == CALL_OK && tool_run_wait(&tool, task.session, task.execution) >= 0 &&
@@ -260,7 +260,7 @@ void mcp_tasks_cancel(struct mcp *mcp)
 	tool_done(&tool);
 }
 
-/* Those of the default session. */
+/* Lists the tasks of the default session. */
 void mcp_tasks_list(struct mcp *mcp)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX);

@@ -1,14 +1,14 @@
 /*
- * approve.c - a person is asked before a tool does what cannot be taken back: runs code, replaces or
+ * approve.c - asks a person before a tool does something irreversible: runs code, replaces or
  * deletes a file, ends or empties a session.
  *
  * Runs in:  reckon-front-mcp, with RECKON_MCP_APPROVE=1 (`reckon serve --mcp-approve`), a key that
- *           was made for it, or Reckon-Approve of a client.
- * Reads:    arguments that a model wrote; what a client says that its person answered.
- * Never:    takes an answer twice, for another call than the person saw, or for granted.
+ *           requires it, or a client's Reckon-Approve header.
+ * Reads:    arguments from a model; a person's answer, as the client reports it.
+ * Never:    uses an answer twice or for a call that the person did not see, or assumes one.
  *
- * An older client is asked while the call waits. A modern one gets the question as a result and calls
- * again with the answer; what was asked is a document of the daemon until then.
+ * A legacy client is asked while the call waits. A modern client gets the question as a result and
+ * calls again with the answer; until then a document of the daemon holds the question.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,22 +18,22 @@
 #include "base/utf8.h"
 #include "dialects/mcp/mcp.h"
 
-#define SHOWN_MAX 8192u /* bytes of code in a question */
+#define SHOWN_MAX 8192u /* bytes of code that a question shows */
 #define ASKED_MAX ((size_t)1000 * 1000)
 #define ASKED_MS 900000u
 #define COLLECTION "mcp_questions"
-#define NAME "approve" /* of the one question of a call */
+#define NAME "approve" /* key of a call's only question */
 
 static bool is_on(const char *value)
 {
 	return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
-/* What is asked about: nothing; code that can write to folders of the host, if the client can ask; all
- * that cannot be taken back. */
+/* What needs approval: nothing; code that can write to folders of the host, if the client can ask;
+ * everything irreversible. */
 enum level { ASK_NOTHING, ASK_WRITES, ASK_ALL };
 
-/* A client can ask for it, and cannot go without what the daemon wants. */
+/* A client can request approval, but cannot drop the daemon's or the key's requirement. */
 static enum level level_of(const struct tool *tool)
 {
 	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-approve");
@@ -105,7 +105,7 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 		}
 }
 
-/* "": nothing has to be asked; what is wrong with the arguments the tool says. */
+/* "": nothing to ask; the tool itself reports invalid arguments. */
 static void write_question(const char *name, const struct json_value *args, struct buf *ret)
 {
 	if (strcmp(name, "run_code") == 0)
@@ -116,7 +116,7 @@ static void write_question(const char *name, const struct json_value *args, stru
 		ask_session(args, ret);
 }
 
-/* A form without fields: a client shows the message, and ways to accept and to decline. */
+/* A form without fields: a client shows the message, and buttons to accept and to decline. */
 static int write_params(const struct buf *question, struct buf *ret, struct err *err)
 {
 	static const char schema[] = "{\"type\":\"object\",\"properties\":{}}";
@@ -173,9 +173,10 @@ static int ask_legacy(struct tool *tool, const struct buf *params)
 	return code;
 }
 
-/* ---- of a modern client ----------------------------------------------------------------------- */
+/* ---- modern clients
+ * --------------------------------------------------------------------------- */
 
-/* Which call it is about, in one form. */
+/* Writes a canonical form of the call that the question is about. */
 static int write_asked(const struct tool *tool, const char *name, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf args = BUF_INIT(ASKED_MAX);
@@ -210,7 +211,7 @@ static bool is_same(const struct api_bytes *kept, const struct buf *asked)
 	return ret;
 }
 
-/* 1: what the client answers was asked, about this call, and this is the first answer; 0: it was not. */
+/* 1: the question was asked about this call, and this is the first answer; 0: it was not. */
 static int was_asked(struct tool *tool, const struct buf *asked)
 {
 	cleanup_call struct call get = CALL_INIT, delete = CALL_INIT;

@@ -1,9 +1,9 @@
 /*
- * content.c - images and links of a result, within what clients take.
+ * content.c - images and links of a result, within the clients' limits.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    images that hostile programs made: their size in pixels, of PNG alone.
- * Never:    decodes one, or makes a result larger than a client takes.
+ * Reads:    images of hostile programs: only the size in pixels, and only of PNG.
+ * Never:    decodes an image, or makes a result larger than a client accepts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-#define RESULT_MAX ((size_t)1000 * 1000) /* of a message: some clients take 1 MiB in all */
-#define REST_MAX ((size_t)64 * 1024)	/* links, names, and what the text becomes as JSON */
-#define SIDE_MAX 8000u			/* pixels, of the strictest client */
+#define RESULT_MAX ((size_t)1000 * 1000) /* per message: some clients accept 1 MiB in all */
+#define REST_MAX ((size_t)64 * 1024)	/* for links, names, and the escapes of text in JSON */
+#define SIDE_MAX 8000u			/* pixels; limit of the strictest client */
 
-/* RECKON_MCP_MAX_TEXT of `reckon serve`, the header Reckon-Max-Text of a client, its argument. */
+/* The client's header Reckon-Max-Text, else RECKON_MCP_MAX_TEXT of `reckon serve`, bounded. */
 uint64_t mcp_text_budget(struct tool *tool)
 {
 	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-max-text");
@@ -59,7 +59,7 @@ static size_t as_base64(size_t len)
 	return (len + 2) / 3 * 4;
 }
 
-/* Images have what the text leaves, which stands in a result twice. */
+/* Images get the room that the text leaves, which a result contains twice. */
 static bool has_room(const struct tool *tool, size_t len)
 {
 	const size_t taken = REST_MAX + 2 * tool->text.len + as_base64(tool->inlined);

@@ -1,9 +1,9 @@
 /*
- * figures.c - the figures of a record: what a model looks at, and where the original is.
+ * figures.c - the figures of a record: images for the model, and links to the originals.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    images that hostile programs made, and smaller ones that libreckon made of them.
- * Never:    decodes an image: a smaller one stands in the record, or there is none.
+ * Reads:    images of hostile programs, and smaller copies that libreckon made.
+ * Never:    decodes an image: the record has a smaller copy, or none exists.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define FIGURES_MAX 10u
 #define URI_SIZE 160
 
-/* 1: the smaller one is shown; 0: there is none that could be; -1: nobody is left. */
+/* 1: added the smaller copy; 0: there is no suitable one; -1: the client is gone. */
 static int show_scaled(struct tool *tool, const struct json_value *scaled)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -44,7 +44,7 @@ static int show_scaled(struct tool *tool, const struct json_value *scaled)
 	return tool_add_image(tool, space, (size_t)file.size, mime) ? 1 : 0;
 }
 
-/* The first form of a result that is an image; NULL: it has none. */
+/* The first image among a result's media types; NULL: none. */
 static const char *find_image(const struct json_value *result, const char **ret_mime,
 			      size_t *ret_len)
 {

@@ -2,7 +2,7 @@
  * files.c - files: list, read, write, delete.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    paths that a model wrote; files that hostile programs wrote.
+ * Reads:    paths from a model; files that hostile programs wrote.
  * Never:    sends more of a file than the budget, or bytes that are not text as text.
  */
 #include <inttypes.h>

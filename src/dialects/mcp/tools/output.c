@@ -1,8 +1,8 @@
 /*
- * output.c - output: a part of what was cut, or of all that an execution put out.
+ * output.c - output: a part of a shortened output, or of an execution's whole output.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    output and records of hostile programs, as bytes and as JSON that libreckon wrote.
+ * Reads:    output and records of hostile programs, as bytes and as JSON of libreckon.
  * Never:    sends more than the budget, or half a character.
  */
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 #define RECORD_MAX ((size_t)512 * 1024 * 1024)
 
-/* A page of `size` bytes in all; `bytes` are those at `offset`. */
+/* Shows a page of an output of `size` bytes; `bytes` are those at `offset`. */
 static void show_page(struct tool *tool, const char *bytes, size_t n, double offset, uint64_t size)
 {
 	size_t from = 0, len = n;
@@ -26,7 +26,7 @@ static void show_page(struct tool *tool, const char *bytes, size_t n, double off
 		tool_say(tool, "[there are %" PRIu64 " bytes: nothing at %.0f]\n", size, offset);
 		return;
 	}
-	/* The edges fall between characters: a page begins where the last one ended. */
+	/* Cut between characters: a page begins where the last one ended. */
 	len -= utf8_incomplete_tail(bytes, n);
 	while (from < len && from < 3 && (bytes[from] & 0xc0) == 0x80)
 		from++;
@@ -70,7 +70,7 @@ static int add_text(struct buf *all, const struct json_value *value, struct err 
 	return buf_add(all, text, len, err);
 }
 
-/* What it put out, in the order in which it came: streams, values as text, the traceback. */
+/* Collects the output in its order: streams, values as text, the traceback. */
 static int add_outputs(struct buf *all, const struct json_value *outputs, struct err *err)
 {
 	for (size_t i = 0; i < json_read_count(outputs); i++) {

@@ -1,11 +1,11 @@
 /*
- * resources.c - files of sessions, artifacts, figures and whole outputs, by their URI.
+ * resources.c - files of sessions, artifacts, figures and whole outputs, by URI.
  *
  *   reckon://files/SESSION/PATH   reckon://artifacts/ID
  *   reckon://figures/SESSION/EXECUTION/NUMBER   reckon://outputs/HANDLE
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    URIs of anybody; files that hostile programs wrote.
+ * Reads:    URIs of any client; files that hostile programs wrote.
  * Never:    sends a file longer than RESOURCE_MAX.
  */
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static void write_file(struct json_writer *json, const char *session, const stru
 	json_write_object_end(json);
 }
 
-/* Those of one session; what a session of which nothing can be read holds is left out. */
+/* Lists a session's files; skips a session that cannot be read. */
 static int write_files(struct mcp *mcp, const char *session, struct json_writer *json)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -82,7 +82,7 @@ static int write_files(struct mcp *mcp, const char *session, struct json_writer 
 	return 0;
 }
 
-/* The default session, or each live one; a page is ten sessions. */
+/* Lists the default session's files, or those of every live session; a page is ten sessions. */
 void mcp_resources_list(struct mcp *mcp)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), fixtures = BUF_INIT(MCP_OUT_MAX);

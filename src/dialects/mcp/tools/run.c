@@ -1,9 +1,9 @@
 /*
- * run.c - run_code: a cell, followed while it runs, and what is shown of its record.
+ * run.c - run_code: runs a cell, follows it, and shows its record.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    code of a model; events and records of hostile programs, as JSON that libreckon wrote.
- * Never:    goes on for a modern client that has gone, or answers one that has cancelled.
+ * Reads:    code of a model; events and records of hostile programs, as JSON of libreckon.
+ * Never:    continues for a modern client that has left, or answers a client that has cancelled.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 /* ---- while it runs ---------------------------------------------------------------------------- */
 
-/* A piece of output, for whoever watches. */
+/* Reports a piece of output as progress. */
 static int show_progress(struct tool *tool, const struct api_event *event)
 {
 	struct json_value *data = NULL;
@@ -32,7 +32,7 @@ static int show_progress(struct tool *tool, const struct api_event *event)
 	    json_read_parse(event->data.data, event->data.len, RECORD_MAX, &data, &ignored) < 0)
 		return 0;
 	text = json_read_text(json_read_member(data, "text"), &len);
-	/* The first event of a stream stands before all that is told. */
+	/* The stream's first event must come before all others. */
 	if (text != NULL && tool->mcp->accepts_stream)
 		code = mcp_begin_stream(tool->mcp);
 	tool->mcp->cursor.after = event->id;
@@ -43,7 +43,7 @@ static int show_progress(struct tool *tool, const struct api_event *event)
 	return code;
 }
 
-/* A call that takes time. What is silent gets a head and comments, if the client takes a stream. */
+/* Makes a slow call. Sends a head and comments meanwhile, if the client accepts a stream. */
 static enum call_status make_slowly(struct tool *tool, enum api_id id, const void *in, void *ret,
 				    struct call *call)
 {
@@ -65,7 +65,7 @@ static enum call_status make_slowly(struct tool *tool, enum api_id id, const voi
 	return status;
 }
 
-/* Until its end. 1: there is a record, in *ret when its last event had it. */
+/* Follows the execution until its end. 1: there is a record; *ret has it if the last event did. */
 static int follow(struct tool *tool, const struct running *running, struct json_value **ret,
 		  int *ret_code)
 {
@@ -107,7 +107,8 @@ static int follow(struct tool *tool, const struct running *running, struct json_
 	return 1;
 }
 
-/* ---- what is shown of it ---------------------------------------------------------------------- */
+/* ---- the result
+ * ------------------------------------------------------------------------------- */
 
 static void write_strings(struct json_writer *json, const char *name, const struct buf *lines)
 {
@@ -181,7 +182,8 @@ static void note_outputs(const struct json_value *record, struct buf *outputs)
 			(void)buf_addf(outputs, &ignored, "%s\n", handle);
 }
 
-/* Parts of a text that was shortened lie apart; where no stream was cut, the record has it all. */
+/* If the text is shortened but no stream was cut, names the handle with which a model reads it all
+ * from the record. */
 static void note_whole(struct tool *tool, const struct running *running,
 		       const struct json_value *record, struct buf *outputs)
 {
@@ -224,7 +226,7 @@ static int show(struct tool *tool, const struct running *running, const struct j
 	json_write_member_string(&json, "session", running->session);
 	json_write_member_string(&json, "execution", running->execution);
 	json_write_member_string(&json, "status", status);
-	/* Some clients show a model nothing but this object. */
+	/* Some clients show a model only this object. */
 	json_write_member_text(&json, "text", buf_text(&tool->text), tool->text.len);
 	write_strings(&json, "figures", &figures);
 	write_strings(&json, "outputs", &outputs);
@@ -233,7 +235,7 @@ static int show(struct tool *tool, const struct running *running, const struct j
 	return json_write_finish(&json, &err) < 0 ? tool_fail(tool, err.text, NULL) : 0;
 }
 
-/* The whole of it, which did not come with the events. */
+/* Fetches the whole record, which did not come with the events. */
 static int fetch_and_show(struct tool *tool, const struct running *running)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -311,7 +313,7 @@ static int begin(struct tool *tool, struct running *running, const struct api_ex
 		*ret_code = -1;
 		return 0;
 	}
-	/* It was cancelled before it had an id. */
+	/* It was cancelled before its id was known. */
 	if (running->is_cancelled &&
 	    call_make(tool->mcp->request, API_EXECUTION_CANCEL,
 		      &(struct api_execution_cancel_in){ .session = running->session,
@@ -353,8 +355,8 @@ static int run(struct tool *tool, struct running *running, const struct api_exec
 }
 
 /*
- * Without events: they would be for progress, and for the id that a notification cancels by. A modern
- * client that wants no progress cancels by going away.
+ * Runs without events: they serve progress, and the id for notifications/cancelled. A modern client
+ * that wants no progress cancels by closing the connection.
  */
 static int run_unwatched(struct tool *tool, struct running *running, struct api_execute_in *in)
 {
@@ -410,7 +412,7 @@ int tool_run(struct tool *tool)
 		in.timeout_ms = (uint64_t)(timeout_s * 1000);
 		in.has_max_text = true;
 		in.max_text = (uint64_t)max_text;
-		/* Where a server may choose, what may take long is a task. */
+		/* If the server may choose, code that may take long becomes a task. */
 		tool->in_background |= (tool->mcp->capabilities & RPC_HAS_TASKS) != 0 &&
 				       tool->mcp->rpc.is_modern && timeout_s > LONG_S;
 		in.on_disconnect = tool->mcp->rpc.is_modern && !tool->in_background

@@ -1,10 +1,10 @@
 /*
- * session.c - which session a call is about; the tool that lists, opens, restarts and ends them.
+ * session.c - finds the session of a call; the tool that lists, opens, restarts and ends sessions.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    names and ids that a model wrote.
- * Never:    remembers a session: the default one is the daemon's session of the name that the header
- *           Reckon-Session says, or that an older client's Mcp-Session-Id is.
+ * Reads:    names and ids from a model.
+ * Never:    stores a session: the default one is the daemon's session whose name is in the header
+ *           Reckon-Session, or is a legacy client's Mcp-Session-Id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,16 @@
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
 
-#define IDLE_MS (4 * 3600 * 1000ull) /* a person comes back to a chat after a meal */
+#define IDLE_MS (4 * 3600 * 1000ull) /* a person may return to a chat after hours */
 #define NO_SESSION "open one with the tool session (action new), or run code without a session"
 
-/* Of folders of the host that each session sees; `reckon mcp --mount` says it. */
+/* The grant for host folders that every session sees, from `reckon mcp --mount`. */
 static const char *grant_of_mounts(const struct mcp *mcp)
 {
 	return http_header(request_head(mcp->request), "reckon-grant");
 }
 
-/* The same, or of folders that its person granted later, when the model asked. */
+/* The same, or a grant that the user gave later, when the model asked. */
 static const char *grant_of(const struct mcp *mcp)
 {
 	const char *grant = grant_of_mounts(mcp);
@@ -46,7 +46,7 @@ static void say_mounts(struct tool *tool, const struct api_session *session)
 			 mounts[i].writable ? "also for writing" : "for reading alone");
 }
 
-/* 1: *ret is the live one of this name; 0: there is none; -1: *ret_code. */
+/* 1: *ret is the live session of this name; 0: missing; -1: see *ret_code. */
 static int find_named(struct tool *tool, const char *name, char ret[ID_SIZE], bool *ret_had,
 		      bool *ret_mounts, int *ret_code)
 {
@@ -68,7 +68,7 @@ static int find_named(struct tool *tool, const char *name, char ret[ID_SIZE], bo
 	return 0;
 }
 
-/* 1: it is there; else *ret_code. `name` may be NULL. */
+/* 1: created; else see *ret_code. `name` may be NULL. */
 static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *ret_code)
 {
 	static const char metadata[] = "{\"made_by\":\"mcp\"}";
@@ -83,7 +83,7 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 	enum call_status status =
 		call_make(tool->mcp->request, API_SESSION_CREATE, &in, &session, &call);
 
-	/* A tenant may have to be content with less. */
+	/* The tenant's limits may be lower: then use the defaults. */
 	if (status == CALL_FAILED && call.failure->error == API_ERR_QUOTA_CAP) {
 		in.has_idle_timeout_ms = false;
 		status = call_make(tool->mcp->request, API_SESSION_CREATE, &in, &session, &call);
@@ -93,7 +93,7 @@ static int create(struct tool *tool, const char *name, char ret[ID_SIZE], int *r
 		say_mounts(tool, &session);
 		return 1;
 	}
-	/* Two calls at once began it. */
+	/* A concurrent call created it first. */
 	if (status == CALL_FAILED && call.failure->error == API_ERR_SESSION_EXISTS && name != NULL)
 		return find_named(tool, name, ret, &had, &has_mounts, ret_code) == 1;
 	*ret_code = status == CALL_FAILED ? tool_failure(tool, call.failure) : -1;
@@ -200,7 +200,7 @@ static int list(struct tool *tool)
 	return json_write_finish(&json, &ignored) < 0 ? tool_fail(tool, ignored.text, NULL) : 0;
 }
 
-/* Everything in the workspace, folder by folder of the top. */
+/* Deletes everything in the workspace, one top-level entry at a time. */
 static int empty(struct tool *tool, const char *session)
 {
 	cleanup_call struct call call = CALL_INIT, removed = CALL_INIT;
@@ -269,8 +269,8 @@ static int change(struct tool *tool, const char *action)
 }
 
 /*
- * The person has granted a folder: a session that sees it. `reckon mcp` asks, and hands the call on then.
- * A session that was there before does not see it, and is left as it is.
+ * Opens a session that sees the folder that the user has granted; `reckon mcp` asks the user before
+ * it passes the call on. Existing sessions do not see the folder, and stay unchanged.
  */
 static int mount(struct tool *tool)
 {

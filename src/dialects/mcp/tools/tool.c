@@ -1,9 +1,9 @@
 /*
- * tool.c - what tools share: how they read arguments, what they say, and the result that it becomes.
+ * tool.c - functions shared by the tools: arguments, text and result.
  *
  * Runs in:  reckon-front-mcp.
- * Reads:    arguments that a model wrote; failures of reckond.
- * Never:    answers with a protocol error what the model itself could mend.
+ * Reads:    arguments from a model; failures of reckond.
+ * Never:    reports an error that the model can correct as a protocol error.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 #define SAY_MAX 4096
 
-/* ---- what tools say --------------------------------------------------------------------------- */
+/* ---- text of a tool
+ * --------------------------------------------------------------------------- */
 
 void tool_say(struct tool *tool, const char *fmt, ...)
 {
