@@ -1,4 +1,4 @@
-/* match.c - OpenAI's API: below /openai, and where its clients look when they get no path. */
+/* match.c - OpenAI's API: below /openai, and at the paths that its clients use by default. */
 #include <string.h>
 
 #include "dialects/match.h"
@@ -7,7 +7,7 @@ static const char *const prefixes[] = { "/openai", "/v1/responses", "/v1/contain
 					"/v1/chat/completions", "/v1/conversations",
 					"/v1/assistants", "/v1/threads", NULL };
 
-/* Anthropic has models and files at the same paths, with a version in each request. */
+/* Anthropic has models and files at the same paths, but with a version header. */
 static bool is_ours(const struct http *http)
 {
 	return (strncmp(http->path, "/v1/models", 10) == 0 ||

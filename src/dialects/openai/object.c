@@ -1,9 +1,9 @@
 /*
- * object.c - things of OpenAI's API that are documents of the tenant.
+ * object.c - objects of OpenAI's API that are documents of the tenant.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; documents, which others of the tenant may have changed.
- * Never:    shows what is remembered beside.
+ * Reads:    ids that any client may have invented; documents, which other clients may have changed.
+ * Never:    shows the members of a document outside its object.
  */
 #include "dialects/openai/object.h"
 
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define NAME_MAX_BYTES 64u /* of a document */
+#define NAME_MAX_BYTES 64u /* of a document's name */
 #define LIST_MAX 100u
 #define LIST_USUAL 20u
 #define LIST_BYTES_MAX ((size_t)48 * 1024 * 1024)
@@ -113,7 +113,7 @@ int object_body(struct request *request, struct json_value **ret)
 	return -1;
 }
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- one object ----------------------------------------------------------------------------- */
 
 static int write_parent(const char *parent, struct buf *ret, struct err *err)
 {
@@ -295,7 +295,7 @@ int object_clear(struct request *request, const struct object_kind *kind, const 
 	return 0;
 }
 
-/* ---- many ----------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 struct page {
 	struct api_document_list_in in;
@@ -326,7 +326,7 @@ static int read_page(struct request *request, const char *parent, struct page *r
 		answer_refuse_simple(request, 400, "invalid", "limit: from 1 to 100", NULL);
 		return -1;
 	}
-	/* "after" is about the list, whose order may be from the newest on. */
+	/* "after" refers to the list's order, which may be newest first. */
 	(void)snprintf(ret->after, sizeof(ret->after), "%s",
 		       ret->in.order == API_DOCUMENT_LIST_IN_ORDER_ASC ? behind : first);
 	(void)snprintf(ret->before, sizeof(ret->before), "%s",
@@ -342,7 +342,7 @@ static int read_page(struct request *request, const char *parent, struct page *r
 static struct json_value *value_of(const struct api_document *document)
 {
 	struct json_value *value = NULL;
-	struct err err; /* changed by somebody else: it is not shown */
+	struct err err; /* changed by another client: do not show it */
 
 	if (json_read_parse(document->value.data, document->value.len, OBJECT_MAX, &value, &err) <
 	    0)

@@ -1,9 +1,9 @@
 /*
- * openai.c - OpenAI's API: answers, bodies, how an error looks, models.
+ * openai.c - OpenAI's API: answers, bodies, the error format, models.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    heads and bodies of anybody.
- * Never:    keeps anything: a container is a session, a response is a run.
+ * Reads:    heads and bodies of any client.
+ * Never:    stores anything: a container is a session, a response is a run.
  */
 #include "dialects/openai/openai.h"
 
@@ -53,7 +53,7 @@ int openai_body(struct request *request, struct buf *ret)
 	return request_body(request, OPENAI_BODY_MAX, ret);
 }
 
-/* What is told of an error: its status, type and code. */
+/* Chooses an error's status, type and code. */
 static unsigned judge(const struct refusal *refusal, const char **ret_type, const char **ret_code)
 {
 	const char *code = refusal->code != NULL ? refusal->code : "";
@@ -77,7 +77,7 @@ static unsigned judge(const struct refusal *refusal, const char **ret_type, cons
 	return status;
 }
 
-/* Where it is the number of requests that was reached. */
+/* Notes the limit if it is the request quota that was reached. */
 static void note_reached(struct request *request, const struct refusal *refusal)
 {
 	const struct api_failure *failure = refusal->more;

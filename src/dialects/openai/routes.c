@@ -1,9 +1,9 @@
 /*
- * routes.c - which path of OpenAI's API is whose.
+ * routes.c - maps paths of OpenAI's API to handlers.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    heads of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Reads:    heads of any client.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * assistants.c - assistants: made, listed, shown, changed, removed.
+ * assistants.c - assistants: create, list, show, change and delete them.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody.
- * Never:    takes a tool that would do nothing here.
+ * Reads:    bodies and ids of any client.
+ * Never:    accepts a tool that Reckon does not support.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * begin.c - a thread and an assistant become a conversation, and a run of it.
+ * begin.c - makes a conversation of a thread and an assistant, and starts a run of it.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    documents of the tenant's, a body of anybody.
- * Never:    puts a file into a session twice.
+ * Reads:    documents of the tenant, a body of any client.
+ * Never:    copies a file into a session twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define MESSAGES_MAX 1000u
 #define STEPS_MAX 1000u
 
-/* Values of documents, the oldest first. */
+/* Values of documents, oldest first. */
 struct many {
 	struct json_value **values;
 	size_t count;
@@ -28,7 +28,7 @@ struct beginning {
 	struct request *request;
 	const struct thread_order *order;
 	struct many messages;
-	struct order talk; /* what its parser needs */
+	struct order talk; /* the parser of content needs one */
 	char session[ID_SIZE];
 	bool runs_code;
 	struct buf told;
@@ -174,7 +174,7 @@ static int prepare(struct beginning *beginning)
 
 /* ---- its conversation ----------------------------------------------------------------------- */
 
-/* An image that is one of the files. */
+/* Adds an image that is a file. */
 static int say_image(struct beginning *beginning, const struct json_value *part, struct talk *talk,
 		     struct err *err)
 {
@@ -185,11 +185,11 @@ static int say_image(struct beginning *beginning, const struct json_value *part,
 		return 0;
 	if (files_read_image(beginning->request, id, &url) == 0)
 		return talk_image(talk, buf_text(&url), err);
-	err_clear(err); /* answered */
+	err_clear(err); /* an answer was sent */
 	return -1;
 }
 
-/* Images of the model's own are figures, which it has seen. */
+/* Adds a message's text. Skips images in the model's messages: it has seen these figures. */
 static int say_text(struct beginning *beginning, const struct json_value *content, bool is_model,
 		    struct talk *talk, struct buf *text, struct err *err)
 {
@@ -263,7 +263,7 @@ static int say_step(struct talk *talk, const struct json_value *step, struct err
 	return 0;
 }
 
-/* What ran before a run's first message. */
+/* Adds the steps of a run, before its first message. */
 static int say_steps(struct beginning *beginning, const char *run, struct talk *talk,
 		     struct err *err)
 {
@@ -272,7 +272,7 @@ static int say_steps(struct beginning *beginning, const char *run, struct talk *
 			     &steps);
 
 	if (rc < 0)
-		err_clear(err); /* answered */
+		err_clear(err); /* an answer was sent */
 	for (size_t i = 0; rc == 0 && i < steps.count; i++)
 		rc = say_step(talk, object_at(&steps, i), err);
 	many_done(&steps);
@@ -390,7 +390,7 @@ static void write_sampling(const struct thread_order *order, struct json_writer 
 	json_write_key(json, "sampling");
 	json_write_object_begin(json);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		/* What an assistant shows where nothing was said is not a wish. */
+		/* 1 is the default that an assistant shows: do not pass it on as a setting. */
 		const struct json_value *value = thread_wish(order, numbers[i].key);
 		double number = 1.0;
 

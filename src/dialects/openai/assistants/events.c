@@ -1,9 +1,10 @@
 /*
- * events.c - the events of a run become steps and messages of its thread: stored, and streamed.
+ * events.c - converts a run's events into steps and messages of its thread, stores and streams
+ * them.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    events of a run, with words of a model in them.
- * Never:    fails a run because one of its steps cannot be kept.
+ * Reads:    events of a run, with text of a model.
+ * Never:    fails a run because a step cannot be stored.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +51,7 @@ void thread_run_done(struct thread_run *run)
 	run_done(&run->run);
 }
 
-/* ---- sent and stored ------------------------------------------------------------------------ */
+/* ---- sending and storing -------------------------------------------------------------------- */
 
 int thread_send(const struct thread_run *run, const char *event, const struct buf *data)
 {
@@ -273,7 +274,7 @@ static int write_calls(const struct thread_run *run, const struct json_value *re
 	return json_write_finish(&json, &err);
 }
 
-/* {"index": 0, …} of what is new: the code, or the outputs. */
+/* Sends {"index": 0, …} with what is new: the code, or the outputs. */
 static int send_cell_delta(const struct thread_run *run, const struct json_value *record)
 {
 	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
@@ -377,7 +378,7 @@ static size_t stop_of(const struct json_value *answer)
 	return i;
 }
 
-/* Events that are no longer kept: what the answer still tells of them. */
+/* For events that are lost: takes what the answer contains of them. */
 static int take_answer(struct thread_run *run, const struct json_value *answer)
 {
 	const struct json_value *steps = json_read_member(answer, "steps");
@@ -402,7 +403,7 @@ static int take_answer(struct thread_run *run, const struct json_value *answer)
 	return text != NULL && len > 0 ? add_text(run, text, len) : 0;
 }
 
-/* The application's tools are a step that waits for them. */
+/* The calls of the application's tools are a step that waits for their results. */
 static int begin_functions(struct thread_run *run)
 {
 	cleanup_buf struct buf details = BUF_INIT(OPENAI_OUT_MAX), step = BUF_INIT(OPENAI_OUT_MAX);
@@ -480,7 +481,7 @@ static int finish(struct thread_run *run, const struct json_value *answer, const
 		return give_up(run);
 	if (waits && begin_functions(run) < 0)
 		return -1;
-	/* Before it is told: a client may go on at once. */
+	/* Store it before the client reads of it: the client may continue at once. */
 	(void)store_run(run);
 	return thread_send(run, stops[i].event, &run->shown);
 }
@@ -518,7 +519,7 @@ int thread_follow(struct thread_run *run)
 		case RUN_GONE:
 		case RUN_THOUGHT:
 		case RUN_SEALED:
-		case RUN_TOOL: /* no tools are lent */
+		case RUN_TOOL: /* the run has no tools for code */
 		case RUN_CODE:
 			break;
 		}

@@ -1,5 +1,5 @@
 /*
- * kinds.c - the collections of documents that are Assistants, and items of conversations.
+ * kinds.c - the document collections of Assistants, and of conversation items.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    nothing.

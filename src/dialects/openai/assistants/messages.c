@@ -1,8 +1,8 @@
 /*
- * messages.c - messages of threads: added, listed, shown, changed, removed.
+ * messages.c - messages of threads: add, list, show, change and delete them.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody.
+ * Reads:    bodies and ids of any client.
  * Never:    shows a message of another thread.
  */
 #include <stdio.h>
@@ -95,7 +95,7 @@ static int write_message(struct json_writer *json, const char *id, const char *t
 	return 0;
 }
 
-/* What a run could not read is refused before it is asked for. Negative: refused. */
+/* Refuses now an image that a run could not read later. Negative: refused. */
 static int check_image(struct request *request, const struct json_value *part)
 {
 	const char *type = json_get_text(part, "type");
@@ -141,7 +141,7 @@ int thread_message_add(struct request *request, const char *thread, const struct
 	return object_put(request, &thread_message_kind, id, thread, ret, NULL);
 }
 
-/* ---- one of a thread ------------------------------------------------------------------------ */
+/* ---- a message of a thread ------------------------------------------------------------------ */
 
 static int find(struct request *request, const char *thread, const char *id,
 		struct json_value **ret)
@@ -158,7 +158,7 @@ static int find(struct request *request, const char *thread, const char *id,
 	return -1;
 }
 
-/* Its metadata. */
+/* Changes its metadata. */
 static void change(struct request *request, const char *thread, const char *id,
 		   const struct json_value *was)
 {

@@ -1,9 +1,9 @@
 /*
- * runs.c - runs of threads: begun, shown, listed, cancelled, answered by the application.
+ * runs.c - runs of threads: start, show, list and cancel them, and take the application's results.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody.
- * Never:    begins a run of a thread in which another one goes on.
+ * Reads:    bodies and ids of any client.
+ * Never:    starts a run in a thread that has an active run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "dialects/openai/responses/response.h"
 #include "dialects/openai/assistants/threads.h"
 
-#define POLL_MS 200u /* what the SDK waits for before it asks again */
+#define POLL_MS 200u /* polling interval for the SDK */
 
 static bool goes_on(const struct json_value *object)
 {
@@ -52,20 +52,20 @@ static void answer_value(struct request *request, const struct json_value *value
 		answer_refuse_simple(request, 500, "internal", err.text, NULL);
 }
 
-/* ---- what became of it ----------------------------------------------------------------------- */
+/* ---- ends ----------------------------------------------------------------------------------- */
 
 static bool has_ended(struct request *request, const char *part)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_run_show_out out;
 
-	/* One that is not there any more has ended, too. */
+	/* A run that no longer exists has ended, too. */
 	return call_make(request, API_RUN_SHOW, &(struct api_run_show_in){ .id = part }, &out,
 			 &call) != CALL_OK ||
 	       out.run == NULL || out.run->status == API_RUN_STATUS_ENDED;
 }
 
-/* Of a run that was said to go on: 1: it does; 0: it has ended, which is stored. */
+/* For a run stored as running: 1: it still runs; 0: it has ended, and that is now stored. */
 static int settle(struct request *request, const struct json_value *value)
 {
 	struct thread_run run = { 0 };
@@ -81,7 +81,7 @@ static int settle(struct request *request, const struct json_value *value)
 	return rc;
 }
 
-/* The run as it is now. */
+/* Finds the run in its current state. */
 static int find(struct request *request, const char *thread, const char *id,
 		struct json_value **ret)
 {
@@ -125,7 +125,7 @@ int thread_settle(struct request *request, const struct json_value *thread, char
 	return rc;
 }
 
-/* ---- begun ---------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------- */
 
 static int write_begun(const struct thread_order *order, const char *id, struct buf *ret,
 		       struct err *err)
@@ -170,7 +170,7 @@ static int write_begun(const struct thread_order *order, const char *id, struct 
 	return json_write_finish(&json, err);
 }
 
-/* As `status`, of an object without one. */
+/* Writes an object without a status, with `status` added. */
 static int write_as(const struct json_value *object, const char *status, uint64_t started_s,
 		    struct buf *ret, struct err *err)
 {
@@ -196,7 +196,7 @@ static int store_going(struct request *request, const char *id, const char *thre
 	return 0;
 }
 
-/* Follows it from here on: `before` events, then all that happens. */
+/* Streams it: first the `before` events, then everything that follows. */
 static void stream(struct request *request, const char *id, const struct buf *created,
 		   const struct json_value *thread, const struct buf *step)
 {
@@ -297,7 +297,7 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 	json_read_free(assistant);
 }
 
-/* ---- the application's answers ---------------------------------------------------------------- */
+/* ---- the application's results -------------------------------------------------------------- */
 
 #define RESULTS_MAX 16u
 
@@ -342,7 +342,7 @@ static bool are_all_there(const struct json_value *calls, const struct api_run_r
 	return json_read_count(calls) == count;
 }
 
-/* The step that waited for them. */
+/* Ends the step that waited for the results. */
 static int end_step(struct request *request, const struct json_value *value,
 		    const struct json_value *outputs, struct buf *ret)
 {
@@ -430,9 +430,9 @@ static void submit(struct request *request, const struct json_value *value)
 	json_read_free(body);
 }
 
-/* ---- ended ---------------------------------------------------------------------------------- */
+/* ---- cancelling ----------------------------------------------------------------------------- */
 
-/* One that waits ends as it is. */
+/* Cancels a run that waits for the application: nothing has to be stopped. */
 static void end_waiting(struct request *request, const struct json_value *value)
 {
 	const struct json_value *object = json_read_member(value, "object");

@@ -1,9 +1,9 @@
 /*
- * threads.c - threads: made, shown, changed, removed; which path of one is what.
+ * threads.c - threads: create, show, change and delete them; maps their paths to handlers.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody.
- * Never:    leaves messages, runs or steps of a thread that was removed.
+ * Reads:    bodies and ids of any client.
+ * Never:    leaves messages, runs or steps of a deleted thread.
  */
 #include "dialects/openai/assistants/threads.h"
 
@@ -21,7 +21,7 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 	return object_write(&thread_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
 }
 
-/* With its messages. */
+/* Creates a thread with its messages. */
 static int make(struct request *request, const struct json_value *body, char id[NAME_SIZE],
 		struct buf *shown)
 {
@@ -128,7 +128,7 @@ static void delete(struct request *request, const char *id, const struct json_va
 		object_delete(request, &thread_kind, id);
 }
 
-/* "", "/messages…", "/runs…" of a thread that is there. */
+/* Handles "", "/messages…", "/runs…" of an existing thread. */
 static void handle_one(struct request *request, const char *id, const char *behind)
 {
 	const enum http_verb verb = request_head(request)->verb;

@@ -1,8 +1,9 @@
 /*
- * write.c - runs of threads, their steps and messages as JSON. Pure but for the clock.
+ * write.c - writes runs of threads, their steps and messages as JSON. Only side effect: reads the
+ * clock.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    records of hostile programs, words of a model.
+ * Reads:    records of hostile programs, text of a model.
  * Never:    waits.
  */
 #include <stdio.h>
@@ -187,7 +188,7 @@ static void write_picture(struct json_writer *json, const char *id)
 	json_write_object_end(json);
 }
 
-/* The outputs of a cell; in a delta each has an index. */
+/* Writes a cell's outputs; in a delta each has an index. */
 static void write_outputs(struct json_writer *json, const struct thread_run *run,
 			  const struct json_value *record, bool is_delta)
 {

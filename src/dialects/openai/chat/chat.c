@@ -1,10 +1,10 @@
 /*
- * chat.c - a request of Chat Completions: asked of a model, its run told as one completion.
+ * chat.c - answers Chat Completions: starts a run and writes it as one completion.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies of anybody, events of a run.
- * Never:    shows a cell: this API has no place for it. What the model says before and after one is
- *           one text.
+ * Reads:    bodies of any client, events of a run.
+ * Never:    shows a cell: this API has no place for it. It joins the model's texts before and after
+ *           a cell.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct chat {
 	struct buf text;
 	char id[NAME_SIZE];
 	uint64_t created_s;
-	bool has_begun, is_apart; /* what comes next is another turn's */
+	bool has_begun, is_apart; /* is_apart: the next text belongs to another turn */
 };
 
 static int give_up(const struct chat *chat)
@@ -30,7 +30,7 @@ static int give_up(const struct chat *chat)
 	return -1;
 }
 
-/* ---- what it says of itself ------------------------------------------------------------------ */
+/* ---- head ----------------------------------------------------------------------------------- */
 
 static void write_head(const struct chat *chat, struct json_writer *json, const char *object)
 {
@@ -63,7 +63,7 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 	json_write_object_end(json);
 }
 
-/* NULL: there is no completion, but an error. */
+/* The finish reason; NULL: the answer is an error, not a completion. */
 static const char *finish_of(const struct json_value *answer)
 {
 	static const struct {
@@ -221,7 +221,7 @@ static void fail(struct chat *chat, const char *why)
 	struct json_writer json;
 
 	if (!chat->has_begun) {
-		/* The driver has asked again as often as it may. */
+		/* The driver has used up its retries. */
 		answer_refuse(
 			chat->request,
 			&(struct refusal){ .status = is_asked_wrong ? 400 : 500,
@@ -349,7 +349,7 @@ void chat_create(struct request *request)
 	cleanup_order struct order order = { 0 };
 	struct chat chat = { .request = request, .order = &order, .run = RUN_INIT,
 			     .text = BUF_INIT(OPENAI_OUT_MAX) };
-	struct api_run_create_in in = { .has_keep_conversation = true }; /* the client has it */
+	struct api_run_create_in in = { .has_keep_conversation = true }; /* the client stores it */
 	struct err err;
 
 	if (openai_body(request, &body) < 0)

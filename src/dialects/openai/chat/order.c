@@ -1,9 +1,9 @@
 /*
- * order.c - a request of Chat Completions becomes a conversation, and how it is answered.
+ * order.c - parses a request of Chat Completions: its conversation and options.
  *
  * Runs in:  reckon-front-openai and tests.
- * Reads:    JSON of anybody.
- * Never:    takes what would mean something else here: it is refused by name.
+ * Reads:    JSON of any client.
+ * Never:    accepts an option that it cannot honour: it refuses it by name.
  */
 #include <string.h>
 
@@ -139,7 +139,7 @@ static int write_tools(struct order *order, struct json_writer *writer, struct e
 	return 0;
 }
 
-/* ---- how it is sampled ---------------------------------------------------------------------- */
+/* ---- sampling ------------------------------------------------------------------------------- */
 
 static int write_stop(const struct json_value *stop, struct json_writer *writer, struct err *err)
 {

@@ -1,12 +1,12 @@
 /*
- * containers.c - sessions as containers: made, listed, ended; their files.
+ * containers.c - sessions as containers: create, list and end them; their files.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids and paths that anybody made up; reckond judges whose session it is.
- * Never:    lets what a box wrote be shown as if it were ours.
+ * Reads:    ids and paths that any client may have invented; reckond checks whose session it is.
+ * Never:    lets a browser show a box's file as a page of ours.
  *
- * A file's id names its path in the workspace, "cfile_p" and hexadecimal digits; one that an answer
- * cites names its content, which stays when the session has ended.
+ * A file's id contains its path in the workspace: "cfile_p" and hexadecimal digits. The id of a
+ * file that an answer cites names an artifact, which outlives the session.
  */
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static void answer_container(struct request *request, const struct api_session *
 	openai_answer_json(request, &json);
 }
 
-/* ---- made, shown, listed, ended ------------------------------------------------------------- */
+/* ---- creating, showing, listing, ending ----------------------------------------------------- */
 
 static int take_limits(const struct json_value *body, struct api_session_create_in *in,
 		       struct api_limits *limits, struct err *err)
@@ -338,7 +338,7 @@ static void list_files(const struct container *container)
 	openai_answer_json(container->request, &json);
 }
 
-/* Of the workspace, or an artifact that an answer cited. */
+/* Opens a file of the workspace, or an artifact that an answer cited. */
 static int open_file(const struct container *container, const char *id, char *path, size_t size,
 		     struct api_download *ret, struct call *call)
 {
@@ -406,7 +406,7 @@ static void answer_added(const struct container *container, const struct api_fil
 	openai_answer_json(container->request, &json);
 }
 
-/* {"file_id": …}: one of the tenant's. */
+/* Handles {"file_id": …}: copies a file of the tenant. */
 static void add_stored(const struct container *container)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
@@ -468,7 +468,7 @@ static void nothing(struct request *request)
 	answer_refuse_simple(request, 404, "not_found", "there is nothing at this path", NULL);
 }
 
-/* "", "/FILE" or "/FILE/content". */
+/* Handles "", "/FILE" or "/FILE/content". */
 static void handle_files(const struct container *container, const char *rest)
 {
 	const enum http_verb verb = request_head(container->request)->verb;

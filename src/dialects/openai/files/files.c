@@ -2,8 +2,8 @@
  * files.c - files of the tenant, as OpenAI's Files.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody; reckond judges whose file it is.
- * Never:    lets a file be shown as if it were ours.
+ * Reads:    bodies and ids of any client; reckond checks whose file it is.
+ * Never:    lets a browser show a file as a page of ours.
  */
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void list(struct request *request)
 	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
 		if (strcmp(name, "after") == 0 &&
 		    name_swap(value, OPENAI_FILE, "file_", after, sizeof(after)))
-			in.before = after; /* the newest come first */
+			in.before = after; /* newest first */
 	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
 		return;
 	json_write_init(&json, &body);
@@ -197,7 +197,7 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 {
 	const size_t count = json_read_count(ids);
 	char path[4100];
-	struct err full; /* more files than are told of */
+	struct err full; /* more files than the text can list */
 
 	for (size_t i = 0; i < count && i < IMPORT_MAX; i++) {
 		if (files_import_one(request, json_read_text(json_read_at(ids, i), NULL), session,

@@ -1,12 +1,13 @@
 /*
- * files_named.c - what runs of threads left, as files: named by what they are, not stored again.
+ * files_named.c - files that runs of threads wrote: the ids name them where they are, without
+ * storing them again.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; records of hostile programs.
- * Never:    shows what its key may not see: reckond judges that.
+ * Reads:    ids that any client may have invented; records of hostile programs.
+ * Never:    shows a file that the key may not see: reckond checks that.
  *
- * A picture's id is "file-i", its session, execution and place there; that of a file of the workspace
- * "file-a", its artifact and name. They are there as long as these.
+ * A picture's id is "file-i" with its session, execution and index there; a workspace file's id is
+ * "file-a" with its artifact and name. They exist as long as these.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +23,11 @@
 struct named {
 	char name[NAME_SIZE];
 	uint64_t size, created_s;
-	struct buf bytes; /* of a picture */
-	struct call call; /* of a file: its descriptor */
+	struct buf bytes; /* a picture's */
+	struct call call; /* a file's: its descriptor */
 };
 
-/* "SESSION_EXECUTION_INDEX" */
+/* Parses "SESSION_EXECUTION_INDEX". */
 static bool read_picture_id(const char *id, char session[ID_SIZE], char execution[ID_SIZE],
 			    size_t *ret_index)
 {

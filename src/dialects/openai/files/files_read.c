@@ -1,9 +1,10 @@
 /*
- * files_read.c - files that a request names by their ids, read for the model.
+ * files_read.c - reads files for the model that a request names by id.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; files of the tenant, whose type is told by their beginning.
- * Never:    reads more than a conversation may hold.
+ * Reads:    ids that any client may have invented; files of the tenant, whose first bytes show
+ *           their type.
+ * Never:    reads more than fits a conversation.
  */
 #include "dialects/openai/files/files_read.h"
 
@@ -18,7 +19,7 @@
 
 #define PARTS_MAX 100u
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- a file --------------------------------------------------------------------------------- */
 
 static int refuse(struct request *request, unsigned status, const char *message)
 {
@@ -60,7 +61,7 @@ int files_check(struct request *request, const char *id)
 	char file[ID_SIZE];
 	enum call_status status;
 
-	/* Those that runs left are there as long as these: seen when one is read. */
+	/* Files that runs wrote may be gone: reading them will show that. */
 	if (strncmp(id, OPENAI_PICTURE, strlen(OPENAI_PICTURE)) == 0 ||
 	    strncmp(id, OPENAI_FILE_OF, strlen(OPENAI_FILE_OF)) == 0)
 		return 0;
@@ -87,7 +88,7 @@ int files_read(struct request *request, const char *id, struct buf *ret, char na
 	return refuse_unknown(request, id);
 }
 
-/* By how it begins; NULL: it is none that models take. */
+/* The type according to the first bytes; NULL: no image type that models accept. */
 static const char *type_of_image(const struct buf *bytes)
 {
 	static const struct {
@@ -126,7 +127,7 @@ int files_read_image(struct request *request, const char *id, struct buf *ret_ur
 	return 0;
 }
 
-/* ---- of an input ---------------------------------------------------------------------------- */
+/* ---- files of an input ---------------------------------------------------------------------- */
 
 void files_brought_done(struct order *order)
 {
@@ -161,7 +162,7 @@ static int bring(struct request *request, struct order *order, const struct json
 	return files_read(request, json_get_text(part, "file_id"), &brought->bytes, brought->name);
 }
 
-/* Those of the model's are citations. */
+/* Skips file ids in the model's messages: they are citations. */
 static int bring_item(struct request *request, struct order *order, const struct json_value *item)
 {
 	const struct json_value *content = json_read_member(item, "content");

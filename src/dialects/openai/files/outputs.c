@@ -1,9 +1,9 @@
 /*
- * outputs.c - what a cell left, and the files that an answer speaks of. Pure.
+ * outputs.c - a cell's outputs, and the files that an answer cites.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    records of hostile programs, words of a model.
- * Never:    cites a file that no cell left.
+ * Reads:    records of hostile programs, text of a model.
+ * Never:    cites a file that no cell wrote.
  */
 #include "dialects/openai/files/outputs.h"
 
@@ -46,7 +46,7 @@ const char *outputs_picture(const struct json_value *result, const char **ret_mi
 static void write_image(struct json_writer *json, const char *mime, const char *base64, size_t len)
 {
 	cleanup_buf struct buf url = BUF_INIT(OPENAI_OUT_MAX);
-	struct err full; /* larger than an answer can be: it is a file of the container all the same */
+	struct err full; /* larger than an answer; the container still has the file */
 
 	if (buf_addf(&url, &full, "data:%s;base64,", mime) < 0 ||
 	    buf_add(&url, base64, len, &full) < 0)
@@ -96,7 +96,7 @@ void outputs_write(struct json_writer *json, const struct json_value *record)
 		}
 }
 
-/* ---- files that an answer speaks of ---------------------------------------------------------- */
+/* ---- citations ------------------------------------------------------------------------------ */
 
 static void know_file(struct cites *cites, const struct json_value *file)
 {

@@ -1,4 +1,4 @@
-/* outputs.h - what a cell left, and the files that an answer speaks of. Pure. */
+/* outputs.h - a cell's outputs, and the files that an answer cites. No side effects. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,22 +11,22 @@
 #define OPENAI_WORKSPACE "/mnt/data/"
 #define OPENAI_OUT_MAX ((size_t)64 * 1024 * 1024)
 
-/* The items of an array: {"type": "logs"}, {"type": "image"} with a data URL. */
+/* Writes the items of an array: {"type": "logs"}, {"type": "image"} with a data URL. */
 void outputs_write(struct json_writer *json, const struct json_value *record);
-/* What was printed, the value of the last expression, what was raised: as in a notebook. */
+/* Appends the printed text, the last value and the error, as in a notebook. */
 void outputs_logs(const struct json_value *record, struct buf *ret);
-/* Base 64 of the picture that a result of a record is; NULL: it is none. */
+/* The base64 of a result's picture; NULL: it has none. */
 const char *outputs_picture(const struct json_value *result, const char **ret_mime,
 			    size_t *ret_len);
 bool outputs_has_picture(const struct json_value *result);
-/* The first of them alone. */
+/* Writes only the item with the logs. */
 void outputs_write_logs(struct json_writer *json, const struct json_value *record);
 
 struct cites_file {
 	char path[256], artifact[48];
 };
 
-/* Files that code left: the last of each path. */
+/* Files that code wrote: the latest version of each path. */
 struct cites {
 	struct cites_file *files;
 	size_t count;
@@ -36,8 +36,8 @@ void cites_done(struct cites *cites);
 
 struct cite {
 	const struct cites_file *file;
-	const char *text; /* as it stands there */
-	size_t len, start, end; /* bytes; characters from the beginning */
+	const char *text; /* as written in the answer */
+	size_t len, start, end; /* in bytes; in characters from the beginning */
 };
-/* The next `sandbox:/mnt/data/NAME` of a file that is known; *at moves behind it. */
+/* The next `sandbox:/mnt/data/NAME` with a known file; moves *at behind it. */
 bool cites_next(const struct cites *cites, const char *text, const char **at, struct cite *ret);

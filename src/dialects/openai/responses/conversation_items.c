@@ -1,9 +1,9 @@
 /*
- * conversation_items.c - items of a conversation, one document each, also those of responses.
+ * conversation_items.c - items of a conversation, including those of responses, one document each.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    items of anybody; what models said.
- * Never:    fails a response because its items cannot be kept.
+ * Reads:    items of any client; text of models.
+ * Never:    fails a response because its items cannot be stored.
  */
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ int conversation_put(struct request *request, const char *conversation,
 	return object_put(request, &conversation_item_kind, id, conversation, &shown, NULL);
 }
 
-/* Of the index-th input of a response: the same whoever stores it. */
+/* The id of a response's index-th input: the same for every process that stores it. */
 static void input_id(const char *response, size_t index, char ret[NAME_SIZE])
 {
 	char name[NAME_SIZE];
@@ -127,7 +127,7 @@ void conversation_extend(struct request *request, const char *conversation, cons
 		extend_by_text(request, conversation, response, input);
 	for (size_t i = 0; i < json_read_count(input); i++) {
 		if (references_is(json_read_at(input, i)))
-			continue; /* it is kept where it is */
+			continue; /* it is already stored elsewhere */
 		input_id(response, i, id);
 		(void)conversation_put(request, conversation, json_read_at(input, i), id, NULL);
 	}

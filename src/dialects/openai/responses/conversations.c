@@ -1,9 +1,9 @@
 /*
- * conversations.c - Conversations: made, changed, removed; their items, one document each.
+ * conversations.c - Conversations: create, change and delete them; their items, one document each.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies and ids of anybody; documents of the tenant's.
- * Never:    loses a response that is in the background: it is settled before items are looked at.
+ * Reads:    bodies and ids of any client; documents of the tenant.
+ * Never:    loses a background response: its items are stored before any items are read.
  */
 #include "dialects/openai/responses/conversations.h"
 
@@ -53,7 +53,7 @@ static bool wants_outputs(const struct request *request)
 	return false;
 }
 
-/* {"object": "list", "data": what was added}. */
+/* Answers {"object": "list", "data": the added items}. */
 static void add_items(struct request *request, const char *conversation,
 		      const struct json_value *items)
 {
@@ -81,7 +81,7 @@ static void add_items(struct request *request, const char *conversation,
 		openai_answer(request, &body);
 }
 
-/* ---- of responses --------------------------------------------------------------------------- */
+/* ---- background responses ------------------------------------------------------------------- */
 
 int conversation_wait(struct request *request, const char *conversation, const char *response)
 {
@@ -91,7 +91,7 @@ int conversation_wait(struct request *request, const char *conversation, const c
 	return object_remember(request, &conversation_kind, conversation, patch);
 }
 
-/* 0: nothing of it goes on. */
+/* 0: no response of it is running. */
 static int settle(struct request *request, const char *conversation, const struct json_value *value)
 {
 	const char *response = json_get_text(value, "waits");
@@ -163,7 +163,7 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 			    err);
 }
 
-/* Made, or changed where there was one. */
+/* Creates a conversation, or changes an existing one. */
 static void put(struct request *request, const char *id, const struct json_value *was)
 {
 	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
@@ -207,7 +207,7 @@ static void delete(struct request *request, const char *id)
 		object_delete(request, &conversation_kind, id);
 }
 
-/* "", "/ITEM" */
+/* Handles "", "/ITEM". */
 static void handle_items(struct request *request, const char *id, const char *rest)
 {
 	const enum http_verb verb = request_head(request)->verb;
@@ -232,7 +232,7 @@ static void handle_items(struct request *request, const char *id, const char *re
 				   &(struct api_document_delete_in){
 					   .collection = conversation_item_kind.collection,
 					   .id = object_name(rest + 1) }, NULL, &call) == 0)
-			object_answer(request, value); /* the conversation */
+			object_answer(request, value); /* the answer is the conversation */
 	} else {
 		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
 				     NULL);

@@ -1,7 +1,7 @@
 /*
- * conversations.h - Conversations: items that stay from one response to the next.
+ * conversations.h - Conversations: items that persist from one response to the next.
  *
- *   conversations.c       made, changed, removed; settled before their items are looked at
+ *   conversations.c       create, change, delete; finish responses before reading items
  *   conversation_items.c  items, one document each
  */
 #pragma once
@@ -10,18 +10,19 @@
 
 void conversations_handle(struct request *request, const char *rest);
 
-/* What the order goes on with, if it names one, becomes its earlier items. Negative: refused. */
+/* Loads the items of the conversation that the order names, as `earlier`. Negative: refused. */
 int conversation_load(struct request *request, struct order *order);
-/* A response in the background is to become items: whoever looks at them first sees to that. */
+/* Records a background response: the next request that reads the conversation stores its items. */
 int conversation_wait(struct request *request, const char *conversation, const char *response);
 
 /* ---- assistants/kinds.c ---- */
 extern const struct object_kind conversation_item_kind;
 
 /* ---- conversation_items.c ---- */
-/* Appends it as JSON to `list`; without one nothing is refused. `given`: its id, or NULL. */
+/* Stores an item and appends it as JSON to `list`; without a list it sends no refusal. `given`: its
+ * id, or NULL. */
 int conversation_put(struct request *request, const char *conversation,
 		     const struct json_value *item, const char *given, struct json_writer *list);
-/* What was asked, and what came of it, become items. */
+/* Stores a response's input and output as items. */
 void conversation_extend(struct request *request, const char *conversation, const char *response,
 			 const struct json_value *input, const struct items *items);

@@ -1,9 +1,9 @@
 /*
- * input.c - the input of a request becomes messages of a conversation.
+ * input.c - converts a request's input into messages of a conversation.
  *
  * Runs in:  reckon-front-openai and tests.
- * Reads:    items of anybody, among them what we answered before.
- * Never:    runs again what an item says has run.
+ * Reads:    items of any client, which include earlier answers of ours.
+ * Never:    runs code again that an item reports as run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *type_of(const struct json_value *item)
 {
 	const char *type = json_get_text(item, "type");
 
-	return type != NULL ? type : "message"; /* which may leave it out */
+	return type != NULL ? type : "message"; /* a message may omit its type */
 }
 
 static bool is(const struct json_value *item, const char *type)
@@ -61,7 +61,7 @@ static struct api_run_file *add_file(struct order *order, const char *name, cons
 	return file;
 }
 
-/* Into the workspace, where code can read it. The bytes may come as a data URL. */
+/* Puts a file into the workspace, where code can read it. The bytes may be a data URL. */
 static int take_file(const struct json_value *part, struct order *order, struct err *err)
 {
 	static const char mark[] = ";base64,";
@@ -218,7 +218,7 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 	return talk_result(talk, id, buf_text(&text), text.len, err);
 }
 
-/* As the model wrote it. */
+/* Adds the commands as the model wrote them. */
 static int take_commands(const struct json_value *item, struct talk *talk, struct err *err)
 {
 	const struct json_value *action = json_read_member(item, "action");
@@ -233,7 +233,7 @@ static int take_commands(const struct json_value *item, struct talk *talk, struc
 	return talk_call(talk, id, OPENAI_SHELL, buf_text(&json), json.len, err);
 }
 
-/* Of one of its commands. */
+/* Adds one command's output. */
 static int add_command_output(const struct json_value *output, struct buf *text, struct err *err)
 {
 	static const char *const streams[] = { "stdout", "stderr" };
@@ -271,7 +271,7 @@ static int take_commands_output(const struct json_value *item, struct talk *talk
 	return talk_result(talk, id, buf_text(&text), text.len, err);
 }
 
-/* Its words are not told again; what its provider sealed goes back to the model that had them. */
+/* Drops the visible reasoning; the sealed part goes back to its model. */
 static int take_thoughts(const struct json_value *item, struct talk *talk, struct err *err)
 {
 	size_t len;

@@ -1,9 +1,9 @@
 /*
- * items.c - the items of a response's output: sent as they grow, and kept for the whole.
+ * items.c - the items of a response's output: sent as they grow, and collected for the whole.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    words of a model, records of hostile programs.
- * Never:    leaves an item open that another one follows.
+ * Reads:    text of a model, records of hostile programs.
+ * Never:    opens an item while another one is open.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void items_done(struct items *items)
 	cites_done(&items->cites);
 }
 
-/* An event that has no more than its place, and perhaps one text. */
+/* Sends an event that has only its position, and perhaps one text. */
 static int send_of_item(struct items *items, const char *type, const char *id, const char *key,
 			const struct buf *text)
 {
@@ -51,7 +51,7 @@ static int send_of_item(struct items *items, const char *type, const char *id, c
 	return items_event_end(items, &json, type);
 }
 
-/* The next `sandbox:/mnt/data/NAME` of a file that is known; *at moves behind it. */
+/* The next `sandbox:/mnt/data/NAME` with a known file; moves *at behind it. */
 static bool next_citation(const struct items *items, const char **at, struct json_writer *json)
 {
 	char container[NAME_SIZE], id[NAME_SIZE];
@@ -75,7 +75,7 @@ static bool next_citation(const struct items *items, const char **at, struct jso
 	return false;
 }
 
-/* ---- messages and thoughts ------------------------------------------------------------------- */
+/* ---- messages and reasoning ------------------------------------------------------------------ */
 
 static void write_part(const struct items *items, struct json_writer *json, bool is_whole)
 {
@@ -128,7 +128,7 @@ static int write_open(const struct items *items, bool is_whole, struct buf *ret)
 	return json_write_finish(&json, &err) < 0 ? items_give_up(items) : 0;
 }
 
-/* What a part is called in events, and what else stands there. */
+/* Begins an event about a part, with its type and other members. */
 static void begin_of_part(struct items *items, struct json_writer *json, struct buf *out,
 			  const char *type)
 {
@@ -261,14 +261,14 @@ int items_close(struct items *items)
 	return rc;
 }
 
-/* It comes behind the words, if any are shown. */
+/* Comes after the visible reasoning, if any is shown. */
 int items_sealed(struct items *items, const struct json_value *sealed)
 {
 	cleanup_buf struct buf text = BUF_INIT(SEALED_MAX * 2);
 	struct err err;
 
 	if (sealed_text(sealed, &text, &err) < 0)
-		return 0; /* it does not go back */
+		return 0; /* the client does not send it back */
 	if (items->open != ITEM_REASONING &&
 	    (items_close(items) < 0 || open_item(items, ITEM_SEALED) < 0))
 		return -1;

@@ -1,9 +1,9 @@
 /*
- * items_send.c - what all items of a response have: numbered events, ids, an end.
+ * items_send.c - functions for all items of a response: numbered events, ids, the end.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    JSON of the items' own files.
- * Never:    sends an event that the client has.
+ * Reads:    JSON from the other files of items.
+ * Never:    sends an event that the client already has.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,14 +40,14 @@ int items_event_end(struct items *items, struct json_writer *json, const char *t
 	return sse_event(items->request, 0, type, json->out->data, json->out->len);
 }
 
-/* The last one is told whatever the client has. */
+/* The last event is always sent. */
 void items_end(struct items *items)
 {
 	if (items->sequence < items->order->skips)
 		items->sequence = items->order->skips;
 }
 
-/* With the place of the open item; `id` NULL: it stands in the item itself. */
+/* Begins an event with the open item's position; `id` NULL: the item has it. */
 void items_event_of(struct items *items, struct json_writer *json, struct buf *out,
 		    const char *type, const char *id)
 {
@@ -75,7 +75,7 @@ static int append(struct buf *list, const struct buf *item, struct err *err)
 	return buf_add(list, item->data, item->len, err);
 }
 
-/* The item is complete. `kept`: as a conversation has it. */
+/* Completes the item. `kept`: its form in a conversation. */
 int items_finish(struct items *items, const struct buf *item, const struct buf *kept)
 {
 	struct err err;

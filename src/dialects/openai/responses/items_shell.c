@@ -1,12 +1,12 @@
 /*
- * items_shell.c - commands of a shell as items: the call, and what came of each of its commands.
+ * items_shell.c - commands of a shell as items: the call, and the output of its commands.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    commands of a model, records of hostile programs.
- * Never:    shows more of an output than the model asked for.
+ * Never:    shows more of an output than the model requested.
  *
- * Each command is an execution; the first one tells what the call says. So the call is one item,
- * which is complete before anything runs, and its output the next, which grows with each record.
+ * Each command is an execution; the first one also has the call's fields. So the call is one item,
+ * complete before any command runs, and its output is the next item, which grows with each record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "codec/json_write.h"
 #include "dialects/openai/responses/items.h"
 
-#define COMMANDS_MAX 64u /* of a call; the event was put together from what a model wrote */
+#define COMMANDS_MAX 64u /* per call; the event contains the model's text */
 
 static const char *text_of(const struct json_value *object, const char *key, size_t *ret_len)
 {
@@ -114,7 +114,7 @@ static int send_commands(struct items *items, const struct json_value *commands)
 	return 0;
 }
 
-/* The item of the call, from beginning to end. */
+/* Adds the call's item from beginning to end. */
 static int add_call(struct items *items, const char *call_id, const struct json_value *call)
 {
 	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX), done = BUF_INIT(OPENAI_OUT_MAX);
@@ -195,7 +195,7 @@ int items_command(struct items *items, const struct json_value *command)
 
 	if (!items_shell_goes_on(items, command))
 		return begin_call(items, command);
-	/* Those before it that were not allowed to run left nothing. */
+	/* Earlier commands that were not allowed to run have no output. */
 	while (items->open == ITEM_SHELL && items->shell.told < index)
 		if (items_command_record(items, NULL) < 0)
 			return -1;
@@ -215,7 +215,7 @@ int items_close_shell(struct items *items)
 
 /* ---- of one command ------------------------------------------------------------------------- */
 
-/* So many bytes are `most` characters, or all of them. */
+/* The number of bytes in `most` characters, or in all. */
 static size_t bytes_of(const char *text, size_t len, uint64_t most)
 {
 	size_t at = 0;
@@ -249,7 +249,7 @@ static const char *stream_of(const struct json_value *record, const char *name, 
 	return text != NULL ? text : "";
 }
 
-/* As much as the model asked for, of both together. */
+/* Takes as much as the model requested, of both streams together. */
 static void take_streams(const struct json_value *record, uint64_t most, struct streams *ret)
 {
 	static const char lost[] = "the command could not be run";
@@ -266,7 +266,7 @@ static void take_streams(const struct json_value *record, uint64_t most, struct 
 	ret->err_len = bytes_of(ret->err, ret->err_len, most - characters(ret->out, ret->out_len));
 }
 
-/* What the shell's error says is its exit status; without one something ended the shell. */
+/* The exit status is in the shell's error; without one the shell was killed. */
 static uint64_t exit_code_of(const struct json_value *record)
 {
 	const char *status = text_of(record, "status", NULL);

@@ -1,11 +1,11 @@
 /*
- * order.c - a request of Responses becomes a conversation, and how it is to be answered.
+ * order.c - parses a request of Responses: its conversation and options.
  *
  * Runs in:  reckon-front-openai and tests.
- * Reads:    JSON of anybody; a conversation that a run left.
- * Never:    takes what would mean something else here: it is refused by name.
+ * Reads:    JSON of any client; the stored conversation of a run.
+ * Never:    accepts an option that it cannot honour: it refuses it by name.
  *
- * Its tools are in order_tools.c.
+ * order_tools.c parses its tools.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void take_include(const struct json_value *body, struct order *order)
 	order->shows_thoughts = json_get_has(json_read_member(body, "reasoning"), "summary");
 }
 
-/* A name, or an object that has it as its id. */
+/* Reads an id, or an object with the id. */
 static int take_conversation(const struct json_value *body, struct order *order, struct err *err)
 {
 	const struct json_value *given = json_read_member(body, "conversation");
@@ -166,7 +166,7 @@ int order_write_output(const struct json_value *format, const struct json_value 
 	return 0;
 }
 
-/* Those of before as they are: what their model thought stays with them. */
+/* Copies earlier messages unchanged, with their model's reasoning. */
 static int write_messages(struct order *order, const struct json_value *before,
 			  struct json_writer *writer, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * order_tools.c - the tools of a request of Responses: which run here, and which elsewhere.
+ * order_tools.c - the tools of a request of Responses: those that run here, and the application's.
  *
  * Runs in:  reckon-front-openai and tests.
- * Reads:    JSON of anybody.
- * Never:    takes a tool that would mean something else here: it is refused by name.
+ * Reads:    JSON of any client.
+ * Never:    accepts a tool that it cannot support: it refuses it by name.
  *
- * A shell whose environment is a container runs here, beside the code interpreter and in the same
- * container. One that is local, or has no environment, as before there were containers, is the
- * application's: to the model it is a function of that name.
+ * A shell whose environment is a container runs here, in the same container as the code
+ * interpreter. A local shell, or one without an environment (the older form), is the application's:
+ * the model sees a function of that name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int take_id(const char *id, struct order *order, struct err *err)
 	if (order->container != NULL && strcmp(order->container, id) != 0)
 		return err_set(err, ERR_INVALID, "tools: they are to use one container");
 	order->container = id;
-	/* What is not an id of ours becomes one that nothing has. */
+	/* An impossible id becomes "-", which is never found. */
 	if (!name_swap(id, OPENAI_CONTAINER, "se_", order->session, sizeof(order->session)))
 		(void)snprintf(order->session, sizeof(order->session), "-");
 	return 0;
@@ -92,7 +92,7 @@ bool order_has_container(const struct order *order)
 	return order->runs_code || (order->has_shell && !order->shell_is_local);
 }
 
-/* ---- which there are ------------------------------------------------------------------------ */
+/* ---- parsing -------------------------------------------------------------------------------- */
 
 static int take_tool(const struct json_value *tool, struct order *order, struct err *err)
 {
@@ -128,7 +128,7 @@ int order_take_tools(const struct json_value *tools, struct order *order, struct
 	return 0;
 }
 
-/* ---- as a conversation has them ------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void write_local_shell(struct json_writer *writer)
 {

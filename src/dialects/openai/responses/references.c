@@ -1,11 +1,12 @@
 /*
- * references.c - items of an input that are named by the ids they have where they are stored.
+ * references.c - resolves items of an input that are references to stored items.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; documents of the tenant, which are all that its key can see.
- * Never:    takes an item whose id is not exactly the one that was asked for.
+ * Reads:    ids that any client may have invented; documents of the tenant, the only ones that the
+ *           key can see.
+ * Never:    uses an item whose id differs from the reference.
  *
- * The id of an output item holds that of its response (items_id() of items.h).
+ * An output item's id contains its response's id (items_id() in items.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,15 +48,15 @@ void references_done(struct order *order)
 	order->reference_count = 0;
 }
 
-/* ---- where it is ---------------------------------------------------------------------------- */
+/* ---- finding it ----------------------------------------------------------------------------- */
 
-/* The response that was read last: neighbours are mostly of one. */
+/* The last response that was read: neighbouring items are mostly from the same one. */
 struct last {
 	char id[NAME_SIZE];
 	struct json_value *document;
 };
 
-/* "" when it cannot be of a response. */
+/* Writes the response's id; "" if the item cannot be from a response. */
 static void response_of(const char *item, char ret[NAME_SIZE])
 {
 	const char *digits = strchr(item, '_');
@@ -93,8 +94,7 @@ static int read_response(struct request *request, const char *id, struct last *l
 	return id[0] != '\0' ? object_look(request, &responses, id, &last->document) : 0;
 }
 
-/* Appends the item's JSON; nothing where there is none. A conversation has it with what cells
- * printed. */
+/* Appends the item's JSON, or nothing. The item in a conversation includes the output of cells. */
 static int look_up(struct request *request, const char *id, struct last *last, struct buf *ret,
 		   struct err *err)
 {
@@ -118,7 +118,7 @@ static int look_up(struct request *request, const char *id, struct last *last, s
 	return rc;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all references ------------------------------------------------------------------------- */
 
 static int refuse_unknown(struct request *request, const char *id)
 {
@@ -132,7 +132,7 @@ static int refuse_unknown(struct request *request, const char *id)
 	return -1;
 }
 
-/* Together they are no more than a conversation can be. */
+/* The total size is limited to that of a conversation. */
 static int take(struct request *request, struct order *order, const struct json_value *from,
 		struct last *last, size_t *sum)
 {

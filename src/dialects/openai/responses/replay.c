@@ -1,9 +1,10 @@
 /*
- * replay.c - a response that an earlier request began: shown as it is now, streamed again, cancelled.
+ * replay.c - a response that an earlier request began: shows its state, streams it again, cancels
+ * it.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; documents of the tenant's, events of its run.
- * Never:    asks a model.
+ * Reads:    ids that any client may have invented; documents of the tenant, events of its run.
+ * Never:    starts a run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "dialects/openai/object.h"
 #include "dialects/openai/responses/response.h"
 
-/* The request as it was kept becomes an order again. */
+/* Parses the stored request again. */
 static int read_order(const struct json_value *document, struct order *order, struct err *err)
 {
 	cleanup_buf struct buf request = BUF_INIT(OPENAI_BODY_MAX);
@@ -58,7 +59,7 @@ static void answer_kept(struct request *request, const struct json_value *docume
 		openai_answer(request, &body);
 }
 
-/* ---- shown ---------------------------------------------------------------------------------- */
+/* ---- showing -------------------------------------------------------------------------------- */
 
 static void answer_as_it_is(struct response *response)
 {
@@ -100,7 +101,7 @@ void replay_show(struct request *request, const char *id)
 	json_read_free(document);
 }
 
-/* One that is not there any more is nothing to wait for. */
+/* A response that no longer exists need not be waited for. */
 int replay_settle(struct request *request, const char *id)
 {
 	static const struct object_kind kind = { OPENAI_RESPONSES, OPENAI_RESPONSE, "response" };
@@ -125,7 +126,7 @@ int replay_settle(struct request *request, const char *id)
 	return now;
 }
 
-/* ---- streamed again ------------------------------------------------------------------------- */
+/* ---- streaming again ------------------------------------------------------------------------ */
 
 void replay_stream(struct request *request, const char *id, uint64_t after)
 {
@@ -145,7 +146,7 @@ void replay_stream(struct request *request, const char *id, uint64_t after)
 	json_read_free(document);
 }
 
-/* ---- ended ---------------------------------------------------------------------------------- */
+/* ---- ending --------------------------------------------------------------------------------- */
 
 int replay_stop(struct request *request, const char *run)
 {

@@ -1,9 +1,9 @@
 /*
- * response.c - a request of Responses: asked of a model, its run told as a response.
+ * response.c - answers a request of Responses: starts a run and writes it as a response.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    bodies of anybody, the conversation that an earlier one left.
- * Never:    tells of an earlier response what its key may not see: reckond judges that.
+ * Reads:    bodies of any client, the stored conversation of an earlier response.
+ * Never:    reveals an earlier response that the key may not see: reckond checks that.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_live(struct request *request, const char *session)
 	       strcmp(out.status, "live") == 0;
 }
 
-/* The container of the last cell that an input tells of, when it is still there. */
+/* Uses the container of the input's last cell, if it still exists. */
 static void take_container_of(struct request *request, const struct json_value *item,
 			      struct order *order)
 {
@@ -58,7 +58,7 @@ static void take_containers(struct request *request, struct order *order)
 				  order);
 }
 
-/* The session of an earlier run, when it is still there. */
+/* Uses the session of an earlier run, if it still exists. */
 static void take_session(struct request *request, const char *run, struct order *order)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -106,7 +106,7 @@ static int take_previous(struct request *request, struct order *order, struct js
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-/* It has an id from which it can be asked for as soon as it is told of. */
+/* Answers a background response; a request can find it by its id from now on. */
 static void answer_queued(struct response *response)
 {
 	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
@@ -118,7 +118,7 @@ static void answer_queued(struct response *response)
 		answer_break_off(response->request);
 }
 
-/* What is lost when it cannot be kept would be paid for and never read. */
+/* A background response that cannot be stored would cost money and never be read. */
 static int keep_begun(struct response *response)
 {
 	if (!response->order->is_background ||
@@ -173,7 +173,7 @@ static void answer(struct request *request, struct order *order, const struct bu
 	response_done(&response);
 }
 
-/* The container that the order wants, where the one of a run would be another. */
+/* Creates the container that the order wants, if a run's default container would differ. */
 static int make_container(struct request *request, struct order *order)
 {
 	struct api_limits limits = { .has_memory_bytes = true,
@@ -190,7 +190,7 @@ static int make_container(struct request *request, struct order *order)
 	return 0;
 }
 
-/* Files of the tenant go into the container before its model is asked. */
+/* Puts the tenant's files into the container before the model starts. */
 static int prepare_container(struct request *request, struct order *order)
 {
 	const bool is_new = order->session[0] == '\0' &&

@@ -1,9 +1,9 @@
 /*
- * response_follow.c - the events of a run become a response: its items, its stream, its end.
+ * response_follow.c - converts a run's events into a response: its items, its stream, its end.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    events of a run, with words of a model in them.
- * Never:    fails a response because it cannot be kept.
+ * Reads:    events of a run, with text of a model.
+ * Never:    fails a response because it cannot be stored.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/responses/response.h"
 
-#define LOOK_MS 40u /* what comes within it is there now */
+#define LOOK_MS 40u /* an event within this time counts as available now */
 
 /* ---- its stream ----------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ static void refuse_failed(struct response *response, const char *why)
 {
 	const bool is_asked_wrong = strncmp(why, "conversation: ", 14) == 0;
 
-	/* The driver has asked again as often as it may. */
+	/* The driver has used up its retries. */
 	answer_refuse(response->request,
 		      &(struct refusal){ .status = is_asked_wrong ? 400 : 500,
 					 .code = is_asked_wrong ? "invalid" : "server_error",
@@ -90,7 +90,7 @@ static void refuse_failed(struct response *response, const char *why)
 					 .headers = "x-should-retry: false\r\n" });
 }
 
-/* Events that are no longer kept: what the answer still tells of them. */
+/* For events that are lost: takes what the answer contains of them. */
 static int take_answer(struct response *response, const struct json_value *answer)
 {
 	const struct json_value *steps = json_read_member(answer, "steps");
@@ -151,7 +151,7 @@ static void end(struct response *response, const struct json_value *answer, cons
 		answer_break_off(response->request);
 		return;
 	}
-	/* Before it is told: a client may ask for it at once. */
+	/* Store it before the client reads of it: the client may request it at once. */
 	if (response->order->is_stored && (!has_failed || response->order->is_background))
 		(void)stored_keep(response->request, response, &out);
 	if (!has_failed && !response->is_known && response->order->conversation[0] != '\0')
@@ -190,14 +190,14 @@ static int take(struct response *response, const struct run_event *event)
 	case RUN_RECORD:
 		return items_record(items, event);
 	case RUN_TURN:
-	case RUN_DISCARD: /* it comes again, in an item of its own */
+	case RUN_DISCARD: /* the text comes again, in a new item */
 		return items_close(items);
 	case RUN_SEALED:
 		return response->order->shows_sealed ? items_sealed(items, event->json) : 0;
 	case RUN_GONE:
 	case RUN_QUIET:
-	case RUN_TOOL: /* no tools are lent */
-	case RUN_CODE: /* the cell tells all of it in a moment */
+	case RUN_TOOL: /* the run has no tools for code */
+	case RUN_CODE: /* the cell soon has all of it */
 	case RUN_DONE:
 	case RUN_FAILED:
 		break;
@@ -207,7 +207,7 @@ static int take(struct response *response, const struct run_event *event)
 
 enum step { STEP_TAKEN, STEP_ENDED, STEP_QUIET, STEP_GONE };
 
-/* Takes one event. QUIET: none came for a moment; GONE: whoever reads the answer has left. */
+/* Takes one event. QUIET: none came for a moment; GONE: the client has left. */
 static enum step step(struct response *response)
 {
 	struct run_event event;

@@ -1,8 +1,8 @@
 /*
- * response_write.c - a response as JSON: what it says of itself, whatever has come of it so far. Pure.
+ * response_write.c - writes a response as JSON, with its output so far.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    what the client asked, the answer of a run.
+ * Reads:    the client's request, the answer of a run.
  * Never:    waits.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* ---- what it says of itself ------------------------------------------------------------------ */
 
-/* As the client said it, or what holds without it. */
+/* Writes the client's options, or their defaults. */
 static void write_echo(struct json_writer *json, const struct order *order)
 {
 	static const struct {
@@ -80,7 +80,7 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 	json_write_object_end(json);
 }
 
-/* Why it is not complete; NULL: it is. */
+/* Why it is incomplete; NULL: it is complete. */
 const char *response_reason(const struct json_value *answer)
 {
 	static const char *const lengths[] = { "length", "max_tokens", "budget", "max_time" };
@@ -122,7 +122,7 @@ static void write_why(struct json_writer *json, const char *status, const char *
 	}
 }
 
-/* `answer` NULL: it has not ended, or has none. */
+/* `answer` NULL: it has not ended, or has no answer. */
 int response_write(const struct response *response, const char *status, const char *why,
 			  const struct json_value *answer, struct buf *ret)
 {

@@ -1,9 +1,10 @@
 /*
- * stored.c - what is kept of a response: a document, beside the run that it was.
+ * stored.c - a response's stored document, in addition to its run.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; documents of the tenant's, which others of it may have changed.
- * Never:    fails a response because it cannot be kept.
+ * Reads:    ids that any client may have invented; documents of the tenant, which its other clients
+ *           may have changed.
+ * Never:    fails a response because it cannot be stored.
  */
 #include <string.h>
 
@@ -14,12 +15,12 @@
 #define KEPT_MS (UINT64_C(30) * 24 * 3600 * 1000)
 #define VALUE_MAX (1024u * 1024u)
 
-/* ---- kept ----------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void write_value(struct json_writer *json, const char *key, const struct json_value *value)
 {
 	cleanup_buf struct buf dumped = BUF_INIT(VALUE_MAX);
-	struct err full; /* the document does not take it either */
+	struct err full; /* a document cannot hold it either */
 
 	json_write_key(json, key);
 	if (json_read_dump(value, &dumped, &full) == 0)
@@ -28,7 +29,7 @@ static void write_value(struct json_writer *json, const char *key, const struct 
 		json_write_null(json);
 }
 
-/* What was asked, without the input, so that it can be read again. */
+/* Writes the request without its input, so that it can be parsed again. */
 static void write_request(struct json_writer *json, const struct json_value *body)
 {
 	const struct json_value *value;
@@ -43,7 +44,7 @@ static void write_request(struct json_writer *json, const struct json_value *bod
 	json_write_object_end(json);
 }
 
-/* Without its input where all of it is too large for a document. */
+/* Leaves out the input if everything together is too large for a document. */
 static int write_document(const struct response *response, const struct buf *whole, bool has_input,
 			  struct buf *ret, struct err *err)
 {
@@ -99,7 +100,7 @@ int stored_mark_cancelled(struct request *request, const char *id)
 		NULL, &call);
 }
 
-/* ---- told ----------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 int stored_find(struct request *request, const char *id, struct json_value **ret)
 {

@@ -1,9 +1,10 @@
 /*
- * stored_ids.c - responses by their ids: shown, listed, cancelled, removed.
+ * stored_ids.c - requests with a response's id: show, list, cancel and delete it.
  *
  * Runs in:  reckon-front-openai.
- * Reads:    ids that anybody made up; documents of the tenant's, which others of it may have changed.
- * Never:    removes a response whose run goes on: that is ended first.
+ * Reads:    ids that any client may have invented; documents of the tenant, which its other clients
+ *           may have changed.
+ * Never:    deletes a response whose run is active: it ends the run first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static int write_text(struct json_writer *json, const struct json_value *input)
 	return 0;
 }
 
-/* The newest first, as that API has it. */
+/* Newest first, as in OpenAI's API. */
 static int write_items(const struct json_value *input, struct buf *body, struct err *err)
 {
 	struct json_writer json;
@@ -110,7 +111,7 @@ static void list_input(struct request *request, const char *id)
 	json_read_free(document);
 }
 
-/* One that goes on ends for it. */
+/* Ends the run first if it is active. */
 static int delete_run(struct request *request, const char *id)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -132,7 +133,7 @@ static int delete_run(struct request *request, const char *id)
 			      NULL, &call);
 }
 
-/* All that is kept of it: the document, and the run with its conversation. */
+/* Deletes everything stored: the document, and the run with its conversation. */
 static void delete(struct request *request, const char *id)
 {
 	cleanup_buf struct buf body = BUF_INIT(4096);
@@ -159,7 +160,7 @@ static void delete(struct request *request, const char *id)
 		openai_answer(request, &body);
 }
 
-/* ?stream=true&starting_after=N: the events behind the one of that number. */
+/* Handles ?stream=true&starting_after=N: streams the events after number N. */
 static void show(struct request *request, const char *id)
 {
 	const char *at = request_head(request)->query;

@@ -1,9 +1,9 @@
 /*
- * talk.c - turns of a conversation, put together from what OpenAI's API has one by one. Pure.
+ * talk.c - collects turns of a conversation from OpenAI's single items.
  *
  * Runs in:  reckon-front-openai and tests.
- * Reads:    words of anybody.
- * Never:    leaves a result before its call.
+ * Reads:    text of any client.
+ * Never:    writes a result before its call.
  */
 #include <string.h>
 
@@ -58,12 +58,12 @@ static int write_array(struct json_writer *writer, const char *key, struct buf *
 	return 0;
 }
 
-/* Results that came without a turn of the model's here answer one of the conversation before. */
+/* Results without a turn of the model here belong to an earlier turn of the conversation. */
 int talk_close(struct talk *talk, struct err *err)
 {
 	struct json_writer *writer = talk->writer;
 
-	/* Thoughts that nothing followed are of a turn that is not here. */
+	/* Reasoning with nothing after it belongs to a turn that is not here: drop it. */
 	if (talk->is_open && (talk->has_said || talk->sealed.len == 0)) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "assistant");
@@ -88,7 +88,7 @@ int talk_close(struct talk *talk, struct err *err)
 	return 0;
 }
 
-/* What the model says behind results is its next turn. */
+/* Text of the model after results begins its next turn. */
 static int open_turn(struct talk *talk, struct err *err)
 {
 	if (talk->results.len > 0 && talk_close(talk, err) < 0)
@@ -106,7 +106,7 @@ int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *
 	return buf_add(&talk->text, text, len, err);
 }
 
-/* Thoughts come before what they led to: behind calls they begin the next turn. */
+/* Reasoning comes before its effects: after calls it begins the next turn. */
 int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err)
 {
 	cleanup_buf struct buf one = BUF_INIT(OPENAI_TALK_MAX);
@@ -114,7 +114,7 @@ int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err
 
 	json_write_init(&json, &one);
 	if (!sealed_write(text, len, &json))
-		return 0; /* none of ours: nobody could read it */
+		return 0; /* not sealed by us: no provider could read it */
 	if (json_write_finish(&json, err) < 0 ||
 	    (talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
 	    (talk->sealed.len > 0 && buf_addc(&talk->sealed, ',', err) < 0))
