@@ -314,7 +314,7 @@ static int check_need(const struct api_type *type, const struct api_field *field
 		       other->words[field->needs_value - 1]);
 }
 
-/* Checks the fields that exclude each other or need one another. */
+/* Checks the fields that cannot be used together, and those that need another field. */
 static int check_beside(const struct api_type *type, const struct where *where,
 			const void *value, struct err *err)
 {
