@@ -87,7 +87,7 @@ def table(text):
 def has_case(root, said):
     path, name = CASE.match(said).groups()
     file = root / path
-    return file.is_file() and re.search(rf"\b{name}\(", file.read_text(encoding="utf-8")) is not None
+    return file.is_file() and re.search(rf"\b{name}[(),]", file.read_text(encoding="utf-8")) is not None
 
 
 def problems(root):

@@ -220,7 +220,7 @@ def test_a_local_without_a_value_is_found(tmp_path, lines, status):
 ])
 def test_each_limit_has_a_line(tmp_path, source, table, status, says):
     plant(tmp_path, {"src/a.c": f"#define A_MAX 8u /* of them */\n{source}", "test/data/limits.txt": "# a table\n" + table,
-                     "test/unit/test_a.c": "static void it_ends(void **state)\n"})
+                     "test/unit/test_a.c": "UNIT_TEST(it_ends)\n{\n"})
     found, output = run("check_limits.py", tmp_path)
     assert found == status, output
     assert says in output

@@ -56,7 +56,7 @@ static void expect(const struct looked *cases, size_t count)
 
 #define EXPECT(cases) expect(cases, sizeof(cases) / sizeof((cases)[0]))
 
-static void a_number_is_found_however_it_is_written(void **state)
+UNIT_TEST(a_number_is_found_however_it_is_written)
 {
 	static const struct looked cases[] = {
 		{ "It is 42.", "42", "" },
@@ -84,11 +84,10 @@ static void a_number_is_found_however_it_is_written(void **state)
 		{ "90071992547409931 is its id", "90071992547409931", "" },
 	};
 
-	(void)state;
 	EXPECT(cases);
 }
 
-static void a_rounded_number_is_supported_and_a_finer_one_is_not(void **state)
+UNIT_TEST(a_rounded_number_is_supported_and_a_finer_one_is_not)
 {
 	static const struct looked cases[] = {
 		{ "12.3", "12.34", "" },	  { "12.3", "12.26", "" },
@@ -109,11 +108,10 @@ static void a_rounded_number_is_supported_and_a_finer_one_is_not(void **state)
 		{ "10-21 %", "0.1 0.2", "21 %" },
 	};
 
-	(void)state;
 	EXPECT(cases);
 }
 
-static void what_names_or_orders_is_no_claim(void **state)
+UNIT_TEST(what_names_or_orders_is_no_claim)
 {
 	static const struct looked cases[] = {
 		{ "In 2023 and the 1990s", "", "" },
@@ -144,11 +142,10 @@ static void what_names_or_orders_is_no_claim(void **state)
 		{ "4 cities:\n\n| a |\n|---|\n| x |\n| y |\n| z |\n| w |\n", "", "" },
 	};
 
-	(void)state;
 	EXPECT(cases);
 }
 
-static void tables_are_looked_up_cell_by_cell(void **state)
+UNIT_TEST(tables_are_looked_up_cell_by_cell)
 {
 	static const struct looked cases[] = {
 		{ "| city | sum |\n|---|---|\n| Bern | 1,200.50 |\n| Basel | 801 |\n",
@@ -156,11 +153,10 @@ static void tables_are_looked_up_cell_by_cell(void **state)
 		{ "| a | b |\n|---|---|\n| 5 % | 77 |\n", "a 0.05\nb 77", "" },
 	};
 
-	(void)state;
 	EXPECT(cases);
 }
 
-static void rows_of_output_are_read_number_by_number(void **state)
+UNIT_TEST(rows_of_output_are_read_number_by_number)
 {
 	static const struct looked cases[] = {
 		{ "17 and 2.5 and 900", "1,17,2.5,900,4", "" },
@@ -171,17 +167,15 @@ static void rows_of_output_are_read_number_by_number(void **state)
 		{ "1,000,000", "n = 1_000_000", "" },
 	};
 
-	(void)state;
 	EXPECT(cases);
 }
 
-static void claims_are_counted_past_what_is_listed(void **state)
+UNIT_TEST(claims_are_counted_past_what_is_listed)
 {
 	struct agent_checked checked;
 	char answer[8192];
 	size_t at = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 200; i++)
 		at += (size_t)snprintf(answer + at, sizeof(answer) - at, "%u.5, ", 1000 + i);
 	look_up(answer, "7", &checked);
@@ -190,12 +184,11 @@ static void claims_are_counted_past_what_is_listed(void **state)
 	assert_int_equal(checked.listed, AGENT_CLAIMS_MAX);
 }
 
-static void evidence_has_an_end(void **state)
+UNIT_TEST(evidence_has_an_end)
 {
 	struct evidence evidence = { 0 };
 	char line[64];
 
-	(void)state;
 	for (unsigned i = 0; i < EVIDENCE_MAX / 2 + 10; i++) {
 		const int len = snprintf(line, sizeof(line), "%u 7", 100000000 + i);
 
@@ -208,7 +201,7 @@ static void evidence_has_an_end(void **state)
 	evidence_done(&evidence);
 }
 
-static void links_are_found(void **state)
+UNIT_TEST(links_are_found)
 {
 	static const char text[] = "[a](sandbox:/mnt/data/a.csv), sandbox:/mnt/data/b%20c.png. "
 				   "<sandbox:/mnt/data/> sandbox:/mnt/data/x%0Ay "
@@ -218,7 +211,6 @@ static void links_are_found(void **state)
 	struct agent_claim claim;
 	size_t at = 0, count = 0;
 
-	(void)state;
 	while (claims_next_link(text, strlen(text), &at, &name, &claim)) {
 		assert_true(count < 3);
 		assert_string_equal(buf_text(&name), names[count++]);
@@ -230,12 +222,11 @@ static void links_are_found(void **state)
 }
 
 /* Whatever stands there, claims stay within it. */
-static void any_bytes_are_taken(void **state)
+UNIT_TEST(any_bytes_are_taken)
 {
 	static const char alphabet[] = "0123456789.,' _-%$eE:/#*|`\n[]()<>k\xc2\xa0\xe2\x80\x93";
 	unsigned seed = 4711;
 
-	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		struct agent_checked checked;
 		char text[64];
@@ -252,21 +243,4 @@ static void any_bytes_are_taken(void **state)
 		for (size_t i = 0; i < checked.listed; i++)
 			assert_true(checked.claims[i].offset + checked.claims[i].len <= len);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_found_however_it_is_written),
-		cmocka_unit_test(a_rounded_number_is_supported_and_a_finer_one_is_not),
-		cmocka_unit_test(what_names_or_orders_is_no_claim),
-		cmocka_unit_test(tables_are_looked_up_cell_by_cell),
-		cmocka_unit_test(rows_of_output_are_read_number_by_number),
-		cmocka_unit_test(claims_are_counted_past_what_is_listed),
-		cmocka_unit_test(evidence_has_an_end),
-		cmocka_unit_test(links_are_found),
-		cmocka_unit_test(any_bytes_are_taken),
-	};
-
-	return cmocka_run_group_tests_name("agent_claims", tests, NULL, NULL);
 }

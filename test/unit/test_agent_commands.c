@@ -26,7 +26,7 @@ static int read_call(const char *json, struct commands *ret)
 	return rc < 0 ? rc : (int)ret->count;
 }
 
-static void a_call_is_commands_and_limits(void **state)
+UNIT_TEST(a_call_is_commands_and_limits)
 {
 	static const struct {
 		const char *json;
@@ -41,7 +41,6 @@ static void a_call_is_commands_and_limits(void **state)
 	};
 	struct commands commands;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		assert_int_equal(read_call(calls[i].json, &commands), calls[i].count);
 		commands_done(&commands);
@@ -58,13 +57,12 @@ static void a_call_is_commands_and_limits(void **state)
 	commands_done(&commands);
 }
 
-static void a_call_has_so_many_commands(void **state)
+UNIT_TEST(a_call_has_so_many_commands)
 {
 	cleanup_buf struct buf json = BUF_INIT(1 << 20);
 	struct commands commands;
 	struct err err;
 
-	(void)state;
 	for (unsigned count = AGENT_COMMANDS_MAX; count <= AGENT_COMMANDS_MAX + 1; count++) {
 		buf_clear(&json);
 		assert_int_equal(buf_adds(&json, "{\"commands\":[\"a\"", &err), 0);
@@ -77,13 +75,12 @@ static void a_call_has_so_many_commands(void **state)
 	}
 }
 
-static void what_is_shown_has_the_call_with_the_first(void **state)
+UNIT_TEST(what_is_shown_has_the_call_with_the_first)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	struct commands commands;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(read_call("{\"commands\":[\"a \\\"b\\\"\",\"c\\nd\"],\"timeout_ms\":7}",
 				   &commands), 2);
 	assert_int_equal(commands_join(&commands, &text, &err), 0);
@@ -97,15 +94,4 @@ static void what_is_shown_has_the_call_with_the_first(void **state)
 	assert_int_equal(commands_describe(&commands, 1, &text, &err), 0);
 	assert_string_equal(buf_text(&text), "{\"index\":1,\"count\":2}");
 	commands_done(&commands);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_is_commands_and_limits),
-		cmocka_unit_test(a_call_has_so_many_commands),
-		cmocka_unit_test(what_is_shown_has_the_call_with_the_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void stream(const char *args, size_t size, const char *code)
 	assert_string_equal(buf_text(&all), code);
 }
 
-static void code_is_known_while_it_is_written(void **state)
+UNIT_TEST(code_is_known_while_it_is_written)
 {
 	static const struct {
 		const char *args, *code;
@@ -55,7 +55,6 @@ static void code_is_known_while_it_is_written(void **state)
 		{ "{\"code\":\"open", "open" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		for (size_t size = 1; size <= strlen(cases[i].args) + 1; size++)
 			stream(cases[i].args, size, cases[i].code);
@@ -85,7 +84,7 @@ static void drop(struct conversation *conversation, struct model_conversation *c
 	"{\"id\":\"b\",\"name\":\"python\",\"arguments\":\"print(1)\"},"                           \
 	"{\"id\":\"c\",\"name\":\"w\",\"arguments\":{}}]}"
 
-static void what_waits_is_known(void **state)
+UNIT_TEST(what_waits_is_known)
 {
 	static const char json[] =
 		BEGIN "\"tools\":[{\"name\":\"w\"}],\"made_by\":\"7\",\"messages\":["
@@ -95,7 +94,6 @@ static void what_waits_is_known(void **state)
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, read_json(json, &conversation, &conv, &err));
 	assert_int_equal(conv.count, 3);
 	assert_string_equal(conversation_waiting(&conv, 0)->id, "a");
@@ -113,14 +111,13 @@ static void what_waits_is_known(void **state)
 	drop(&conversation, &conv);
 }
 
-static void another_model_does_not_get_thoughts(void **state)
+UNIT_TEST(another_model_does_not_get_thoughts)
 {
 	static const char json[] = BEGIN "\"made_by\":\"8\",\"messages\":[" CALLS "]}";
 	struct conversation conversation;
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, read_json(json, &conversation, &conv, &err));
 	assert_null(conv.turns[0]->thought_key);
 	assert_int_equal(conv.turns[0]->thoughts.len + conv.turns[0]->blob.len +
@@ -157,13 +154,12 @@ static void check_cell(const char *more, const char *args, const char *code)
 	}
 }
 
-static void a_tool_may_be_a_cell(void **state)
+UNIT_TEST(a_tool_may_be_a_cell)
 {
 	struct conversation conversation;
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	check_cell("", "{ \"a\":\n1 }", "f({\"a\":1})");
 	check_cell(",\"quoted\":true", "{\"a\": \"\\n'\"}",
 		   "f(\"{\\\"a\\\":\\\"\\\\n'\\\"}\")");
@@ -182,7 +178,7 @@ static void a_tool_may_be_a_cell(void **state)
 	drop(&conversation, &conv);
 }
 
-static void models_take_turns(void **state)
+UNIT_TEST(models_take_turns)
 {
 	static const char json[] =
 		BEGIN "\"messages\":[{\"role\":\"user\",\"text\":\"a\"},{\"role\":\"system\","
@@ -192,7 +188,6 @@ static void models_take_turns(void **state)
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, read_json(json, &conversation, &conv, &err));
 	assert_string_equal(buf_text(&conv.turns[0]->text), "a\n\nb");
 	assert_string_equal(buf_text(&conversation.instructions), "s");
@@ -202,7 +197,7 @@ static void models_take_turns(void **state)
 	drop(&conversation, &conv);
 }
 
-static void a_document_stays_within_its_bound(void **state)
+UNIT_TEST(a_document_stays_within_its_bound)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
 	struct conversation conversation;
@@ -210,7 +205,6 @@ static void a_document_stays_within_its_bound(void **state)
 	struct err err;
 	char *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
 
-	(void)state;
 	memset(image, 'A', AGENT_IMAGE_MAX);
 	conversation_init(&conversation);
 	model_conversation_init(&conv);
@@ -234,18 +228,4 @@ static void a_document_stays_within_its_bound(void **state)
 	}
 	drop(&conversation, &conv);
 	free(image);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_is_known_while_it_is_written),
-		cmocka_unit_test(what_waits_is_known),
-		cmocka_unit_test(another_model_does_not_get_thoughts),
-		cmocka_unit_test(a_tool_may_be_a_cell),
-		cmocka_unit_test(models_take_turns),
-		cmocka_unit_test(a_document_stays_within_its_bound),
-	};
-
-	return cmocka_run_group_tests_name("agent_conversation", tests, NULL, NULL);
 }

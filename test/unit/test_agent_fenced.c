@@ -11,7 +11,7 @@
 
 #include "agent/formats/fenced.h"
 
-static void blocks_are_found(void **state)
+UNIT_TEST(blocks_are_found)
 {
 	static const struct {
 		const char *text, *language, *code; /* NULL: none */
@@ -35,7 +35,6 @@ static void blocks_are_found(void **state)
 		{ "", "python", NULL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *text = cases[i].text;
 		struct fenced block;
@@ -52,12 +51,11 @@ static void blocks_are_found(void **state)
 	}
 }
 
-static void a_growing_text_shows_no_code(void **state)
+UNIT_TEST(a_growing_text_shows_no_code)
 {
 	static const char text[] = "So: `x`\n  is\n```python\nprint(1)\n```\n";
 	size_t before = 0;
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(text); len++) {
 		const size_t prose = fenced_prose(text, len, "python");
 
@@ -68,14 +66,4 @@ static void a_growing_text_shows_no_code(void **state)
 	assert_int_equal(before, 13);
 	assert_int_equal(fenced_prose("a\n``", 4, "python"), 2);
 	assert_int_equal(fenced_prose("a\nb", 3, "python"), 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_are_found),
-		cmocka_unit_test(a_growing_text_shows_no_code),
-	};
-
-	return cmocka_run_group_tests_name("agent_fenced", tests, NULL, NULL);
 }

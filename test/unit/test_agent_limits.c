@@ -15,12 +15,11 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-static void tools_are_counted(void **state)
+UNIT_TEST(tools_are_counted)
 {
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	model_conversation_init(&conv);
 	for (size_t i = 0; i < MODEL_TOOLS_MAX; i++)
 		assert_ok(&err, model_conversation_add_tool(&conv, MODEL_TOOL_APPLICATION, "t",
@@ -32,12 +31,11 @@ static void tools_are_counted(void **state)
 	model_conversation_done(&conv);
 }
 
-static void images_are_counted(void **state)
+UNIT_TEST(images_are_counted)
 {
 	struct model_turn turn;
 	struct err err;
 
-	(void)state;
 	model_turn_init(&turn, MODEL_ROLE_USER);
 	for (size_t i = 0; i < MODEL_IMAGES_MAX; i++)
 		assert_ok(&err, model_turn_add_image(&turn, "image/png", "AAAA", 4, &err));
@@ -46,11 +44,10 @@ static void images_are_counted(void **state)
 	model_turn_done(&turn);
 }
 
-static void calls_are_counted(void **state)
+UNIT_TEST(calls_are_counted)
 {
 	struct model_turn turn;
 
-	(void)state;
 	model_turn_init(&turn, MODEL_ROLE_MODEL);
 	for (size_t i = 0; i < MODEL_CALLS_MAX; i++)
 		assert_non_null(model_turn_call(&turn, (int64_t)i));
@@ -60,7 +57,7 @@ static void calls_are_counted(void **state)
 }
 
 /* Of one byte more the last one is cut off. */
-static void names_and_ids_are_cut(void **state)
+UNIT_TEST(names_and_ids_are_cut)
 {
 	static const struct {
 		size_t most;
@@ -71,7 +68,6 @@ static void names_and_ids_are_cut(void **state)
 		{ MODEL_NAME_MAX, model_call_set_name, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t over = 0; over < 2; over++) {
 			cleanup_free char *text = mem_new0(rows[i].most + over + 1, 1);
@@ -89,11 +85,10 @@ static void names_and_ids_are_cut(void **state)
 		}
 }
 
-static void arguments_are_bounded(void **state)
+UNIT_TEST(arguments_are_bounded)
 {
 	cleanup_free char *text = mem_new0(MODEL_ARGS_MAX + 1, 1);
 
-	(void)state;
 	memset(text, ' ', MODEL_ARGS_MAX + 1);
 	for (size_t over = 0; over < 2; over++) {
 		struct model_turn turn;
@@ -138,11 +133,10 @@ static void messages(struct buf *json, size_t count)
 }
 
 /* A document of four thousand messages ends with one of the person, which is the odd one out. */
-static void messages_are_counted(void **state)
+UNIT_TEST(messages_are_counted)
 {
 	static const size_t most = 4000;
 
-	(void)state;
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf json = BUF_INIT(1u << 20);
 		struct err err = { 0 };
@@ -155,18 +149,4 @@ static void messages_are_counted(void **state)
 		else if (read_document(&json, &err) != 0)
 			assert_int_not_equal(err.code, ERR_LIMIT);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tools_are_counted),
-		cmocka_unit_test(images_are_counted),
-		cmocka_unit_test(calls_are_counted),
-		cmocka_unit_test(names_and_ids_are_cut),
-		cmocka_unit_test(arguments_are_bounded),
-		cmocka_unit_test(messages_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

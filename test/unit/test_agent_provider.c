@@ -11,7 +11,7 @@
 
 #include "agent/formats/provider.h"
 
-static void arguments_become_objects(void **state)
+UNIT_TEST(arguments_become_objects)
 {
 	static const char *const cases[][2] = {
 		{ "{\"code\": \"x\"}", "{\"code\":\"x\"}" },
@@ -22,7 +22,6 @@ static void arguments_become_objects(void **state)
 		{ "{\"a\":1,\"a\":2}", "{\"code\":\"{\\\"a\\\":1,\\\"a\\\":2}\"}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_turn turn;
 		struct err err;
@@ -36,13 +35,12 @@ static void arguments_become_objects(void **state)
 	}
 }
 
-static void what_is_too_much_of_a_call_is_dropped(void **state)
+UNIT_TEST(what_is_too_much_of_a_call_is_dropped)
 {
 	static char piece[65536];
 	struct model_turn turn;
 	struct err err;
 
-	(void)state;
 	model_turn_init(&turn, MODEL_ROLE_MODEL);
 	memset(piece, 'x', sizeof(piece));
 	for (size_t i = 0; i < 32; i++)
@@ -56,7 +54,7 @@ static void what_is_too_much_of_a_call_is_dropped(void **state)
 	model_turn_done(&turn);
 }
 
-static void errors_of_all_shapes(void **state)
+UNIT_TEST(errors_of_all_shapes)
 {
 	static const struct {
 		unsigned status;
@@ -87,7 +85,6 @@ static void errors_of_all_shapes(void **state)
 		  FAULT_BUSY, 0, "m" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fault fault;
 
@@ -108,12 +105,11 @@ static void errors_of_all_shapes(void **state)
 	}
 }
 
-static void a_key_cannot_bring_a_header_along(void **state)
+UNIT_TEST(a_key_cannot_bring_a_header_along)
 {
 	struct provider_request request;
 	struct err err;
 
-	(void)state;
 	provider_request_init(&request);
 	assert_err(&err, ERR_INVALID, provider_header(&request, &err, "A: %s", "k\r\nEvil: 1"));
 	assert_int_equal(request.header_count, 0);
@@ -123,11 +119,10 @@ static void a_key_cannot_bring_a_header_along(void **state)
 	provider_request_done(&request);
 }
 
-static void a_fault_shows_no_key(void **state)
+UNIT_TEST(a_fault_shows_no_key)
 {
 	struct fault fault;
 
-	(void)state;
 	fault_set(&fault, FAULT_KEY, "sk-secret is wrong: sk-secretsk-secret (sk-sec");
 	fault_hide(&fault, "sk-secret");
 	assert_string_equal(fault.text, "*** is wrong: ****** (");
@@ -136,17 +131,4 @@ static void a_fault_shows_no_key(void **state)
 	assert_string_equal(fault.text, "a**b");
 	fault_hide(&fault, "");
 	assert_string_equal(fault.text, "a**b");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fault_shows_no_key),
-		cmocka_unit_test(arguments_become_objects),
-		cmocka_unit_test(what_is_too_much_of_a_call_is_dropped),
-		cmocka_unit_test(errors_of_all_shapes),
-		cmocka_unit_test(a_key_cannot_bring_a_header_along),
-	};
-
-	return cmocka_run_group_tests_name("agent_provider", tests, NULL, NULL);
 }

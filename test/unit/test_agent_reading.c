@@ -11,7 +11,7 @@
 
 #include "agent/conversation/reading.h"
 
-static void one_line_of_these_words_is_no_code(void **state)
+UNIT_TEST(one_line_of_these_words_is_no_code)
 {
 	static const char *const are[] = {
 		"reckon output out_1", " !reckon output out_1 --lines 1:2\n", "%reckon output x",
@@ -22,7 +22,6 @@ static void one_line_of_these_words_is_no_code(void **state)
 		"# reckon output x", "print('reckon output x')", "x = reckon output",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++)
 		assert_true(reading_is(are[i], strlen(are[i])));
 	for (size_t i = 0; i < sizeof(are_none) / sizeof(are_none[0]); i++)
@@ -30,7 +29,7 @@ static void one_line_of_these_words_is_no_code(void **state)
 	assert_false(reading_is("reckon output \0x", 16));
 }
 
-static void the_words_of_a_mark_are_understood(void **state)
+UNIT_TEST(the_words_of_a_mark_are_understood)
 {
 	static const struct {
 		const char *words, *handle, *needle;
@@ -59,7 +58,6 @@ static void the_words_of_a_mark_are_understood(void **state)
 	struct reading reading;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *words = cases[i].words;
 
@@ -87,13 +85,12 @@ static int of_json(const char *json, struct reading *ret, struct err *err)
 	return rc;
 }
 
-static void so_are_the_arguments_of_the_tool(void **state)
+UNIT_TEST(so_are_the_arguments_of_the_tool)
 {
 	struct page_choice choice;
 	struct reading reading;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, of_json("{\"handle\":\"out_1\",\"lines\":\"3:4\",\"grep\":\"x\"}", &reading,
 				&err));
 	reading_choice(&reading, &choice);
@@ -106,15 +103,4 @@ static void so_are_the_arguments_of_the_tool(void **state)
 	assert_err(&err, ERR_INVALID, of_json("{}", &reading, &err));
 	assert_err(&err, ERR_INVALID, of_json("{\"handle\":5}", &reading, &err));
 	assert_err(&err, ERR_INVALID, of_json("{\"handle\":\"a\",\"lines\":\"b\"}", &reading, &err));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_line_of_these_words_is_no_code),
-		cmocka_unit_test(the_words_of_a_mark_are_understood),
-		cmocka_unit_test(so_are_the_arguments_of_the_tool),
-	};
-
-	return cmocka_run_group_tests_name("agent_reading", tests, NULL, NULL);
 }

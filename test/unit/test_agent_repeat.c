@@ -13,11 +13,10 @@
 #include "base/cleanup.h"
 #include "wire/agent.h"
 
-static void the_same_is_told_from_the_like(void **state)
+UNIT_TEST(the_same_is_told_from_the_like)
 {
 	struct repeats repeats = { 0 };
 
-	(void)state;
 	assert_true(repeat_hash("a\nb\n", 4) == repeat_hash("a  \r\n\n  \nb", 10));
 	assert_true(repeat_hash("a\nb\n", 4) != repeat_hash("a\n  b\n", 6));
 	assert_true(repeat_hash("ab", 2) != repeat_hash("a\nb", 3));
@@ -46,13 +45,12 @@ static void add(struct buf *buf, const char *text)
 	assert_ok(&err, buf_adds(buf, text, &err));
 }
 
-static void the_second_and_the_third_time_have_their_words(void **state)
+UNIT_TEST(the_second_and_the_third_time_have_their_words)
 {
 	cleanup_buf struct buf now = BUF_INIT(4096), before = BUF_INIT(4096), told = BUF_INIT(4096);
 	struct repeat_failure failure = { AGENT_SAME_CODE | AGENT_SAME_ERROR, &now, &before };
 	struct err err;
 
-	(void)state;
 	for (enum repeat_kind kind = REPEAT_FAILURE; kind <= REPEAT_EMPTY; kind++) {
 		cleanup_buf struct buf second = BUF_INIT(4096);
 
@@ -82,7 +80,7 @@ static void the_second_and_the_third_time_have_their_words(void **state)
 			    "\nThese lines are as they were:\n  b = x['y']");
 }
 
-static void an_error_has_a_line(void **state)
+UNIT_TEST(an_error_has_a_line)
 {
 	static const char *const cases[][2] = {
 		{ "hello\nKeyError: 'b'\n<cell 1>, line 3\n", "KeyError: 'b'" },
@@ -94,7 +92,6 @@ static void an_error_has_a_line(void **state)
 		{ "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *line;
 		const size_t len = repeat_error_line(cases[i][0], strlen(cases[i][0]), &line);
@@ -102,15 +99,4 @@ static void an_error_has_a_line(void **state)
 		assert_int_equal(len, strlen(cases[i][1]));
 		assert_memory_equal(line, cases[i][1], len);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_is_told_from_the_like),
-		cmocka_unit_test(the_second_and_the_third_time_have_their_words),
-		cmocka_unit_test(an_error_has_a_line),
-	};
-
-	return cmocka_run_group_tests_name("agent_repeat", tests, NULL, NULL);
 }

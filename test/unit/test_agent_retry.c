@@ -12,7 +12,7 @@
 
 #define NOW 1795305600 /* Sun, 22 Nov 2026 00:00:00 GMT */
 
-static void what_a_header_asks_for(void **state)
+UNIT_TEST(what_a_header_asks_for)
 {
 	static const struct {
 		const char *value;
@@ -36,17 +36,15 @@ static void what_a_header_asks_for(void **state)
 		{ "Sun, 22 Nov 9999 00:00:30 GMT", false, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(retry_after_read(cases[i].value, cases[i].is_ms, NOW),
 				 cases[i].want);
 }
 
-static void without_a_header_waits_double_up_to_a_ceiling(void **state)
+UNIT_TEST(without_a_header_waits_double_up_to_a_ceiling)
 {
 	static const uint64_t full[] = { 500, 1000, 2000, 4000, 8000, 8000 };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
 		assert_int_equal(retry_delay_ms(i + 1, 0, 0), full[i]);
 		assert_in_range(retry_delay_ms(i + 1, 0, 255), full[i] * 3 / 4, full[i] - 1);
@@ -54,21 +52,9 @@ static void without_a_header_waits_double_up_to_a_ceiling(void **state)
 	assert_int_equal(retry_delay_ms(1000000, 0, 0), 8000);
 }
 
-static void a_header_counts_up_to_a_minute(void **state)
+UNIT_TEST(a_header_counts_up_to_a_minute)
 {
-	(void)state;
 	assert_int_equal(retry_delay_ms(1, 60000, 255), 60000);
 	assert_int_equal(retry_delay_ms(9, 1, 255), 1);
 	assert_true(retry_delay_ms(1, 60001, 0) == UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_header_asks_for),
-		cmocka_unit_test(without_a_header_waits_double_up_to_a_ceiling),
-		cmocka_unit_test(a_header_counts_up_to_a_minute),
-	};
-
-	return cmocka_run_group_tests_name("agent_retry", tests, NULL, NULL);
 }

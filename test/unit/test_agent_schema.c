@@ -20,7 +20,7 @@
 	"{\"left\":{\"$ref\":\"#/$defs/tree\"},\"value\":{\"const\":1}},\"required\":[\"left\"]}]}}," \
 	"\"$ref\":\"#/$defs/tree\"}"
 
-static void answers_are_judged(void **state)
+UNIT_TEST(answers_are_judged)
 {
 	static const struct {
 		const char *schema, *answer, *why; /* NULL: it obeys */
@@ -51,7 +51,6 @@ static void answers_are_judged(void **state)
 	};
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *answer = cases[i].answer;
 		const int rc = schema_check(cases[i].schema, answer, strlen(answer), &err);
@@ -63,13 +62,4 @@ static void answers_are_judged(void **state)
 		assert_int_equal(rc, ERR_INVALID);
 		assert_memory_equal(err.text, cases[i].why, strlen(cases[i].why));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_are_judged),
-	};
-
-	return cmocka_run_group_tests_name("agent_schema", tests, NULL, NULL);
 }

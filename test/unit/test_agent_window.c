@@ -80,12 +80,11 @@ static const char *result_text(const struct model_conversation *conv, size_t tur
 	return buf_text(&conv->turns[turn]->results[0].text);
 }
 
-static void the_oldest_results_go_first_and_can_be_had_again(void **state)
+UNIT_TEST(the_oldest_results_go_first_and_can_be_had_again)
 {
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	begin(&conv);
 	add_step(&conv, "first", 1000);
 	assert_ok(&err, model_turn_add_image(conv.turns[2], "image/png", "AAAA", 4, &err));
@@ -129,12 +128,11 @@ static void the_oldest_results_go_first_and_can_be_had_again(void **state)
 	model_conversation_done(&conv);
 }
 
-static void questions_of_a_chat_go_before_the_one_that_is_asked(void **state)
+UNIT_TEST(questions_of_a_chat_go_before_the_one_that_is_asked)
 {
 	struct model_conversation conv;
 	struct err err;
 
-	(void)state;
 	begin(&conv);
 	for (unsigned i = 0; i < 20; i++) {
 		struct model_turn *answer;
@@ -157,12 +155,11 @@ static void questions_of_a_chat_go_before_the_one_that_is_asked(void **state)
 	model_conversation_done(&conv);
 }
 
-static void memory_has_an_end(void **state)
+UNIT_TEST(memory_has_an_end)
 {
 	static char text[4 << 20];
 	struct model_conversation conv;
 
-	(void)state;
 	begin(&conv);
 	memset(text, 'x', sizeof(text));
 	for (unsigned i = 0; i < 8; i++)
@@ -281,11 +278,10 @@ static uint64_t floor_of(const struct model_conversation *conv)
 	return bytes / 3 + 100;
 }
 
-static void whatever_the_talk_it_fits_and_is_whole(void **state)
+UNIT_TEST(whatever_the_talk_it_fits_and_is_whole)
 {
 	unsigned seed = 20261122;
 
-	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct model_conversation conv;
 		const struct model_turn *last;
@@ -327,25 +323,11 @@ static void whatever_the_talk_it_fits_and_is_whole(void **state)
 	}
 }
 
-static void room_is_left_for_an_answer(void **state)
+UNIT_TEST(room_is_left_for_an_answer)
 {
 	struct agent_settings settings = { .context_tokens = 100000, .answer_tokens = 8000 };
 
-	(void)state;
 	assert_int_equal(window_room(&settings), 92000);
 	settings.answer_tokens = 60000;
 	assert_int_equal(window_room(&settings), 50000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_oldest_results_go_first_and_can_be_had_again),
-		cmocka_unit_test(questions_of_a_chat_go_before_the_one_that_is_asked),
-		cmocka_unit_test(memory_has_an_end),
-		cmocka_unit_test(whatever_the_talk_it_fits_and_is_whole),
-		cmocka_unit_test(room_is_left_for_an_answer),
-	};
-
-	return cmocka_run_group_tests_name("agent_window", tests, NULL, NULL);
 }

@@ -133,41 +133,30 @@ static size_t read_corpus(const char *name, const struct provider *provider)
 	return count;
 }
 
-static void chat(void **state)
+UNIT_TEST(chat)
 {
-	(void)state;
 	assert_true(read_corpus("chat", &provider_chat) >= 8);
 }
 
-static void responses(void **state)
+UNIT_TEST(responses)
 {
-	(void)state;
 	assert_true(read_corpus("responses", &provider_responses) >= 5);
 }
 
-static void messages(void **state)
+UNIT_TEST(messages)
 {
-	(void)state;
 	assert_true(read_corpus("messages", &provider_messages) >= 8);
 }
 
-static void gemini(void **state)
+UNIT_TEST(gemini)
 {
-	(void)state;
 	assert_true(read_corpus("gemini", &provider_gemini) >= 5);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chat),
-		cmocka_unit_test(responses),
-		cmocka_unit_test(messages),
-		cmocka_unit_test(gemini),
-	};
-
 	if (argc != 2)
 		return 2;
 	corpus = argv[1];
-	return cmocka_run_group_tests_name("agent_wire", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int drop_arena(void **state)
 
 #define FILE_VERBS (HTTP_VERB_GET | HTTP_VERB_HEAD | HTTP_VERB_PUT | HTTP_VERB_DELETE)
 
-static void a_path_names_a_call(void **state)
+UNIT_TEST_WITH(a_path_names_a_call, NULL, drop_arena)
 {
 	static const struct {
 		enum http_verb verb;
@@ -71,7 +71,6 @@ static void a_path_names_a_call(void **state)
 		  HTTP_VERB_GET | HTTP_VERB_HEAD },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned verbs;
 		const struct api_call *call = api_route(cases[i].verb, cases[i].path, &verbs);
@@ -81,12 +80,11 @@ static void a_path_names_a_call(void **state)
 	}
 }
 
-static void what_is_no_id_names_nothing(void **state)
+UNIT_TEST_WITH(what_is_no_id_names_nothing, NULL, drop_arena)
 {
 	struct api_context_delete_in in = { 0 };
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, api_take_path(&api_calls[API_CONTEXT_DELETE],
 		      "/reckon/v1/sessions/se_1/contexts/%41", &arena, &in, &err));
 	assert_string_equal(in.session, "se_1");
@@ -99,12 +97,11 @@ static void what_is_no_id_names_nothing(void **state)
 	assert_string_equal(in.context, "-");
 }
 
-static void a_path_of_a_file_is_decoded_once(void **state)
+UNIT_TEST_WITH(a_path_of_a_file_is_decoded_once, NULL, drop_arena)
 {
 	struct api_file_get_in in = { 0 };
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, api_take_path(&api_calls[API_FILE_GET],
 				      "/reckon/v1/sessions/se_1/files/a%20b/%252F", &arena, &in,
 				      &err));
@@ -126,12 +123,11 @@ static int take_complete(const char *body, struct api_complete_in *ret, struct e
 	return api_check(&api_type_complete_in, ret, err);
 }
 
-static void a_body_becomes_a_struct(void **state)
+UNIT_TEST_WITH(a_body_becomes_a_struct, NULL, drop_arena)
 {
 	struct api_complete_in in;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take_complete("{\"code\":\"a\\u0000b\",\"cursor\":2.0}", &in, &err));
 	assert_int_equal(in.code.len, 3);
 	assert_memory_equal(in.code.data, "a\0b", 3);
@@ -143,7 +139,7 @@ static void a_body_becomes_a_struct(void **state)
 	assert_string_equal(in.context, "-");
 }
 
-static void a_wrong_body_is_refused_with_its_field(void **state)
+UNIT_TEST_WITH(a_wrong_body_is_refused_with_its_field, NULL, drop_arena)
 {
 	static const struct {
 		const char *body, *says;
@@ -165,7 +161,6 @@ static void a_wrong_body_is_refused_with_its_field(void **state)
 	struct api_complete_in in;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(take_complete(cases[i].body, &in, &err), ERR_INVALID);
 		assert_non_null(strstr(err.text, cases[i].says));
@@ -173,12 +168,11 @@ static void a_wrong_body_is_refused_with_its_field(void **state)
 }
 
 /* One of 63 characters may be an id, which nothing has; one of 64 is a mistake. */
-static void what_is_too_long_for_an_id_is_refused(void **state)
+UNIT_TEST(what_is_too_long_for_an_id_is_refused)
 {
 	struct api_complete_in in;
 	struct err err;
 
-	(void)state;
 	for (int over = 0; over < 2; over++) {
 		char body[128];
 
@@ -197,7 +191,7 @@ static int take_env(const char *body, struct api_context_create_in *ret, struct 
 	return api_check(&api_type_context_create_in, ret, err);
 }
 
-static void variables_have_names(void **state)
+UNIT_TEST_WITH(variables_have_names, NULL, drop_arena)
 {
 	static const char *const bad[] = {
 		"{\"env\":{\"\":\"x\"}}",	"{\"env\":{\"1A\":\"x\"}}",
@@ -209,7 +203,6 @@ static void variables_have_names(void **state)
 	struct api_context_create_in in;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take_env("{\"env\":{\"A\":\"b=c\",\"_1\":\"\"},\"cwd\":\"/x\"}", &in, &err));
 	assert_int_equal(in.env.count, 2);
 	assert_string_equal(((const char *const *)in.env.items)[0], "A=b=c");
@@ -224,14 +217,13 @@ static int take_query(const char *query, struct api_variables_in *ret, struct er
 	return api_take_query(&api_type_variables_in, query, &arena, ret, err);
 }
 
-static void a_query_takes_what_the_table_names(void **state)
+UNIT_TEST_WITH(a_query_takes_what_the_table_names, NULL, drop_arena)
 {
 	static const char *const bad[] = { "wait=2",	"wait=",     "context=", "session=x",
 					   "w%61it=1x", "limit=1",   "wait=%",	 "code=x" };
 	struct api_variables_in in;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take_query("", &in, &err));
 	assert_false(in.has_wait);
 	assert_ok(&err, take_query("wait=false&context=ctx_1", &in, &err));
@@ -260,7 +252,7 @@ static int take(enum api_id call, const char *body, void *ret, struct err *err)
 	return api_check(type, ret, err);
 }
 
-static void a_session_is_taken_whole(void **state)
+UNIT_TEST_WITH(a_session_is_taken_whole, NULL, drop_arena)
 {
 	static const char body[] =
 		"{\"name\":\"my.box\",\"limits\":{\"wall_s\":1.5,\"files\":7.0},"
@@ -270,7 +262,6 @@ static void a_session_is_taken_whole(void **state)
 	struct api_session_create_in in;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take(API_SESSION_CREATE, body, &in, &err));
 	assert_string_equal(in.name, "my.box");
 	assert_true(in.limits->has_wall_ms && in.limits->wall_ms == 1500);
@@ -285,13 +276,12 @@ static void a_session_is_taken_whole(void **state)
 }
 
 /* Only where the table says so, and then it is given and 0. */
-static void null_may_mean_never(void **state)
+UNIT_TEST_WITH(null_may_mean_never, NULL, drop_arena)
 {
 	struct api_session_change_in change;
 	struct api_session_create_in create;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take(API_SESSION_CHANGE, "{\"expires_at\":null}", &change, &err));
 	assert_true(change.has_expires_at_ms && change.expires_at_ms == 0);
 	assert_int_equal(take(API_SESSION_CREATE, "{\"expires_at\":null}", &create, &err),
@@ -300,7 +290,7 @@ static void null_may_mean_never(void **state)
 			 ERR_INVALID);
 }
 
-static void what_is_wrong_is_named(void **state)
+UNIT_TEST_WITH(what_is_wrong_is_named, NULL, drop_arena)
 {
 	static const struct {
 		enum api_id call;
@@ -342,7 +332,6 @@ static void what_is_wrong_is_named(void **state)
 	} in;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(take(cases[i].call, cases[i].body, &in, &err), ERR_INVALID);
 		if (strstr(err.text, cases[i].says) == NULL)
@@ -354,7 +343,7 @@ static void what_is_wrong_is_named(void **state)
 }
 
 /* One more than what there may be, and one less than what there must be. */
-static void bounds_are_where_they_are(void **state)
+UNIT_TEST_WITH(bounds_are_where_they_are, NULL, drop_arena)
 {
 	static const struct {
 		const char *body;
@@ -372,13 +361,12 @@ static void bounds_are_where_they_are(void **state)
 	struct api_execute_in in;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(take(API_EXECUTE, cases[i].body, &in, &err) == 0,
 				 cases[i].is_good);
 }
 
-static void of_several_answers_one_is_given(void **state)
+UNIT_TEST_WITH(of_several_answers_one_is_given, NULL, drop_arena)
 {
 	const struct api_execution execution = { .id = "ex_1",
 						 .session = "se_1",
@@ -391,7 +379,6 @@ static void of_several_answers_one_is_given(void **state)
 	struct buf body = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(api_status(&api_calls[API_EXECUTE], &record), 200);
 	assert_int_equal(api_status(&api_calls[API_EXECUTE], &queued), 202);
 	assert_int_equal(api_status(&api_calls[API_EXECUTE], &ended), 200);
@@ -435,7 +422,7 @@ static int there_and_back(const struct api_type *type, const void *in, void *out
 	return code;
 }
 
-static void images_keep_every_kind(void **state)
+UNIT_TEST_WITH(images_keep_every_kind, NULL, drop_arena)
 {
 	const char *env[] = { "A=1", "B=" };
 	const struct api_context_create_in create = { .session = "se_1",
@@ -462,7 +449,6 @@ static void images_keep_every_kind(void **state)
 	struct api_session_create_in wish_again = { 0 };
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, there_and_back(&api_type_context_create_in, &create, &create_again, &err));
 	assert_null(create_again.cwd);
 	assert_string_equal(((const char *const *)create_again.env.items)[1], "B=");
@@ -476,7 +462,7 @@ static void images_keep_every_kind(void **state)
 	assert_string_equal(((const struct api_dialect *)ready_again.dialects.items)[1].name, "e2b");
 }
 
-static void images_are_judged_by_the_table(void **state)
+UNIT_TEST_WITH(images_are_judged_by_the_table, NULL, drop_arena)
 {
 	static char long_key[130];
 	struct api_caller caller = { .key = long_key };
@@ -492,7 +478,6 @@ static void images_are_judged_by_the_table(void **state)
 	} out = { 0 };
 	struct err err;
 
-	(void)state;
 	memset(long_key, 'k', 129);
 	assert_int_equal(there_and_back(&api_type_caller, &caller, &out, &err), ERR_PROTOCOL);
 	long_key[128] = '\0';
@@ -510,7 +495,7 @@ static void images_are_judged_by_the_table(void **state)
 }
 
 /* A count is believed when so many bytes have come. */
-static void a_count_allocates_nothing(void **state)
+UNIT_TEST_WITH(a_count_allocates_nothing, NULL, drop_arena)
 {
 	static const char image[] = "\x01\0\0\0\0\0\0\0"
 				    "\xff\xff\xff\x7f";
@@ -518,7 +503,6 @@ static void a_count_allocates_nothing(void **state)
 	struct api_contexts out = { 0 };
 	struct err err;
 
-	(void)state;
 	assert_int_equal(api_image_read(&api_type_contexts, &rest, &arena, &out, &err),
 			 ERR_PROTOCOL);
 	assert_null(out.contexts.items);
@@ -526,7 +510,7 @@ static void a_count_allocates_nothing(void **state)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static void answers_are_written(void **state)
+UNIT_TEST_WITH(answers_are_written, NULL, drop_arena)
 {
 	const struct api_context context = { "ctx_1", "se_1", "bash", "/x", "2026-01-01T00:00:00Z",
 					     API_CONTEXT_KERNEL_LOST, 2 };
@@ -548,7 +532,6 @@ static void answers_are_written(void **state)
 		{ API_RESTART, &nothing, "{}" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf body = BUF_INIT(4096);
 		struct err err;
@@ -558,29 +541,4 @@ static void answers_are_written(void **state)
 		assert_string_equal(buf_text(&body), cases[i].text);
 		buf_done(&body);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_path_names_a_call, drop_arena),
-		cmocka_unit_test(what_is_too_long_for_an_id_is_refused),
-		cmocka_unit_test_teardown(what_is_no_id_names_nothing, drop_arena),
-		cmocka_unit_test_teardown(a_path_of_a_file_is_decoded_once, drop_arena),
-		cmocka_unit_test_teardown(a_body_becomes_a_struct, drop_arena),
-		cmocka_unit_test_teardown(a_wrong_body_is_refused_with_its_field, drop_arena),
-		cmocka_unit_test_teardown(variables_have_names, drop_arena),
-		cmocka_unit_test_teardown(a_query_takes_what_the_table_names, drop_arena),
-		cmocka_unit_test_teardown(a_session_is_taken_whole, drop_arena),
-		cmocka_unit_test_teardown(null_may_mean_never, drop_arena),
-		cmocka_unit_test_teardown(what_is_wrong_is_named, drop_arena),
-		cmocka_unit_test_teardown(bounds_are_where_they_are, drop_arena),
-		cmocka_unit_test_teardown(of_several_answers_one_is_given, drop_arena),
-		cmocka_unit_test_teardown(images_keep_every_kind, drop_arena),
-		cmocka_unit_test_teardown(images_are_judged_by_the_table, drop_arena),
-		cmocka_unit_test_teardown(a_count_allocates_nothing, drop_arena),
-		cmocka_unit_test_teardown(answers_are_written, drop_arena),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static int take(enum api_id call, const char *body, void *ret, struct err *err)
 }
 
 /* A client that is made of the document sends what it says holds anyway. */
-static void a_default_is_as_good_as_left_out(void **state)
+UNIT_TEST_WITH(a_default_is_as_good_as_left_out, NULL, drop_arena)
 {
 	struct api_execute_in execute;
 	struct api_execute_once_in once;
@@ -44,7 +44,6 @@ static void a_default_is_as_good_as_left_out(void **state)
 	struct api_archive_get_in archive = { .session = "se_1" };
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take(API_EXECUTE,
 			     "{\"code\":\"\",\"background\":true,\"on_disconnect\":\"continue\","
 			     "\"disconnect_grace_s\":0}",
@@ -68,7 +67,7 @@ static void a_default_is_as_good_as_left_out(void **state)
 	assert_int_equal(archive.format, API_ARCHIVE_GET_IN_FORMAT_ZIP);
 }
 
-static void a_question_comes_with_files(void **state)
+UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
 {
 	static const char body[] =
 		"{\"question\":\"1\",\"files\":[\"a.csv\",{\"path\":\"b\",\"base64\":\"AAEC\"},"
@@ -99,7 +98,6 @@ static void a_question_comes_with_files(void **state)
 	const struct api_run_file *file;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, take(API_RUN_CREATE, body, &in, &err));
 	assert_int_equal(in.files.count, 3);
 	file = in.files.items;
@@ -120,7 +118,7 @@ static void a_question_comes_with_files(void **state)
 	}
 }
 
-static void an_error_looks_as_the_document_says(void **state)
+UNIT_TEST_WITH(an_error_looks_as_the_document_says, NULL, drop_arena)
 {
 	const struct api_reached_quota quota = { "max_wall_s", 2500, 1000, true };
 	const struct api_queue_place place = { 3, 1500 };
@@ -133,7 +131,6 @@ static void an_error_looks_as_the_document_says(void **state)
 	struct buf body = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, api_write_failure(&failure, &body, &err));
 	assert_string_equal(buf_text(&body),
 			    "{\"error\":{\"code\":\"quota_exceeded\",\"message\":\"no\",\"cause\":null,"
@@ -143,15 +140,4 @@ static void an_error_looks_as_the_document_says(void **state)
 	assert_string_equal(
 		api_error_of(&(struct api_failure){ .error = UINT64_MAX })->name, "internal");
 	buf_done(&body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_default_is_as_good_as_left_out, drop_arena),
-		cmocka_unit_test_teardown(a_question_comes_with_files, drop_arena),
-		cmocka_unit_test_teardown(an_error_looks_as_the_document_says, drop_arena),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,11 +88,10 @@ static void in_a_thread(void *(*what)(void *), struct seen *seen)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void a_job_begins_in_real_time_and_goes_on_as_anybodys(void **state)
+UNIT_TEST(a_job_begins_in_real_time_and_goes_on_as_anybodys)
 {
 	struct seen seen = { 0 };
 
-	(void)state;
 	in_a_thread(probe, &seen);
 	in_a_thread(work, &seen);
 	for (int i = 0; i < JOBS; i++) {
@@ -104,14 +103,13 @@ static void a_job_begins_in_real_time_and_goes_on_as_anybodys(void **state)
 	assert_int_equal(seen.after, SCHED_OTHER);
 }
 
-static void without_the_right_nothing_is_in_real_time(void **state)
+UNIT_TEST(without_the_right_nothing_is_in_real_time)
 {
 	const struct rlimit none = { 0, 0 };
 	struct seen seen = { 0 };
 	int status;
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -123,14 +121,4 @@ static void without_the_right_nothing_is_in_real_time(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_job_begins_in_real_time_and_goes_on_as_anybodys),
-		cmocka_unit_test(without_the_right_nothing_is_in_real_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,11 +39,10 @@ static int end_of(int ignored, int signo)
 	return status;
 }
 
-static void nothing_is_caught_ignored_or_blocked(void **state)
+UNIT_TEST(nothing_is_caught_ignored_or_blocked)
 {
 	static const int signals[] = { SIGUSR1, SIGTERM, SIGINT };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		const int status = end_of(0, signals[i]);
 
@@ -52,21 +51,10 @@ static void nothing_is_caught_ignored_or_blocked(void **state)
 	}
 }
 
-static void what_is_ignored_never_gets_through(void **state)
+UNIT_TEST(what_is_ignored_never_gets_through)
 {
 	const int status = end_of(SIGINT, SIGINT);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_caught_ignored_or_blocked),
-		cmocka_unit_test(what_is_ignored_never_gets_through),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void set_overwrites_all_that_was(void **state)
+UNIT_TEST(set_overwrites_all_that_was)
 {
 	struct err err;
 
-	(void)state;
 	memset(&err, 'x', sizeof(err));
 	assert_int_equal(err_set(&err, ERR_DENIED, "no %s for %d", "bread", 3), ERR_DENIED);
 	assert_int_equal(err.code, ERR_DENIED);
@@ -24,11 +23,10 @@ static void set_overwrites_all_that_was(void **state)
 	assert_string_equal(err.remedy, "");
 }
 
-static void sys_keeps_errno_and_says_its_text(void **state)
+UNIT_TEST(sys_keeps_errno_and_says_its_text)
 {
 	struct err err;
 
-	(void)state;
 	errno = ENOENT;
 	assert_int_equal(err_sys(&err, "open %s", "/x"), ERR_SYSTEM);
 	assert_int_equal(err.errnum, ENOENT);
@@ -36,11 +34,10 @@ static void sys_keeps_errno_and_says_its_text(void **state)
 	assert_string_equal(err.remedy, "");
 }
 
-static void wrap_puts_context_in_front(void **state)
+UNIT_TEST(wrap_puts_context_in_front)
 {
 	struct err err;
 
-	(void)state;
 	(void)err_set(&err, ERR_LIMIT, "full");
 	(void)err_remedy(&err, "raise %s", "--disk");
 	assert_int_equal(err_wrap(&err, "file %d", 1), ERR_LIMIT);
@@ -49,11 +46,10 @@ static void wrap_puts_context_in_front(void **state)
 	assert_string_equal(err.remedy, "raise --disk");
 }
 
-static void wrap_keeps_errno(void **state)
+UNIT_TEST(wrap_keeps_errno)
 {
 	struct err err;
 
-	(void)state;
 	errno = EPERM;
 	(void)err_sys(&err, "mount");
 	assert_int_equal(err_wrap(&err, "box"), ERR_SYSTEM);
@@ -61,12 +57,11 @@ static void wrap_keeps_errno(void **state)
 }
 
 /* What a hostile name makes too long is cut, and the text stays terminated. */
-static void long_texts_are_cut(void **state)
+UNIT_TEST(long_texts_are_cut)
 {
 	char longer[1000];
 	struct err err;
 
-	(void)state;
 	memset(longer, 'a', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	(void)err_set(&err, ERR_INVALID, "%s", longer);
@@ -83,11 +78,10 @@ static void long_texts_are_cut(void **state)
 	assert_int_equal(strlen(err.remedy), sizeof(err.remedy) - 1);
 }
 
-static void clear_is_success(void **state)
+UNIT_TEST(clear_is_success)
 {
 	struct err err;
 
-	(void)state;
 	(void)err_set(&err, ERR_LOST, "gone");
 	(void)err_remedy(&err, "open a new one");
 	err_clear(&err);
@@ -96,9 +90,8 @@ static void clear_is_success(void **state)
 	assert_string_equal(err.remedy, "");
 }
 
-static void every_code_has_its_own_name(void **state)
+UNIT_TEST(every_code_has_its_own_name)
 {
-	(void)state;
 	for (int i = 0; i < ERR_CODE_COUNT; i++) {
 		const char *name = err_code_name((enum err_code)-i);
 
@@ -112,12 +105,11 @@ static void every_code_has_its_own_name(void **state)
 }
 
 /* How a child reports: one write, one read, no pointers. */
-static void an_error_crosses_a_pipe(void **state)
+UNIT_TEST(an_error_crosses_a_pipe)
 {
 	struct err sent, got;
 	int pipe_fd[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fd), 0);
 	err_clear(&sent);
 	errno = EACCES;
@@ -128,20 +120,4 @@ static void an_error_crosses_a_pipe(void **state)
 	assert_memory_equal(&sent, &got, sizeof(got));
 	(void)close(pipe_fd[0]);
 	(void)close(pipe_fd[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(set_overwrites_all_that_was),
-		cmocka_unit_test(sys_keeps_errno_and_says_its_text),
-		cmocka_unit_test(wrap_puts_context_in_front),
-		cmocka_unit_test(wrap_keeps_errno),
-		cmocka_unit_test(long_texts_are_cut),
-		cmocka_unit_test(clear_is_success),
-		cmocka_unit_test(every_code_has_its_own_name),
-		cmocka_unit_test(an_error_crosses_a_pipe),
-	};
-
-	return cmocka_run_group_tests_name("base_err", tests, NULL, NULL);
 }

@@ -66,13 +66,12 @@ static void close_them(const int *fds, size_t count)
 		(void)close(fds[i]);
 }
 
-static void read_full_joins_short_reads(void **state)
+UNIT_TEST_WITH(read_full_joins_short_reads, pair_open, pair_close)
 {
 	char got[16] = "";
 	struct err err;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_ok(&err, fd_write_full(ends[1], "abc", 3, &err));
 	assert_ok(&err, fd_write_full(ends[1], "defg", 4, &err));
@@ -85,12 +84,11 @@ static void read_full_joins_short_reads(void **state)
 	(void)close(ends[0]);
 }
 
-static void failing_calls_name_the_reason(void **state)
+UNIT_TEST_WITH(failing_calls_name_the_reason, pair_open, pair_close)
 {
 	struct err err;
 	char byte;
 
-	(void)state;
 	assert_err(&err, ERR_SYSTEM, (int)fd_read_full(-1, &byte, 1, &err));
 	assert_int_equal(err.errnum, EBADF);
 	assert_err(&err, ERR_SYSTEM, fd_write_full(-1, "x", 1, &err));
@@ -98,7 +96,7 @@ static void failing_calls_name_the_reason(void **state)
 	assert_err(&err, ERR_SYSTEM, fd_send_msg(-1, "x", 1, NULL, 0, &err));
 }
 
-static void read_all_stops_at_the_ceiling(void **state)
+UNIT_TEST_WITH(read_all_stops_at_the_ceiling, pair_open, pair_close)
 {
 	cleanup_buf struct buf small = BUF_INIT(1000);
 	cleanup_buf struct buf enough = BUF_INIT(1u << 20);
@@ -106,7 +104,6 @@ static void read_all_stops_at_the_ceiling(void **state)
 	static char bytes[200000];
 	struct err err;
 
-	(void)state;
 	memset(bytes, 'q', sizeof(bytes));
 	assert_ok(&err, fd_write_full(fd, bytes, sizeof(bytes), &err));
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
@@ -118,7 +115,7 @@ static void read_all_stops_at_the_ceiling(void **state)
 	assert_true(small.len <= 1000);
 }
 
-static void nonblock_is_switched_on_and_off(void **state)
+UNIT_TEST_WITH(nonblock_is_switched_on_and_off, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	struct err err;
@@ -129,7 +126,7 @@ static void nonblock_is_switched_on_and_off(void **state)
 	assert_true((fcntl(pair->a, F_GETFL) & O_NONBLOCK) == 0);
 }
 
-static void packets_keep_their_borders(void **state)
+UNIT_TEST_WITH(packets_keep_their_borders, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	char got[16];
@@ -147,7 +144,7 @@ static void packets_keep_their_borders(void **state)
 	assert_int_equal(fd_recv_msg(pair->b, got, sizeof(got), NULL, 0, &nfds, &err), 0);
 }
 
-static void descriptors_arrive_in_order_and_close_on_exec(void **state)
+UNIT_TEST_WITH(descriptors_arrive_in_order_and_close_on_exec, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int sent[FD_PASS_MAX], got[FD_PASS_MAX];
@@ -168,7 +165,7 @@ static void descriptors_arrive_in_order_and_close_on_exec(void **state)
 	close_them(got, FD_PASS_MAX);
 }
 
-static void one_descriptor_too_many_is_not_sent(void **state)
+UNIT_TEST_WITH(one_descriptor_too_many_is_not_sent, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int sent[FD_PASS_MAX + 1];
@@ -179,7 +176,7 @@ static void one_descriptor_too_many_is_not_sent(void **state)
 	assert_err(&err, ERR_INVALID, fd_send_msg(pair->a, "x", 1, sent, FD_PASS_MAX + 1, &err));
 }
 
-static void unwanted_descriptors_are_refused_and_closed(void **state)
+UNIT_TEST_WITH(unwanted_descriptors_are_refused_and_closed, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int sent[3] = { pair->a, pair->b, pair->a };
@@ -199,7 +196,7 @@ static void unwanted_descriptors_are_refused_and_closed(void **state)
 }
 
 /* More than the receiver has room for in its control buffer: sent raw, past fd_send_msg's check. */
-static void a_flood_of_descriptors_is_refused_and_closed(void **state)
+UNIT_TEST_WITH(a_flood_of_descriptors_is_refused_and_closed, pair_open, pair_close)
 {
 	enum { FLOOD = 100 };
 	struct pair *pair = *state;
@@ -233,7 +230,7 @@ static void a_flood_of_descriptors_is_refused_and_closed(void **state)
 }
 
 /* An empty packet looks like end of file; its descriptors must not stay open in the reader. */
-static void an_empty_packet_with_descriptors_is_refused(void **state)
+UNIT_TEST_WITH(an_empty_packet_with_descriptors_is_refused, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int got[FD_PASS_MAX];
@@ -247,7 +244,7 @@ static void an_empty_packet_with_descriptors_is_refused(void **state)
 	assert_int_equal(nfds, 0);
 }
 
-static void a_packet_longer_than_the_room_is_refused(void **state)
+UNIT_TEST_WITH(a_packet_longer_than_the_room_is_refused, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int got[FD_PASS_MAX];
@@ -263,7 +260,7 @@ static void a_packet_longer_than_the_room_is_refused(void **state)
 	assert_int_equal(fd_recv_msg(pair->b, small, sizeof(small), NULL, 0, &nfds, &err), 4);
 }
 
-static void a_silent_or_stuck_peer_is_a_timeout(void **state)
+UNIT_TEST_WITH(a_silent_or_stuck_peer_is_a_timeout, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	static char bytes[4096];
@@ -280,7 +277,7 @@ static void a_silent_or_stuck_peer_is_a_timeout(void **state)
 	assert_int_equal(code, ERR_TIMEOUT);
 }
 
-static void sending_to_nobody_is_an_error_not_a_signal(void **state)
+UNIT_TEST_WITH(sending_to_nobody_is_an_error_not_a_signal, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	struct err err;
@@ -291,13 +288,12 @@ static void sending_to_nobody_is_an_error_not_a_signal(void **state)
 	assert_int_equal(err.errnum, EPIPE);
 }
 
-static void sealed_memory_cannot_be_changed(void **state)
+UNIT_TEST_WITH(sealed_memory_cannot_be_changed, pair_open, pair_close)
 {
 	cleanup_buf struct buf copy = BUF_INIT(64);
 	cleanup_fd int fd = -1;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, fd_memfd_sealed("unit", "payload", 7, &fd, &err));
 	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	assert_int_equal(pwrite(fd, "X", 1, 0), -1);
@@ -309,20 +305,19 @@ static void sealed_memory_cannot_be_changed(void **state)
 	assert_string_equal(buf_text(&copy), "<payload");
 }
 
-static void empty_sealed_memory_is_fine(void **state)
+UNIT_TEST_WITH(empty_sealed_memory_is_fine, pair_open, pair_close)
 {
 	cleanup_buf struct buf copy = BUF_INIT(64);
 	cleanup_fd int fd = -1;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, fd_memfd_sealed("unit", "", 0, &fd, &err));
 	assert_ok(&err, fd_read_sealed(fd, &copy, &err));
 	assert_int_equal(copy.len, 0);
 }
 
 /* Everything a peer could pass in place of a properly sealed memory file. */
-static void unsealed_or_foreign_files_are_refused(void **state)
+UNIT_TEST_WITH(unsealed_or_foreign_files_are_refused, pair_open, pair_close)
 {
 	static const int partial[] = { 0, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_SHRINK,
 				       F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK };
@@ -332,7 +327,6 @@ static void unsealed_or_foreign_files_are_refused(void **state)
 	struct err err;
 	int ends[2];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(partial); i++) {
 		cleanup_fd int fd = memfd_create("unit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -349,13 +343,12 @@ static void unsealed_or_foreign_files_are_refused(void **state)
 	close_them(ends, 2);
 }
 
-static void sealed_memory_obeys_the_ceiling(void **state)
+UNIT_TEST_WITH(sealed_memory_obeys_the_ceiling, pair_open, pair_close)
 {
 	cleanup_buf struct buf small = BUF_INIT(6);
 	cleanup_fd int fd = -1, sparse = memfd_create("unit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, fd_memfd_sealed("unit", "payload", 7, &fd, &err));
 	assert_err(&err, ERR_LIMIT, fd_read_sealed(fd, &small, &err));
 	assert_int_equal(ftruncate(sparse, (off_t)1 << 40), 0);
@@ -379,14 +372,13 @@ static void *let_go(void *arg)
 	return NULL;
 }
 
-static void a_seal_waits_for_who_holds_a_page(void **state)
+UNIT_TEST_WITH(a_seal_waits_for_who_holds_a_page, pair_open, pair_close)
 {
 	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct held held = { .len = 4096 };
 	pthread_t thread;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	held.page = mmap(NULL, held.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(held.page, MAP_FAILED);
@@ -398,46 +390,16 @@ static void a_seal_waits_for_who_holds_a_page(void **state)
 	assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_WRITE);
 }
 
-static void a_seal_does_not_wait_for_ever(void **state)
+UNIT_TEST_WITH(a_seal_does_not_wait_for_ever, pair_open, pair_close)
 {
 	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_err(&err, ERR_SYSTEM, fd_seal(fd, F_SEAL_WRITE, &err));
 	assert_int_equal(err.errnum, EBUSY);
 	(void)munmap(page, 4096);
-}
-
-#define pair_test(f) cmocka_unit_test_setup_teardown(f, pair_open, pair_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		pair_test(read_full_joins_short_reads),
-		pair_test(failing_calls_name_the_reason),
-		pair_test(read_all_stops_at_the_ceiling),
-		pair_test(nonblock_is_switched_on_and_off),
-		pair_test(packets_keep_their_borders),
-		pair_test(descriptors_arrive_in_order_and_close_on_exec),
-		pair_test(one_descriptor_too_many_is_not_sent),
-		pair_test(unwanted_descriptors_are_refused_and_closed),
-		pair_test(a_flood_of_descriptors_is_refused_and_closed),
-		pair_test(an_empty_packet_with_descriptors_is_refused),
-		pair_test(a_packet_longer_than_the_room_is_refused),
-		pair_test(a_silent_or_stuck_peer_is_a_timeout),
-		pair_test(sending_to_nobody_is_an_error_not_a_signal),
-		pair_test(sealed_memory_cannot_be_changed),
-		pair_test(empty_sealed_memory_is_fine),
-		pair_test(a_seal_waits_for_who_holds_a_page),
-		pair_test(a_seal_does_not_wait_for_ever),
-		pair_test(unsealed_or_foreign_files_are_refused),
-		pair_test(sealed_memory_obeys_the_ceiling),
-	};
-
-	return cmocka_run_group_tests_name("base_fd", tests, NULL, NULL);
 }

@@ -74,20 +74,19 @@ static int place_close(void **state)
 	return 0;
 }
 
-static void safe_paths_are_accepted(void **state)
+UNIT_TEST(safe_paths_are_accepted)
 {
 	static const char *const rows[] = {
 		"a",	 "a.txt",  "out/chart.png", ".hidden", "..a",	       "a..",  "...",
 		"a/...", "a b/c d", "-rf",	    "a\\b",    "\xc3\xbc.txt", "*?[]", "~root",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (!fs_path_is_safe(rows[i]))
 			fail_msg("refused: %s", rows[i]);
 }
 
-static void unsafe_paths_are_refused(void **state)
+UNIT_TEST(unsafe_paths_are_refused)
 {
 	static const char *const rows[] = {
 		"",	    "/",     "/etc/passwd", ".",	 "..",	      "../a",	   "a/..",
@@ -96,17 +95,15 @@ static void unsafe_paths_are_refused(void **state)
 		"\xed\xa0\x80", "\xc0\xae\xc0\xae/a", "a/\x80",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (fs_path_is_safe(rows[i]))
 			fail_msg("row %zu was accepted: %s", i, rows[i]);
 }
 
-static void lengths_are_bounded(void **state)
+UNIT_TEST(lengths_are_bounded)
 {
 	char path[5000];
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	path[255] = '\0';
 	assert_true(fs_path_is_safe(path));
@@ -123,7 +120,7 @@ static void lengths_are_bounded(void **state)
 	assert_false(fs_path_is_safe(path));
 }
 
-static void files_are_made_with_their_parents(void **state)
+UNIT_TEST_WITH(files_are_made_with_their_parents, place_open, place_close)
 {
 	const struct place *place = *state;
 	cleanup_fd int fd = -1, again = -1, read_fd = -1;
@@ -143,7 +140,7 @@ static void files_are_made_with_their_parents(void **state)
 }
 
 /* As root this gives away, otherwise it is a change to what is already so. */
-static void what_is_made_is_given_to_its_owner(void **state)
+UNIT_TEST_WITH(what_is_made_is_given_to_its_owner, place_open, place_close)
 {
 	const struct place *place = *state;
 	uid_t uid = geteuid() == 0 ? 65533 : geteuid();
@@ -161,7 +158,7 @@ static void what_is_made_is_given_to_its_owner(void **state)
 	}
 }
 
-static void unsafe_paths_open_nothing(void **state)
+UNIT_TEST_WITH(unsafe_paths_open_nothing, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct err err;
@@ -182,7 +179,7 @@ static void unsafe_paths_open_nothing(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void symbolic_links_are_not_followed(void **state)
+UNIT_TEST_WITH(symbolic_links_are_not_followed, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct err err;
@@ -207,7 +204,7 @@ static void symbolic_links_are_not_followed(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void symbolic_links_as_parents_are_not_followed(void **state)
+UNIT_TEST_WITH(symbolic_links_as_parents_are_not_followed, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct err err;
@@ -235,7 +232,7 @@ static void symbolic_links_as_parents_are_not_followed(void **state)
 }
 
 /* A FIFO without a peer would block an ordinary open for ever. */
-static void removing_stays_inside(void **state)
+UNIT_TEST_WITH(removing_stays_inside, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct err err;
@@ -260,7 +257,7 @@ static void removing_stays_inside(void **state)
 	assert_int_equal(fstatat(place->ws, "dir", &st, AT_SYMLINK_NOFOLLOW), -1);
 }
 
-static void only_regular_files_are_opened(void **state)
+UNIT_TEST_WITH(only_regular_files_are_opened, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -287,7 +284,7 @@ static void only_regular_files_are_opened(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void directories_are_opened_and_files_are_not(void **state)
+UNIT_TEST_WITH(directories_are_opened_and_files_are_not, place_open, place_close)
 {
 	const struct place *place = *state;
 	cleanup_fd int self = -1, sub = -1;
@@ -322,7 +319,7 @@ static void *swap_for_ever(void *arg)
 	return NULL;
 }
 
-static void a_rename_race_never_leads_outside(void **state)
+UNIT_TEST_WITH(a_rename_race_never_leads_outside, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct racer racer = { .ws = place->ws };
@@ -357,7 +354,7 @@ static void a_rename_race_never_leads_outside(void **state)
 	assert_int_equal(fstatat(place->outside, "made", &st, 0), -1);
 }
 
-static void parents_of_our_own_are_made(void **state)
+UNIT_TEST_WITH(parents_of_our_own_are_made, place_open, place_close)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -376,26 +373,9 @@ static void parents_of_our_own_are_made(void **state)
 	assert_err(&err, ERR_INVALID, fs_mkdir_parents("", 0700, &err));
 }
 
-#define place_test(f) cmocka_unit_test_setup_teardown(f, place_open, place_close)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(safe_paths_are_accepted),
-		cmocka_unit_test(unsafe_paths_are_refused),
-		cmocka_unit_test(lengths_are_bounded),
-		place_test(files_are_made_with_their_parents),
-		place_test(what_is_made_is_given_to_its_owner),
-		place_test(unsafe_paths_open_nothing),
-		place_test(symbolic_links_are_not_followed),
-		place_test(symbolic_links_as_parents_are_not_followed),
-		place_test(removing_stays_inside),
-		place_test(only_regular_files_are_opened),
-		place_test(directories_are_opened_and_files_are_not),
-		place_test(a_rename_race_never_leads_outside),
-		place_test(parents_of_our_own_are_made),
-	};
-
 	(void)umask(022);
-	return cmocka_run_group_tests_name("base_fs", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

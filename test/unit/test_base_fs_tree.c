@@ -64,7 +64,7 @@ static bool is_there(int dir, const char *path)
 	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void folders_are_made_beneath(void **state)
+UNIT_TEST_WITH(folders_are_made_beneath, set_up, tear_down)
 {
 	struct place *at = *state;
 	struct err err;
@@ -81,7 +81,7 @@ static void folders_are_made_beneath(void **state)
 	assert_false(is_there(at->top, "outside/x"));
 }
 
-static void links_are_names_and_no_more(void **state)
+UNIT_TEST_WITH(links_are_names_and_no_more, set_up, tear_down)
 {
 	struct place *at = *state;
 	struct err err;
@@ -101,7 +101,7 @@ static void links_are_names_and_no_more(void **state)
 	assert_false(is_there(at->top, "outside/x"));
 }
 
-static void moves_stay_beneath(void **state)
+UNIT_TEST_WITH(moves_stay_beneath, set_up, tear_down)
 {
 	struct place *at = *state;
 	struct err err;
@@ -124,7 +124,7 @@ static void moves_stay_beneath(void **state)
 }
 
 /* Deeper than any path and any stack of descriptors; links in it are removed, not followed. */
-static void trees_are_emptied_however_deep(void **state)
+UNIT_TEST_WITH(trees_are_emptied_however_deep, set_up, tear_down)
 {
 	struct place *at = *state;
 	cleanup_fd int dir = fcntl(at->ws, F_DUPFD_CLOEXEC, 0);
@@ -149,16 +149,4 @@ static void trees_are_emptied_however_deep(void **state)
 	assert_true(is_there(at->top, "outside/f"));
 	assert_false(is_there(at->ws, "d"));
 	assert_int_equal(unit_open_fds(), before);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(folders_are_made_beneath, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(links_are_names_and_no_more, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(moves_stay_beneath, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(trees_are_emptied_however_deep, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,11 @@
 #include "base/clock.h"
 #include "base/id.h"
 
-static void an_id_is_prefix_and_crockford_digits(void **state)
+UNIT_TEST(an_id_is_prefix_and_crockford_digits)
 {
 	struct err err;
 	char id[ID_SIZE];
 
-	(void)state;
 	assert_ok(&err, id_new(id, "se", &err));
 	assert_int_equal(strlen(id), 29);
 	assert_memory_equal(id, "se_", 3);
@@ -35,13 +34,12 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void ids_do_not_repeat(void **state)
+UNIT_TEST(ids_do_not_repeat)
 {
 	enum { COUNT = 20000 };
 	char (*ids)[ID_SIZE] = calloc(COUNT, sizeof(*ids));
 	struct err err;
 
-	(void)state;
 	assert_non_null(ids);
 	for (int i = 0; i < COUNT; i++)
 		assert_ok(&err, id_new(ids[i], "ex", &err));
@@ -51,13 +49,12 @@ static void ids_do_not_repeat(void **state)
 	free(ids);
 }
 
-static void later_ids_sort_later(void **state)
+UNIT_TEST(later_ids_sort_later)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
 	char before[ID_SIZE], after[ID_SIZE];
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, id_new(before, "ex", &err));
 	for (int i = 0; i < 20; i++) {
 		(void)nanosleep(&pause, NULL);
@@ -68,7 +65,7 @@ static void later_ids_sort_later(void **state)
 }
 
 /* The time in an identifier is now's: the digits are read back independently. */
-static void an_id_holds_its_time(void **state)
+UNIT_TEST(an_id_holds_its_time)
 {
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 	struct err err;
@@ -76,7 +73,6 @@ static void an_id_holds_its_time(void **state)
 	uint64_t ms = 0;
 	time_t before = time(NULL), after;
 
-	(void)state;
 	assert_ok(&err, id_new(id, "ex", &err));
 	after = time(NULL);
 	for (int i = 3; i < 13; i++)
@@ -85,11 +81,10 @@ static void an_id_holds_its_time(void **state)
 	assert_true(ms / 1000 <= (uint64_t)after + 1);
 }
 
-static void monotonic_time_never_goes_back(void **state)
+UNIT_TEST(monotonic_time_never_goes_back)
 {
 	uint64_t last = clock_mono_ns();
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		uint64_t now = clock_mono_ns();
 
@@ -100,12 +95,11 @@ static void monotonic_time_never_goes_back(void **state)
 	assert_true(last > 0);
 }
 
-static void a_time_is_rfc3339_with_milliseconds(void **state)
+UNIT_TEST(a_time_is_rfc3339_with_milliseconds)
 {
 	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddZ";
 	char text[CLOCK_RFC3339_SIZE];
 
-	(void)state;
 	memset(text, '#', sizeof(text));
 	clock_rfc3339_now(text);
 	assert_int_equal(strlen(text), strlen(shape));
@@ -114,14 +108,13 @@ static void a_time_is_rfc3339_with_milliseconds(void **state)
 			fail_msg("%s", text);
 }
 
-static void a_name_is_letters_digits_and_three_signs(void **state)
+UNIT_TEST(a_name_is_letters_digits_and_three_signs)
 {
 	static const char *const good[] = { "a", "A.b-c_9", "-", "..", "se", "sex", "se-1",
 					    "012345678901234567890123456789012345678901234567890123456789012" };
 	static const char *const bad[] = { "", "a b", "a/b", "\xc3\xbc", "a\n", "se_", "se_x", "a:b",
 					   "0123456789012345678901234567890123456789012345678901234567890123" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_true(id_is_name(good[i], strlen(good[i]), "se"));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -129,14 +122,13 @@ static void a_name_is_letters_digits_and_three_signs(void **state)
 	assert_false(id_is_name("a\0b", 3, "se"));
 }
 
-static void the_time_of_an_id_can_be_compared(void **state)
+UNIT_TEST(the_time_of_an_id_can_be_compared)
 {
 	char id[ID_SIZE], before[ID_TIME_SIZE], after[ID_TIME_SIZE], zero[ID_TIME_SIZE];
 	struct timespec now;
 	uint64_t ms;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, id_new(id, "ex", &err));
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
@@ -148,20 +140,4 @@ static void the_time_of_an_id_can_be_compared(void **state)
 	assert_string_equal(zero, "0000000000");
 	id_time(32 * 32 + 31, zero);
 	assert_string_equal(zero, "000000010Z");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_id_is_prefix_and_crockford_digits),
-		cmocka_unit_test(ids_do_not_repeat),
-		cmocka_unit_test(later_ids_sort_later),
-		cmocka_unit_test(an_id_holds_its_time),
-		cmocka_unit_test(monotonic_time_never_goes_back),
-		cmocka_unit_test(a_time_is_rfc3339_with_milliseconds),
-		cmocka_unit_test(a_name_is_letters_digits_and_three_signs),
-		cmocka_unit_test(the_time_of_an_id_can_be_compared),
-	};
-
-	return cmocka_run_group_tests_name("base_id", tests, NULL, NULL);
 }

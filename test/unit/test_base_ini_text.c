@@ -37,12 +37,11 @@ static void problem_is(unsigned index, unsigned line, const char *why)
 	assert_string_equal(problems.list[index].text, why);
 }
 
-static void lines_are_handed_on(void **state)
+UNIT_TEST(lines_are_handed_on)
 {
 	struct ini_text text = text_of(TEXT("[a]\r\n\nkey = 1\nlast = 2"));
 	char got[32];
 
-	(void)state;
 	next_is(&text, "[a]\r\n");
 	next_is(&text, "\n");
 	next_is(&text, "key = 1\n");
@@ -53,17 +52,16 @@ static void lines_are_handed_on(void **state)
 	assert_int_equal(problems.count, 0);
 }
 
-static void nothing_is_no_line(void **state)
+UNIT_TEST(nothing_is_no_line)
 {
 	struct ini_text text = text_of(NULL, 0);
 	char got[32];
 
-	(void)state;
 	assert_null(ini_text_next(got, sizeof(got), &text));
 	assert_int_equal(text.line, 0);
 }
 
-static void what_inih_would_bend_is_a_problem(void **state)
+UNIT_TEST(what_inih_would_bend_is_a_problem)
 {
 	struct ini_text text = text_of(TEXT("a = 1\0 2\n"
 					    "longer than the room that inih has = 1\n"
@@ -72,7 +70,6 @@ static void what_inih_would_bend_is_a_problem(void **state)
 					    " \t\r\n"
 					    "d = 4\n"));
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		next_is(&text, "\n");
 	next_is(&text, "d = 4\n");
@@ -84,13 +81,12 @@ static void what_inih_would_bend_is_a_problem(void **state)
 }
 
 /* With its newline and NUL a line fills inih's room exactly, and one byte more does not fit. */
-static void the_longest_line_fits(void **state)
+UNIT_TEST(the_longest_line_fits)
 {
 	static const char bytes[] = "123456\n1234567\n";
 	struct ini_text text = text_of(TEXT(bytes));
 	char got[8];
 
-	(void)state;
 	assert_non_null(ini_text_next(got, sizeof(got), &text));
 	assert_string_equal(got, "123456\n");
 	assert_int_equal(problems.count, 0);
@@ -104,12 +100,11 @@ static void note_section(void *arg, const char *line, size_t len)
 	(void)snprintf(arg, 64, "%.*s", (int)len, line);
 }
 
-static void sections_may_be_the_callers(void **state)
+UNIT_TEST(sections_may_be_the_callers)
 {
 	char section[64] = "";
 	struct ini_text text = text_of(TEXT("[a section whose name is longer than 32]\nb = 1\n"));
 
-	(void)state;
 	text.on_section = note_section;
 	text.arg = section;
 	next_is(&text, "\n");
@@ -118,11 +113,10 @@ static void sections_may_be_the_callers(void **state)
 	assert_int_equal(problems.count, 0);
 }
 
-static void a_line_has_one_problem(void **state)
+UNIT_TEST(a_line_has_one_problem)
 {
 	struct ini_text text = text_of(TEXT(""));
 
-	(void)state;
 	ini_text_complain(&text, 3, "first");
 	ini_text_complain(&text, 3, "second");
 	ini_text_complain(&text, 4, "third");
@@ -133,23 +127,21 @@ static void a_line_has_one_problem(void **state)
 	problem_is(3, 0, "of the whole, too");
 }
 
-static void problems_past_the_bound_are_counted(void **state)
+UNIT_TEST(problems_past_the_bound_are_counted)
 {
 	struct ini_text text = text_of(TEXT(""));
 
-	(void)state;
 	for (unsigned i = 1; i <= INI_PROBLEMS_MAX + 5; i++)
 		ini_text_complain(&text, i, "wrong");
 	assert_int_equal(problems.count, INI_PROBLEMS_MAX + 5);
 	problem_is(INI_PROBLEMS_MAX - 1, INI_PROBLEMS_MAX, "wrong");
 }
 
-static void the_end_names_the_first_problem(void **state)
+UNIT_TEST(the_end_names_the_first_problem)
 {
 	struct ini_text text = text_of(TEXT(""));
 	struct err err;
 
-	(void)state;
 	assert_int_equal(ini_text_end(&text, 0, &err), 0);
 	assert_int_equal(ini_text_end(&text, 7, &err), ERR_INVALID);
 	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
@@ -160,29 +152,11 @@ static void the_end_names_the_first_problem(void **state)
 	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
 }
 
-static void what_is_of_no_line_is_told(void **state)
+UNIT_TEST(what_is_of_no_line_is_told)
 {
 	struct ini_text text = text_of(TEXT(""));
 	struct err err;
 
-	(void)state;
 	assert_int_equal(ini_text_end(&text, -2, &err), ERR_INVALID);
 	problem_is(0, 0, "this is neither [section] nor key = value");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_handed_on),
-		cmocka_unit_test(nothing_is_no_line),
-		cmocka_unit_test(what_inih_would_bend_is_a_problem),
-		cmocka_unit_test(the_longest_line_fits),
-		cmocka_unit_test(sections_may_be_the_callers),
-		cmocka_unit_test(a_line_has_one_problem),
-		cmocka_unit_test(problems_past_the_bound_are_counted),
-		cmocka_unit_test(the_end_names_the_first_problem),
-		cmocka_unit_test(what_is_of_no_line_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,11 +67,10 @@ static void catch_line(struct buf *ret, enum log_level level, const char *msg, c
 	catch_end(ret);
 }
 
-static void a_line_is_logfmt(void **state)
+UNIT_TEST(a_line_is_logfmt)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	catch_line(&line, LOG_WARN, "session ready", "7");
 	assert_string_equal(buf_text(&line), "level=warn from=unit msg=\"session ready\" key=7\n");
@@ -79,11 +78,10 @@ static void a_line_is_logfmt(void **state)
 	assert_string_equal(buf_text(&line), "level=error from=unit msg=\"gone\"\n");
 }
 
-static void the_environment_sets_the_threshold(void **state)
+UNIT_TEST(the_environment_sets_the_threshold)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	catch_line(&line, LOG_INFO, "quiet", NULL);
 	assert_int_equal(line.len, 0);
@@ -100,23 +98,21 @@ static void the_environment_sets_the_threshold(void **state)
 	assert_int_equal(unsetenv("RECKON_LOG"), 0);
 }
 
-static void control_characters_cannot_forge_a_line(void **state)
+UNIT_TEST(control_characters_cannot_forge_a_line)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	catch_line(&line, LOG_ERROR, "text", "a\nlevel=error\r\x1b[2J\x7f\t.");
 	assert_string_equal(buf_text(&line),
 			    "level=error from=unit msg=\"text\" key=\"a?level=error??[2J??.\"\n");
 }
 
-static void a_long_line_is_cut_and_still_ends(void **state)
+UNIT_TEST(a_long_line_is_cut_and_still_ends)
 {
 	cleanup_buf struct buf line = BUF_INIT(8192);
 	char longer[5000];
 
-	(void)state;
 	memset(longer, 'a', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	log_init("unit");
@@ -128,11 +124,10 @@ static void a_long_line_is_cut_and_still_ends(void **state)
 	assert_int_equal(line.data[line.len - 1], '\n');
 }
 
-static void a_value_cannot_forge_a_key(void **state)
+UNIT_TEST(a_value_cannot_forge_a_key)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	catch_begin();
 	log_line(LOG_ERROR, "text", "why=\"%s\" more=%s at=%s:%d n=%llu x=%.3s", "a\" b=\"c\\", "p q",
@@ -143,11 +138,10 @@ static void a_value_cannot_forge_a_key(void **state)
 			    " at=file:-7 n=18446744073709551615 x=abc\n");
 }
 
-static void json_is_json(void **state)
+UNIT_TEST(json_is_json)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	log_set(LOG_INFO, LOG_JSON, 0);
 	catch_begin();
@@ -160,12 +154,11 @@ static void json_is_json(void **state)
 			    "\"word\":\"7\",\"why\":\"\\ufffd\\u0001\\\\ \xc3\xa4\",\"none\":\"\"}\n");
 }
 
-static void json_that_was_cut_still_closes(void **state)
+UNIT_TEST(json_that_was_cut_still_closes)
 {
 	cleanup_buf struct buf line = BUF_INIT(8192);
 	char longer[5000];
 
-	(void)state;
 	memset(longer, '"', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	log_init("unit");
@@ -178,12 +171,11 @@ static void json_that_was_cut_still_closes(void **state)
 	assert_string_equal(line.data + line.len - 5, "\\\"\"}\n");
 }
 
-static void what_it_is_about_is_told_once(void **state)
+UNIT_TEST(what_it_is_about_is_told_once)
 {
 	static const struct log_context about = { .request = "rq_1", .session = "se_1" };
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
-	(void)state;
 	log_init("unit");
 	log_about(&about);
 	catch_begin();
@@ -198,12 +190,11 @@ static void what_it_is_about_is_told_once(void **state)
 			    "level=error from=unit msg=\"text\"\n");
 }
 
-static void a_flood_is_bounded_and_counted(void **state)
+UNIT_TEST(a_flood_is_bounded_and_counted)
 {
 	cleanup_buf struct buf lines = BUF_INIT(1 << 20);
 	unsigned written = 0, dropped = 0;
 
-	(void)state;
 	log_init("unit");
 	log_set(LOG_WARN, LOG_LOGFMT, 3);
 	catch_begin();
@@ -227,18 +218,6 @@ static void a_flood_is_bounded_and_counted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_is_logfmt),
-		cmocka_unit_test(the_environment_sets_the_threshold),
-		cmocka_unit_test(control_characters_cannot_forge_a_line),
-		cmocka_unit_test(a_long_line_is_cut_and_still_ends),
-		cmocka_unit_test(a_value_cannot_forge_a_key),
-		cmocka_unit_test(json_is_json),
-		cmocka_unit_test(json_that_was_cut_still_closes),
-		cmocka_unit_test(what_it_is_about_is_told_once),
-		cmocka_unit_test(a_flood_is_bounded_and_counted),
-	};
-
 	(void)unsetenv("RECKON_LOG");
-	return cmocka_run_group_tests_name("base_log", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

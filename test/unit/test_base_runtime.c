@@ -17,12 +17,11 @@
 #include "base/cleanup.h"
 #include "base/process/runtime.h"
 
-static void state_is_where_it_is_said_to_be(void **state)
+UNIT_TEST(state_is_where_it_is_said_to_be)
 {
 	char dir[256], here[128], expected[256];
 	struct err err;
 
-	(void)state;
 	assert_int_equal(setenv("RECKON_STATE", "/var/x", 1), 0);
 	assert_ok(&err, runtime_state_dir(NULL, dir, sizeof(dir), &err));
 	assert_string_equal(dir, "/var/x");
@@ -39,11 +38,10 @@ static void state_is_where_it_is_said_to_be(void **state)
 	assert_string_equal(dir, geteuid() == 0 ? "/var/lib/reckon" : "/xdg/reckon");
 }
 
-static void each_state_has_a_daemon_of_its_own(void **state)
+UNIT_TEST(each_state_has_a_daemon_of_its_own)
 {
 	char one[RUNTIME_NAME_SIZE], same[RUNTIME_NAME_SIZE], other[RUNTIME_NAME_SIZE];
 
-	(void)state;
 	runtime_daemon_name("/var/lib/reckon", one);
 	runtime_daemon_name("/var/lib/reckon", same);
 	runtime_daemon_name("/var/lib/reckom", other);
@@ -52,14 +50,13 @@ static void each_state_has_a_daemon_of_its_own(void **state)
 	assert_int_equal(strspn(one, "daemon-0123456789abcdef"), strlen(one));
 }
 
-static void a_directory_for_sockets_is_ours_alone(void **state)
+UNIT_TEST(a_directory_for_sockets_is_ours_alone)
 {
 	char base[64], below[80];
 	struct err err;
 	struct stat st;
 	int fd;
 
-	(void)state;
 	assert_int_equal(close(unit_mkdir(base)), 0);
 	assert_int_equal(setenv("XDG_RUNTIME_DIR", base, 1), 0);
 	assert_ok(&err, runtime_dir_open(&fd, &err));
@@ -75,15 +72,4 @@ static void a_directory_for_sockets_is_ours_alone(void **state)
 	assert_err(&err, ERR_SYSTEM, runtime_dir_open(&fd, &err));
 	assert_int_equal(unlink(below), 0);
 	unit_rmdir(base);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(state_is_where_it_is_said_to_be),
-		cmocka_unit_test(each_state_has_a_daemon_of_its_own),
-		cmocka_unit_test(a_directory_for_sockets_is_ours_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-static void a_hex_digit_has_a_value(void **state)
+UNIT_TEST(a_hex_digit_has_a_value)
 {
-	(void)state;
 	assert_int_equal(text_hex_digit('0'), 0);
 	assert_int_equal(text_hex_digit('9'), 9);
 	assert_int_equal(text_hex_digit('a'), 10);
@@ -25,27 +24,24 @@ static void a_hex_digit_has_a_value(void **state)
 	assert_int_equal(text_hex_digit('\0'), -1);
 }
 
-static void a_run_ends_with_the_text(void **state)
+UNIT_TEST(a_run_ends_with_the_text)
 {
-	(void)state;
 	assert_int_equal(text_run("``x", 3, '`'), 2);
 	assert_int_equal(text_run("```", 2, '`'), 2);
 	assert_int_equal(text_run("x", 1, '`'), 0);
 	assert_int_equal(text_run("", 0, '`'), 0);
 }
 
-static void an_ending_has_something_before_it(void **state)
+UNIT_TEST(an_ending_has_something_before_it)
 {
-	(void)state;
 	assert_true(text_ends_with("a.md", ".md"));
 	assert_false(text_ends_with(".md", ".md"));
 	assert_false(text_ends_with("md", ".md"));
 	assert_false(text_ends_with("a.mdx", ".md"));
 }
 
-static void control_characters_are_seen(void **state)
+UNIT_TEST(control_characters_are_seen)
 {
-	(void)state;
 	assert_true(text_is_plain(""));
 	assert_true(text_is_plain("Gr\xc3\xbc\xc3\x9f ~"));
 	assert_false(text_is_plain("a\nb"));
@@ -53,9 +49,8 @@ static void control_characters_are_seen(void **state)
 	assert_false(text_is_plain("a\x7f"));
 }
 
-static void paths_are_taken_apart(void **state)
+UNIT_TEST(paths_are_taken_apart)
 {
-	(void)state;
 	assert_string_equal(text_base_name("a/b/c"), "c");
 	assert_string_equal(text_base_name("c"), "c");
 	assert_string_equal(text_base_name("a/"), "");
@@ -69,42 +64,25 @@ static void paths_are_taken_apart(void **state)
 	assert_false(text_is_dots(""));
 }
 
-static void an_array_is_sorted(void **state)
+UNIT_TEST(an_array_is_sorted)
 {
 	const char *words[] = { "b", "c", "a" };
 
-	(void)state;
 	qsort(words, 3, sizeof(*words), text_compare);
 	assert_string_equal(words[0], "a");
 	assert_string_equal(words[1], "b");
 	assert_string_equal(words[2], "c");
 }
 
-static void a_shell_reads_one_word(void **state)
+UNIT_TEST(a_shell_reads_one_word)
 {
 	cleanup_buf struct buf quoted = BUF_INIT(64), small = BUF_INIT(4);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(text_quote_for_shell("", &quoted, &err), 0);
 	assert_string_equal(buf_text(&quoted), "''");
 	buf_clear(&quoted);
 	assert_int_equal(text_quote_for_shell("it's $HOME", &quoted, &err), 0);
 	assert_string_equal(buf_text(&quoted), "'it'\\''s $HOME'");
 	assert_int_equal(text_quote_for_shell("abc", &small, &err), ERR_LIMIT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hex_digit_has_a_value),
-		cmocka_unit_test(a_run_ends_with_the_text),
-		cmocka_unit_test(an_ending_has_something_before_it),
-		cmocka_unit_test(control_characters_are_seen),
-		cmocka_unit_test(paths_are_taken_apart),
-		cmocka_unit_test(an_array_is_sorted),
-		cmocka_unit_test(a_shell_reads_one_word),
-	};
-
-	return cmocka_run_group_tests_name("base_text", tests, NULL, NULL);
 }

@@ -50,27 +50,24 @@ static const struct {
 	{ "\xe4(\xad", "second byte is ASCII" },
 };
 
-static void valid_texts_are_accepted(void **state)
+UNIT_TEST(valid_texts_are_accepted)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(valid); i++)
 		if (!utf8_is_valid(valid[i], strlen(valid[i])))
 			fail_msg("row %zu was refused", i);
 	assert_true(utf8_is_valid("a\0b", 3));
 }
 
-static void invalid_texts_are_refused(void **state)
+UNIT_TEST(invalid_texts_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(invalid); i++)
 		if (utf8_is_valid(invalid[i].bytes, strlen(invalid[i].bytes)))
 			fail_msg("accepted: %s", invalid[i].why);
 }
 
 /* Encodes every code point and checks that exactly the scalar values are sequences. */
-static void every_code_point_is_judged_rightly(void **state)
+UNIT_TEST(every_code_point_is_judged_rightly)
 {
-	(void)state;
 	for (uint32_t c = 0; c <= 0x1fffff; c++) {
 		bool scalar = c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
 		size_t len, want;
@@ -103,9 +100,8 @@ static void every_code_point_is_judged_rightly(void **state)
 	}
 }
 
-static void a_sequence_needs_its_bytes(void **state)
+UNIT_TEST(a_sequence_needs_its_bytes)
 {
-	(void)state;
 	assert_int_equal(utf8_sequence("", 0), 0);
 	assert_int_equal(utf8_sequence("abc", 0), 0);
 	assert_int_equal(utf8_sequence("abc", 3), 1);
@@ -113,7 +109,7 @@ static void a_sequence_needs_its_bytes(void **state)
 	assert_int_equal(utf8_sequence("\xc3\xbc", 2), 2);
 }
 
-static void a_cut_tail_is_measured(void **state)
+UNIT_TEST(a_cut_tail_is_measured)
 {
 	static const struct {
 		const char *text;
@@ -142,7 +138,6 @@ static void a_cut_tail_is_measured(void **state)
 		{ "\xf0\x8f\xbf", 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (utf8_incomplete_tail(rows[i].text, strlen(rows[i].text)) != rows[i].tail)
 			fail_msg("row %zu: %zu", i,
@@ -150,29 +145,14 @@ static void a_cut_tail_is_measured(void **state)
 }
 
 /* However a stream is cut, keeping the tail back makes both halves valid. */
-static void any_cut_of_a_valid_text_can_be_joined(void **state)
+UNIT_TEST(any_cut_of_a_valid_text_can_be_joined)
 {
 	static const char text[] = "a\xc3\xbc\xe4\xb8\xad\xf0\x9f\x98\x80z";
 
-	(void)state;
 	for (size_t cut = 0; cut < sizeof(text); cut++) {
 		size_t keep = utf8_incomplete_tail(text, cut);
 
 		assert_true(utf8_is_valid(text, cut - keep));
 		assert_true(utf8_is_valid(text + cut - keep, sizeof(text) - 1 - (cut - keep)));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(valid_texts_are_accepted),
-		cmocka_unit_test(invalid_texts_are_refused),
-		cmocka_unit_test(every_code_point_is_judged_rightly),
-		cmocka_unit_test(a_sequence_needs_its_bytes),
-		cmocka_unit_test(a_cut_tail_is_measured),
-		cmocka_unit_test(any_cut_of_a_valid_text_can_be_joined),
-	};
-
-	return cmocka_run_group_tests_name("base_utf8", tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
 
 /* ---- v1 --------------------------------------------------------------------------------- */
 
-static void v1_makes_and_removes_a_group_in_each_hierarchy(void **state)
+UNIT_TEST_WITH(v1_makes_and_removes_a_group_in_each_hierarchy, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -40,7 +40,7 @@ static void v1_makes_and_removes_a_group_in_each_hierarchy(void **state)
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
 }
 
-static void v1_limits(void **state)
+UNIT_TEST_WITH(v1_limits, tree_make_v1, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 64u << 20, .pids = 33,
 					      .cpu_percent = 150 };
@@ -62,7 +62,7 @@ static void v1_limits(void **state)
 	tree_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
 }
 
-static void v1_puts_the_twin_where_memory_is_charged(void **state)
+UNIT_TEST_WITH(v1_puts_the_twin_where_memory_is_charged, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -78,7 +78,7 @@ static void v1_puts_the_twin_where_memory_is_charged(void **state)
 }
 
 /* Opened for others to write to, and written to by ourselves. */
-static void v1_has_seats_in_each_hierarchy(void **state)
+UNIT_TEST_WITH(v1_has_seats_in_each_hierarchy, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
@@ -111,7 +111,7 @@ static void v1_has_seats_in_each_hierarchy(void **state)
 		tree_holds(tree, tree_controllers[i], "box-1/tasks", "0");
 }
 
-static void v1_reads_accounts(void **state)
+UNIT_TEST_WITH(v1_reads_accounts, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_usage usage;
@@ -143,7 +143,7 @@ static void v1_reads_accounts(void **state)
 	assert_int_equal(usage.memory_peak_bytes, 0);
 }
 
-static void v1_thaws(void **state)
+UNIT_TEST_WITH(v1_thaws, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -158,7 +158,7 @@ static void v1_thaws(void **state)
 
 /* ---- v2 --------------------------------------------------------------------------------- */
 
-static void v2_has_two_parts_below_one_limit(void **state)
+UNIT_TEST_WITH(v2_has_two_parts_below_one_limit, tree_make_v2, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8,
 					      .cpu_percent = 50 };
@@ -182,7 +182,7 @@ static void v2_has_two_parts_below_one_limit(void **state)
 	tree_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
 }
 
-static void v2_attaches_each_to_its_part(void **state)
+UNIT_TEST_WITH(v2_attaches_each_to_its_part, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
@@ -202,7 +202,7 @@ static void v2_attaches_each_to_its_part(void **state)
 	assert_int_equal(seats.leave, -1);
 }
 
-static void v2_freezes_the_box_and_not_the_twin(void **state)
+UNIT_TEST_WITH(v2_freezes_the_box_and_not_the_twin, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -218,7 +218,7 @@ static void v2_freezes_the_box_and_not_the_twin(void **state)
 	tree_holds(tree, "", "box-1/box/cgroup.freeze", "0");
 }
 
-static void v2_reads_accounts(void **state)
+UNIT_TEST_WITH(v2_reads_accounts, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_usage usage;
@@ -239,7 +239,7 @@ static void v2_reads_accounts(void **state)
 	assert_int_equal(usage.pids_refused, 5);
 }
 
-static void v2_removes_both_parts(void **state)
+UNIT_TEST_WITH(v2_removes_both_parts, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -249,7 +249,7 @@ static void v2_removes_both_parts(void **state)
 	assert_false(tree_has(tree, "", "box-1"));
 }
 
-static void closing_removes_our_own_group(void **state)
+UNIT_TEST_WITH(closing_removes_our_own_group, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -262,7 +262,7 @@ static void closing_removes_our_own_group(void **state)
 		assert_false(cgroup_has(&tree->host, (enum cgroup_controller)i));
 }
 
-static void closing_sweeps_up_behind_a_warden_that_was_killed(void **state)
+UNIT_TEST_WITH(closing_sweeps_up_behind_a_warden_that_was_killed, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const char *const left[] = { "reckon-7-4026539999", "reckon-7-4026539999/box-3",
@@ -288,7 +288,7 @@ static void mkdir_below(const struct tree *tree, const char *name, char path[256
 }
 
 /* Of a container's warden our namespace knows no number; of a lock it knows. */
-static void a_warden_that_lives_elsewhere_keeps_its_group(void **state)
+UNIT_TEST_WITH(a_warden_that_lives_elsewhere_keeps_its_group, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const char *const names[] = { "reckon-7-4026539998", "reckon-7-4026539999" };
@@ -310,7 +310,7 @@ static void a_warden_that_lives_elsewhere_keeps_its_group(void **state)
 		assert_int_equal(access(path[i], F_OK), -1);
 }
 
-static void our_own_group_is_held(void **state)
+UNIT_TEST_WITH(our_own_group_is_held, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -346,7 +346,7 @@ static int swept_in_another_pid_namespace(const struct tree *tree, const char *p
  * As the warden of an ordinary user, which is pid 1 of a namespace: there a bare number, which may
  * be that of a warden from before there were locks, says nothing.
  */
-static void in_another_pid_namespace_bare_numbers_say_nothing(void **state)
+UNIT_TEST_WITH(in_another_pid_namespace_bare_numbers_say_nothing, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -361,14 +361,13 @@ static void in_another_pid_namespace_bare_numbers_say_nothing(void **state)
 	assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 2));
 }
 
-static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
+UNIT_TEST(a_host_without_groups_limits_nothing_and_fails_nothing)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8 };
 	struct cgroup_host host = CGROUP_HOST_NONE;
 	struct cgroup_usage usage;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, cgroup_create(&host, "box-1", &err));
 	assert_ok(&err, cgroup_limit(&host, "box-1", &limits, &err));
 	assert_ok(&err, cgroup_attach_box(&host, "box-1", 1, &err));
@@ -378,32 +377,4 @@ static void a_host_without_groups_limits_nothing_and_fails_nothing(void **state)
 	cgroup_read(&host, "box-1", &usage);
 	assert_int_equal(usage.memory_peak_bytes, 0);
 	assert_ok(&err, cgroup_remove(&host, "box-1", &err));
-}
-
-#define ON_V1(test) cmocka_unit_test_setup_teardown(test, tree_make_v1, tree_unmake)
-#define ON_V2(test) cmocka_unit_test_setup_teardown(test, tree_make_v2, tree_unmake)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ON_V1(v1_makes_and_removes_a_group_in_each_hierarchy),
-		ON_V1(v1_limits),
-		ON_V1(v1_puts_the_twin_where_memory_is_charged),
-		ON_V1(v1_has_seats_in_each_hierarchy),
-		ON_V1(v1_reads_accounts),
-		ON_V1(v1_thaws),
-		ON_V2(v2_has_two_parts_below_one_limit),
-		ON_V2(v2_attaches_each_to_its_part),
-		ON_V2(v2_freezes_the_box_and_not_the_twin),
-		ON_V2(v2_reads_accounts),
-		ON_V2(v2_removes_both_parts),
-		ON_V2(closing_removes_our_own_group),
-		ON_V2(closing_sweeps_up_behind_a_warden_that_was_killed),
-		ON_V2(in_another_pid_namespace_bare_numbers_say_nothing),
-		ON_V2(a_warden_that_lives_elsewhere_keeps_its_group),
-		ON_V2(our_own_group_is_held),
-		cmocka_unit_test(a_host_without_groups_limits_nothing_and_fails_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

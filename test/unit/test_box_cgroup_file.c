@@ -75,7 +75,7 @@ static void forget_groups(void)
 	}
 }
 
-static void more_files_than_stay_open(void **state)
+UNIT_TEST_WITH(more_files_than_stay_open, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	const int before = open_files();
@@ -93,7 +93,7 @@ static void more_files_than_stay_open(void **state)
 }
 
 /* However the sums of their names fall. */
-static void the_files_of_one_group_stay_open(void **state)
+UNIT_TEST_WITH(the_files_of_one_group_stay_open, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	const int before = open_files();
@@ -111,7 +111,7 @@ static void the_files_of_one_group_stay_open(void **state)
 	assert_int_equal(open_files(), before);
 }
 
-static void what_is_read_is_what_there_is_now(void **state)
+UNIT_TEST_WITH(what_is_read_is_what_there_is_now, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	char text[8];
@@ -130,17 +130,4 @@ static void what_is_read_is_what_there_is_now(void **state)
 	assert_string_equal(text, "");
 	cgroup_file_reset(fixture->dir_fd, "g1", "missing");
 	forget_groups();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(more_files_than_stay_open, unit_dir_make, unit_dir_drop),
-		cmocka_unit_test_setup_teardown(the_files_of_one_group_stay_open, unit_dir_make,
-						unit_dir_drop),
-		cmocka_unit_test_setup_teardown(what_is_read_is_what_there_is_now, unit_dir_make,
-						unit_dir_drop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

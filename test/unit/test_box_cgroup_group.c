@@ -18,7 +18,7 @@
 #include "box/cgroup/group.h"
 #include "support/cgroup_tree.h"
 
-static void v1_has_the_level_for_processors_alone(void **state)
+UNIT_TEST_WITH(v1_has_the_level_for_processors_alone, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	char name[40] = "box-1";
@@ -45,7 +45,7 @@ static void v1_has_the_level_for_processors_alone(void **state)
 	assert_false(tree_has(tree, "cpu", "group-1"));
 }
 
-static void v1_accounts_lie_where_the_hierarchies_are_one(void **state)
+UNIT_TEST_WITH(v1_accounts_lie_where_the_hierarchies_are_one, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 
@@ -59,7 +59,7 @@ static void v1_accounts_lie_where_the_hierarchies_are_one(void **state)
 	assert_false(cgroup_has_groups(&tree->host));
 }
 
-static void v1_shares(void **state)
+UNIT_TEST_WITH(v1_shares, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_share share = { .weight = 300, .percent = 150 };
@@ -78,7 +78,7 @@ static void v1_shares(void **state)
 	tree_holds(tree, "cpu", "group-1/cpu.cfs_quota_us", "-1");
 }
 
-static void v1_limits_and_seats_are_the_right_ones(void **state)
+UNIT_TEST_WITH(v1_limits_and_seats_are_the_right_ones, tree_make_v1, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8,
 					      .cpu_percent = 50 };
@@ -118,7 +118,7 @@ static void v1_limits_and_seats_are_the_right_ones(void **state)
 	tree_holds(tree, "memory", "box-1/tasks", "0");
 }
 
-static void v1_is_prepared_for_the_next_box(void **state)
+UNIT_TEST_WITH(v1_is_prepared_for_the_next_box, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	char name[40] = "box-1", other[40] = "box-2";
@@ -144,7 +144,7 @@ static void v1_is_prepared_for_the_next_box(void **state)
 	assert_string_equal(other, "box-2");
 }
 
-static void what_was_prepared_for_nobody_goes_with_the_group(void **state)
+UNIT_TEST_WITH(what_was_prepared_for_nobody_goes_with_the_group, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -156,7 +156,7 @@ static void what_was_prepared_for_nobody_goes_with_the_group(void **state)
 	assert_false(tree_has(tree, "cpu", "group-1"));
 }
 
-static void v2_has_nothing_to_prepare(void **state)
+UNIT_TEST_WITH(v2_has_nothing_to_prepare, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -166,7 +166,7 @@ static void v2_has_nothing_to_prepare(void **state)
 	assert_false(tree_has(tree, "", "group-1/next"));
 }
 
-static void v2_takes_the_whole_box(void **state)
+UNIT_TEST_WITH(v2_takes_the_whole_box, tree_make_v2, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .cpu_percent = 50 };
 	struct cgroup_share share = { .weight = 300, .percent = 150 };
@@ -207,7 +207,7 @@ static void v2_takes_the_whole_box(void **state)
 	assert_false(tree_has(tree, "", "group-1"));
 }
 
-static void v2_moves_who_is_in_it(void **state)
+UNIT_TEST_WITH(v2_moves_who_is_in_it, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -226,16 +226,15 @@ static void v2_moves_who_is_in_it(void **state)
 			 0);
 }
 
-static void a_host_without_the_controller_has_no_groups(void **state)
+UNIT_TEST(a_host_without_the_controller_has_no_groups)
 {
 	struct cgroup_host host = CGROUP_HOST_NONE;
 
-	(void)state;
 	assert_false(cgroup_has_groups(&host));
 	assert_string_equal(cgroup_name_in(&host, CG_MEMORY, "box-1"), "box-1");
 }
 
-static void what_a_dead_warden_left_goes_with_its_groups(void **state)
+UNIT_TEST_WITH(what_a_dead_warden_left_goes_with_its_groups, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const char *const left[] = { "reckon-999999999", "reckon-999999999/group-1",
@@ -251,26 +250,4 @@ static void what_a_dead_warden_left_goes_with_its_groups(void **state)
 	cgroup_host_close(&tree->host);
 	(void)snprintf(path, sizeof(path), "%s/%s", tree->root, left[0]);
 	assert_int_equal(access(path, F_OK), -1);
-}
-
-#define ON_V1(test) cmocka_unit_test_setup_teardown(test, tree_make_v1, tree_unmake)
-#define ON_V2(test) cmocka_unit_test_setup_teardown(test, tree_make_v2, tree_unmake)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ON_V1(v1_has_the_level_for_processors_alone),
-		ON_V1(v1_accounts_lie_where_the_hierarchies_are_one),
-		ON_V1(v1_shares),
-		ON_V1(v1_limits_and_seats_are_the_right_ones),
-		ON_V1(v1_is_prepared_for_the_next_box),
-		ON_V1(what_was_prepared_for_nobody_goes_with_the_group),
-		ON_V2(v2_has_nothing_to_prepare),
-		ON_V2(v2_takes_the_whole_box),
-		ON_V2(v2_moves_who_is_in_it),
-		ON_V2(what_a_dead_warden_left_goes_with_its_groups),
-		cmocka_unit_test(a_host_without_the_controller_has_no_groups),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 static const char *const own[] = { "memory", "pids", "cpuacct", "freezer" };
 
-static void v1_has_a_group_where_something_is_counted(void **state)
+UNIT_TEST_WITH(v1_has_a_group_where_something_is_counted, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -32,7 +32,7 @@ static void v1_has_a_group_where_something_is_counted(void **state)
 	assert_err(&err, ERR_SYSTEM, cgroup_process_create(&tree->host, "box-2", 7, &err));
 }
 
-static void v1_accounts_are_those_of_the_group(void **state)
+UNIT_TEST_WITH(v1_accounts_are_those_of_the_group, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_usage usage;
@@ -58,7 +58,7 @@ static void v1_accounts_are_those_of_the_group(void **state)
 	assert_int_equal(usage.cpu_user_ns + usage.cpu_system_ns, 1000);
 }
 
-static void v1_a_process_joins_each_group_itself(void **state)
+UNIT_TEST_WITH(v1_a_process_joins_each_group_itself, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_joins seats;
@@ -80,7 +80,7 @@ static void v1_a_process_joins_each_group_itself(void **state)
 		tree_holds(tree, own[i], "box-1/p7/tasks", "0");
 }
 
-static void v2_is_put_below_the_box(void **state)
+UNIT_TEST_WITH(v2_is_put_below_the_box, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_joins seats;
@@ -104,14 +104,13 @@ static void v2_is_put_below_the_box(void **state)
 	assert_false(cgroup_process_remove(&tree->host, "box-1", 7)); /* files are in it here */
 }
 
-static void without_groups_nothing_is_done(void **state)
+UNIT_TEST(without_groups_nothing_is_done)
 {
 	struct cgroup_host host = CGROUP_HOST_NONE;
 	struct cgroup_joins seats;
 	struct cgroup_usage usage;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, cgroup_process_create(&host, "box-1", 7, &err));
 	assert_ok(&err, cgroup_process_join(&host, "box-1", 7, &seats, &err));
 	assert_int_equal(seats.count, 0);
@@ -119,20 +118,4 @@ static void without_groups_nothing_is_done(void **state)
 	assert_int_equal(usage.cpu_user_ns, 0);
 	assert_int_equal(cgroup_process_kill(&host, "box-1", 7), ERR_UNAVAILABLE);
 	assert_true(cgroup_process_remove(&host, "box-1", 7));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(v1_has_a_group_where_something_is_counted,
-						tree_make_v1, tree_unmake),
-		cmocka_unit_test_setup_teardown(v1_accounts_are_those_of_the_group, tree_make_v1,
-						tree_unmake),
-		cmocka_unit_test_setup_teardown(v1_a_process_joins_each_group_itself, tree_make_v1,
-						tree_unmake),
-		cmocka_unit_test_setup_teardown(v2_is_put_below_the_box, tree_make_v2, tree_unmake),
-		cmocka_unit_test(without_groups_nothing_is_done),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

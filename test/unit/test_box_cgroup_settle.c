@@ -61,7 +61,7 @@ static void make_leaf(const struct group *group)
 	put(group, "daemon/cgroup.procs", "");
 }
 
-static void the_top_of_a_container_is_emptied(void **state)
+UNIT_TEST_WITH(the_top_of_a_container_is_emptied, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -75,7 +75,7 @@ static void the_top_of_a_container_is_emptied(void **state)
 	assert_string_equal(text, "4711");
 }
 
-static void the_top_of_the_host_is_left_alone(void **state)
+UNIT_TEST_WITH(the_top_of_the_host_is_left_alone, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -88,7 +88,7 @@ static void the_top_of_the_host_is_left_alone(void **state)
 	assert_string_equal(text, "");
 }
 
-static void a_group_that_nobody_gave_us_is_left_alone(void **state)
+UNIT_TEST_WITH(a_group_that_nobody_gave_us_is_left_alone, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -102,7 +102,7 @@ static void a_group_that_nobody_gave_us_is_left_alone(void **state)
 	assert_string_equal(text, "");
 }
 
-static void nothing_moves_for_a_group_without_limits(void **state)
+UNIT_TEST_WITH(nothing_moves_for_a_group_without_limits, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -116,21 +116,7 @@ static void nothing_moves_for_a_group_without_limits(void **state)
 	assert_string_equal(text, "");
 }
 
-static void a_group_that_is_not_there_is_no_failure(void **state)
+UNIT_TEST(a_group_that_is_not_there_is_no_failure)
 {
-	(void)state;
 	assert_false(cgroup_settle("/nonexistent/group", true));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_top_of_a_container_is_emptied, make, unmake),
-		cmocka_unit_test_setup_teardown(the_top_of_the_host_is_left_alone, make, unmake),
-		cmocka_unit_test_setup_teardown(a_group_that_nobody_gave_us_is_left_alone, make, unmake),
-		cmocka_unit_test_setup_teardown(nothing_moves_for_a_group_without_limits, make, unmake),
-		cmocka_unit_test(a_group_that_is_not_there_is_no_failure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,9 +95,8 @@ static int compile(void **state)
 	return filter_compile(&program, &err);
 }
 
-static void every_jump_stays_inside(void **state)
+UNIT_TEST(every_jump_stays_inside)
 {
-	(void)state;
 	assert_true(program.len > 0 && program.len <= FILTER_INSNS_MAX);
 	for (size_t at = 0; at < program.len; at++) {
 		const struct sock_filter *insn = &program.insn[at];
@@ -112,7 +111,7 @@ static void every_jump_stays_inside(void **state)
 	assert_int_equal(BPF_CLASS(program.insn[program.len - 1].code), BPF_RET);
 }
 
-static void a_foreign_architecture_is_killed(void **state)
+UNIT_TEST(a_foreign_architecture_is_killed)
 {
 	static const uint32_t foreign[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_S390X, 0,
 #if defined(__x86_64__)
@@ -122,7 +121,6 @@ static void a_foreign_architecture_is_killed(void **state)
 #endif
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
 		for (int nr = 0; nr < 600; nr++) {
 			const struct seccomp_data data = { .nr = nr, .arch = foreign[i] };
@@ -131,9 +129,8 @@ static void a_foreign_architecture_is_killed(void **state)
 		}
 }
 
-static void foreign_numbers(void **state)
+UNIT_TEST(foreign_numbers)
 {
-	(void)state;
 #if defined(__x86_64__)
 	for (long nr = 0; nr < 600; nr++)
 		assert_verdict(KILL, 0x40000000 + nr, 0, 0, 0, 0);
@@ -145,15 +142,14 @@ static void foreign_numbers(void **state)
 	assert_verdict(FAIL(ENOSYS), 0x3fffffff, 0, 0, 0, 0);
 }
 
-static void nothing_unknown_is_allowed(void **state)
+UNIT_TEST(nothing_unknown_is_allowed)
 {
-	(void)state;
 	/* Numbers that no architecture had when the list was made. */
 	for (long nr = 470; nr < 1100; nr++)
 		assert_verdict(FAIL(ENOSYS), nr, 0, 0, 0, 0);
 }
 
-static void ordinary_calls(void **state)
+UNIT_TEST(ordinary_calls)
 {
 	static const long allowed[] = { SYS_read, SYS_write, SYS_openat, SYS_close, SYS_mmap,
 					SYS_munmap, SYS_mprotect, SYS_brk, SYS_execve, SYS_exit_group,
@@ -161,12 +157,11 @@ static void ordinary_calls(void **state)
 					SYS_getrandom, SYS_pipe2, SYS_epoll_pwait, SYS_memfd_create,
 					SYS_seccomp, SYS_unlinkat, SYS_renameat2, SYS_statx };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
 		assert_verdict(ALLOW, allowed[i], 0, 0, 0, 0);
 }
 
-static void dangerous_calls(void **state)
+UNIT_TEST(dangerous_calls)
 {
 	static const long denied[] = {
 		SYS_ptrace, SYS_bpf, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare,
@@ -183,7 +178,6 @@ static void dangerous_calls(void **state)
 #endif
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(denied); i++)
 		assert_verdict(REPORT, denied[i], 0, 0, 0, 0);
 	assert_verdict(FAIL(ENOSYS), SYS_clone3, 0, 0, 0, 0);
@@ -191,14 +185,13 @@ static void dangerous_calls(void **state)
 	assert_verdict(FAIL(ENOSYS), SYS_vmsplice, 0, 0, 0, 0);
 }
 
-static void clone_makes_no_namespaces(void **state)
+UNIT_TEST(clone_makes_no_namespaces)
 {
 	static const uint64_t namespaces[] = { CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
 					       CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET };
 	const uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 				CLONE_SYSVSEM | CLONE_SETTLS;
 
-	(void)state;
 	assert_verdict(ALLOW, SYS_clone, 17, 0, 0, 0);
 	assert_verdict(ALLOW, SYS_clone, thread, 0, 0, 0);
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
@@ -208,9 +201,8 @@ static void clone_makes_no_namespaces(void **state)
 	}
 }
 
-static void sockets(void **state)
+UNIT_TEST(sockets)
 {
-	(void)state;
 	assert_verdict(ALLOW, SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
 	assert_verdict(ALLOW, SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0);
 	assert_verdict(ALLOW, SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP, 0);
@@ -228,9 +220,8 @@ static void sockets(void **state)
 	assert_verdict(REPORT, SYS_socketpair, AF_TIPC, SOCK_STREAM, 0, 0);
 }
 
-static void out_of_band(void **state)
+UNIT_TEST(out_of_band)
 {
-	(void)state;
 	assert_verdict(ALLOW, SYS_sendmsg, 3, 0, MSG_NOSIGNAL, 0);
 	assert_verdict(FAIL(EINVAL), SYS_sendmsg, 3, 0, MSG_OOB, 0);
 	assert_verdict(FAIL(EINVAL), SYS_recvmsg, 3, 0, MSG_OOB | MSG_DONTWAIT, 0);
@@ -241,7 +232,7 @@ static void out_of_band(void **state)
 	assert_verdict(ALLOW, SYS_recvfrom, 3, 0, 0, MSG_PEEK);
 }
 
-static void arguments_of_others(void **state)
+UNIT_TEST(arguments_of_others)
 {
 	static const uint64_t ioctls[] = { 0x5412, 0x541c, 0x5423, 0x40086602, 0x8914, 0x8916 };
 	static const uint64_t pi[] = { FUTEX_LOCK_PI, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI,
@@ -250,7 +241,6 @@ static void arguments_of_others(void **state)
 					   PR_SET_KEEPCAPS, PR_SET_SECUREBITS, PR_CAP_AMBIENT,
 					   PR_SET_SECCOMP, PR_SET_TSC, 0xffffffff };
 
-	(void)state;
 	assert_verdict(ALLOW, SYS_ioctl, 0, 0x5401 /* TCGETS */, 0, 0);
 	assert_verdict(ALLOW, SYS_ioctl, 0, 0x540e /* TIOCSCTTY */, 0, 0);
 	for (size_t i = 0; i < ARRAY_LEN(ioctls); i++) {
@@ -283,12 +273,11 @@ static uint32_t sockopt(uint64_t level, uint64_t option)
 }
 
 /* Every pair below: what is not listed is an option that this system does not have. */
-static void socket_options(void **state)
+UNIT_TEST(socket_options)
 {
 	static const uint64_t programs[] = { 26, 27, 44, 50, 51, 52, 68 };
 	unsigned allowed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
 		assert_int_equal(sockopt(SOL_SOCKET, programs[i]), REPORT);
 		assert_int_equal(sockopt(SOL_SOCKET | 1ull << 32, programs[i] | 1ull << 33), REPORT);
@@ -317,13 +306,12 @@ static void socket_options(void **state)
 	assert_int_equal(sockopt(IPPROTO_UDP, 103 /* UDP_SEGMENT */), FAIL(ENOPROTOOPT));
 }
 
-static void requests_to_files(void **state)
+UNIT_TEST(requests_to_files)
 {
 	static const uint64_t allowed[] = { 0x5401, 0x5413, 0x541b, 0x5421, 0x5451, 0x540e, 0x5441,
 					    0x80045430, 0x40045431, 0x802c542a, 0x8912 };
 	unsigned count = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
 		assert_verdict(ALLOW, SYS_ioctl, 0, allowed[i], 0, 0);
 	/* Each kind of 16 bit, and what drivers and file systems would take. */
@@ -344,14 +332,13 @@ static void requests_to_files(void **state)
 }
 
 /* What tells, or makes, which pages of a shared file are in memory. */
-static void page_cache(void **state)
+UNIT_TEST(page_cache)
 {
 	const struct seccomp_data nowait = { .nr = (int)SYS_preadv2, .arch = OWN_ARCH,
 					     .args = { 3, 0, 1, 0, 0, 8 /* RWF_NOWAIT */ } };
 	const struct seccomp_data plain = { .nr = (int)SYS_preadv2, .arch = OWN_ARCH,
 					    .args = { 3, 0, 1, 0, 0, 1 /* RWF_HIPRI */ } };
 
-	(void)state;
 	assert_int_equal(run(&nowait), FAIL(EOPNOTSUPP));
 	assert_int_equal(run(&plain), ALLOW);
 	assert_verdict(FAIL(0), SYS_fadvise64, 3, 0, 0, 4 /* DONTNEED */);
@@ -359,11 +346,10 @@ static void page_cache(void **state)
 	assert_verdict(REPORT, SYS_syncfs, 3, 0, 0, 0);
 }
 
-static void names(void **state)
+UNIT_TEST(names)
 {
 	char name[32];
 
-	(void)state;
 	filter_name((int)SYS_ptrace, name, sizeof(name));
 	assert_string_equal(name, "ptrace");
 	filter_name(99999, name, sizeof(name));
@@ -374,22 +360,5 @@ static void names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_jump_stays_inside),
-		cmocka_unit_test(a_foreign_architecture_is_killed),
-		cmocka_unit_test(foreign_numbers),
-		cmocka_unit_test(nothing_unknown_is_allowed),
-		cmocka_unit_test(ordinary_calls),
-		cmocka_unit_test(dangerous_calls),
-		cmocka_unit_test(clone_makes_no_namespaces),
-		cmocka_unit_test(sockets),
-		cmocka_unit_test(out_of_band),
-		cmocka_unit_test(arguments_of_others),
-		cmocka_unit_test(socket_options),
-		cmocka_unit_test(requests_to_files),
-		cmocka_unit_test(page_cache),
-		cmocka_unit_test(names),
-	};
-
-	return cmocka_run_group_tests(tests, compile, NULL);
+	return unit_run(compile, NULL);
 }

@@ -80,11 +80,10 @@ static int tear_down(void **state)
 
 static const pid_t one[3] = { 11, 12, 13 }, two[3] = { 21, 22, 23 };
 
-static void a_box_has_one_cookie_of_its_own(void **state)
+UNIT_TEST_WITH(a_box_has_one_cookie_of_its_own, set_up, tear_down)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
 	assert_int_equal(guard_core_own(two, ARRAY_LEN(two), &err), 0);
 	assert_int_not_equal(*cookie_of(one[0]), 0);
@@ -96,21 +95,19 @@ static void a_box_has_one_cookie_of_its_own(void **state)
 	}
 }
 
-static void the_warden_keeps_none(void **state)
+UNIT_TEST_WITH(the_warden_keeps_none, set_up, tear_down)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
 	assert_int_equal(*cookie_of(0), 0);
 }
 
-static void a_branch_leaves_its_parents_cookie(void **state)
+UNIT_TEST_WITH(a_branch_leaves_its_parents_cookie, set_up, tear_down)
 {
 	struct err err;
 	uint64_t parents;
 
-	(void)state;
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), 0);
 	parents = *cookie_of(one[0]);
 	for (size_t i = 0; i < ARRAY_LEN(two); i++)
@@ -120,24 +117,22 @@ static void a_branch_leaves_its_parents_cookie(void **state)
 	assert_int_equal(*cookie_of(one[0]), parents);
 }
 
-static void a_task_left_out_is_found(void **state)
+UNIT_TEST_WITH(a_task_left_out_is_found, set_up, tear_down)
 {
 	struct err err;
 
-	(void)state;
 	scheduler->deaf = one[1];
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
 	*cookie_of(one[1]) = 99; /* somebody else's */
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
 }
 
-static void a_host_without_is_told(void **state)
+UNIT_TEST_WITH(a_host_without_is_told, set_up, tear_down)
 {
 	static const int lacking[] = { EINVAL, ENODEV, ENOSYS };
 	uint32_t unheld = 0;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lacking); i++) {
 		scheduler->broken = lacking[i];
 		err_clear(&err);
@@ -154,7 +149,7 @@ static void a_host_without_is_told(void **state)
 	}
 }
 
-static void words_of_proc(void **state)
+UNIT_TEST(words_of_proc)
 {
 	static const struct {
 		const char *store, *branch;
@@ -175,7 +170,6 @@ static void words_of_proc(void **state)
 	};
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		(void)snprintf(text, sizeof(text),
 			       "Name:\tx\nSpeculation_Store_Bypass:\t%s\n"
@@ -188,19 +182,4 @@ static void words_of_proc(void **state)
 	assert_int_equal(guard_speculation_of("Name:\tSpeculation_Store_Bypass: not vulnerable\n"
 					      "SpeculationIndirectBranch:\tnot affected\n"),
 			 GUARD_UNKNOWN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_box_has_one_cookie_of_its_own, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_warden_keeps_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_branch_leaves_its_parents_cookie, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_task_left_out_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_host_without_is_told, set_up, tear_down),
-		cmocka_unit_test(words_of_proc),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

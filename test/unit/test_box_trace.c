@@ -31,13 +31,12 @@ static struct trace_regs standing_at(uint64_t address)
 	return regs;
 }
 
-static void own_code_stands_behind_its_call(void **state)
+UNIT_TEST(own_code_stands_behind_its_call)
 {
 	const struct trace_list_code code = trace_arch_list_code();
 	struct trace_regs regs = standing_at(0);
 	uint64_t at, word = 0;
 
-	(void)state;
 	trace_arch_stand_in_list(&regs, 0x10000);
 	at = trace_arch_call_address(&regs) - 0x10000;
 	assert_true(at + 4 <= code.len);
@@ -45,9 +44,8 @@ static void own_code_stands_behind_its_call(void **state)
 	assert_true(trace_arch_is_call(word));
 }
 
-static void only_the_call_instruction_counts(void **state)
+UNIT_TEST(only_the_call_instruction_counts)
 {
-	(void)state;
 #if defined(__x86_64__)
 	assert_true(trace_arch_is_call(0xfffff0013d48050full));
 	assert_false(trace_arch_is_call(0x9090)); /* nop, nop */
@@ -63,12 +61,11 @@ static void only_the_call_instruction_counts(void **state)
 	assert_false(trace_arch_is_call(0));
 }
 
-static void a_call_steps_back_and_sets_its_arguments(void **state)
+UNIT_TEST(a_call_steps_back_and_sets_its_arguments)
 {
 	const uint64_t args[6] = { 1, 2, 3, 4, 5, 6 };
 	struct trace_regs regs = standing_at(0x2000);
 
-	(void)state;
 	trace_arch_call(&regs, SYS_write, args);
 #if defined(__x86_64__)
 	assert_int_equal(regs.user.rip, 0x2000 - 2);
@@ -84,7 +81,7 @@ static void a_call_steps_back_and_sets_its_arguments(void **state)
 }
 
 /* The list code is run here, by this process, up to the trap at its end. */
-static void the_list_runs_every_call(void **state)
+UNIT_TEST(the_list_runs_every_call)
 {
 #if defined(__x86_64__)
 	const struct trace_list_code code = trace_arch_list_code();
@@ -94,7 +91,6 @@ static void the_list_runs_every_call(void **state)
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
 	memcpy(page, code.bytes, code.len);
 	assert_int_equal((unsigned char)page[code.len - 1], 0xcc); /* the trap */
@@ -131,7 +127,7 @@ static bool target_is_safe(const char *target)
 	return hostdir_target_is_safe(field);
 }
 
-static void mounts_go_below_mnt_and_nowhere_else(void **state)
+UNIT_TEST(mounts_go_below_mnt_and_nowhere_else)
 {
 	static const char *const fine[] = { "/mnt/a", "/mnt/a/b", "/mnt/data2", "/mnt/data.d/x",
 					    "/mnt/.hidden", "/mnt/\xc3\xa9" };
@@ -141,7 +137,6 @@ static void mounts_go_below_mnt_and_nowhere_else(void **state)
 		"/mnt/..", "/mnt/.", "/mnt/a\nb", "/mnt/\xff", "//mnt/a" };
 	char unterminated[WARDEN_PATH_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fine); i++)
 		if (!target_is_safe(fine[i]))
 			fail_msg("%s is refused", fine[i]);
@@ -154,13 +149,12 @@ static void mounts_go_below_mnt_and_nowhere_else(void **state)
 }
 
 /* ptrace says EPERM for a zombie, as it does for what it may not trace. */
-static void what_has_ended_is_lost_and_not_forbidden(void **state)
+UNIT_TEST(what_has_ended_is_lost_and_not_forbidden)
 {
 	const pid_t child = fork();
 	siginfo_t info;
 	struct err err;
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	assert_true(child > 0);
@@ -172,13 +166,12 @@ static void what_has_ended_is_lost_and_not_forbidden(void **state)
 }
 
 /* As after a stop that came too late for whoever asked for it. */
-static void what_is_held_can_be_held_again(void **state)
+UNIT_TEST(what_is_held_can_be_held_again)
 {
 	const pid_t child = fork();
 	struct err err;
 	int sig;
 
-	(void)state;
 	if (child == 0)
 		for (;;)
 			(void)pause();
@@ -189,19 +182,4 @@ static void what_is_held_can_be_held_again(void **state)
 	assert_ok(&err, trace_detach(child, sig, &err));
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_held_can_be_held_again),
-		cmocka_unit_test(what_has_ended_is_lost_and_not_forbidden),
-		cmocka_unit_test(own_code_stands_behind_its_call),
-		cmocka_unit_test(only_the_call_instruction_counts),
-		cmocka_unit_test(a_call_steps_back_and_sets_its_arguments),
-		cmocka_unit_test(the_list_runs_every_call),
-		cmocka_unit_test(mounts_go_below_mnt_and_nowhere_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #include "cli/journal/form.h"
 
-static void links_are_put_in_place_however_they_are_cut(void **state)
+UNIT_TEST(links_are_put_in_place_however_they_are_cut)
 {
 	static const char *const cases[][3] = {
 		{ "[a](sandbox:/mnt/data/a b.pdf)", "out", "[a](out/a b.pdf)" },
@@ -23,7 +23,6 @@ static void links_are_put_in_place_however_they_are_cut(void **state)
 		{ "sssand", "o", "sssand" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (size_t piece = 1; piece <= strlen(cases[i][0]); piece++) {
 			cleanup_buf struct buf shown = BUF_INIT(4096);
@@ -38,13 +37,4 @@ static void links_are_put_in_place_however_they_are_cut(void **state)
 			assert_ok(&err, ask_link_end(&link, &shown, &err));
 			assert_string_equal(buf_text(&shown), cases[i][2]);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_put_in_place_however_they_are_cut),
-	};
-
-	return cmocka_run_group_tests_name("cli_ask", tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void feed(struct journal *journal, struct buf *line, int written, struct 
 	buf_clear(line);
 }
 
-static void what_is_written_is_read_again(void **state)
+UNIT_TEST(what_is_written_is_read_again)
 {
 	static const char code[] = "print('\xf0\x9f\x98\x80')\0#", record[] =
 		"{\"schema\":\"reckon.execution/1\",\"status\":\"ok\",\"text\":\"x\\u001B[1m\"}";
@@ -61,7 +61,6 @@ static void what_is_written_is_read_again(void **state)
 	cleanup_journal struct journal journal;
 	struct err err;
 
-	(void)state;
 	journal_init(&journal);
 	feed(&journal, &line, journal_write_run(&line, "261122-7k3fq", "ask", &err), &err);
 	feed(&journal, &line, journal_write_setting(&line, &setting, &err), &err);
@@ -93,14 +92,13 @@ static void what_is_written_is_read_again(void **state)
 	assert_memory_equal(&journal.questions[0].usage, &usage, sizeof(usage));
 }
 
-static void counts_of_a_captured_agent_do_not_spoil_a_run(void **state)
+UNIT_TEST(counts_of_a_captured_agent_do_not_spoil_a_run)
 {
 	struct agent_usage huge;
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	cleanup_journal struct journal journal;
 	struct err err;
 
-	(void)state;
 	memset(&huge, 0xff, sizeof(huge));
 	journal_init(&journal);
 	assert_ok(&err, read_text(&journal, RUN, &err));
@@ -109,7 +107,7 @@ static void counts_of_a_captured_agent_do_not_spoil_a_run(void **state)
 	assert_int_equal(journal.questions[0].usage.in, JOURNAL_TOKENS_MAX);
 }
 
-static void lines_that_are_none_change_nothing(void **state)
+UNIT_TEST(lines_that_are_none_change_nothing)
 {
 	static const char *const first[] = {
 		"", "1", "[]", "{}", "{\"type\":1}", "{\"type\":\"question\",\"text\":\"q\"}",
@@ -147,7 +145,6 @@ static void lines_that_are_none_change_nothing(void **state)
 	cleanup_journal struct journal journal;
 	struct err err;
 
-	(void)state;
 	journal_init(&journal);
 	for (size_t i = 0; i < ARRAY_LEN(first); i++)
 		assert_err(&err, ERR_PROTOCOL, read_text(&journal, first[i], &err));
@@ -169,7 +166,7 @@ static void lines_that_are_none_change_nothing(void **state)
 #define ANSWER "{\"type\":\"answer\",\"text\":\"9\",\"stop\":\"answer\",\"message\":null,"
 #define COUNTS "\"numbers\":1,\"links\":0,\"unsupported_count\":1,"
 
-static void what_was_looked_up_is_kept_with_its_answer(void **state)
+UNIT_TEST(what_was_looked_up_is_kept_with_its_answer)
 {
 	static const char *const wrong[] = {
 		ANSWER "\"checked\":7," USAGE "}",
@@ -195,7 +192,6 @@ static void what_was_looked_up_is_kept_with_its_answer(void **state)
 	struct err err;
 	size_t number;
 
-	(void)state;
 	journal_init(&journal);
 	assert_ok(&err, read_text(&journal, RUN, &err));
 	assert_ok(&err, read_text(&journal, "{\"type\":\"question\",\"text\":\"q\"}", &err));
@@ -270,7 +266,7 @@ static void put(const struct place *place, const char *id, const char *bytes, si
 	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 }
 
-static void they_are_the_users_alone(void **state)
+UNIT_TEST_WITH(they_are_the_users_alone, place_open, place_close)
 {
 	const struct place *place = *state;
 	char id[JOURNAL_ID_SIZE], path[128];
@@ -292,7 +288,7 @@ static void they_are_the_users_alone(void **state)
 	(void)close(fd);
 }
 
-static void half_a_line_does_not_count(void **state)
+UNIT_TEST_WITH(half_a_line_does_not_count, place_open, place_close)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\n{\"type\":\"ques";
 	const struct place *place = *state;
@@ -317,7 +313,7 @@ static void half_a_line_does_not_count(void **state)
 	(void)close(fd);
 }
 
-static void damage_is_told_with_its_line(void **state)
+UNIT_TEST_WITH(damage_is_told_with_its_line, place_open, place_close)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\nwhat\n";
 	const struct place *place = *state;
@@ -343,7 +339,7 @@ static void damage_is_told_with_its_line(void **state)
 	journal_done(&journal);
 }
 
-static void one_program_at_a_time(void **state)
+UNIT_TEST_WITH(one_program_at_a_time, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct journal journal;
@@ -363,7 +359,7 @@ static void one_program_at_a_time(void **state)
 	assert_err(&err, ERR_NOT_FOUND, runs_find(place->dir, NULL, id, &err));
 }
 
-static void the_oldest_go_first(void **state)
+UNIT_TEST_WITH(the_oldest_go_first, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct runs_entry *list;
@@ -395,7 +391,7 @@ static void the_oldest_go_first(void **state)
 	free(list);
 }
 
-static void links_are_not_followed(void **state)
+UNIT_TEST_WITH(links_are_not_followed, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct journal journal;
@@ -409,23 +405,4 @@ static void links_are_not_followed(void **state)
 	assert_true(runs_load(place->dir, "261122-bbbbb", true, &journal, &err) < 0);
 	assert_true(runs_load(place->dir, "../x", true, &journal, &err) < 0);
 	assert_int_equal(journal.lines, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read_again),
-		cmocka_unit_test(counts_of_a_captured_agent_do_not_spoil_a_run),
-		cmocka_unit_test(lines_that_are_none_change_nothing),
-		cmocka_unit_test(what_was_looked_up_is_kept_with_its_answer),
-		cmocka_unit_test_setup_teardown(they_are_the_users_alone, place_open, place_close),
-		cmocka_unit_test_setup_teardown(half_a_line_does_not_count, place_open, place_close),
-		cmocka_unit_test_setup_teardown(damage_is_told_with_its_line, place_open,
-						place_close),
-		cmocka_unit_test_setup_teardown(one_program_at_a_time, place_open, place_close),
-		cmocka_unit_test_setup_teardown(the_oldest_go_first, place_open, place_close),
-		cmocka_unit_test_setup_teardown(links_are_not_followed, place_open, place_close),
-	};
-
-	return cmocka_run_group_tests_name("cli_journal", tests, NULL, NULL);
 }

@@ -76,9 +76,8 @@ static void expect(const char *text, const char *expected)
 	free(drawn);
 }
 
-static void paragraphs_are_wrapped(void **state)
+UNIT_TEST(paragraphs_are_wrapped)
 {
-	(void)state;
 	expect_plain(30, "One paragraph that is longer than a line of the terminal, and\nhas "
 			 "a line of its own.\n\nAnother.",
 		     "One paragraph that is longer\nthan a line of the terminal,\nand has a line of "
@@ -91,9 +90,8 @@ static void paragraphs_are_wrapped(void **state)
 	expect_plain(30, "a\r\nb\r\n\r\nc", "a b\n\nc\n");
 }
 
-static void wide_characters_take_two_columns(void **state)
+UNIT_TEST(wide_characters_take_two_columns)
 {
-	(void)state;
 	expect_plain(20, "日本語のテキストは幅が二倍です。折り返しも正しく。",
 		     "日本語のテキストは幅\nが二倍です。折り返し\nも正しく。\n");
 	/* What closes does not begin a line. */
@@ -101,9 +99,8 @@ static void wide_characters_take_two_columns(void **state)
 	expect_plain(20, "é́ e\xcc\x81 eeeeeeeeeeeeeeee e", "é́ e\xcc\x81 eeeeeeeeeeeeeeee\ne\n");
 }
 
-static void spans_have_their_styles(void **state)
+UNIT_TEST(spans_have_their_styles)
 {
-	(void)state;
 	expect("**b** *i* _i_ `c` ~~s~~ ***bi***\n",
 	       "\x1b[0;1mb\x1b[0m \x1b[0;3mi\x1b[0m \x1b[0;3mi\x1b[0m \x1b[0;36mc\x1b[0m "
 	       "\x1b[0;9ms\x1b[0m \x1b[0;1;3mbi\x1b[0m\n");
@@ -115,9 +112,8 @@ static void spans_have_their_styles(void **state)
 	expect("Setext\n===\n", "\x1b[0;1;4mSetext\x1b[0m\n");
 }
 
-static void links_show_where_they_lead(void **state)
+UNIT_TEST(links_show_where_they_lead)
 {
-	(void)state;
 	expect_plain(80, "[here](https://x.org/a) <https://y.org> https://z.org.",
 		     "here (https://x.org/a) https://y.org https://z.org.\n");
 	/* What can be clicked is what is read. */
@@ -132,9 +128,8 @@ static void links_show_where_they_lead(void **state)
 	expect("[x](<https://x.org/\x01y>)\n", "x (\x1b[0;34;4mhttps://x.org/\\x01y\x1b[0m)\n");
 }
 
-static void lists_keep_their_shape(void **state)
+UNIT_TEST(lists_keep_their_shape)
 {
-	(void)state;
 	expect_plain(30, "- one\n- two that is longer than a line\n  - inner\n    - third\n- last",
 		     "• one\n• two that is longer than a\n  line\n  ◦ inner\n    ▪ third\n• last\n");
 	expect_plain(30, "3. three\n4. four\n\n\n5. five", "3. three\n4. four\n\n5. five\n");
@@ -147,9 +142,8 @@ static void lists_keep_their_shape(void **state)
 	expect_plain(30, "It began in\n1984. It ended.", "It began in 1984. It ended.\n");
 }
 
-static void blocks_stand_apart(void **state)
+UNIT_TEST(blocks_stand_apart)
 {
-	(void)state;
 	expect_plain(30, "# T\n\ntext\n\n---\n\n> quoted *text* that is longer than a line\n>\n> - x",
 		     "T\n\ntext\n\n──────────────────────────────\n\n│ quoted text that is longer\n"
 		     "│ than a line\n│\n│ • x\n");
@@ -160,12 +154,11 @@ static void blocks_stand_apart(void **state)
 	expect_plain(30, "    four spaces\n\ntext", "four spaces\n\ntext\n");
 }
 
-static void tables_fit(void **state)
+UNIT_TEST(tables_fit)
 {
 	static const char table[] = "| Region | Units | Text |\n|:--|--:|-|\n| north | 1,234 | a "
 				    "long text in a cell |\n| 東京都 | 5 | *x* `y` |\n";
 
-	(void)state;
 	expect_plain(80, table,
 		     "Region │ Units │ Text\n───────┼───────┼──────────────────────\n"
 		     "north  │ 1,234 │ a long text in a cell\n東京都 │     5 │ x y\n");
@@ -180,7 +173,7 @@ static void tables_fit(void **state)
 	expect_plain(30, "a | b\nno table", "a | b no table\n");
 }
 
-static void sequences_of_an_answer_are_shown(void **state)
+UNIT_TEST(sequences_of_an_answer_are_shown)
 {
 	static const char *const texts[] = {
 		"\x1b]0;title\x07 \x1b[31m \x1b[2J\x9b\302\23331m",
@@ -192,7 +185,6 @@ static void sequences_of_an_answer_are_shown(void **state)
 		"&#27;[31m &#x1b;[31m &#155;",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char *drawn = draw(texts[i], strlen(texts[i]), 40, 3, NULL);
 
@@ -206,14 +198,13 @@ static void sequences_of_an_answer_are_shown(void **state)
 	}
 }
 
-static void too_much_is_shown_as_it_is_written(void **state)
+UNIT_TEST(too_much_is_shown_as_it_is_written)
 {
 	const size_t len = 300000;
 	char *text = mem_new0(len + 1, 1);
 	static const char *const units[] = { "> ", "- ", "*a ", "[", "![a](", "`", "|", "<a ", "a",
 					     "|a|a\n|-|-\n", "**a_b~~", "&#", "\\", "1. ", "~~~\nx" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		const size_t unit = strlen(units[i]);
 		char *drawn;
@@ -234,12 +225,11 @@ static void note_image(const char *path, size_t len, struct buf *ret, void *arg)
 	assert_ok(&err, buf_addf(ret, &err, "<%.*s>\n", (int)len, path));
 }
 
-static void pictures_come_behind_their_text(void **state)
+UNIT_TEST(pictures_come_behind_their_text)
 {
 	static const char text[] = "See ![a *b*](sandbox:/mnt/data/x.png) and ![](y.png).\n\nMore\n";
 	char *drawn;
 
-	(void)state;
 	for (size_t piece = 1; piece < sizeof(text); piece++) {
 		drawn = draw(text, sizeof(text) - 1, 80, piece, note_image);
 		strip(drawn);
@@ -250,13 +240,12 @@ static void pictures_come_behind_their_text(void **state)
 }
 
 /* What is drawn early is what would be drawn late. */
-static void lines_come_while_a_paragraph_is_written(void **state)
+UNIT_TEST(lines_come_while_a_paragraph_is_written)
 {
 	static const char text[] = "The first line of a paragraph is shown as soon as the second";
 	struct markdown *markdown = markdown_new(NULL, NULL);
 	struct buf drawn = BUF_INIT(DRAWN_MAX);
 
-	(void)state;
 	markdown_set_width(markdown, 40);
 	assert_ok(&err, markdown_add(markdown, text, sizeof(text) - 1, &drawn, &err));
 	assert_string_equal(buf_text(&drawn), "The first line of a paragraph is shown\n");
@@ -290,9 +279,8 @@ static void expect_preview(const char *text, size_t lines_max, const char *drawn
 	buf_done(&later);
 }
 
-static void what_comes_can_be_seen(void **state)
+UNIT_TEST(what_comes_can_be_seen)
 {
-	(void)state;
 	expect_preview("A wo", 9, "", "A wo");
 	expect_preview("A word.\n\n**An", 9, "A word.\n", "\n**An");
 	expect_preview("A word.\n\n**An** o", 9, "A word.\n", "\nAn o");
@@ -310,21 +298,6 @@ static void what_comes_can_be_seen(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paragraphs_are_wrapped),
-		cmocka_unit_test(wide_characters_take_two_columns),
-		cmocka_unit_test(spans_have_their_styles),
-		cmocka_unit_test(links_show_where_they_lead),
-		cmocka_unit_test(lists_keep_their_shape),
-		cmocka_unit_test(blocks_stand_apart),
-		cmocka_unit_test(tables_fit),
-		cmocka_unit_test(sequences_of_an_answer_are_shown),
-		cmocka_unit_test(too_much_is_shown_as_it_is_written),
-		cmocka_unit_test(pictures_come_behind_their_text),
-		cmocka_unit_test(lines_come_while_a_paragraph_is_written),
-		cmocka_unit_test(what_comes_can_be_seen),
-	};
-
 	term_width_locale();
-	return cmocka_run_group_tests_name("cli_markdown", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -81,12 +81,11 @@ static int parse_words(struct buf *ret, struct err *err, char **argv)
 
 #define W(text) ((char[]){ text })
 
-static void options_and_operands_keep_their_order(void **state)
+UNIT_TEST(options_and_operands_keep_their_order)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(parse(&got, &err, W("-c"), W("1"), W("a.py"), W("-c2"), W("-"),
 			       W("--size=3"), W("--output"), W("d"), W("--quiet")),
 			 0);
@@ -100,23 +99,21 @@ static void options_and_operands_keep_their_order(void **state)
 	assert_string_equal(got.data, "258=NULL 1=a 258=b ");
 }
 
-static void parsing_starts_anew_each_time(void **state)
+UNIT_TEST(parsing_starts_anew_each_time)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(parse(&got, &err, W("-z"), W("a"), W("b")), ERR_INVALID);
 	assert_int_equal(parse(&got, &err, W("a"), W("b")), 0);
 	assert_string_equal(got.data, "1=a 1=b ");
 }
 
-static void help_ends_the_parsing(void **state)
+UNIT_TEST(help_ends_the_parsing)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(parse(&got, &err, W("--help"), W("--bad")), 1);
 	assert_int_equal(parse(&got, &err, W("-h")), 1);
 	assert_int_equal(parse(&got, &err, W("--"), W("-h")), 0);
@@ -135,11 +132,10 @@ static void assert_complaint(char **argv, const char *text, const char *remedy)
 #define complaint(text, remedy, ...) \
 	assert_complaint((char *[]){ (char[]){ "cook" }, __VA_ARGS__, NULL }, text, remedy)
 
-static void bad_options_are_named(void **state)
+UNIT_TEST(bad_options_are_named)
 {
 	const char *see = "see reckon cook --help";
 
-	(void)state;
 	complaint("cook: unknown or ambiguous option --outptu", "did you mean --output?",
 		  W("--outptu=x"));
 	complaint("cook: unknown or ambiguous option --hlep", "did you mean --help?", W("--hlep"));
@@ -150,12 +146,11 @@ static void bad_options_are_named(void **state)
 	complaint("cook: option --quiet takes no value", see, W("--quiet=1"));
 }
 
-static void a_handlers_error_is_passed_on(void **state)
+UNIT_TEST(a_handlers_error_is_passed_on)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_int_equal(parse(&got, &err, W("-c"), W("refuse"), W("x")), ERR_LIMIT);
 	assert_string_equal(err.text, "cook: refused");
 	assert_int_equal(got.len, 0);
@@ -167,11 +162,10 @@ static const char *word_next(size_t index, const void *arg)
 	return ((const char *const *)arg)[index];
 }
 
-static void only_slips_are_corrected(void **state)
+UNIT_TEST(only_slips_are_corrected)
 {
 	static const char *const words[] = { "run", "doctor", "template", "version", NULL };
 
-	(void)state;
 	assert_string_equal(opt_nearest("rnu", word_next, words), "run");
 	assert_string_equal(opt_nearest("rum", word_next, words), "run");
 	assert_string_equal(opt_nearest("docter", word_next, words), "doctor");
@@ -204,12 +198,11 @@ static void assert_contains(const char *text, const char *part)
 		fail_msg("'%s' is missing in:\n%s", part, text);
 }
 
-static void help_shows_every_option(void **state)
+UNIT_TEST(help_shows_every_option)
 {
 	struct printed printed;
 	FILE *out = printed_open(&printed);
 
-	(void)state;
 	opt_print_help(out, &cook);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "Usage: reckon cook [OPTION]... [FILE]...\n");
@@ -220,7 +213,7 @@ static void help_shows_every_option(void **state)
 	free(printed.text);
 }
 
-static void completions_know_every_option(void **state)
+UNIT_TEST(completions_know_every_option)
 {
 	static const struct {
 		const char *shell;
@@ -240,7 +233,6 @@ static void completions_know_every_option(void **state)
 	};
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct printed printed;
 		FILE *out = printed_open(&printed);
@@ -254,12 +246,11 @@ static void completions_know_every_option(void **state)
 	assert_err(&err, ERR_INVALID, opt_print_completion(stderr, "csh", commands, &err));
 }
 
-static void the_manual_has_the_same_options(void **state)
+UNIT_TEST(the_manual_has_the_same_options)
 {
 	struct printed printed;
 	FILE *out = printed_open(&printed);
 
-	(void)state;
 	opt_print_manual(out, &cook);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "*reckon cook* [option...]");
@@ -278,12 +269,11 @@ static const struct opt_command *sub_of(struct err *err, bool *ret_help, const c
 	return opt_sub(&table, word != NULL ? 2 : 1, argv, ret_help, err);
 }
 
-static void the_second_word_names_a_command(void **state)
+UNIT_TEST(the_second_word_names_a_command)
 {
 	struct err err;
 	bool help;
 
-	(void)state;
 	assert_ptr_equal(sub_of(&err, &help, "lay"), &lay);
 	assert_ptr_equal(sub_of(&err, &help, "clear"), &clear);
 	assert_string_equal(opt_word(&lay), "lay");
@@ -298,7 +288,7 @@ static void the_second_word_names_a_command(void **state)
 	assert_string_equal(err.remedy, "did you mean reckon table clear?");
 }
 
-static void commands_below_a_command_are_in_help_completion_and_manual(void **state)
+UNIT_TEST(commands_below_a_command_are_in_help_completion_and_manual)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 	static const char *const parts[] = { "operands='lay clear'", "'lay:put plates on it'",
@@ -307,7 +297,6 @@ static void commands_below_a_command_are_in_help_completion_and_manual(void **st
 	struct err err;
 	FILE *out;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
 		out = printed_open(&printed);
 		assert_ok(&err, opt_print_completion(out, shells[i], commands, &err));
@@ -326,7 +315,7 @@ static void commands_below_a_command_are_in_help_completion_and_manual(void **st
 	free(printed.text);
 }
 
-static void the_overview_has_each_command_and_those_of_a_daemon_in_one_line(void **state)
+UNIT_TEST(the_overview_has_each_command_and_those_of_a_daemon_in_one_line)
 {
 	static const struct opt_command one = { .name = "one", .summary = "1", .of_daemon = true };
 	static const struct opt_command two = { .name = "two", .summary = "2", .of_daemon = true };
@@ -334,7 +323,6 @@ static void the_overview_has_each_command_and_those_of_a_daemon_in_one_line(void
 	struct printed printed;
 	FILE *out = printed_open(&printed);
 
-	(void)state;
 	opt_print_overview(out, all);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "  cook       make it: hot\n");
@@ -342,12 +330,11 @@ static void the_overview_has_each_command_and_those_of_a_daemon_in_one_line(void
 	free(printed.text);
 }
 
-static void what_is_rare_is_named_and_in_the_manual(void **state)
+UNIT_TEST(what_is_rare_is_named_and_in_the_manual)
 {
 	struct printed printed;
 	FILE *out = printed_open(&printed);
 
-	(void)state;
 	opt_print_help(out, &lay);
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "--size");
@@ -359,25 +346,4 @@ static void what_is_rare_is_named_and_in_the_manual(void **state)
 	assert_int_equal(fclose(out), 0);
 	assert_contains(printed.text, "--quiet");
 	free(printed.text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_and_operands_keep_their_order),
-		cmocka_unit_test(parsing_starts_anew_each_time),
-		cmocka_unit_test(help_ends_the_parsing),
-		cmocka_unit_test(bad_options_are_named),
-		cmocka_unit_test(a_handlers_error_is_passed_on),
-		cmocka_unit_test(only_slips_are_corrected),
-		cmocka_unit_test(help_shows_every_option),
-		cmocka_unit_test(completions_know_every_option),
-		cmocka_unit_test(the_manual_has_the_same_options),
-		cmocka_unit_test(the_second_word_names_a_command),
-		cmocka_unit_test(commands_below_a_command_are_in_help_completion_and_manual),
-		cmocka_unit_test(what_is_rare_is_named_and_in_the_manual),
-		cmocka_unit_test(the_overview_has_each_command_and_those_of_a_daemon_in_one_line),
-	};
-
-	return cmocka_run_group_tests_name("cli_opt", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 #define KIB UINT64_C(1024)
 
-static void sizes_count_in_1024s(void **state)
+UNIT_TEST(sizes_count_in_1024s)
 {
 	static const struct {
 		const char *text;
@@ -37,7 +37,6 @@ static void sizes_count_in_1024s(void **state)
 		{ "2T", 2 * KIB * KIB * KIB * KIB },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint64_t bytes = 7;
 		struct err err;
@@ -48,7 +47,7 @@ static void sizes_count_in_1024s(void **state)
 	}
 }
 
-static void what_is_no_size_is_refused_and_explained(void **state)
+UNIT_TEST(what_is_no_size_is_refused_and_explained)
 {
 	static const char *const rows[] = {
 		"",    " ",   "G",   "-1",    "+1",   "1 G",  "1GG",  "1X",	"1iB",
@@ -57,7 +56,6 @@ static void what_is_no_size_is_refused_and_explained(void **state)
 		"1\xef\xbc\xa7", "1i",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint64_t bytes = 7;
 		struct err err;
@@ -70,7 +68,7 @@ static void what_is_no_size_is_refused_and_explained(void **state)
 	}
 }
 
-static void durations_are_milliseconds(void **state)
+UNIT_TEST(durations_are_milliseconds)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +79,6 @@ static void durations_are_milliseconds(void **state)
 		{ "1.25m", 75000 }, { "1ms", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint64_t ms = 7;
 		struct err err;
@@ -92,7 +89,7 @@ static void durations_are_milliseconds(void **state)
 	}
 }
 
-static void what_is_no_duration_is_refused(void **state)
+UNIT_TEST(what_is_no_duration_is_refused)
 {
 	static const char *const rows[] = {
 		"",	"0",   "0s",   "0ms",	"-1s", "1 s", "1M",  "1d",	     "1sm",
@@ -100,7 +97,6 @@ static void what_is_no_duration_is_refused(void **state)
 		"18446744073709552s",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint64_t ms = 7;
 		struct err err;
@@ -112,12 +108,11 @@ static void what_is_no_duration_is_refused(void **state)
 	}
 }
 
-static void cores_are_hundredths(void **state)
+UNIT_TEST(cores_are_hundredths)
 {
 	uint32_t percent = 0;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, parse_cpus("1", &percent, &err));
 	assert_int_equal(percent, 100);
 	assert_ok(&err, parse_cpus("0.5", &percent, &err));
@@ -132,12 +127,11 @@ static void cores_are_hundredths(void **state)
 	assert_int_equal(percent, 1);
 }
 
-static void counts_and_ranges_are_whole_numbers(void **state)
+UNIT_TEST(counts_and_ranges_are_whole_numbers)
 {
 	uint64_t count = 0, offset = 1, length = 1;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, parse_count("64", &count, &err));
 	assert_int_equal(count, 64);
 	assert_err(&err, ERR_INVALID, parse_count("6.0", &count, &err));
@@ -160,11 +154,10 @@ static void counts_and_ranges_are_whole_numbers(void **state)
 	assert_int_equal(offset, 7);
 }
 
-static void environment_needs_a_name(void **state)
+UNIT_TEST(environment_needs_a_name)
 {
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, parse_env("A=1", &err));
 	assert_ok(&err, parse_env("_x9=", &err));
 	assert_ok(&err, parse_env("A=b=c \xc3\xbc", &err));
@@ -175,12 +168,11 @@ static void environment_needs_a_name(void **state)
 	assert_err(&err, ERR_INVALID, parse_env("A=\xff", &err));
 }
 
-static void template_names_are_plain(void **state)
+UNIT_TEST(template_names_are_plain)
 {
 	char name[66];
 	struct err err;
 
-	(void)state;
 	memset(name, 'a', sizeof(name));
 	name[63] = '\0';
 	assert_ok(&err, parse_template(name, &err));
@@ -206,9 +198,8 @@ static void assert_file(const char *spec, const char *want_file, const char *wan
 	assert_string_equal(name, want_name);
 }
 
-static void files_take_their_own_name_or_another(void **state)
+UNIT_TEST(files_take_their_own_name_or_another)
 {
-	(void)state;
 	assert_file("sales.csv", "sales.csv", "sales.csv");
 	assert_file("/srv/x/sales.csv", "/srv/x/sales.csv", "sales.csv");
 	assert_file("../up.csv", "../up.csv", "up.csv");
@@ -217,7 +208,7 @@ static void files_take_their_own_name_or_another(void **state)
 	assert_file("./.hidden", "./.hidden", ".hidden");
 }
 
-static void names_cannot_leave_the_workspace(void **state)
+UNIT_TEST(names_cannot_leave_the_workspace)
 {
 	static const char *const rows[] = {
 		"",	    ":",	   ":x",    "a:",	   "a:/etc/passwd", "a:../x",
@@ -225,7 +216,6 @@ static void names_cannot_leave_the_workspace(void **state)
 		"a:b/",	    "a:x\ny",	   "a:\x1b[2J", "a:\xff",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char *file = NULL, *name = NULL;
 		struct err err;
@@ -254,9 +244,8 @@ static void assert_mount(const char *spec, const char *want_source, const char *
 	assert_int_equal(writable, want_writable);
 }
 
-static void mounts_are_read_only_unless_asked(void **state)
+UNIT_TEST(mounts_are_read_only_unless_asked)
 {
-	(void)state;
 	assert_mount("/srv/in", "/srv/in", NULL, false);
 	assert_mount("/srv/in:ro", "/srv/in", NULL, false);
 	assert_mount("/srv/in:rw", "/srv/in", NULL, true);
@@ -266,7 +255,7 @@ static void mounts_are_read_only_unless_asked(void **state)
 	assert_mount("ro", "ro", NULL, false);
 }
 
-static void mounts_stay_below_mnt(void **state)
+UNIT_TEST(mounts_stay_below_mnt)
 {
 	static const char *const rows[] = {
 		"",	   ":",	      ":ro",	       ":/mnt/x",     "a:/etc",	    "a:x",
@@ -274,7 +263,6 @@ static void mounts_stay_below_mnt(void **state)
 		"a:/mnt/x/", "a:/mnt/x:wr", "a::ro",   "a:/mnt/x:ro:ro",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char *source = NULL, *target = NULL;
 		bool writable = false;
@@ -287,24 +275,4 @@ static void mounts_stay_below_mnt(void **state)
 	}
 	/* The workspace's name as the beginning of another is fine. */
 	assert_mount("a:/mnt/database", "a", "/mnt/database", false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_count_in_1024s),
-		cmocka_unit_test(what_is_no_size_is_refused_and_explained),
-		cmocka_unit_test(durations_are_milliseconds),
-		cmocka_unit_test(what_is_no_duration_is_refused),
-		cmocka_unit_test(cores_are_hundredths),
-		cmocka_unit_test(counts_and_ranges_are_whole_numbers),
-		cmocka_unit_test(environment_needs_a_name),
-		cmocka_unit_test(template_names_are_plain),
-		cmocka_unit_test(files_take_their_own_name_or_another),
-		cmocka_unit_test(names_cannot_leave_the_workspace),
-		cmocka_unit_test(mounts_are_read_only_unless_asked),
-		cmocka_unit_test(mounts_stay_below_mnt),
-	};
-
-	return cmocka_run_group_tests_name("cli_parse", tests, NULL, NULL);
 }

@@ -23,9 +23,8 @@ static void check(const char *what, uint64_t done, uint64_t total, uint64_t ns, 
 	assert_string_equal(buf_text(&text), want);
 }
 
-static void test_text(void **state)
+UNIT_TEST(test_text)
 {
-	(void)state;
 	check("a.bin", 100 * MB, 300 * MB, 2 * S, "a.bin: 100 MB of 300 MB, 50 MB/s, 5 s left");
 	check(NULL, 10 * MB, 0, 1 * S, "10 MB, 10 MB/s");
 	check(NULL, 0, 300 * MB, 1 * S, "0 B of 300 MB");
@@ -33,11 +32,4 @@ static void test_text(void **state)
 	check(NULL, 1 * MB, 300 * MB, 1 * S, "1 MB of 300 MB, 1 MB/s, 5 min 0 s left");
 	check(NULL, 1 * MB, 9000 * MB, 1 * S, "1 MB of 9 GB, 1 MB/s, 2 h 30 min left");
 	check("a\033[2J\n", 1, 2, 0, "a\\x1b[2J\\n: 1 B of 2 B");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_text) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@
 
 /* ---- history ---- */
 
-static void cells_come_back_whole(void **state)
+UNIT_TEST(cells_come_back_whole)
 {
 	static const char *const cells[] = { "for i in x:\n    print(i)\n", "a\\nb\\", "größe\r\n\\" };
 	struct history *history;
@@ -34,7 +34,6 @@ static void cells_come_back_whole(void **state)
 	struct err err;
 	struct stat st;
 
-	(void)state;
 	(void)close(unit_mkdir(dir));
 	(void)snprintf(path, sizeof(path), "%s/new/history", dir);
 	assert_ok(&err, history_open(path, &history, &err));
@@ -56,14 +55,13 @@ static void cells_come_back_whole(void **state)
 	unit_rmdir(dir);
 }
 
-static void a_history_is_bounded(void **state)
+UNIT_TEST(a_history_is_bounded)
 {
 	struct history *history;
 	char dir[64], path[128], text[32];
 	struct err err;
 	struct stat st;
 
-	(void)state;
 	(void)close(unit_mkdir(dir));
 	(void)snprintf(path, sizeof(path), "%s/history", dir);
 	assert_ok(&err, history_open(path, &history, &err));
@@ -85,13 +83,12 @@ static void a_history_is_bounded(void **state)
 	unit_rmdir(dir);
 }
 
-static void a_history_without_a_file_works(void **state)
+UNIT_TEST(a_history_without_a_file_works)
 {
 	struct history *history;
 	char dir[64], path[128];
 	struct err err;
 
-	(void)state;
 	(void)close(unit_mkdir(dir));
 	(void)snprintf(path, sizeof(path), "%s/link", dir);
 	assert_int_equal(symlink("/dev/null", path), 0);
@@ -113,11 +110,10 @@ static void assert_unpads(const wchar_t *line, const char *want)
 	assert_string_equal(buf_text(&text), want);
 }
 
-static void pads_come_and_go(void **state)
+UNIT_TEST(pads_come_and_go)
 {
 	static const char *const cells[] = { "", "x", "a\nb", "for:\n    größe\n\n日本\n", "\n\n" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
 		cleanup_free wchar_t *line = edit_pad(cells[i], strlen(cells[i]), 8);
 
@@ -130,13 +126,12 @@ static void pads_come_and_go(void **state)
 	assert_unpads(L"'\x2506'", "'┆'"); /* typed by the user */
 }
 
-static void places_are_found(void **state)
+UNIT_TEST(places_are_found)
 {
 	cleanup_free wchar_t *line = edit_pad("ab\n  cd\nx", 9, 3);
 	const size_t len = wcslen(line);
 	struct edit_place place = edit_place_at(line, len, 1, 3);
 
-	(void)state;
 	assert_int_equal(place.begin, 0);
 	assert_int_equal(place.end, 2);
 	assert_int_equal(place.pad, 0);
@@ -170,14 +165,13 @@ static void make_png(struct buf *ret, uint32_t width, uint32_t height, int forma
 	ret->len += size;
 }
 
-static void a_png_becomes_pixels(void **state)
+UNIT_TEST(a_png_becomes_pixels)
 {
 	const int before = unit_open_fds();
 	cleanup_buf struct buf png = BUF_INIT(1u << 24);
 	struct image image = { 0 };
 	struct err err;
 
-	(void)state;
 	make_png(&png, 5, 3, PNG_FORMAT_RGBA);
 	assert_ok(&err, image_decode_png(png.data, png.len, &image, &err));
 	assert_int_equal(image.width, 5);
@@ -199,13 +193,12 @@ static void a_png_becomes_pixels(void **state)
 }
 
 /* Each byte changed and each length cut: a picture or an error, and always an answer. */
-static void a_damaged_png_is_survived(void **state)
+UNIT_TEST(a_damaged_png_is_survived)
 {
 	cleanup_buf struct buf png = BUF_INIT(1u << 20);
 	struct image image = { 0 };
 	struct err err;
 
-	(void)state;
 	make_png(&png, 4, 4, PNG_FORMAT_RGBA);
 	for (size_t i = 0; i < png.len; i++) {
 		cleanup_free char *copy = malloc(png.len);
@@ -225,7 +218,7 @@ static void a_damaged_png_is_survived(void **state)
 	assert_err(&err, ERR_PROTOCOL, image_decode_png(png.data, png.len, &image, &err));
 }
 
-static void a_lying_decoder_is_not_believed(void **state)
+UNIT_TEST(a_lying_decoder_is_not_believed)
 {
 	static const struct {
 		struct image_head head;
@@ -241,7 +234,6 @@ static void a_lying_decoder_is_not_believed(void **state)
 	};
 	const char pixels[16] = "";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
 		struct image image = { 0 };
 		struct err err = { .text = "" };
@@ -258,20 +250,19 @@ static void a_lying_decoder_is_not_believed(void **state)
 	}
 }
 
-static void a_silent_decoder_is_not_waited_for(void **state)
+UNIT_TEST(a_silent_decoder_is_not_waited_for)
 {
 	struct image image = { 0 };
 	struct err err;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_err(&err, ERR_TIMEOUT, image_receive(ends[0], clock_mono_ns(), &image, &err));
 	assert_int_equal(close(ends[0]), 0);
 	assert_int_equal(close(ends[1]), 0);
 }
 
-static void terminals_are_told_apart(void **state)
+UNIT_TEST(terminals_are_told_apart)
 {
 	static const struct {
 		const char *name, *value;
@@ -288,7 +279,6 @@ static void terminals_are_told_apart(void **state)
 					     "TMUX", "STY",		"COLORTERM",
 					     "TERM_NAME", "TERMINAL_NAME" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_int_equal(unsetenv(names[i]), 0);
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
@@ -298,22 +288,4 @@ static void terminals_are_told_apart(void **state)
 		if (term_image_detect() != signs[i].mode)
 			fail_msg("%s=%s: %d", signs[i].name, signs[i].value, term_image_detect());
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_come_back_whole),
-		cmocka_unit_test(a_history_is_bounded),
-		cmocka_unit_test(a_history_without_a_file_works),
-		cmocka_unit_test(pads_come_and_go),
-		cmocka_unit_test(places_are_found),
-		cmocka_unit_test(a_png_becomes_pixels),
-		cmocka_unit_test(a_damaged_png_is_survived),
-		cmocka_unit_test(a_lying_decoder_is_not_believed),
-		cmocka_unit_test(a_silent_decoder_is_not_waited_for),
-		cmocka_unit_test(terminals_are_told_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

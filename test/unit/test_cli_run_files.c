@@ -84,7 +84,7 @@ static int count_entries(int dir)
 	return count - 2; /* "." and ".." */
 }
 
-static void files_appear_with_their_directories(void **state)
+UNIT_TEST_WITH(files_appear_with_their_directories, place_open, place_close)
 {
 	cleanup_fd int out = open_out(*state);
 	struct err err;
@@ -96,7 +96,7 @@ static void files_appear_with_their_directories(void **state)
 	assert_int_equal(count_entries(out), 2);
 }
 
-static void a_file_is_replaced_whole(void **state)
+UNIT_TEST_WITH(a_file_is_replaced_whole, place_open, place_close)
 {
 	cleanup_fd int out = open_out(*state);
 	char temp[RUN_FILES_TEMP_SIZE];
@@ -114,7 +114,7 @@ static void a_file_is_replaced_whole(void **state)
 	assert_holds(out, "a.txt", "short");
 }
 
-static void names_that_lead_out_are_refused(void **state)
+UNIT_TEST_WITH(names_that_lead_out_are_refused, place_open, place_close)
 {
 	static const char *const names[] = { "../x", "/etc/x", "a/../../x", "..", "", "a//b",
 					     "a/",   "x\ny" };
@@ -128,7 +128,7 @@ static void names_that_lead_out_are_refused(void **state)
 	assert_int_equal(count_entries(place->dir), 1);
 }
 
-static void links_are_not_followed(void **state)
+UNIT_TEST_WITH(links_are_not_followed, place_open, place_close)
 {
 	struct place *place = *state;
 	cleanup_fd int out = open_out(place);
@@ -147,7 +147,7 @@ static void links_are_not_followed(void **state)
 	assert_int_not_equal(faccessat(place->dir, "elsewhere/x", F_OK, 0), 0);
 }
 
-static void a_directory_in_the_way_is_an_error(void **state)
+UNIT_TEST_WITH(a_directory_in_the_way_is_an_error, place_open, place_close)
 {
 	cleanup_fd int out = open_out(*state);
 	struct err err;
@@ -158,7 +158,7 @@ static void a_directory_in_the_way_is_an_error(void **state)
 	assert_int_equal(count_entries(out), 1);
 }
 
-static void checking_makes_nothing(void **state)
+UNIT_TEST_WITH(checking_makes_nothing, place_open, place_close)
 {
 	struct place *place = *state;
 	char path[128];
@@ -175,7 +175,7 @@ static void checking_makes_nothing(void **state)
 	assert_err(&err, ERR_SYSTEM, run_files_check_dir(path, &err));
 }
 
-static void the_directory_is_made_when_needed(void **state)
+UNIT_TEST_WITH(the_directory_is_made_when_needed, place_open, place_close)
 {
 	struct place *place = *state;
 	cleanup_fd int fd = -1;
@@ -188,11 +188,10 @@ static void the_directory_is_made_when_needed(void **state)
 	assert_holds(place->dir, "new/deeper/x", "y");
 }
 
-static void sources_are_text(void **state)
+UNIT_TEST(sources_are_text)
 {
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, run_input_check_source("", 0, &err));
 	assert_ok(&err, run_input_check_source("x = '\xc3\xbc'\n", 9, &err));
 	assert_err(&err, ERR_INVALID, run_input_check_source("a\n\0", 3, &err));
@@ -201,21 +200,9 @@ static void sources_are_text(void **state)
 	assert_string_equal(err.text, "not UTF-8: byte 0xff in line 3");
 }
 
-#define place_test(f) cmocka_unit_test_setup_teardown(f, place_open, place_close)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		place_test(files_appear_with_their_directories),
-		place_test(a_file_is_replaced_whole),
-		place_test(names_that_lead_out_are_refused),
-		place_test(links_are_not_followed),
-		place_test(a_directory_in_the_way_is_an_error),
-		place_test(checking_makes_nothing),
-		place_test(the_directory_is_made_when_needed),
-		cmocka_unit_test(sources_are_text),
-	};
-
 	(void)umask(022);
-	return cmocka_run_group_tests_name("cli_run_files", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

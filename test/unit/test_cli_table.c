@@ -21,11 +21,10 @@ static size_t width(const char *text)
 	return term_width(text, strlen(text));
 }
 
-static void text_has_a_width(void **state)
+UNIT_TEST(text_has_a_width)
 {
 	size_t used;
 
-	(void)state;
 	assert_int_equal(width(""), 0);
 	assert_int_equal(width("plain"), 5);
 	assert_int_equal(width("größe"), 5);
@@ -57,11 +56,10 @@ static void draw_frame(struct buf *ret, const char *json, size_t columns)
 	"\"data\":[[\"Bonn\",3,1.5,\"2024-01-30T00:00:00\",true],"                                \
 	"[\"東京\",12345,null,null,false]],\"rows\":2,\"columns_total\":5}"
 
-static void a_frame_is_aligned(void **state)
+UNIT_TEST(a_frame_is_aligned)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 
-	(void)state;
 	draw_frame(&got, MIXED, 80);
 	assert_string_equal(got.data, "   city      n    x  day         ok\n"
 				      "0  Bonn      3  1.5  2024-01-30  True\n"
@@ -69,11 +67,10 @@ static void a_frame_is_aligned(void **state)
 				      "2 rows × 5 columns\n");
 }
 
-static void floats_have_the_decimals_they_need(void **state)
+UNIT_TEST(floats_have_the_decimals_they_need)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 
-	(void)state;
 	draw_frame(&got, "{\"columns\":[{\"name\":\"a\",\"dtype\":\"float64\"},"
 			 "{\"name\":\"b\",\"dtype\":\"float64\"}],\"index\":{\"values\":[\"r\",\"s\"]},"
 			 "\"data\":[[1.0,1e-9],[2.125,3.0]]}", 80);
@@ -83,11 +80,10 @@ static void floats_have_the_decimals_they_need(void **state)
 				      "2 rows × 2 columns\n");
 }
 
-static void text_is_cut_and_numbers_are_not(void **state)
+UNIT_TEST(text_is_cut_and_numbers_are_not)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 
-	(void)state;
 	draw_frame(&got, "{\"columns\":[{\"name\":\"t\",\"dtype\":\"object\"},"
 			 "{\"name\":\"n\",\"dtype\":\"int64\"}],\"index\":{\"dtype\":\"int64\","
 			 "\"values\":[0]},\"data\":[[\"abcdefghijklmnopqrstuvwxyz\","
@@ -98,11 +94,10 @@ static void text_is_cut_and_numbers_are_not(void **state)
 }
 
 /* Whatever the width, no line is wider, and the index and the last column are there if they can. */
-static void no_line_is_too_wide(void **state)
+UNIT_TEST(no_line_is_too_wide)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 
-	(void)state;
 	for (size_t columns = 1; columns < 60; columns++) {
 		const char *line;
 
@@ -118,12 +113,11 @@ static void no_line_is_too_wide(void **state)
 	}
 }
 
-static void long_frames_show_both_ends(void **state)
+UNIT_TEST(long_frames_show_both_ends)
 {
 	cleanup_buf struct buf json = BUF_INIT(1u << 20), got = BUF_INIT(1u << 20);
 	struct err err;
 
-	(void)state;
 	for (int total = 61; total <= 500; total += 439) {
 		buf_clear(&json);
 		assert_ok(&err, buf_adds(&json, "{\"columns\":[],\"data\":[[]", &err));
@@ -143,11 +137,10 @@ static void long_frames_show_both_ends(void **state)
 	}
 }
 
-static void hostile_cells_are_escaped(void **state)
+UNIT_TEST(hostile_cells_are_escaped)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 
-	(void)state;
 	draw_frame(&got, "{\"columns\":[{\"name\":\"\\u001b[2J\",\"dtype\":\"\\u001b\"}],"
 			 "\"data\":[[\"a\\nb\\u009b5n\"]],\"rows\":-5,\"columns_total\":\"x\"}", 80);
 	assert_string_equal(got.data, "  \\x1b[2J\n"
@@ -155,14 +148,13 @@ static void hostile_cells_are_escaped(void **state)
 				      "1 row × 1 column\n");
 }
 
-static void what_is_no_table_is_refused(void **state)
+UNIT_TEST(what_is_no_table_is_refused)
 {
 	static const char *const texts[] = { "{}", "[]", "1", "{\"columns\":[]}",
 					     "{\"columns\":{},\"data\":[]}" };
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct json_value *frame;
 
@@ -175,17 +167,6 @@ static void what_is_no_table_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_has_a_width),
-		cmocka_unit_test(a_frame_is_aligned),
-		cmocka_unit_test(floats_have_the_decimals_they_need),
-		cmocka_unit_test(text_is_cut_and_numbers_are_not),
-		cmocka_unit_test(no_line_is_too_wide),
-		cmocka_unit_test(long_frames_show_both_ends),
-		cmocka_unit_test(hostile_cells_are_escaped),
-		cmocka_unit_test(what_is_no_table_is_refused),
-	};
-
 	term_width_locale();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

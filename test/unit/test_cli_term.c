@@ -43,9 +43,8 @@ static void assert_shown(const char *text, size_t len, const char *want)
 
 #define assert_shown_text(text, want) assert_shown(text, strlen(text), want)
 
-static void text_and_colours_pass(void **state)
+UNIT_TEST(text_and_colours_pass)
 {
-	(void)state;
 	assert_shown_text("plain\ttext\r\n", "plain\ttext\r\n");
 	assert_shown_text("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m");
 	assert_shown_text("\x1b[38:2::255:0:0mrgb\x1b[m", "\x1b[38:2::255:0:0mrgb\x1b[m");
@@ -53,16 +52,14 @@ static void text_and_colours_pass(void **state)
 			  "Gr\xc3\xbc\xc3\x9f" "e \xe4\xb8\xad \xf0\x9f\x98\x80");
 }
 
-static void colours_do_not_outlive_the_text(void **state)
+UNIT_TEST(colours_do_not_outlive_the_text)
 {
-	(void)state;
 	assert_shown_text("\x1b[31mred", "\x1b[31mred\x1b[0m");
 	assert_shown_text("\x1b[31m\x1b[00m.", "\x1b[31m\x1b[00m.");
 }
 
-static void what_steers_a_terminal_is_shown(void **state)
+UNIT_TEST(what_steers_a_terminal_is_shown)
 {
-	(void)state;
 	assert_shown_text("\x1b]0;owned\x07", "\\x1b]0;owned\\x07");
 	assert_shown_text("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H");
 	assert_shown_text("\x1b[6n", "\\x1b[6n");
@@ -75,52 +72,47 @@ static void what_steers_a_terminal_is_shown(void **state)
 }
 
 /* C1 controls do in one character what ESC does in two. */
-static void eight_bit_controls_are_shown(void **state)
+UNIT_TEST(eight_bit_controls_are_shown)
 {
-	(void)state;
 	assert_shown_text("\xc2\x9b" "2J", "\\x9b2J");
 	assert_shown_text("\xc2\x9d" "0;t\xc2\x9c", "\\x9d0;t\\x9c");
 	assert_shown_text("\x9b" "2J", "\\x9b2J");
 	assert_shown_text("\xc2\xa0", "\xc2\xa0");
 }
 
-static void broken_text_is_shown(void **state)
+UNIT_TEST(broken_text_is_shown)
 {
-	(void)state;
 	assert_shown_text("a\xff" "b", "a\\xffb");
 	assert_shown_text("\xe4\xb8", "\\xe4\\xb8");
 	assert_shown_text("\x1b", "\\x1b");
 	assert_shown_text("\x1b[31", "\\x1b[31");
 }
 
-static void a_colour_without_end_is_not_waited_for(void **state)
+UNIT_TEST(a_colour_without_end_is_not_waited_for)
 {
 	char text[300] = "\x1b[", want[310] = "\\x1b[";
 
-	(void)state;
 	memset(text + 2, '1', 290);
 	memset(want + 5, '1', 290);
 	assert_shown_text(text, want);
 }
 
-static void files_get_every_byte(void **state)
+UNIT_TEST(files_get_every_byte)
 {
 	static const char bytes[] = "\x1b]0;t\x07\xff\0\xc2\x9b";
 	cleanup_buf struct buf got = BUF_INIT(4096);
 
-	(void)state;
 	filter_in(&got, bytes, sizeof(bytes), 1, false);
 	assert_int_equal(got.len, sizeof(bytes));
 	assert_memory_equal(got.data, bytes, sizeof(bytes));
 }
 
-static void a_message_stays_one_line(void **state)
+UNIT_TEST(a_message_stays_one_line)
 {
 	static const char text[] = "a\nreckon: forged\r\t\x1b[31m\xc2\x85\xff\xc3\xbc";
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, term_escape_line(text, strlen(text), &got, &err));
 	assert_string_equal(got.data,
 			    "a\\nreckon: forged\\x0d\\x09\\x1b[31m\\x85\\xff\xc3\xbc");
@@ -135,7 +127,7 @@ static void assert_revealed(const char *text, size_t len, const char *want)
 	assert_string_equal(buf_text(&got), want);
 }
 
-static void nothing_in_code_is_hidden(void **state)
+UNIT_TEST(nothing_in_code_is_hidden)
 {
 	static const struct {
 		const char *text, *want;
@@ -165,21 +157,19 @@ static void nothing_in_code_is_hidden(void **state)
 		{ "\xee\x80\x80\xef\xbf\xbf\xf4\x8f\xbf\xbf", "\\ue000\\uffff\\U0010ffff" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_revealed(cases[i].text, strlen(cases[i].text), cases[i].want);
 	assert_revealed("a\0b", 3, "a\\x00b");
 }
 
 /* The table is searched by halves: every character of it, and those beside. */
-static void each_hidden_character_is_known(void **state)
+UNIT_TEST(each_hidden_character_is_known)
 {
 	static const struct {
 		uint32_t first, last;
 	} runs[] = { { 0x0, 0x1f }, { 0x7f, 0xa0 }, { 0x2000, 0x200f }, { 0x2028, 0x202f },
 		     { 0x205f, 0x206f }, { 0xfe00, 0xfe0f }, { 0xe0000, 0xe0fff } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
 		for (uint32_t c = runs[i].first; c <= runs[i].last; c++)
 			assert_true(term_is_hidden(c));
@@ -191,45 +181,23 @@ static void each_hidden_character_is_known(void **state)
 	assert_false(term_is_hidden(0x3000));
 }
 
-static void an_escape_differs_from_the_same_text(void **state)
+UNIT_TEST(an_escape_differs_from_the_same_text)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, term_reveal_line("\\x1b\x1b", 5, true, &got, &err));
 	assert_string_equal(got.data, "\\x1b\x1b[7m\\x1b\x1b[0m");
 }
 
-static void a_name_in_a_message_is_what_it_looks_like(void **state)
+UNIT_TEST(a_name_in_a_message_is_what_it_looks_like)
 {
 	static const char text[] = "fdp\xe2\x80\xaegpj.exe\xe2\x80\x8b";
 	cleanup_buf struct buf got = BUF_INIT(4096), prose = BUF_INIT(4096);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, term_escape_line(text, strlen(text), &got, &err));
 	assert_string_equal(got.data, "fdp\\u202egpj.exe\\u200b");
 	assert_ok(&err, term_escape_prose(text, strlen(text), &prose, &err));
 	assert_string_equal(prose.data, text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_and_colours_pass),
-		cmocka_unit_test(colours_do_not_outlive_the_text),
-		cmocka_unit_test(what_steers_a_terminal_is_shown),
-		cmocka_unit_test(eight_bit_controls_are_shown),
-		cmocka_unit_test(broken_text_is_shown),
-		cmocka_unit_test(a_colour_without_end_is_not_waited_for),
-		cmocka_unit_test(files_get_every_byte),
-		cmocka_unit_test(a_message_stays_one_line),
-		cmocka_unit_test(nothing_in_code_is_hidden),
-		cmocka_unit_test(each_hidden_character_is_known),
-		cmocka_unit_test(an_escape_differs_from_the_same_text),
-		cmocka_unit_test(a_name_in_a_message_is_what_it_looks_like),
-	};
-
-	return cmocka_run_group_tests_name("cli_term", tests, NULL, NULL);
 }

@@ -28,12 +28,11 @@ static int refuse(unsigned status, const char *type, const char *body, struct cl
 	return code;
 }
 
-static void a_typed_error_keeps_its_parts(void **state)
+UNIT_TEST(a_typed_error_keeps_its_parts)
 {
 	struct client client = { 0 };
 	struct err err;
 
-	(void)state;
 	assert_err(&err, ERR_LOST,
 		   refuse(410, "application/json",
 			  "{\"error\":{\"code\":\"session_lost\",\"message\":\"it is lost\","
@@ -45,7 +44,7 @@ static void a_typed_error_keeps_its_parts(void **state)
 	assert_int_equal(client.last.status, 410);
 }
 
-static void statuses_have_codes(void **state)
+UNIT_TEST(statuses_have_codes)
 {
 	static const struct {
 		unsigned status;
@@ -57,7 +56,6 @@ static void statuses_have_codes(void **state)
 		{ 504, ERR_TIMEOUT }, { 507, ERR_LIMIT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct client client = { 0 };
 		struct err err;
@@ -71,11 +69,10 @@ static void statuses_have_codes(void **state)
 	}
 }
 
-static void another_server_is_named_as_one(void **state)
+UNIT_TEST(another_server_is_named_as_one)
 {
 	static const char *const bodies[] = { "<html>", "", "{}", "{\"error\":\"no\"}",
 					      "{\"error\":{\"code\":\"x\"}}", "[1]" };
-	(void)state;
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
 		struct client client = { 0 };
 		struct err err;
@@ -87,12 +84,11 @@ static void another_server_is_named_as_one(void **state)
 	}
 }
 
-static void a_key_that_is_sent_back_is_not_shown(void **state)
+UNIT_TEST(a_key_that_is_sent_back_is_not_shown)
 {
 	struct client client = { .key = "rk_secret" };
 	struct err err;
 
-	(void)state;
 	assert_err(&err, ERR_DENIED,
 		   refuse(401, "application/json",
 			  "{\"error\":{\"code\":\"unauthorized\",\"message\":\"rk_secret is wrong\","
@@ -100,16 +96,4 @@ static void a_key_that_is_sent_back_is_not_shown(void **state)
 			  &client, &err));
 	assert_null(strstr(err.text, "rk_secret"));
 	assert_null(strstr(err.remedy, "rk_secret"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_typed_error_keeps_its_parts),
-		cmocka_unit_test(statuses_have_codes),
-		cmocka_unit_test(another_server_is_named_as_one),
-		cmocka_unit_test(a_key_that_is_sent_back_is_not_shown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "client/client.h"
 #include "client/url.h"
 
-static void addresses_are_understood(void **state)
+UNIT_TEST(addresses_are_understood)
 {
 	static const struct {
 		const char *text, *base, *socket;
@@ -30,7 +30,6 @@ static void addresses_are_understood(void **state)
 		{ "unix:///run/r/d.sock", "http://localhost", "/run/r/d.sock", false, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct url url;
 		struct err err;
@@ -43,7 +42,7 @@ static void addresses_are_understood(void **state)
 	}
 }
 
-static void what_is_none_is_refused(void **state)
+UNIT_TEST(what_is_none_is_refused)
 {
 	static const char *const cases[] = {
 		"", "127.0.0.1:7263", "ftp://host", "http://", "http:///x", "http://ho st",
@@ -54,7 +53,6 @@ static void what_is_none_is_refused(void **state)
 	};
 	char longest[700] = "http://host/";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct url url;
 		struct err err;
@@ -68,37 +66,23 @@ static void what_is_none_is_refused(void **state)
 	assert_err(&err, ERR_INVALID, url_parse(longest, &url, &err));
 }
 
-static void a_password_is_not_repeated(void **state)
+UNIT_TEST(a_password_is_not_repeated)
 {
 	struct url url;
 	struct err err;
 
-	(void)state;
 	assert_err(&err, ERR_INVALID, url_parse("http://user:geheim@host", &url, &err));
 	assert_null(strstr(err.text, "geheim"));
 }
 
-static void paths_are_encoded(void **state)
+UNIT_TEST(paths_are_encoded)
 {
 	cleanup_buf struct buf path = BUF_INIT(256);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, client_path_add(&path, "a/b c?d#e%ü", true, &err));
 	assert_string_equal(buf_text(&path), "a/b%20c%3Fd%23e%25%C3%BC");
 	buf_clear(&path);
 	assert_ok(&err, client_path_add(&path, "a/b", false, &err));
 	assert_string_equal(buf_text(&path), "a%2Fb");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_understood),
-		cmocka_unit_test(what_is_none_is_refused),
-		cmocka_unit_test(a_password_is_not_repeated),
-		cmocka_unit_test(paths_are_encoded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

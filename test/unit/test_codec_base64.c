@@ -11,7 +11,7 @@
 
 #include "codec/base64.h"
 
-static void vectors_of_the_rfc(void **state)
+UNIT_TEST(vectors_of_the_rfc)
 {
 	static const char *const cases[][2] = {
 		{ "", "" },	      { "f", "Zg==" },	     { "fo", "Zm8=" },	    { "foo", "Zm9v" },
@@ -19,7 +19,6 @@ static void vectors_of_the_rfc(void **state)
 	};
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cleanup_buf struct buf text = BUF_INIT(64);
 		cleanup_buf struct buf bytes = BUF_INIT(64);
@@ -31,14 +30,13 @@ static void vectors_of_the_rfc(void **state)
 	}
 }
 
-static void every_byte_survives(void **state)
+UNIT_TEST(every_byte_survives)
 {
 	cleanup_buf struct buf text = BUF_INIT(1024);
 	cleanup_buf struct buf bytes = BUF_INIT(1024);
 	unsigned char all[256];
 	struct err err;
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i++)
 		all[i] = (unsigned char)i;
 	assert_ok(&err, base64_encode(all, 256, &text, &err));
@@ -48,14 +46,13 @@ static void every_byte_survives(void **state)
 	assert_memory_equal(bytes.data, all, 256);
 }
 
-static void second_spellings_are_refused(void **state)
+UNIT_TEST(second_spellings_are_refused)
 {
 	static const char *const bad[] = { "Zg",   "Zg=",  "Z===", "====", "Zh==", "Zm9=", "Zg==Zg==",
 					   "Zm 9", "Zm-_", "Zg=v", "\nZm9v" };
 	cleanup_buf struct buf bytes = BUF_INIT(64);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, buf_adds(&bytes, "kept", &err));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_err(&err, ERR_INVALID, base64_decode(bad[i], strlen(bad[i]), &bytes, &err));
@@ -65,25 +62,12 @@ static void second_spellings_are_refused(void **state)
 	assert_err(&err, ERR_INVALID, base64_decode("Zm\0v", 4, &bytes, &err));
 }
 
-static void the_ceiling_holds(void **state)
+UNIT_TEST(the_ceiling_holds)
 {
 	cleanup_buf struct buf text = BUF_INIT(7);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, base64_encode("abc", 3, &text, &err));
 	assert_err(&err, ERR_LIMIT, base64_encode("a", 1, &text, &err));
 	assert_string_equal(buf_text(&text), "YWJj");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vectors_of_the_rfc),
-		cmocka_unit_test(every_byte_survives),
-		cmocka_unit_test(second_spellings_are_refused),
-		cmocka_unit_test(the_ceiling_holds),
-	};
-
-	return cmocka_run_group_tests_name("codec_base64", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 static struct form_part part;
 
-static void test_parts_in_order(void **state)
+UNIT_TEST(test_parts_in_order)
 {
 	static const char body[] =
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a/\\\"q\\\"; x.txt\"\r\n"
@@ -24,7 +24,6 @@ static void test_parts_in_order(void **state)
 	struct form_data form;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(form_data_begin(TYPE, body, sizeof(body) - 1, &form, &err), 0);
 	assert_int_equal(form_data_next(&form, &part, &err), 1);
 	assert_string_equal(part.name, "file");
@@ -38,7 +37,7 @@ static void test_parts_in_order(void **state)
 	assert_int_equal(form_data_next(&form, &part, &err), 0);
 }
 
-static void test_what_is_malformed_is_refused(void **state)
+UNIT_TEST(test_what_is_malformed_is_refused)
 {
 	static const char *const bodies[] = {
 		"", "--c\r\n\r\nx\r\n--c--", "--b", "--b\r\nContent-Disposition: form-data; name=\"file",
@@ -48,7 +47,6 @@ static void test_what_is_malformed_is_refused(void **state)
 	struct form_data form;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
 		if (form_data_begin(TYPE, bodies[i], strlen(bodies[i]), &form, &err) == 0)
 			assert_int_equal(form_data_next(&form, &part, &err), ERR_INVALID);
@@ -57,28 +55,16 @@ static void test_what_is_malformed_is_refused(void **state)
 			 ERR_INVALID);
 }
 
-static void test_a_name_has_its_bound(void **state)
+UNIT_TEST(test_a_name_has_its_bound)
 {
 	static char body[2 * FORM_DATA_NAME_MAX];
 	struct form_data form;
 	struct err err;
 	size_t len;
 
-	(void)state;
 	len = strlen(strcpy(body, "--b\r\nContent-Disposition: form-data; name=\""));
 	memset(body + len, 'x', FORM_DATA_NAME_MAX);
 	strcpy(body + len + FORM_DATA_NAME_MAX, "\"\r\n\r\n\r\n--b--");
 	assert_int_equal(form_data_begin(TYPE, body, strlen(body), &form, &err), 0);
 	assert_int_equal(form_data_next(&form, &part, &err), ERR_INVALID);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts_in_order),
-		cmocka_unit_test(test_what_is_malformed_is_refused),
-		cmocka_unit_test(test_a_name_has_its_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

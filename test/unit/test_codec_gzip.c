@@ -46,12 +46,11 @@ static int unpack(const char *bytes, size_t len, size_t step, struct buf *ret)
 	return code;
 }
 
-static void test_there_and_back(void **state)
+UNIT_TEST(test_there_and_back)
 {
 	struct buf text = BUF_INIT(TEXT_MAX);
 	struct err err;
 
-	(void)state;
 	for (unsigned i = 0; i < 5000; i++)
 		assert_int_equal(buf_addf(&text, &err, "%u,", i * i), 0);
 	for (size_t step = 1; step < 5000; step = step * 7 + 1) {
@@ -69,11 +68,10 @@ static void test_there_and_back(void **state)
 	buf_done(&text);
 }
 
-static void test_nothing_is_a_content(void **state)
+UNIT_TEST(test_nothing_is_a_content)
 {
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
 
-	(void)state;
 	pack("", 0, 1, &packed);
 	assert_true(packed.len > 0);
 	assert_int_equal(unpack(packed.data, packed.len, 16, &back), 0);
@@ -83,12 +81,11 @@ static void test_nothing_is_a_content(void **state)
 	buf_done(&back);
 }
 
-static void test_members_follow_each_other(void **state)
+UNIT_TEST(test_members_follow_each_other)
 {
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
 	struct err err;
 
-	(void)state;
 	pack("one ", 4, 9, &packed);
 	pack("two", 3, 9, &packed);
 	assert_int_equal(unpack(packed.data, packed.len, 2, &back), 0);
@@ -99,12 +96,11 @@ static void test_members_follow_each_other(void **state)
 	buf_done(&back);
 }
 
-static void test_what_is_cut_or_damaged_is_refused(void **state)
+UNIT_TEST(test_what_is_cut_or_damaged_is_refused)
 {
 	static const char text[] = "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
 
-	(void)state;
 	pack(text, sizeof(text), sizeof(text) + 1, &packed);
 	for (size_t len = 0; len < packed.len; len++)
 		assert_int_equal(unpack(packed.data, len, 4096, &back), ERR_INVALID);
@@ -119,7 +115,7 @@ static void test_what_is_cut_or_damaged_is_refused(void **state)
 }
 
 /* What is much longer than it looks comes out no faster than it is asked for. */
-static void test_a_bomb_fills_one_piece_at_a_time(void **state)
+UNIT_TEST(test_a_bomb_fills_one_piece_at_a_time)
 {
 	static char zeros[1 << 16], piece[100];
 	cleanup_gzip struct gzip *gzip = gzip_new();
@@ -128,7 +124,6 @@ static void test_a_bomb_fills_one_piece_at_a_time(void **state)
 	struct err err;
 	size_t got;
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i++) {
 		gzip_feed(gzip, zeros, sizeof(zeros), i == 255);
 		while (gzip_read(gzip, piece, sizeof(piece), &got) > 0)
@@ -141,17 +136,4 @@ static void test_a_bomb_fills_one_piece_at_a_time(void **state)
 		assert_int_equal(got, sizeof(piece));
 	}
 	buf_done(&packed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_nothing_is_a_content),
-		cmocka_unit_test(test_members_follow_each_other),
-		cmocka_unit_test(test_what_is_cut_or_damaged_is_refused),
-		cmocka_unit_test(test_a_bomb_fills_one_piece_at_a_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

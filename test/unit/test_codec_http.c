@@ -55,7 +55,7 @@ static size_t feed(struct http *http, const char *text, size_t step, struct seen
 	return at;
 }
 
-static void a_message_in_pieces_is_the_same(void **state)
+UNIT_TEST(a_message_in_pieces_is_the_same)
 {
 	static const char text[] = "POST /a/b?c=d HTTP/1.1\r\nHOST: x:1\r\nX-Y:  v \r\n"
 				   "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;e=f\r\ndefg\r\n"
@@ -63,7 +63,6 @@ static void a_message_in_pieces_is_the_same(void **state)
 	struct http http;
 	struct seen seen;
 
-	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
 		http_init(&http);
 		assert_int_equal(feed(&http, text, step, &seen), strstr(text, "GET") - text);
@@ -82,14 +81,13 @@ static void a_message_in_pieces_is_the_same(void **state)
 	}
 }
 
-static void one_after_the_other(void **state)
+UNIT_TEST(one_after_the_other)
 {
 	static const char first[] = "PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab";
 	static const char second[] = "GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 	struct http http;
 	struct seen seen;
 
-	(void)state;
 	http_init(&http);
 	assert_true(http_is_idle(&http));
 	assert_int_equal(feed(&http, first, 999, &seen), strlen(first));
@@ -102,13 +100,12 @@ static void one_after_the_other(void **state)
 	http_done(&http);
 }
 
-static void an_empty_value_is_one_of_its_own(void **state)
+UNIT_TEST(an_empty_value_is_one_of_its_own)
 {
 	static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nA:\r\nB:  \r\nC: d\r\n\r\n";
 	struct http http;
 	struct seen seen;
 
-	(void)state;
 	http_init(&http);
 	(void)feed(&http, text, 999, &seen);
 	assert_int_equal(seen.last, HTTP_STEP_DONE);
@@ -119,13 +116,12 @@ static void an_empty_value_is_one_of_its_own(void **state)
 	http_done(&http);
 }
 
-static void bounds(void **state)
+UNIT_TEST(bounds)
 {
 	char *text = calloc(1, 40000);
 	struct http http;
 	struct seen seen;
 
-	(void)state;
 	assert_non_null(text);
 	http_init(&http);
 	strcpy(text, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
@@ -146,12 +142,11 @@ static void bounds(void **state)
 	free(text);
 }
 
-static void decoding(void **state)
+UNIT_TEST(decoding)
 {
 	static const char *const wrong[] = { "%", "%4", "%zz", "a%00", "%1f", "%7F", "a\nb" };
 	char text[8];
 
-	(void)state;
 	assert_true(http_decode("a%20%2fB+", 9, text, sizeof(text)));
 	assert_string_equal(text, "a /B+");
 	assert_true(http_decode("1234567", 7, text, sizeof(text)));
@@ -160,13 +155,12 @@ static void decoding(void **state)
 		assert_false(http_decode(wrong[i], strlen(wrong[i]), text, sizeof(text)));
 }
 
-static void queries(void **state)
+UNIT_TEST(queries)
 {
 	const char *at = "a=1&b=%41&c=";
 	char name[8], value[8];
 	struct err err;
 
-	(void)state;
 	assert_int_equal(http_query_next(&at, name, 8, value, 8, &err), 1);
 	assert_string_equal(name, "a");
 	assert_int_equal(http_query_next(&at, name, 8, value, 8, &err), 1);
@@ -180,7 +174,7 @@ static void queries(void **state)
 	assert_err(&err, ERR_INVALID, http_query_next(&at, name, 8, value, 8, &err));
 }
 
-static void ranges(void **state)
+UNIT_TEST(ranges)
 {
 	static const struct {
 		const char *header;
@@ -199,7 +193,6 @@ static void ranges(void **state)
 	};
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t first = 0, length = 0;
 
@@ -208,19 +201,4 @@ static void ranges(void **state)
 		assert_int_equal(first, cases[i].first);
 		assert_int_equal(length, cases[i].length);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_message_in_pieces_is_the_same),
-		cmocka_unit_test(one_after_the_other),
-		cmocka_unit_test(an_empty_value_is_one_of_its_own),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(decoding),
-		cmocka_unit_test(queries),
-		cmocka_unit_test(ranges),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,9 +56,8 @@ static void add_headers(struct buf *text, size_t count)
 		assert_ok(&err, buf_addf(text, &err, "H%zu: v\r\n", i));
 }
 
-static void headers_of_a_request_are_counted(void **state)
+UNIT_TEST(headers_of_a_request_are_counted)
 {
-	(void)state;
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
 		struct err err;
@@ -72,9 +71,8 @@ static void headers_of_a_request_are_counted(void **state)
 	}
 }
 
-static void a_head_is_as_long_as_it_may_be(void **state)
+UNIT_TEST(a_head_is_as_long_as_it_may_be)
 {
-	(void)state;
 	for (size_t over = 0; over < 2; over++) {
 		static const char begin[] = "GET / HTTP/1.1\r\nHost: x\r\nX: ", end[] = "\r\n\r\n";
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
@@ -92,9 +90,8 @@ static void a_head_is_as_long_as_it_may_be(void **state)
 	}
 }
 
-static void headers_of_an_answer_are_counted(void **state)
+UNIT_TEST(headers_of_an_answer_are_counted)
 {
-	(void)state;
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
 		struct err err;
@@ -106,11 +103,10 @@ static void headers_of_an_answer_are_counted(void **state)
 	}
 }
 
-static void answers_before_the_answer_are_counted(void **state)
+UNIT_TEST(answers_before_the_answer_are_counted)
 {
 	static const size_t most = 8; /* INTERIM_MAX */
 
-	(void)state;
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
 		struct err err;
@@ -120,16 +116,4 @@ static void answers_before_the_answer_are_counted(void **state)
 		assert_ok(&err, buf_adds(&text, "HTTP/1.1 204 No Content\r\n\r\n", &err));
 		assert_int_equal(feed_answer(&text), over == 0 ? HTTP_STEP_HEAD : HTTP_STEP_BAD);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(headers_of_a_request_are_counted),
-		cmocka_unit_test(a_head_is_as_long_as_it_may_be),
-		cmocka_unit_test(headers_of_an_answer_are_counted),
-		cmocka_unit_test(answers_before_the_answer_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

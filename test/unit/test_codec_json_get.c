@@ -31,9 +31,8 @@ static int release(void **state)
 	return 0;
 }
 
-static void a_text_is_there_or_not(void **state)
+UNIT_TEST(a_text_is_there_or_not)
 {
-	(void)state;
 	assert_string_equal(json_get_text(document, "word"), "yes");
 	assert_string_equal(json_get_text(document, "empty"), "");
 	assert_null(json_get_text(document, "number"));
@@ -44,26 +43,23 @@ static void a_text_is_there_or_not(void **state)
 	assert_string_equal(json_get_str(NULL, "word"), "");
 }
 
-static void a_nul_byte_is_no_text_of_c(void **state)
+UNIT_TEST(a_nul_byte_is_no_text_of_c)
 {
-	(void)state;
 	assert_string_equal(json_get_c_text(document, "word"), "yes");
 	assert_null(json_get_c_text(document, "cut"));
 	assert_null(json_get_c_text(document, "missing"));
 }
 
-static void a_word_is_compared(void **state)
+UNIT_TEST(a_word_is_compared)
 {
-	(void)state;
 	assert_true(json_get_is(document, "word", "yes"));
 	assert_false(json_get_is(document, "word", "no"));
 	assert_true(json_get_is(document, "empty", ""));
 	assert_false(json_get_is(document, "missing", ""));
 }
 
-static void a_count_is_from_0_on(void **state)
+UNIT_TEST(a_count_is_from_0_on)
 {
-	(void)state;
 	assert_int_equal(json_get_count(document, "number"), 7);
 	assert_int_equal(json_get_count(document, "debt"), 0);
 	assert_int_equal(json_get_count(document, "half"), 0);
@@ -71,9 +67,8 @@ static void a_count_is_from_0_on(void **state)
 	assert_int_equal(json_get_count(document, "missing"), 0);
 }
 
-static void null_is_missing(void **state)
+UNIT_TEST(null_is_missing)
 {
-	(void)state;
 	assert_true(json_get_has(document, "empty"));
 	assert_false(json_get_has(document, "none"));
 	assert_false(json_get_has(document, "missing"));
@@ -83,13 +78,5 @@ static void null_is_missing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_is_there_or_not),
-		cmocka_unit_test(a_nul_byte_is_no_text_of_c),
-		cmocka_unit_test(a_word_is_compared),
-		cmocka_unit_test(a_count_is_from_0_on),
-		cmocka_unit_test(null_is_missing),
-	};
-
-	return cmocka_run_group_tests_name("codec_json_get", tests, parse, release);
+	return unit_run(parse, release);
 }

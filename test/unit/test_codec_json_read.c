@@ -17,7 +17,7 @@ static int compact(const char *text, struct buf *ret, enum json_kind *ret_kind, 
 	return json_read_compact(text, strlen(text), 1u << 20, ret, ret_kind, err);
 }
 
-static void compaction_keeps_the_spelling(void **state)
+UNIT_TEST(compaction_keeps_the_spelling)
 {
 	static const struct {
 		const char *in, *out;
@@ -34,7 +34,6 @@ static void compaction_keeps_the_spelling(void **state)
 	};
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cleanup_buf struct buf out = BUF_INIT(256);
 		enum json_kind kind = JSON_KIND_NULL;
@@ -45,7 +44,7 @@ static void compaction_keeps_the_spelling(void **state)
 	}
 }
 
-static void what_is_not_strict_is_refused(void **state)
+UNIT_TEST(what_is_not_strict_is_refused)
 {
 	static const char *const bad[] = {
 		"",	    " ",	  "{",		"[1,]",	  "{\"a\":1,\"a\":2}", "{'a':1}",
@@ -57,7 +56,6 @@ static void what_is_not_strict_is_refused(void **state)
 	enum json_kind kind;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, buf_adds(&out, "kept", &err));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_err(&err, ERR_INVALID, compact(bad[i], &out, &kind, &err));
@@ -76,7 +74,7 @@ static void nest(char *text, size_t levels)
 	text[2 * levels] = '\0';
 }
 
-static void bounds_are_exact(void **state)
+UNIT_TEST(bounds_are_exact)
 {
 	cleanup_buf struct buf out = BUF_INIT(1u << 20);
 	cleanup_buf struct buf many = BUF_INIT(1u << 23);
@@ -85,7 +83,6 @@ static void bounds_are_exact(void **state)
 	char text[512];
 	struct err err;
 
-	(void)state;
 	nest(text, JSON_READ_COMPACT_DEPTH_MAX);
 	assert_ok(&err, compact(text, &out, &kind, &err));
 	nest(text, JSON_READ_COMPACT_DEPTH_MAX + 1);
@@ -110,7 +107,7 @@ static void bounds_are_exact(void **state)
 		   json_read_compact(many.data, many.len, many.len, &out, &kind, &err));
 }
 
-static void values_are_found_and_typed(void **state)
+UNIT_TEST(values_are_found_and_typed)
 {
 	static const char text[] = "{\"s\":\"a\\u0000b\",\"i\":-7,\"d\":1.5,\"t\":true,\"n\":null,"
 				   "\"l\":[10,20]}";
@@ -123,7 +120,6 @@ static void values_are_found_and_typed(void **state)
 	size_t len = 0;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, json_read_parse(text, sizeof(text) - 1, 4096, &document, &err));
 	assert_int_equal(json_read_count(document), 6);
 	assert_memory_equal(json_read_text(json_read_member(document, "s"), &len), "a\0b", 4);
@@ -153,7 +149,7 @@ static void values_are_found_and_typed(void **state)
 	json_read_free(NULL);
 }
 
-static void values_are_written_back(void **state)
+UNIT_TEST(values_are_written_back)
 {
 	static const char text[] = "{\"b\":[1,null,\"\\u00fc\"],\"a\":{\"x\":true},"
 				   "\"n\":[0.006,-0.1,1e300,5.0,0.30000000000000004,[],{}]}";
@@ -161,7 +157,6 @@ static void values_are_written_back(void **state)
 	struct json_value *document;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, json_read_parse(text, sizeof(text) - 1, 4096, &document, &err));
 	assert_ok(&err, json_read_dump(document, &out, &err));
 	assert_string_equal(buf_text(&out), "{\"b\":[1,null,\"ü\"],\"a\":{\"x\":true},"
@@ -172,17 +167,4 @@ static void values_are_written_back(void **state)
 	assert_int_equal(small.len, 0);
 	assert_err(&err, ERR_INVALID, json_read_dump(NULL, &out, &err));
 	json_read_free(document);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compaction_keeps_the_spelling),
-		cmocka_unit_test(what_is_not_strict_is_refused),
-		cmocka_unit_test(bounds_are_exact),
-		cmocka_unit_test(values_are_found_and_typed),
-		cmocka_unit_test(values_are_written_back),
-	};
-
-	return cmocka_run_group_tests_name("codec_json_read", tests, NULL, NULL);
 }

@@ -13,13 +13,12 @@
 #include "codec/json_read.h"
 #include "codec/json_write.h"
 
-static void members_are_in_order_and_compact(void **state)
+UNIT_TEST(members_are_in_order_and_compact)
 {
 	cleanup_buf struct buf out = BUF_INIT(1024);
 	struct json_writer writer;
 	struct err err;
 
-	(void)state;
 	json_write_init(&writer, &out);
 	json_write_object_begin(&writer);
 	json_write_member_string(&writer, "a", "x");
@@ -41,7 +40,7 @@ static void members_are_in_order_and_compact(void **state)
 			    "18446744073709551615,true,[],{\"r\":1},\"YWI=\"],\"no\":false}");
 }
 
-static void seconds_have_no_needless_digits(void **state)
+UNIT_TEST(seconds_have_no_needless_digits)
 {
 	static const struct {
 		uint64_t ns;
@@ -50,7 +49,6 @@ static void seconds_have_no_needless_digits(void **state)
 		      { 12345678, "0.012345" }, { 999, "0" },	 { 100000000000, "100" } };
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cleanup_buf struct buf out = BUF_INIT(64);
 		struct json_writer writer;
@@ -62,14 +60,13 @@ static void seconds_have_no_needless_digits(void **state)
 	}
 }
 
-static void text_is_escaped_and_made_utf8(void **state)
+UNIT_TEST(text_is_escaped_and_made_utf8)
 {
 	static const char raw[] = "\"\\/\n\r\t\b\0\x1f\x7f\xc3\xa9\xff\xed\xa0\x80\xe2\x82";
 	cleanup_buf struct buf out = BUF_INIT(256);
 	struct json_writer writer;
 	struct err err;
 
-	(void)state;
 	json_write_init(&writer, &out);
 	json_write_text(&writer, raw, sizeof(raw) - 1);
 	assert_ok(&err, json_write_finish(&writer, &err));
@@ -81,11 +78,10 @@ static void text_is_escaped_and_made_utf8(void **state)
 }
 
 /* Every pair of bytes, as key and as value: the strict reader takes each result. */
-static void any_bytes_make_valid_json(void **state)
+UNIT_TEST(any_bytes_make_valid_json)
 {
 	struct err err;
 
-	(void)state;
 	for (unsigned pair = 0; pair < 65536; pair++) {
 		const char raw[2] = { (char)(pair >> 8), (char)pair };
 		cleanup_buf struct buf out = BUF_INIT(256);
@@ -105,13 +101,12 @@ static void any_bytes_make_valid_json(void **state)
 	}
 }
 
-static void misuse_is_an_error_not_bad_json(void **state)
+UNIT_TEST(misuse_is_an_error_not_bad_json)
 {
 	cleanup_buf struct buf out = BUF_INIT(1024);
 	struct json_writer writer;
 	struct err err;
 
-	(void)state;
 	json_write_init(&writer, &out);
 	assert_err(&err, ERR_INVALID, json_write_finish(&writer, &err)); /* nothing */
 
@@ -147,14 +142,13 @@ static void misuse_is_an_error_not_bad_json(void **state)
 	assert_err(&err, ERR_INVALID, json_write_finish(&writer, &err));
 }
 
-static void depth_and_ceiling_hold(void **state)
+UNIT_TEST(depth_and_ceiling_hold)
 {
 	cleanup_buf struct buf out = BUF_INIT(1024);
 	cleanup_buf struct buf small = BUF_INIT(8);
 	struct json_writer writer;
 	struct err err;
 
-	(void)state;
 	json_write_init(&writer, &out);
 	for (int i = 0; i < JSON_WRITE_DEPTH_MAX; i++)
 		json_write_array_begin(&writer);
@@ -175,18 +169,4 @@ static void depth_and_ceiling_hold(void **state)
 	json_write_init(&writer, &small);
 	json_write_string(&writer, "1234567");
 	assert_err(&err, ERR_LIMIT, json_write_finish(&writer, &err));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_are_in_order_and_compact),
-		cmocka_unit_test(seconds_have_no_needless_digits),
-		cmocka_unit_test(text_is_escaped_and_made_utf8),
-		cmocka_unit_test(any_bytes_make_valid_json),
-		cmocka_unit_test(misuse_is_an_error_not_bad_json),
-		cmocka_unit_test(depth_and_ceiling_hold),
-	};
-
-	return cmocka_run_group_tests_name("codec_json_write", tests, NULL, NULL);
 }

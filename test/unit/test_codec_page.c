@@ -34,12 +34,11 @@ static void assert_page(const struct page_choice *choice, const struct buf *text
 	assert_string_equal(buf_text(&told), told_expected);
 }
 
-static void pages_end_with_lines(void **state)
+UNIT_TEST(pages_end_with_lines)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct page_choice choice = { 0 };
 
-	(void)state;
 	number_lines(&text, 5000);
 	/* 16384 / 7 = 2340.57 */
 	assert_page(&choice, &text, "000001\n", 2340 * 7,
@@ -60,12 +59,11 @@ static void pages_end_with_lines(void **state)
 	assert_page(&choice, &text, "000001\n", 5000 * 7, "");
 }
 
-static void a_text_is_looked_for_in_lines(void **state)
+UNIT_TEST(a_text_is_looked_for_in_lines)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct page_choice choice = { .needle = "99" };
 
-	(void)state;
 	number_lines(&text, 300);
 	assert_page(&choice, &text, "99:000099\n199:000199\n299:000299\n", 10 + 11 + 11, "");
 	choice = (struct page_choice){ .needle = "99", .has_lines = true, .first = 100, .last = 200 };
@@ -80,7 +78,7 @@ static void a_text_is_looked_for_in_lines(void **state)
 		    "1457 of 5000 matching lines; more: the same with --lines 1458:5000");
 }
 
-static void a_line_longer_than_a_page_goes_on(void **state)
+UNIT_TEST(a_line_longer_than_a_page_goes_on)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
@@ -88,7 +86,6 @@ static void a_line_longer_than_a_page_goes_on(void **state)
 	struct page_choice choice = { .has_lines = true, .first = 2, .last = 2 };
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, buf_adds(&text, "1\n", &err));
 	for (int i = 0; i < 20000; i++)
 		assert_ok(&err, buf_adds(&text, "\xe2\x82\xac", &err));
@@ -99,21 +96,20 @@ static void a_line_longer_than_a_page_goes_on(void **state)
 			    "line 2 of 2 goes on; more: reckon output out_1 --range 16385-32768");
 }
 
-static void what_is_not_there_is_refused(void **state)
+UNIT_TEST(what_is_not_there_is_refused)
 {
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
 	cleanup_buf struct buf told = BUF_INIT(4096);
 	struct page_choice choice = { .has_lines = true, .first = 3, .last = 9 };
 	struct err err;
 
-	(void)state;
 	assert_err(&err, ERR_INVALID,
 		   page_choose(&choice, "1\n2\n", 4, "out_1", &page, &told, &err));
 	assert_ok(&err, page_choose(&choice, "", 0, "out_1", &page, &told, &err));
 	assert_int_equal(page.len, 0);
 }
 
-static void a_model_is_shown_text(void **state)
+UNIT_TEST(a_model_is_shown_text)
 {
 	static const struct {
 		const char *bytes;
@@ -136,7 +132,6 @@ static void a_model_is_shown_text(void **state)
 		{ "a\nb\n", 4, { .needle = "c" }, "[none of 2 lines holds that text]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cleanup_buf struct buf shown = BUF_INIT(1u << 20);
 		struct err err;
@@ -145,17 +140,4 @@ static void a_model_is_shown_text(void **state)
 					  &shown, &err));
 		assert_string_equal(buf_text(&shown), cases[i].shown);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_end_with_lines),
-		cmocka_unit_test(a_text_is_looked_for_in_lines),
-		cmocka_unit_test(a_line_longer_than_a_page_goes_on),
-		cmocka_unit_test(what_is_not_there_is_refused),
-		cmocka_unit_test(a_model_is_shown_text),
-	};
-
-	return cmocka_run_group_tests_name("codec_page", tests, NULL, NULL);
 }

@@ -46,50 +46,43 @@ static void expect(const char *stream, const char *events)
 	}
 }
 
-static void events_come_with_name_and_id(void **state)
+UNIT_TEST(events_come_with_name_and_id)
 {
-	(void)state;
 	expect("id: 1\nevent: stream\ndata: {\"a\":1}\n\nid: 2\nevent: done\ndata: {}\n\n",
 	       "[1|stream|{\"a\":1}][2|done|{}]");
 }
 
-static void every_line_end_is_one(void **state)
+UNIT_TEST(every_line_end_is_one)
 {
-	(void)state;
 	expect("data: a\r\n\r\ndata: b\r\rdata: c\n\n", "[|message|a][|message|b][|message|c]");
 }
 
-static void comments_and_strange_fields_are_passed_over(void **state)
+UNIT_TEST(comments_and_strange_fields_are_passed_over)
 {
-	(void)state;
 	expect(": still running\n\nretry: 5\nfoo\ndata\ndata: x\n\n", "[|message|\nx]");
 }
 
-static void an_id_stays_until_the_next(void **state)
+UNIT_TEST(an_id_stays_until_the_next)
 {
-	(void)state;
 	expect("id: 7\ndata: a\n\ndata: b\n\n", "[7|message|a][7|message|b]");
 }
 
-static void an_id_that_is_no_number_is_none(void **state)
+UNIT_TEST(an_id_that_is_no_number_is_none)
 {
-	(void)state;
 	expect("id: 1\\r\nid: a: b\ndata: x\n\n", "[|message|x]");
 }
 
-static void what_is_cut_off_is_no_event(void **state)
+UNIT_TEST(what_is_cut_off_is_no_event)
 {
-	(void)state;
 	expect("data: a\n\ndata: b\n", "[|message|a]");
 }
 
-static void what_the_stream_ends_with_is_given_out_at_its_end(void **state)
+UNIT_TEST(what_the_stream_ends_with_is_given_out_at_its_end)
 {
 	struct seen seen = { .text = BUF_INIT(256) };
 	struct sse sse;
 	struct err err;
 
-	(void)state;
 	sse_init(&sse, 64, take, &seen);
 	assert_ok(&err, sse_feed(&sse, "event: lost\n\ndata: last", 24, &err));
 	assert_ok(&err, sse_end(&sse, &err));
@@ -98,19 +91,17 @@ static void what_the_stream_ends_with_is_given_out_at_its_end(void **state)
 	buf_done(&seen.text);
 }
 
-static void a_byte_order_mark_is_passed_over_once(void **state)
+UNIT_TEST(a_byte_order_mark_is_passed_over_once)
 {
-	(void)state;
 	expect("\xef\xbb\xbf" "data: 1\n\n\xef\xbb\xbf" "data: 2\n\ndata: 3\n\n", "[|message|1][|message|3]");
 }
 
-static void too_long_is_refused(void **state)
+UNIT_TEST(too_long_is_refused)
 {
 	struct seen seen = { .text = BUF_INIT(4096) };
 	struct sse sse;
 	struct err err;
 
-	(void)state;
 	sse_init(&sse, 8, take, &seen);
 	assert_err(&err, ERR_LIMIT, sse_feed(&sse, "data: 0123456789\n\n", 18, &err));
 	sse_done(&sse);
@@ -121,25 +112,23 @@ static void too_long_is_refused(void **state)
 	buf_done(&seen.text);
 }
 
-static void a_refusal_ends_it(void **state)
+UNIT_TEST(a_refusal_ends_it)
 {
 	struct seen seen = { .text = BUF_INIT(64), .refuse = ERR_DENIED };
 	struct sse sse;
 	struct err err;
 
-	(void)state;
 	sse_init(&sse, 64, take, &seen);
 	assert_err(&err, ERR_DENIED, sse_feed(&sse, "data: a\n\n", 9, &err));
 	sse_done(&sse);
 }
 
-static void a_new_connection_forgets_half_an_event_and_keeps_the_id(void **state)
+UNIT_TEST(a_new_connection_forgets_half_an_event_and_keeps_the_id)
 {
 	struct seen seen = { .text = BUF_INIT(256) };
 	struct sse sse;
 	struct err err;
 
-	(void)state;
 	sse_init(&sse, 64, take, &seen);
 	assert_ok(&err, sse_feed(&sse, "id: 3\ndata: a\n\nid: 4\nevent: x\ndata: ha", 38, &err));
 	assert_string_equal(sse.id, "3");
@@ -148,23 +137,4 @@ static void a_new_connection_forgets_half_an_event_and_keeps_the_id(void **state
 	assert_string_equal(buf_text(&seen.text), "[3|message|a][3|message|b]");
 	sse_done(&sse);
 	buf_done(&seen.text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_come_with_name_and_id),
-		cmocka_unit_test(every_line_end_is_one),
-		cmocka_unit_test(comments_and_strange_fields_are_passed_over),
-		cmocka_unit_test(an_id_stays_until_the_next),
-		cmocka_unit_test(an_id_that_is_no_number_is_none),
-		cmocka_unit_test(what_is_cut_off_is_no_event),
-		cmocka_unit_test(what_the_stream_ends_with_is_given_out_at_its_end),
-		cmocka_unit_test(a_byte_order_mark_is_passed_over_once),
-		cmocka_unit_test(too_long_is_refused),
-		cmocka_unit_test(a_refusal_ends_it),
-		cmocka_unit_test(a_new_connection_forgets_half_an_event_and_keeps_the_id),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "codec/tar.h"
 
-static void long_names_come_back(void **state)
+UNIT_TEST(long_names_come_back)
 {
 	static char path[3000], link[3000];
 	const struct tar_entry given = { .kind = TAR_LINK, .mode = 0777, .path = path, .link = link };
@@ -22,7 +22,6 @@ static void long_names_come_back(void **state)
 	size_t at = 0;
 	struct err err;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	memset(link, 'l', sizeof(link) - 1);
 	assert_ok(&err, tar_write_head(&text, &given, &err));
@@ -39,7 +38,7 @@ static void long_names_come_back(void **state)
 	tar_reader_done(&reader);
 }
 
-static void pairs_are_read_to_the_byte(void **state)
+UNIT_TEST(pairs_are_read_to_the_byte)
 {
 	static const struct {
 		const char *text;
@@ -66,7 +65,6 @@ static void pairs_are_read_to_the_byte(void **state)
 		{ "999999999 a=b\n", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct tar_reader reader;
 		struct err err;
@@ -78,14 +76,4 @@ static void pairs_are_read_to_the_byte(void **state)
 			fail_msg("%zu: %s gives %d", i, cases[i].text, code);
 		tar_reader_done(&reader);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(long_names_come_back),
-		cmocka_unit_test(pairs_are_read_to_the_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,7 +176,7 @@ static void expect_text(struct agent_client *talk, const char *text)
 	assert_memory_equal(got, text, len);
 }
 
-static void a_question_is_asked_and_answered(void **state)
+UNIT_TEST(a_question_is_asked_and_answered)
 {
 	static const char *const files[] = { "a.csv (1 KB)", "b.csv (2 KB)" };
 	const struct agent_client_result result = { .status = "error", .text = "Traceback", .len = 9,
@@ -187,7 +187,6 @@ static void a_question_is_asked_and_answered(void **state)
 	struct err err;
 	const int fds = unit_open_fds();
 
-	(void)state;
 	assert_int_equal(agent_client_state(talk), AGENT_STATE_STARTING);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i == 0)
@@ -227,13 +226,12 @@ static int open_lines(const char *handle, int *ret_fd, struct err *err, void *ar
 	return 0;
 }
 
-static void an_output_is_read_when_a_result_named_it(void **state)
+UNIT_TEST(an_output_is_read_when_a_result_named_it)
 {
 	const struct agent_client_result result = { .status = "ok", .text = "cut", .len = 3,
 						.handles = { "out_1", "out_1" }, .handle_count = 2 };
 	const int fds = unit_open_fds();
 
-	(void)state;
 	for (unsigned has_store = 0; has_store < 2; has_store++) {
 		struct agent_client *talk = begin("reads", false);
 		struct agent_client_frame frame;
@@ -259,13 +257,12 @@ static void an_output_is_read_when_a_result_named_it(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void an_interrupt_is_said_once(void **state)
+UNIT_TEST(an_interrupt_is_said_once)
 {
 	struct agent_client *talk = begin("good", false);
 	struct agent_client_frame frame;
 	struct err err;
 
-	(void)state;
 	expect(talk, &frame, AGENT_READY);
 	assert_ok(&err, agent_client_ask(talk, "why?", 4, NULL, 0, &err));
 	expect(talk, &frame, AGENT_TEXT);
@@ -280,14 +277,13 @@ static void an_interrupt_is_said_once(void **state)
 	agent_client_close(talk);
 }
 
-static void what_is_too_long_for_a_model_is_left_out(void **state)
+UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 {
 	const size_t limit = AGENT_RESULT_MAX, len = limit + 100;
 	char *text = mem_new0(len + 1, 1), *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
 	struct agent_client_result result = { .status = "ok", .text = text, .len = len,
 					  .repeat = 3, .image_count = AGENT_IMAGES_MAX };
 
-	(void)state;
 	memset(text, 'a', limit - 1);
 	memcpy(text + limit - 1, "\xc3\xa4", 2); /* the limit is within this letter */
 	memset(image, 'A', AGENT_IMAGE_MAX);
@@ -322,14 +318,13 @@ static void what_is_too_long_for_a_model_is_left_out(void **state)
 	free(image);
 }
 
-static void an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone(void **state)
+UNIT_TEST(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone)
 {
 	static const struct {
 		const char *name;
 		enum err_code code;
 	} cases[] = { { "gone", ERR_LOST }, { "early", ERR_PROTOCOL } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct agent_client *talk = begin(cases[i].name, false);
 		struct agent_client_frame frame;
@@ -341,14 +336,13 @@ static void an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone(void **
 	}
 }
 
-static void an_agent_that_does_not_listen_is_not_waited_for(void **state)
+UNIT_TEST(an_agent_that_does_not_listen_is_not_waited_for)
 {
 	char *text = mem_new0(60000, 1);
 	struct agent_client *talk = begin("deaf", false);
 	struct err err;
 	int rc = 0;
 
-	(void)state;
 	memset(text, 'q', 60000);
 	for (unsigned i = 0; i < 1000 && rc == 0; i++)
 		rc = agent_client_ask(talk, text, 60000, NULL, 0, &err);
@@ -358,14 +352,13 @@ static void an_agent_that_does_not_listen_is_not_waited_for(void **state)
 	free(text);
 }
 
-static void a_missing_program_is_an_agent_that_is_gone(void **state)
+UNIT_TEST(a_missing_program_is_an_agent_that_is_gone)
 {
 	const struct agent_client_model model = { .model = "m", .base_url = "http://h/", .key = "" };
 	struct agent_client *talk = NULL;
 	struct agent_client_frame frame;
 	struct err err;
 
-	(void)state;
 	/* It may be noticed when the first frame is sent, or when one is waited for. */
 	if (agent_client_open("/nonexistent/reckon-agent", &model, &talk, &err) == 0)
 		assert_true(next(talk, &frame, &err) < 0);
@@ -373,7 +366,7 @@ static void a_missing_program_is_an_agent_that_is_gone(void **state)
 	agent_client_close(talk);
 }
 
-static void a_record_is_read_as_a_model_wants_it(void **state)
+UNIT_TEST(a_record_is_read_as_a_model_wants_it)
 {
 	static const char text[] =
 		"{\"status\":\"error\",\"text\":\"boom\",\"repeat\":{\"count\":2,"
@@ -387,7 +380,6 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 	struct agent_client_result result;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, json_read_parse(text, strlen(text), 4096, &record, &err));
 	agent_client_result_read(record, &result);
 	assert_string_equal(result.status, "error");
@@ -413,18 +405,7 @@ static void a_record_is_read_as_a_model_wants_it(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_question_is_asked_and_answered),
-		cmocka_unit_test(an_output_is_read_when_a_result_named_it),
-		cmocka_unit_test(an_interrupt_is_said_once),
-		cmocka_unit_test(what_is_too_long_for_a_model_is_left_out),
-		cmocka_unit_test(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone),
-		cmocka_unit_test(an_agent_that_does_not_listen_is_not_waited_for),
-		cmocka_unit_test(a_missing_program_is_an_agent_that_is_gone),
-		cmocka_unit_test(a_record_is_read_as_a_model_wants_it),
-	};
-
 	if (argc == 1 && strcmp(argv[0], "reckon-agent") == 0)
 		return be_agent();
-	return cmocka_run_group_tests_name("converse", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

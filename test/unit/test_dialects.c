@@ -5,9 +5,8 @@
 
 #include "dialects/table.h"
 
-static void every_name_is_found(void **state)
+UNIT_TEST(every_name_is_found)
 {
-	(void)state;
 	assert_true(dialect_count() >= 1 && dialect_count() <= DIALECTS_MAX);
 	assert_string_equal(dialect_name(DIALECT_NATIVE), "native");
 	for (size_t i = 0; i < dialect_count(); i++) {
@@ -19,13 +18,4 @@ static void every_name_is_found(void **state)
 	}
 	assert_null(dialect_name(dialect_count()));
 	assert_int_equal(dialect_find("nobody's"), dialect_count());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_name_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

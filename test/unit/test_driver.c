@@ -179,14 +179,13 @@ static void begin(struct owner *owner, const char *name, uint64_t wall_ms)
 				   &err));
 }
 
-static void a_question_is_driven_to_its_end(void **state)
+UNIT_TEST(a_question_is_driven_to_its_end)
 {
 	const int fds = unit_open_fds();
 	struct owner owner = { 0 };
 	struct driver *driver = &owner.driver;
 	struct err err;
 
-	(void)state;
 	begin(&owner, "good", 60000);
 	assert_int_equal(driver->state, DRIVER_STARTING);
 	for (unsigned i = 0; i < 2; i++) {
@@ -214,13 +213,12 @@ static void a_question_is_driven_to_its_end(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void a_cell_may_come_back_later(void **state)
+UNIT_TEST(a_cell_may_come_back_later)
 {
 	struct owner owner = { .is_async = true };
 	struct driver *driver = &owner.driver;
 	struct err err;
 
-	(void)state;
 	begin(&owner, "good", 60000);
 	assert_int_equal(driver_run(driver, -1, &err), DRIVER_RUNS);
 	assert_int_equal(driver_step(driver, &err), DRIVER_RUNS);
@@ -234,7 +232,7 @@ static void a_cell_may_come_back_later(void **state)
 	driver_done(driver);
 }
 
-static void what_may_not_run_is_told_to_the_model(void **state)
+UNIT_TEST(what_may_not_run_is_told_to_the_model)
 {
 	static const struct {
 		const char *model, *told;
@@ -248,7 +246,6 @@ static void what_may_not_run_is_told_to_the_model(void **state)
 		{ "good", " (it is gone)", false, false, DRIVER_SESSION_LOST },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct owner owner = { .forbids = cases[i].forbids, .session = cases[i].session };
 		struct err err;
@@ -264,12 +261,11 @@ static void what_may_not_run_is_told_to_the_model(void **state)
 	}
 }
 
-static void a_wish_to_stop_is_heard(void **state)
+UNIT_TEST(a_wish_to_stop_is_heard)
 {
 	struct owner thinks = { .stops = true }, runs = { .is_async = true };
 	struct err err;
 
-	(void)state;
 	begin(&thinks, "silent", 60000);
 	assert_int_equal(driver_run(&thinks.driver, -1, &err), DRIVER_ENDED);
 	assert_int_equal(thinks.driver.stop, AGENT_STOP_INTERRUPTED);
@@ -284,13 +280,12 @@ static void a_wish_to_stop_is_heard(void **state)
 	driver_done(&runs.driver);
 }
 
-static void what_breaks_ends_it(void **state)
+UNIT_TEST(what_breaks_ends_it)
 {
 	struct owner dies = { .is_async = true }, lost = { .is_lost = true }, late = { 0 };
 	struct err err;
 	enum driver_result result;
 
-	(void)state;
 	begin(&dies, "dies", 60000);
 	/* While its cell runs, too: nobody waits for the cell. */
 	while ((result = driver_run(&dies.driver, -1, &err)) == DRIVER_RUNS)
@@ -318,15 +313,7 @@ static void what_breaks_ends_it(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_question_is_driven_to_its_end),
-		cmocka_unit_test(a_cell_may_come_back_later),
-		cmocka_unit_test(what_may_not_run_is_told_to_the_model),
-		cmocka_unit_test(a_wish_to_stop_is_heard),
-		cmocka_unit_test(what_breaks_ends_it),
-	};
-
 	if (argc > 0 && strcmp(argv[0], "reckon-agent") == 0)
 		return be_agent();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

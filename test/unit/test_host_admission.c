@@ -51,22 +51,19 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static void nothing_to_read_bounds_nothing(void **state)
+UNIT_TEST_WITH(nothing_to_read_bounds_nothing, set_up, tear_down)
 {
-	(void)state;
 	assert_true(admission_available(root) == UINT64_MAX);
 }
 
-static void what_the_host_has(void **state)
+UNIT_TEST_WITH(what_the_host_has, set_up, tear_down)
 {
-	(void)state;
 	put("/proc/meminfo", "MemTotal:  9000 kB\nMemFree: 1 kB\nMemAvailable:    5120 kB\n");
 	assert_true(admission_available(root) == 5 * MIB);
 }
 
-static void a_cgroup_of_version_1(void **state)
+UNIT_TEST_WITH(a_cgroup_of_version_1, set_up, tear_down)
 {
-	(void)state;
 	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
 	put("/proc/self/cgroup", "12:pids:/x\n5:memory:/a/b\n0::/u\n");
 	put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
@@ -81,9 +78,8 @@ static void a_cgroup_of_version_1(void **state)
 	assert_true(admission_available(root) == 0);
 }
 
-static void a_cgroup_of_version_2(void **state)
+UNIT_TEST_WITH(a_cgroup_of_version_2, set_up, tear_down)
 {
-	(void)state;
 	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
 	put("/proc/self/cgroup", "0::/a\n");
 	put("/sys/fs/cgroup/a/memory.max", "max\n");
@@ -92,16 +88,4 @@ static void a_cgroup_of_version_2(void **state)
 	put("/sys/fs/cgroup/a/memory.max", "52428800\n");
 	put("/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 1048576\n");
 	assert_true(admission_available(root) == 50 * MIB);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_to_read_bounds_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_the_host_has, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_cgroup_of_version_1, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_cgroup_of_version_2, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

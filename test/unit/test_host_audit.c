@@ -52,14 +52,13 @@ static struct audit_entry entry_of(const char *action, const char *detail)
 }
 
 /* Computed with Python's hashlib.blake2b(digest_size=32) from the description in audit.h. */
-static void the_hash_is_what_is_documented(void **state)
+UNIT_TEST(the_hash_is_what_is_documented)
 {
 	static const struct audit_head zero;
 	struct audit_entry entry = entry_of("daemon.start", "version=1");
 	unsigned char hash[AUDIT_HASH_SIZE];
 	char hex[AUDIT_HASH_SIZE * 2 + 1];
 
-	(void)state;
 	entry.sequence = 1;
 	audit_hash(&zero, &entry, hash);
 	assert_string_equal(sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)),
@@ -67,14 +66,13 @@ static void the_hash_is_what_is_documented(void **state)
 }
 
 /* A byte that moves from one field to the next is another entry. */
-static void every_byte_has_its_place(void **state)
+UNIT_TEST(every_byte_has_its_place)
 {
 	static const struct audit_head zero;
 	const struct audit_head other = { .sequence = 0, .hash = { 1 } };
 	struct audit_entry one = entry_of("ab", "c"), two = entry_of("a", "c");
 	unsigned char first[AUDIT_HASH_SIZE], second[AUDIT_HASH_SIZE];
 
-	(void)state;
 	(void)snprintf(two.field[AUDIT_TARGET], AUDIT_TEXT_SIZE, "b");
 	audit_hash(&zero, &one, first);
 	audit_hash(&zero, &two, second);
@@ -106,13 +104,12 @@ static int walk_one(const struct audit_entry *entry, void *arg, struct err *igno
 	return 0;
 }
 
-static void entries_make_a_chain(void **state)
+UNIT_TEST(entries_make_a_chain)
 {
 	struct audit_head head, found;
 	struct walk walk = { .count = 0 };
 	struct audit_entry entry;
 
-	(void)state;
 	assert_ok(&err, db_audit_head(db, &head, &err));
 	assert_int_equal(head.sequence, 0);
 	for (int i = 0; i < 20; i++) {
@@ -131,13 +128,12 @@ static void entries_make_a_chain(void **state)
 }
 
 /* With what it describes, or not at all; within a transaction of somebody else's, too. */
-static void what_is_rolled_back_was_never_there(void **state)
+UNIT_TEST(what_is_rolled_back_was_never_there)
 {
 	struct audit_head head, found;
 	struct audit_entry entry = entry_of("test", "kept"), gone = entry_of("test", "gone");
 	uint64_t value = 1;
 
-	(void)state;
 	assert_ok(&err, db_audit_head(db, &head, &err));
 	assert_ok(&err, db_savepoint(db, &err));
 	assert_ok(&err, db_audit_add(db, &head, &entry, &err));
@@ -154,7 +150,7 @@ static void what_is_rolled_back_was_never_there(void **state)
 }
 
 /* The chain of test entries that stand in the table, from a segment and from what is left. */
-static void entries_leave_the_table_as_they_are(void **state)
+UNIT_TEST(entries_leave_the_table_as_they_are)
 {
 	const unsigned char secret[32] = { 3 }, other[32] = { 4 };
 	struct audit_segments segments;
@@ -163,7 +159,6 @@ static void entries_leave_the_table_as_they_are(void **state)
 	struct audit_head base, begin, end, head, zero = { .sequence = 0 };
 	struct walk walk = { .count = 0 };
 
-	(void)state;
 	assert_ok(&err, db_audit_head(db, &head, &err));
 	assert_true(head.sequence > 12);
 	assert_ok(&err, db_audit_base(db, &base, &err));
@@ -202,7 +197,7 @@ static void entries_leave_the_table_as_they_are(void **state)
 		   audit_segment_write(state_fd, db, secret, &zero, 14, &made, &end, &err));
 }
 
-static void the_copy_of_the_end_is_sealed(void **state)
+UNIT_TEST(the_copy_of_the_end_is_sealed)
 {
 	const unsigned char secret[32] = { 1 }, other[32] = { 2 };
 	const struct audit_head head = { .sequence = 4711, .hash = { 0xab, 0xcd } };
@@ -210,7 +205,6 @@ static void the_copy_of_the_end_is_sealed(void **state)
 	bool sealed;
 	int fd;
 
-	(void)state;
 	assert_int_equal(audit_head_read(state_fd, secret, &found, &sealed, &err), 0);
 	assert_ok(&err, audit_head_write(state_fd, &head, secret, &err));
 	assert_int_equal(audit_head_read(state_fd, secret, &found, &sealed, &err), 1);
@@ -232,14 +226,5 @@ static void the_copy_of_the_end_is_sealed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hash_is_what_is_documented),
-		cmocka_unit_test(every_byte_has_its_place),
-		cmocka_unit_test(entries_make_a_chain),
-		cmocka_unit_test(what_is_rolled_back_was_never_there),
-		cmocka_unit_test(entries_leave_the_table_as_they_are),
-		cmocka_unit_test(the_copy_of_the_end_is_sealed),
-	};
-
-	return cmocka_run_group_tests_name("host_audit", tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

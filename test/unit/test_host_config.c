@@ -28,9 +28,8 @@ static int parse(const char *text)
 	return config_parse(&config, text, strlen(text), &problems, &err);
 }
 
-static void every_default_is_a_value(void **state)
+UNIT_TEST(every_default_is_a_value)
 {
-	(void)state;
 	for (size_t i = 0; i < config_row_count; i++) {
 		const struct config_row *row = &config_rows[i];
 
@@ -44,9 +43,8 @@ static void every_default_is_a_value(void **state)
 	assert_int_equal(config.idle_ms, 1800 * 1000);
 }
 
-static void a_file_is_taken(void **state)
+UNIT_TEST(a_file_is_taken)
 {
-	(void)state;
 	assert_ok(&err, parse("\xef\xbb\xbf# ours\n\n[server]\nlisten = [::1]:80\npublic = yes ; really\n"
 			      "header-timeout=2m\r\n[sessions]\nidle-timeout: 1h\n[log]\n"
 			      "log-level = error"));
@@ -60,7 +58,7 @@ static void a_file_is_taken(void **state)
 }
 
 /* Text, the line of the first problem, a part of what is said. */
-static void each_mistake_is_named_with_its_line(void **state)
+UNIT_TEST(each_mistake_is_named_with_its_line)
 {
 	static const struct {
 		const char *text;
@@ -90,7 +88,6 @@ static void each_mistake_is_named_with_its_line(void **state)
 		{ "[server]\nconfig = /etc/passwd\n", 2, "is not known" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		char at[32];
 
@@ -104,11 +101,10 @@ static void each_mistake_is_named_with_its_line(void **state)
 	}
 }
 
-static void all_mistakes_are_counted(void **state)
+UNIT_TEST(all_mistakes_are_counted)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 16);
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_ok(&err, buf_addf(&text, &err, "no-such-%d = 1\n", i));
 	assert_err(&err, ERR_INVALID, parse(text.data));
@@ -116,12 +112,11 @@ static void all_mistakes_are_counted(void **state)
 	assert_int_equal(problems.list[INI_PROBLEMS_MAX - 1].line, INI_PROBLEMS_MAX);
 }
 
-static void a_line_is_never_cut(void **state)
+UNIT_TEST(a_line_is_never_cut)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 16);
 	static const char nul[] = "[server]\nworkers = 3\0\n";
 
-	(void)state;
 	assert_ok(&err, buf_adds(&text, "[server]\nstate = /", &err));
 	for (int i = 0; i < 8000; i++)
 		assert_ok(&err, buf_addc(&text, i % 150 == 0 ? '=' : 'a', &err));
@@ -134,7 +129,7 @@ static void a_line_is_never_cut(void **state)
 }
 
 /* What the command line says last holds, whatever the file says. */
-static void the_command_line_has_the_last_word(void **state)
+UNIT_TEST(the_command_line_has_the_last_word)
 {
 	char path[] = "/tmp/test_host_config.XXXXXX", flag[64], workers[] = "--workers=7";
 	char name[] = "reckond", public[] = "--public", state_flag[] = "--state=/nowhere";
@@ -142,7 +137,6 @@ static void the_command_line_has_the_last_word(void **state)
 	static const char text[] = "[server]\nworkers = 5\nmax-connections = 9\n";
 	cleanup_fd int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	(void)snprintf(flag, sizeof(flag), "--config=%s", path);
 	for (int again = 0; again < 2; again++) {
@@ -160,14 +154,13 @@ static void the_command_line_has_the_last_word(void **state)
 	assert_int_equal(config.workers, 7);
 }
 
-static void a_wrong_flag_is_named(void **state)
+UNIT_TEST(a_wrong_flag_is_named)
 {
 	char name[] = "reckond", none[] = "--config=", bad[] = "--workers=x", unknown[] = "--wrokers=1";
 	char word[] = "word";
 	char *one[] = { name, none, bad, NULL }, *two[] = { name, none, unknown, NULL };
 	char *three[] = { name, none, word, NULL };
 
-	(void)state;
 	assert_err(&err, ERR_INVALID, config_load(3, one, &config, &problems, &err));
 	assert_non_null(strstr(err.text, "--workers takes a number"));
 	assert_err(&err, ERR_INVALID, config_load(3, two, &config, &problems, &err));
@@ -175,12 +168,11 @@ static void a_wrong_flag_is_named(void **state)
 	assert_non_null(strstr(err.text, "'word'"));
 }
 
-static void a_reload_changes_what_it_may(void **state)
+UNIT_TEST(a_reload_changes_what_it_may)
 {
 	__attribute__((cleanup(cleanup_free_fn))) struct config *fresh = mem_new0(1, sizeof(*fresh));
 	cleanup_buf struct buf fixed = BUF_INIT(4096);
 
-	(void)state;
 	config_defaults(&config);
 	config_defaults(fresh);
 	assert_int_equal(config_reload(&config, fresh, &fixed), 0);
@@ -195,20 +187,4 @@ static void a_reload_changes_what_it_may(void **state)
 	assert_int_equal(config.log_level, 0);
 	assert_int_equal(config.workers, 64);
 	assert_string_equal(config.address, "127.0.0.1:7263");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_default_is_a_value),
-		cmocka_unit_test(a_file_is_taken),
-		cmocka_unit_test(each_mistake_is_named_with_its_line),
-		cmocka_unit_test(all_mistakes_are_counted),
-		cmocka_unit_test(a_line_is_never_cut),
-		cmocka_unit_test(the_command_line_has_the_last_word),
-		cmocka_unit_test(a_wrong_flag_is_named),
-		cmocka_unit_test(a_reload_changes_what_it_may),
-	};
-
-	return cmocka_run_group_tests_name("host_config", tests, NULL, NULL);
 }

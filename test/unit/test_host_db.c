@@ -92,7 +92,7 @@ static int count_lost(const char *session, const char *tenant, const char *why, 
 	return 0;
 }
 
-static void the_first_version_is_brought_up_to_date(void **state)
+UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_drop)
 {
 	const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	const char other[] = "f" DIGITS "fedcba9876543210fedcba987654321";
@@ -148,7 +148,7 @@ static void add_live(struct db *db, const char *id, struct db_persisted *kept)
 	assert_ok(&err, db_persisted_put(db, id, kept, &err));
 }
 
-static void live_sessions_stay(void **state)
+UNIT_TEST_WITH(live_sessions_stay, unit_dir_make, unit_dir_drop)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db_recovered recovered = { 0 };
@@ -193,7 +193,7 @@ static void live_sessions_stay(void **state)
 	db_close(db);
 }
 
-static void a_manifest_changes_by_parts(void **state)
+UNIT_TEST_WITH(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop)
 {
 	static const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	char a[] = "a", b[] = "\xff", content[sizeof(sha256)];
@@ -238,7 +238,7 @@ static void a_manifest_changes_by_parts(void **state)
 	db_close(db);
 }
 
-static void a_sync_without_a_change_costs_nothing(void **state)
+UNIT_TEST_WITH(a_sync_without_a_change_costs_nothing, unit_dir_make, unit_dir_drop)
 {
 	struct db *db = open_db(*state);
 	struct err err;
@@ -292,7 +292,7 @@ static void commit_often(struct db *db, unsigned count)
 	}
 }
 
-static void the_log_is_taken_in_beside_the_loop(void **state)
+UNIT_TEST_WITH(the_log_is_taken_in_beside_the_loop, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
@@ -323,7 +323,7 @@ static void the_log_is_taken_in_beside_the_loop(void **state)
 	db_close(db);
 }
 
-static void the_log_has_its_length_from_the_start(void **state)
+UNIT_TEST_WITH(the_log_has_its_length_from_the_start, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
@@ -352,7 +352,7 @@ static void the_log_has_its_length_from_the_start(void **state)
 	db_close(db);
 }
 
-static void what_was_collected_is_remembered(void **state)
+UNIT_TEST_WITH(what_was_collected_is_remembered, unit_dir_make, unit_dir_drop)
 {
 	struct db *db = open_db(*state);
 	char at[CLOCK_RFC3339_SIZE];
@@ -367,7 +367,7 @@ static void what_was_collected_is_remembered(void **state)
 	db_close(db);
 }
 
-static void a_key_can_be_given_back(void **state)
+UNIT_TEST_WITH(a_key_can_be_given_back, unit_dir_make, unit_dir_drop)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db *db = open_db(*state);
@@ -386,25 +386,4 @@ static void a_key_can_be_given_back(void **state)
 	assert_ok(&err, db_execution_unkey(db, EXECUTION, &err));
 	assert_int_equal(db_execution_by_key(db, SESSION, "key", &found, &err), 0);
 	db_close(db);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_first_version_is_brought_up_to_date, unit_dir_make,
-						unit_dir_drop),
-		cmocka_unit_test_setup_teardown(live_sessions_stay, unit_dir_make, unit_dir_drop),
-		cmocka_unit_test_setup_teardown(what_was_collected_is_remembered, unit_dir_make,
-						unit_dir_drop),
-		cmocka_unit_test_setup_teardown(a_key_can_be_given_back, unit_dir_make, unit_dir_drop),
-		cmocka_unit_test_setup_teardown(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop),
-		cmocka_unit_test_setup_teardown(a_sync_without_a_change_costs_nothing, unit_dir_make,
-						unit_dir_drop),
-		cmocka_unit_test_setup_teardown(the_log_is_taken_in_beside_the_loop, unit_dir_make,
-						unit_dir_drop),
-		cmocka_unit_test_setup_teardown(the_log_has_its_length_from_the_start, unit_dir_make,
-						unit_dir_drop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

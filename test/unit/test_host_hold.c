@@ -13,11 +13,10 @@
 
 #define S 1000000000ull
 
-static void nobody_ever_went(void **state)
+UNIT_TEST(nobody_ever_went)
 {
 	struct lease *hold = lease_new(0, 1);
 
-	(void)state;
 	assert_false(lease_is_over(hold, 1));
 	assert_false(lease_is_over(hold, UINT64_MAX));
 	/* A stranger's going is nobody's. */
@@ -30,11 +29,10 @@ static void nobody_ever_went(void **state)
 	lease_lose(NULL, 0, UINT64_MAX);
 }
 
-static void the_last_one_ends_it(void **state)
+UNIT_TEST(the_last_one_ends_it)
 {
 	struct lease *hold = lease_new(0, 1);
 
-	(void)state;
 	lease_take(hold, 2);
 	lease_drop(hold, 1, 5 * S);
 	assert_false(lease_is_over(hold, 6 * S));
@@ -45,11 +43,10 @@ static void the_last_one_ends_it(void **state)
 	free(hold);
 }
 
-static void whoever_comes_back_in_time_keeps_it(void **state)
+UNIT_TEST(whoever_comes_back_in_time_keeps_it)
 {
 	struct lease *hold = lease_new(3000, 1);
 
-	(void)state;
 	lease_drop(hold, 1, 10 * S);
 	assert_false(lease_is_over(hold, 13 * S - 1));
 	lease_take(hold, 2);
@@ -61,11 +58,10 @@ static void whoever_comes_back_in_time_keeps_it(void **state)
 	free(hold);
 }
 
-static void a_front_that_died_took_nobody_away(void **state)
+UNIT_TEST(a_front_that_died_took_nobody_away)
 {
 	struct lease *hold = lease_new(3000, 1);
 
-	(void)state;
 	lease_lose(hold, 0, UINT64_MAX);
 	assert_false(lease_is_over(hold, UINT64_MAX));
 	/* Its connections are known no more; one that comes back is. */
@@ -78,11 +74,10 @@ static void a_front_that_died_took_nobody_away(void **state)
 	free(hold);
 }
 
-static void only_the_connections_of_the_dead_one_are_lost(void **state)
+UNIT_TEST(only_the_connections_of_the_dead_one_are_lost)
 {
 	struct lease *hold = lease_new(0, 5);
 
-	(void)state;
 	lease_take(hold, 10);
 	lease_take(hold, 19);
 	lease_take(hold, 20);
@@ -95,11 +90,10 @@ static void only_the_connections_of_the_dead_one_are_lost(void **state)
 	free(hold);
 }
 
-static void what_a_front_names_is_bounded(void **state)
+UNIT_TEST(what_a_front_names_is_bounded)
 {
 	struct lease *hold = lease_new(UINT64_MAX, 1);
 
-	(void)state;
 	for (uint64_t i = 2; i < 5000; i++)
 		lease_take(hold, i);
 	for (uint64_t i = 1; i <= LEASE_CONNECTIONS_MAX; i++)
@@ -107,18 +101,4 @@ static void what_a_front_names_is_bounded(void **state)
 	assert_false(lease_is_over(hold, 3609 * S));
 	assert_true(lease_is_over(hold, 3610 * S));
 	free(hold);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_ever_went),
-		cmocka_unit_test(the_last_one_ends_it),
-		cmocka_unit_test(whoever_comes_back_in_time_keeps_it),
-		cmocka_unit_test(a_front_that_died_took_nobody_away),
-		cmocka_unit_test(only_the_connections_of_the_dead_one_are_lost),
-		cmocka_unit_test(what_a_front_names_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,13 +14,12 @@
 
 static struct err err;
 
-static void a_sample_is_one_line(void **state)
+UNIT_TEST(a_sample_is_one_line)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	const char *const labels[] = { "one", "a", "two", "b", NULL };
 	const char *const empty[] = { NULL };
 
-	(void)state;
 	assert_ok(&err, metrics_family(&text, "x_total", "counter", "What it is.", &err));
 	assert_ok(&err, metrics_sample(&text, "x_total", labels, 7, &err));
 	assert_ok(&err, metrics_sample(&text, "x_total", empty, 18446744073709551615ull, &err));
@@ -30,17 +29,16 @@ static void a_sample_is_one_line(void **state)
 					     "x_total 18446744073709551615\nx_total 0\n");
 }
 
-static void a_label_cannot_end_itself(void **state)
+UNIT_TEST(a_label_cannot_end_itself)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	const char *const labels[] = { "l", "a\"} 1\n\\", NULL };
 
-	(void)state;
 	assert_ok(&err, metrics_sample(&text, "x", labels, 1, &err));
 	assert_string_equal(buf_text(&text), "x{l=\"a\\\"} 1\\n\\\\\"} 1\n");
 }
 
-static void seconds_are_exact(void **state)
+UNIT_TEST(seconds_are_exact)
 {
 	static const struct {
 		uint64_t ns;
@@ -52,7 +50,6 @@ static void seconds_are_exact(void **state)
 		{ 18446744073709551615ull, "x 18446744073.709551615\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cleanup_buf struct buf text = BUF_INIT(256);
 
@@ -61,7 +58,7 @@ static void seconds_are_exact(void **state)
 	}
 }
 
-static void a_histogram_adds_up(void **state)
+UNIT_TEST(a_histogram_adds_up)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 20);
 	static struct metrics metrics;
@@ -78,7 +75,6 @@ static void a_histogram_adds_up(void **state)
 		"\nreckon_executions_total{status=\"other\"} 1\n",
 	};
 
-	(void)state;
 	metrics_observe(&metrics, METRICS_WALL, 0, 1000000);
 	metrics_observe(&metrics, METRICS_WALL, 0, 1000001);
 	metrics_observe(&metrics, METRICS_WALL, 0, 1000000000000);
@@ -91,25 +87,11 @@ static void a_histogram_adds_up(void **state)
 			fail_msg("no line %s", lines[i]);
 }
 
-static void a_buffer_that_is_full_is_told(void **state)
+UNIT_TEST(a_buffer_that_is_full_is_told)
 {
 	cleanup_buf struct buf text = BUF_INIT(1000);
 	static struct metrics metrics;
 	static const struct metrics_now now = { .version = "0" };
 
-	(void)state;
 	assert_err(&err, ERR_LIMIT, metrics_write(&metrics, &now, &text, &err));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sample_is_one_line),
-		cmocka_unit_test(a_label_cannot_end_itself),
-		cmocka_unit_test(seconds_are_exact),
-		cmocka_unit_test(a_histogram_adds_up),
-		cmocka_unit_test(a_buffer_that_is_full_is_told),
-	};
-
-	return cmocka_run_group_tests_name("host_metrics", tests, NULL, NULL);
 }

@@ -110,12 +110,11 @@ static struct pool *new_pool(unsigned threads)
 	return pool;
 }
 
-static void one_job_is_served_within_two(void **state)
+UNIT_TEST(one_job_is_served_within_two)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
 
-	(void)state;
 	submit(pool, x, 'x', 100);
 	wait_held(1); /* the first of x runs */
 	assert_int_equal(pool_lane_waiting(pool, x), 99);
@@ -131,13 +130,12 @@ static void one_job_is_served_within_two(void **state)
 	pool_lane_free(y);
 }
 
-static void turns_go_by_weight(void **state)
+UNIT_TEST(turns_go_by_weight)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
 	unsigned of_x = 0, of_y = 0;
 
-	(void)state;
 	pool_lane_set(pool, y, 3, 1);
 	submit(pool, x, 'x', 100);
 	wait_held(1);
@@ -156,12 +154,11 @@ static void turns_go_by_weight(void **state)
 	pool_lane_free(y);
 }
 
-static void many_lanes_take_turns(void **state)
+UNIT_TEST(many_lanes_take_turns)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *lanes[10];
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		lanes[i] = pool_lane_new();
 	submit(pool, lanes[0], 'a', 1);
@@ -178,12 +175,11 @@ static void many_lanes_take_turns(void **state)
 		pool_lane_free(lanes[i]);
 }
 
-static void a_lane_has_no_more_threads_than_it_may(void **state)
+UNIT_TEST(a_lane_has_no_more_threads_than_it_may)
 {
 	struct pool *pool = new_pool(4);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
 
-	(void)state;
 	pool_lane_set(pool, x, 1, 2);
 	submit(pool, x, 'x', 50);
 	/* Whether its threads have woken up is nobody's business. */
@@ -204,12 +200,11 @@ static void a_lane_has_no_more_threads_than_it_may(void **state)
 	pool_lane_free(y);
 }
 
-static void a_raised_bound_lets_go_on(void **state)
+UNIT_TEST(a_raised_bound_lets_go_on)
 {
 	struct pool *pool = new_pool(3);
 	struct pool_lane *x = pool_lane_new();
 
-	(void)state;
 	pool_lane_set(pool, x, 1, 1);
 	submit(pool, x, 'x', 3);
 	wait_held(1);
@@ -221,13 +216,12 @@ static void a_raised_bound_lets_go_on(void **state)
 	pool_lane_free(x);
 }
 
-static void what_comes_behind_an_item_needs_no_turn(void **state)
+UNIT_TEST(what_comes_behind_an_item_needs_no_turn)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
 	struct work *first = mem_new0(1, sizeof(*first)), *then = mem_new0(1, sizeof(*then));
 
-	(void)state;
 	pool_lane_set(pool, x, 1, 1);
 	first->name = 'f';
 	then->name = 't';
@@ -256,14 +250,13 @@ static void note_processors(struct pool_item *item)
 	(void)sched_getaffinity(0, sizeof(may_use), &may_use);
 }
 
-static void what_is_done_beside_may_go_on_anywhere(void **state)
+UNIT_TEST(what_is_done_beside_may_go_on_anywhere)
 {
 	struct pool_lane *x = pool_lane_new();
 	struct pool *pool;
 	cpu_set_t ours;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(ours), &ours), 0);
 	assert_ok(&err, pool_new(2, note_processors, &pool, &err));
 	reset();
@@ -292,14 +285,13 @@ static void *probe(void *arg)
 	return NULL;
 }
 
-static void what_runs_beside_others_begins_in_real_time(void **state)
+UNIT_TEST(what_runs_beside_others_begins_in_real_time)
 {
 	struct pool *pool = new_pool(2);
 	struct pool_lane *lane = pool_lane_new();
 	pthread_t thread;
 	int may = -1;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, probe, &may), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	submit(pool, lane, 'a', 1);
@@ -320,20 +312,4 @@ static void what_runs_beside_others_begins_in_real_time(void **state)
 	assert_int_equal(policies[0], may);
 	pool_free(pool);
 	pool_lane_free(lane);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_job_is_served_within_two),
-		cmocka_unit_test(turns_go_by_weight),
-		cmocka_unit_test(many_lanes_take_turns),
-		cmocka_unit_test(a_lane_has_no_more_threads_than_it_may),
-		cmocka_unit_test(a_raised_bound_lets_go_on),
-		cmocka_unit_test(what_comes_behind_an_item_needs_no_turn),
-		cmocka_unit_test(what_is_done_beside_may_go_on_anywhere),
-		cmocka_unit_test(what_runs_beside_others_begins_in_real_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,13 +31,12 @@ static uint64_t size_of(const struct host *host)
 	return (uint64_t)st.st_size;
 }
 
-static void what_does_not_grow_stays(void **state)
+UNIT_TEST(what_does_not_grow_stays)
 {
 	static struct host host;
 	char path[64];
 	uint64_t wanted;
 
-	(void)state;
 	host.config.is_private = true;
 	host.place.state_fd = unit_mkdir(path);
 	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
@@ -62,13 +61,4 @@ static void what_does_not_grow_stays(void **state)
 	reserve_stop(&host);
 	(void)close(host.place.state_fd);
 	unit_rmdir(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_does_not_grow_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,11 +71,10 @@ static void fill(void)
 	assert_int_equal(count("execution"), 8);
 }
 
-static void what_is_old_goes_with_all_that_names_it(void **state)
+UNIT_TEST(what_is_old_goes_with_all_that_names_it)
 {
 	unsigned removed = 0;
 
-	(void)state;
 	fill();
 	assert_ok(&err, db_retain_executions(db, "ex_2", 1, &removed, &err));
 	assert_int_equal(removed, 1);
@@ -101,11 +100,10 @@ static void what_is_old_goes_with_all_that_names_it(void **state)
 	assert_int_equal(count("execution WHERE status = 'pending'"), 1);
 }
 
-static void an_id_tells_whether_it_is_too_old(void **state)
+UNIT_TEST(an_id_tells_whether_it_is_too_old)
 {
 	char id[ID_SIZE];
 
-	(void)state;
 	assert_ok(&err, id_new(id, "ex", &err));
 	assert_false(retain_is_expired(3600 * 1000, id));
 	memcpy(id + 3, "01JD8Z4J9Q", 10); /* 2024 */
@@ -125,12 +123,11 @@ static void an_id_tells_whether_it_is_too_old(void **state)
 #define BEGAN_MS 1700000000000ull
 
 /* A clock that is set ahead makes nothing old before it stood so for a day. */
-static void a_leap_is_not_believed_at_once(void **state)
+UNIT_TEST(a_leap_is_not_believed_at_once)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
 	struct monotonic steady = { 0 };
 
-	(void)state;
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS, boot), BEGAN_MS);
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
 	/* What a time service does little by little is not a leap. */
@@ -145,12 +142,11 @@ static void a_leap_is_not_believed_at_once(void **state)
 	assert_false(steady.has_leapt);
 }
 
-static void a_clock_that_is_set_back_is_believed(void **state)
+UNIT_TEST(a_clock_that_is_set_back_is_believed)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
 	struct monotonic steady = { 0 };
 
-	(void)state;
 	(void)monotonic_at(&steady, BEGAN_MS, boot);
 	assert_int_equal(monotonic_at(&steady, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
 	assert_false(steady.has_leapt);
@@ -163,12 +159,11 @@ static void a_clock_that_is_set_back_is_believed(void **state)
 }
 
 /* What is over stays over when the clock is set back; one that is set right again is right. */
-static void a_strict_clock_never_falls_back(void **state)
+UNIT_TEST(a_strict_clock_never_falls_back)
 {
 	const uint64_t boot = 50000, day = 24 * HOUR_MS;
 	struct strict strict = { 0 };
 
-	(void)state;
 	assert_int_equal(strict_at(&strict, BEGAN_MS, boot), BEGAN_MS);
 	strict_tick_at(&strict, BEGAN_MS, boot);
 	strict_tick_at(&strict, BEGAN_MS + 1000, boot + 1000);
@@ -200,13 +195,5 @@ static void a_strict_clock_never_falls_back(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_old_goes_with_all_that_names_it),
-		cmocka_unit_test(an_id_tells_whether_it_is_too_old),
-		cmocka_unit_test(a_leap_is_not_believed_at_once),
-		cmocka_unit_test(a_strict_clock_never_falls_back),
-		cmocka_unit_test(a_clock_that_is_set_back_is_believed),
-	};
-
-	return cmocka_run_group_tests_name("host_retain", tests, set_up, tear_down);
+	return unit_run(set_up, tear_down);
 }

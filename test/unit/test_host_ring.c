@@ -44,12 +44,11 @@ static bool read_once(struct event_buffer *ring, uint64_t after, struct got *ret
 	return found;
 }
 
-static void in_order_and_from_any_id(void **state)
+UNIT_TEST(in_order_and_from_any_id)
 {
 	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
-	(void)state;
 	assert_false(read_once(ring, 0, &got));
 	for (int i = 0; i < 5; i++)
 		event_buffer_push(ring, "stream", "{}", 2);
@@ -69,12 +68,11 @@ static void in_order_and_from_any_id(void **state)
 	event_buffer_free(ring);
 }
 
-static void who_has_not_come_for_the_end_is_known(void **state)
+UNIT_TEST(who_has_not_come_for_the_end_is_known)
 {
 	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
-	(void)state;
 	event_buffer_push(ring, "stream", "{}", 2);
 	assert_true(read_once(ring, 0, &got));
 	assert_true(read_once(ring, 0, &got));
@@ -112,11 +110,10 @@ static void follow(struct event_buffer *ring, uint64_t total)
 	assert_true(events <= RING_EVENTS_MAX && missing > 0);
 }
 
-static void what_is_gone_is_counted(void **state)
+UNIT_TEST(what_is_gone_is_counted)
 {
 	struct event_buffer *ring = event_buffer_new();
 
-	(void)state;
 	for (unsigned i = 0; i < RING_EVENTS_MAX + 100; i++)
 		event_buffer_push(ring, "stream", "{\"a\":1}", 7);
 	event_buffer_finish(ring);
@@ -124,12 +121,11 @@ static void what_is_gone_is_counted(void **state)
 	event_buffer_free(ring);
 }
 
-static void bytes_are_bounded_too(void **state)
+UNIT_TEST(bytes_are_bounded_too)
 {
 	struct event_buffer *ring = event_buffer_new();
 	char *large = malloc(RING_BYTES_MAX / 2);
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', RING_BYTES_MAX / 2);
 	for (int i = 0; i < 5; i++)
@@ -141,14 +137,13 @@ static void bytes_are_bounded_too(void **state)
 }
 
 /* With many that are full each has its share, so that all of them are bounded, too. */
-static void all_rings_together_are_bounded(void **state)
+UNIT_TEST(all_rings_together_are_bounded)
 {
 	enum { COUNT = 40, SIZE = 1 << 20 };
 	struct event_buffer *rings[COUNT];
 	char *large = malloc(SIZE);
 	const size_t before = event_buffer_all_bytes();
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', SIZE);
 	for (int i = 0; i < COUNT; i++)
@@ -167,13 +162,12 @@ static void all_rings_together_are_bounded(void **state)
 	free(large);
 }
 
-static void room_is_given_back(void **state)
+UNIT_TEST(room_is_given_back)
 {
 	struct event_buffer *ring = event_buffer_new();
 	size_t empty, few;
 	struct got got;
 
-	(void)state;
 	empty = event_buffer_shrink(ring);
 	for (int i = 0; i < 20; i++)
 		event_buffer_push(ring, "stream", "{}", 2);
@@ -186,13 +180,12 @@ static void room_is_given_back(void **state)
 	event_buffer_free(ring);
 }
 
-static void one_that_is_too_large_is_missing(void **state)
+UNIT_TEST(one_that_is_too_large_is_missing)
 {
 	struct event_buffer *ring = event_buffer_new();
 	char *large = calloc(1, RING_EVENT_MAX + 1);
 	struct got got;
 
-	(void)state;
 	assert_non_null(large);
 	event_buffer_push(ring, "stream", "{}", 2);
 	event_buffer_push(ring, "display_data", large, RING_EVENT_MAX + 1);
@@ -204,12 +197,11 @@ static void one_that_is_too_large_is_missing(void **state)
 	free(large);
 }
 
-static void only_who_waits_is_told(void **state)
+UNIT_TEST(only_who_waits_is_told)
 {
 	struct event_buffer *ring = event_buffer_new();
 	struct got got;
 
-	(void)state;
 	assert_false(event_buffer_push(ring, "stream", "{}", 2));
 	assert_false(read_once(ring, 1, &got));
 	/* Another reader that has something to read does not take the first one's turn. */
@@ -220,20 +212,4 @@ static void only_who_waits_is_told(void **state)
 	/* The loop knows of the end, and tells it when it is kept. */
 	assert_false(event_buffer_push(ring, "done", "{}", 2));
 	event_buffer_free(ring);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_order_and_from_any_id),
-		cmocka_unit_test(who_has_not_come_for_the_end_is_known),
-		cmocka_unit_test(what_is_gone_is_counted),
-		cmocka_unit_test(bytes_are_bounded_too),
-		cmocka_unit_test(all_rings_together_are_bounded),
-		cmocka_unit_test(room_is_given_back),
-		cmocka_unit_test(one_that_is_too_large_is_missing),
-		cmocka_unit_test(only_who_waits_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

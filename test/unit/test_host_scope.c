@@ -27,9 +27,8 @@ static bool is_open(size_t call)
 }
 
 /* What the field table says a key needs is one scope, and that its own needs less. */
-static void each_call_has_a_scope(void **state)
+UNIT_TEST(each_call_has_a_scope)
 {
-	(void)state;
 	for (size_t i = 1; i < API_CALL_COUNT; i++) {
 		const unsigned scope = api_calls[i].scope, own = api_calls[i].own_scope;
 
@@ -46,13 +45,4 @@ static void each_call_has_a_scope(void **state)
 	assert_int_equal(API_SCOPE_FILES, FRONT_SCOPE_FILES);
 	assert_int_equal(API_SCOPE_READ, FRONT_SCOPE_READ);
 	assert_int_equal(API_SCOPE_AGENT, FRONT_SCOPE_AGENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_call_has_a_scope),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

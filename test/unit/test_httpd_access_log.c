@@ -15,7 +15,7 @@
 #define SPAN "00f067aa0ba902b7"
 #define ZEROS "00000000000000000000000000000000"
 
-static void the_form_is_kept(void **state)
+UNIT_TEST(the_form_is_kept)
 {
 	static const struct {
 		const char *text;
@@ -42,7 +42,6 @@ static void the_form_is_kept(void **state)
 		{ "00-", false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct access trail = { 0 };
 		const bool found = access_parse_trace(cases[i].text, &trail);
@@ -54,13 +53,4 @@ static void the_form_is_kept(void **state)
 		assert_string_equal(trail.about.trace, TRACE);
 		assert_int_equal(trail.is_sampled, cases[i].is_sampled);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_form_is_kept),
-	};
-
-	return cmocka_run_group_tests_name("front_trail", tests, NULL, NULL);
 }

@@ -35,12 +35,11 @@ static void exhaust(struct auth_throttle *guess, const struct auth_peer *peer)
 		auth_failed(guess, peer);
 }
 
-static void a_burst_then_no_more(void **state)
+UNIT_TEST(a_burst_then_no_more)
 {
 	struct auth_throttle *guess = auth_throttle_new();
 	const struct auth_peer bad = peer_of("10.0.0.1"), other = peer_of("10.0.0.2");
 
-	(void)state;
 	auth_learn(guess, "rk_good", true);
 	for (unsigned i = 0; i < AUTH_BURST - 1; i++)
 		auth_failed(guess, &bad);
@@ -54,14 +53,13 @@ static void a_burst_then_no_more(void **state)
 	free(guess);
 }
 
-static void addresses_count_coarsely(void **state)
+UNIT_TEST(addresses_count_coarsely)
 {
 	struct auth_throttle *guess = auth_throttle_new();
 	const struct auth_peer one = peer_of("2001:db8:1:2::1"), near = peer_of("2001:db8:1:2:3::9"),
 				far = peer_of("2001:db8:1:3::1"), mapped = peer_of("::ffff:10.0.0.1"),
 				plain = peer_of("10.0.0.1");
 
-	(void)state;
 	exhaust(guess, &one);
 	assert_false(auth_may_ask(guess, &near, "rk_any"));
 	assert_true(auth_may_ask(guess, &far, "rk_any"));
@@ -72,13 +70,12 @@ static void addresses_count_coarsely(void **state)
 }
 
 /* A flood from everywhere is bounded in memory, and makes nobody else wait. */
-static void many_addresses(void **state)
+UNIT_TEST(many_addresses)
 {
 	struct auth_throttle *guess = auth_throttle_new();
 	const struct auth_peer quiet = peer_of("192.0.2.1");
 	char text[32];
 
-	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		(void)snprintf(text, sizeof(text), "10.%u.%u.1", i / 250, i % 250);
 		const struct auth_peer peer = peer_of(text);
@@ -87,15 +84,4 @@ static void many_addresses(void **state)
 	}
 	assert_true(auth_may_ask(guess, &quiet, "rk_any"));
 	free(guess);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_burst_then_no_more),
-		cmocka_unit_test(addresses_count_coarsely),
-		cmocka_unit_test(many_addresses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

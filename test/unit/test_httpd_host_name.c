@@ -12,7 +12,7 @@
 
 #define OWN "reckon.example.com, ci.example\tother"
 
-static void test_ours(void **state)
+UNIT_TEST(test_ours)
 {
 	static const char *const names[] = {
 		"127.0.0.1", "127.0.0.1:7263", "10.1.2.3", "[::1]", "[::1]:7263", "[fe80::1]",
@@ -21,13 +21,12 @@ static void test_ours(void **state)
 		"other:1",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!host_name_is_allowed(names[i], OWN))
 			fail_msg("%s", names[i]);
 }
 
-static void test_anybodys(void **state)
+UNIT_TEST(test_anybodys)
 {
 	static const char *const names[] = {
 		"evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "xlocalhost",
@@ -36,28 +35,15 @@ static void test_anybodys(void **state)
 		"localhost:80.evil.example", "", ".", ":80", "ther", "[]", "0x7f.0.0.1",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (host_name_is_allowed(names[i], OWN))
 			fail_msg("%s", names[i]);
 }
 
-static void test_none_are_configured(void **state)
+UNIT_TEST(test_none_are_configured)
 {
-	(void)state;
 	assert_true(host_name_is_allowed("localhost", ""));
 	assert_false(host_name_is_allowed("reckon.example.com", ""));
 	assert_false(host_name_is_allowed("reckon.example.com", " , ,"));
 	assert_false(host_name_is_allowed(".", ","));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ours),
-		cmocka_unit_test(test_anybodys),
-		cmocka_unit_test(test_none_are_configured),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static const struct language *labelled(const char *label)
 	return language_find_label(label, strlen(label));
 }
 
-static void every_row_is_whole(void **state)
+UNIT_TEST(every_row_is_whole)
 {
 	const unsigned known = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
 			       LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT |
@@ -19,7 +19,6 @@ static void every_row_is_whole(void **state)
 	const struct language *at;
 	size_t count = 0;
 
-	(void)state;
 	for (; (at = language_at(count)) != NULL; count++) {
 		const char *texts[] = { at->name, at->prose_name, at->zygote, at->prompt_label,
 					at->syntax.comment, at->kernelspec_name,
@@ -39,12 +38,11 @@ static void every_row_is_whole(void **state)
 	assert_null(language_at(LANGUAGES_MAX));
 }
 
-static void every_word_leads_to_its_language(void **state)
+UNIT_TEST(every_word_leads_to_its_language)
 {
 	const struct language *at;
 	char path[64];
 
-	(void)state;
 	for (size_t i = 0; (at = language_at(i)) != NULL; i++) {
 		assert_ptr_equal(language_find(at->name), at);
 		assert_ptr_equal(language_find_or_default(at->name), at);
@@ -61,11 +59,10 @@ static void every_word_leads_to_its_language(void **state)
 }
 
 /* The names in the build's list are those of the rows, in the same order. */
-static void options_name_every_language(void **state)
+UNIT_TEST(options_name_every_language)
 {
 	const char *words = language_words;
 
-	(void)state;
 	for (size_t i = 0; language_at(i) != NULL; i++) {
 		const char *name = language_at(i)->name;
 
@@ -77,11 +74,10 @@ static void options_name_every_language(void **state)
 	}
 }
 
-static void what_is_unknown_is_refused(void **state)
+UNIT_TEST(what_is_unknown_is_refused)
 {
 	struct err err;
 
-	(void)state;
 	assert_null(language_find("cobol"));
 	assert_null(language_find(""));
 	assert_null(language_find_or_default("cobol"));
@@ -98,16 +94,4 @@ static void what_is_unknown_is_refused(void **state)
 	assert_non_null(strstr(err.text, "\"cobol\""));
 	for (size_t i = 0; language_at(i) != NULL; i++)
 		assert_non_null(strstr(err.remedy, language_at(i)->name));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_is_whole),
-		cmocka_unit_test(every_word_leads_to_its_language),
-		cmocka_unit_test(options_name_every_language),
-		cmocka_unit_test(what_is_unknown_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct json_value *parse(char *json)
 	return value;
 }
 
-static void test_variables(void **state)
+UNIT_TEST(test_variables)
 {
 	struct fixture fixture;
 	struct json_value *all;
@@ -34,7 +34,6 @@ static void test_variables(void **state)
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_variables(fixture.session, &json, &err), 0);
 	all = parse(json);
@@ -51,14 +50,13 @@ static void test_variables(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_complete(void **state)
+UNIT_TEST(test_complete)
 {
 	struct fixture fixture;
 	struct json_value *answer;
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_complete(fixture.session, "pr", 2, 2, &json, &err), 0);
 	answer = parse(json);
@@ -70,7 +68,7 @@ static void test_complete(void **state)
 }
 
 /* Callers cut their code at these offsets, so a kernel may not name just any. */
-static void test_offsets_lie_within_the_code(void **state)
+UNIT_TEST(test_offsets_lie_within_the_code)
 {
 	struct fixture fixture;
 	struct json_value *answer;
@@ -78,7 +76,6 @@ static void test_offsets_lie_within_the_code(void **state)
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_complete(fixture.session, "beyond", 6, 4, &json, &err), 0);
 	answer = parse(json);
@@ -90,7 +87,7 @@ static void test_offsets_lie_within_the_code(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_inspect(void **state)
+UNIT_TEST(test_inspect)
 {
 	struct fixture fixture;
 	struct json_value *answer;
@@ -98,7 +95,6 @@ static void test_inspect(void **state)
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_inspect(fixture.session, "pr", 2, 2, 1, &json, &err), 0);
 	answer = parse(json);
@@ -121,7 +117,7 @@ static void test_inspect(void **state)
 }
 
 /* The fake kernel would answer; libreckon asks for what the language's row says it answers. */
-static void test_what_a_language_lacks_is_not_asked_for(void **state)
+UNIT_TEST(test_what_a_language_lacks_is_not_asked_for)
 {
 	const struct language *lacking = NULL;
 	struct language without = *language_default();
@@ -131,7 +127,6 @@ static void test_what_a_language_lacks_is_not_asked_for(void **state)
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	for (size_t i = 0; language_at(i) != NULL; i++)
 		if ((language_at(i)->features & LANGUAGE_INSPECTS) == 0)
 			lacking = language_at(i);
@@ -170,11 +165,10 @@ static void assert_whole(reckon_session *session, const char *code, const char *
 }
 
 /* The fake kernel answers with the code itself: words of its own never get through. */
-static void test_is_complete(void **state)
+UNIT_TEST(test_is_complete)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_whole(fixture.session, "complete", "complete");
 	assert_whole(fixture.session, "incomplete", "incomplete");
@@ -183,31 +177,15 @@ static void test_is_complete(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_no_answer(void **state)
+UNIT_TEST(test_no_answer)
 {
 	struct fixture fixture;
 	reckon_error err;
 	char *json;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_complete(fixture.session, "hang", 4, 4, &json, &err),
 			 RECKON_EKERNEL_LOST);
 	fixture_assert_kernel_lost(&fixture, "no answer");
 	fixture_close(&fixture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variables),
-		cmocka_unit_test(test_complete),
-		cmocka_unit_test(test_offsets_lie_within_the_code),
-		cmocka_unit_test(test_inspect),
-		cmocka_unit_test(test_what_a_language_lacks_is_not_asked_for),
-		cmocka_unit_test(test_is_complete),
-		cmocka_unit_test(test_no_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

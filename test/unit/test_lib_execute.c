@@ -18,11 +18,10 @@
 
 static const struct fake_config plain;
 
-static void test_a_cell(void **state)
+UNIT_TEST(test_a_cell)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result =
@@ -39,7 +38,7 @@ static void test_a_cell(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_an_id_that_was_chosen(void **state)
+UNIT_TEST(test_an_id_that_was_chosen)
 {
 	reckon_execute_options options = { .size = sizeof(options),
 					   .execution_id = "ex_01M80J7VB7V2AAK080YDMN3VFR" };
@@ -47,7 +46,6 @@ static void test_an_id_that_was_chosen(void **state)
 	reckon_execution *done;
 	reckon_error err;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "out a", &options);
@@ -66,11 +64,10 @@ static void test_an_id_that_was_chosen(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_a_failing_cell_keeps_the_session(void **state)
+UNIT_TEST(test_a_failing_cell_keeps_the_session)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result bad =
@@ -128,12 +125,11 @@ static void run_seen(struct fixture *fixture, const char *code, struct seen *see
 	result = fixture_run(fixture, code, &options);
 }
 
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
 	struct fixture fixture;
 	struct seen seen = { .stop_at = NULL };
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	run_seen(&fixture,
 		 "out 1\nsync\nerr 2\nsync\nout 3\nsync\ndisplay a x\nout 4\nsync\nresult r", &seen);
@@ -143,12 +139,11 @@ static void test_order(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_utf8_across_reads(void **state)
+UNIT_TEST(test_utf8_across_reads)
 {
 	struct fixture fixture;
 	struct seen seen = { .stop_at = NULL };
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	/* "é" in two writes with a wait between, then a byte that is never UTF-8. */
 	run_seen(&fixture, "raw c3\nsync\nraw a9\nsync\nraw ff\nsync\nraw e282", &seen);
@@ -158,12 +153,11 @@ static void test_utf8_across_reads(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_displays(void **state)
+UNIT_TEST(test_displays)
 {
 	const reckon_session_options options = { .size = sizeof(options), .limits.displays = 2 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, &options);
 	{
 		cleanup_result struct result updated =
@@ -186,14 +180,13 @@ static void test_displays(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_output_past_the_limit(void **state)
+UNIT_TEST(test_output_past_the_limit)
 {
 	const reckon_session_options options = { .size = sizeof(options),
 						 .limits.output_bytes = 1000 };
 	struct fixture fixture;
 	char *whole;
 
-	(void)state;
 	fixture_open(&fixture, &plain, &options);
 	{
 		cleanup_result struct result fits = fixture_run(&fixture, "flood 1000", NULL);
@@ -235,13 +228,12 @@ static void test_output_past_the_limit(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_input(void **state)
+UNIT_TEST(test_input)
 {
 	reckon_execute_options options = { .size = sizeof(options), .has_stdin = 1 };
 	struct fixture fixture;
 	int ends[2];
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "ada\nrest of it", 14), 14);
@@ -288,7 +280,7 @@ static int stop_asking(const char *prompt, size_t prompt_len, int password, char
 	return RECKON_STOP;
 }
 
-static void test_asked_input(void **state)
+UNIT_TEST(test_asked_input)
 {
 	int asked = 0;
 	reckon_execute_options options = { .size = sizeof(options),
@@ -296,7 +288,6 @@ static void test_asked_input(void **state)
 					   .on_input_arg = &asked };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result =
@@ -317,13 +308,12 @@ static void test_asked_input(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_large_input(void **state)
+UNIT_TEST(test_large_input)
 {
 	reckon_execute_options options = { .size = sizeof(options), .has_stdin = 1 };
 	FILE *file = tmpfile();
 	struct fixture fixture;
 
-	(void)state;
 	assert_non_null(file);
 	for (int i = 0; i < 50000; i++)
 		assert_int_equal(fprintf(file, "%09d\n", i), 10);
@@ -349,11 +339,10 @@ static void test_large_input(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_files_are_kept(void **state)
+UNIT_TEST(test_files_are_kept)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result made =
@@ -383,12 +372,11 @@ static void test_files_are_kept(void **state)
 }
 
 /* Late output of an earlier cell's child is never mixed in, but counted. */
-static void test_stray_output(void **state)
+UNIT_TEST(test_stray_output)
 {
 	struct fixture fixture;
 	bool was_reported = false;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result first = fixture_run(&fixture, "stray LATE\nout 1", NULL);
@@ -406,7 +394,7 @@ static void test_stray_output(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_receipt_and_denials(void **state)
+UNIT_TEST(test_receipt_and_denials)
 {
 	struct fake_config config = { .usage = { .cpu_user_ns = 250000000,
 						 .memory_peak_bytes = 12345678,
@@ -415,7 +403,6 @@ static void test_receipt_and_denials(void **state)
 						 .denied = { { "ptrace", 2 } } } };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &config, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "out 1", NULL);
@@ -435,12 +422,11 @@ static void test_receipt_and_denials(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_nothing_leaks(void **state)
+UNIT_TEST(test_nothing_leaks)
 {
 	struct fixture fixture;
 	int before;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	before = unit_open_fds();
 	for (int i = 0; i < 20; i++) {
@@ -453,26 +439,4 @@ static void test_nothing_leaks(void **state)
 	 * session keeps the pair that stands for no input. */
 	assert_true(unit_open_fds() <= before + 2 + 2);
 	fixture_close(&fixture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_cell),
-		cmocka_unit_test(test_an_id_that_was_chosen),
-		cmocka_unit_test(test_a_failing_cell_keeps_the_session),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_utf8_across_reads),
-		cmocka_unit_test(test_displays),
-		cmocka_unit_test(test_output_past_the_limit),
-		cmocka_unit_test(test_input),
-		cmocka_unit_test(test_asked_input),
-		cmocka_unit_test(test_large_input),
-		cmocka_unit_test(test_files_are_kept),
-		cmocka_unit_test(test_stray_output),
-		cmocka_unit_test(test_receipt_and_denials),
-		cmocka_unit_test(test_nothing_leaks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,23 +35,21 @@ static void check_violation(const char *what)
 	fixture_close(&fixture);
 }
 
-static void test_violations(void **state)
+UNIT_TEST(test_violations)
 {
 	static const char *const what[] = { "id",	"turn",	      "host",	  "status",
 					    "garbage",	"fields",     "unsealed", "descriptor",
 					    "sync-flood" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++)
 		check_violation(what[i]);
 }
 
 /* What comes after DONE is found by the next execution, which ends the kernel. */
-static void test_two_dones(void **state)
+UNIT_TEST(test_two_dones)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result first = fixture_run(&fixture, "violate two-dones", NULL);
@@ -65,7 +63,7 @@ static void test_two_dones(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_deaths(void **state)
+UNIT_TEST(test_deaths)
 {
 	static const struct {
 		const char *code;
@@ -75,7 +73,6 @@ static void test_deaths(void **state)
 		{ "out before\nkill 11", "signal 11" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture fixture;
 
@@ -95,14 +92,13 @@ static void test_deaths(void **state)
 	}
 }
 
-static void test_out_of_memory(void **state)
+UNIT_TEST(test_out_of_memory)
 {
 	const struct fake_config config = { .ends_are_oom = true };
 	const reckon_session_options options = { .size = sizeof(options),
 						 .limits.memory_bytes = 256 << 20 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &config, &options);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "kill 9", NULL);
@@ -116,12 +112,11 @@ static void test_out_of_memory(void **state)
 }
 
 /* Where there is no box any more a fresh kernel has no place. */
-static void test_no_fresh_kernel_without_a_box(void **state)
+UNIT_TEST(test_no_fresh_kernel_without_a_box)
 {
 	const struct fake_config config = { .restarts_fail = true };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &config, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "exit 3", NULL);
@@ -132,12 +127,11 @@ static void test_no_fresh_kernel_without_a_box(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_restart_is_asked_for(void **state)
+UNIT_TEST(test_restart_is_asked_for)
 {
 	struct fixture fixture;
 	reckon_error err;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result first = fixture_run(&fixture, "file a.txt x", NULL);
@@ -160,11 +154,10 @@ static void test_restart_is_asked_for(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_hang_up(void **state)
+UNIT_TEST(test_hang_up)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "hangup", NULL);
@@ -175,12 +168,11 @@ static void test_hang_up(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_the_warden_dies(void **state)
+UNIT_TEST(test_the_warden_dies)
 {
 	const struct fake_config config = { .dies_at_begin = true };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &config, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "deaf", NULL);
@@ -206,12 +198,11 @@ static void check_open_fails(const struct fake_config *config, int code, const c
 	fixture_close(&fixture);
 }
 
-static void test_kernels_that_never_start(void **state)
+UNIT_TEST(test_kernels_that_never_start)
 {
 	const struct fake_config dead = { .kernel_never_ready = true };
 	const struct fake_config wrong = { .kernel_wrong_first = true };
 
-	(void)state;
 	check_open_fails(&dead, RECKON_ELOST, "exit status 7");
 	check_open_fails(&wrong, RECKON_EPROTOCOL, "READY");
 }
@@ -236,11 +227,10 @@ static void check_other_version(const struct fake_config *config, const char *te
 }
 
 /* Their messages begin alike, and may have any length. */
-static void test_another_version(void **state)
+UNIT_TEST(test_another_version)
 {
 	const size_t lengths[] = { 0, sizeof(struct warden_other), 100, 8192 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		const struct fake_config newer = { .version = 99, .reply_len = lengths[i] };
 		const struct fake_config older = { .version = 1, .reply_len = lengths[i] };
@@ -248,22 +238,4 @@ static void test_another_version(void **state)
 		check_other_version(&newer, "it speaks 99", "upgraded while this program ran");
 		check_other_version(&older, "it speaks 1,", "install the same version");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_violations),
-		cmocka_unit_test(test_two_dones),
-		cmocka_unit_test(test_deaths),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_hang_up),
-		cmocka_unit_test(test_no_fresh_kernel_without_a_box),
-		cmocka_unit_test(test_restart_is_asked_for),
-		cmocka_unit_test(test_the_warden_dies),
-		cmocka_unit_test(test_kernels_that_never_start),
-		cmocka_unit_test(test_another_version),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void assert_file(int dir_fd, const char *name, const void *bytes, size_t 
 	assert_memory_equal(found, bytes, len);
 }
 
-static void everything_comes_back(void **state)
+UNIT_TEST_WITH(everything_comes_back, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec times[2] = { { 1000000000, 5 }, { 1000000000, 5 } };
@@ -179,7 +179,7 @@ static void everything_comes_back(void **state)
 	assert_int_equal(fchmodat(fixture->to_fd, "d", 0755, 0), 0);
 }
 
-static void only_what_changed_is_told(void **state)
+UNIT_TEST_WITH(only_what_changed_is_told, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -206,7 +206,7 @@ static void only_what_changed_is_told(void **state)
 }
 
 /* A file is put while a cell works on others: those are the cell's, until it ends. */
-static void a_part_is_kept_alone(void **state)
+UNIT_TEST_WITH(a_part_is_kept_alone, set_up, tear_down)
 {
 	static const char *const paths[] = { "new/deep/x", "gone" };
 	const struct part part = { .paths = paths, .count = 2 };
@@ -247,7 +247,7 @@ static void a_part_is_kept_alone(void **state)
 }
 
 /* A name above the part that became a file would stand where the list has a folder. */
-static void a_part_makes_no_tree_that_cannot_be(void **state)
+UNIT_TEST_WITH(a_part_makes_no_tree_that_cannot_be, set_up, tear_down)
 {
 	static const char *const paths[] = { "d/x" };
 	const struct part part = { .paths = paths, .count = 1 };
@@ -271,7 +271,7 @@ static void a_part_makes_no_tree_that_cannot_be(void **state)
 }
 
 /* Two names of one file, one of them outside: then all of it is looked at. */
-static void links_out_of_a_part_are_kept_with_it(void **state)
+UNIT_TEST_WITH(links_out_of_a_part_are_kept_with_it, set_up, tear_down)
 {
 	static const char *const paths[] = { "second" };
 	const struct part part = { .paths = paths, .count = 1 };
@@ -291,7 +291,7 @@ static void links_out_of_a_part_are_kept_with_it(void **state)
 	done(taken);
 }
 
-static void what_was_not_committed_is_told_again(void **state)
+UNIT_TEST_WITH(what_was_not_committed_is_told_again, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -307,7 +307,7 @@ static void what_was_not_committed_is_told_again(void **state)
 	done(taken);
 }
 
-static void what_does_not_fit_is_named(void **state)
+UNIT_TEST_WITH(what_does_not_fit_is_named, set_up, tear_down)
 {
 	const struct persist_bounds tight = { .bytes = 100, .entries = 1000 };
 	const struct persist_bounds few = { .bytes = 100, .entries = 1 };
@@ -337,7 +337,7 @@ static void note_missing(const char *path, const char *why, void *arg)
 	(void)snprintf(told + strlen(told), 200 - strlen(told), "%s: %s;", path, why);
 }
 
-static void missing_and_damaged_content_is_no_workspace(void **state)
+UNIT_TEST_WITH(missing_and_damaged_content_is_no_workspace, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char path[200], trash[220], told[200] = "";
@@ -375,7 +375,7 @@ static void missing_and_damaged_content_is_no_workspace(void **state)
 	done(taken);
 }
 
-static void a_manifest_that_leads_outside_does_not(void **state)
+UNIT_TEST_WITH(a_manifest_that_leads_outside_does_not, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char up[] = "../outside", link[] = "l", target[] = "/", in[] = "l/tmp";
@@ -410,7 +410,7 @@ static uint64_t collect(struct fixture *fixture, uint64_t age_s, char *needed)
 	return all.objects;
 }
 
-static void only_old_objects_that_nobody_needs_go(void **state)
+UNIT_TEST_WITH(only_old_objects_that_nobody_needs_go, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
@@ -434,7 +434,7 @@ static void only_old_objects_that_nobody_needs_go(void **state)
 	assert_int_equal(faccessat(fixture->state_fd, path, F_OK, 0), -1);
 }
 
-static void a_batch_has_all_its_names_or_says_so(void **state)
+UNIT_TEST_WITH(a_batch_has_all_its_names_or_says_so, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object objects[150];
@@ -463,7 +463,7 @@ static void a_batch_has_all_its_names_or_says_so(void **state)
 }
 
 /* A folder that may be listed and not entered: there are names, and nobody knows of what. */
-static void names_that_cannot_be_looked_at_are_counted(void **state)
+UNIT_TEST_WITH(names_that_cannot_be_looked_at_are_counted, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	pid_t child;
@@ -487,32 +487,4 @@ static void names_that_cannot_be_looked_at_are_counted(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(fchmodat(fixture->from_fd, "d", 0755, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(everything_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(only_what_changed_is_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(names_that_cannot_be_looked_at_are_counted, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_part_is_kept_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_part_makes_no_tree_that_cannot_be, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(links_out_of_a_part_are_kept_with_it, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_was_not_committed_is_told_again, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(missing_and_damaged_content_is_no_workspace, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_manifest_that_leads_outside_does_not, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(only_old_objects_that_nobody_needs_go, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_batch_has_all_its_names_or_says_so, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void check_clean(const char *text)
 	assert_non_null(strstr(text, "env=PATH="));
 }
 
-static void test_find(void **state)
+UNIT_TEST_WITH(test_find, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_free char *found = NULL;
@@ -136,7 +136,7 @@ static void test_find(void **state)
 	free(none);
 }
 
-static void test_private(void **state)
+UNIT_TEST_WITH(test_private, setup, teardown)
 {
 	const struct place *place = *state;
 	char text[2048];
@@ -153,7 +153,7 @@ static void test_private(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void test_shared_is_started_once(void **state)
+UNIT_TEST_WITH(test_shared_is_started_once, setup, teardown)
 {
 	const struct place *place = *state;
 	char first[2048], second[2048], other[2048];
@@ -175,7 +175,7 @@ static void test_shared_is_started_once(void **state)
 }
 
 /* Many at once: the lock lets one of them start it. */
-static void test_shared_in_a_crowd(void **state)
+UNIT_TEST_WITH(test_shared_in_a_crowd, setup, teardown)
 {
 	const struct place *place = *state;
 	pid_t crowd[8];
@@ -215,7 +215,7 @@ static void test_shared_in_a_crowd(void **state)
 }
 
 /* A socket file whose warden is dead does not stand in the way. */
-static void test_a_dead_wardens_socket(void **state)
+UNIT_TEST_WITH(test_a_dead_wardens_socket, setup, teardown)
 {
 	const struct place *place = *state;
 	char text[2048], again[2048];
@@ -234,7 +234,7 @@ static void test_a_dead_wardens_socket(void **state)
 	assert_string_not_equal(text, again);
 }
 
-static void test_a_directory_of_somebody_else(void **state)
+UNIT_TEST_WITH(test_a_directory_of_somebody_else, setup, teardown)
 {
 	const struct place *place = *state;
 	char dir[128];
@@ -250,7 +250,7 @@ static void test_a_directory_of_somebody_else(void **state)
 	assert_true(launch_join_shared(place->warden, "/t", &sock, &err) < 0);
 }
 
-static void test_a_warden_that_cannot_run(void **state)
+UNIT_TEST_WITH(test_a_warden_that_cannot_run, setup, teardown)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -281,22 +281,12 @@ static void test_a_warden_that_cannot_run(void **state)
 	}
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_find),
-		TEST(test_private),
-		TEST(test_shared_is_started_once),
-		TEST(test_shared_in_a_crowd),
-		TEST(test_a_dead_wardens_socket),
-		TEST(test_a_directory_of_somebody_else),
-		TEST(test_a_warden_that_cannot_run),
-	};
 	const char *name = strrchr(argv[0], '/');
 
 	if (name != NULL && strcmp(name + 1, "reckon-warden") == 0)
 		return be_warden(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -37,13 +37,12 @@ static void opens(struct fixture *fixture, const reckon_session_options *options
 		reckon_session_close(session);
 }
 
-static void sessions_have_limits(void **state)
+UNIT_TEST(sessions_have_limits)
 {
 	struct fixture fixture;
 	reckon_mount mounts[MOUNTS_MAX + 1];
 	char targets[MOUNTS_MAX + 1][16];
 
-	(void)state;
 	fixture_open_engine(&fixture, &plain);
 	for (size_t i = 0; i < MOUNTS_MAX + 1; i++) {
 		(void)snprintf(targets[i], sizeof(targets[i]), "/mnt/m%zu", i);
@@ -74,11 +73,10 @@ static void runs(struct fixture *fixture, const char *code, size_t len,
 	reckon_execution_free(execution);
 }
 
-static void limits_of_a_call_are_exact(void **state)
+UNIT_TEST(limits_of_a_call_are_exact)
 {
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	for (unsigned over = 0; over < 2; over++) {
 		reckon_execute_options options = { .size = sizeof(options),
@@ -103,14 +101,4 @@ static void limits_of_a_call_are_exact(void **state)
 		free(long_env);
 	}
 	fixture_close(&fixture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sessions_have_limits),
-		cmocka_unit_test(limits_of_a_call_are_exact),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

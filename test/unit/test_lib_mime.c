@@ -15,7 +15,7 @@
 #define CASE(name, head, mime) { name, head, sizeof(head) - 1, mime }
 #define OOXML "application/vnd.openxmlformats-officedocument."
 
-static void types_are_recognised(void **state)
+UNIT_TEST(types_are_recognised)
 {
 	static const struct {
 		const char *name;
@@ -76,7 +76,6 @@ static void types_are_recognised(void **state)
 		CASE("a.", "w", "text/plain"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(mime_guess(cases[i].name, cases[i].head, cases[i].len),
 				    cases[i].mime);
@@ -84,11 +83,10 @@ static void types_are_recognised(void **state)
 }
 
 /* A character that the window cuts is not a reason to call a text binary; one that the file cuts is. */
-static void a_cut_character_at_the_window_is_text(void **state)
+UNIT_TEST(a_cut_character_at_the_window_is_text)
 {
 	char head[MIME_HEAD_SIZE];
 
-	(void)state;
 	memset(head, 'a', sizeof(head));
 	head[sizeof(head) - 1] = '\xc3';
 	assert_string_equal(mime_guess("x", head, sizeof(head)), "text/plain");
@@ -96,12 +94,11 @@ static void a_cut_character_at_the_window_is_text(void **state)
 }
 
 /* Each prefix of each beginning, in memory of exactly its size: sanitizers see one byte too many. */
-static void no_byte_past_the_end_is_read(void **state)
+UNIT_TEST(no_byte_past_the_end_is_read)
 {
 	static const char *const starts[] = { "RIFF....WEBP", "....ftypmp42", "<!doctype html>", "{  \"",
 					      "#!/bin/sh",    "\xff\xfb\x90",  "<?xml <svg" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		for (size_t len = 0; len <= strlen(starts[i]); len++) {
 			char *exact = malloc(len > 0 ? len : 1);
@@ -112,15 +109,4 @@ static void no_byte_past_the_end_is_read(void **state)
 			free(exact);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_are_recognised),
-		cmocka_unit_test(a_cut_character_at_the_window_is_text),
-		cmocka_unit_test(no_byte_past_the_end_is_read),
-	};
-
-	return cmocka_run_group_tests_name("lib_mime", tests, NULL, NULL);
 }

@@ -77,12 +77,11 @@ static void expect_outputs(const struct buf *json, const char *expected)
 		fail_msg("%.*s\n!= %s", (int)(end - start), start, expected);
 }
 
-static void text_and_outputs_have_the_order(void **state)
+UNIT_TEST(text_and_outputs_have_the_order)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 
-	(void)state;
 	play(record, "odeoor");
 	record_set_error(record, "ValueError", "no", "Traceback\nValueError: no", NULL);
 	finish(record, RECORD_ERROR, &json);
@@ -99,13 +98,12 @@ static void text_and_outputs_have_the_order(void **state)
 		"\"traceback\":[\"Traceback\",\"ValueError: no\"]}]");
 }
 
-static void what_is_cleared_leaves_no_seam(void **state)
+UNIT_TEST(what_is_cleared_leaves_no_seam)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/plain"), ITEM(DATA, "kept") };
 
-	(void)state;
 	play(record, "odo");
 	record_clear(record, false);
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle)));
@@ -116,12 +114,11 @@ static void what_is_cleared_leaves_no_seam(void **state)
 }
 
 /* Bytes arrive as they are read: a part may end within a character, the record's never does. */
-static void a_character_is_never_split(void **state)
+UNIT_TEST(a_character_is_never_split)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 
-	(void)state;
 	record_note_output(record, RECORD_STDOUT, 2);
 	record_note_output(record, RECORD_STDERR, 1);
 	record_note_output(record, RECORD_STDOUT, 3);
@@ -135,14 +132,13 @@ static void a_character_is_never_split(void **state)
 }
 
 /* Of a cut stream parts are before, across, in and behind what is missing; lines keep numbers. */
-static void a_cut_stream_keeps_its_order(void **state)
+UNIT_TEST(a_cut_stream_keeps_its_order)
 {
 	static const char kept[] = "1\n2\n<gap>8\n9\n";
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/plain"), ITEM(DATA, "d") };
 
-	(void)state;
 	/* Lines 1 to 9 of two bytes each: 1, a display, 2 to 4, one, 5 to 6, one, 7 to 8, one, 9. */
 	for (size_t i = 0; i < 5; i++) {
 		static const size_t lines[] = { 1, 3, 2, 2, 1 };
@@ -168,13 +164,12 @@ static void a_cut_stream_keeps_its_order(void **state)
 }
 
 /* Streams that go to and fro are shown one after the other, so that what repeats can be folded. */
-static void a_long_alternation_is_folded(void **state)
+UNIT_TEST(a_long_alternation_is_folded)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	char script[2 + 40 + 2] = "od";
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		script[2 + i] = i % 2 == 0 ? 'o' : 'e';
 	script[42] = 'd';
@@ -187,14 +182,13 @@ static void a_long_alternation_is_folded(void **state)
 						"\"name\":\"stderr\",\"text\":\"err 41\\n\"}"));
 }
 
-static void the_number_of_parts_is_bounded(void **state)
+UNIT_TEST(the_number_of_parts_is_bounded)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	cleanup_free char *script = mem_new0(5001, 1);
 	size_t count = 0;
 
-	(void)state;
 	for (int i = 0; i < 5000; i++)
 		script[i] = i % 2 == 0 ? 'o' : 'e';
 	play(record, script);
@@ -207,7 +201,7 @@ static void the_number_of_parts_is_bounded(void **state)
 }
 
 /* With more displays than the text has room for: streams first, then what fits of the displays. */
-static void a_small_text_shows_what_it_can(void **state)
+UNIT_TEST(a_small_text_shows_what_it_can)
 {
 	const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
 					  .sequence = 1, .text_max = RECORD_TEXT_MIN,
@@ -216,7 +210,6 @@ static void a_small_text_shows_what_it_can(void **state)
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	char script[41] = "";
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		script[i] = i % 2 == 0 ? 'o' : 'd';
 	play(record, script);
@@ -228,7 +221,7 @@ static void a_small_text_shows_what_it_can(void **state)
 }
 
 /* The content of results is told twice up to 8 MiB; past that "outputs" has their plain text. */
-static void large_results_are_told_once(void **state)
+UNIT_TEST(large_results_are_told_once)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -237,7 +230,6 @@ static void large_results_are_told_once(void **state)
 					      ITEM(MIME, "text/html"),
 					      { KERNEL_TAG_DATA, 5u << 20, bytes } };
 
-	(void)state;
 	memset(bytes, 'x', 5u << 20);
 	for (int i = 0; i < 2; i++)
 		assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle)));
@@ -245,20 +237,4 @@ static void large_results_are_told_once(void **state)
 	assert_in_range(json.len, 15u << 20, (15u << 20) + 4096);
 	assert_non_null(strstr(buf_text(&json), "{\"output_type\":\"display_data\",\"data\":"
 						"{\"text/plain\":\"<image>\"},\"metadata\":{}}]"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_and_outputs_have_the_order),
-		cmocka_unit_test(what_is_cleared_leaves_no_seam),
-		cmocka_unit_test(a_character_is_never_split),
-		cmocka_unit_test(a_cut_stream_keeps_its_order),
-		cmocka_unit_test(a_long_alternation_is_folded),
-		cmocka_unit_test(the_number_of_parts_is_bounded),
-		cmocka_unit_test(a_small_text_shows_what_it_can),
-		cmocka_unit_test(large_results_are_told_once),
-	};
-
-	return cmocka_run_group_tests_name("lib_order", tests, NULL, NULL);
 }

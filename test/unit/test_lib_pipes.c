@@ -30,13 +30,12 @@ static void take(const char *bytes, size_t len, void *arg)
 		assert_int_equal(write(got->refill, chunk, sizeof(chunk)), sizeof(chunk));
 }
 
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
 	struct got got = { .refill = -1 };
 	struct err err;
 	int ours, theirs;
 
-	(void)state;
 	assert_ok(&err, pipe_new_from_box(&ours, &theirs, &err));
 	assert_int_equal(pipe_drain(ours, take, &got), 1);
 	assert_int_equal(got.bytes, 0);
@@ -57,13 +56,12 @@ static void test_drain(void **state)
 	(void)close(ours);
 }
 
-static void test_strays(void **state)
+UNIT_TEST(test_strays)
 {
 	struct stray_set set = { .count = 0 };
 	int theirs[STRAYS_MAX + 4];
 	struct err err;
 
-	(void)state;
 	for (int i = 0; i < STRAYS_MAX + 4; i++) {
 		int ours;
 
@@ -83,7 +81,7 @@ static void test_strays(void **state)
 	stray_done(&set);
 }
 
-static void test_feed(void **state)
+UNIT_TEST(test_feed)
 {
 	struct pollfd polled[2];
 	struct feed feed;
@@ -91,7 +89,6 @@ static void test_feed(void **state)
 	struct err err;
 	int source[2];
 
-	(void)state;
 	assert_int_equal(pipe(source), 0);
 	assert_ok(&err, feed_open(&feed, source[0], &err));
 	assert_int_equal(write(source[1], "abc", 3), 3);
@@ -115,26 +112,13 @@ static void test_feed(void **state)
 	(void)close(source[0]);
 }
 
-static void test_no_input_is_the_end(void **state)
+UNIT_TEST(test_no_input_is_the_end)
 {
 	struct feed feed;
 	struct err err;
 	char byte;
 
-	(void)state;
 	assert_ok(&err, feed_open(&feed, -1, &err));
 	assert_int_equal(read(feed.theirs, &byte, 1), 0);
 	feed_close(&feed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_strays),
-		cmocka_unit_test(test_feed),
-		cmocka_unit_test(test_no_input_is_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,13 +107,12 @@ static size_t count_at(const struct json_value *value, const char *path)
 	return json_read_count(at(value, path));
 }
 
-static void an_empty_record_is_exactly_this(void **state)
+UNIT_TEST(an_empty_record_is_exactly_this)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, record_finish(record, RECORD_OK, &json, &err));
 	assert_string_equal(
 		buf_text(&json),
@@ -167,14 +166,13 @@ static void fill(struct record *record)
 	record_set_truncated(record, RECORD_STDOUT, 1000, 17, "out_1");
 }
 
-static void a_full_record_has_every_part(void **state)
+UNIT_TEST(a_full_record_has_every_part)
 {
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 	double number = 0;
 	int64_t line = 0;
 
-	(void)state;
 	fill(record);
 	document = finish(record, RECORD_ERROR);
 	assert_string_equal(text_at(document, "results/0/data/image~1png"),
@@ -217,14 +215,13 @@ static void a_full_record_has_every_part(void **state)
 	json_read_free(document);
 }
 
-static void hints_are_few_and_short(void **state)
+UNIT_TEST(hints_are_few_and_short)
 {
 	cleanup_record struct record *record = new_record();
 	struct kernel_item items[8] = { ITEM(NAME, "E"), ITEM(TRACEBACK, "E") };
 	struct json_value *document;
 	char text[600];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (size_t i = 2; i < COUNT(items); i++)
 		items[i] = (struct kernel_item){ KERNEL_TAG_HINT, sizeof(text), text };
@@ -236,12 +233,11 @@ static void hints_are_few_and_short(void **state)
 	json_read_free(document);
 }
 
-static void advice_of_the_host_is_a_hint(void **state)
+UNIT_TEST(advice_of_the_host_is_a_hint)
 {
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 
-	(void)state;
 	record_set_error(record, "InfrastructureError", "no", NULL, "start it");
 	document = finish(record, RECORD_INFRA_ERROR);
 	assert_string_equal(text_at(document, "error/repair"), "start it");
@@ -250,7 +246,7 @@ static void advice_of_the_host_is_a_hint(void **state)
 	json_read_free(document);
 }
 
-static void every_status_explains_itself(void **state)
+UNIT_TEST(every_status_explains_itself)
 {
 	static const struct {
 		const char *name;
@@ -261,7 +257,6 @@ static void every_status_explains_itself(void **state)
 		{ "killed", 137 },	  { "kernel_died", 1 }, { "infra_error", 125 },
 	};
 
-	(void)state;
 	for (int i = 0; i < RECORD_STATUS_COUNT; i++) {
 		enum record_status status = (enum record_status)i;
 		cleanup_record struct record *record = new_record();
@@ -280,7 +275,7 @@ static void every_status_explains_itself(void **state)
 	}
 }
 
-static void bad_forms_are_dropped_and_said(void **state)
+UNIT_TEST(bad_forms_are_dropped_and_said)
 {
 	static const struct kernel_item bundle[] = {
 		ITEM(METADATA, "[1]"),
@@ -294,7 +289,6 @@ static void bad_forms_are_dropped_and_said(void **state)
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 
-	(void)state;
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, COUNT(bundle)));
 	assert_null(record_add_bundle(record, RECORD_DISPLAY, bundle, 3));
 	assert_null(record_add_bundle(record, RECORD_DISPLAY, bundle, 0));
@@ -314,7 +308,7 @@ static void bad_forms_are_dropped_and_said(void **state)
 	json_read_free(document);
 }
 
-static void large_forms_are_dropped_and_said(void **state)
+UNIT_TEST(large_forms_are_dropped_and_said)
 {
 	cleanup_free char *large = mem_new0(1, RECORD_DATA_MAX + 1);
 	struct kernel_item bundle[] = {
@@ -324,7 +318,6 @@ static void large_forms_are_dropped_and_said(void **state)
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 
-	(void)state;
 	memset(large, 'x', RECORD_DATA_MAX + 1);
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, 4));
 	bundle[1].len = RECORD_DATA_MAX;
@@ -341,7 +334,7 @@ static void large_forms_are_dropped_and_said(void **state)
 	json_read_free(document);
 }
 
-static void displays_are_updated_cleared_and_limited(void **state)
+UNIT_TEST(displays_are_updated_cleared_and_limited)
 {
 	static const struct kernel_item named[] = { ITEM(DISPLAY_ID, "d1"), ITEM(MIME, "text/plain"),
 						    ITEM(DATA, "first") };
@@ -352,7 +345,6 @@ static void displays_are_updated_cleared_and_limited(void **state)
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 
-	(void)state;
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, other, 3));
 	record_clear(record, false);
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, other, 3));
@@ -397,14 +389,13 @@ static size_t garbage(uint32_t *seed, char *ret, size_t max)
 	return len;
 }
 
-static void garbage_makes_valid_records(void **state)
+UNIT_TEST(garbage_makes_valid_records)
 {
 	static const uint32_t tags[] = { KERNEL_TAG_MIME, KERNEL_TAG_DATA, KERNEL_TAG_METADATA,
 					 KERNEL_TAG_DISPLAY_ID, KERNEL_TAG_NAME, KERNEL_TAG_FRAME_FILE,
 					 KERNEL_TAG_FRAME_LINE, KERNEL_TAG_TRACEBACK };
 	uint32_t seed = 7;
 
-	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		cleanup_record struct record *record = new_record();
 		struct kernel_item items[12];
@@ -431,13 +422,12 @@ static void garbage_makes_valid_records(void **state)
 	}
 }
 
-static void counts_are_bounded(void **state)
+UNIT_TEST(counts_are_bounded)
 {
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
 	int64_t count = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < RECORD_DIAGNOSTICS_MAX + 5; i++)
 		record_add_diagnostic(record, "Any Code!", "m", i % 2 == 0 ? "{\"a\": 1}" : "{broken");
 	for (unsigned i = 0; i < RECORD_FILES_MAX + 7; i++)
@@ -457,7 +447,7 @@ static void counts_are_bounded(void **state)
 	json_read_free(document);
 }
 
-static void text_is_bounded_and_keeps_both_ends(void **state)
+UNIT_TEST(text_is_bounded_and_keeps_both_ends)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf flood = BUF_INIT(1u << 21);
@@ -465,7 +455,6 @@ static void text_is_bounded_and_keeps_both_ends(void **state)
 	const char *text;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, buf_adds(&flood, "BEGIN\n", &err));
 	for (int i = 0; i < 50000; i++)
 		assert_ok(&err, buf_addf(&flood, &err, "\xf0\x9f\x98\x80\xc3\xa9x%c\n",
@@ -485,7 +474,7 @@ static void text_is_bounded_and_keeps_both_ends(void **state)
 	json_read_free(document);
 }
 
-static void text_is_cleaned(void **state)
+UNIT_TEST(text_is_cleaned)
 {
 	static const struct {
 		const char *in, *plain, *settled;
@@ -507,7 +496,6 @@ static void text_is_cleaned(void **state)
 		{ "", "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		cleanup_buf struct buf out = BUF_INIT(256);
 
@@ -519,7 +507,7 @@ static void text_is_cleaned(void **state)
 	}
 }
 
-static void events_are_lines_in_the_documented_form(void **state)
+UNIT_TEST(events_are_lines_in_the_documented_form)
 {
 	static const struct kernel_item named[] = { ITEM(DISPLAY_ID, "d1"), ITEM(MIME, "text/plain"),
 						    ITEM(DATA, "v") };
@@ -530,7 +518,6 @@ static void events_are_lines_in_the_documented_form(void **state)
 	const struct record_result *result;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, record_event_stream(moment, RECORD_STDERR, "a\n", 2, &out, &err));
 	assert_string_equal(buf_text(&out), "{\"event\":\"stream\",\"seq\":2,\"t\":0.012,"
 			    "\"name\":\"stderr\",\"text\":\"a\\n\"}");
@@ -565,25 +552,4 @@ static void events_are_lines_in_the_documented_form(void **state)
 	assert_string_equal(buf_text(&tiny), "kept");
 	assert_err(&err, ERR_LIMIT, record_finish(record, RECORD_OK, &tiny, &err));
 	assert_string_equal(buf_text(&tiny), "kept");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_record_is_exactly_this),
-		cmocka_unit_test(a_full_record_has_every_part),
-		cmocka_unit_test(hints_are_few_and_short),
-		cmocka_unit_test(advice_of_the_host_is_a_hint),
-		cmocka_unit_test(every_status_explains_itself),
-		cmocka_unit_test(bad_forms_are_dropped_and_said),
-		cmocka_unit_test(large_forms_are_dropped_and_said),
-		cmocka_unit_test(displays_are_updated_cleared_and_limited),
-		cmocka_unit_test(garbage_makes_valid_records),
-		cmocka_unit_test(counts_are_bounded),
-		cmocka_unit_test(text_is_bounded_and_keeps_both_ends),
-		cmocka_unit_test(text_is_cleaned),
-		cmocka_unit_test(events_are_lines_in_the_documented_form),
-	};
-
-	return cmocka_run_group_tests_name("lib_record", tests, NULL, NULL);
 }

@@ -58,9 +58,8 @@ static size_t forms(const struct json_value *document)
 	return json_read_count(json_read_member(first(document, "results"), "data"));
 }
 
-static void forms_of_a_result_are_counted(void **state)
+UNIT_TEST(forms_of_a_result_are_counted)
 {
-	(void)state;
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
 		struct kernel_item items[2 * (MIMES_MAX + 1)];
@@ -82,9 +81,8 @@ static void forms_of_a_result_are_counted(void **state)
 	}
 }
 
-static void a_type_is_as_long_as_it_may_be(void **state)
+UNIT_TEST(a_type_is_as_long_as_it_may_be)
 {
-	(void)state;
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
 		char name[MIME_NAME_MAX + 2] = "text/";
@@ -103,11 +101,10 @@ static void a_type_is_as_long_as_it_may_be(void **state)
 }
 
 /* Texts of an error, and the id of a display, end where they may. */
-static void texts_are_cut(void **state)
+UNIT_TEST(texts_are_cut)
 {
 	static char text[REPAIR_MAX + 2];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
@@ -137,9 +134,8 @@ static void texts_are_cut(void **state)
 	}
 }
 
-static void the_last_frames_are_kept(void **state)
+UNIT_TEST(the_last_frames_are_kept)
 {
-	(void)state;
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
 		struct kernel_item items[2 + FRAMES_MAX + 1] = { TEXT(NAME, 1, "E"),
@@ -163,16 +159,4 @@ static void the_last_frames_are_kept(void **state)
 				    over == 0 ? "file0" : "file1");
 		json_read_free(document);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms_of_a_result_are_counted),
-		cmocka_unit_test(a_type_is_as_long_as_it_may_be),
-		cmocka_unit_test(texts_are_cut),
-		cmocka_unit_test(the_last_frames_are_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

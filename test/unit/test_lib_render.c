@@ -66,9 +66,8 @@ static void fill_at_random(struct record *record, uint32_t seed)
 	}
 }
 
-static void no_text_exceeds_its_room(void **state)
+UNIT_TEST(no_text_exceeds_its_room)
 {
-	(void)state;
 	for (uint32_t seed = 1; seed < 400; seed++) {
 		const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
 						  .started_at = "2026-11-21T22:00:00.123Z",
@@ -89,7 +88,7 @@ static void no_text_exceeds_its_room(void **state)
 			}
 }
 
-static void the_error_has_half_of_the_room(void **state)
+UNIT_TEST(the_error_has_half_of_the_room)
 {
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/markdown"), ITEM(DATA, "shown\n") };
 	cleanup_record struct record *record = new_record();
@@ -97,7 +96,6 @@ static void the_error_has_half_of_the_room(void **state)
 	cleanup_buf struct buf error = BUF_INIT(1u << 20);
 	struct err err;
 
-	(void)state;
 	for (int i = 0; i < 9000; i++)
 		assert_ok(&err, buf_addf(&flood, &err, "%c%c line\n", 'a' + i * 7919 % 23,
 					 'a' + i / 23 % 26));
@@ -115,7 +113,7 @@ static void the_error_has_half_of_the_room(void **state)
 	assert_non_null(strstr(record_text(record), "\nshown"));
 }
 
-static void charts_are_told_in_a_line(void **state)
+UNIT_TEST(charts_are_told_in_a_line)
 {
 	static const struct {
 		const char *json, *line;
@@ -135,7 +133,6 @@ static void charts_are_told_in_a_line(void **state)
 		{ "[1]", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		cleanup_record struct record *record = new_record();
 		const struct kernel_item bundle[] = {
@@ -157,7 +154,7 @@ static void charts_are_told_in_a_line(void **state)
 #define BAD "\nnote: bad_result: image/vnd.reckon.scaled: no image, or too large"
 
 /* A kernel may send anything as the smaller form of an image, and more than one. */
-static void a_scaled_image_is_an_image_or_nothing(void **state)
+UNIT_TEST(a_scaled_image_is_an_image_or_nothing)
 {
 	static char large[RECORD_SCALED_MAX + 1] = PNG;
 	const struct {
@@ -171,7 +168,6 @@ static void a_scaled_image_is_an_image_or_nothing(void **state)
 		{ { KERNEL_TAG_DATA, sizeof(large), large }, "[image/png 640x480, 24 bytes]" BAD BAD },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		cleanup_record struct record *record = new_record();
 		const struct kernel_item bundle[] = {
@@ -184,16 +180,4 @@ static void a_scaled_image_is_an_image_or_nothing(void **state)
 		finish(record, RECORD_OK);
 		assert_string_equal(record_text(record), cases[i].text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_text_exceeds_its_room),
-		cmocka_unit_test(the_error_has_half_of_the_room),
-		cmocka_unit_test(charts_are_told_in_a_line),
-		cmocka_unit_test(a_scaled_image_is_an_image_or_nothing),
-	};
-
-	return cmocka_run_group_tests_name("lib_render", tests, NULL, NULL);
 }

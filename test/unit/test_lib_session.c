@@ -33,7 +33,7 @@ static void refuse(struct fixture *fixture, const reckon_session_options *option
 	assert_null(session);
 }
 
-static void test_wrong_options(void **state)
+UNIT_TEST(test_wrong_options)
 {
 	static const char *const bad_env[] = { "NOVALUE", NULL };
 	const reckon_mount at_data = { "/tmp", "/mnt/data", 0 }, outside = { "/tmp", "/etc", 0 },
@@ -41,7 +41,6 @@ static void test_wrong_options(void **state)
 	struct fixture fixture;
 	reckon_session_options options = { .size = 0 };
 
-	(void)state;
 	fixture_open_engine(&fixture, &plain);
 	refuse(&fixture, &options, "size");
 	options.size = sizeof(options);
@@ -72,7 +71,7 @@ static void test_wrong_options(void **state)
 }
 
 /* An older caller's struct is shorter, a newer one's longer. */
-static void test_other_versions_of_options(void **state)
+UNIT_TEST(test_other_versions_of_options)
 {
 	struct {
 		reckon_session_options known;
@@ -82,7 +81,6 @@ static void test_other_versions_of_options(void **state)
 	struct fixture fixture;
 	reckon_error err;
 
-	(void)state;
 	fixture_open(&fixture, &plain, &older);
 	reckon_session_close(fixture.session);
 	assert_int_equal(reckon_session_open(fixture.engine, &newer.known, &fixture.session, &err),
@@ -106,14 +104,13 @@ static int file_with(const char *text)
 	return fd;
 }
 
-static void test_files(void **state)
+UNIT_TEST(test_files)
 {
 	struct fixture fixture;
 	reckon_error err;
 	char text[16] = "", *json;
 	int fd = file_with("1,2,3"), back = file_with("");
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(reckon_file_put(fixture.session, "in/a.csv", fd, &err), 0);
 	assert_int_equal(reckon_file_get(fixture.session, "in/a.csv", back, &err), 0);
@@ -153,13 +150,12 @@ static void test_files(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_branch(void **state)
+UNIT_TEST(test_branch)
 {
 	reckon_session *copy = NULL;
 	struct fixture fixture, other;
 	reckon_error err;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "file a.txt one", NULL);
@@ -193,7 +189,7 @@ static void test_branch(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_doctor(void **state)
+UNIT_TEST(test_doctor)
 {
 	struct fixture fixture;
 	struct json_value *value;
@@ -201,7 +197,6 @@ static void test_doctor(void **state)
 	struct err err;
 	char *json;
 
-	(void)state;
 	fixture_open_engine(&fixture, &plain);
 	assert_int_equal(reckon_engine_doctor(fixture.engine, &json, &error), 0);
 	assert_ok(&err, json_read_parse(json, strlen(json), strlen(json), &value, &err));
@@ -212,12 +207,11 @@ static void test_doctor(void **state)
 }
 
 /* Several sessions of one engine end each on its own. */
-static void test_sessions_are_independent(void **state)
+UNIT_TEST(test_sessions_are_independent)
 {
 	struct fixture fixture, other;
 	reckon_error err;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	other = fixture;
 	assert_int_equal(reckon_session_open(fixture.engine, NULL, &other.session, &err), 0);
@@ -232,7 +226,7 @@ static void test_sessions_are_independent(void **state)
 	fixture_close(&fixture);
 }
 
-static void a_list_of_modules_may_end_with_a_comma(void **state)
+UNIT_TEST(a_list_of_modules_may_end_with_a_comma)
 {
 	static const char ini[] = "[template]\nname = t\npython = 3.11\n"
 				  "[preload]\nmodules = numpy, json, \n";
@@ -242,7 +236,6 @@ static void a_list_of_modules_may_end_with_a_comma(void **state)
 	reckon_error err;
 	FILE *file;
 
-	(void)state;
 	assert_int_equal(mkdirat(fd, "templates", 0755), 0);
 	assert_int_equal(mkdirat(fd, "templates/t", 0755), 0);
 	(void)close(fd);
@@ -261,19 +254,4 @@ static void a_list_of_modules_may_end_with_a_comma(void **state)
 	free(json);
 	reckon_engine_close(engine);
 	unit_rmdir(state_dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wrong_options),
-		cmocka_unit_test(test_other_versions_of_options),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_branch),
-		cmocka_unit_test(test_doctor),
-		cmocka_unit_test(test_sessions_are_independent),
-		cmocka_unit_test(a_list_of_modules_may_end_with_a_comma),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,12 +34,11 @@ static void assert_shape(const char *text, size_t max, const char *expected)
 	assert_string_equal(buf_text(&shown), expected);
 }
 
-static void repeats_are_told_once(void **state)
+UNIT_TEST(repeats_are_told_once)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct err err;
 
-	(void)state;
 	assert_shape("a\na\na\nb\n", ROOM, "a\na\na\nb\n");
 	assert_shape("a\na\na\na\nb\n", ROOM, "a\n… the line above 3 more times\nb\n");
 	assert_shape("a\nb\na\nb\na\nb\na\nb\na\n", ROOM,
@@ -60,13 +59,12 @@ static void repeats_are_told_once(void **state)
 	assert_shape(buf_text(&text), ROOM, buf_text(&text));
 }
 
-static void likeness_is_folded_only_where_room_is_short(void **state)
+UNIT_TEST(likeness_is_folded_only_where_room_is_short)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf shown = BUF_INIT(ROOM);
 	struct err err;
 
-	(void)state;
 	for (int i = 1; i <= 100; i++)
 		assert_ok(&err, buf_addf(&text, &err, "epoch %3d: loss 0.%d\n", i, i * 7919 % 1000));
 	assert_shape(buf_text(&text), ROOM, buf_text(&text));
@@ -78,14 +76,13 @@ static void likeness_is_folded_only_where_room_is_short(void **state)
 			    "[all 2,188 bytes: reckon output out_1]\n");
 }
 
-static void a_cut_counts_and_names_lines(void **state)
+UNIT_TEST(a_cut_counts_and_names_lines)
 {
 	static const char *const words[] = { "ash", "elm", "fir", "oak", "yew", "box", "bay" };
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf shown = BUF_INIT(ROOM);
 	struct err err;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		assert_ok(&err, buf_addf(&text, &err, "%s %s %s\n", words[i * 31 % 7],
 					 words[i / 7 * 17 % 7], words[i / 49 % 7]));
@@ -97,7 +94,7 @@ static void a_cut_counts_and_names_lines(void **state)
 	assert_string_equal(shown.data + shown.len - 13 * 12, text.data + text.len - 13 * 12);
 }
 
-static void a_gap_is_part_of_the_count(void **state)
+UNIT_TEST(a_gap_is_part_of_the_count)
 {
 	const char *text = "one\ntwo\n[mark]\nnine\nten\n";
 	const struct shape_source source = { .text = text,
@@ -109,7 +106,6 @@ static void a_gap_is_part_of_the_count(void **state)
 	cleanup_buf struct buf shown = BUF_INIT(ROOM);
 	struct shape *shaped = shape_new(&source);
 
-	(void)state;
 	assert_true(shape_is_lossy(shaped, ROOM));
 	assert_int_equal(shape_bytes_total(shaped), 617);
 	assert_int_equal(shape_lines_total(shaped), 10);
@@ -122,9 +118,8 @@ static void a_gap_is_part_of_the_count(void **state)
 			    "nine\nten\n");
 }
 
-static void bars_are_left_as_they_ended(void **state)
+UNIT_TEST(bars_are_left_as_they_ended)
 {
-	(void)state;
 	assert_shape("start\n"
 		     "  0%|          | 0/3 [00:00<?, ?it/s]\n"
 		     " 33%|###3      | 1/3 [00:00<00:02,  1.00s/it]\n"
@@ -158,12 +153,11 @@ static void add_base64(struct buf *text, size_t len, size_t width)
 	}
 }
 
-static void blobs_are_sizes(void **state)
+UNIT_TEST(blobs_are_sizes)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, buf_adds(&text, "key: '", &err));
 	add_base64(&text, 4000, 0);
 	assert_ok(&err, buf_adds(&text, "==' end\n", &err));
@@ -194,13 +188,12 @@ static void blobs_are_sizes(void **state)
 	assert_shape(buf_text(&text), ROOM, buf_text(&text));
 }
 
-static void long_lines_lose_their_middle(void **state)
+UNIT_TEST(long_lines_lose_their_middle)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf shown = BUF_INIT(ROOM);
 	struct err err;
 
-	(void)state;
 	for (int i = 0; i < 2000; i++)
 		assert_ok(&err, buf_adds(&text, "\xc3\xa9", &err));
 	shape(buf_text(&text), ROOM, NULL, &shown);
@@ -244,11 +237,10 @@ static size_t random_text(uint32_t *seed, char *ret, size_t size)
 	}
 }
 
-static void no_room_is_ever_exceeded(void **state)
+UNIT_TEST(no_room_is_ever_exceeded)
 {
 	uint32_t seed = 11;
 
-	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		char text[6000];
 		const size_t size = 16 + (seed >> 8) % (sizeof(text) - 16);
@@ -269,7 +261,7 @@ static void no_room_is_ever_exceeded(void **state)
 	}
 }
 
-static void letters_keep_their_marks(void **state)
+UNIT_TEST(letters_keep_their_marks)
 {
 	/* e + accent, woman + joiner + microscope, thumb + skin tone */
 	static const char text[] = "e\xcc\x81\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac\xf0\x9f\x91\x8d"
@@ -277,7 +269,6 @@ static void letters_keep_their_marks(void **state)
 	static const size_t whole[] = { 0, 3, 14, 22, 23 };
 	const size_t len = sizeof(text) - 1;
 
-	(void)state;
 	for (size_t at = 0; at <= len; at++) {
 		size_t down = text_boundary_down(text, len, at), up = text_boundary_up(text, len, at);
 		bool is_down = false, is_up = false;
@@ -310,9 +301,8 @@ static size_t hostile_byte(int kind, size_t i)
 	}
 }
 
-static void hostile_input_takes_linear_time(void **state)
+UNIT_TEST(hostile_input_takes_linear_time)
 {
-	(void)state;
 	for (int kind = 0; kind < 6; kind++) {
 		uint64_t work[2];
 
@@ -335,22 +325,4 @@ static void hostile_input_takes_linear_time(void **state)
 		assert_in_range(work[1], 0, 10 * work[0]);
 		assert_in_range(work[1], 0, 40u << 20);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(repeats_are_told_once),
-		cmocka_unit_test(likeness_is_folded_only_where_room_is_short),
-		cmocka_unit_test(a_cut_counts_and_names_lines),
-		cmocka_unit_test(a_gap_is_part_of_the_count),
-		cmocka_unit_test(bars_are_left_as_they_ended),
-		cmocka_unit_test(blobs_are_sizes),
-		cmocka_unit_test(long_lines_lose_their_middle),
-		cmocka_unit_test(no_room_is_ever_exceeded),
-		cmocka_unit_test(letters_keep_their_marks),
-		cmocka_unit_test(hostile_input_takes_linear_time),
-	};
-
-	return cmocka_run_group_tests_name("lib_shape", tests, NULL, NULL);
 }

@@ -15,12 +15,11 @@
 
 static const struct fake_config plain;
 
-static void test_time_limit_keeps_the_session(void **state)
+UNIT_TEST(test_time_limit_keeps_the_session)
 {
 	const reckon_execute_options options = { .size = sizeof(options), .wall_ms = 100 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result slow =
@@ -38,12 +37,11 @@ static void test_time_limit_keeps_the_session(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_time_limit_ignored(void **state)
+UNIT_TEST(test_time_limit_ignored)
 {
 	const reckon_execute_options options = { .size = sizeof(options), .wall_ms = 100 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result deaf =
@@ -58,13 +56,12 @@ static void test_time_limit_ignored(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_cpu_limit(void **state)
+UNIT_TEST(test_cpu_limit)
 {
 	const struct fake_config config = { .cpu_ns_per_usage = 300000000 };
 	const reckon_session_options options = { .size = sizeof(options), .limits.cpu_ms = 1000 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &config, &options);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "sleep", NULL);
@@ -83,12 +80,11 @@ static void *interrupt_soon(void *arg)
 	return NULL;
 }
 
-static void test_interrupt_from_a_thread(void **state)
+UNIT_TEST(test_interrupt_from_a_thread)
 {
 	struct fixture fixture;
 	pthread_t thread;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	/* One that comes between executions is nobody's. */
 	reckon_interrupt(fixture.session);
@@ -118,7 +114,7 @@ static int stop_at_output(const reckon_event *event, void *arg)
 	return strcmp(event->name, "stream") == 0 ? RECKON_STOP : RECKON_CONTINUE;
 }
 
-static void test_stop_from_the_callback(void **state)
+UNIT_TEST(test_stop_from_the_callback)
 {
 	int count = 0;
 	const reckon_execute_options options = { .size = sizeof(options),
@@ -126,7 +122,6 @@ static void test_stop_from_the_callback(void **state)
 						 .on_event_arg = &count };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "spin", &options);
@@ -137,12 +132,11 @@ static void test_stop_from_the_callback(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_killed_when_it_ignores_the_caller(void **state)
+UNIT_TEST(test_killed_when_it_ignores_the_caller)
 {
 	struct fixture fixture;
 	pthread_t thread;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, fixture.session), 0);
 	{
@@ -156,13 +150,12 @@ static void test_killed_when_it_ignores_the_caller(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_endless_output(void **state)
+UNIT_TEST(test_endless_output)
 {
 	/* A slow host may take long to print so much. */
 	const reckon_execute_options options = { .size = sizeof(options), .wall_ms = 600000 };
 	struct fixture fixture;
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	{
 		cleanup_result struct result result =
@@ -188,12 +181,11 @@ static int call_back_in(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
-static void test_no_call_from_a_callback(void **state)
+UNIT_TEST(test_no_call_from_a_callback)
 {
 	struct fixture fixture;
 	reckon_execute_options options = { .size = sizeof(options), .on_event = call_back_in };
 
-	(void)state;
 	fixture_open(&fixture, &plain, NULL);
 	options.on_event_arg = fixture.session;
 	{
@@ -202,20 +194,4 @@ static void test_no_call_from_a_callback(void **state)
 		assert_string_equal(result_status(&result), "ok");
 	}
 	fixture_close(&fixture);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time_limit_keeps_the_session),
-		cmocka_unit_test(test_time_limit_ignored),
-		cmocka_unit_test(test_cpu_limit),
-		cmocka_unit_test(test_interrupt_from_a_thread),
-		cmocka_unit_test(test_stop_from_the_callback),
-		cmocka_unit_test(test_killed_when_it_ignores_the_caller),
-		cmocka_unit_test(test_endless_output),
-		cmocka_unit_test(test_no_call_from_a_callback),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static int get(struct fixture *fixture, const char *id, uint64_t offset, uint64_
 	return fd_read_all(fd, ret, err);
 }
 
-static void content_comes_back_by_id(void **state)
+UNIT_TEST_WITH(content_comes_back_by_id, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -130,7 +130,7 @@ static void content_comes_back_by_id(void **state)
 	assert_err(&err, ERR_INVALID, get(fixture, object.id, 4, 0, &got, &err));
 }
 
-static void the_same_content_is_stored_once(void **state)
+UNIT_TEST_WITH(the_same_content_is_stored_once, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object first = put(fixture, "abc", 3);
@@ -147,7 +147,7 @@ static void the_same_content_is_stored_once(void **state)
 	assert_int_equal(count_entries(fixture->dir_fd, "artifacts/tmp"), 0);
 }
 
-static void a_damaged_object_is_healed(void **state)
+UNIT_TEST_WITH(a_damaged_object_is_healed, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -162,7 +162,7 @@ static void a_damaged_object_is_healed(void **state)
 	assert_string_equal(buf_text(&got), "abc");
 }
 
-static void no_more_than_asked_is_copied(void **state)
+UNIT_TEST_WITH(no_more_than_asked_is_copied, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_fd int fd = source("abcdef", 6);
@@ -177,7 +177,7 @@ static void no_more_than_asked_is_copied(void **state)
 	assert_int_equal(object.size, 3);
 }
 
-static void malformed_and_unknown_ids_are_refused(void **state)
+UNIT_TEST_WITH(malformed_and_unknown_ids_are_refused, set_up, tear_down)
 {
 	static const char *const malformed[] = {
 		"",
@@ -204,7 +204,7 @@ static void malformed_and_unknown_ids_are_refused(void **state)
 	assert_int_equal(size, 77);
 }
 
-static void an_ambiguous_id_is_refused(void **state)
+UNIT_TEST_WITH(an_ambiguous_id_is_refused, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -220,7 +220,7 @@ static void an_ambiguous_id_is_refused(void **state)
 	assert_err(&err, ERR_NOT_FOUND, store_stat(fixture->store, object.id, &size, &err));
 }
 
-static void a_link_in_place_of_an_object_is_not_followed(void **state)
+UNIT_TEST_WITH(a_link_in_place_of_an_object_is_not_followed, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -232,7 +232,7 @@ static void a_link_in_place_of_an_object_is_not_followed(void **state)
 	assert_true(store_stat(fixture->store, object.id, &size, &err) < 0);
 }
 
-static void a_spooled_stream_has_a_handle(void **state)
+UNIT_TEST_WITH(a_spooled_stream_has_a_handle, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
@@ -252,7 +252,7 @@ static void a_spooled_stream_has_a_handle(void **state)
 	assert_string_equal(buf_text(&got), "56789");
 }
 
-static void a_spool_stops_at_its_ceiling_and_keeps_what_fits(void **state)
+UNIT_TEST_WITH(a_spool_stops_at_its_ceiling_and_keeps_what_fits, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object;
@@ -267,7 +267,7 @@ static void a_spool_stops_at_its_ceiling_and_keeps_what_fits(void **state)
 	assert_string_equal(object.sha256, ABC_SHA256);
 }
 
-static void an_abandoned_spool_leaves_nothing(void **state)
+UNIT_TEST_WITH(an_abandoned_spool_leaves_nothing, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_spool *spool;
@@ -283,7 +283,7 @@ static void an_abandoned_spool_leaves_nothing(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void a_write_that_fails_leaves_nothing(void **state)
+UNIT_TEST_WITH(a_write_that_fails_leaves_nothing, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct rlimit old, small;
@@ -315,7 +315,7 @@ static void a_write_that_fails_leaves_nothing(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void opening_sweeps_leftovers_but_not_work_in_progress(void **state)
+UNIT_TEST_WITH(opening_sweeps_leftovers_but_not_work_in_progress, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store *second = NULL;
@@ -334,25 +334,4 @@ static void opening_sweeps_leftovers_but_not_work_in_progress(void **state)
 	assert_ok(&err, store_spool_finish(spool, &object, &err));
 	assert_string_equal(object.sha256, ABC_SHA256);
 	store_close(second);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(content_comes_back_by_id),
-		TEST(the_same_content_is_stored_once),
-		TEST(a_damaged_object_is_healed),
-		TEST(no_more_than_asked_is_copied),
-		TEST(malformed_and_unknown_ids_are_refused),
-		TEST(an_ambiguous_id_is_refused),
-		TEST(a_link_in_place_of_an_object_is_not_followed),
-		TEST(a_spooled_stream_has_a_handle),
-		TEST(a_spool_stops_at_its_ceiling_and_keeps_what_fits),
-		TEST(an_abandoned_spool_leaves_nothing),
-		TEST(a_write_that_fails_leaves_nothing),
-		TEST(opening_sweeps_leftovers_but_not_work_in_progress),
-	};
-
-	return cmocka_run_group_tests_name("lib_store", tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void text_of(const struct stream *stream, struct buf *ret)
 	assert_ok(&err, stream_text(stream, ret, &err));
 }
 
-static void test_lossless_up_to_the_limit(void **state)
+UNIT_TEST_WITH(test_lossless_up_to_the_limit, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_buf struct buf text = BUF_INIT(1000);
@@ -73,7 +73,7 @@ static void test_lossless_up_to_the_limit(void **state)
 }
 
 /* However the bytes are cut into writes, head, tail and spool are the same. */
-static void test_any_chunks(void **state)
+UNIT_TEST_WITH(test_any_chunks, setup, teardown)
 {
 	const struct place *place = *state;
 	char all[1000];
@@ -104,7 +104,7 @@ static void test_any_chunks(void **state)
 	}
 }
 
-static void test_cuts_between_characters(void **state)
+UNIT_TEST_WITH(test_cuts_between_characters, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_buf struct buf text = BUF_INIT(1000);
@@ -130,7 +130,7 @@ static void decode_in(struct stream *stream, const char *bytes, size_t len, size
 	assert_ok(&err, stream_decode(stream, "", 0, true, ret, &err));
 }
 
-static void test_decode_is_the_same_in_any_chunks(void **state)
+UNIT_TEST_WITH(test_decode_is_the_same_in_any_chunks, setup, teardown)
 {
 	const struct place *place = *state;
 	static const char bytes[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xff\xc3(\xe2\x82z\xed\xa0\x80"
@@ -152,7 +152,7 @@ static void test_decode_is_the_same_in_any_chunks(void **state)
 	}
 }
 
-static void test_events_stop_at_the_limit(void **state)
+UNIT_TEST_WITH(test_events_stop_at_the_limit, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_buf struct buf text = BUF_INIT(1000);
@@ -164,7 +164,7 @@ static void test_events_stop_at_the_limit(void **state)
 	stream_done(&stream);
 }
 
-static void test_a_store_that_fails(void **state)
+UNIT_TEST_WITH(test_a_store_that_fails, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_buf struct buf text = BUF_INIT(1000);
@@ -191,19 +191,4 @@ static void test_a_store_that_fails(void **state)
 		assert_int_not_equal(err.text[0], '\0');
 	stream_done(&stream);
 	assert_int_equal(rename(aside, path), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_lossless_up_to_the_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_any_chunks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cuts_between_characters, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_decode_is_the_same_in_any_chunks, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_events_stop_at_the_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_store_that_fails, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

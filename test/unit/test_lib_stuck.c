@@ -26,7 +26,7 @@ static uint64_t code(const char *language, const char *text)
 	return repeat_detector_code_fingerprint(syntax(language), text, strlen(text));
 }
 
-static void code_is_the_same_without_its_dress(void **state)
+UNIT_TEST(code_is_the_same_without_its_dress)
 {
 	static const struct {
 		const char *language, *one, *other;
@@ -53,14 +53,13 @@ static void code_is_the_same_without_its_dress(void **state)
 		{ "python", "s = 'open", "s = 'open ", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if ((code(cases[i].language, cases[i].one) ==
 		     code(cases[i].language, cases[i].other)) != cases[i].is_same)
 			fail_msg("case %zu: %s | %s", i, cases[i].one, cases[i].other);
 }
 
-static void errors_are_the_same_without_what_changes(void **state)
+UNIT_TEST(errors_are_the_same_without_what_changes)
 {
 	static const struct {
 		const char *one, *other;
@@ -78,7 +77,6 @@ static void errors_are_the_same_without_what_changes(void **state)
 		{ "abcdef12", "defaced", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if ((repeat_detector_error_fingerprint(syntax("python"), "E", cases[i].one, "f()", 1) ==
 		     repeat_detector_error_fingerprint(syntax("python"), "E", cases[i].other, "f()", 2)) != cases[i].is_same)
@@ -102,13 +100,12 @@ static void fails(struct repeat_detector *stuck, uint64_t sequence, uint64_t cod
 	repeat_detector_note_failure(stuck, &failure, ret);
 }
 
-static void failures_are_counted(void **state)
+UNIT_TEST(failures_are_counted)
 {
 	struct repeat_detector stuck = { 0 };
 	struct repeat_detector_repeat repeat;
 	char line[STUCK_LINE_SIZE];
 
-	(void)state;
 	fails(&stuck, 1, 10, 20, 0, &repeat);
 	assert_int_equal(repeat.count, 0);
 	fails(&stuck, 2, 10, 20, 0, &repeat);
@@ -134,12 +131,11 @@ static void failures_are_counted(void **state)
 				  "38, 39): same error, code unchanged; files unchanged since");
 }
 
-static void the_oldest_are_forgotten(void **state)
+UNIT_TEST(the_oldest_are_forgotten)
 {
 	struct repeat_detector stuck = { 0 };
 	struct repeat_detector_repeat repeat;
 
-	(void)state;
 	for (uint64_t i = 1; i <= STUCK_FAILURES_MAX; i++)
 		fails(&stuck, i, i, i, 0, &repeat);
 	fails(&stuck, 100, 1, 1, 0, &repeat);
@@ -152,29 +148,15 @@ static void the_oldest_are_forgotten(void **state)
 	assert_int_equal(repeat.count, 0);
 }
 
-static void successes_are_counted_in_a_row(void **state)
+UNIT_TEST(successes_are_counted_in_a_row)
 {
 	struct repeat_detector stuck = { 0 };
 	struct repeat_detector_repeat repeat;
 
-	(void)state;
 	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 1);
 	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 2);
 	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
 	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 2);
 	fails(&stuck, 5, 0, 0, 0, &repeat);
 	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_is_the_same_without_its_dress),
-		cmocka_unit_test(errors_are_the_same_without_what_changes),
-		cmocka_unit_test(failures_are_counted),
-		cmocka_unit_test(the_oldest_are_forgotten),
-		cmocka_unit_test(successes_are_counted_in_a_row),
-	};
-
-	return cmocka_run_group_tests_name("lib_stuck", tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static size_t count_of(const struct json_value *document, const char *list)
 	return json_read_count(json_read_member(document, list));
 }
 
-static void a_scan_lists_everything_but_directories_sorted(void **state)
+UNIT_TEST_WITH(a_scan_lists_everything_but_directories_sorted, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *found = NULL;
@@ -140,7 +140,7 @@ static void a_scan_lists_everything_but_directories_sorted(void **state)
 	assert_int_equal(found->entries[0].size, 5);
 }
 
-static void an_unchanged_workspace_has_no_difference(void **state)
+UNIT_TEST_WITH(an_unchanged_workspace_has_no_difference, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *old = NULL, *new = NULL;
@@ -156,7 +156,7 @@ static void an_unchanged_workspace_has_no_difference(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void changes_are_stored_and_recorded(void **state)
+UNIT_TEST_WITH(changes_are_stored_and_recorded, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *old = NULL, *new = NULL;
@@ -193,7 +193,7 @@ static void changes_are_stored_and_recorded(void **state)
 }
 
 /* Opening a FIFO would wait for a writer for ever, opening a link would leave the workspace. */
-static void special_files_are_named_and_never_opened(void **state)
+UNIT_TEST_WITH(special_files_are_named_and_never_opened, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *new = NULL;
@@ -219,7 +219,7 @@ static void special_files_are_named_and_never_opened(void **state)
 	assert_string_equal(buf_text(&list), "[]");
 }
 
-static void names_that_are_no_text_are_escaped(void **state)
+UNIT_TEST_WITH(names_that_are_no_text_are_escaped, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *new = NULL;
@@ -239,7 +239,7 @@ static void names_that_are_no_text_are_escaped(void **state)
 	json_read_free(document);
 }
 
-static void bounds_make_a_scan_incomplete_not_wrong(void **state)
+UNIT_TEST_WITH(bounds_make_a_scan_incomplete_not_wrong, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *full = NULL, *before = NULL;
@@ -274,7 +274,7 @@ static void bounds_make_a_scan_incomplete_not_wrong(void **state)
 		assert_int_not_equal(deltas[i].change, WORKSPACE_DELETED);
 }
 
-static void depth_is_bounded(void **state)
+UNIT_TEST_WITH(depth_is_bounded, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *found = NULL;
@@ -296,7 +296,7 @@ static void depth_is_bounded(void **state)
 	assert_int_equal(found->count, WORKSPACE_DEPTH_MAX);
 }
 
-static void a_file_too_large_is_listed_without_content(void **state)
+UNIT_TEST_WITH(a_file_too_large_is_listed_without_content, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *new = NULL;
@@ -312,7 +312,7 @@ static void a_file_too_large_is_listed_without_content(void **state)
 	json_read_free(document);
 }
 
-static void the_list_has_what_the_interface_promises(void **state)
+UNIT_TEST_WITH(the_list_has_what_the_interface_promises, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec times[2] = { { 1, 0 }, { 1700000000, 5 } };
@@ -384,7 +384,7 @@ static void check_round(struct fixture *fixture, size_t *kept)
 	json_read_free(document);
 }
 
-static void a_racing_box_gets_nothing_from_outside(void **state)
+UNIT_TEST_WITH(a_racing_box_gets_nothing_from_outside, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char target[128];
@@ -405,7 +405,7 @@ static void a_racing_box_gets_nothing_from_outside(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void a_vanished_file_is_left_out(void **state)
+UNIT_TEST_WITH(a_vanished_file_is_left_out, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *new = NULL;
@@ -423,24 +423,4 @@ static void a_vanished_file_is_left_out(void **state)
 	assert_null(field(document, "files", 0, "artifact"));
 	assert_string_equal(field(document, "diagnostics", 0, "code"), "file_not_kept");
 	json_read_free(document);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_scan_lists_everything_but_directories_sorted),
-		TEST(an_unchanged_workspace_has_no_difference),
-		TEST(changes_are_stored_and_recorded),
-		TEST(special_files_are_named_and_never_opened),
-		TEST(names_that_are_no_text_are_escaped),
-		TEST(bounds_make_a_scan_incomplete_not_wrong),
-		TEST(depth_is_bounded),
-		TEST(a_file_too_large_is_listed_without_content),
-		TEST(the_list_has_what_the_interface_promises),
-		TEST(a_vanished_file_is_left_out),
-		TEST(a_racing_box_gets_nothing_from_outside),
-	};
-
-	return cmocka_run_group_tests_name("lib_workspace", tests, NULL, NULL);
 }

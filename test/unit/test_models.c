@@ -69,7 +69,7 @@ static int choose(const struct models *models, const char *model, const char *ba
 
 /* ---- the text ---- */
 
-static void a_file_is_taken(void **state)
+UNIT_TEST(a_file_is_taken)
 {
 	struct models *models = parse(
 		"\xef\xbb\xbf; ours\n\n[default] # of all\nmodel = work/big\nbudget = 0.5\n"
@@ -79,7 +79,6 @@ static void a_file_is_taken(void **state)
 		"price-in = 1.25\nprice_out = 10\nprice-cached = .125\n");
 	const struct models_entry *entry;
 
-	(void)state;
 	assert_int_equal(models->count, 3);
 	entry = models_entry_find(models, MODELS_DEFAULT, "", 0);
 	assert_string_equal(entry->model, "work/big");
@@ -104,11 +103,10 @@ static void a_file_is_taken(void **state)
 	models_free(parse(""));
 }
 
-static void what_is_wrong_is_named_with_its_line(void **state)
+UNIT_TEST(what_is_wrong_is_named_with_its_line)
 {
 	char text[400];
 
-	(void)state;
 	refuse("model = x\n", 1, "before the first section");
 	refuse("[default]\nmodle = openai/x\n", 2, "\"modle\" is not known");
 	refuse("[defaults]\n", 1, "a section is");
@@ -153,12 +151,11 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	assert_int_equal(problems.list[2].line, 4);
 }
 
-static void a_message_holds_no_key(void **state)
+UNIT_TEST(a_message_holds_no_key)
 {
 	static const char text[] = "[provider openai]\nkey = sk-4711\nkey = sk-4711\nkey-file = /x\n";
 	struct models *models = NULL;
 
-	(void)state;
 	for (int secret = 0; secret < 2; secret++) {
 		assert_err(&err, ERR_INVALID, models_parse(text, sizeof(text) - 1, secret != 0,
 							   &models, &problems, &err));
@@ -168,7 +165,7 @@ static void a_message_holds_no_key(void **state)
 	}
 }
 
-static void amounts_are_exact(void **state)
+UNIT_TEST(amounts_are_exact)
 {
 	static const struct {
 		const char *text;
@@ -182,7 +179,6 @@ static void amounts_are_exact(void **state)
 		{ "1e3", 1000000, true }, { "99999999999999999999999", 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *end = NULL;
 		uint64_t value = 7;
@@ -195,7 +191,7 @@ static void amounts_are_exact(void **state)
 
 /* ---- the choice ---- */
 
-static void flag_before_environment_before_file_before_built_in(void **state)
+UNIT_TEST(flag_before_environment_before_file_before_built_in)
 {
 	struct models *models = parse("[default]\nmodel = openai/of-the-file\n"
 				      "[provider openai]\nbase-url = http://file/v1\nmodel = own\n");
@@ -204,7 +200,6 @@ static void flag_before_environment_before_file_before_built_in(void **state)
 					    "OPENAI_API_KEY=sk-e", NULL };
 	struct models_choice choice;
 
-	(void)state;
 	environment = with;
 	assert_ok(&err, choose(models, "openai/of-the-flag", "http://flag/v1", &choice));
 	assert_string_equal(choice.model, "of-the-flag");
@@ -234,12 +229,11 @@ static void flag_before_environment_before_file_before_built_in(void **state)
 	models_free(models);
 }
 
-static void a_model_that_cannot_be_asked_is_refused(void **state)
+UNIT_TEST(a_model_that_cannot_be_asked_is_refused)
 {
 	struct models *models = parse(WORK "key-env = WORK_KEY\n");
 	struct models_choice choice;
 
-	(void)state;
 	environment = NULL;
 	assert_int_equal(choose(models, NULL, NULL, &choice), ERR_INVALID);
 	models_choice_done(&choice);
@@ -272,13 +266,12 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	assert_int_equal(fchmod(fd, mode), 0);
 }
 
-static void a_key_comes_from_a_file_of_its_own(void **state)
+UNIT_TEST(a_key_comes_from_a_file_of_its_own)
 {
 	char dir[64], key_file[100], text[300];
 	struct models_choice choice;
 	struct models *models;
 
-	(void)state;
 	environment = NULL;
 	unit_mkdir(dir);
 	(void)snprintf(key_file, sizeof(key_file), "%s/key", dir);
@@ -306,12 +299,11 @@ static void a_key_comes_from_a_file_of_its_own(void **state)
 	unit_rmdir(dir);
 }
 
-static void the_file_is_ours_alone(void **state)
+UNIT_TEST(the_file_is_ours_alone)
 {
 	struct models *models = NULL;
 	char dir[64], path[100];
 
-	(void)state;
 	unit_mkdir(dir);
 	(void)snprintf(path, sizeof(path), "%s/models.ini", dir);
 	assert_ok(&err, models_load(path, false, &models, &problems, &err));
@@ -334,7 +326,7 @@ static void the_file_is_ours_alone(void **state)
 
 /* ---- settings ---- */
 
-static void settings_come_from_the_nearest_place(void **state)
+UNIT_TEST(settings_come_from_the_nearest_place)
 {
 	struct models *models = parse("[default]\ncontext = 1000\nretries = 0\nbudget = 2\n" WORK
 				      "context = 2000\nprice-in = 1\nprice-out = 2\n"
@@ -343,7 +335,6 @@ static void settings_come_from_the_nearest_place(void **state)
 	struct agent_settings settings;
 	struct models_choice choice;
 
-	(void)state;
 	environment = NULL;
 	assert_ok(&err, choose(models, "work/m", NULL, &choice));
 	models_settings_init(&settings);
@@ -375,13 +366,12 @@ static void settings_come_from_the_nearest_place(void **state)
 	models_free(models);
 }
 
-static void money_without_a_price_is_no_limit(void **state)
+UNIT_TEST(money_without_a_price_is_no_limit)
 {
 	struct models *models = parse("[default]\nbudget = 2\n");
 	struct agent_settings settings;
 	struct models_choice choice;
 
-	(void)state;
 	environment = NULL;
 	assert_ok(&err, choose(models, "openai/x", "http://x", &choice));
 	models_settings_init(&settings);
@@ -402,7 +392,7 @@ static void money_without_a_price_is_no_limit(void **state)
 }
 
 /* What is known of each without a file; "" is an address that holds a name of the account's. */
-static void presets_need_a_key_or_an_address_at_most(void **state)
+UNIT_TEST(presets_need_a_key_or_an_address_at_most)
 {
 	static const struct {
 		const char *provider, *set[3], *url, *key;
@@ -437,7 +427,6 @@ static void presets_need_a_key_or_an_address_at_most(void **state)
 	struct models_choice choice;
 	char model[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
 		(void)snprintf(model, sizeof(model), "%s/m", presets[i].provider);
 		environment = presets[i].set;
@@ -462,13 +451,12 @@ static void presets_need_a_key_or_an_address_at_most(void **state)
 	environment = NULL;
 }
 
-static void providers_are_listed_once(void **state)
+UNIT_TEST(providers_are_listed_once)
 {
 	struct models *models = parse("[provider openai]\nkey-env = A\n" WORK);
 	struct models_provider provider;
 	unsigned openai = 0, work = 0;
 
-	(void)state;
 	for (size_t i = 0; models_provider_at(models, i, &provider); i++) {
 		openai += strcmp(provider.name, "openai") == 0 && provider.entry != NULL &&
 			  provider.builtin != NULL;
@@ -477,24 +465,4 @@ static void providers_are_listed_once(void **state)
 	assert_int_equal(openai, 1);
 	assert_int_equal(work, 1);
 	models_free(models);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_is_taken),
-		cmocka_unit_test(what_is_wrong_is_named_with_its_line),
-		cmocka_unit_test(a_message_holds_no_key),
-		cmocka_unit_test(amounts_are_exact),
-		cmocka_unit_test(flag_before_environment_before_file_before_built_in),
-		cmocka_unit_test(a_model_that_cannot_be_asked_is_refused),
-		cmocka_unit_test(a_key_comes_from_a_file_of_its_own),
-		cmocka_unit_test(the_file_is_ours_alone),
-		cmocka_unit_test(settings_come_from_the_nearest_place),
-		cmocka_unit_test(money_without_a_price_is_no_limit),
-		cmocka_unit_test(presets_need_a_key_or_an_address_at_most),
-		cmocka_unit_test(providers_are_listed_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

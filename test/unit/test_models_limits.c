@@ -60,7 +60,7 @@ static void headers(struct buf *text, size_t count)
 	assert_ok(&err, buf_adds(text, "\n", &err));
 }
 
-static void each_limit_is_exact(void **state)
+UNIT_TEST(each_limit_is_exact)
 {
 	static const struct {
 		const char *what;
@@ -73,7 +73,6 @@ static void each_limit_is_exact(void **state)
 		{ "headers", AGENT_HEADERS_MAX, headers },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		for (size_t over = 0; over < 2; over++) {
 			cleanup_buf struct buf text = BUF_INIT(MODELS_FILE_MAX);
@@ -90,13 +89,4 @@ static void each_limit_is_exact(void **state)
 					 code, problems.count > 0 ? problems.list[0].text : "");
 			models_free(models);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_limit_is_exact),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

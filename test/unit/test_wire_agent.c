@@ -14,9 +14,8 @@
 #include "base/cleanup.h"
 #include "wire/agent.h"
 
-static void the_monitor_table_is_closed(void **state)
+UNIT_TEST(the_monitor_table_is_closed)
 {
-	(void)state;
 	for (unsigned type = 0; type <= UINT16_MAX; type++) {
 		assert_int_equal(agent_may_send(AGENT_STATE_STARTING, (uint16_t)type),
 				 type == AGENT_READY || type == AGENT_DONE);
@@ -37,7 +36,7 @@ static int check(uint16_t type, const struct kernel_item *items, size_t count)
 	return agent_check(type, items, count, &err);
 }
 
-static void a_frame_holds_what_the_table_says(void **state)
+UNIT_TEST(a_frame_holds_what_the_table_says)
 {
 	static char bytes[AGENT_CODE_MAX + 1];
 	static const uint64_t stuck = AGENT_STOP_STUCK, none = AGENT_STOP_COUNT_;
@@ -51,7 +50,6 @@ static void a_frame_holds_what_the_table_says(void **state)
 	const struct kernel_item key = { AGENT_TAG_KEY, 1, bytes };
 	const struct kernel_item unknown = { 1000, 1, bytes };
 
-	(void)state;
 	assert_int_equal(check(AGENT_READY, NULL, 0), 0);
 	assert_int_equal(check(AGENT_TEXT, &text, 1), 0);
 	assert_int_equal(check(AGENT_EXECUTE, &code, 1), 0);
@@ -70,7 +68,7 @@ static void a_frame_holds_what_the_table_says(void **state)
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
 }
 
-static void a_command_comes_with_its_call(void **state)
+UNIT_TEST(a_command_comes_with_its_call)
 {
 	static const struct agent_command second = { .index = 1, .count = 2 };
 	static const struct agent_command past = { .index = 2, .count = 2 };
@@ -85,7 +83,6 @@ static void a_command_comes_with_its_call(void **state)
 		{ AGENT_TAG_COMMAND, 8, (const char *)&second },
 	};
 
-	(void)state;
 	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, good, call }, 3), 0);
 	assert_int_equal(check(AGENT_EXECUTE, (struct kernel_item[]){ code, good }, 2),
 			 ERR_PROTOCOL);
@@ -98,7 +95,7 @@ static void a_command_comes_with_its_call(void **state)
 				       3), ERR_PROTOCOL);
 }
 
-static void a_page_is_asked_for_in_words(void **state)
+UNIT_TEST(a_page_is_asked_for_in_words)
 {
 	static const struct agent_part lines = { AGENT_UNIT_LINES, 1, 5, 0 };
 	static const struct agent_part none = { AGENT_UNIT_COUNT_, 1, 5, 0 };
@@ -109,7 +106,6 @@ static void a_page_is_asked_for_in_words(void **state)
 	const struct kernel_item needle = { AGENT_TAG_TEXT, 3, "a b" };
 	const struct kernel_item two = { AGENT_TAG_TEXT, 3, "a\nb" };
 
-	(void)state;
 	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part }, 2), 0);
 	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part, needle }, 3), 0);
 	assert_int_equal(check(AGENT_PAGE, (struct kernel_item[]){ good, part, two }, 3),
@@ -141,7 +137,7 @@ static int check_done(struct agent_checked *checked)
 	return check(AGENT_DONE, items, 4);
 }
 
-static void claims_lie_within_the_answer(void **state)
+UNIT_TEST(claims_lie_within_the_answer)
 {
 	static const struct {
 		uint64_t kind, offset, len;
@@ -158,7 +154,6 @@ static void claims_lie_within_the_answer(void **state)
 	};
 	struct agent_checked checked;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		checked = (struct agent_checked){ .is_checked = 1,
 						  .numbers = 1,
@@ -177,14 +172,13 @@ static void claims_lie_within_the_answer(void **state)
 	assert_int_equal(check_done(&checked), ERR_PROTOCOL);
 }
 
-static void frames_travel_and_descriptors_do_not(void **state)
+UNIT_TEST(frames_travel_and_descriptors_do_not)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
 	struct kernel_head head;
 	struct err err;
 	int ends[2], fds = unit_open_fds();
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_ok(&err, agent_pack_text(&payload, AGENT_TAG_CODE, "1", &err));
 	assert_ok(&err, agent_send(ends[0], AGENT_EXECUTE, 7, &payload, &err));
@@ -200,9 +194,8 @@ static void frames_travel_and_descriptors_do_not(void **state)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-static void every_end_has_a_name(void **state)
+UNIT_TEST(every_end_has_a_name)
 {
-	(void)state;
 	for (unsigned i = 0; i < AGENT_STOP_COUNT_; i++) {
 		assert_true(agent_stop_name((enum agent_stop)i)[0] != '\0');
 		for (unsigned j = 0; j < i; j++)
@@ -219,7 +212,7 @@ static int next_past(const struct kernel_item *items, size_t count, size_t *at,
 	return agent_next_past(items, count, at, ret, &err);
 }
 
-static void what_was_said_comes_in_order_or_not_at_all(void **state)
+UNIT_TEST(what_was_said_comes_in_order_or_not_at_all)
 {
 	static char bytes[AGENT_CODE_MAX + 1];
 	static const uint64_t kinds[] = { AGENT_PAST_QUESTION, AGENT_PAST_CELL, AGENT_PAST_COUNT_ };
@@ -248,7 +241,6 @@ static void what_was_said_comes_in_order_or_not_at_all(void **state)
 	struct agent_past past;
 	size_t at = 0;
 
-	(void)state;
 	assert_int_equal(next_past(good, 8, &at, &past), 1);
 	assert_int_equal(past.kind, AGENT_PAST_QUESTION);
 	assert_null(past.code);
@@ -261,20 +253,4 @@ static void what_was_said_comes_in_order_or_not_at_all(void **state)
 		at = 0;
 		assert_int_equal(next_past(bad[i].items, bad[i].count, &at, &past), ERR_PROTOCOL);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_monitor_table_is_closed),
-		cmocka_unit_test(a_frame_holds_what_the_table_says),
-		cmocka_unit_test(a_command_comes_with_its_call),
-		cmocka_unit_test(a_page_is_asked_for_in_words),
-		cmocka_unit_test(frames_travel_and_descriptors_do_not),
-		cmocka_unit_test(every_end_has_a_name),
-		cmocka_unit_test(what_was_said_comes_in_order_or_not_at_all),
-		cmocka_unit_test(claims_lie_within_the_answer),
-	};
-
-	return cmocka_run_group_tests_name("wire_agent", tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@
 #include "base/file/fd.h"
 #include "wire/front.h"
 
-static void the_monitor_table_is_closed(void **state)
+UNIT_TEST(the_monitor_table_is_closed)
 {
-	(void)state;
 	for (unsigned type = 0; type <= UINT16_MAX; type++) {
 		assert_int_equal(front_may_send(FRONT_STATE_STARTING, (uint16_t)type),
 				 type == FRONT_READY);
@@ -51,14 +50,13 @@ static void there_and_back(int sock[2], size_t size, bool with_fd)
 	buf_done(&got);
 }
 
-static void a_control_frame_holds_nothing(void **state)
+UNIT_TEST(a_control_frame_holds_nothing)
 {
 	struct buf got = BUF_INIT(FRONT_PAYLOAD_MAX);
 	struct front_head head;
 	struct err err;
 	int sock[2], fd;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
 	assert_ok(&err, front_send(sock[0], FRONT_CANCEL, 5, &err));
 	assert_int_equal(front_recv(sock[1], &head, &got, &fd, &err), 1);
@@ -71,12 +69,11 @@ static void a_control_frame_holds_nothing(void **state)
 	buf_done(&got);
 }
 
-static void frames_of_every_size(void **state)
+UNIT_TEST(frames_of_every_size)
 {
 	const int before = unit_open_fds();
 	int sock[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
 	for (int with_fd = 0; with_fd < 2; with_fd++) {
 		there_and_back(sock, 0, with_fd);
@@ -89,7 +86,7 @@ static void frames_of_every_size(void **state)
 	assert_int_equal(unit_open_fds(), before);
 }
 
-static void broken_frames_are_refused(void **state)
+UNIT_TEST(broken_frames_are_refused)
 {
 	struct front_head heads[] = {
 		{ .magic = 1, .type = FRONT_CANCEL },
@@ -106,7 +103,6 @@ static void broken_frames_are_refused(void **state)
 	struct err err;
 	int sock[2], fd;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, sock), 0);
 	assert_err(&err, ERR_TIMEOUT, front_recv(sock[1], &head, &got, &fd, &err));
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -125,16 +121,4 @@ static void broken_frames_are_refused(void **state)
 	(void)close(sock[1]);
 	assert_int_equal(unit_open_fds(), before);
 	buf_done(&got);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_monitor_table_is_closed),
-		cmocka_unit_test(a_control_frame_holds_nothing),
-		cmocka_unit_test(frames_of_every_size),
-		cmocka_unit_test(broken_frames_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

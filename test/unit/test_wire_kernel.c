@@ -51,14 +51,13 @@ static int link_close(void **state)
 
 /* ---- fields ----------------------------------------------------------------------------- */
 
-static void fields_survive_the_round_trip(void **state)
+UNIT_TEST(fields_survive_the_round_trip)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct kernel_item items[8];
 	const struct kernel_item *found;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_CODE, "6*7", 3, &err));
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_TEXT, "", 0, &err));
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_DATA, "a\0b", 3, &err));
@@ -79,26 +78,24 @@ static void fields_survive_the_round_trip(void **state)
 	assert_null(kernel_find(items, 0, KERNEL_TAG_CODE));
 }
 
-static void an_empty_payload_has_no_fields(void **state)
+UNIT_TEST(an_empty_payload_has_no_fields)
 {
 	cleanup_buf struct buf payload = BUF_INIT(16);
 	struct kernel_item items[1];
 	struct err err;
 
-	(void)state;
 	assert_int_equal(kernel_count_fields(&payload), 0);
 	assert_int_equal(kernel_unpack("", 0, 0, items, 1, &err), 0);
 	assert_int_equal(kernel_unpack(NULL, 0, 0, items, 0, &err), 0);
 	assert_err(&err, ERR_PROTOCOL, kernel_unpack("", 0, 1, items, 1, &err));
 }
 
-static void packing_beyond_the_ceiling_leaves_whole_fields(void **state)
+UNIT_TEST(packing_beyond_the_ceiling_leaves_whole_fields)
 {
 	cleanup_buf struct buf payload = BUF_INIT(30);
 	struct kernel_item items[4];
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_TEXT, "12345678", 8, &err));
 	assert_err(&err, ERR_LIMIT, kernel_pack(&payload, KERNEL_TAG_TEXT, "1234567", 7, &err));
 	assert_err(&err, ERR_LIMIT,
@@ -108,13 +105,12 @@ static void packing_beyond_the_ceiling_leaves_whole_fields(void **state)
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_TEXT, "123456", 6, &err));
 }
 
-static void field_counts_are_held_to(void **state)
+UNIT_TEST(field_counts_are_held_to)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct kernel_item items[4];
 	struct err err;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_MATCH, "m", 1, &err));
 	assert_err(&err, ERR_PROTOCOL,
@@ -132,13 +128,12 @@ static void field_counts_are_held_to(void **state)
 }
 
 /* Every cut of a good payload is refused, whatever count is announced for it. */
-static void every_cut_is_refused(void **state)
+UNIT_TEST(every_cut_is_refused)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct kernel_item items[4];
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_MIME, "text/plain", 10, &err));
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_DATA, "value", 5, &err));
 	for (size_t cut = 1; cut < payload.len; cut++) {
@@ -156,13 +151,12 @@ static void every_cut_is_refused(void **state)
 	}
 }
 
-static void lengths_that_lie_are_refused(void **state)
+UNIT_TEST(lengths_that_lie_are_refused)
 {
 	static const uint32_t lies[] = { 6, 7, 0x7fffffff, 0x80000000, 0xfffffff7, UINT32_MAX };
 	struct kernel_item items[4];
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
 		struct kernel_field head = { .tag = KERNEL_TAG_DATA, .len = lies[i] };
 		char payload[sizeof(head) + 5] = "";
@@ -175,7 +169,7 @@ static void lengths_that_lie_are_refused(void **state)
 
 /* ---- packets ---------------------------------------------------------------------------- */
 
-static void a_small_packet_arrives_whole(void **state)
+UNIT_TEST_WITH(a_small_packet_arrives_whole, link_open, link_close)
 {
 	struct link *link = *state;
 	cleanup_buf struct buf payload = BUF_INIT(4096), got = BUF_INIT(KERNEL_PAYLOAD_MAX);
@@ -204,7 +198,7 @@ static void a_small_packet_arrives_whole(void **state)
 }
 
 /* Both sides of KERNEL_INLINE_MAX, and a payload that only a blob can carry. */
-static void large_payloads_travel_as_blobs(void **state)
+UNIT_TEST_WITH(large_payloads_travel_as_blobs, link_open, link_close)
 {
 	static const size_t sizes[] = { KERNEL_INLINE_MAX, KERNEL_INLINE_MAX + 1, 5u << 20 };
 	struct link *link = *state;
@@ -228,7 +222,7 @@ static void large_payloads_travel_as_blobs(void **state)
 	}
 }
 
-static void execute_carries_three_descriptors_and_a_blob(void **state)
+UNIT_TEST_WITH(execute_carries_three_descriptors_and_a_blob, link_open, link_close)
 {
 	struct link *link = *state;
 	cleanup_buf struct buf payload = BUF_INIT(1u << 20), got = BUF_INIT(1u << 20);
@@ -259,7 +253,7 @@ static void execute_carries_three_descriptors_and_a_blob(void **state)
 			       (const int[]){ 0, 0, 0, 0 }, 4, &err));
 }
 
-static void a_silent_kernel_is_a_timeout(void **state)
+UNIT_TEST_WITH(a_silent_kernel_is_a_timeout, link_open, link_close)
 {
 	struct link *link = *state;
 	cleanup_buf struct buf got = BUF_INIT(64);
@@ -292,7 +286,7 @@ static void expect_refusal(const struct link *link, const void *bytes, size_t le
 	assert_int_equal(unit_open_fds(), open_before);
 }
 
-static void short_and_foreign_packets_are_refused(void **state)
+UNIT_TEST_WITH(short_and_foreign_packets_are_refused, link_open, link_close)
 {
 	const struct link *link = *state;
 	struct kernel_head head = { .magic = KERNEL_MAGIC, .type = KERNEL_DONE };
@@ -307,7 +301,7 @@ static void short_and_foreign_packets_are_refused(void **state)
 	expect_refusal(link, longest, sizeof(longest), NULL, 0, ERR_PROTOCOL);
 }
 
-static void payload_lengths_that_lie_are_refused(void **state)
+UNIT_TEST_WITH(payload_lengths_that_lie_are_refused, link_open, link_close)
 {
 	static const uint32_t lies[] = { 0, 7, 9, KERNEL_INLINE_MAX, UINT32_MAX };
 	const struct link *link = *state;
@@ -322,7 +316,7 @@ static void payload_lengths_that_lie_are_refused(void **state)
 	}
 }
 
-static void descriptors_nobody_asked_for_are_closed(void **state)
+UNIT_TEST_WITH(descriptors_nobody_asked_for_are_closed, link_open, link_close)
 {
 	const struct link *link = *state;
 	struct kernel_head head = { .magic = KERNEL_MAGIC, .type = KERNEL_DONE };
@@ -336,7 +330,7 @@ static void descriptors_nobody_asked_for_are_closed(void **state)
 	expect_refusal(link, "", 0, many, 1, ERR_PROTOCOL);
 }
 
-static void blobs_that_lie_are_refused(void **state)
+UNIT_TEST_WITH(blobs_that_lie_are_refused, link_open, link_close)
 {
 	const struct link *link = *state;
 	struct kernel_head head = { .magic = KERNEL_MAGIC,
@@ -372,7 +366,7 @@ static void blobs_that_lie_are_refused(void **state)
 }
 
 /* A kernel that was refused does not spoil what the host reads next. */
-static void the_host_reads_on_after_a_refusal(void **state)
+UNIT_TEST_WITH(the_host_reads_on_after_a_refusal, link_open, link_close)
 {
 	struct link *link = *state;
 	cleanup_buf struct buf got = BUF_INIT(4096);
@@ -388,7 +382,7 @@ static void the_host_reads_on_after_a_refusal(void **state)
 
 /* ---- who may send what ------------------------------------------------------------------ */
 
-static void the_monitor_table_is_closed(void **state)
+UNIT_TEST(the_monitor_table_is_closed)
 {
 	static const struct {
 		enum kernel_state when;
@@ -401,7 +395,6 @@ static void the_monitor_table_is_closed(void **state)
 		{ KERNEL_STATE_ADOPTING, KERNEL_PONG, KERNEL_PONG },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
 		for (uint32_t type = 0; type <= UINT16_MAX; type++) {
 			bool want = type >= allowed[i].first && type <= allowed[i].last;
@@ -413,7 +406,7 @@ static void the_monitor_table_is_closed(void **state)
 }
 
 /* The ranges above rest on the numbers: each event by name, and no host request among them. */
-static void the_monitor_table_names_every_event(void **state)
+UNIT_TEST(the_monitor_table_names_every_event)
 {
 	static const uint16_t events[] = { KERNEL_DISPLAY, KERNEL_UPDATE_DISPLAY, KERNEL_RESULT,
 					   KERNEL_ERROR,   KERNEL_CLEAR_OUTPUT,
@@ -425,7 +418,6 @@ static void the_monitor_table_names_every_event(void **state)
 					     KERNEL_IS_COMPLETE, KERNEL_SEAT,
 					     KERNEL_PARK };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		assert_true(kernel_may_send(KERNEL_STATE_EXECUTING, events[i]));
 	assert_true(kernel_may_send(KERNEL_STATE_ASKING, KERNEL_COMPLETE_REPLY));
@@ -433,31 +425,4 @@ static void the_monitor_table_names_every_event(void **state)
 		for (int when = KERNEL_STATE_STARTING; when <= KERNEL_STATE_ADOPTING; when++)
 			assert_false(kernel_may_send((enum kernel_state)when, requests[i]));
 	assert_false(kernel_may_send((enum kernel_state)99, KERNEL_DONE));
-}
-
-#define link_test(f) cmocka_unit_test_setup_teardown(f, link_open, link_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_survive_the_round_trip),
-		cmocka_unit_test(an_empty_payload_has_no_fields),
-		cmocka_unit_test(packing_beyond_the_ceiling_leaves_whole_fields),
-		cmocka_unit_test(field_counts_are_held_to),
-		cmocka_unit_test(every_cut_is_refused),
-		cmocka_unit_test(lengths_that_lie_are_refused),
-		link_test(a_small_packet_arrives_whole),
-		link_test(large_payloads_travel_as_blobs),
-		link_test(execute_carries_three_descriptors_and_a_blob),
-		link_test(a_silent_kernel_is_a_timeout),
-		link_test(short_and_foreign_packets_are_refused),
-		link_test(payload_lengths_that_lie_are_refused),
-		link_test(descriptors_nobody_asked_for_are_closed),
-		link_test(blobs_that_lie_are_refused),
-		link_test(the_host_reads_on_after_a_refusal),
-		cmocka_unit_test(the_monitor_table_is_closed),
-		cmocka_unit_test(the_monitor_table_names_every_event),
-	};
-
-	return cmocka_run_group_tests_name("wire_kernel", tests, NULL, NULL);
 }

@@ -24,14 +24,13 @@ static int take_entry(uint32_t kind, uint32_t mode, const char *path, const char
 			 &taken, &err);
 }
 
-static void paths_stay_beneath(void **state)
+UNIT_TEST(paths_stay_beneath)
 {
 	static const char *const bad[] = { "",	   "/",	     "/a",    "..",	"../a", "a/..", "a/../b",
 					   "a//b", "./a",    "a/",    "a/./b", "a\nb", "a\x7f",
 					   "\xff", "\xc0\xaf" };
 	static const char *const good[] = { "a", "a/b", "..a", "a..", "...", "\xc3\xa9" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(take_entry(UNARCHIVER_FILE, 0644, bad[i], ""), ERR_INVALID);
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -39,7 +38,7 @@ static void paths_stay_beneath(void **state)
 	assert_string_equal(taken.path, "\xc3\xa9");
 }
 
-static void links_stay_beneath(void **state)
+UNIT_TEST(links_stay_beneath)
 {
 	static const struct {
 		const char *path, *target;
@@ -52,7 +51,6 @@ static void links_stay_beneath(void **state)
 		{ "l", "\xff", ERR_INVALID },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		assert_int_equal(take_entry(UNARCHIVER_SYMLINK, 0777, links[i].path, links[i].target),
 				 links[i].code);
@@ -61,11 +59,10 @@ static void links_stay_beneath(void **state)
 	assert_int_equal(take_entry(UNARCHIVER_HARDLINK, 0644, "h", "/b"), ERR_INVALID);
 }
 
-static void entries_are_what_they_may_be(void **state)
+UNIT_TEST(entries_are_what_they_may_be)
 {
 	char deep[2 * UNARCHIVER_DEPTH_MAX + 3] = "";
 
-	(void)state;
 	for (unsigned i = 0; i < UNARCHIVER_DEPTH_MAX; i++)
 		memcpy(deep + 2 * i, "d/", 3);
 	memcpy(deep + 2 * UNARCHIVER_DEPTH_MAX, "f", 2);
@@ -85,13 +82,12 @@ static int take(enum unarchiver_state *at, enum unarchiver_type type, size_t len
 	return unarchiver_take(at, frame, unarchiver_put(frame, type, zeros, len), &taken, &err);
 }
 
-static void frames_come_in_order(void **state)
+UNIT_TEST(frames_come_in_order)
 {
 	const struct unarchiver_entry file = { .kind = UNARCHIVER_FILE };
 	enum unarchiver_state at = UNARCHIVER_STATE_STARTING;
 	struct err err;
 
-	(void)state;
 	for (int type = 0; type < 64; type++)
 		if (type != UNARCHIVER_READY && type != UNARCHIVER_FAIL)
 			assert_int_equal(take(&at, (enum unarchiver_type)type, 0), ERR_PROTOCOL);
@@ -115,7 +111,7 @@ static void frames_come_in_order(void **state)
 		assert_int_equal(take(&at, (enum unarchiver_type)type, 0), ERR_PROTOCOL);
 }
 
-static void broken_frames_are_refused(void **state)
+UNIT_TEST(broken_frames_are_refused)
 {
 	const struct unarchiver_entry entry = { .kind = UNARCHIVER_FILE };
 	struct unarchiver_entry liar = entry;
@@ -123,7 +119,6 @@ static void broken_frames_are_refused(void **state)
 	struct err err;
 	size_t len;
 
-	(void)state;
 	len = unarchiver_put_entry(frame, UNARCHIVER_ENTRY, &entry, "abc", "");
 	for (size_t cut = 0; cut < len; cut++)
 		assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, cut, &taken, &err));
@@ -151,7 +146,7 @@ static void broken_frames_are_refused(void **state)
 	assert_int_equal(at, UNARCHIVER_STATE_ENTRIES);
 }
 
-static void a_failure_is_shown_harmlessly(void **state)
+UNIT_TEST(a_failure_is_shown_harmlessly)
 {
 	struct {
 		struct unarchiver_fail head;
@@ -160,24 +155,9 @@ static void a_failure_is_shown_harmlessly(void **state)
 	enum unarchiver_state at = UNARCHIVER_STATE_STARTING;
 	struct err err;
 
-	(void)state;
 	assert_ok(&err, unarchiver_take(&at, frame, unarchiver_put(frame, UNARCHIVER_FAIL, &bytes, sizeof(bytes)),
 				  &taken, &err));
 	assert_int_equal(taken.fail.code, ERR_INVALID); /* it may not say that a session is lost */
 	assert_string_equal(taken.fail.text, "a?[31m??");
 	assert_int_equal(at, UNARCHIVER_STATE_DONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths_stay_beneath),
-		cmocka_unit_test(links_stay_beneath),
-		cmocka_unit_test(entries_are_what_they_may_be),
-		cmocka_unit_test(frames_come_in_order),
-		cmocka_unit_test(broken_frames_are_refused),
-		cmocka_unit_test(a_failure_is_shown_harmlessly),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -25,15 +26,49 @@ static void __attribute__((constructor)) set_filter(void)
 		cmocka_set_test_filter(pattern);
 }
 
+/* ---- which tests there are ------------------------------------------------------------------ */
+
+static struct CMUnitTest tests[128];
+static int lines[ARRAY_LEN(tests)];
+static size_t count;
+
+/* The order in which constructors are called is the compiler's; that of the lines is the reader's. */
+void unit_add(int line, const struct CMUnitTest *test)
+{
+	size_t at = count++;
+
+	if (count > ARRAY_LEN(tests))
+		abort();
+	for (; at > 0 && lines[at - 1] > line; at--) {
+		lines[at] = lines[at - 1];
+		tests[at] = tests[at - 1];
+	}
+	lines[at] = line;
+	tests[at] = *test;
+}
+
+int unit_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+	return _cmocka_run_group_tests(program_invocation_short_name, tests, count, set_up,
+				       tear_down);
+}
+
+int __attribute__((weak)) main(void)
+{
+	return unit_run(NULL, NULL);
+}
+
+/* ---- help ----------------------------------------------------------------------------------- */
+
 int unit_open_fds(void)
 {
 	cleanup_dir DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
+	int fds = 0;
 
 	assert_non_null(dir);
 	while (readdir(dir) != NULL)
-		count++;
-	return count;
+		fds++;
+	return fds;
 }
 
 int unit_mkdir(char path[64])

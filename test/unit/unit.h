@@ -31,6 +31,22 @@
 		assert_int_not_equal((err)->text[0], '\0');                 \
 	} while (0)
 
+/*
+ * A test. It is run because it is there, in the order of the file; a file without a main() has that
+ * of unit.c. The second one has what is called before and after it, each of which may be NULL.
+ */
+#define UNIT_TEST(name) UNIT_TEST_WITH(name, NULL, NULL)
+#define UNIT_TEST_WITH(name, set_up, tear_down)                                              \
+	static void name(void **state);                                                      \
+	static void __attribute__((constructor)) unit_add_##name(void)                       \
+	{                                                                                    \
+		unit_add(__LINE__, &(struct CMUnitTest){ #name, name, set_up, tear_down, NULL }); \
+	}                                                                                    \
+	static void name(void **state __attribute__((unused)))
+void unit_add(int line, const struct CMUnitTest *test);
+/* All of them, and what is called before the first and after the last. */
+int unit_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
 /* Number of open descriptors of this process, to show that none leaks. */
 int unit_open_fds(void);
 
