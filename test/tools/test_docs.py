@@ -52,7 +52,7 @@ def wrong_tests(text, root):
     for path, name in TEST.findall(text):
         file = root / path
         found = file.read_text(encoding="utf-8") if file.exists() else ""
-        pattern = rf"^def {name}\(" if path.endswith(".py") else rf"^static void {name}\("
+        pattern = rf"^def {name}\(" if path.endswith(".py") else rf"^UNIT_TEST(_WITH)?\({name}[,)]"
         if not re.search(pattern, found, re.M):
             yield f"{path}::{name}"
 
@@ -86,7 +86,7 @@ def test_every_test_that_holds_a_promise_exists(name):
 def test_a_test_that_does_not_exist_is_found(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test/a.py").write_text("def test_here():\n    pass\n# test_gone\n")
-    (tmp_path / "test/a.c").write_text("static void is_here(void **state)\n")
+    (tmp_path / "test/a.c").write_text("UNIT_TEST(is_here)\n")
     text = "test/a.py::test_here test/a.py::test_gone test/a.c::is_here test/a.c::is test/b.c::x"
     assert list(wrong_tests(text, tmp_path)) == ["test/a.py::test_gone", "test/a.c::is",
                                                  "test/b.c::x"]
