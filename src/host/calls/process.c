@@ -77,9 +77,9 @@ static void take_options(const struct api_process_create_in *in, struct process 
 		row->rows = in->pty->has_rows ? (unsigned)in->pty->rows : PTY_ROWS;
 		row->cols = in->pty->has_cols ? (unsigned)in->pty->cols : PTY_COLS;
 	}
-	process->dies_alone = in->on_disconnect == API_PROCESS_CREATE_IN_ON_DISCONNECT_KILL;
-	process->grace_ns = in->disconnect_grace_ms * 1000000u;
-	process->waits_when_full = in->when_full == API_PROCESS_CREATE_IN_WHEN_FULL_WAIT;
+	process->follow.dies_alone = in->on_disconnect == API_PROCESS_CREATE_IN_ON_DISCONNECT_KILL;
+	process->follow.grace_ns = in->disconnect_grace_ms * 1000000u;
+	process->io.waits_when_full = in->when_full == API_PROCESS_CREATE_IN_WHEN_FULL_WAIT;
 }
 
 static bool may_start(struct host *host, const struct request *req, const struct session *session,
@@ -334,14 +334,15 @@ static bool may_write(struct host *host, const struct request *req, const struct
 	if ((process->row.flags & PROCESS_STDIN) == 0)
 		return refuse_invalid(host, req, "the process has no standard input",
 			      "start it with \"stdin\": true");
-	if (process->in == NULL || (process->input_last != NULL && process->input_last->closes)) {
+	if (process->io.in == NULL ||
+	    (process->io.input_last != NULL && process->io.input_last->closes)) {
 		front_fail(host, req->id, API_ERR_PROCESS_ENDED,
 			  "the standard input of the process is closed", "", "", 0);
 		return false;
 	}
-	if (process->input_bytes + len <= PROCESS_INPUT_MAX &&
+	if (process->io.input_bytes + len <= PROCESS_INPUT_MAX &&
 	    req->tenant->input_bytes + len <= PROCESS_TENANT_INPUT_MAX &&
-	    process->input_count < PROCESS_INPUTS_MAX)
+	    process->io.input_count < PROCESS_INPUTS_MAX)
 		return true;
 	front_fail(host, req->id, API_ERR_BUSY, "the process has not read what was sent before", "",
 		  "wait for the answers to that", 1);
@@ -357,7 +358,7 @@ void handle_process_stdin(struct host *host, const struct request *req,
 
 	if (process == NULL)
 		return;
-	if (in->close && process->is_input_closed) {
+	if (in->close && process->io.is_input_closed) {
 		reply_process_stdin(host, req->id, &(struct api_process_stdin_out){ 0 });
 		return;
 	}

@@ -24,13 +24,14 @@
 
 void process_remove_reader(struct process *process, size_t index)
 {
-	const struct process_reader gone = process->readers[index];
+	struct process_followers *follow = &process->follow;
+	const struct process_reader gone = follow->readers[index];
 
-	process->readers[index] = process->readers[--process->reader_count];
-	if (process->reader_count > 0)
+	follow->readers[index] = follow->readers[--follow->reader_count];
+	if (follow->reader_count > 0)
 		return;
-	process->alone_ns = clock_mono_ns();
-	process->left_at = gone.after;
+	follow->alone_ns = clock_mono_ns();
+	follow->left_at = gone.after;
 }
 
 /* Answers if there is something to say; 1: the last of it, -1: nothing yet. */
@@ -40,7 +41,7 @@ static int try_events(struct process *process, uint64_t request, uint64_t *after
 	const struct api_event *events;
 	struct api_events reply;
 
-	if (!event_buffer_read(process->events, *after, &arena, &reply))
+	if (!event_buffer_read(process->follow.events, *after, &arena, &reply))
 		return -1;
 	events = reply.events.items;
 	if (reply.events.count > 0)
@@ -51,8 +52,8 @@ static int try_events(struct process *process, uint64_t request, uint64_t *after
 
 void process_publish(struct process *process)
 {
-	for (size_t i = 0; i < process->reader_count;) {
-		struct process_reader *reader = &process->readers[i];
+	for (size_t i = 0; i < process->follow.reader_count;) {
+		struct process_reader *reader = &process->follow.readers[i];
 		const int tried = reader->is_away
 					  ? -1
 					  : try_events(process, reader->request, &reader->after);
@@ -71,22 +72,25 @@ void process_publish(struct process *process)
 /* The one that took the events up to `after` and is back. */
 static void take_back(struct process *process, uint64_t after)
 {
-	for (size_t i = 0; i < process->reader_count; i++)
-		if (process->readers[i].is_away && process->readers[i].after == after) {
-			process->readers[i] = process->readers[--process->reader_count];
+	struct process_followers *follow = &process->follow;
+
+	for (size_t i = 0; i < follow->reader_count; i++)
+		if (follow->readers[i].is_away && follow->readers[i].after == after) {
+			follow->readers[i] = follow->readers[--follow->reader_count];
 			return;
 		}
 }
 
 void process_follow(struct process *process, uint64_t request, uint64_t after, bool goes_on)
 {
+	struct process_followers *follow = &process->follow;
 	struct host *host = process->session->host;
 	struct process_reader reader = { .request = request, .after = after };
 	int tried;
 
 	if (goes_on)
 		take_back(process, after);
-	if (process->reader_count == PROCESS_READERS_MAX) {
+	if (follow->reader_count == PROCESS_READERS_MAX) {
 		front_fail(host, request, API_ERR_BUSY, "too many clients follow this process", "",
 			  "end one of those", 1);
 		return;
@@ -94,11 +98,11 @@ void process_follow(struct process *process, uint64_t request, uint64_t after, b
 	tried = try_events(process, request, &reader.after);
 	if (tried != 1) {
 		reader.is_away = tried == 0;
-		process->readers = mem_grow(process->readers, process->reader_count + 1,
-					    sizeof(*process->readers));
-		process->readers[process->reader_count++] = reader;
-		process->alone_ns = 0;
-		process->was_followed = true;
+		follow->readers = mem_grow(follow->readers, follow->reader_count + 1,
+					    sizeof(*follow->readers));
+		follow->readers[follow->reader_count++] = reader;
+		follow->alone_ns = 0;
+		follow->was_followed = true;
 	}
 	process_unhold(process);
 }
@@ -116,25 +120,28 @@ void process_answer_waiter(struct process *process, uint64_t request)
 
 void process_wait(struct process *process, uint64_t request, uint64_t timeout_ms)
 {
+	struct process_followers *follow = &process->follow;
 	const uint64_t ms = timeout_ms > 0 ? timeout_ms : WAIT_DEFAULT_MS;
 
 	if (process->phase == PROCESS_ENDED) {
 		process_answer_waiter(process, request);
 		return;
 	}
-	if (process->waiter_count == PROCESS_WAITERS_MAX) {
+	if (follow->waiter_count == PROCESS_WAITERS_MAX) {
 		front_fail(process->session->host, request, API_ERR_BUSY,
 			  "too many clients wait for this process", "", "", 1);
 		return;
 	}
-	process->waiters = mem_grow(process->waiters, process->waiter_count + 1,
-				    sizeof(*process->waiters));
-	process->waiters[process->waiter_count++] =
+	follow->waiters = mem_grow(follow->waiters, follow->waiter_count + 1,
+				    sizeof(*follow->waiters));
+	follow->waiters[follow->waiter_count++] =
 		(struct process_waiter){ request, clock_mono_ns() + ms * 1000000u };
 }
 
 void process_answer_waiters(struct process *process)
 {
-	while (process->waiter_count > 0)
-		process_answer_waiter(process, process->waiters[--process->waiter_count].request);
+	struct process_followers *follow = &process->follow;
+
+	while (follow->waiter_count > 0)
+		process_answer_waiter(process, follow->waiters[--follow->waiter_count].request);
 }

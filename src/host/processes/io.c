@@ -45,13 +45,13 @@ static void push(struct process *process, const char *name, const char *bytes, s
 	if (json_write_finish(&writer, &err) < 0)
 		return;
 	process->row.last_event++;
-	if (event_buffer_push(process->events, "stream", buf_text(&json), json.len))
+	if (event_buffer_push(process->follow.events, "stream", buf_text(&json), json.len))
 		process_publish(process);
 }
 
 static void look_for_end(struct process *process)
 {
-	if (process->is_over && process->out == NULL && process->err == NULL &&
+	if (process->io.is_over && process->io.out == NULL && process->io.err == NULL &&
 	    process->phase == PROCESS_RUNNING)
 		process_over(process);
 }
@@ -88,7 +88,7 @@ static void on_out(unsigned ready, void *arg)
 	struct process *process = arg;
 
 	(void)ready;
-	read_output(process, &process->out, RECKON_PROCESS_STDOUT,
+	read_output(process, &process->io.out, RECKON_PROCESS_STDOUT,
 		    (process->row.flags & PROCESS_PTY) != 0 ? "pty" : "stdout");
 }
 
@@ -97,7 +97,7 @@ static void on_err(unsigned ready, void *arg)
 	struct process *process = arg;
 
 	(void)ready;
-	read_output(process, &process->err, RECKON_PROCESS_STDERR, "stderr");
+	read_output(process, &process->io.err, RECKON_PROCESS_STDERR, "stderr");
 }
 
 static void on_end(unsigned ready, void *arg)
@@ -105,18 +105,18 @@ static void on_end(unsigned ready, void *arg)
 	struct process *process = arg;
 
 	(void)ready;
-	loop_io_free(process->end);
-	process->end = NULL;
-	process->is_over = true;
-	process->over_ns = clock_mono_ns();
+	loop_io_free(process->io.end);
+	process->io.end = NULL;
+	process->io.is_over = true;
+	process->io.over_ns = clock_mono_ns();
 	look_for_end(process);
 }
 
 void process_io_tick(struct process *process)
 {
 	process_unhold(process);
-	if (process->is_over && process->phase == PROCESS_RUNNING && !process->is_held &&
-	    !process->is_paused && clock_mono_ns() - process->over_ns >= DRAIN_NS)
+	if (process->io.is_over && process->phase == PROCESS_RUNNING && !process->io.is_held &&
+	    !process->io.is_paused && clock_mono_ns() - process->io.over_ns >= DRAIN_NS)
 		process_over(process);
 }
 
@@ -124,40 +124,42 @@ void process_io_tick(struct process *process)
 
 static void add_input(struct process *process, size_t bytes)
 {
-	process->input_bytes += bytes;
+	process->io.input_bytes += bytes;
 	process->session->tenant->input_bytes += bytes;
 }
 
 static void take_input(struct process *process, size_t bytes)
 {
-	process->input_bytes -= bytes;
+	process->io.input_bytes -= bytes;
 	process->session->tenant->input_bytes -= bytes;
 }
 
 static void drop_first(struct process *process)
 {
-	struct process_input *input = process->input;
+	struct process_input *input = process->io.input;
 
-	process->input = input->next;
-	if (process->input == NULL)
-		process->input_last = NULL;
+	process->io.input = input->next;
+	if (process->io.input == NULL)
+		process->io.input_last = NULL;
 	take_input(process, input->len - input->at);
-	process->input_count--;
+	process->io.input_count--;
 	free(input);
 }
 
 static void close_input(struct process *process)
 {
-	loop_io_free(process->in);
-	process->in = NULL;
-	process->is_input_closed = true;
+	loop_io_free(process->io.in);
+	process->io.in = NULL;
+	process->io.is_input_closed = true;
 	reckon_process_close_input(process->handle);
 }
 
 void process_fail_input(struct process *process, enum api_error error, const char *why)
 {
-	while (process->input != NULL) {
-		front_fail(process->session->host, process->input->request, error, why, "", "", 0);
+	struct host *host = process->session->host;
+
+	while (process->io.input != NULL) {
+		front_fail(host, process->io.input->request, error, why, "", "", 0);
 		drop_first(process);
 	}
 }
@@ -165,7 +167,7 @@ void process_fail_input(struct process *process, enum api_error error, const cha
 /* Negative: nobody will ever read it; 0: not all of it yet. */
 static int write_first(struct process *process)
 {
-	struct process_input *input = process->input;
+	struct process_input *input = process->io.input;
 	const int fd = reckon_process_fd(process->handle, RECKON_PROCESS_STDIN);
 
 	while (input->at < input->len) {
@@ -186,24 +188,24 @@ static void flush(struct process *process)
 	struct host *host = process->session->host;
 	int written = 1;
 
-	while (process->input != NULL && (written = write_first(process)) > 0) {
-		const struct process_input *input = process->input;
+	while (process->io.input != NULL && (written = write_first(process)) > 0) {
+		const struct process_input *input = process->io.input;
 
 		reply_process_stdin(host, input->request,
 				    &(struct api_process_stdin_out){ .written = input->len });
 		if (input->closes)
 			close_input(process);
 		drop_first(process);
-		if (process->in == NULL)
+		if (process->io.in == NULL)
 			break;
 	}
 	if (written < 0)
 		close_input(process);
-	if (process->in == NULL)
+	if (process->io.in == NULL)
 		process_fail_input(process, API_ERR_PROCESS_ENDED,
 				   "the process reads no more of its standard input");
 	else
-		loop_io_want(process->in, process->input != NULL ? LOOP_WRITE : 0);
+		loop_io_want(process->io.in, process->io.input != NULL ? LOOP_WRITE : 0);
 }
 
 static void on_in(unsigned ready, void *arg)
@@ -215,14 +217,14 @@ static void on_in(unsigned ready, void *arg)
 void process_write(struct process *process, struct process_input *input)
 {
 	input->next = NULL;
-	if (process->input_last != NULL)
-		process->input_last->next = input;
+	if (process->io.input_last != NULL)
+		process->io.input_last->next = input;
 	else
-		process->input = input;
-	process->input_last = input;
+		process->io.input = input;
+	process->io.input_last = input;
 	add_input(process, input->len - input->at);
-	process->input_count++;
-	if (process->input == input)
+	process->io.input_count++;
+	if (process->io.input == input)
 		flush(process);
 }
 
@@ -231,7 +233,7 @@ void process_drop_input(struct process *process, uint64_t request)
 {
 	struct process_input *last = NULL;
 
-	for (struct process_input **at = &process->input; *at != NULL;) {
+	for (struct process_input **at = &process->io.input; *at != NULL;) {
 		struct process_input *input = *at;
 
 		if (input->request != request) {
@@ -241,10 +243,10 @@ void process_drop_input(struct process *process, uint64_t request)
 		}
 		*at = input->next;
 		take_input(process, input->len - input->at);
-		process->input_count--;
+		process->io.input_count--;
 		free(input);
 	}
-	process->input_last = last;
+	process->io.input_last = last;
 }
 
 /* ---- watched -------------------------------------------------------------------------------- */
@@ -261,22 +263,23 @@ int process_watch(struct process *process, struct err *err)
 {
 	const bool has_pty = (process->row.flags & PROCESS_PTY) != 0;
 
-	if (watch(process, RECKON_PROCESS_STDOUT, on_out, &process->out, err) < 0 ||
-	    (!has_pty && watch(process, RECKON_PROCESS_STDERR, on_err, &process->err, err) < 0) ||
-	    watch(process, RECKON_PROCESS_STDIN, on_in, &process->in, err) < 0 ||
-	    watch(process, RECKON_PROCESS_END, on_end, &process->end, err) < 0) {
+	if (watch(process, RECKON_PROCESS_STDOUT, on_out, &process->io.out, err) < 0 ||
+	    (!has_pty &&
+	     watch(process, RECKON_PROCESS_STDERR, on_err, &process->io.err, err) < 0) ||
+	    watch(process, RECKON_PROCESS_STDIN, on_in, &process->io.in, err) < 0 ||
+	    watch(process, RECKON_PROCESS_END, on_end, &process->io.end, err) < 0) {
 		process_unwatch(process);
 		return (int)err->code;
 	}
 	process_want_output(process);
-	loop_io_want(process->end, LOOP_READ);
+	loop_io_want(process->io.end, LOOP_READ);
 	return 0;
 }
 
 void process_unwatch(struct process *process)
 {
-	struct loop_io **const all[] = { &process->out, &process->err, &process->in,
-					 &process->end };
+	struct loop_io **const all[] = { &process->io.out, &process->io.err, &process->io.in,
+					 &process->io.end };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		loop_io_free(*all[i]);

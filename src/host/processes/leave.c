@@ -15,26 +15,30 @@
 
 static void answer_late(struct process *process, uint64_t now)
 {
-	for (size_t i = 0; i < process->waiter_count;) {
-		if (process->waiters[i].until_ns > now) {
+	struct process_followers *follow = &process->follow;
+
+	for (size_t i = 0; i < follow->waiter_count;) {
+		if (follow->waiters[i].until_ns > now) {
 			i++;
 			continue;
 		}
-		process_answer_waiter(process, process->waiters[i].request);
-		process->waiters[i] = process->waiters[--process->waiter_count];
+		process_answer_waiter(process, follow->waiters[i].request);
+		follow->waiters[i] = follow->waiters[--follow->waiter_count];
 	}
 }
 
 static void forget_one(struct process *process, uint64_t request)
 {
-	for (size_t i = 0; i < process->reader_count; i++)
-		if (process->readers[i].request == request) {
+	struct process_followers *follow = &process->follow;
+
+	for (size_t i = 0; i < follow->reader_count; i++)
+		if (follow->readers[i].request == request) {
 			process_remove_reader(process, i);
 			break;
 		}
-	for (size_t i = 0; i < process->waiter_count; i++)
-		if (process->waiters[i].request == request) {
-			process->waiters[i] = process->waiters[--process->waiter_count];
+	for (size_t i = 0; i < follow->waiter_count; i++)
+		if (follow->waiters[i].request == request) {
+			follow->waiters[i] = follow->waiters[--follow->waiter_count];
 			break;
 		}
 	process_drop_input(process, request);
@@ -52,8 +56,8 @@ void process_front_lost(struct host *host, uint64_t first, uint64_t last)
 {
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = at->next)
-			for (size_t i = 0; i < at->reader_count;) {
-				const uint64_t request = at->readers[i].request;
+			for (size_t i = 0; i < at->follow.reader_count;) {
+				const uint64_t request = at->follow.readers[i].request;
 
 				if (request >= first && request <= last)
 					process_remove_reader(at, i);
@@ -64,23 +68,24 @@ void process_front_lost(struct host *host, uint64_t first, uint64_t last)
 
 static void hang_up(struct process *process, uint64_t now)
 {
-	const uint64_t alone = process->alone_ns != 0 ? now - process->alone_ns : 0;
-	const uint64_t grace = process->was_followed || process->grace_ns > PROCESS_FIRST_READER_NS
-				       ? process->grace_ns
+	struct process_followers *follow = &process->follow;
+	const uint64_t alone = follow->alone_ns != 0 ? now - follow->alone_ns : 0;
+	const uint64_t grace = follow->was_followed || follow->grace_ns > PROCESS_FIRST_READER_NS
+				       ? follow->grace_ns
 				       : PROCESS_FIRST_READER_NS;
 	struct job *job;
 
-	if (!process->dies_alone || process->phase != PROCESS_RUNNING || process->alone_ns == 0 ||
+	if (!follow->dies_alone || process->phase != PROCESS_RUNNING || follow->alone_ns == 0 ||
 	    alone < grace)
 		return;
-	if (!process->is_hung_up) {
-		process->is_hung_up = true;
+	if (!follow->is_hung_up) {
+		follow->is_hung_up = true;
 		audit_note(process->session->host, "process.signal", process->session->row.id, "ok",
 			   "process=%s signal=1 its client went away", process->row.id);
 		job = job_new(process->session, JOB_PROCESS_SIGNAL, 0);
 		job->cursor = SIGNAL_HUP;
 		process_ask(process, JOB_PROCESS_SIGNAL, job);
-	} else if (alone >= grace + HANG_UP_NS && !process->wants_close) {
+	} else if (alone >= grace + HANG_UP_NS && process->stay == PROCESS_MAY_STAY) {
 		process_kill(process);
 	}
 }
@@ -116,8 +121,8 @@ void process_begin_anew(struct session *session)
 	const uint64_t now = clock_mono_ns();
 
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
-		if (at->alone_ns != 0)
-			at->alone_ns = now;
+		if (at->follow.alone_ns != 0)
+			at->follow.alone_ns = now;
 }
 
 void process_tick(struct session *session)

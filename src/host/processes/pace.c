@@ -21,13 +21,14 @@ static uint64_t slowest_of(const struct process *process)
 {
 	uint64_t slowest = UINT64_MAX;
 
-	for (size_t i = 0; i < process->reader_count; i++)
-		if (process->readers[i].after < slowest)
-			slowest = process->readers[i].after;
-	if (process->reader_count > 0 || process->alone_ns == 0)
+	for (size_t i = 0; i < process->follow.reader_count; i++)
+		if (process->follow.readers[i].after < slowest)
+			slowest = process->follow.readers[i].after;
+	if (process->follow.reader_count > 0 || process->follow.alone_ns == 0)
 		return slowest;
-	return clock_mono_ns() - process->alone_ns < PROCESS_FIRST_READER_NS ? process->left_at
-								     : UINT64_MAX;
+	return clock_mono_ns() - process->follow.alone_ns < PROCESS_FIRST_READER_NS
+		       ? process->follow.left_at
+		       : UINT64_MAX;
 }
 
 static bool should_hold(const struct process *process)
@@ -36,18 +37,18 @@ static bool should_hold(const struct process *process)
 	const unsigned most =
 		event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
 
-	return process->waits_when_full && slowest != UINT64_MAX &&
+	return process->io.waits_when_full && slowest != UINT64_MAX &&
 	       process->row.last_event > slowest && process->row.last_event - slowest >= most;
 }
 
 void process_want_output(const struct process *process)
 {
-	const unsigned interest = process->is_paused || process->is_held ? 0 : LOOP_READ;
+	const unsigned interest = process->io.is_paused || process->io.is_held ? 0 : LOOP_READ;
 
-	if (process->out != NULL)
-		loop_io_want(process->out, interest);
-	if (process->err != NULL)
-		loop_io_want(process->err, interest);
+	if (process->io.out != NULL)
+		loop_io_want(process->io.out, interest);
+	if (process->io.err != NULL)
+		loop_io_want(process->io.err, interest);
 }
 
 void process_enter_window(struct host *host, struct process *process)
@@ -58,9 +59,9 @@ void process_enter_window(struct host *host, struct process *process)
 		host->pace.window = window;
 		host->pace.bytes = 0;
 	}
-	if (process->window != window) {
-		process->window = window;
-		process->window_bytes = 0;
+	if (process->io.window != window) {
+		process->io.window = window;
+		process->io.window_bytes = 0;
 	}
 }
 
@@ -71,8 +72,8 @@ static void on_window(void *arg)
 	host->pace.is_set = false;
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = at->next)
-			if (at->is_paused) {
-				at->is_paused = false;
+			if (at->io.is_paused) {
+				at->io.is_paused = false;
 				process_want_output(at);
 			}
 }
@@ -88,7 +89,7 @@ static void pause_output(struct host *host, struct process *process)
 	if (!host->pace.is_set)
 		loop_timer_set(host->pace.timer, WINDOW_MS);
 	host->pace.is_set = true;
-	process->is_paused = true;
+	process->io.is_paused = true;
 }
 
 void process_note_read(struct process *process, size_t len)
@@ -96,20 +97,21 @@ void process_note_read(struct process *process, size_t len)
 	struct host *host = process->session->host;
 
 	host->pace.bytes += len;
-	process->window_bytes += len;
-	process->over_ns = process->is_over ? clock_mono_ns() : 0;
-	if (process->window_bytes >= WINDOW_EACH_BYTES ||
-	    (host->pace.bytes >= WINDOW_ALL_BYTES && process->window_bytes >= WINDOW_LEAST_BYTES))
+	process->io.window_bytes += len;
+	process->io.over_ns = process->io.is_over ? clock_mono_ns() : 0;
+	if (process->io.window_bytes >= WINDOW_EACH_BYTES ||
+	    (host->pace.bytes >= WINDOW_ALL_BYTES &&
+	     process->io.window_bytes >= WINDOW_LEAST_BYTES))
 		pause_output(host, process);
-	process->is_held = should_hold(process);
-	if (process->is_paused || process->is_held)
+	process->io.is_held = should_hold(process);
+	if (process->io.is_paused || process->io.is_held)
 		process_want_output(process);
 }
 
 void process_unhold(struct process *process)
 {
-	if (!process->is_held || should_hold(process))
+	if (!process->io.is_held || should_hold(process))
 		return;
-	process->is_held = false;
+	process->io.is_held = false;
 	process_want_output(process);
 }

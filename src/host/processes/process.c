@@ -33,9 +33,9 @@ struct process *process_new(struct session *session, struct err *err)
 	(void)snprintf(process->row.asked_by, sizeof(process->row.asked_by), "%.*s", ID_SIZE - 1,
 		       session->host->actor);
 	process->session = session;
-	process->events = event_buffer_new();
+	process->follow.events = event_buffer_new();
 	process->started_ns = clock_mono_ns();
-	process->alone_ns = process->started_ns;
+	process->follow.alone_ns = process->started_ns;
 	process->next = session->processes.first;
 	session->processes.first = process;
 	session->tenant->processes++;
@@ -53,12 +53,12 @@ void process_drop(struct process *process)
 		}
 	if (process->phase != PROCESS_ENDED)
 		session->tenant->processes--;
-	session->host->pace.kept_bytes -= process->kept_bytes;
+	session->host->pace.kept_bytes -= process->follow.kept_bytes;
 	process_unwatch(process);
 	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
-	event_buffer_free(process->events);
-	free(process->readers);
-	free(process->waiters);
+	event_buffer_free(process->follow.events);
+	free(process->follow.readers);
+	free(process->follow.waiters);
 	db_process_done(&process->row);
 	free(process);
 }
@@ -96,10 +96,17 @@ bool process_keeps(const struct session *session)
 	return at != NULL;
 }
 
+static void leave_nothing(struct process *process)
+{
+	if (process->stay == PROCESS_MAY_STAY)
+		process->stay = PROCESS_CLOSES;
+}
+
 /* The handle goes when nobody needs it: with it whatever the process left. */
 static void close_handle(struct process *process)
 {
-	const bool may_stay = (process->row.flags & PROCESS_DETACH) != 0 && !process->wants_close;
+	const bool may_stay = (process->row.flags & PROCESS_DETACH) != 0 &&
+			      process->stay == PROCESS_MAY_STAY;
 
 	if (process->handle == NULL || process->jobs > 0 || process->phase != PROCESS_ENDED ||
 	    may_stay)
@@ -126,7 +133,7 @@ void process_put(struct process *process)
 static void push(struct process *process, const char *name, const struct buf *json)
 {
 	process->row.last_event++;
-	(void)event_buffer_push(process->events, name, buf_text(json), json->len);
+	(void)event_buffer_push(process->follow.events, name, buf_text(json), json->len);
 }
 
 static void push_start(struct process *process)
@@ -140,8 +147,8 @@ static void push_start(struct process *process)
 
 static void keep_events(struct process *process)
 {
-	process->kept_bytes = event_buffer_shrink(process->events);
-	process->session->host->pace.kept_bytes += process->kept_bytes;
+	process->follow.kept_bytes = event_buffer_shrink(process->follow.events);
+	process->session->host->pace.kept_bytes += process->follow.kept_bytes;
 }
 
 /* Its record is about to be kept; events and waiters wait for that with all other answers. */
@@ -154,7 +161,7 @@ static void settle(struct process *process)
 	clock_rfc3339_now(process->row.ended_at);
 	if (process_tell_end(&process->row, &json, &err) == 0)
 		push(process, "end", &json);
-	event_buffer_finish(process->events);
+	event_buffer_finish(process->follow.events);
 	process->phase = PROCESS_ENDED;
 	session->tenant->processes--;
 	process_put(process);
@@ -172,7 +179,7 @@ static void settle(struct process *process)
 static bool is_droppable(const struct process *process)
 {
 	return process->phase == PROCESS_ENDED && process->handle == NULL && process->jobs == 0 &&
-	       !process->is_unkept && process->reader_count == 0;
+	       !process->is_unkept && process->follow.reader_count == 0;
 }
 
 /* Only the newest ended ones keep their events, up to a sum. */
@@ -186,7 +193,7 @@ static void drop_old(struct session *session)
 		next = at->next;
 		if (at->phase != PROCESS_ENDED)
 			continue;
-		bytes += at->kept_bytes;
+		bytes += at->follow.kept_bytes;
 		if ((++count > PROCESS_KEPT || (count > 1 && bytes > PROCESS_KEPT_BYTES)) &&
 		    is_droppable(at))
 			process_drop(at);
@@ -203,7 +210,7 @@ void process_drop_old(struct host *host)
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = next) {
 			next = at->next;
-			if (at->kept_bytes > 0 && is_droppable(at))
+			if (at->follow.kept_bytes > 0 && is_droppable(at))
 				process_drop(at);
 		}
 }
@@ -246,7 +253,7 @@ static void fail_start(struct process *process, const struct job *job)
 	}
 	process->phase = PROCESS_ENDED;
 	process->session->tenant->processes--;
-	process->wants_close = process->is_unborn = true;
+	process->stay = PROCESS_UNBORN;
 	close_handle(process);
 }
 
@@ -264,7 +271,7 @@ static void started(struct process *process, const struct job *job)
 		fail_start(process, job);
 		return;
 	}
-	process->started_ns = process->alone_ns = clock_mono_ns();
+	process->started_ns = process->follow.alone_ns = clock_mono_ns();
 	process->phase = PROCESS_RUNNING;
 	process->row.pid = process->result.pid;
 	process->row.state = API_PROCESS_STATE_RUNNING;
@@ -293,7 +300,7 @@ static void ended(struct process *process, const struct job *job)
 		row->signal = state->signal;
 		process_note_usage(process);
 	}
-	if (process->is_hung_up && row->why[0] == '\0')
+	if (process->follow.is_hung_up && row->why[0] == '\0')
 		(void)snprintf(row->why, sizeof(row->why), "%s", "nobody followed it any more");
 	process_note_files(process, job->result.changes);
 	settle(process);
@@ -318,7 +325,7 @@ static void all_ended(struct session *session, const struct job *job)
 static void closed(struct process *process)
 {
 	process->handle = NULL;
-	if (process->is_unborn)
+	if (process->stay == PROCESS_UNBORN)
 		process_drop(process);
 }
 
@@ -368,7 +375,7 @@ void process_job_done(struct job *job)
 		if (job->kind == JOB_PROCESS_SIGNAL)
 			signalled(process, job);
 		else if (job->error.code < 0 || is_nothing_left(process))
-			process->wants_close = true;
+			leave_nothing(process);
 		close_handle(process);
 	}
 	job_free(job);
@@ -382,7 +389,7 @@ void process_job_done(struct job *job)
 static void lose(struct process *process, enum api_process_state state,
 		 enum api_process_cause cause, const char *why)
 {
-	process->wants_close = true;
+	leave_nothing(process);
 	if (process->phase != PROCESS_ENDED) {
 		process_unwatch(process);
 		process->session->looks.ran_since = true;
@@ -455,7 +462,7 @@ void process_kill(struct process *process)
 {
 	struct job *job;
 
-	process->wants_close = true;
+	leave_nothing(process);
 	if (process->phase != PROCESS_RUNNING) {
 		close_handle(process);
 		return;

@@ -79,20 +79,8 @@ struct process_pace {
 	size_t kept_bytes; /* of the rings of all that ended */
 };
 
-struct process {
-	struct process *next; /* of the session, newest first */
-	struct process *next_ended; /* of those that one job looks at */
-	struct session *session;
-	struct db_process row;
-	enum process_phase phase;
-	reckon_process *handle; /* NULL: not started yet, or all that it left is gone */
-	unsigned jobs;		/* that have the handle */
-	reckon_process_state result; /* written by the job of its end */
-	reckon_error failed;	     /* code 0: `result` is known */
-	uint64_t started_ns;
-	uint64_t wall_ms, cpu_ms; /* what it may take; 0: any */
-
-	/* io.c */
+/* Its descriptors: what it writes is read, what it is to read is written (io.c, pace.c). */
+struct process_io {
 	struct loop_io *out, *err, *end, *in; /* NULL: closed; of a terminal `in` is another watch of `out` */
 	bool waits_when_full;
 	bool is_over;	   /* it has ended, its output may not have */
@@ -103,8 +91,10 @@ struct process {
 	struct process_input *input, *input_last;
 	size_t input_bytes;
 	unsigned input_count;
+};
 
-	/* follow.c */
+/* Who hears what it writes, and of its end (follow.c, leave.c). */
+struct process_followers {
 	struct event_buffer *events;
 	size_t kept_bytes; /* of its ring, once it has ended */
 	struct process_reader *readers;
@@ -113,12 +103,33 @@ struct process {
 	size_t waiter_count;
 	bool was_followed;
 	bool dies_alone; /* when nobody follows it any more */
+	bool is_hung_up; /* by us, since nobody follows it */
 	uint64_t grace_ns, alone_ns; /* since when; 0: somebody does */
 	uint64_t left_at; /* the event that the last of them had */
+};
 
-	bool wants_close;  /* nothing of it is to stay, also if it may */
-	bool is_hung_up;   /* by us, since nobody follows it */
-	bool is_unborn;	   /* whoever started it was told that it failed */
+/* Of what it leaves. */
+enum process_stay {
+	PROCESS_MAY_STAY, /* if it was asked for so */
+	PROCESS_CLOSES, /* nothing of it is to stay */
+	PROCESS_UNBORN, /* the same, and itself: whoever started it was told that it failed */
+};
+
+struct process {
+	struct process *next; /* of the session, newest first */
+	struct process *next_ended; /* of those that one job looks at */
+	struct session *session;
+	struct db_process row;
+	enum process_phase phase;
+	enum process_stay stay;
+	reckon_process *handle; /* NULL: not started yet, or all that it left is gone */
+	unsigned jobs;		/* that have the handle */
+	reckon_process_state result; /* written by the job of its end */
+	reckon_error failed;	     /* code 0: `result` is known */
+	uint64_t started_ns;
+	uint64_t wall_ms, cpu_ms; /* what it may take; 0: any */
+	struct process_io io;
+	struct process_followers follow;
 	uint64_t checked_ns; /* what it left: when that was last looked at */
 	bool is_unkept;	   /* its row is not as it should be */
 	bool is_uncommitted;
