@@ -122,7 +122,7 @@ static void on_ended(struct client *client, uint32_t kernel, const struct warden
 
 	for (struct reckon_session *session = engine->sessions; session != NULL;
 	     session = session->next)
-		if (session->client == client && session->kernel_number == kernel)
+		if (session->client == client && session->warden.kernel_number == kernel)
 			session_note_ended(session, ended);
 }
 

@@ -130,8 +130,8 @@ static void say_session(reckon_session *session)
 		session_count++;
 	(void)printf("{\"session\":\"s%zu\",\"kernel_pid\":%d,\"host_uid\":%u,\"has_twin\":%s,"
 		     "\"warmth\":%d,\"device\":%llu}\n",
-		     at, session->kernel_pid, session->host_uid,
-		     session->has_twin ? "true" : "false", (int)session->warmth,
+		     at, session->warden.kernel_pid, session->warden.host_uid,
+		     session->opening.has_twin ? "true" : "false", (int)session->opening.warmth,
 		     (unsigned long long)st.st_dev);
 	(void)fflush(stdout);
 }

@@ -337,7 +337,7 @@ int reckon_agent_open(reckon_session *session, const reckon_agent_options *given
 		reckon_agent_close(agent);
 		return api_fail(err, &inner);
 	}
-	session->stop_wanted = &agent->is_stopped;
+	session->interrupt.stop_wanted = &agent->is_stopped;
 	*ret = agent;
 	return api_ok(err);
 }
@@ -346,8 +346,8 @@ void reckon_agent_close(reckon_agent *agent)
 {
 	if (agent == NULL || atomic_load(&agent->is_asking) != 0)
 		return;
-	if (agent->session->stop_wanted == &agent->is_stopped)
-		agent->session->stop_wanted = NULL;
+	if (agent->session->interrupt.stop_wanted == &agent->is_stopped)
+		agent->session->interrupt.stop_wanted = NULL;
 	driver_done(&agent->driver);
 	buf_done(&agent->text);
 	if (agent->wake_fd >= 0)

@@ -118,10 +118,11 @@ static void clear_interrupts(struct reckon_session *session)
 	uint64_t count;
 
 	/* Asked for when nothing ran: that execution is over, this one was not meant. */
-	if (read(session->interrupt_fd, &count, sizeof(count)) < 0)
+	if (read(session->interrupt.fd, &count, sizeof(count)) < 0)
 		count = 0;
-	atomic_store(&session->interrupt_reason, NULL);
-	if (session->stop_wanted != NULL && atomic_load(session->stop_wanted) != 0)
+	atomic_store(&session->interrupt.reason, NULL);
+	if (session->interrupt.stop_wanted != NULL &&
+	    atomic_load(session->interrupt.stop_wanted) != 0)
 		reckon_interrupt(session);
 }
 
@@ -154,7 +155,7 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
  */
 static int give_pipe(const struct reckon_session *session, int fd, struct err *err)
 {
-	if (geteuid() == 0 && fchown(fd, session->host_uid, session->host_gid) < 0)
+	if (geteuid() == 0 && fchown(fd, session->warden.host_uid, session->warden.host_gid) < 0)
 		return err_sys(err, "give a pipe to the session");
 	return 0;
 }
@@ -270,7 +271,7 @@ static void poll_fill(const struct run *run, struct polled *polled)
 	if (!run->control_ended)
 		poll_add(polled, session->control);
 	poll_add(polled, client_sock(session->client));
-	poll_add(polled, session->interrupt_fd);
+	poll_add(polled, session->interrupt.fd);
 	poll_add(polled, run->pipe[0]);
 	poll_add(polled, run->pipe[1]);
 	polled->feed_at = polled->count;
@@ -308,7 +309,7 @@ static void check_interrupt(struct run *run)
 {
 	uint64_t count;
 
-	if (read(run->session->interrupt_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+	if (read(run->session->interrupt.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
 		return;
 	if (count >= SESSION_KILL)
 		stop_now(run);
@@ -328,14 +329,15 @@ static void check_gone(struct run *run)
 		run_fail(run, RUN_INFRA, &err);
 		return;
 	}
-	if (!run->control_ended && !session->has_ended)
+	if (!run->control_ended && !session->lost.has_ended)
 		return;
 	if (run->gone_ns == 0)
 		run->gone_ns = clock_mono_ns() + GONE_NS;
-	if ((run->control_ended && session->has_ended) || clock_mono_ns() >= run->gone_ns) {
+	if ((run->control_ended && session->lost.has_ended) || clock_mono_ns() >= run->gone_ns) {
 		(void)err_set(&err, ERR_LOST,
 			      "the kernel closed its connection; its variables are gone");
-		run_fail(run, RUN_DIED, session->has_ended ? &session->why_kernel_lost : &err);
+		run_fail(run, RUN_DIED,
+			 session->lost.has_ended ? &session->lost.why_kernel_lost : &err);
 	}
 }
 
@@ -559,7 +561,7 @@ int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 
 	if ((session->client == NULL && session_check_kernel(session, &inner) < 0) ||
 	    session_check_box(session, &inner) < 0 ||
-	    (session->is_kernel_lost && session_restart(session, &inner) < 0) ||
+	    (session->lost.is_kernel_lost && session_restart(session, &inner) < 0) ||
 	    execute(session, code, code_len, options, ret, &inner) < 0)
 		return api_fail(err, &inner);
 	return api_ok(err);

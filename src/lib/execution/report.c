@@ -29,7 +29,7 @@ void report_ask(struct run *run)
 	if (run->is_asking_usage) /* for the limit of processor time */
 		client_forget(run->session->client, &run->usage_call);
 	request.is_last = 1;
-	run->is_asking_usage = !run->session->has_ended &&
+	run->is_asking_usage = !run->session->lost.has_ended &&
 			       client_send(run->session->client, &request, NULL, 0,
 					   &run->usage_call, &ignored) == 0;
 }
@@ -44,9 +44,9 @@ static void measure_take(struct run *run)
 	    run->usage_call.reply.err.code == ERR_OK) {
 		run->usage = run->usage_call.reply.usage;
 		run->has_usage = true;
-	} else if (session->has_ended) {
+	} else if (session->lost.has_ended) {
 		/* It ended before or while we asked; the notice holds what was known last. */
-		run->usage = session->ended.usage;
+		run->usage = session->lost.ended.usage;
 		run->has_usage = true;
 	}
 	if (run->is_asking_usage)
@@ -62,14 +62,15 @@ static void end_kernel(struct run *run)
 	struct err ignored;
 
 	/* Waited for, so that nothing writes to the workspace any more when we look at it. */
-	if (!run->session->has_ended && client_ask(run->session->client, &request, NULL, 0, &call,
-						   CLOSE_TIMEOUT_MS, &ignored) == 0)
+	if (!run->session->lost.has_ended &&
+	    client_ask(run->session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS,
+		       &ignored) == 0)
 		client_forget(run->session->client, &call);
 }
 
 static bool is_oom(const struct run *run)
 {
-	return run->session->has_ended && run->session->ended.cause == WARDEN_END_OOM;
+	return run->session->lost.has_ended && run->session->lost.ended.cause == WARDEN_END_OOM;
 }
 
 static enum record_status status_of_death(const struct run *run)
@@ -197,8 +198,8 @@ static void explain_death(struct run *run)
 {
 	char how[128], value[320];
 
-	if (run->session->has_ended)
-		session_describe_end(&run->session->ended, how, sizeof(how));
+	if (run->session->lost.has_ended)
+		session_describe_end(&run->session->lost.ended, how, sizeof(how));
 	else
 		(void)snprintf(how, sizeof(how), "it closed its connection");
 	(void)snprintf(value, sizeof(value),
@@ -371,7 +372,7 @@ static void diagnose_losses(struct run *run)
 			session->loss.why.text);
 		diagnose_loss(run, text);
 		session->loss.is_untold = false;
-	} else if (session->is_kernel_lost) {
+	} else if (session->lost.is_kernel_lost) {
 		(void)snprintf(text, sizeof(text), "%.400s", session->loss.why.text);
 		diagnose_loss(run, text);
 	}
@@ -402,7 +403,7 @@ static void hint_lost(struct run *run, enum record_status status)
 static void diagnose(struct run *run)
 {
 	const uint64_t stray = stray_take_bytes(&run->session->strays);
-	const reckon_reason *reason = atomic_load(&run->session->interrupt_reason);
+	const reckon_reason *reason = atomic_load(&run->session->interrupt.reason);
 	char text[256], detail[64];
 
 	if (run->has_usage)

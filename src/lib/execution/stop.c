@@ -40,7 +40,7 @@ void stop_begin(struct run *run, enum stop_reason reason)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (run->end != RUN_GOING || run->session->has_ended)
+	if (run->end != RUN_GOING || run->session->lost.has_ended)
 		return;
 	if (run->stop == STOP_NONE) {
 		run->stop = reason;
@@ -53,7 +53,7 @@ void stop_now(struct run *run)
 {
 	struct err why;
 
-	if (run->end != RUN_GOING || run->session->has_ended)
+	if (run->end != RUN_GOING || run->session->lost.has_ended)
 		return;
 	if (run->stop == STOP_NONE)
 		run->stop = STOP_CALLER;

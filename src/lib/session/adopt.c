@@ -29,8 +29,8 @@
 
 bool adopt_may_stay(const struct reckon_session *session)
 {
-	return session->lease_seconds > 0 && session->state == KERNEL_STATE_IDLE &&
-	       !session->is_lost && !session->is_kernel_lost && !session->loss.is_untold;
+	return session->warden.lease_seconds > 0 && session->state == KERNEL_STATE_IDLE &&
+	       !session->lost.is_lost && !session->lost.is_kernel_lost && !session->loss.is_untold;
 }
 
 static int lease(struct reckon_session *session, const unsigned char key[RECKON_LEASE_SIZE],
@@ -45,7 +45,7 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 	if (seconds > WARDEN_LEASE_SECONDS_MAX)
 		return err_set(err, ERR_INVALID, "a lease of %u s; at most %u", seconds,
 			       WARDEN_LEASE_SECONDS_MAX);
-	if (session->lease_seconds == seconds)
+	if (session->warden.lease_seconds == seconds)
 		return 0;
 	if (session_check(session, err) < 0)
 		return (int)err->code;
@@ -59,7 +59,7 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 		session_lose(session, err);
 		return (int)err->code;
 	}
-	session->lease_seconds = seconds;
+	session->warden.lease_seconds = seconds;
 	return 0;
 }
 
@@ -78,7 +78,7 @@ void reckon_session_hand_over(reckon_session *session)
 {
 	if (session == NULL)
 		return;
-	session->keeps_box = true;
+	session->warden.keeps_box = true;
 	reckon_session_close(session);
 }
 
@@ -177,7 +177,7 @@ static int take_over(struct reckon_session *session, const reckon_session_option
 	    durable_known(session, options->lost_variables, err) < 0)
 		return (int)err->code;
 	if ((options->flags & RECKON_SESSION_CONCURRENT) != 0 &&
-	    (shared_ask_door(session->client, session->number, &door, err) < 0 ||
+	    (shared_ask_door(session->client, session->warden.number, &door, err) < 0 ||
 	     shared_take_door(session->shared, session->client, &door, err) < 0))
 		return (int)err->code;
 	return shared_look(session->shared, session->workspace, err);
@@ -191,7 +191,7 @@ static int begin(struct reckon_engine *engine, const reckon_session_options *opt
 	reckon_session_options told = *options;
 
 	session->limits = options->limits;
-	session->open_flags = options->flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
+	session->warden.open_flags = options->flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
 	session->language = language_find_or_default(options->language);
 	(void)snprintf(session->template_name, sizeof(session->template_name), "%s",
 		       options->template_name);

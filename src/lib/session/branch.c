@@ -32,7 +32,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 	session->asked = parent->asked;
 	session->sequence = parent->sequence;
 	shared_set_sequence(session->shared, shared_sequence(parent->shared));
-	session->open_flags = parent->open_flags;
+	session->warden.open_flags = parent->warden.open_flags;
 	/* The copy has seen these numbers; it must not see them again. */
 	session->next_request = parent->next_request;
 	session->language = parent->language;

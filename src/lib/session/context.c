@@ -42,7 +42,7 @@ static int fill_request(const struct reckon_session *of, const reckon_context_op
 	(void)snprintf(request->context.language, sizeof(request->context.language), "%s",
 		       language->name);
 	request->context.flags = options->flags;
-	request->session = of->number;
+	request->session = of->warden.number;
 	return 0;
 }
 
@@ -63,8 +63,8 @@ static int new_handle(const struct reckon_session *of, struct client_call *call,
 	shared_unref(context->shared);
 	context->shared = shared_ref(of->shared);
 	context->limits = of->limits;
-	context->host_uid = of->host_uid;
-	context->host_gid = of->host_gid;
+	context->warden.host_uid = of->warden.host_uid;
+	context->warden.host_gid = of->warden.host_gid;
 	memcpy(context->id, of->id, sizeof(context->id));
 	memcpy(context->template_name, of->template_name, sizeof(context->template_name));
 	*ret = context;
@@ -99,14 +99,14 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	    (context->context[0] == '\0' && id_new(context->context, "ctx", err) < 0))
 		return (int)err->code;
 	context->language = language;
-	context->open_flags = options->flags;
+	context->warden.open_flags = options->flags;
 	/* A description of its own: reading a directory moves its offset. */
 	context->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	context->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (context->workspace < 0 || context->interrupt_fd < 0)
+	context->interrupt.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (context->workspace < 0 || context->interrupt.fd < 0)
 		return err_sys(err, "open the workspace");
 	/* Before there is a kernel there is nothing to end, least of all the session. */
-	context->number = of->number;
+	context->warden.number = of->warden.number;
 	if (session_adopt_kernel(context, call, err) < 0 ||
 	    inherit_variables(context, of, err) < 0 ||
 	    session_configure(context, options->env, options->cwd, err) < 0)
@@ -155,11 +155,12 @@ static int context_open(struct reckon_session *of, const reckon_context_options 
 		return (int)err->code;
 	language = language_find(request.context.language);
 	if (lease != NULL) {
-		request = (struct warden_request){ .type = WARDEN_ADOPT, .session = of->number };
+		request = (struct warden_request){ .type = WARDEN_ADOPT,
+						   .session = of->warden.number };
 		memcpy(request.lease.key, lease, sizeof(request.lease.key));
 	}
-	if (shared_ask(of->shared, of->client, of->number, &request, &call, CONTEXT_TIMEOUT_MS,
-		       err) < 0)
+	if (shared_ask(of->shared, of->client, of->warden.number, &request, &call,
+		       CONTEXT_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
 	return take(of, &options, language, &call, lease != NULL, ret, err);
 }
@@ -178,9 +179,9 @@ static int files_open(const struct reckon_session *of, struct reckon_session **r
 	files->shared = shared_ref(of->shared);
 	files->limits = of->limits;
 	/* What it asks the warden, it asks through the connection that all handles share. */
-	files->number = of->number;
-	files->host_uid = of->host_uid;
-	files->host_gid = of->host_gid;
+	files->warden.number = of->warden.number;
+	files->warden.host_uid = of->warden.host_uid;
+	files->warden.host_gid = of->warden.host_gid;
 	memcpy(files->id, of->id, sizeof(files->id));
 	memcpy(files->template_name, of->template_name, sizeof(files->template_name));
 	files->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -186,8 +186,8 @@ static int restore(struct reckon_session *session, const reckon_workspace *manif
 
 	if (needs_keep(session, err) < 0 || session_check(session, err) < 0 ||
 	    shared_keep_restore(session->shared, session->workspace, session->engine->store,
-				manifest, give ? session->host_uid : (uid_t)-1,
-				give ? session->host_gid : (gid_t)-1, missing, err) < 0)
+				manifest, give ? session->warden.host_uid : (uid_t)-1,
+				give ? session->warden.host_gid : (gid_t)-1, missing, err) < 0)
 		return (int)err->code;
 	return shared_look(session->shared, session->workspace, err);
 }

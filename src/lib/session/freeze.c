@@ -14,14 +14,14 @@
 static int ask(struct reckon_session *session, enum warden_type type, struct err *err)
 {
 	struct warden_request request = { .type = (uint16_t)type,
-					  .session = session->number };
+					  .session = session->warden.number };
 	struct client_call call = { 0 };
 
 	if (session->client == NULL)
 		return session_check_kernel(session, err);
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
-	return shared_ask(session->shared, session->client, session->number, &request, &call,
+	return shared_ask(session->shared, session->client, session->warden.number, &request, &call,
 			  FREEZE_TIMEOUT_MS, err);
 }
 

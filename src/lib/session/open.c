@@ -213,7 +213,7 @@ static int wait_ready(struct reckon_session *session, struct err *err)
 		int n = session_recv(session, &head, &payload, err);
 
 		if (n > 0) {
-			session->ready_ns = clock_mono_ns();
+			session->opening.ready_ns = clock_mono_ns();
 			return check_ready(session, &head, err);
 		}
 		client_dispatch(session->client);
@@ -289,7 +289,7 @@ static int begin(struct reckon_session *session, const reckon_session_options *o
 	if ((options->flags & RECKON_SESSION_CONCURRENT) == 0)
 		return meet(session, options, err);
 	/* The warden answers while the kernel is met. */
-	if (shared_ask_door(session->client, session->number, &door, err) < 0)
+	if (shared_ask_door(session->client, session->warden.number, &door, err) < 0)
 		return (int)err->code;
 	if (meet(session, options, err) < 0) {
 		client_forget(session->client, &door);
@@ -326,7 +326,8 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	session = session_new(engine, client);
 	session->limits = options.limits;
 	session->asked = asked;
-	session->open_flags = request.open.flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
+	session->warden.open_flags =
+		request.open.flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
 	session->language = language_find(request.open.language);
 	memcpy(session->template_name, request.open.template_name,
 	       sizeof(session->template_name));
@@ -339,9 +340,9 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 		session_free(session);
 		return (int)err->code;
 	}
-	session->warden_ns = answered - start;
-	session->ready_ns -= answered;
-	session->total_ns = clock_mono_ns() - start;
+	session->opening.warden_ns = answered - start;
+	session->opening.ready_ns -= answered;
+	session->opening.total_ns = clock_mono_ns() - start;
 	*ret = session;
 	return 0;
 }

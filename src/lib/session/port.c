@@ -26,12 +26,12 @@ static int begin(struct reckon_session *session, unsigned port, bool is_v6, int 
 {
 	struct warden_request request = {
 		.type = WARDEN_PORT,
-		.session = session->number,
+		.session = session->warden.number,
 		.port = { .number = (uint16_t)port, .is_v6 = is_v6 },
 	};
 	struct client_call call = { 0 };
 
-	if (shared_ask(session->shared, session->client, session->number, &request, &call,
+	if (shared_ask(session->shared, session->client, session->warden.number, &request, &call,
 		       ASK_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
 	if (call.nfds != 1)
@@ -139,14 +139,14 @@ static bool is_reached(const struct warden_listener *listener)
 int reckon_port_list(reckon_session *session, reckon_port_entry *ret, size_t max,
 		     reckon_error *err)
 {
-	struct warden_request request = { .type = WARDEN_PORTS, .session = session->number };
+	struct warden_request request = { .type = WARDEN_PORTS, .session = session->warden.number };
 	struct client_call call = { 0 };
 	const struct warden_ports *ports = &call.reply.ports;
 	struct err inner;
 	size_t count;
 
 	if (shared_check(session->shared, &inner) < 0 ||
-	    shared_ask(session->shared, session->client, session->number, &request, &call,
+	    shared_ask(session->shared, session->client, session->warden.number, &request, &call,
 		       ASK_TIMEOUT_MS, &inner) < 0)
 		return api_fail(err, &inner);
 	count = ports->count < WARDEN_PORTS_MAX ? ports->count : WARDEN_PORTS_MAX;

@@ -138,7 +138,8 @@ static int make_pipe(const struct reckon_session *session, bool is_input, int *r
 	*ret_ours = ends[is_input ? 1 : 0];
 	*ret_theirs = ends[is_input ? 0 : 1];
 	/* The program opens it again by name (/dev/stdout). Rootless it is our own. */
-	if (geteuid() == 0 && fchown(*ret_theirs, session->host_uid, session->host_gid) < 0)
+	if (geteuid() == 0 &&
+	    fchown(*ret_theirs, session->warden.host_uid, session->warden.host_gid) < 0)
 		return err_sys(err, "give a pipe to the session");
 	return fd_set_nonblock(*ret_ours, true, err);
 }
@@ -218,8 +219,8 @@ static int ask_start(struct reckon_session *session, const reckon_process_option
 	struct client_call call = { 0 };
 	int code;
 
-	if (fill_request(options, session->number, &request, err) < 0 ||
-	    shared_ask_with(session->shared, session->client, session->number, &request, fds,
+	if (fill_request(options, session->warden.number, &request, err) < 0 ||
+	    shared_ask_with(session->shared, session->client, session->warden.number, &request, fds,
 			    process->has_terminal ? 1 : 4, &call, START_TIMEOUT_MS, err) < 0)
 		return (int)err->code;
 	process->started_ns = clock_mono_ns();
@@ -243,7 +244,7 @@ static int process_start(struct reckon_session *session, const reckon_process_op
 		return (int)err->code;
 	process = mem_new0(1, sizeof(*process));
 	process->shared = shared_ref(session->shared);
-	process->session = session->number;
+	process->session = session->warden.number;
 	process->has_terminal = (options.flags & RECKON_PROCESS_TERMINAL) != 0;
 	for (size_t i = 0; i < ARRAY_LEN(process->fd); i++)
 		process->fd[i] = -1;
@@ -441,12 +442,12 @@ unsigned reckon_process_number(const reckon_process *process)
 int reckon_process_list(reckon_session *session, reckon_process_entry *ret, size_t max,
 			reckon_error *err)
 {
-	struct warden_request request = { .type = WARDEN_LIST, .session = session->number };
+	struct warden_request request = { .type = WARDEN_LIST, .session = session->warden.number };
 	struct client_call call = { 0 };
 	const struct warden_list *list = &call.reply.list;
 	struct err inner;
 
-	if (shared_ask(session->shared, session->client, session->number, &request, &call,
+	if (shared_ask(session->shared, session->client, session->warden.number, &request, &call,
 		       ASK_TIMEOUT_MS, &inner) < 0)
 		return api_fail(err, &inner);
 	for (size_t i = 0; i < list->count && i < WARDEN_PROCESSES_MAX && i < max; i++)

@@ -17,7 +17,7 @@ static int restart(struct reckon_session *session, bool *ret_is_gone, struct err
 	struct client_call call;
 	int code;
 
-	request.context.flags = session->open_flags;
+	request.context.flags = session->warden.open_flags;
 	if (client_ask(session->client, &request, NULL, 0, &call, RESTART_TIMEOUT_MS, err) < 0) {
 		*ret_is_gone = err->code == ERR_LOST || err->code == ERR_NOT_FOUND;
 		return (int)err->code;
@@ -42,7 +42,7 @@ int session_restart(struct reckon_session *session, struct err *err)
 	why = *err;
 	if (client_is_dead(session->client, &why) || is_gone) {
 		session_lose(session, &why);
-		*err = session->why_lost;
+		*err = session->lost.why_lost;
 	} else {
 		session_kill(session, &why);
 		err->code = ERR_KERNEL_LOST;

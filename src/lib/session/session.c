@@ -28,7 +28,7 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 	session->engine = engine;
 	session->client = client != NULL ? client_ref(client) : NULL;
 	session->language = language_default();
-	session->control = session->workspace = session->interrupt_fd = -1;
+	session->control = session->workspace = session->interrupt.fd = -1;
 	session->no_input[0] = session->no_input[1] = -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->next_request = 1;
@@ -40,24 +40,24 @@ struct reckon_session *session_new(struct reckon_engine *engine, struct client *
 struct warden_request session_request(const struct reckon_session *session, enum warden_type type)
 {
 	return (struct warden_request){ .type = (uint16_t)type,
-					.session = session->number,
-					.kernel = session->kernel_number };
+					.session = session->warden.number,
+					.kernel = session->warden.kernel_number };
 }
 
 int session_adopt_kernel(struct reckon_session *session, struct client_call *call, struct err *err)
 {
 	const struct warden_opened *opened = &call->reply.opened;
 
-	session->kernel_number = opened->kernel;
-	session->kernel_pid = opened->kernel_pid;
-	session->has_twin = opened->has_twin != 0;
-	session->warmth = (enum warden_warmth)opened->warmth;
+	session->warden.kernel_number = opened->kernel;
+	session->warden.kernel_pid = opened->kernel_pid;
+	session->opening.has_twin = opened->has_twin != 0;
+	session->opening.warmth = (enum warden_warmth)opened->warmth;
 	if (session->control >= 0)
 		(void)close(session->control);
 	session->control = call->nfds > 0 ? TAKE_FD(call->fds[0]) : -1;
 	session->state = KERNEL_STATE_STARTING;
-	session->has_ended = session->is_kernel_lost = false;
-	session->lease_seconds = 0; /* the warden took it away */
+	session->lost.has_ended = session->lost.is_kernel_lost = false;
+	session->warden.lease_seconds = 0; /* the warden took it away */
 	/* What stood at its end for the kernel before may have been written to by it. */
 	for (int i = 0; i < 2; i++)
 		if (session->no_input[i] >= 0)
@@ -72,7 +72,7 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 {
 	const struct warden_opened *opened = &call->reply.opened;
 
-	session->number = opened->session;
+	session->warden.number = opened->session;
 	if (call->nfds != 2) {
 		client_forget(session->client, call);
 		return err_set(err, ERR_PROTOCOL,
@@ -84,19 +84,19 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 		return (int)err->code;
 	}
 	client_forget(session->client, call);
-	session->host_uid = opened->host_uid;
-	session->host_gid = opened->host_gid;
+	session->warden.host_uid = opened->host_uid;
+	session->warden.host_gid = opened->host_gid;
 	session->unheld = opened->unheld & session->asked;
-	session->shell_ns = opened->shell_us * 1000ull;
-	session->spawn_ns = opened->spawn_us * 1000ull;
+	session->opening.shell_ns = opened->shell_us * 1000ull;
+	session->opening.spawn_ns = opened->spawn_us * 1000ull;
 	session->limits.memory_bytes = opened->limits.memory_bytes;
 	session->limits.disk_bytes = opened->limits.disk_bytes;
 	session->limits.inodes = opened->limits.inodes;
 	session->limits.file_bytes = opened->limits.file_bytes;
 	session->limits.pids = opened->limits.pids;
 	session->limits.cpu_percent = opened->limits.cpu_percent;
-	session->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (session->interrupt_fd < 0)
+	session->interrupt.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (session->interrupt.fd < 0)
 		return err_sys(err, "eventfd");
 	return session->id[0] != '\0' ? 0 : id_new(session->id, "se", err);
 }
@@ -138,13 +138,14 @@ void session_free(struct reckon_session *session)
 	 * Answered before the kernel can see that we are gone: else it ends by itself meanwhile, and
 	 * the warden has to find out why.
 	 */
-	if (session->number != 0 && session->client != NULL &&
-	    !(session->keeps_box && adopt_may_stay(session)) && !client_is_dead(session->client, NULL) &&
+	if (session->warden.number != 0 && session->client != NULL &&
+	    !(session->warden.keeps_box && adopt_may_stay(session)) &&
+	    !client_is_dead(session->client, NULL) &&
 	    client_ask(session->client, &request, NULL, 0, &call, CLOSE_TIMEOUT_MS, &ignored) == 0)
 		client_forget(session->client, &call);
 	close_if_open(session->control);
 	close_if_open(session->workspace);
-	close_if_open(session->interrupt_fd);
+	close_if_open(session->interrupt.fd);
 	close_if_open(session->no_input[0]);
 	close_if_open(session->no_input[1]);
 	buf_done(&session->configured);
@@ -179,7 +180,7 @@ const char *reckon_context_id(const reckon_session *session)
 static void ring(const struct reckon_session *session, uint64_t count)
 {
 	/* A full counter means that enough interrupts are waiting already. */
-	if (session != NULL && write(session->interrupt_fd, &count, sizeof(count)) < 0)
+	if (session != NULL && write(session->interrupt.fd, &count, sizeof(count)) < 0)
 		return;
 }
 
@@ -191,7 +192,7 @@ void reckon_interrupt(reckon_session *session)
 void reckon_interrupt_for(reckon_session *session, const reckon_reason *reason)
 {
 	if (session != NULL)
-		atomic_store(&session->interrupt_reason, reason);
+		atomic_store(&session->interrupt.reason, reason);
 	ring(session, 1);
 }
 
@@ -202,16 +203,16 @@ void reckon_kill(reckon_session *session)
 
 void session_lose(struct reckon_session *session, const struct err *why)
 {
-	if (session->is_lost)
+	if (session->lost.is_lost)
 		return;
-	session->is_lost = true;
-	session->why_lost = *why;
-	session->why_lost.code = ERR_LOST;
+	session->lost.is_lost = true;
+	session->lost.why_lost = *why;
+	session->lost.why_lost.code = ERR_LOST;
 	/* With its first kernel's connection the box goes, whatever else there is. */
 	if (session->context[0] == '\0')
-		shared_note_lost(session->shared, &session->why_lost);
-	if (session->why_lost.remedy[0] == '\0')
-		(void)err_remedy(&session->why_lost,
+		shared_note_lost(session->shared, &session->lost.why_lost);
+	if (session->lost.why_lost.remedy[0] == '\0')
+		(void)err_remedy(&session->lost.why_lost,
 				 "open a new session; files that executions reported are kept as "
 				 "artifacts");
 }
@@ -220,17 +221,17 @@ void session_lose_kernel(struct reckon_session *session, const struct err *why)
 {
 	struct known none = { .count = 0 };
 
-	if (session->is_kernel_lost)
+	if (session->lost.is_kernel_lost)
 		return;
-	session->is_kernel_lost = true;
-	session->why_kernel_lost = *why;
-	session->why_kernel_lost.code = ERR_KERNEL_LOST;
-	(void)err_remedy(&session->why_kernel_lost,
+	session->lost.is_kernel_lost = true;
+	session->lost.why_kernel_lost = *why;
+	session->lost.why_kernel_lost.code = ERR_KERNEL_LOST;
+	(void)err_remedy(&session->lost.why_kernel_lost,
 			 "the session and its files are still there: the next execution, or a "
 			 "restart, begins a fresh kernel");
 	known_clear(&session->loss.names);
 	session->loss = (struct loss){ .is_untold = true,
-				       .why = session->why_kernel_lost,
+				       .why = session->lost.why_kernel_lost,
 				       .names = session->known };
 	session->known = none;
 }
@@ -275,10 +276,10 @@ void session_note_ended(struct reckon_session *session, const struct warden_ende
 	char how[96];
 	struct err why;
 
-	if (session->has_ended)
+	if (session->lost.has_ended)
 		return;
-	session->has_ended = true;
-	session->ended = *ended;
+	session->lost.has_ended = true;
+	session->lost.ended = *ended;
 	session_describe_end(ended, how, sizeof(how));
 	if (ended->cause == WARDEN_END_CLOSED) {
 		(void)err_set(&why, ERR_LOST, "the session was closed, and this context with it");
@@ -296,10 +297,10 @@ int session_check_box(struct reckon_session *session, struct err *err)
 	if (session->client == NULL)
 		return shared_check(session->shared, err);
 	client_dispatch(session->client);
-	if (!session->is_lost && client_is_dead(session->client, err))
+	if (!session->lost.is_lost && client_is_dead(session->client, err))
 		session_lose(session, err);
-	if (session->is_lost) {
-		*err = session->why_lost;
+	if (session->lost.is_lost) {
+		*err = session->lost.why_lost;
 		return (int)err->code;
 	}
 	return 0;
@@ -307,11 +308,11 @@ int session_check_box(struct reckon_session *session, struct err *err)
 
 bool session_is_gone(const struct reckon_session *session, struct err *ret)
 {
-	if (session->is_lost)
-		*ret = session->why_lost;
-	else if (session->is_kernel_lost)
-		*ret = session->why_kernel_lost;
-	return session->is_lost || session->is_kernel_lost;
+	if (session->lost.is_lost)
+		*ret = session->lost.why_lost;
+	else if (session->lost.is_kernel_lost)
+		*ret = session->lost.why_kernel_lost;
+	return session->lost.is_lost || session->lost.is_kernel_lost;
 }
 
 int session_check(struct reckon_session *session, struct err *err)
@@ -341,13 +342,15 @@ int reckon_session_opening(const reckon_session *session, reckon_opening *ret, r
 {
 	static const char *const warmth[] = { "cold", "warm", "parked" };
 	const reckon_opening found = {
-		.warmth = session->warmth <= WARDEN_PARKED ? warmth[session->warmth] : "cold",
-		.total_ns = session->total_ns,
-		.warden_ns = session->warden_ns,
-		.shell_ns = session->shell_ns,
-		.spawn_ns = session->spawn_ns,
-		.ready_ns = session->ready_ns,
-		.kernel_pid = session->kernel_pid,
+		.warmth = session->opening.warmth <= WARDEN_PARKED
+				  ? warmth[session->opening.warmth]
+				  : "cold",
+		.total_ns = session->opening.total_ns,
+		.warden_ns = session->opening.warden_ns,
+		.shell_ns = session->opening.shell_ns,
+		.spawn_ns = session->opening.spawn_ns,
+		.ready_ns = session->opening.ready_ns,
+		.kernel_pid = session->warden.kernel_pid,
 	};
 	reckon_opening checked;
 	const size_t size = ret->size;

@@ -30,6 +30,44 @@ struct loss {
 };
 
 /* A session, or a context of one: a kernel and what goes with it. */
+/* What the warden knows it by. */
+struct session_at_warden {
+	uint32_t number; /* what the warden calls it */
+	uint32_t kernel_number; /* … and the kernel, of which each fresh one has another */
+	uint32_t open_flags; /* for a fresh one */
+	uint32_t host_uid;
+	uint32_t host_gid;
+	int32_t kernel_pid; /* as the warden sees it */
+	uint32_t lease_seconds; /* 0: its box ends with this connection */
+	bool keeps_box;		/* it is closed without an end of its box */
+};
+
+/* How its kernel came about. */
+struct session_opening {
+	bool has_twin;
+	enum warden_warmth warmth;
+	uint64_t shell_ns, spawn_ns; /* as the warden says */
+	/* Until the warden's answer, the kernel's, the end. */
+	uint64_t warden_ns, ready_ns, total_ns;
+};
+
+struct session_losses {
+	bool has_ended; /* the warden said how the kernel ended */
+	struct warden_ended ended;
+	bool is_kernel_lost;
+	struct err why_kernel_lost;
+	bool is_lost; /* the session, and the kernel with it */
+	struct err why_lost;
+};
+
+struct session_interrupt {
+	int fd; /* eventfd: all that reckon_interrupt() touches */
+	_Atomic(const reckon_reason *) reason; /* of what runs now, or NULL */
+	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
+	 * the moment before. */
+	const atomic_int *stop_wanted;
+};
+
 struct reckon_session {
 	struct reckon_engine *engine;
 	bool owns_engine; /* a context's is its own */
@@ -44,17 +82,9 @@ struct reckon_session {
 	uint32_t asked; /* WARDEN_UNHELD_… bits of limits that the caller named */
 	uint32_t unheld; /* those of them that this host cannot hold; told in the next record */
 
-	uint32_t number; /* what the warden calls it */
-	uint32_t kernel_number; /* … and the kernel, of which each fresh one has another */
-	uint32_t open_flags; /* for a fresh one */
-	struct buf configured; /* CONFIGURE, for a fresh one */
-	uint32_t host_uid;
-	uint32_t host_gid;
-	int32_t kernel_pid; /* as the warden sees it */
-	bool has_twin;
-	enum warden_warmth warmth;
-	uint64_t shell_ns, spawn_ns; /* of its opening, as the warden says */
-	uint64_t warden_ns, ready_ns, total_ns; /* until the warden's answer, the kernel's, the end */
+	struct session_at_warden warden;
+	struct session_opening opening;
+	struct buf configured; /* CONFIGURE, for a fresh kernel */
 	int control;   /* to the kernel, non-blocking */
 	int workspace; /* directory */
 
@@ -67,19 +97,8 @@ struct reckon_session {
 	int no_input[2]; /* an input at its end for every cell that has none, and its peek; or -1 */
 	struct stray_set strays; /* pipes that earlier executions left open */
 
-	bool has_ended; /* the warden said how the kernel ended */
-	struct warden_ended ended;
-	bool is_kernel_lost;
-	struct err why_kernel_lost;
-	bool is_lost; /* the session, and the kernel with it */
-	struct err why_lost;
-	int interrupt_fd; /* eventfd: all that reckon_interrupt() touches */
-	_Atomic(const reckon_reason *) interrupt_reason; /* of what runs now, or NULL */
-	/* Or NULL. While it is not 0, what begins is interrupted: whoever set it may have asked in
-	 * the moment before. */
-	const atomic_int *stop_wanted;
-	uint32_t lease_seconds; /* 0: its box ends with this connection */
-	bool keeps_box;		/* it is closed without an end of its box */
+	struct session_losses lost;
+	struct session_interrupt interrupt;
 };
 
 /* Marks the session as lost for good; the first reason stays. */

@@ -68,8 +68,8 @@ static int put(struct reckon_session *session, const char *path, int source_fd, 
 	cleanup_fd int target = -1;
 
 	if (session_check_box(session, err) < 0 ||
-	    fs_create_beneath(session->workspace, path, give ? session->host_uid : (uid_t)-1,
-			      give ? session->host_gid : (gid_t)-1, &target, err) < 0)
+	    fs_create_beneath(session->workspace, path, give ? session->warden.host_uid : (uid_t)-1,
+			      give ? session->warden.host_gid : (gid_t)-1, &target, err) < 0)
 		return (int)err->code;
 	if (files_copy(source_fd, target, err) < 0) {
 		(void)files_full(session, path, err);

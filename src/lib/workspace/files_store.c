@@ -29,12 +29,12 @@
 
 uid_t files_uid(const struct reckon_session *session)
 {
-	return geteuid() == 0 ? session->host_uid : (uid_t)-1;
+	return geteuid() == 0 ? session->warden.host_uid : (uid_t)-1;
 }
 
 gid_t files_gid(const struct reckon_session *session)
 {
-	return geteuid() == 0 ? session->host_gid : (gid_t)-1;
+	return geteuid() == 0 ? session->warden.host_gid : (gid_t)-1;
 }
 
 /* ---- a place that nobody sees --------------------------------------------------------------- */
@@ -47,12 +47,13 @@ int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *
 	if (id_new(id, "h", err) < 0)
 		return (int)err->code;
 	(void)snprintf(ret->name, sizeof(ret->name), HIDDEN_PREFIX "%s", id);
-	if (shared_steps_begin(session->shared, session->client, session->number, &ret->is_told,
-			       err) < 0)
+	if (shared_steps_begin(session->shared, session->client, session->warden.number,
+			       &ret->is_told, err) < 0)
 		return (int)err->code;
 	if (shared_hide(session->shared, session->workspace, ret->name, &ret->fd, &ret->inode,
 			err) < 0) {
-		shared_steps_end(session->shared, session->client, session->number, ret->is_told);
+		shared_steps_end(session->shared, session->client, session->warden.number,
+				 ret->is_told);
 		return files_full(session, "a directory", err);
 	}
 	ret->session = session;
@@ -72,7 +73,7 @@ void hidden_done(struct hidden *hidden)
 		const struct reckon_session *session = hidden->session;
 
 		shared_unhide(session->shared, session->workspace, hidden->name, hidden->inode);
-		shared_steps_end(session->shared, session->client, session->number,
+		shared_steps_end(session->shared, session->client, session->warden.number,
 				 hidden->is_told);
 	}
 	*hidden = HIDDEN_INIT;
