@@ -131,6 +131,39 @@ struct denial {
  */
 enum session_state { SESSION_SHELL, SESSION_PARKED, SESSION_OPEN, SESSION_FROZEN, SESSION_DYING };
 
+/* What it uses, as it was measured. */
+struct kernel_usage {
+	struct cgroup_usage base; /* at BEGIN */
+	struct cgroup_usage last; /* at the last USAGE, when is_measured */
+	bool is_measured;
+	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
+	uint64_t base_read, base_written, base_user, base_system;
+	uint64_t processes_peak;
+};
+
+/* Of the processors (sched_slice.c). */
+struct kernel_turn {
+	uint64_t ns; /* as it was set last; 0: as it came */
+	bool is_beginning; /* its cell, and is among those of the warden */
+	struct box_kernel *before, *after; /* its neighbours there */
+	uint64_t begun_ns;
+};
+
+/* What the filter refused it. */
+struct kernel_denials {
+	struct denial list[WARDEN_DENIED_MAX];
+	size_t count;
+	uint64_t total;
+	bool is_paused; /* the watch */
+};
+
+struct kernel_end {
+	bool twin_reaped, kernel_reaped;
+	int status; /* once it is reaped */
+	bool is_untold; /* ended, and its client's socket had no room for the news */
+	struct warden_ended ended;
+};
+
 /* One kernel of a box, or the place that one had. */
 struct box_kernel {
 	struct session *session;
@@ -145,27 +178,12 @@ struct box_kernel {
 	pid_t zygote;	   /* that the kernel was forked from */
 	struct watch death_watch, notify_watch;
 	int control_host;  /* our end, also while a client has it: there may be another one */
-	struct cgroup_usage base; /* at BEGIN */
-	struct cgroup_usage last; /* at the last USAGE, when is_measured */
-	bool is_measured;
-	bool is_running, is_shared; /* between BEGIN and the last USAGE; with another one */
 	char execution[WARDEN_EXECUTION_SIZE]; /* the last that BEGIN named */
-	/* sched_slice.c */
-	uint64_t turn_ns; /* as it was set last; 0: as it came */
-	bool is_beginning; /* its cell, and is among those of the warden */
-	struct box_kernel *begins_before, *begins_after; /* its neighbours there */
-	uint64_t begun_ns;
-	uint64_t base_read, base_written, base_user, base_system;
-	uint64_t processes_peak;
-	struct denial denied[WARDEN_DENIED_MAX];
-	size_t denied_count;
-	uint64_t denied_total;
-	bool notify_paused;
-	bool twin_reaped, kernel_reaped;
-	int status; /* once it is reaped */
-	bool is_untold; /* ended, and its client's socket had no room for the news */
+	struct kernel_usage used;
+	struct kernel_turn turn;
+	struct kernel_denials denials;
+	struct kernel_end end;
 	struct kernel_lease lease; /* not of the first one, whose session has it */
-	struct warden_ended ended;
 };
 
 /* Sessions that share processor time as if they were one. */

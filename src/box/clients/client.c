@@ -68,7 +68,7 @@ static int tell_ended(const struct conn *conn, const struct box_kernel *kernel)
 					    .type = WARDEN_EVENT_ENDED,
 					    .session = kernel->session->id,
 					    .kernel = kernel->id,
-					    .ended = kernel->ended };
+					    .ended = kernel->end.ended };
 	const ssize_t n = send(conn->watch.fd, &event, sizeof(event), MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? ERR_TIMEOUT : 0;
@@ -89,11 +89,11 @@ static bool tell_rest_of(const struct conn *conn, struct session *session)
 	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
 		struct box_kernel *at = session->kernels[k];
 
-		if (at == NULL || at->conn != conn || !at->is_untold)
+		if (at == NULL || at->conn != conn || !at->end.is_untold)
 			continue;
 		if (tell_ended(conn, at) < 0)
 			return false;
-		at->is_untold = false;
+		at->end.is_untold = false;
 	}
 	return true;
 }
@@ -254,7 +254,7 @@ void client_kernel_ended(struct warden *warden, struct box_kernel *kernel)
 	if (conn == NULL || tell_ended(conn, kernel) == 0)
 		return;
 	/* Kernels may end by the hundred while their owner does something else. */
-	kernel->is_untold = true;
+	kernel->end.is_untold = true;
 	if (!conn->has_untold)
 		watch_room(warden, conn, true);
 }
@@ -271,7 +271,7 @@ void client_forget_session(struct warden *warden, struct session *session)
 
 		if (at == NULL || at->conn == NULL || !at->conn->is_member)
 			continue;
-		at->ended.cause = WARDEN_END_CLOSED;
+		at->end.ended.cause = WARDEN_END_CLOSED;
 		/* Should there be no room, its requests are answered with NOT_FOUND all the same. */
 		(void)tell_ended(at->conn, at);
 		at->conn = NULL;

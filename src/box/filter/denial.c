@@ -26,14 +26,15 @@
 
 static void count(struct box_kernel *kernel, int nr)
 {
-	kernel->denied_total++;
-	for (size_t i = 0; i < kernel->denied_count; i++)
-		if (kernel->denied[i].nr == nr) {
-			kernel->denied[i].count++;
+	kernel->denials.total++;
+	for (size_t i = 0; i < kernel->denials.count; i++)
+		if (kernel->denials.list[i].nr == nr) {
+			kernel->denials.list[i].count++;
 			return;
 		}
-	if (kernel->denied_count < WARDEN_DENIED_MAX)
-		kernel->denied[kernel->denied_count++] = (struct denial){ .nr = nr, .count = 1 };
+	if (kernel->denials.count < WARDEN_DENIED_MAX)
+		kernel->denials.list[kernel->denials.count++] =
+			(struct denial){ .nr = nr, .count = 1 };
 }
 
 static bool answer_one(struct box_kernel *kernel)
@@ -64,8 +65,8 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 	}
 	/* One notification is certain; RECV would block without one. */
 	(void)answer_one(kernel);
-	if (kernel->denied_total % BUDGET_PER_TURN == 0 && kernel->denied_total > FREE_DENIALS) {
-		kernel->notify_paused = true;
+	if (kernel->denials.total % BUDGET_PER_TURN == 0 && kernel->denials.total > FREE_DENIALS) {
+		kernel->denials.is_paused = true;
 		watch_remove(warden, watch);
 		if (warden->denials_due_ns == 0)
 			warden->denials_due_ns = clock_mono_ns() + PAUSE_NS;
@@ -76,9 +77,9 @@ static void resume_one(struct warden *warden, struct box_kernel *kernel)
 {
 	struct err ignored;
 
-	if (!kernel->notify_paused)
+	if (!kernel->denials.is_paused)
 		return;
-	kernel->notify_paused = false;
+	kernel->denials.is_paused = false;
 	if ((kernel->session->state == SESSION_OPEN || kernel->session->state == SESSION_FROZEN) &&
 	    kernel->is_up) {
 		kernel->notify_watch.fd = kernel->made.notify_fd;

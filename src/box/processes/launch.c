@@ -214,7 +214,7 @@ static int verify(struct warden *warden, struct box_process *process, pid_t send
 	made->kernel_pidfd = sys_pidfd_open(sender);
 	if (made->kernel_pidfd < 0)
 		return err_sys(err, "open a new process's pidfd");
-	process->as.kernel_reaped = false;
+	process->as.end.kernel_reaped = false;
 	process->as.is_up = true;
 	process->pid = inner_pid(sender);
 	if (verify_kernel(sender, warden->rootless, err) < 0 ||
@@ -357,7 +357,7 @@ static struct box_process *process_new(struct warden *warden, struct session *se
 	process->as.control_host = -1;
 	process->as.made = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
 	process->as.seed.boot = -1;
-	process->as.twin_reaped = true;
+	process->as.end.twin_reaped = true;
 	process->as.death_watch.fd = process->as.notify_watch.fd = -1;
 	process->boot = process->master = -1;
 	process->boot_watch.fd = process->timer_watch.fd = -1;

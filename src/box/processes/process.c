@@ -51,9 +51,10 @@ static uint64_t since_fork(pid_t pid, int own, int children)
 static void from_proc(struct box_process *process, struct warden_usage *usage)
 {
 	const pid_t pid = process->as.made.kernel;
+	struct kernel_usage *used = &process->as.used;
 	uint64_t peak;
 
-	if (pid <= 0 || process->as.kernel_reaped)
+	if (pid <= 0 || process->as.end.kernel_reaped)
 		return;
 	if (usage->cpu_user_ns + usage->cpu_system_ns == 0) {
 		usage->cpu_user_ns = since_fork(pid, 14, 16);
@@ -62,14 +63,13 @@ static void from_proc(struct box_process *process, struct warden_usage *usage)
 	peak = procfile_number(pid, "status", "VmHWM:", 10, 0) * 1024;
 	if (peak > process->memory_peak)
 		process->memory_peak = peak;
-	process->as.base_read = procfile_number(pid, "io", "rchar:", 10, process->as.base_read);
-	process->as.base_written = procfile_number(pid, "io", "wchar:", 10,
-						   process->as.base_written);
+	used->base_read = procfile_number(pid, "io", "rchar:", 10, used->base_read);
+	used->base_written = procfile_number(pid, "io", "wchar:", 10, used->base_written);
 }
 
 static void read_usage(struct warden *warden, struct box_process *process)
 {
-	struct warden_usage *usage = &process->as.ended.usage;
+	struct warden_usage *usage = &process->as.end.ended.usage;
 	const char *box = process->as.session->shell.name;
 	struct cgroup_usage now;
 	uint64_t peak;
@@ -85,24 +85,25 @@ static void read_usage(struct warden *warden, struct box_process *process)
 	usage->oom_kills = now.oom_kills;
 	usage->pids_refused = now.pids_refused;
 	peak = now.pids_peak > now.pids ? now.pids_peak : now.pids;
-	if (peak > process->as.processes_peak)
-		process->as.processes_peak = peak;
-	usage->processes_peak = process->as.processes_peak > 0 ? process->as.processes_peak : 1;
+	if (peak > process->as.used.processes_peak)
+		process->as.used.processes_peak = peak;
+	usage->processes_peak =
+		process->as.used.processes_peak > 0 ? process->as.used.processes_peak : 1;
 	usage->from_cgroup = cgroup_has(&warden->cgroups, CG_MEMORY) &&
 			     warden->cgroups.kind == CGROUP_V1;
-	usage->read_bytes = process->as.base_read;
-	usage->written_bytes = process->as.base_written;
-	for (size_t i = 0; i < process->as.denied_count; i++) {
-		filter_name(process->as.denied[i].nr, usage->denied[i].name,
+	usage->read_bytes = process->as.used.base_read;
+	usage->written_bytes = process->as.used.base_written;
+	for (size_t i = 0; i < process->as.denials.count; i++) {
+		filter_name(process->as.denials.list[i].nr, usage->denied[i].name,
 			    sizeof(usage->denied[i].name));
-		usage->denied[i].count = process->as.denied[i].count;
+		usage->denied[i].count = process->as.denials.list[i].count;
 	}
-	usage->denied_count = (uint32_t)process->as.denied_count;
+	usage->denied_count = (uint32_t)process->as.denials.count;
 }
 
 static uint64_t cpu_ns(const struct box_process *process)
 {
-	return process->as.ended.usage.cpu_user_ns + process->as.ended.usage.cpu_system_ns;
+	return process->as.end.ended.usage.cpu_user_ns + process->as.end.ended.usage.cpu_system_ns;
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */
@@ -185,7 +186,7 @@ static void forget_watches(struct warden *warden, struct box_process *process)
 	watch_remove(warden, &process->timer_watch);
 	watch_remove(warden, &process->boot_watch);
 	process->as.death_watch.fd = process->as.notify_watch.fd = process->boot_watch.fd = -1;
-	process->as.notify_paused = false;
+	process->as.denials.is_paused = false;
 	if (process->timer_watch.fd >= 0)
 		(void)close(TAKE_FD(process->timer_watch.fd));
 	if (process->boot >= 0)
@@ -199,9 +200,9 @@ static void collect_status(struct box_process *process)
 	struct box_kernel *as = &process->as;
 	const struct timespec pause = { .tv_nsec = 100000 };
 
-	for (int tries = 0; !as->kernel_reaped && tries < 2000; tries++) {
-		if (waitpid(as->made.kernel, &as->status, __WALL | WNOHANG) == as->made.kernel)
-			as->kernel_reaped = true;
+	for (int tries = 0; !as->end.kernel_reaped && tries < 2000; tries++) {
+		if (waitpid(as->made.kernel, &as->end.status, __WALL | WNOHANG) == as->made.kernel)
+			as->end.kernel_reaped = true;
 		else
 			(void)nanosleep(&pause, NULL);
 	}
@@ -224,8 +225,8 @@ static void end_rest(struct warden *warden, struct box_process *process)
 
 static void judge(struct box_process *process)
 {
-	struct warden_ended *ended = &process->as.ended;
-	const int status = process->as.status;
+	struct warden_ended *ended = &process->as.end.ended;
+	const int status = process->as.end.status;
 
 	ended->cause = (status & 0x7f) != 0 ? WARDEN_END_SIGNAL : WARDEN_END_EXIT;
 	ended->detail = (status & 0x7f) != 0 ? status & 0x7f : status >> 8 & 0xff;
@@ -253,8 +254,8 @@ void process_ended(struct warden *warden, struct watch *watch, uint32_t events)
 	if ((process->how.flags & WARDEN_START_DETACH) == 0 || process->limit != 0)
 		end_rest(warden, process);
 	log_line(LOG_INFO, "process ended", "session=%u process=%u cause=%u detail=%d",
-		 process->as.session->id, process->as.id, process->as.ended.cause,
-		 process->as.ended.detail);
+		 process->as.session->id, process->as.id, process->as.end.ended.cause,
+		 process->as.end.ended.detail);
 	twin_done(&process->as.made);
 }
 
@@ -324,9 +325,9 @@ bool process_remove_all(struct warden *warden, struct session *session)
 void process_reap(const struct session *session, pid_t pid, int status)
 {
 	for (struct box_process *at = session->processes; at != NULL; at = at->next)
-		if (at->as.made.kernel == pid && !at->as.kernel_reaped) {
-			at->as.kernel_reaped = true;
-			at->as.status = status;
+		if (at->as.made.kernel == pid && !at->as.end.kernel_reaped) {
+			at->as.end.kernel_reaped = true;
+			at->as.end.status = status;
 		}
 }
 
@@ -350,7 +351,7 @@ int process_signal(struct box_process *process, const struct warden_signal *sign
 
 	if (signal->number == 0 || signal->number > 31)
 		return err_set(err, ERR_INVALID, "there is no signal %u", signal->number);
-	if (process->state != PROCESS_RUNNING || process->as.kernel_reaped)
+	if (process->state != PROCESS_RUNNING || process->as.end.kernel_reaped)
 		return err_set(err, ERR_NOT_FOUND, "the process has ended");
 	/* Not reaped, it keeps its number, which is that of its group too: it leads a session. */
 	if (signal->is_leader == 0 && kill(-process->as.made.kernel, number) == 0)
@@ -371,7 +372,7 @@ void process_status(struct warden *warden, struct box_process *process,
 	if (process->state != PROCESS_ENDED)
 		read_usage(warden, process);
 	ret->is_running = process->state != PROCESS_ENDED;
-	ret->ended = process->as.ended;
+	ret->ended = process->as.end.ended;
 	ret->left = (uint32_t)cgroup_process_count(&warden->cgroups,
 						   process->as.session->shell.name, process->as.id);
 	if (ret->is_running != 0 && ret->left > 0)

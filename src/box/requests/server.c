@@ -32,7 +32,7 @@ static void answer_usage(struct warden *warden, struct box_kernel *kernel, bool 
 	if (kernel->is_up)
 		usage_read(warden, kernel, ret);
 	else
-		*ret = kernel->ended.usage;
+		*ret = kernel->end.ended.usage;
 	if (is_last)
 		usage_end(warden, kernel);
 }

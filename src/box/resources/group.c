@@ -142,7 +142,7 @@ static int join(struct warden *warden, struct session *session, struct group *gr
 		return (int)err->code;
 	/* On v2 it is another group than the one that was measured and limited. */
 	if (host->kind == CGROUP_V2)
-		session->is_limited = session->kernels[0]->is_measured = false;
+		session->is_limited = session->kernels[0]->used.is_measured = false;
 	session->group = group;
 	group->count++;
 	return send_seat(warden, session, seat, err);

@@ -77,13 +77,13 @@ static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 	if (read(watch->fd, &times, sizeof(times)) < 0 && errno == EAGAIN)
 		return;
 	warden->sched_slice_armed = false;
-	while ((kernel = warden->beginning) != NULL && now - kernel->begun_ns >= BEGINS_NS) {
+	while ((kernel = warden->beginning) != NULL && now - kernel->turn.begun_ns >= BEGINS_NS) {
 		sched_slice_end(warden, kernel);
-		kernel->turn_ns = LONG_NS;
+		kernel->turn.ns = LONG_NS;
 		set_all(kernel->made.kernel, LONG_NS);
 	}
 	if (kernel != NULL)
-		arm(warden, BEGINS_NS - (now - kernel->begun_ns));
+		arm(warden, BEGINS_NS - (now - kernel->turn.begun_ns));
 }
 
 void sched_slice_begin(struct warden *warden, struct box_kernel *kernel)
@@ -91,14 +91,14 @@ void sched_slice_begin(struct warden *warden, struct box_kernel *kernel)
 	sched_slice_end(warden, kernel);
 	if (!kernel->is_up)
 		return; /* its number may be another's by now */
-	if (kernel->turn_ns != SHORT_NS)
+	if (kernel->turn.ns != SHORT_NS)
 		priority_turns(kernel->made.kernel, SHORT_NS);
-	kernel->turn_ns = SHORT_NS;
-	kernel->begun_ns = clock_mono_ns();
-	kernel->is_beginning = true;
-	kernel->begins_after = warden->beginning_last;
+	kernel->turn.ns = SHORT_NS;
+	kernel->turn.begun_ns = clock_mono_ns();
+	kernel->turn.is_beginning = true;
+	kernel->turn.after = warden->beginning_last;
 	if (warden->beginning_last != NULL)
-		warden->beginning_last->begins_before = kernel;
+		warden->beginning_last->turn.before = kernel;
 	else
 		warden->beginning = kernel;
 	warden->beginning_last = kernel;
@@ -108,18 +108,18 @@ void sched_slice_begin(struct warden *warden, struct box_kernel *kernel)
 
 void sched_slice_end(struct warden *warden, struct box_kernel *kernel)
 {
-	if (!kernel->is_beginning)
+	if (!kernel->turn.is_beginning)
 		return;
-	if (kernel->begins_after != NULL)
-		kernel->begins_after->begins_before = kernel->begins_before;
+	if (kernel->turn.after != NULL)
+		kernel->turn.after->turn.before = kernel->turn.before;
 	else
-		warden->beginning = kernel->begins_before;
-	if (kernel->begins_before != NULL)
-		kernel->begins_before->begins_after = kernel->begins_after;
+		warden->beginning = kernel->turn.before;
+	if (kernel->turn.before != NULL)
+		kernel->turn.before->turn.after = kernel->turn.after;
 	else
-		warden->beginning_last = kernel->begins_after;
-	kernel->begins_after = kernel->begins_before = NULL;
-	kernel->is_beginning = false;
+		warden->beginning_last = kernel->turn.after;
+	kernel->turn.after = kernel->turn.before = NULL;
+	kernel->turn.is_beginning = false;
 }
 
 int sched_slice_setup(struct warden *warden, struct err *err)

@@ -55,36 +55,36 @@ static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 /* Cells that run at the same time in one box: none of them can be told from the other's. */
 static void begin_running(struct box_kernel *kernel)
 {
-	kernel->is_running = true;
-	kernel->is_shared = process_count_up(kernel->session) > 0;
+	kernel->used.is_running = true;
+	kernel->used.is_shared = process_count_up(kernel->session) > 0;
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++) {
 		struct box_kernel *at = kernel->session->kernels[i];
 
-		if (at != NULL && at != kernel && at->is_running)
-			at->is_shared = kernel->is_shared = true;
+		if (at != NULL && at != kernel && at->used.is_running)
+			at->used.is_shared = kernel->used.is_shared = true;
 	}
 }
 
 void usage_end(struct warden *warden, struct box_kernel *kernel)
 {
 	sched_slice_end(warden, kernel);
-	if (kernel->is_running)
+	if (kernel->used.is_running)
 		MODULE_EACH(warden, execution_over, kernel);
-	kernel->is_running = false;
+	kernel->used.is_running = false;
 }
 
 void usage_forget(struct session *session)
 {
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
 		if (session->kernels[i] != NULL)
-			session->kernels[i]->is_measured = false;
+			session->kernels[i]->used.is_measured = false;
 }
 
 void usage_note_process(struct session *session)
 {
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
-		if (session->kernels[i] != NULL && session->kernels[i]->is_running)
-			session->kernels[i]->is_shared = true;
+		if (session->kernels[i] != NULL && session->kernels[i]->used.is_running)
+			session->kernels[i]->used.is_shared = true;
 }
 
 void usage_begin(struct warden *warden, struct box_kernel *kernel)
@@ -95,25 +95,25 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel)
 	begin_running(kernel);
 	sched_slice_begin(warden, kernel);
 	/* Another's peak is not to be forgotten. */
-	if (!kernel->is_shared)
+	if (!kernel->used.is_shared)
 		cgroup_reset_peak(&warden->cgroups, session->shell.name);
 	/* After the first execution the last reading is the base: nothing but processor time moves
 	 * much between cells, and what does belongs to the next one. Opening a dozen control files
 	 * is a good part of a short cell. With other kernels in the box no reading lasts. */
-	if (kernel->is_measured && kernel_count_up(session, kernel) == 0 &&
+	if (kernel->used.is_measured && kernel_count_up(session, kernel) == 0 &&
 	    process_count_up(session) == 0) {
-		kernel->base = kernel->last;
-		cgroup_read_cpu(&warden->cgroups, session->shell.name, &kernel->base);
+		kernel->used.base = kernel->used.last;
+		cgroup_read_cpu(&warden->cgroups, session->shell.name, &kernel->used.base);
 	} else {
-		cgroup_read(&warden->cgroups, session->shell.name, &kernel->base);
+		cgroup_read(&warden->cgroups, session->shell.name, &kernel->used.base);
 	}
-	read_io(pid, &kernel->base_read, &kernel->base_written);
+	read_io(pid, &kernel->used.base_read, &kernel->used.base_written);
 	if (!cgroup_has(&warden->cgroups, CG_CPUACCT))
-		read_cpu(pid, &kernel->base_user, &kernel->base_system);
-	kernel->processes_peak = 1;
-	kernel->denied_count = 0;
-	kernel->denied_total = 0;
-	memset(kernel->denied, 0, sizeof(kernel->denied));
+		read_cpu(pid, &kernel->used.base_user, &kernel->used.base_system);
+	kernel->used.processes_peak = 1;
+	kernel->denials.count = 0;
+	kernel->denials.total = 0;
+	memset(kernel->denials.list, 0, sizeof(kernel->denials.list));
 }
 
 void usage_prepare(struct warden *warden, struct box_kernel *kernel)
@@ -123,9 +123,9 @@ void usage_prepare(struct warden *warden, struct box_kernel *kernel)
 	if (!cgroup_has(&warden->cgroups, CG_MEMORY) || !cgroup_has(&warden->cgroups, CG_CPUACCT))
 		return;
 	cgroup_reset_peak(&warden->cgroups, name); /* which opens it for writing */
-	cgroup_read(&warden->cgroups, name, &kernel->last);
-	read_io(kernel->made.kernel, &kernel->base_read, &kernel->base_written);
-	kernel->is_measured = true;
+	cgroup_read(&warden->cgroups, name, &kernel->used.last);
+	read_io(kernel->made.kernel, &kernel->used.base_read, &kernel->used.base_written);
+	kernel->used.is_measured = true;
 }
 
 static uint64_t since(uint64_t now, uint64_t base)
@@ -149,7 +149,7 @@ static unsigned count_own(const struct warden *warden, const struct box_kernel *
 static void from_cgroup(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret)
 {
 	const struct session *session = kernel->session;
-	const struct cgroup_usage *base = &kernel->base;
+	const struct cgroup_usage *base = &kernel->used.base;
 	struct cgroup_usage now;
 	uint64_t peak;
 
@@ -163,24 +163,24 @@ static void from_cgroup(struct warden *warden, struct box_kernel *kernel, struct
 	/* A kernel that keeps no peak is sampled here. */
 	peak = now.pids_peak > base->pids_peak ? now.pids_peak : now.pids;
 	peak = since(peak, count_own(warden, kernel));
-	if (peak > kernel->processes_peak)
-		kernel->processes_peak = peak;
-	ret->processes_peak = kernel->processes_peak;
+	if (peak > kernel->used.processes_peak)
+		kernel->used.processes_peak = peak;
+	ret->processes_peak = kernel->used.processes_peak;
 	ret->from_cgroup = 1;
-	kernel->last = now;
-	kernel->is_measured = true;
+	kernel->used.last = now;
+	kernel->used.is_measured = true;
 }
 
 static void from_proc(struct box_kernel *kernel, struct warden_usage *ret)
 {
-	uint64_t user = kernel->base_user, system = kernel->base_system;
+	uint64_t user = kernel->used.base_user, system = kernel->used.base_system;
 
 	read_cpu(kernel->made.kernel, &user, &system);
-	ret->cpu_user_ns = since(user, kernel->base_user);
-	ret->cpu_system_ns = since(system, kernel->base_system);
+	ret->cpu_user_ns = since(user, kernel->used.base_user);
+	ret->cpu_system_ns = since(system, kernel->used.base_system);
 	ret->memory_peak_bytes =
 		procfile_number(kernel->made.kernel, "status", "VmHWM:", 10, 0) * 1024;
-	ret->processes_peak = kernel->processes_peak;
+	ret->processes_peak = kernel->used.processes_peak;
 }
 
 static void read_disk(const struct session *session, struct warden_usage *ret)
@@ -197,7 +197,7 @@ static void read_disk(const struct session *session, struct warden_usage *ret)
 
 void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_usage *ret)
 {
-	uint64_t read_now = kernel->base_read, written_now = kernel->base_written;
+	uint64_t read_now = kernel->used.base_read, written_now = kernel->used.base_written;
 
 	memset(ret, 0, sizeof(*ret));
 	if (cgroup_has(&warden->cgroups, CG_MEMORY) && cgroup_has(&warden->cgroups, CG_CPUACCT))
@@ -205,14 +205,14 @@ void usage_read(struct warden *warden, struct box_kernel *kernel, struct warden_
 	else
 		from_proc(kernel, ret);
 	read_io(kernel->made.kernel, &read_now, &written_now);
-	ret->read_bytes = since(read_now, kernel->base_read);
-	ret->written_bytes = since(written_now, kernel->base_written);
-	ret->is_shared = kernel->is_shared;
+	ret->read_bytes = since(read_now, kernel->used.base_read);
+	ret->written_bytes = since(written_now, kernel->used.base_written);
+	ret->is_shared = kernel->used.is_shared;
 	read_disk(kernel->session, ret);
-	for (size_t i = 0; i < kernel->denied_count; i++) {
-		filter_name(kernel->denied[i].nr, ret->denied[i].name,
+	for (size_t i = 0; i < kernel->denials.count; i++) {
+		filter_name(kernel->denials.list[i].nr, ret->denied[i].name,
 			     sizeof(ret->denied[i].name));
-		ret->denied[i].count = kernel->denied[i].count;
+		ret->denied[i].count = kernel->denials.list[i].count;
 	}
-	ret->denied_count = (uint32_t)kernel->denied_count;
+	ret->denied_count = (uint32_t)kernel->denials.count;
 }

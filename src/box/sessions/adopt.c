@@ -128,7 +128,7 @@ static const char *why_not(const struct warden *warden, const struct session *se
 	if (session->frozen != NULL)
 		return "it is paused";
 	for (size_t i = 0; i < WARDEN_KERNELS_MAX; i++)
-		if (session->kernels[i] != NULL && session->kernels[i]->is_running)
+		if (session->kernels[i] != NULL && session->kernels[i]->used.is_running)
 			return "an execution ran in it";
 	if (warden->frozen_count >= STATE_FROZEN_MAX)
 		return "too many boxes wait already";
@@ -176,7 +176,7 @@ bool lease_freeze(struct warden *warden, struct session *session)
 	}
 	session_leave_conn(session);
 	session->kernels[0]->conn = NULL;
-	session->kernels[0]->is_untold = false;
+	session->kernels[0]->end.is_untold = false;
 	session->state = SESSION_FROZEN;
 	lease->ends_ns = clock_mono_ns() + lease->seconds * SECOND_NS;
 	if (warden->frozen_count++ == 0 || lease->ends_ns < warden->frozen_due_ns)

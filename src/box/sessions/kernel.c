@@ -38,7 +38,7 @@ struct box_kernel *kernel_new(struct session *session, unsigned place)
 	kernel->control_host = -1;
 	kernel->made = (struct twin_kernel){ .kernel_pidfd = -1, .notify_fd = -1 };
 	kernel->seed.boot = -1;
-	kernel->twin_reaped = true;
+	kernel->end.twin_reaped = true;
 	kernel->death_watch.fd = kernel->notify_watch.fd = -1;
 	session->kernels[place] = kernel;
 	return kernel;
@@ -57,20 +57,20 @@ static int collect_status(struct box_kernel *kernel)
 	int ignored;
 
 	twin_kill(&kernel->made);
-	for (int tries = 0; !kernel->kernel_reaped && tries < COLLECT_TRIES; tries++) {
-		if (!kernel->twin_reaped &&
+	for (int tries = 0; !kernel->end.kernel_reaped && tries < COLLECT_TRIES; tries++) {
+		if (!kernel->end.twin_reaped &&
 		    waitpid(kernel->made.twin, &ignored, __WALL | WNOHANG) == kernel->made.twin &&
 		    !WIFSTOPPED(ignored))
-			kernel->twin_reaped = true;
-		if (waitpid(kernel->made.kernel, &kernel->status, __WALL | WNOHANG) ==
+			kernel->end.twin_reaped = true;
+		if (waitpid(kernel->made.kernel, &kernel->end.status, __WALL | WNOHANG) ==
 		    kernel->made.kernel)
-			kernel->kernel_reaped = true;
+			kernel->end.kernel_reaped = true;
 		else
 			(void)nanosleep(&pause, NULL);
 	}
 	/* Never to be killed again: the number may soon be somebody else's. */
 	kernel->made.twin = 0;
-	return kernel->status;
+	return kernel->end.status;
 }
 
 static const char *describe_end(const struct warden_ended *ended)
@@ -82,7 +82,7 @@ static const char *describe_end(const struct warden_ended *ended)
 
 static void note_end(struct warden *warden, struct box_kernel *kernel)
 {
-	struct warden_ended *ended = &kernel->ended;
+	struct warden_ended *ended = &kernel->end.ended;
 	int status;
 
 	/* The accounts first: those in /proc go with the status. */
@@ -110,7 +110,7 @@ static void forget_watches(struct warden *warden, struct box_kernel *kernel)
 	watch_remove(warden, &kernel->death_watch);
 	watch_remove(warden, &kernel->notify_watch);
 	kernel->death_watch.fd = kernel->notify_watch.fd = -1;
-	kernel->notify_paused = false;
+	kernel->denials.is_paused = false;
 }
 
 /* The kernel's pidfd became readable: it ended. Its processes end with it, the box does not. */
@@ -151,19 +151,19 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 {
 	if (kernel->is_up) {
 		forget_watches(warden, kernel);
-		usage_read(warden, kernel, &kernel->ended.usage);
+		usage_read(warden, kernel, &kernel->end.ended.usage);
 		(void)collect_status(kernel);
 		kernel->is_up = false;
 		usage_forget(kernel->session);
-		kernel->ended.cause = WARDEN_END_CLOSED;
-		kernel->ended.detail = 0;
+		kernel->end.ended.cause = WARDEN_END_CLOSED;
+		kernel->end.ended.detail = 0;
 		sweep_after(warden, kernel);
 		usage_close(kernel);
 		twin_done(&kernel->made);
 	}
 	usage_end(warden, kernel);
 	lease_forget_kernel(kernel);
-	kernel->is_untold = false;
+	kernel->end.is_untold = false;
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));
 }
@@ -175,12 +175,12 @@ int kernel_watch(struct warden *warden, struct box_kernel *kernel, struct err *e
 	const struct session *session = kernel->session;
 
 	kernel->id = ++warden->next_kernel;
-	kernel->twin_reaped = kernel->kernel_reaped = false;
+	kernel->end.twin_reaped = kernel->end.kernel_reaped = false;
 	usage_end(warden, kernel);
-	kernel->is_shared = false;
-	kernel->turn_ns = 0;
+	kernel->used.is_shared = false;
+	kernel->turn.ns = 0;
 	usage_forget(kernel->session);
-	kernel->ended = (struct warden_ended){ 0 };
+	kernel->end.ended = (struct warden_ended){ 0 };
 	kernel->is_up = true;
 	kernel->death_watch = (struct watch){ .ready = kernel_ended, .arg = kernel,
 					      .fd = kernel->made.kernel_pidfd };

@@ -79,7 +79,7 @@ void lease_forget_kernel(struct box_kernel *kernel)
 
 bool lease_keeps_kernel(const struct box_kernel *kernel)
 {
-	return kernel->lease.is_set && kernel->is_up && !kernel->is_running;
+	return kernel->lease.is_set && kernel->is_up && !kernel->used.is_running;
 }
 
 int lease_find_kernel(const struct session *session, const struct warden_lease *shown,

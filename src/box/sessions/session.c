@@ -132,12 +132,12 @@ void session_end(struct warden *warden, struct session *session)
 static void reap_kernel(struct box_kernel *kernel, pid_t pid, int status)
 {
 	if (kernel->made.twin == pid) {
-		kernel->twin_reaped = true;
+		kernel->end.twin_reaped = true;
 		kernel->made.twin = 0;
 	}
 	if (kernel->made.kernel == pid) {
-		kernel->kernel_reaped = true;
-		kernel->status = status;
+		kernel->end.kernel_reaped = true;
+		kernel->end.status = status;
 	}
 }
 
