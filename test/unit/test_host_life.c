@@ -2,12 +2,15 @@
  * test_host_life.c - a session's states: every pair of them is a move, or is refused.
  *
  * Runs in:  the unit suite.
- * Reads:    nothing.
+ * Reads:    its own standard error, through a memory file.
  * Never:    has a session.
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/sessions/state/life.h"
 
@@ -40,6 +43,37 @@ static void every_pair_is_a_move_or_is_refused(void **state)
 			assert_int_equal(life, is_move ? to : from);
 		}
 	}
+}
+
+/* What is logged meanwhile is in `ret`. */
+static void catch_move(enum session_life *life, enum session_life to, char *ret, size_t size)
+{
+	const int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	const int caught = memfd_create("unit", MFD_CLOEXEC);
+	ssize_t len;
+
+	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
+	(void)life_move(life, to, "se_test");
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	len = pread(caught, ret, size - 1, 0);
+	assert_true(len >= 0);
+	ret[len] = '\0';
+	(void)close(saved);
+	(void)close(caught);
+}
+
+static void a_refusal_is_logged(void **state)
+{
+	enum session_life life = SESSION_ENDING;
+	char text[512];
+
+	(void)state;
+	catch_move(&life, SESSION_LIVE, text, sizeof(text));
+	assert_non_null(strstr(text, "level=error"));
+	assert_non_null(strstr(text, "session=se_test from=ending to=live"));
+	life = SESSION_OPENING;
+	catch_move(&life, SESSION_LIVE, text, sizeof(text));
+	assert_string_equal(text, "");
 }
 
 static void what_is_no_state_is_refused(void **state)
@@ -102,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
+		cmocka_unit_test(a_refusal_is_logged),
 		cmocka_unit_test(what_is_no_state_is_refused),
 		cmocka_unit_test(each_state_has_a_name_of_its_own),
 		cmocka_unit_test(each_state_is_one_of_three),

@@ -2,12 +2,15 @@
  * test_host_lifecycle.c - reckond's states: every pair of them is a move, or is refused.
  *
  * Runs in:  the unit suite.
- * Reads:    nothing.
+ * Reads:    its own standard error, through a memory file.
  * Never:    has a loop or a session.
  */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/operations/lifecycle.h"
 
@@ -39,6 +42,37 @@ static void every_pair_is_a_move_or_is_refused(void **state)
 			assert_int_equal(life.state, is_move ? to : from);
 		}
 	}
+}
+
+/* What is logged meanwhile is in `ret`. */
+static void catch_move(struct lifecycle *life, enum lifecycle_state to, char *ret, size_t size)
+{
+	const int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	const int caught = memfd_create("unit", MFD_CLOEXEC);
+	ssize_t len;
+
+	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
+	(void)lifecycle_move(life, to);
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	len = pread(caught, ret, size - 1, 0);
+	assert_true(len >= 0);
+	ret[len] = '\0';
+	(void)close(saved);
+	(void)close(caught);
+}
+
+static void a_refusal_is_logged(void **state)
+{
+	struct lifecycle life = { .state = LIFECYCLE_STOPPING };
+	char text[512];
+
+	(void)state;
+	catch_move(&life, LIFECYCLE_SERVING, text, sizeof(text));
+	assert_non_null(strstr(text, "level=error"));
+	assert_non_null(strstr(text, "from=stopping to=serving"));
+	life.state = LIFECYCLE_SERVING;
+	catch_move(&life, LIFECYCLE_DRAINING, text, sizeof(text));
+	assert_string_equal(text, "");
 }
 
 static void what_is_no_state_is_refused(void **state)
@@ -92,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
+		cmocka_unit_test(a_refusal_is_logged),
 		cmocka_unit_test(what_is_no_state_is_refused),
 		cmocka_unit_test(each_state_has_a_name_of_its_own),
 		cmocka_unit_test(an_end_remembers_that_it_was_drained),
