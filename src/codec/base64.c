@@ -71,6 +71,15 @@ static size_t decode_group(const char *text, bool is_last, unsigned char ret[3])
 	return count;
 }
 
+/* How many bytes it stands for, if it is valid: what just fits must not be refused for its padding. */
+static size_t decoded_len(const char *text, size_t len)
+{
+	const size_t padding =
+		len == 0 || text[len - 1] != '=' ? 0 : text[len - 2] != '=' ? 1 : 2;
+
+	return len / 4 * 3 - padding;
+}
+
 int base64_decode(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	char *out;
@@ -78,7 +87,7 @@ int base64_decode(const char *text, size_t len, struct buf *ret, struct err *err
 
 	if (len % 4 != 0)
 		return err_set(err, ERR_INVALID, "base 64 of a length that is not a multiple of 4");
-	if (buf_reserve(ret, len / 4 * 3, &out, err) < 0)
+	if (buf_reserve(ret, decoded_len(text, len), &out, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < len; i += 4) {
 		unsigned char group[3];

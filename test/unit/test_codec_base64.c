@@ -71,3 +71,20 @@ UNIT_TEST(the_ceiling_holds)
 	assert_err(&err, ERR_LIMIT, base64_encode("a", 1, &text, &err));
 	assert_string_equal(buf_text(&text), "YWJj");
 }
+
+/* However many of the last group's bytes are padding. */
+UNIT_TEST(what_fits_to_the_byte_is_decoded)
+{
+	static const char *const texts[] = { "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=" };
+	struct err err;
+
+	for (size_t size = 1; size < sizeof(texts) / sizeof(texts[0]); size++) {
+		cleanup_buf struct buf exact = BUF_INIT(size);
+		cleanup_buf struct buf less = BUF_INIT(size - 1);
+
+		assert_ok(&err, base64_decode(texts[size], strlen(texts[size]), &exact, &err));
+		assert_int_equal(exact.len, size);
+		assert_err(&err, ERR_LIMIT,
+			   base64_decode(texts[size], strlen(texts[size]), &less, &err));
+	}
+}
