@@ -13,6 +13,7 @@ void model_api_add_text(const struct json_value *object, const char *key, struct
 /* Appends the values of the last expressions of a record, as text. */
 void model_api_add_values(const struct json_value *record, struct buf *ret);
 
+#define MODEL_API_NAME_MAX 318u /* of a model, as the document of the API says it */
 #define MODEL_API_MESSAGE_SIZE 1200u
 /* What happened and what to do, joined: these APIs have one text for both. */
 const char *model_api_message(const struct refusal *refusal, char ret[MODEL_API_MESSAGE_SIZE]);

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,198 @@ static int read_document(const struct buf *json, struct err *err)
 	conversation_done(&conversation);
 	model_conversation_done(&conv);
 	return code;
+}
+
+/* ---- what of a document has a bound: each row writes a member with `count` of it ---- */
+
+static void fill(struct buf *json, const char *before, size_t count, const char *behind)
+{
+	cleanup_free char *text = mem_new0(count + 1, 1);
+	struct err err;
+
+	memset(text, 'x', count);
+	assert_ok(&err, buf_addf(json, &err, "%s%s%s", before, text, behind));
+}
+
+static void repeat(struct buf *json, const char *before, size_t count, const char *each,
+		   const char *behind)
+{
+	struct err err;
+
+	assert_ok(&err, buf_adds(json, before, &err));
+	for (size_t i = 0; i < count; i++) {
+		const char *number = strchr(each, '#');
+
+		assert_ok(&err, buf_adds(json, i > 0 ? "," : "", &err));
+		assert_ok(&err, buf_addf(json, &err, "%.*s%zu%s", (int)(number - each), each, i,
+					 number + 1));
+	}
+	assert_ok(&err, buf_adds(json, behind, &err));
+}
+
+static void write_tools(struct buf *json, size_t count)
+{
+	repeat(json, "\"tools\":[", count, "{\"name\":\"t#\"}", "]");
+}
+
+static void write_cells(struct buf *json, size_t count)
+{
+	repeat(json, "\"tools\":[", count,
+	       "{\"name\":\"t#\",\"cell\":{\"before\":\"\",\"after\":\"\"}}", "]");
+}
+
+static void write_tool_name(struct buf *json, size_t count)
+{
+	fill(json, "\"tools\":[{\"name\":\"", count, "\"}]");
+}
+
+static void write_parameters(struct buf *json, size_t count)
+{
+	static const char empty[] = "{\"a\":\"\"}";
+
+	fill(json, "\"tools\":[{\"name\":\"t\",\"parameters\":{\"a\":\"",
+	     count - strlen(empty), "\"}}]");
+}
+
+static void write_instructions(struct buf *json, size_t count)
+{
+	fill(json, "\"instructions\":\"", count, "\"");
+}
+
+static void write_stops(struct buf *json, size_t count)
+{
+	repeat(json, "\"sampling\":{\"stop\":[", count, "\"s#\"", "]}");
+}
+
+static void write_schema(struct buf *json, size_t count)
+{
+	static const char empty[] = "{\"a\":\"\"}";
+
+	fill(json, "\"output\":{\"schema\":{\"a\":\"", count - strlen(empty), "\"}}");
+}
+
+static void write_question(struct buf *json, size_t count)
+{
+	fill(json, "\"messages\":[{\"role\":\"user\",\"text\":\"", count, "\"}]");
+}
+
+/* Two in a row are one, with an empty line between. */
+static void write_questions(struct buf *json, size_t count)
+{
+	fill(json, "\"messages\":[{\"role\":\"user\",\"text\":\"x\"},"
+	     "{\"role\":\"user\",\"text\":\"", count - 3, "\"}]");
+}
+
+static void write_answer(struct buf *json, size_t count)
+{
+	fill(json, "\"messages\":[{\"role\":\"assistant\",\"text\":\"", count, "\"}]");
+}
+
+static void write_images(struct buf *json, size_t count)
+{
+	repeat(json, "\"messages\":[{\"role\":\"user\",\"images\":[", count,
+	       "{\"mime\":\"image/png\",\"base64\":\"A#\"}", "]}]");
+}
+
+static void write_image(struct buf *json, size_t count)
+{
+	fill(json, "\"messages\":[{\"role\":\"user\",\"images\":[{\"mime\":\"image/png\","
+	     "\"base64\":\"", count, "\"}]}]");
+}
+
+#define CALLS "\"messages\":[{\"role\":\"user\",\"text\":\"t\"},{\"role\":\"assistant\",\"calls\":["
+
+static void write_calls(struct buf *json, size_t count)
+{
+	repeat(json, CALLS, count, "{\"id\":\"c#\",\"name\":\"t\",\"arguments\":{}}", "]}]");
+}
+
+static void write_call_id(struct buf *json, size_t count)
+{
+	fill(json, CALLS "{\"name\":\"t\",\"arguments\":{},\"id\":\"", count, "\"}]}]");
+}
+
+static void write_call_name(struct buf *json, size_t count)
+{
+	fill(json, CALLS "{\"id\":\"c\",\"arguments\":{},\"name\":\"", count, "\"}]}]");
+}
+
+static void write_arguments(struct buf *json, size_t count)
+{
+	fill(json, CALLS "{\"id\":\"c\",\"name\":\"t\",\"arguments\":\"", count, "\"}]}]");
+}
+
+static void write_arguments_object(struct buf *json, size_t count)
+{
+	static const char empty[] = "{\"a\":\"\"}";
+
+	fill(json, CALLS "{\"id\":\"c\",\"name\":\"t\",\"arguments\":{\"a\":\"",
+	     count - strlen(empty), "\"}}]}]");
+}
+
+static void write_result(struct buf *json, size_t count)
+{
+	fill(json, CALLS "{\"id\":\"c\",\"name\":\"t\",\"arguments\":{}}]},"
+	     "{\"role\":\"tool\",\"results\":[{\"id\":\"c\",\"text\":\"", count, "\"}]}]");
+}
+
+static void write_extra(struct buf *json, size_t count)
+{
+	static const char empty[] = "{\"a\":\"\"}";
+
+	fill(json, CALLS "{\"id\":\"c\",\"name\":\"t\",\"arguments\":{},\"extra\":{\"a\":\"",
+	     count - strlen(empty), "\"}}]}]");
+}
+
+/* What is past a bound is refused in words about the document: a client's fault, and no other. */
+UNIT_TEST(members_are_bounded)
+{
+	static const struct {
+		size_t most;
+		void (*write)(struct buf *json, size_t count);
+		const char *place;
+	} rows[] = {
+		{ MODEL_APPLICATION_TOOLS_MAX, write_tools, "tools[128]: " },
+		{ MODEL_CELL_TOOLS_MAX, write_cells, "tools[128]: " },
+		{ AGENT_TOOL_NAME_MAX, write_tool_name, "tools[0]: " },
+		{ MODEL_ARGS_MAX, write_parameters, "tools[0]: " },
+		{ MODEL_TEXT_MAX, write_instructions, "\"instructions\" " },
+		{ MODEL_STOPS_MAX, write_stops, "\"stop\" " },
+		{ MODEL_ARGS_MAX, write_schema, "the schema of \"output\" " },
+		{ MODEL_TEXT_MAX, write_question, "messages[0]: " },
+		{ MODEL_TEXT_MAX, write_questions, "messages[1]: " },
+		{ MODEL_TEXT_MAX, write_answer, "messages[0]: " },
+		{ MODEL_IMAGES_MAX, write_images, "messages[0]: " },
+		{ AGENT_IMAGE_MAX, write_image, "messages[0]: " },
+		{ MODEL_CALLS_MAX, write_calls, "messages[1]: " },
+		{ MODEL_ID_MAX, write_call_id, "messages[1]: " },
+		{ MODEL_NAME_MAX, write_call_name, "messages[1]: " },
+		{ MODEL_ARGS_MAX, write_arguments, "messages[1]: " },
+		{ MODEL_ARGS_MAX, write_arguments_object, "messages[1]: " },
+		{ MODEL_TEXT_MAX, write_result, "messages[2]: " },
+		{ MODEL_EXTRA_MAX, write_extra, "messages[1]: " },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t over = 0; over < 2; over++) {
+			cleanup_buf struct buf json = BUF_INIT(16u << 20);
+			char begin[80];
+			struct err err = { 0 };
+
+			assert_ok(&err, buf_adds(&json, "{\"schema\":\"reckon.conversation/1\",",
+						 &err));
+			rows[i].write(&json, rows[i].most + over);
+			assert_ok(&err, buf_adds(&json, "}", &err));
+			if (over == 0) {
+				assert_ok(&err, read_document(&json, &err));
+				continue;
+			}
+			assert_int_not_equal(read_document(&json, &err), 0);
+			(void)snprintf(begin, sizeof(begin), "conversation: %s", rows[i].place);
+			if (strncmp(err.text, begin, strlen(begin)) != 0)
+				fail_msg("row %zu: %s", i, err.text);
+			assert_null(strstr(err.text, "ceiling"));
+		}
 }
 
 static void messages(struct buf *json, size_t count)

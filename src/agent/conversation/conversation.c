@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/conversation/repeat.h"
+#include "agent/conversation/sampling.h"
 #include "agent/conversation/tool_cell.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -55,6 +56,14 @@ static int wrong(const struct place *place, struct err *err, const char *why)
 		       why);
 }
 
+/* A bound that was passed below: who reads "conversation: " knows that it is the document's fault. */
+static int past_bound(const struct place *place, struct err *err)
+{
+	if (err->code == ERR_LIMIT)
+		(void)err_wrap(err, "conversation: %s[%zu]", place->what, place->index);
+	return (int)err->code;
+}
+
 /* A text, "" when the member is missing; ERR_INVALID when it is something else. */
 static int take_text(const struct json_value *object, const char *key, struct buf *ret,
 		     struct err *err)
@@ -63,33 +72,29 @@ static int take_text(const struct json_value *object, const char *key, struct bu
 	size_t len;
 	const char *text = json_read_text(value, &len);
 
-	if (text != NULL)
-		return buf_add(ret, text, len, err);
-	if (json_read_kind(value) != JSON_KIND_NULL)
+	if (text != NULL && buf_add(ret, text, len, err) < 0)
+		return err_set(err, ERR_LIMIT, "\"%s\" has more than %zu bytes", key, ret->max);
+	if (text == NULL && json_read_kind(value) != JSON_KIND_NULL)
 		return err_set(err, ERR_INVALID, "conversation: \"%s\" is not text", key);
 	return 0;
 }
 
-static char *copy_number(const struct json_value *object, const char *key)
+/* ---- tools ---- */
+
+/* Those that code answers are counted apart: a dialect adds one to as many as a client may have. */
+static int check_count(const struct model_conversation *conv, struct err *err)
 {
-	const struct json_value *value = json_read_member(object, key);
-	cleanup_buf struct buf json = BUF_INIT(64);
-	struct err err;
+	size_t cells = 0;
 
-	if (json_read_kind(value) != JSON_KIND_NUMBER || json_read_dump(value, &json, &err) < 0)
-		return NULL;
-	return TAKE_PTR(json.data);
-}
-
-/* ---- tools and sampling ---- */
-
-static bool is_tool_name(const char *name, size_t len)
-{
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
-
-	return name != NULL && len > 0 && len <= AGENT_TOOL_NAME_MAX && strlen(name) == len &&
-	       strspn(name, letters) == len;
+	for (size_t i = 0; i < conv->tool_count; i++)
+		cells += conv->tools[i].kind == MODEL_TOOL_CELL;
+	if (conv->tool_count - cells > MODEL_APPLICATION_TOOLS_MAX)
+		return err_set(err, ERR_LIMIT, "there are at most %u tools",
+			       MODEL_APPLICATION_TOOLS_MAX);
+	if (cells > MODEL_CELL_TOOLS_MAX)
+		return err_set(err, ERR_LIMIT, "there are at most %u tools with a \"cell\"",
+			       MODEL_CELL_TOOLS_MAX);
+	return 0;
 }
 
 static int take_tool(const struct json_value *tool, const struct place *place,
@@ -101,13 +106,14 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 	size_t len = 0;
 	const char *name = json_read_text(json_read_member(tool, "name"), &len);
 
-	if (!is_tool_name(name, len))
+	if (!sampling_is_name(name, len))
 		return wrong(place, err, "a tool has a name of letters, digits, '_' and '-'");
 	if (model_conversation_tool(conv, name) != NULL)
 		return wrong(place, err, "there are two tools of this name");
 	if (json_read_kind(parameters) == JSON_KIND_OBJECT) {
 		if (json_read_dump(parameters, &json, err) < 0)
-			return (int)err->code;
+			return err_set(err, ERR_LIMIT, "\"parameters\" have more than %zu bytes",
+				       json.max);
 	} else if (parameters != NULL && json_read_kind(parameters) != JSON_KIND_NULL) {
 		return wrong(place, err, "\"parameters\" is a JSON schema");
 	}
@@ -117,7 +123,7 @@ static int take_tool(const struct json_value *tool, const struct place *place,
 		return (int)err->code;
 	return tool_cell_read(tool, &conv->tools[conv->tool_count - 1], err) < 0
 		       ? wrong(place, err, "\"cell\" has the texts before and after")
-		       : 0;
+		       : check_count(conv, err);
 }
 
 static int take_tools(const struct json_value *document, struct model_conversation *conv,
@@ -128,80 +134,7 @@ static int take_tools(const struct json_value *document, struct model_conversati
 
 	for (; place.index < json_read_count(tools); place.index++)
 		if (take_tool(json_read_at(tools, place.index), &place, conv, err) < 0)
-			return (int)err->code;
-	return 0;
-}
-
-static int take_choice(const struct json_value *document, struct model_sampling *sampling,
-		       struct err *err)
-{
-	static const char *const words[] = { [MODEL_CHOICE_AUTO] = "auto",
-					     [MODEL_CHOICE_NONE] = "none",
-					     [MODEL_CHOICE_REQUIRED] = "required" };
-	size_t len;
-	const char *choice = json_read_text(json_read_member(document, "tool_choice"), &len);
-	bool beside = true;
-
-	(void)json_read_bool(json_read_member(document, "parallel_tool_calls"), &beside);
-	sampling->one_call = !beside;
-	if (choice == NULL)
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcmp(words[i], choice) == 0) {
-			sampling->choice = (enum model_choice)i;
-			return 0;
-		}
-	if (!is_tool_name(choice, len))
-		return err_set(err, ERR_INVALID, "conversation: \"tool_choice\" is none of auto, "
-			       "none, required, or the name of a tool");
-	sampling->choice = MODEL_CHOICE_TOOL;
-	sampling->choice_tool = mem_strdup(choice);
-	return 0;
-}
-
-static void take_sampling(const struct json_value *document, struct model_sampling *ret)
-{
-	const struct json_value *sampling = json_read_member(document, "sampling");
-	const struct json_value *stops = json_read_member(sampling, "stop");
-	const char *effort =
-		json_read_text(json_read_member(sampling, "reasoning_effort"), NULL);
-
-	ret->temperature = copy_number(sampling, "temperature");
-	ret->top_p = copy_number(sampling, "top_p");
-	ret->seed = copy_number(sampling, "seed");
-	ret->answer_tokens = json_get_count(sampling, "max_tokens");
-	if (effort != NULL && strlen(effort) < 32)
-		ret->effort = mem_strdup(effort);
-	for (size_t i = 0; i < json_read_count(stops) && ret->stop_count < MODEL_STOPS_MAX; i++) {
-		const char *stop = json_read_text(json_read_at(stops, i), NULL);
-
-		if (stop != NULL && stop[0] != '\0')
-			ret->stops[ret->stop_count++] = mem_strdup(stop);
-	}
-}
-
-/* {"name", "schema", "strict"} */
-static int take_output(const struct json_value *document, struct model_sampling *ret,
-		       struct err *err)
-{
-	const struct json_value *output = json_read_member(document, "output");
-	const struct json_value *schema = json_read_member(output, "schema");
-	cleanup_buf struct buf json = BUF_INIT(MODEL_ARGS_MAX);
-	size_t len = 0;
-	const char *name = json_read_text(json_read_member(output, "name"), &len);
-
-	if (json_read_kind(output) == JSON_KIND_NULL)
-		return 0;
-	if (json_read_kind(schema) != JSON_KIND_OBJECT)
-		return err_set(err, ERR_INVALID, "conversation: \"output\" has a JSON schema");
-	if (name != NULL && !is_tool_name(name, len))
-		return err_set(err, ERR_INVALID, "conversation: the name of \"output\" is one of "
-			       "letters, digits, '_' and '-'");
-	if (json_read_dump(schema, &json, err) < 0)
-		return (int)err->code;
-	ret->schema = TAKE_PTR(json.data);
-	ret->schema_name = mem_strdup(name != NULL ? name : "answer");
-	(void)json_read_bool(json_read_member(output, "strict"), &ret->is_strict);
+			return past_bound(&place, err);
 	return 0;
 }
 
@@ -289,8 +222,11 @@ static int take_images(const struct json_value *message, struct model_turn *turn
 		const char *base64 = json_read_text(json_read_member(image, "base64"), &len);
 
 		if (mime == NULL || strncmp(mime, "image/", 6) != 0 || strlen(mime) > 64 ||
-		    base64 == NULL || len == 0 || len > AGENT_IMAGE_MAX)
+		    base64 == NULL || len == 0)
 			return wrong(place, err, "an image has \"mime\" and \"base64\"");
+		if (len > AGENT_IMAGE_MAX)
+			return err_set(err, ERR_LIMIT, "an image has at most %u bytes of base 64",
+				       AGENT_IMAGE_MAX);
 		if (model_turn_add_image(turn, mime, base64, len, err) < 0)
 			return (int)err->code;
 	}
@@ -343,19 +279,25 @@ static int take_call(const struct json_value *object, struct model_turn *turn,
 	const char *text = json_read_text(arguments, &len);
 
 	if (call == NULL)
-		return wrong(place, err, "too many calls");
+		return err_set(err, ERR_LIMIT, "there are at most %u calls", MODEL_CALLS_MAX);
 	if (id == NULL || id[0] == '\0' || name == NULL)
 		return wrong(place, err, "a call has \"id\", \"name\" and \"arguments\"");
+	if (strlen(id) > MODEL_ID_MAX || strlen(name) > MODEL_NAME_MAX)
+		return err_set(err, ERR_LIMIT, "the \"id\" of a call has at most %u characters, "
+			       "its \"name\" %u", MODEL_ID_MAX, MODEL_NAME_MAX);
 	model_call_set_id(call, id);
 	model_call_set_name(call, name);
 	if (text != NULL)
 		model_call_add(call, text, len);
-	else if (json_read_kind(arguments) == JSON_KIND_OBJECT &&
-		 json_read_dump(arguments, &call->args, err) < 0)
-		return (int)err->code;
+	if (call->too_long || (json_read_kind(arguments) == JSON_KIND_OBJECT &&
+			       json_read_dump(arguments, &call->args, err) < 0))
+		return err_set(err, ERR_LIMIT, "the \"arguments\" of a call have more than %zu "
+			       "bytes", MODEL_ARGS_MAX);
 	(void)json_read_bool(json_read_member(object, "own_id"), &call->own_id);
-	if (json_read_kind(extra) == JSON_KIND_OBJECT)
-		return json_read_dump(extra, &call->extra, err);
+	if (json_read_kind(extra) == JSON_KIND_OBJECT &&
+	    json_read_dump(extra, &call->extra, err) < 0)
+		return err_set(err, ERR_LIMIT, "the \"extra\" of a call has more than %zu bytes",
+			       MODEL_EXTRA_MAX);
 	return 0;
 }
 
@@ -518,7 +460,7 @@ static int take_messages(const struct json_value *document, uint64_t maker,
 	for (; place.index < json_read_count(messages); place.index++)
 		if (take_message(json_read_at(messages, place.index), &place, maker, conversation,
 				 conv, err) < 0)
-			return (int)err->code;
+			return past_bound(&place, err);
 	return 0;
 }
 
@@ -557,11 +499,10 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	(void)json_read_bool(json_read_member(document, "shell"), &conversation->runs_shell);
 	(void)json_read_bool(json_read_member(document, "pause"), &conversation->pauses);
 	take_usage(document, conversation);
-	take_sampling(document, &conv->sampling);
-	if (take_text(document, "instructions", &conversation->instructions, err) < 0 ||
-	    take_tools(document, conv, err) < 0 ||
-	    take_choice(document, &conv->sampling, err) < 0 ||
-	    take_output(document, &conv->sampling, err) < 0)
+	if (take_text(document, "instructions", &conversation->instructions, err) < 0)
+		return err->code == ERR_LIMIT ? err_wrap(err, "conversation") : (int)err->code;
+	if (take_tools(document, conv, err) < 0 ||
+	    sampling_read(document, &conv->sampling, err) < 0)
 		return (int)err->code;
 	/* Where no code runs, nothing answers them. */
 	if (!conversation->runs_code)

@@ -25,7 +25,9 @@
 #define MODEL_IMAGES_MAX 16u /* of one turn */
 #define MODEL_ID_MAX 256u
 #define MODEL_NAME_MAX 128u
-#define MODEL_TOOLS_MAX 129u
+#define MODEL_APPLICATION_TOOLS_MAX 128u
+#define MODEL_CELL_TOOLS_MAX 128u /* that code in the session answers */
+#define MODEL_TOOLS_MAX (MODEL_APPLICATION_TOOLS_MAX + MODEL_CELL_TOOLS_MAX + 4u) /* with ours */
 #define MODEL_EXTRA_MAX ((size_t)1024 * 1024) /* what else a provider says of a call */
 #define MODEL_STOPS_MAX 16u
 #define MODEL_CODE "code" /* the argument of the tool that runs code */

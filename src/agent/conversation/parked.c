@@ -105,7 +105,11 @@ int parked_take_talk(struct loop *loop, struct err *err)
 	loop->is_application = applications > 0 || loop->conv.count > 0 ||
 			       loop->conv.sampling.schema != NULL;
 	if (make_system(loop, err) < 0)
-		return (int)err->code;
+		return err->code != ERR_LIMIT
+			       ? (int)err->code
+			       : err_set(err, ERR_LIMIT, "conversation: \"instructions\" and what "
+					 "tools of the code say of themselves have more than %zu "
+					 "bytes with our own", MODEL_TEXT_MAX);
 	put_ours_first(&loop->conv, applications);
 	return check_tools(&loop->conv, err) < 0 ? (int)err->code : check_calling(loop, err);
 }

@@ -99,7 +99,8 @@ static int take_document(const struct json_value *block, struct order *order, st
 		return buf_add_line(text, data, len, err);
 	}
 	if (order->file_count == ANTHROPIC_FILES_MAX || len > FILE_BYTES_MAX / 3 * 4)
-		return err_set(err, ERR_INVALID, "document: too many, or too large");
+		return err_set(err, ERR_INVALID, "document: there are at most %u, each of at most %u "
+			       "bytes", ANTHROPIC_FILES_MAX, FILE_BYTES_MAX);
 	if (base64_decode(data, len, &bytes, err) < 0)
 		return err_set(err, ERR_INVALID, "document: data is not base64");
 	file->path = path_of(order, title, json_get_text(source, "media_type"));

@@ -180,7 +180,7 @@ static int write_sampling(const struct json_value *body, struct order *order,
 		json_write_member_string(writer, "reasoning_effort", effort);
 	json_write_key(writer, "stop");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < json_read_count(stops) && i < 16; i++)
+	for (size_t i = 0; i < json_read_count(stops); i++)
 		json_write_string(writer, json_read_text(json_read_at(stops, i), NULL));
 	json_write_array_end(writer);
 	json_write_object_end(writer);
@@ -247,8 +247,11 @@ static int read_body(const struct json_value *body, struct order *ret, struct er
 
 	if (json_read_kind(body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
-	if (model == NULL || model[0] == '\0' || strlen(model) > 318)
+	if (model == NULL || model[0] == '\0')
 		return err_set(err, ERR_INVALID, "model: Field required");
+	if (strlen(model) > MODEL_API_NAME_MAX)
+		return err_set(err, ERR_INVALID, "model: String should have at most %u characters",
+			       MODEL_API_NAME_MAX);
 	ret->wants_thread = json_get_has(body, "thread");
 	if (ret->wants_thread)
 		return err_set(err, ERR_INVALID,

@@ -115,7 +115,7 @@ static int write_sampling(struct order *order, const struct json_value *body,
 		json_write_member_string(writer, "reasoning_effort", effort);
 	json_write_key(writer, "stop");
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < json_read_count(stops) && i < 16; i++)
+	for (size_t i = 0; i < json_read_count(stops); i++)
 		json_write_string(writer, json_read_text(json_read_at(stops, i), NULL));
 	json_write_array_end(writer);
 	json_write_object_end(writer);

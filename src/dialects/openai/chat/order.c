@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "codec/json_get.h"
+#include "dialects/model_api.h"
 #include "dialects/openai/openai.h"
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -193,8 +194,11 @@ static int check(const struct json_value *body, struct order *ret, struct err *e
 	if (json_read_kind(body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
 	ret->model = json_get_text(body, "model");
-	if (ret->model == NULL || ret->model[0] == '\0' || strlen(ret->model) > 318)
+	if (ret->model == NULL || ret->model[0] == '\0')
 		return err_set(err, ERR_INVALID, "model: it is missing");
+	if (strlen(ret->model) > MODEL_API_NAME_MAX)
+		return err_set(err, ERR_INVALID, "model: it has at most %u characters",
+			       MODEL_API_NAME_MAX);
 	if (json_read_kind(json_read_member(body, "messages")) != JSON_KIND_ARRAY)
 		return err_set(err, ERR_INVALID, "messages: they are missing");
 	(void)json_read_int(json_read_member(body, "n"), &n);

@@ -150,9 +150,13 @@ static int bring(struct request *request, struct order *order, const struct json
 		 bool is_image)
 {
 	struct brought *brought;
+	char message[64];
 
-	if (order->brought_count == PARTS_MAX)
-		return refuse(request, 400, "input: too many files");
+	if (order->brought_count == PARTS_MAX) {
+		(void)snprintf(message, sizeof(message), "input: there are at most %u files",
+			       PARTS_MAX);
+		return refuse(request, 400, message);
+	}
 	order->brought = mem_grow(order->brought, order->brought_count + 1,
 				  sizeof(*order->brought));
 	brought = &order->brought[order->brought_count++];

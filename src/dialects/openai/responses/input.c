@@ -50,7 +50,8 @@ static struct api_run_file *add_file(struct order *order, const char *name, cons
 	struct api_run_file *file = &order->files[order->file_count];
 
 	if (order->file_count == OPENAI_FILES_MAX) {
-		(void)err_set(err, ERR_INVALID, "input_file: too many files");
+		(void)err_set(err, ERR_INVALID, "input_file: there are at most %u files",
+			      OPENAI_FILES_MAX);
 		return NULL;
 	}
 	file->path = path_of(order, name);

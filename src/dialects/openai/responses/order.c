@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "codec/json_get.h"
+#include "dialects/model_api.h"
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/responses/references.h"
 
@@ -86,8 +87,11 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 	ret->model = json_get_text(ret->body, "model");
 	ret->previous = json_get_text(ret->body, "previous_response_id");
 	if ((ret->model == NULL && ret->previous == NULL) ||
-	    (ret->model != NULL && (ret->model[0] == '\0' || strlen(ret->model) > 318)))
+	    (ret->model != NULL && ret->model[0] == '\0'))
 		return err_set(err, ERR_INVALID, "model: it is missing");
+	if (ret->model != NULL && strlen(ret->model) > MODEL_API_NAME_MAX)
+		return err_set(err, ERR_INVALID, "model: it has at most %u characters",
+			       MODEL_API_NAME_MAX);
 	if (!json_get_has(ret->body, "input"))
 		return err_set(err, ERR_INVALID, "input: it is missing");
 	ret->is_stored = true;
