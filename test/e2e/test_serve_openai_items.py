@@ -84,7 +84,7 @@ def test_references_that_lead_nowhere(reckon):
                 client.responses.create(model=MODEL, input=[{"type": "item_reference", "id": item},
                                                             {"role": "user", "content": "?"}])
             assert refused.value.type == "invalid_request_error" and "secret" not in str(refused.value)
-        with pytest.raises(openai.BadRequestError, match="too many"):
+        with pytest.raises(openai.BadRequestError, match="at most 500"):
             mine.responses.create(model=MODEL, input=[{"type": "item_reference", "id": kept}] * 501)
         assert len(model.asked) == 2
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define NAME_MAX_BYTES 64u /* of a document's name */
 #define LIST_MAX 100u
@@ -308,11 +309,12 @@ static int read_page(struct request *request, const char *parent, struct page *r
 	const char *at = request_head(request)->query;
 	char name[64], value[NAME_SIZE], first[NAME_SIZE] = "", behind[NAME_SIZE] = "";
 	struct err err;
+	int more;
 
 	ret->in.has_limit = true;
 	ret->in.limit = LIST_USUAL;
 	ret->in.order = API_DOCUMENT_LIST_IN_ORDER_DESC;
-	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0) {
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
 		if (strcmp(name, "limit") == 0 && value[0] >= '0' && value[0] <= '9')
 			ret->in.limit = strtoull(value, NULL, 10);
 		else if (strcmp(name, "order") == 0 && strcmp(value, "asc") == 0)
@@ -321,6 +323,10 @@ static int read_page(struct request *request, const char *parent, struct page *r
 			(void)snprintf(behind, sizeof(behind), "%s", object_name(value));
 		else if (strcmp(name, "before") == 0)
 			(void)snprintf(first, sizeof(first), "%s", object_name(value));
+	}
+	if (more != 0) {
+		answer_refuse_invalid(request, &err);
+		return -1;
 	}
 	if (ret->in.limit < 1 || ret->in.limit > LIST_MAX) {
 		answer_refuse_simple(request, 400, "invalid", "limit: from 1 to 100", NULL);
@@ -399,38 +405,64 @@ void object_list(struct request *request, const struct object_kind *kind, const 
 	buf_done(&page.filter);
 }
 
+struct newest {
+	struct json_value **values; /* the newest first */
+	size_t count;
+};
+
+/* Up to `max` of them; what somebody else changed, so that it cannot be read, counts and is left out. */
+static int take_newest(struct request *request, struct api_document_list_in *in, size_t max,
+		       struct newest *ret)
+{
+	char before[NAME_SIZE] = "";
+
+	for (size_t seen = 0; seen < max;) {
+		cleanup_call struct call call = CALL_INIT;
+		struct api_documents out;
+
+		in->before = before[0] != '\0' ? before : NULL;
+		if (call_or_refuse(request, API_DOCUMENT_LIST, in, &out, &call) < 0)
+			return -1;
+		for (size_t i = 0; i < out.documents.count && seen < max; i++, seen++) {
+			struct json_value *value =
+				value_of(&((const struct api_document *)out.documents.items)[i]);
+
+			if (value == NULL)
+				continue;
+			ret->values = mem_grow(ret->values, ret->count + 1, sizeof(*ret->values));
+			ret->values[ret->count++] = value;
+		}
+		if (out.next == NULL)
+			break;
+		(void)snprintf(before, sizeof(before), "%s", out.next);
+	}
+	return 0;
+}
+
 int object_each(struct request *request, const struct object_kind *kind, const char *parent,
 		size_t max, object_each_fn *fn, void *arg)
 {
 	cleanup_buf struct buf filter = BUF_INIT(4096);
 	struct api_document_list_in in = { .collection = kind->collection,
-					   .order = API_DOCUMENT_LIST_IN_ORDER_ASC,
+					   .order = API_DOCUMENT_LIST_IN_ORDER_DESC,
 					   .has_limit = true,
 					   .limit = LIST_MAX };
-	char after[NAME_SIZE] = "";
+	struct newest newest = { 0 };
 	struct err err;
-	size_t count = 0;
+	int rc;
 
 	if (write_parent(parent, &filter, &err) < 0)
 		return -1;
 	in.metadata = buf_text(&filter);
-	while (count < max) {
-		cleanup_call struct call call = CALL_INIT;
-		struct api_documents out;
+	rc = take_newest(request, &in, max, &newest);
+	while (newest.count > 0) {
+		struct json_value *value = newest.values[--newest.count];
 
-		in.after = after[0] != '\0' ? after : NULL;
-		if (call_or_refuse(request, API_DOCUMENT_LIST, &in, &out, &call) < 0)
-			return -1;
-		for (size_t i = 0; i < out.documents.count && count < max; i++, count++) {
-			struct json_value *value =
-				value_of(&((const struct api_document *)out.documents.items)[i]);
-
-			if (value != NULL)
-				fn(value, arg);
-		}
-		if (out.next == NULL)
-			break;
-		(void)snprintf(after, sizeof(after), "%s", out.next);
+		if (rc == 0)
+			fn(value, arg);
+		else
+			json_read_free(value);
 	}
-	return 0;
+	free(newest.values);
+	return rc;
 }

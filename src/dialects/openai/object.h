@@ -49,7 +49,7 @@ typedef void object_write_fn(struct json_writer *json, const struct json_value *
 			     const void *arg);
 void object_list(struct request *request, const struct object_kind *kind, const char *parent,
 		 object_write_fn *write, const void *arg);
-/* Calls `fn` for each, oldest first; `fn` owns the value. At most `max`; negative: refused. */
+/* Calls `fn` for each of the newest `max`, oldest first; `fn` owns the value. Negative: refused. */
 typedef void object_each_fn(struct json_value *value, void *arg);
 int object_each(struct request *request, const struct object_kind *kind, const char *parent,
 		size_t max, object_each_fn *fn, void *arg);

@@ -195,6 +195,8 @@ int files_import_one(struct request *request, const char *id, const char *sessio
 bool files_named_handle(struct request *request, const char *id, bool is_content);
 
 /* ---- files.c ---- */
+/* Whether a list of ids is no longer than allowed; `where` names it. */
+int files_count(const struct json_value *ids, const char *where, struct err *err);
 /* Copies files of the tenant into a session; appends their lines to `ret`. Negative: refused. */
 int files_import(struct request *request, const struct json_value *ids, const char *session,
 		 struct buf *ret);

@@ -11,10 +11,14 @@
 #include "base/cleanup.h"
 #include "dialects/openai/assistants/threads.h"
 
-static int check_tools(const struct json_value *body, struct err *err)
+#define TOOLS_MAX 128u
+
+int assistant_check_tools(const struct json_value *body, struct err *err)
 {
 	const struct json_value *tools = json_read_member(body, "tools");
 
+	if (json_read_count(tools) > TOOLS_MAX)
+		return err_set(err, ERR_INVALID, "tools: there are at most %u", TOOLS_MAX);
 	for (size_t i = 0; i < json_read_count(tools); i++) {
 		const char *type = json_read_text(
 			json_read_member(json_read_at(tools, i), "type"), NULL);
@@ -25,6 +29,15 @@ static int check_tools(const struct json_value *body, struct err *err)
 				       "here", type != NULL ? type : "");
 	}
 	return 0;
+}
+
+int assistant_check_resources(const struct json_value *body, struct err *err)
+{
+	const struct json_value *resources = json_read_member(body, "tool_resources");
+
+	return files_count(json_read_member(json_read_member(resources, "code_interpreter"),
+					    "file_ids"),
+			   "tool_resources.code_interpreter.file_ids", err);
 }
 
 static int write_shown(const char *id, const struct json_value *body, const struct json_value *was,
@@ -41,7 +54,7 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 
 	if (json_read_text(json_read_member(body, "model"), NULL) == NULL && was == NULL)
 		return err_set(err, ERR_INVALID, "model: it is missing");
-	if (check_tools(body, err) < 0)
+	if (assistant_check_tools(body, err) < 0 || assistant_check_resources(body, err) < 0)
 		return (int)err->code;
 	return object_write(&assistant_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
 }

@@ -127,7 +127,7 @@ static int take_files(struct beginning *beginning, const struct json_value *reso
 	const struct json_value *ids =
 		json_read_member(json_read_member(resources, "code_interpreter"), "file_ids");
 
-	for (size_t i = 0; i < json_read_count(ids) && i < 50; i++)
+	for (size_t i = 0; i < json_read_count(ids); i++)
 		if (take_file(beginning, json_read_text(json_read_at(ids, i), NULL)) < 0)
 			return -1;
 	return 0;
@@ -139,7 +139,7 @@ static int take_message_files(struct beginning *beginning, const struct json_val
 	const struct json_value *content = json_read_member(message, "content");
 	const bool is_model = json_get_is(message, "role", "assistant");
 
-	for (size_t i = 0; i < json_read_count(attachments) && i < 20; i++)
+	for (size_t i = 0; i < json_read_count(attachments); i++)
 		if (take_file(beginning, json_get_text(json_read_at(attachments, i), "file_id")) <
 		    0)
 			return -1;

@@ -14,6 +14,8 @@
 #include "dialects/openai/files/files_read.h"
 #include "dialects/openai/assistants/threads.h"
 
+#define ATTACHMENTS_MAX 20u
+
 /* ---- content -------------------------------------------------------------------------------- */
 
 static void write_text(struct json_writer *json, const char *text, size_t len)
@@ -74,6 +76,9 @@ static int write_message(struct json_writer *json, const char *id, const char *t
 	const char *role = json_get_text(body, "role");
 	const uint64_t now = clock_wall_ms() / 1000;
 
+	if (json_read_count(json_read_member(body, "attachments")) > ATTACHMENTS_MAX)
+		return err_set(err, ERR_INVALID, "attachments: there are at most %u",
+			       ATTACHMENTS_MAX);
 	if (role == NULL || (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0))
 		return err_set(err, ERR_INVALID, "role: it is user or assistant");
 	json_write_object_begin(json);

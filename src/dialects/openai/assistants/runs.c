@@ -275,10 +275,13 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 	struct json_value *kept = NULL, *assistant = NULL;
 	struct thread_order order = { .body = body, .id = thread, .assistant_id = assistant_id };
 	char going[NAME_SIZE], id[ID_SIZE], message[NAME_SIZE * 2 + 64];
+	struct err err;
 	int now = -1;
 
 	if (assistant_id == NULL)
 		answer_refuse_simple(request, 400, "invalid", "assistant_id: it is missing", NULL);
+	else if (assistant_check_tools(body, &err) < 0)
+		answer_refuse_invalid(request, &err);
 	else if (object_find(request, &thread_kind, thread, &kept) == 0 &&
 		 object_find(request, &assistant_kind, assistant_id, &assistant) == 0)
 		now = thread_settle(request, kept, going);

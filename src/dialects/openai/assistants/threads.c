@@ -18,6 +18,8 @@ static int write_shown(const char *id, const struct json_value *body, const stru
 	static const struct object_member members[] = { { "metadata", "{}" },
 							{ "tool_resources", "{}" } };
 
+	if (assistant_check_resources(body, err) < 0)
+		return (int)err->code;
 	return object_write(&thread_kind, id, body, was, members, ARRAY_LEN(members), ret, err);
 }
 

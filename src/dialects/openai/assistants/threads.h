@@ -104,6 +104,12 @@ int thread_message_add(struct request *request, const char *thread, const struct
 		       struct buf *ret);
 void thread_messages_handle(struct request *request, const char *thread, const char *rest);
 
+/* ---- assistants.c ---- */
+/* Whether tools of an assistant or a run are ones that do something here, and not too many. */
+int assistant_check_tools(const struct json_value *body, struct err *err);
+/* The same of the files in its "tool_resources", or a thread's. */
+int assistant_check_resources(const struct json_value *body, struct err *err);
+
 /* ---- assistants.c, threads.c ---- */
 void assistants_handle(struct request *request, const char *rest);
 void threads_handle(struct request *request, const char *rest);

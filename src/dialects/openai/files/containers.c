@@ -142,7 +142,9 @@ static void create(struct request *request, const struct json_value *body)
 
 	if (name == NULL)
 		(void)err_set(&err, ERR_INVALID, "name: it is missing");
-	if (name == NULL || take_limits(body, &in, &limits, &err) < 0 ||
+	if (name == NULL ||
+	    files_count(json_read_member(body, "file_ids"), "file_ids", &err) < 0 ||
+	    take_limits(body, &in, &limits, &err) < 0 ||
 	    write_metadata(name, &metadata, &err) < 0) {
 		answer_refuse_invalid(request, &err);
 		return;
@@ -168,17 +170,45 @@ static void create_from_body(struct request *request)
 	json_read_free(document);
 }
 
+static int read_page(struct request *request, struct api_session_list_in *ret, char after[ID_SIZE])
+{
+	const char *at = request_head(request)->query;
+	char name[64], value[NAME_SIZE], message[60];
+	struct err err;
+	int more;
+
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
+		if (strcmp(name, "limit") == 0 && value[0] >= '0' && value[0] <= '9')
+			ret->limit = strtoull(value, NULL, 10);
+		else if (strcmp(name, "after") == 0 &&
+			 name_swap(value, OPENAI_CONTAINER, "se_", after, ID_SIZE))
+			ret->before = after; /* the newest come first */
+	}
+	if (more != 0) {
+		answer_refuse_invalid(request, &err);
+		return -1;
+	}
+	if (ret->limit >= 1 && ret->limit <= LIST_MAX)
+		return 0;
+	(void)snprintf(message, sizeof(message), "limit: from 1 to %u", LIST_MAX);
+	answer_refuse_simple(request, 400, "invalid", message, NULL);
+	return -1;
+}
+
 static void list(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	cleanup_call struct call call = CALL_INIT;
+	struct api_session_list_in in = { .has_limit = true,
+					  .limit = LIST_MAX,
+					  .status = API_SESSION_LIST_IN_STATUS_LIVE };
 	struct api_sessions out;
 	const struct api_session *session;
 	struct json_writer json;
+	char after[ID_SIZE];
 
-	if (call_or_refuse(request, API_SESSION_LIST,
-			   &(struct api_session_list_in){ .has_limit = true, .limit = LIST_MAX },
-			   &out, &call) < 0)
+	if (read_page(request, &in, after) < 0 ||
+	    call_or_refuse(request, API_SESSION_LIST, &in, &out, &call) < 0)
 		return;
 	session = out.sessions.items;
 	json_write_init(&json, &body);
@@ -187,10 +217,9 @@ static void list(struct request *request)
 	json_write_key(&json, "data");
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < out.sessions.count; i++)
-		if (strcmp(session[i].status, "live") == 0)
-			write_container(&json, &session[i]);
+		write_container(&json, &session[i]);
 	json_write_array_end(&json);
-	json_write_member_bool(&json, "has_more", false);
+	json_write_member_bool(&json, "has_more", out.next != NULL);
 	json_write_object_end(&json);
 	openai_answer_json(request, &json);
 }

@@ -192,6 +192,13 @@ int files_import_one(struct request *request, const char *id, const char *sessio
 	return 0;
 }
 
+int files_count(const struct json_value *ids, const char *where, struct err *err)
+{
+	return json_read_count(ids) <= IMPORT_MAX
+		       ? 0
+		       : err_set(err, ERR_INVALID, "%s: there are at most %u", where, IMPORT_MAX);
+}
+
 int files_import(struct request *request, const struct json_value *ids, const char *session,
 		 struct buf *ret)
 {
@@ -199,7 +206,7 @@ int files_import(struct request *request, const struct json_value *ids, const ch
 	char path[4100];
 	struct err full; /* more files than the text can list */
 
-	for (size_t i = 0; i < count && i < IMPORT_MAX; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (files_import_one(request, json_read_text(json_read_at(ids, i), NULL), session,
 				     path, sizeof(path)) < 0)
 			return -1;

@@ -59,6 +59,54 @@ static void write_item(struct json_writer *json, const struct json_value *item, 
 	json_write_object_end(json);
 }
 
+/* What a response was asked in one text; NULL when it is too long for anything. */
+static struct json_value *item_of_text(const struct json_value *text)
+{
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_value *document = NULL;
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &item);
+	json_write_object_begin(&json);
+	json_write_member_string(&json, "role", "user");
+	object_write_member(&json, "content", text);
+	json_write_object_end(&json);
+	if (json_write_finish(&json, &err) < 0 ||
+	    json_read_parse(buf_text(&item), item.len, OPENAI_OUT_MAX, &document, &err) < 0)
+		return NULL;
+	return document;
+}
+
+/* As long as it can become: with the longest id, and with what object_put() writes around it. */
+static bool can_be_kept(const struct json_value *item)
+{
+	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &shown);
+	write_item(&json, item, "msg_01ARZ3NDEKTSV4RRFFQ69G5FAVi99999");
+	return json_write_finish(&json, &err) == 0 &&
+	       shown.len + strlen("{\"object\":}") <= OBJECT_MAX;
+}
+
+int conversation_check(struct request *request, const struct json_value *items)
+{
+	const bool is_text = json_read_kind(items) == JSON_KIND_STRING;
+	struct json_value *item = is_text ? item_of_text(items) : NULL;
+	bool fits = !is_text || can_be_kept(item);
+
+	for (size_t i = 0; fits && i < json_read_count(items); i++)
+		fits = can_be_kept(json_read_at(items, i));
+	json_read_free(item);
+	if (!fits)
+		answer_refuse_simple(request, 413, "limit",
+				     "an item of a conversation has at most 1 MiB as JSON",
+				     "name a large image or file by its file_id");
+	return fits ? 0 : -1;
+}
+
 int conversation_put(struct request *request, const char *conversation,
 		     const struct json_value *item, const char *given, struct json_writer *list)
 {
@@ -98,21 +146,13 @@ static void input_id(const char *response, size_t index, char ret[NAME_SIZE])
 static void extend_by_text(struct request *request, const char *conversation, const char *response,
 			   const struct json_value *text)
 {
-	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
-	struct json_value *document = NULL;
-	struct json_writer json;
+	struct json_value *item = item_of_text(text);
 	char id[NAME_SIZE];
-	struct err err;
 
 	input_id(response, 0, id);
-	json_write_init(&json, &item);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "role", "user");
-	object_write_member(&json, "content", text);
-	json_write_object_end(&json);
-	if (json_read_parse(buf_text(&item), item.len, OPENAI_OUT_MAX, &document, &err) == 0)
-		(void)conversation_put(request, conversation, document, id, NULL);
-	json_read_free(document);
+	if (item != NULL)
+		(void)conversation_put(request, conversation, item, id, NULL);
+	json_read_free(item);
 }
 
 void conversation_extend(struct request *request, const char *conversation, const char *response,

@@ -17,6 +17,7 @@
 #include "dialects/openai/responses/response.h"
 
 #define ITEMS_MAX 2000u
+#define ITEMS_AT_ONCE_MAX 20u
 
 static const struct object_kind conversation_kind = { "conversation.openai.conversations", "conv_",
 						      "conversation" };
@@ -127,18 +128,52 @@ static void take_earlier(struct json_value *value, void *arg)
 	order->earlier[order->earlier_count++] = value;
 }
 
+static bool is_question(const struct json_value *value)
+{
+	return json_get_is(json_read_member(value, "object"), "role", "user");
+}
+
+/* The oldest go, up to a question: what answers something that is gone would be refused. */
+static void cut_oldest(struct order *order)
+{
+	size_t from = order->earlier_count - ITEMS_MAX;
+
+	while (from < order->earlier_count && !is_question(order->earlier[from]))
+		from++;
+	for (size_t i = 0; i < from; i++)
+		json_read_free(order->earlier[i]);
+	order->earlier_count -= from;
+	memmove(order->earlier, order->earlier + from,
+		order->earlier_count * sizeof(struct json_value *));
+}
+
 int conversation_load(struct request *request, struct order *order)
 {
 	struct json_value *value = NULL;
+	char message[160];
 	int rc;
 
 	if (order->conversation[0] == '\0')
 		return 0;
 	rc = find_settled(request, order->conversation, &value);
 	json_read_free(value);
-	return rc < 0 ? rc
-		      : object_each(request, &conversation_item_kind, order->conversation,
-				    ITEMS_MAX, take_earlier, order);
+	if (rc == 0)
+		rc = conversation_check(request, json_read_member(order->body, "input"));
+	if (rc == 0)
+		rc = object_each(request, &conversation_item_kind, order->conversation,
+				 ITEMS_MAX + 1, take_earlier, order);
+	if (rc < 0 || order->earlier_count <= ITEMS_MAX)
+		return rc;
+	if (json_get_is(order->body, "truncation", "auto")) {
+		cut_oldest(order);
+		return 0;
+	}
+	(void)snprintf(message, sizeof(message), "conversation: it has more than %u items",
+		       ITEMS_MAX);
+	answer_refuse_simple(request, 400, "invalid", message,
+			     "send truncation auto, which leaves out the oldest, or begin another "
+			     "conversation");
+	return -1;
 }
 
 /* ---- conversations -------------------------------------------------------------------------- */
@@ -146,11 +181,15 @@ int conversation_load(struct request *request, struct order *order)
 static int check_items(const struct json_value *body, const struct json_value **ret,
 		       struct request *request)
 {
+	char message[60];
+
 	*ret = json_read_member(body, "items");
 	if ((json_read_kind(*ret) == JSON_KIND_ARRAY || json_read_kind(*ret) == JSON_KIND_NULL) &&
-	    json_read_count(*ret) <= 20)
+	    json_read_count(*ret) <= ITEMS_AT_ONCE_MAX)
 		return 0;
-	answer_refuse_simple(request, 400, "invalid", "items: an array of at most 20", NULL);
+	(void)snprintf(message, sizeof(message), "items: an array of at most %u",
+		       ITEMS_AT_ONCE_MAX);
+	answer_refuse_simple(request, 400, "invalid", message, NULL);
 	return -1;
 }
 
@@ -179,6 +218,7 @@ static void put(struct request *request, const char *id, const struct json_value
 	else if (write_shown(id != NULL ? id : new, body, was, &shown, &err) < 0)
 		answer_refuse_invalid(request, &err);
 	else if (check_items(body, &items, request) == 0 &&
+		 conversation_check(request, items) == 0 &&
 		 object_put(request, &conversation_kind, id != NULL ? id : new, NULL, &shown,
 			    NULL) == 0) {
 		for (size_t i = 0; id == NULL && i < json_read_count(items); i++)
@@ -223,7 +263,8 @@ static void handle_items(struct request *request, const char *id, const char *re
 	if (rest[0] == '\0' && verb == HTTP_VERB_GET) {
 		object_list(request, &conversation_item_kind, id, write_seen, &shows_outputs);
 	} else if (rest[0] == '\0' && verb == HTTP_VERB_POST) {
-		if (object_body(request, &body) == 0 && check_items(body, &items, request) == 0)
+		if (object_body(request, &body) == 0 && check_items(body, &items, request) == 0 &&
+		    conversation_check(request, items) == 0)
 			add_items(request, id, items);
 	} else if (rest[0] == '/' && verb == HTTP_VERB_GET) {
 		object_show(request, &conversation_item_kind, rest + 1);

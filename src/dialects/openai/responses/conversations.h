@@ -19,6 +19,8 @@ int conversation_wait(struct request *request, const char *conversation, const c
 extern const struct object_kind conversation_item_kind;
 
 /* ---- conversation_items.c ---- */
+/* Whether all of them can be stored: an array of items, or a text that becomes one. Negative: refused. */
+int conversation_check(struct request *request, const struct json_value *items);
 /* Stores an item and appends it as JSON to `list`; without a list it sends no refusal. `given`: its
  * id, or NULL. */
 int conversation_put(struct request *request, const char *conversation,

@@ -55,6 +55,8 @@ static int take_new(const struct json_value *container, struct order *order, str
 	if (json_read_kind(policy) == JSON_KIND_OBJECT && !json_get_is(policy, "type", "disabled"))
 		return err_set(err, ERR_INVALID, "container.network_policy: a container has no "
 			       "network here");
+	if (files_count(files, "container.file_ids", err) < 0)
+		return (int)err->code;
 	if (json_read_count(files) > 0 && order->file_list_count < ARRAY_LEN(order->file_lists))
 		order->file_lists[order->file_list_count++] = files;
 	return order_memory(json_get_text(container, "memory_limit"), &order->memory_bytes, err);

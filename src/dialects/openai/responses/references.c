@@ -132,6 +132,16 @@ static int refuse_unknown(struct request *request, const char *id)
 	return -1;
 }
 
+static int refuse_count(struct request *request)
+{
+	char message[80];
+
+	(void)snprintf(message, sizeof(message), "input: there are at most %u item references",
+		       REFERENCES_MAX);
+	answer_refuse_simple(request, 400, "invalid", message, NULL);
+	return -1;
+}
+
 /* The total size is limited to that of a conversation. */
 static int take(struct request *request, struct order *order, const struct json_value *from,
 		struct last *last, size_t *sum)
@@ -167,9 +177,7 @@ int references_load(struct request *request, struct order *order)
 		if (!references_is(json_read_at(input, i)))
 			continue;
 		if (order->reference_count == REFERENCES_MAX) {
-			answer_refuse_simple(request, 400, "invalid",
-					     "input: too many item references", NULL);
-			rc = -1;
+			rc = refuse_count(request);
 		} else {
 			rc = take(request, order, json_read_at(input, i), &last, &sum);
 		}

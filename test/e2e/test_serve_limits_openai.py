@@ -1,0 +1,258 @@
+"""Bounds of what OpenAI's API keeps, at their edges: threads, conversations, references, files, pages.
+
+What is past a bound is refused by name, or the oldest of it is left out: never the end, and never in silence.
+"""
+import tempfile
+
+import pytest
+from model_server import ModelServer, Reply
+from one_shot import ask, post
+from reckon_cli import Reckon
+from test_serve_openai import MODEL, Speaking
+from waiting import eventually
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+MIB = 1 << 20
+CALLS = Reply(calls=[{"raw": "{}", "name": "f", "id": f"c{number}"} for number in range(16)])
+
+
+@pytest.fixture(scope="module")
+def model():
+    def answer(request):
+        return CALLS if "Call them." in str(request) else Reply(text="Hi.")
+
+    with ModelServer(answer) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(place, model):
+    with Speaking(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base)), model) as running:
+        yield running
+
+
+def call(server, method, path, body=None):
+    return ask(server, method, f"/openai/v1{path}", body, headers={"Authorization": f"Bearer {server.key}"})
+
+
+def good(server, method, path, body=None):
+    answer = call(server, method, path, body)
+    assert answer.status == 200, (path, answer)
+    return answer.json
+
+
+def refused(server, method, path, body, words, status=400):
+    answer = call(server, method, path, body)
+    assert answer.status == status, (path, answer.status, answer.body[:300])
+    error = answer.json["error"]
+    assert error["type"] == "invalid_request_error" and words in error["message"], error
+
+
+def says(text="?"):
+    return {"role": "user", "content": text}
+
+
+def function(name="f"):
+    return {"type": "function", "function": {"name": name}}
+
+
+def finished(server, thread, run, status="completed"):
+    def looks():
+        now = good(server, "GET", f"/threads/{thread}/runs/{run}")
+        assert now["status"] in ("queued", "in_progress", status), now
+        return now["status"] == status
+
+    eventually(looks)
+
+
+def runs(server, thread, assistant, status="completed", **more):
+    run = good(server, "POST", f"/threads/{thread}/runs", {"assistant_id": assistant, **more})["id"]
+    finished(server, thread, run, status)
+    return run
+
+
+def asked_of(model):
+    """All that the last request has of the person."""
+    return "\n\n".join(each["content"] for each in model.asked[-1].body["messages"] if each["role"] == "user")
+
+
+# ---- Assistants -------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def assistant(server):
+    return good(server, "POST", "/assistants", {"model": MODEL})["id"]
+
+
+def test_the_newest_messages_of_a_thread_are_told(server, model, assistant):
+    """Of a thread that is too long the oldest messages are left out: the last one is the question."""
+    thread = good(server, "POST", "/threads", {"messages": [says(f"m{n}.") for n in range(1000)]})["id"]
+    runs(server, thread, assistant)
+    assert asked_of(model) == "\n\n".join(f"m{n}." for n in range(1000))
+    good(server, "POST", f"/threads/{thread}/messages", says("Last."))
+    runs(server, thread, assistant)  # with the answer before it there are 1002
+    assert asked_of(model) == "\n\n".join([*(f"m{n}." for n in range(2, 1000)), "Last."])
+
+
+def test_tools_of_an_assistant(server, assistant):
+    tools = [function(f"f{number}") for number in range(129)]
+    made = good(server, "POST", "/assistants", {"model": MODEL, "tools": tools[:128]})["id"]
+    refused(server, "POST", "/assistants", {"model": MODEL, "tools": tools}, "tools: there are at most 128")
+    thread = good(server, "POST", "/threads", {"messages": [says()]})["id"]
+    runs(server, thread, made)
+    # A run may have its own.
+    runs(server, thread, assistant, tools=tools[:128])
+    refused(server, "POST", f"/threads/{thread}/runs", {"assistant_id": assistant, "tools": tools},
+            "tools: there are at most 128")
+
+
+def test_files_of_an_assistant_and_a_thread(server, assistant):
+    def resources(count):
+        return {"tool_resources": {"code_interpreter": {"file_ids": ["file-x"] * count}}}
+
+    for path, body in (("/assistants", {"model": MODEL}), (f"/assistants/{assistant}", {}), ("/threads", {})):
+        good(server, "POST", path, {**body, **resources(50)})
+        refused(server, "POST", path, {**body, **resources(51)}, "file_ids: there are at most 50")
+    good(server, "POST", f"/assistants/{assistant}", resources(0))
+
+
+def test_attachments_of_a_message(server):
+    thread = good(server, "POST", "/threads", {})["id"]
+    for count in (20, 21):
+        body = {**says(), "attachments": [{"file_id": "file-x"}] * count}
+        if count == 20:
+            good(server, "POST", f"/threads/{thread}/messages", body)
+        else:
+            refused(server, "POST", f"/threads/{thread}/messages", body, "attachments: there are at most 20")
+
+
+def test_outputs_of_tools(server, assistant):
+    thread = good(server, "POST", "/threads", {"messages": [says("Call them.")]})["id"]
+    run = runs(server, thread, assistant, "requires_action", tools=[function()])
+    outputs = [{"tool_call_id": f"c{number}", "output": "x"} for number in range(17)]
+    path = f"/threads/{thread}/runs/{run}/submit_tool_outputs"
+    refused(server, "POST", path, {"tool_outputs": outputs}, "tool_outputs: from 1 to 16")
+    refused(server, "POST", path, {"tool_outputs": []}, "tool_outputs: from 1 to 16")
+    good(server, "POST", path, {"tool_outputs": outputs[:16]})
+
+
+# ---- conversations of Responses -----------------------------------------------------------------------
+
+def responds(server, status=200, **body):
+    answer = call(server, "POST", "/responses", {"model": MODEL, "input": "Last.", **body})
+    assert answer.status == status, answer
+    return answer.json
+
+
+def test_a_long_conversation_keeps_its_end(server, model):
+    talk = good(server, "POST", "/conversations", {})["id"]
+    for first in range(0, 2000, 20):
+        good(server, "POST", f"/conversations/{talk}/items",
+             {"items": [says(f"m{number}.") for number in range(first, first + 20)]})
+    responds(server, conversation=talk)
+    assert asked_of(model) == "\n\n".join([*(f"m{number}." for number in range(2000)), "Last."])
+    error = responds(server, 400, conversation=talk)["error"]
+    assert "more than 2000 items" in error["message"] and "truncation" in error["message"], error
+    # 2002 are there: the two oldest go, and the answer is no beginning.
+    responds(server, conversation=talk, truncation="auto")
+    asked = asked_of(model).split("\n\n")
+    assert asked[0] == "m2." and asked[-2:] == ["Last.", "Last."] and len(asked) == 2000
+
+
+def test_items_at_once(server):
+    talk = good(server, "POST", "/conversations", {"items": [says()] * 20})["id"]
+    good(server, "POST", f"/conversations/{talk}/items", {"items": [says()] * 20})
+    for path in ("/conversations", f"/conversations/{talk}/items"):
+        refused(server, "POST", path, {"items": [says()] * 21}, "items: an array of at most 20")
+    assert len(good(server, "GET", f"/conversations/{talk}/items?limit=100")["data"]) == 40
+
+
+def test_an_item_that_cannot_be_kept_is_refused(server, model):
+    """As JSON, with its id and what a document says besides."""
+    talk = good(server, "POST", "/conversations", {})["id"]
+    around = len(f'{{"object":{{"id":"msg_{"0" * 26}i00000","type":"message","status":"completed","role":"user","content":'
+                 '[{"type":"input_text","text":""}]}}')
+    good(server, "POST", f"/conversations/{talk}/items", {"items": [says("x" * (MIB - around))]})
+    responds(server, conversation=talk, input="y" * (MIB - around))
+    kept = good(server, "GET", f"/conversations/{talk}/items?order=asc")["data"]
+    assert [len(item["content"][0]["text"]) for item in kept] == [MIB - around] * 2 + [3]
+    count = len(model.asked)
+    long = says("x" * (MIB - around + 1))
+    refused(server, "POST", f"/conversations/{talk}/items", {"items": [long]}, "at most 1 MiB", 413)
+    refused(server, "POST", "/conversations", {"items": [long]}, "at most 1 MiB", 413)
+    for given in (long["content"], [long]):
+        responds(server, 413, conversation=talk, input=given)
+    assert len(model.asked) == count
+
+
+def test_references(server):
+    first = responds(server)["output"][0]["id"]
+    references = [{"type": "item_reference", "id": first}] * 501
+    responds(server, input=[says(), *references[:500], says()])
+    error = responds(server, 400, input=[says(), *references, says()])["error"]
+    assert "at most 500 item references" in error["message"], error
+
+
+# ---- files, containers and pages ----------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def file(server):
+    body = b"--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n" \
+           b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n1\r\n--b--\r\n"
+    answer = post(server, "/openai/v1/files", body, headers={
+        "Authorization": f"Bearer {server.key}", "Content-Type": "multipart/form-data; boundary=b"})
+    assert answer.status == 200, answer
+    return answer.json["id"]
+
+
+def test_files_of_an_input(server, file):
+    parts = [{"type": "input_file", "file_id": file}] * 101
+    responds(server, input=[{"role": "user", "content": parts[:100]}])
+    error = responds(server, 400, input=[{"role": "user", "content": parts}])["error"]
+    assert "at most 100 files" in error["message"], error
+
+
+def test_files_of_a_container(server, file):
+    made = good(server, "POST", "/containers", {"name": "c", "file_ids": [file] * 50})["id"]
+    good(server, "DELETE", f"/containers/{made}")
+    before = good(server, "GET", "/containers")["data"]
+    refused(server, "POST", "/containers", {"name": "c", "file_ids": [file] * 51}, "file_ids: there are at most 50")
+    error = responds(server, 400, tools=[{"type": "code_interpreter", "container": {
+        "type": "auto", "file_ids": [file] * 51}}])["error"]
+    assert "file_ids: there are at most 50" in error["message"]
+    assert good(server, "GET", "/containers")["data"] == before  # none was made for what is refused
+
+
+def test_minutes_and_names_of_a_container(server):
+    for minutes, status in ((1, 200), (43200, 200), (0, 400), (43201, 400)):
+        answer = call(server, "POST", "/containers", {"name": "c", "expires_after": {
+            "anchor": "last_active_at", "minutes": minutes}})
+        assert answer.status == status, (minutes, answer)
+        if status == 200:
+            good(server, "DELETE", f"/containers/{answer.json['id']}")
+
+
+def test_pages_of_containers(server):
+    """A live one is found however many of them have ended."""
+    made = [good(server, "POST", "/containers", {"name": f"c{number}"})["id"] for number in range(3)]
+    first = good(server, "GET", "/containers?limit=2")
+    assert [each["id"] for each in first["data"]] == [made[2], made[1]] and first["has_more"]
+    rest = good(server, "GET", f"/containers?limit=1&after={made[1]}")
+    assert rest["data"][0]["id"] == made[0]
+    for each in made[1:]:
+        good(server, "DELETE", f"/containers/{each}")
+    assert good(server, "GET", "/containers?limit=1")["data"][0]["id"] == made[0]
+    good(server, "DELETE", f"/containers/{made[0]}")
+    for limit, status in ((1, 200), (100, 200), (0, 400), (101, 400)):
+        assert call(server, "GET", f"/containers?limit={limit}").status == status
+
+
+def test_paths_of_a_container(server):
+    """A path is in the id of a file, which has an end: a file with a longer one has no id here."""
+    made = good(server, "POST", "/containers", {"name": "c"})["id"]
+    session = made.replace("cntr_", "se_")
+    for size in (180, 181):
+        assert server.ask("PUT", f"/sessions/{session}/files/{'d' * 100}/{'f' * (size - 101)}", b"1").status == 200
+    files = good(server, "GET", f"/containers/{made}/files")["data"]
+    assert [len(each["path"]) for each in files] == [len("/mnt/data/") + 180]
+    assert call(server, "GET", f"/containers/{made}/files/{files[0]['id']}/content").body == b"1"
+    good(server, "DELETE", f"/containers/{made}")
