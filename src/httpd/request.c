@@ -100,9 +100,12 @@ static void key_of_query(const char *query, const char *want, char *ret, size_t 
 {
 	char name[64], value[512];
 	struct err ignored;
+	int more;
 
-	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &ignored) > 0)
-		if (strcmp(name, want) == 0 && strlen(value) < size) {
+	/* Whatever else stands there, long or malformed, is not the key. */
+	while ((more = http_query_next(&query, name, sizeof(name), value, sizeof(value),
+				       &ignored)) != 0)
+		if (more == 1 && strcmp(name, want) == 0 && strlen(value) < size) {
 			(void)snprintf(ret, size, "%s", value);
 			return;
 		}

@@ -97,7 +97,7 @@ bool ports_take_link(struct request *request, const struct ports_address *addres
 	cleanup_buf struct buf headers = BUF_INIT(LINE_MAX_BYTES);
 	const struct http *http = request_head(request);
 	const char *proto = http_header(http, "x-forwarded-proto");
-	char token[PORTS_TOKEN_MAX + 1], rest[HTTP_HEAD_MAX];
+	char token[PORTS_TOKEN_MAX + 2], rest[HTTP_HEAD_MAX]; /* one that is too long shows as that */
 	const char *found, *behind;
 	struct err err;
 	size_t len;
