@@ -87,10 +87,13 @@ static const char *take_cwd(const struct e2b *e2b, const char *cwd)
 		const size_t len = strlen(roots[i]);
 
 		if (strncmp(cwd, roots[i], len) == 0 && (cwd[len] == '\0' || cwd[len] == '/')) {
-			char path[CWD_SIZE + sizeof(WORKSPACE)];
+			const size_t rest = strlen(cwd + len);
+			char *path = arena_new(e2b->arena, 1, sizeof(WORKSPACE) + rest);
 
-			(void)snprintf(path, sizeof(path), WORKSPACE "%.1000s", cwd + len);
-			return arena_text(e2b->arena, path, strlen(path));
+			/* However long: what is too long for a folder must not become another one. */
+			memcpy(path, WORKSPACE, sizeof(WORKSPACE) - 1);
+			memcpy(path + sizeof(WORKSPACE) - 1, cwd + len, rest + 1);
+			return path;
 		}
 	}
 	return cwd;
