@@ -139,7 +139,10 @@ static int run(struct request *request, const struct json_value *body, struct li
 		return refuse_language(request, body);
 	if (text == NULL || read_arguments(body, &arguments, &err) < 0) {
 		answer_refuse_simple(request, 400, "invalid_request",
-				     text == NULL ? "code must be a text" : "args are no texts",
+				     text == NULL ? "code must be a text"
+				     : err.code == ERR_LIMIT
+					     ? "args have at most 32 KiB together"
+					     : "args are no texts",
 				     NULL);
 		return -1;
 	}

@@ -15,7 +15,8 @@
 #include "base/cleanup.h"
 #include "dialects/librechat/programmatic.h"
 
-#define NAME_SIZE 257u
+#define NAME_LEN_MAX 250u
+#define NAME_SIZE (NAME_LEN_MAX + sizeof("_tool"))
 
 static const char python_words[] =
 	" False None True and as assert async await break class continue def del elif else except "
@@ -51,7 +52,7 @@ static size_t identifier_of(const char *name, bool is_bash, char ret[NAME_SIZE])
 
 		if (!joins && c != '_' && (c >= 0x80 || !isalnum(c)))
 			continue;
-		if (len > NAME_SIZE - sizeof("_tool"))
+		if (len == NAME_LEN_MAX)
 			return 0;
 		ret[len++] = joins ? '_' : (char)c;
 	}

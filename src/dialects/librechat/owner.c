@@ -75,14 +75,22 @@ static int take_query(struct request *request, struct librechat_owner *ret)
 	const char *query = request_head(request)->query;
 	char name[64], value[512], kind[16] = "", id[sizeof(value)] = "";
 	struct err err;
+	int more;
 
-	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &err) > 0) {
+	while ((more = http_query_next(&query, name, sizeof(name), value, sizeof(value), &err)) ==
+	       1) {
 		if (strcmp(name, "entity_id") == 0 && take_id(request, value, ret->entity) < 0)
 			return -1;
 		if (strcmp(name, "kind") == 0)
 			(void)snprintf(kind, sizeof(kind), "%.15s", value);
 		if (strcmp(name, "id") == 0)
 			(void)snprintf(id, sizeof(id), "%s", value);
+	}
+	/* Whoever stands behind what is too long, or malformed, is not nobody. */
+	if (more != 0) {
+		answer_refuse_simple(request, 400, "invalid_request", "the query is malformed, or a "
+				     "value in it is longer than 511 bytes", NULL);
+		return -1;
 	}
 	return librechat_is_shared(kind) ? take_id(request, id, ret->entity) : 0;
 }
