@@ -58,18 +58,22 @@ static void write_file(struct json_writer *json, const char *session, const stru
 	json_write_object_end(json);
 }
 
-/* Lists a session's files; skips a session that cannot be read. */
-static int write_files(struct mcp *mcp, const char *session, struct json_writer *json)
+/* Lists a session's files from the cursor `from` on; skips a session that cannot be read. 1: there are
+ * more, and *ret_next is where the next page begins. */
+static int write_files(struct mcp *mcp, const char *session, const char *from,
+		       struct json_writer *json, struct buf *ret_next)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct json_value *document = NULL;
 	const struct json_value *files;
 	struct api_file_list_out out;
+	const char *next;
 	struct err ignored;
+	int more = 0;
 	const enum call_status status =
 		call_make(mcp->request, API_FILE_LIST,
-			  &(struct api_file_list_in){ .session = session, .has_limit = true,
-						      .limit = LISTED_MAX },
+			  &(struct api_file_list_in){ .session = session, .cursor = from,
+						      .has_limit = true, .limit = LISTED_MAX },
 			  &out, &call);
 
 	if (status != CALL_OK ||
@@ -78,26 +82,75 @@ static int write_files(struct mcp *mcp, const char *session, struct json_writer 
 	files = json_read_member(document, "files");
 	for (size_t i = 0; i < json_read_count(files); i++)
 		write_file(json, session, json_read_at(files, i));
+	next = json_read_text(json_read_member(document, "next"), NULL);
+	if (next != NULL && buf_addf(ret_next, &ignored, "%s/%s", session, next) == 0)
+		more = 1;
 	json_read_free(document);
-	return 0;
+	return more;
 }
 
-/* Lists the default session's files, or those of every live session; a page is ten sessions. */
+/* Where the page begins: behind a session, or within the files of one. */
+struct cursor {
+	char session[ID_SIZE];
+	const char *file; /* NULL: behind it */
+};
+
+static bool read_cursor(const struct json_value *params, struct cursor *ret)
+{
+	const char *text = rpc_text(params, "cursor", URI_MAX - 1);
+	const size_t len = text != NULL ? strcspn(text, "/") : 0;
+
+	*ret = (struct cursor){ .session = "" };
+	if (len >= sizeof(ret->session) ||
+	    (text == NULL && json_read_kind(json_read_member(params, "cursor")) != JSON_KIND_NULL))
+		return false;
+	(void)snprintf(ret->session, sizeof(ret->session), "%.*s", (int)len, text != NULL ? text : "");
+	if (text != NULL && text[len] == '/' && text[len + 1] != '\0')
+		ret->file = text + len + 1;
+	return true;
+}
+
+/* Up to the session whose files are more than a page: the next one goes on within it. */
+static int write_sessions(struct mcp *mcp, const struct cursor *cursor,
+			  const struct api_sessions *page, struct json_writer *json,
+			  struct buf *ret_next)
+{
+	const struct api_session *at = page->sessions.items;
+	struct err ignored;
+	int more = cursor->file != NULL
+			   ? write_files(mcp, cursor->session, cursor->file, json, ret_next)
+			   : 0;
+
+	for (size_t i = 0; i < page->sessions.count && more == 0; i++)
+		if (strcmp(at[i].status, "live") == 0)
+			more = write_files(mcp, at[i].id, NULL, json, ret_next);
+	if (more == 0 && page->next != NULL)
+		(void)buf_adds(ret_next, page->next, &ignored);
+	return more < 0 ? -1 : 0;
+}
+
+/* Lists the default session's files, or those of every live session; a page is ten sessions, or ends
+ * after LISTED_MAX files of one. */
 void mcp_resources_list(struct mcp *mcp)
 {
 	cleanup_buf struct buf out = BUF_INIT(MCP_OUT_MAX), fixtures = BUF_INIT(MCP_OUT_MAX);
+	cleanup_buf struct buf next = BUF_INIT(URI_MAX);
 	cleanup_call struct call call = CALL_INIT;
-	const char *cursor = rpc_text(mcp->rpc.params, "cursor", 40);
-	const struct api_session *at;
+	struct cursor cursor;
 	struct api_sessions page;
 	struct json_writer json;
-	const enum call_status status =
-		call_make(mcp->request, API_SESSION_LIST,
-			  &(struct api_session_list_in){
-				  .name = mcp->name,
-				  .before = cursor, .has_limit = true, .limit = 10 },
-			  &page, &call);
+	enum call_status status;
 
+	if (!read_cursor(mcp->rpc.params, &cursor)) {
+		mcp_error(mcp, RPC_INVALID_PARAMS, "params.cursor is none of ours", NULL);
+		return;
+	}
+	status = call_make(mcp->request, API_SESSION_LIST,
+			   &(struct api_session_list_in){
+				   .name = mcp->name,
+				   .before = cursor.session[0] != '\0' ? cursor.session : NULL,
+				   .has_limit = true, .limit = 10 },
+			   &page, &call);
 	if (status == CALL_GONE)
 		return;
 	if (status != CALL_OK && !mcp->has_fixtures) {
@@ -111,13 +164,11 @@ void mcp_resources_list(struct mcp *mcp)
 		fixtures_add("resources", &fixtures);
 		json_write_raw(&json, buf_text(&fixtures), fixtures.len);
 	}
-	at = status == CALL_OK ? page.sessions.items : NULL;
-	for (size_t i = 0; at != NULL && i < page.sessions.count; i++)
-		if (strcmp(at[i].status, "live") == 0 && write_files(mcp, at[i].id, &json) < 0)
-			return;
+	if (status == CALL_OK && write_sessions(mcp, &cursor, &page, &json, &next) < 0)
+		return;
 	json_write_array_end(&json);
-	if (at != NULL && page.next != NULL)
-		json_write_member_string(&json, "nextCursor", page.next);
+	if (next.len > 0)
+		json_write_member_string(&json, "nextCursor", next.data);
 	mcp_write_caching(mcp, &json);
 	mcp_result_end(mcp, &out, &json);
 }

@@ -219,6 +219,9 @@ static int show(struct tool *tool, const struct running *running, const struct j
 		return -1;
 	note_outputs(record, &outputs);
 	note_whole(tool, running, record, &outputs);
+	if (json_read_count(json_read_member(record, "files")) > FILES_MAX)
+		tool_say(tool, "%s[%zu more files changed: list them with files]\n", new_line(tool),
+			 json_read_count(json_read_member(record, "files")) - FILES_MAX);
 	if (tool->mcp->name == NULL || json_read_member(tool->args, "session") != NULL)
 		tool_say(tool, "%s[session %s]\n", new_line(tool), running->session);
 	json_write_init(&json, &tool->structured);
