@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/conversation/commands.h"
@@ -50,6 +51,15 @@ UNIT_TEST(a_call_is_commands_and_limits)
 	assert_int_equal(commands.timeout_ms, 5);
 	assert_int_equal(commands.output_max, 0);
 	commands_done(&commands);
+	for (size_t over = 0; over < 2; over++) {
+		char json[80];
+
+		(void)snprintf(json, sizeof(json), "{\"command\":\"ls\",\"max_output_length\":%zu}",
+			       ((size_t)1 << 20) - 1 + over * 2);
+		assert_int_equal(read_call(json, &commands), 1);
+		assert_int_equal(commands.output_max, (1 << 20) - 1 + over);
+		commands_done(&commands);
+	}
 	assert_int_equal(read_call("{\"command\":\"ls\",\"timeout_ms\":9000000000000000000,"
 				   "\"max_output_length\":9000000000000000000}", &commands), 1);
 	assert_int_equal(commands.timeout_ms, 24 * 3600 * 1000);

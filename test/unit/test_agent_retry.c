@@ -58,3 +58,11 @@ UNIT_TEST(a_header_counts_up_to_a_minute)
 	assert_int_equal(retry_delay_ms(9, 1, 255), 1);
 	assert_true(retry_delay_ms(1, 60001, 0) == UINT64_MAX);
 }
+
+UNIT_TEST(a_wait_of_a_day_is_understood)
+{
+	assert_int_equal(retry_after_read("86400", false, NOW), 86400000);
+	assert_int_equal(retry_after_read("86401", false, NOW), 0);
+	assert_int_equal(retry_after_read("86400000", true, NOW), 86400000);
+	assert_int_equal(retry_after_read("86400001", true, NOW), 0);
+}

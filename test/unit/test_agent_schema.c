@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/conversation/schema.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 #define PERSON                                                                                     \
 	"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"                     \
@@ -61,5 +63,48 @@ UNIT_TEST(answers_are_judged)
 		}
 		assert_int_equal(rc, ERR_INVALID);
 		assert_memory_equal(err.text, cases[i].why, strlen(cases[i].why));
+	}
+}
+
+/* Places that lead to one another: the root and `count` - 1 more. */
+static void write_chain(struct buf *schema, size_t count)
+{
+	struct err err;
+
+	assert_ok(&err, buf_adds(schema, "{\"$defs\":{", &err));
+	for (size_t i = 1; i + 1 < count; i++)
+		assert_ok(&err, buf_addf(schema, &err, "\"d%zu\":{\"$ref\":\"#/$defs/d%zu\"},", i,
+					 i + 1));
+	assert_ok(&err, buf_addf(schema, &err, "\"d%zu\":{}},\"$ref\":\"#/$defs/d1\"}", count - 1));
+}
+
+UNIT_TEST(a_schema_is_so_deep)
+{
+	static const size_t most = 100; /* CHECK_DEPTH_MAX */
+
+	for (size_t over = 0; over < 2; over++) {
+		cleanup_buf struct buf schema = BUF_INIT(16384);
+		struct err err;
+
+		write_chain(&schema, most + over);
+		assert_int_equal(schema_check(buf_text(&schema), "1", 1, &err),
+				 over == 0 ? 0 : ERR_INVALID);
+	}
+}
+
+UNIT_TEST(so_many_places_are_looked_at)
+{
+	static const size_t most = 200000; /* CHECK_COUNT_MAX: an array, and what is in it */
+
+	for (size_t over = 0; over < 2; over++) {
+		cleanup_buf struct buf json = BUF_INIT(1u << 20);
+		struct err err;
+
+		assert_ok(&err, buf_adds(&json, "[1", &err));
+		for (size_t i = 2; i < most + over; i++)
+			assert_ok(&err, buf_adds(&json, ",1", &err));
+		assert_ok(&err, buf_addc(&json, ']', &err));
+		assert_int_equal(schema_check("{\"items\":{}}", json.data, json.len, &err),
+				 over == 0 ? 0 : ERR_INVALID);
 	}
 }

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/form_data.h"
@@ -58,13 +59,38 @@ UNIT_TEST(test_what_is_malformed_is_refused)
 UNIT_TEST(test_a_name_has_its_bound)
 {
 	static char body[2 * FORM_DATA_NAME_MAX];
+	const size_t len = strlen(strcpy(body, "--b\r\nContent-Disposition: form-data; name=\""));
 	struct form_data form;
 	struct err err;
-	size_t len;
 
-	len = strlen(strcpy(body, "--b\r\nContent-Disposition: form-data; name=\""));
-	memset(body + len, 'x', FORM_DATA_NAME_MAX);
-	strcpy(body + len + FORM_DATA_NAME_MAX, "\"\r\n\r\n\r\n--b--");
-	assert_int_equal(form_data_begin(TYPE, body, strlen(body), &form, &err), 0);
-	assert_int_equal(form_data_next(&form, &part, &err), ERR_INVALID);
+	/* With its NUL. */
+	for (size_t size = FORM_DATA_NAME_MAX - 1; size <= FORM_DATA_NAME_MAX; size++) {
+		memset(body + len, 'x', size);
+		strcpy(body + len + size, "\"\r\n\r\n\r\n--b--");
+		assert_int_equal(form_data_begin(TYPE, body, strlen(body), &form, &err), 0);
+		assert_int_equal(form_data_next(&form, &part, &err),
+				 size == FORM_DATA_NAME_MAX ? ERR_INVALID : 1);
+	}
+}
+
+UNIT_TEST(test_a_boundary_has_its_bound)
+{
+	char type[FORM_DATA_BOUNDARY_MAX + 64];
+	const size_t len = strlen(strcpy(type, "multipart/form-data; boundary="));
+	struct form_data form;
+	struct err err;
+
+	/* With its NUL. */
+	for (size_t size = FORM_DATA_BOUNDARY_MAX - 1; size <= FORM_DATA_BOUNDARY_MAX; size++) {
+		char body[2 * FORM_DATA_BOUNDARY_MAX];
+		int rc;
+
+		memset(type + len, 'b', size);
+		type[len + size] = '\0';
+		(void)snprintf(body, sizeof(body), "--%s--", type + len);
+		rc = form_data_begin(type, body, strlen(body), &form, &err);
+		assert_int_equal(rc, size == FORM_DATA_BOUNDARY_MAX ? ERR_INVALID : 0);
+		if (rc == 0)
+			assert_int_equal(form_data_next(&form, &part, &err), 0);
+	}
 }

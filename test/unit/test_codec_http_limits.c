@@ -103,6 +103,22 @@ UNIT_TEST(headers_of_an_answer_are_counted)
 	}
 }
 
+UNIT_TEST(a_head_of_an_answer_is_as_long_as_it_may_be)
+{
+	for (size_t over = 0; over < 2; over++) {
+		static const char begin[] = "HTTP/1.1 200 OK\r\nX: ", end[] = "\r\n\r\n";
+		cleanup_buf struct buf text = BUF_INIT(ROOM);
+		const size_t rest = sizeof(begin) - 1 + sizeof(end) - 1;
+		struct err err;
+
+		assert_ok(&err, buf_adds(&text, begin, &err));
+		for (size_t i = 0; i < HTTP_ANSWER_HEAD_MAX + over - rest; i++)
+			assert_ok(&err, buf_addc(&text, 'x', &err));
+		assert_ok(&err, buf_adds(&text, end, &err));
+		assert_int_equal(feed_answer(&text), over == 0 ? HTTP_STEP_HEAD : HTTP_STEP_BAD);
+	}
+}
+
 UNIT_TEST(answers_before_the_answer_are_counted)
 {
 	static const size_t most = 8; /* INTERIM_MAX */

@@ -7,9 +7,12 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "codec/tar.h"
 
 UNIT_TEST(long_names_come_back)
@@ -36,6 +39,35 @@ UNIT_TEST(long_names_come_back)
 	assert_string_equal(entry.link, link);
 	assert_int_equal(at + TAR_BLOCK, text.len);
 	tar_reader_done(&reader);
+}
+
+/* "1048576 path=…\n" */
+UNIT_TEST(names_have_an_end)
+{
+	const size_t around = strlen("1048576 path=\n");
+
+	for (size_t over = 0; over < 2; over++) {
+		cleanup_free char *path = mem_new0(TAR_EXTRA_MAX + 1, 1);
+		cleanup_buf struct buf text = BUF_INIT(3u << 20);
+		struct tar_entry entry = { .kind = TAR_FILE, .path = path, .link = "" };
+		struct tar_reader reader;
+		struct err err;
+
+		memset(path, 'p', TAR_EXTRA_MAX - around + over);
+		if (over == 1) {
+			assert_err(&err, ERR_LIMIT, tar_write_head(&text, &entry, &err));
+			continue;
+		}
+		assert_ok(&err, tar_write_head(&text, &entry, &err));
+		tar_reader_init(&reader);
+		assert_int_equal(tar_read_head(&reader, text.data, &entry, &err), TAR_EXTRA);
+		assert_int_equal(entry.size, TAR_EXTRA_MAX);
+		/* One byte more, by its size and the sum of the head. */
+		text.data[124 + 10]++;
+		(void)snprintf(text.data + 148, 7, "%06lo", strtoul(text.data + 148, NULL, 8) + 1);
+		assert_err(&err, ERR_PROTOCOL, tar_read_head(&reader, text.data, &entry, &err));
+		tar_reader_done(&reader);
+	}
 }
 
 UNIT_TEST(pairs_are_read_to_the_byte)
