@@ -42,14 +42,22 @@ static uint64_t parse_size(const char *text)
 	}
 }
 
-static void add_modules(struct template *of, const char *list)
+/* Being read, and what is wrong with the line that ends it. */
+struct reading {
+	struct template *of;
+	const char *why;
+};
+
+static const char *add_modules(struct template *of, const char *list)
 {
 	size_t used = strlen(of->modules);
 
-	for (const char *at = list; *at != '\0' && used + 2 < sizeof(of->modules);) {
+	for (const char *at = list; *at != '\0';) {
 		size_t n = strcspn(at, ", \t\n");
 
-		if (n > 0 && used + n + 2 < sizeof(of->modules)) {
+		if (n > 0 && used + n + 2 > sizeof(of->modules))
+			return "modules: more than 1023 characters in all";
+		if (n > 0) {
 			if (used > 0)
 				of->modules[used++] = ',';
 			memcpy(of->modules + used, at, n);
@@ -58,20 +66,36 @@ static void add_modules(struct template *of, const char *list)
 		}
 		at += n + (at[n] != '\0');
 	}
+	return NULL;
+}
+
+static const char *add_variable(struct template *of, const char *name, const char *value)
+{
+	const size_t size = sizeof(of->env[0]);
+
+	if (of->env_count == STATE_ENV_MAX)
+		return "[env]: more than 48 variables";
+	if ((size_t)snprintf(of->env[of->env_count], size, "%s=%s", name, value) >= size)
+		return "[env]: a name and its value have more than 158 characters";
+	of->env_count++;
+	return NULL;
 }
 
 static int on_ini_line(void *arg, const char *section, const char *name, const char *value)
 {
-	struct template *of = arg;
+	struct reading *reading = arg;
+	struct template *of = reading->of;
+	const char *why = NULL;
 
 	if (strcmp(section, "preload") == 0 && strcmp(name, "modules") == 0)
-		add_modules(of, value);
-	else if (strcmp(section, "env") == 0 && of->env_count < STATE_ENV_MAX)
-		(void)snprintf(of->env[of->env_count++], sizeof(of->env[0]), "%.60s=%.90s", name,
-			       value);
+		why = add_modules(of, value);
+	else if (strcmp(section, "env") == 0)
+		why = add_variable(of, name, value);
 	else if (strcmp(section, "limits") == 0 && strcmp(name, "memory") == 0)
 		of->memory_bytes = parse_size(value);
-	return 1;
+	if (reading->why == NULL)
+		reading->why = why; /* of the first line that is named */
+	return why == NULL;
 }
 
 static uint64_t ini_stamp(const char *path)
@@ -85,6 +109,7 @@ static uint64_t ini_stamp(const char *path)
 
 static int load(struct warden *warden, const char *name, struct template *ret, struct err *err)
 {
+	struct reading reading = { .of = ret };
 	char path[700];
 	int line;
 
@@ -106,9 +131,10 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 				  "reckon template ls names what can be built; reckon template add "
 				  "makes one of your own");
 	}
-	line = ini_parse(path, on_ini_line, ret);
+	line = ini_parse(path, on_ini_line, &reading);
 	if (line != 0)
-		return err_set(err, ERR_INVALID, "%s: cannot be read (line %d)", path, line);
+		return err_set(err, ERR_INVALID, "%s: line %d: %s", path, line,
+			       reading.why != NULL ? reading.why : "it cannot be read");
 	(void)snprintf(ret->tree, sizeof(ret->tree), "%.440s/%s/tree", warden->template_dir, name);
 	if (access(ret->tree, F_OK) < 0)
 		ret->tree[0] = '\0';
