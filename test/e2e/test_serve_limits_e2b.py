@@ -93,6 +93,12 @@ def test_how_deep_a_list_goes(server, sandbox):
         assert status == 200 and len(answer["entries"]) == seen, (depth, answer)
 
 
+def test_watchers_of_a_folder(server, sandbox):
+    assert called(server, sandbox, "MakeDir", {"path": "watched"}) == {}
+    made = [called(server, sandbox, "CreateWatcher", {"path": "watched"}) for _ in range(17)]  # WATCH_READERS_MAX
+    assert made[:16] == [{}] * 16 and made[16]["code"] == "resource_exhausted", made
+
+
 # ---- envd: files --------------------------------------------------------------------------------------
 
 def put(server, sandbox, path, body, **headers):

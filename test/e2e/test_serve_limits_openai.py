@@ -204,6 +204,21 @@ def file(server):
     return answer.json["id"]
 
 
+def test_a_form(server):
+    """With all that stands around the file; a larger one is refused before it is sent."""
+    begin = b"--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n" \
+            b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n"
+    size, end = 64 * MIB, b"\r\n--b--\r\n"
+    headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "multipart/form-data; boundary=b"}
+    answer = post(server, "/openai/v1/files", begin + b"x" * (size - len(begin) - len(end)) + end, headers=headers)
+    assert answer.status == 200 and answer.json["bytes"] == size - len(begin) - len(end), answer
+    good(server, "DELETE", f"/files/{answer.json['id']}")
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    raw = server.raw(f"POST /openai/v1/files HTTP/1.1\r\nHost: localhost\r\n{lines}Connection: close\r\n"
+                     f"Content-Length: {size + 1}\r\n\r\n".encode())
+    assert int(raw.split()[1]) == 413, raw
+
+
 def test_files_of_an_input(server, file):
     parts = [{"type": "input_file", "file_id": file}] * 101
     responds(server, input=[{"role": "user", "content": parts[:100]}])

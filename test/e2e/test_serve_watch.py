@@ -184,6 +184,15 @@ def test_bounds_of_a_session(server, session):
     assert len(held) == 8
 
 
+def test_bounds_of_a_folder(server, session):
+    """So many clients follow one folder; the next is told that it is busy, and the others go on."""
+    held = [Watch(server, session) for _ in range(64)]  # WATCH_WAITERS_MAX
+    more = Watch(server, session)
+    assert more.next()[0] == "failed" and "too many clients" in more.latest["error"]["message"]
+    server.execute(session, "open('a', 'w').close()")
+    assert held[0].until("create")[0][1] == held[63].until("create")[0][1] == "a"
+
+
 @pytest.mark.parametrize("query,status", [
     ("path=../x", 400), ("path=/etc", 400), ("path=nothing", 404), ("path=link", 404),
     ("path=file", 404), ("recursive=2", 400), ("path=", 400)])

@@ -104,6 +104,26 @@ UNIT_TEST_WITH(test_any_chunks, setup, teardown)
 	}
 }
 
+/* All of it is kept; of one byte more the program has to be stopped. */
+UNIT_TEST_WITH(test_a_stream_has_an_end, setup, teardown)
+{
+	static char piece[1u << 20];
+	const struct place *place = *state;
+	char id[STORE_ID_SIZE];
+	struct stream stream;
+	uint64_t size = 0;
+	struct err err;
+
+	stream_init(&stream, place->store, 100);
+	for (size_t i = 0; i < STREAM_SPOOL_MAX / sizeof(piece); i++)
+		assert_true(stream_take(&stream, piece, sizeof(piece)));
+	assert_false(stream_take(&stream, piece, 1));
+	stream_finish_spool(&stream, id, &err);
+	assert_ok(&err, store_stat(place->store, id, &size, &err));
+	assert_int_equal(size, STREAM_SPOOL_MAX);
+	stream_done(&stream);
+}
+
 UNIT_TEST_WITH(test_cuts_between_characters, setup, teardown)
 {
 	const struct place *place = *state;
