@@ -272,6 +272,22 @@ GEMINI = [
 ]
 
 
+def test_uploads_of_gemini(server):
+    def upload(command, body=b"{}", offset=0, **headers):
+        return post(server, "/gemini/upload/v1beta/files?upload_id=mine&name=a", body, headers={
+            "X-Goog-Upload-Command": command, "X-Goog-Upload-Offset": str(offset), "X-Goog-Upload-Protocol": "resumable",
+            "X-Goog-Api-Key": server.key, **headers})
+
+    for size, status in ((512 * MIB, 200), (512 * MIB + 1, 413)):  # UPLOAD_MAX, said before it is sent
+        answer = upload("start", **{"X-Goog-Upload-Header-Content-Length": str(size)})
+        assert answer.status == status, answer
+    for offset, status in ((512 * MIB, 200), (512 * MIB + 1, 400)):
+        assert (upload("upload", b"x", offset).status == 400) == (status == 400), offset
+    for size, status in ((16 * MIB, 200), (16 * MIB + 1, 413)):  # PIECE_MAX
+        answer = upload("upload", b"x" * size)
+        assert answer.status == status, (size, answer.status, answer.body[:200])
+
+
 @pytest.mark.parametrize("row", GEMINI, ids=lambda row: row.name)
 def test_contents_of_gemini(server, row):
     check(server, f"/gemini/v1beta/models/{MODEL}:generateContent", row, gemini_error)

@@ -251,6 +251,19 @@ def test_a_message_in_pieces(quiet, opcode, pieces, code):
     assert quiet.close_code() == (code or 1000)
 
 
+def test_a_message_to_a_process(server, session):
+    process = server.ask("POST", f"/sessions/{session}/processes", {"command": "sleep 60"}).json["id"]
+    for size in (65536, 65537):  # INPUT_MAX
+        with Raw(server, f"/sessions/{session}/processes/{process}/events") as raw:
+            raw.send(2, b"x" * size)
+            if size == 65536:
+                raw.send(9, b"after")
+                while raw.receive() != (10, b"after"):
+                    pass
+            else:
+                assert raw.close_code() == 1009
+
+
 def test_many_small_pieces_take_no_more_room_than_their_bytes(server, session):
     process = server.ask("POST", f"/sessions/{session}/processes", {"command": "sleep 60"}).json["id"]
     front = server.front()

@@ -13,6 +13,7 @@
 
 #include "agent/conversation/conversation.h"
 #include "agent/conversation/model.h"
+#include "agent/formats/chat_details.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -103,6 +104,32 @@ UNIT_TEST(arguments_are_bounded)
 		/* Of one that is too long nothing is kept. */
 		assert_int_equal(call->args.len, over == 0 ? MODEL_ARGS_MAX : 0);
 		model_turn_done(&turn);
+	}
+}
+
+UNIT_TEST(details_are_counted)
+{
+	for (size_t over = 0; over < 2; over++) {
+		cleanup_buf struct buf json = BUF_INIT(1u << 16), shown = BUF_INIT(1u << 16);
+		struct json_value *fragments = NULL;
+		struct details *details = NULL;
+		char last[24];
+		struct err err;
+
+		assert_ok(&err, buf_addc(&json, '[', &err));
+		for (size_t i = 0; i < DETAILS_MAX + over; i++)
+			assert_ok(&err, buf_addf(&json, &err, "%s{\"text\":\"t%zu\"}", i > 0 ? "," : "",
+						 i));
+		assert_ok(&err, buf_addc(&json, ']', &err));
+		assert_ok(&err, json_read_parse(json.data, json.len, json.len, &fragments, &err));
+		assert_ok(&err, details_take(&details, fragments, &err));
+		assert_ok(&err, details_write(details, &shown, &err));
+		(void)snprintf(last, sizeof(last), "\"t%u\"", DETAILS_MAX - 1);
+		assert_non_null(strstr(buf_text(&shown), last));
+		(void)snprintf(last, sizeof(last), "\"t%u\"", DETAILS_MAX);
+		assert_null(strstr(buf_text(&shown), last));
+		details_free(details);
+		json_read_free(fragments);
 	}
 }
 

@@ -76,6 +76,10 @@ UNIT_TEST(errors_of_all_shapes)
 		{ 429, "[{\"error\":{\"code\":429,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\","
 		       "\"details\":[{\"retryDelay\":\"34.4s\"}]}}]",
 		  FAULT_BUSY, 34400, "m" },
+		{ 429, "{\"error\":{\"details\":[{\"retryDelay\":\"86399s\"}],\"message\":\"m\"}}",
+		  FAULT_BUSY, 86399000, "m" },
+		{ 429, "{\"error\":{\"details\":[{\"retryDelay\":\"86400s\"}],\"message\":\"m\"}}",
+		  FAULT_BUSY, 0, "m" },
 		{ 0, "{\"error\":{\"code\":502,\"message\":\"m\"}}", FAULT_BUSY, 0, "m" },
 		{ 0, "{\"error\":{\"message\":\"m\"}}", FAULT_REQUEST, 0, "m" },
 		{ 502, "<html>bad</html>", FAULT_BUSY, 0, "<html>bad</html>" },
