@@ -288,6 +288,16 @@ def test_much_is_typed_and_echoed(server):
     assert (text_in(told), code) == (line * 3000, 4999)
 
 
+def test_messages_before_the_first_that_means_something(server):
+    for count, closed in ((15, 4999), (16, 4001)):  # EARLY_MAX with init
+        socket = connect(server)
+        for _ in range(count):
+            say(socket, type="nothing")
+        init(socket, "python", "print(1)")
+        told, code = until_closed(socket)
+        assert code == closed and (text_in(told) == "1\n") == (closed == 4999), told
+
+
 @pytest.mark.parametrize("messages, closed", [
     (['{"type": "data", "stream": "stdin", "data": "x"}'], 4003),
     (['{"type": "signal", "signal": "SIGINT"}'], 4003),

@@ -176,6 +176,15 @@ def submit(completion, tests, language="python", **extra):
                                     for given, want in tests]})), max_attempts=1)
 
 
+def test_numbers_of_a_judge(server):
+    """A word of more than 63 characters is compared as text."""
+    for digits in (61, 62):
+        printed = f"```python\nprint('1.' + '0' * {digits})\n```"
+        assert submit(printed, [("", "1")]).accepted == (digits == 61)
+        assert submit(printed, [("", "1." + "0" * digits)]).accepted
+
+
+
 def test_an_answer_against_tests(server):
     answer = "First:\n```python\nprint('no')\n```\nBetter:\n```python\nprint(int(input()) * 2.0)\n```\n"
     result = submit(answer, [("2", "4"), ("3\n", " 6.000001 \n")])

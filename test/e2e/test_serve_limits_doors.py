@@ -116,6 +116,19 @@ def test_files_of_anthropic_that_a_list_asks_for_by_id(reckon):
             assert answer.status == status, (count, answer)
 
 
+def test_pages_of_files(reckon):
+    """Those of Anthropic are refused past a thousand and have five hundred; Gemini's are cut to a hundred."""
+    with Server(reckon) as server:
+        kept = [server.ask("POST", f"/files?name=f{number}", b"x").json["id"] for number in range(3)]
+        for limit, status in ((1, 200), (1000, 200), (0, 400), (1001, 400)):
+            assert ask(server, "GET", f"/anthropic/v1/files?limit={limit}").status == status, limit
+        for size, count in ((1, 1), (2, 2), (100, 3), (101, 3)):
+            answer = ask(server, "GET", f"/gemini/v1beta/files?pageSize={size}",
+                         headers={"X-Goog-Api-Key": server.key})
+            assert len(answer.json["files"]) == count and ("nextPageToken" in answer.json) == (count < 3), answer
+        assert len(kept) == 3
+
+
 def test_ids_of_mcp(reckon):
     """RPC_ID_MAX is with the NUL, and of the id as JSON."""
     with Server(reckon) as server:

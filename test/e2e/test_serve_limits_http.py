@@ -63,7 +63,8 @@ def test_a_key_is_found_behind_what_is_too_long(module_server):
 def test_a_query_that_cannot_be_read_is_no_first_page(module_server):
     """A cursor that is too long is refused, not taken for none."""
     headers = {"Authorization": f"Bearer {module_server.key}"}
-    for path in ("/openai/v1/assistants", "/openai/v1/containers"):
+    for path in ("/openai/v1/assistants?after=", "/openai/v1/containers?after=", "/openai/v1/files?after=",
+                 "/anthropic/v1/files?after_id=", "/gemini/v1beta/files?pageToken="):
         for size in (399, 400):  # NAME_SIZE, with the NUL; of the first nobody has an id
-            answer = ask(module_server, "GET", f"{path}?after={'x' * size}&limit=1", headers=headers)
+            answer = ask(module_server, "GET", f"{path}{'x' * size}&limit=1", headers=headers)
             assert (b"malformed" in answer.body) == (answer.status == 400) == (size == 400), (path, answer)

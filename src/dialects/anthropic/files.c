@@ -228,9 +228,10 @@ static bool read_wish(struct request *request, struct wish *ret)
 	const char *at = request_head(request)->query;
 	char name[64], value[NAME_SIZE];
 	struct err err;
+	int more;
 
 	*ret = (struct wish){ .limit = LIST_USUAL };
-	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0) {
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
 		if (strcmp(name, "page") == 0 || strcmp(name, "after_id") == 0) {
 			memcpy(ret->before, value, sizeof(ret->before));
 		} else if (strcmp(name, "limit") == 0) {
@@ -249,7 +250,9 @@ static bool read_wish(struct request *request, struct wish *ret)
 			memcpy(ret->ids[ret->count++], value, sizeof(value));
 		}
 	}
-	return true;
+	if (more != 0)
+		answer_refuse_invalid(request, &err);
+	return more == 0;
 }
 
 /* Newest first; the page token is the last file, in the old or the new parameter. */

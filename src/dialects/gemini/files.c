@@ -111,12 +111,21 @@ void files_list(struct request *request)
 	const struct api_stored_file *files;
 	struct json_writer json;
 	struct err err;
+	int more;
 
-	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1)
 		if (strcmp(name, "pageToken") == 0 && value[0] != '\0') {
 			memcpy(before, value, sizeof(before));
 			in.before = name_id(before);
+		} else if (strcmp(name, "pageSize") == 0 && value[0] >= '1' && value[0] <= '9') {
+			in.limit = strtoull(value, NULL, 10);
 		}
+	if (more != 0) {
+		answer_refuse_invalid(request, &err);
+		return;
+	}
+	if (in.limit > LIST_MAX)
+		in.limit = LIST_MAX;
 	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
 		return;
 	files = out.files.items;

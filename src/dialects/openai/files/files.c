@@ -79,12 +79,15 @@ static void list(struct request *request)
 	struct api_stored_files out;
 	struct json_writer json;
 	struct err err;
+	int more;
 
-	while (http_query_next(&at, name, sizeof(name), value, sizeof(value), &err) > 0)
+	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1)
 		if (strcmp(name, "after") == 0 &&
 		    name_swap(value, OPENAI_FILE, "file_", after, sizeof(after)))
 			in.before = after; /* newest first */
-	if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
+	if (more != 0)
+		answer_refuse_invalid(request, &err);
+	if (more != 0 || call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
