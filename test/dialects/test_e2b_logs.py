@@ -71,3 +71,15 @@ def test_many_lines_are_bounded(server):
     server.data(made, INTERPRETER, "POST", "/execute", {"code": "for i in range(20000): print(i, 'x' * 20)"})
     assert len(find(server, made)) <= 1000
     assert find(server, made, limit=1)[0]["message"].startswith("0 x")
+
+
+def test_who_looks_again_and_again_is_not_in_the_way(server):
+    made = server.sandbox()
+    session = "se_" + made["sandboxID"].upper()
+    process = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo here; sleep 1000"}).json["id"]
+    end = time.monotonic() + SECONDS
+    while not find(server, made, search="here", level="info"):
+        assert time.monotonic() < end
+    for _ in range(70):  # 64 may follow a process at once
+        assert [each["message"] for each in find(server, made, search="here", level="info")] == ["here"]
+    assert server.ask("DELETE", f"/sessions/{session}/processes/{process}").status == 200

@@ -255,6 +255,8 @@ static int add_output(struct logs *logs, const struct api_process *process, stru
 		if (next.event.id >= process->last_event)
 			break;
 	}
+	/* Who asks again and again is not one reader more each time. */
+	upstream_cancel_now(logs->e2b->request);
 	return next.kind == EVENT_GONE ? -1 : 0;
 }
 
