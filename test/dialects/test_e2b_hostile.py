@@ -510,7 +510,7 @@ def test_volumes_are_refused_in_their_form(server):
     assert set(made) == {"volumeID", "name", "token"}
     assert server.control("POST", "/volumes", {"name": "v"})[2]["code"] == 409
     for method, path, status in (("GET", "/volumes/none", 404), ("DELETE", "/volumes/none", 404), ("GET", "/volumes/a%2f..", 400),
-                                 ("PUT", "/volumes", 404), ("GET", "/volumes/v/w/x", 404)):
+                                 ("PUT", "/volumes", 405), ("GET", "/volumes/v/w/x", 404)):
         assert server.control(method, path)[0] == status, path
     for mounts in ("v", {"name": "v"}, ["v"], [{"name": "v"}], [{"path": "/mnt/v"}], [{"name": "v", "path": 5}],
                    [{"name": "v", "path": "/mnt/data"}], [{"name": "v", "path": "/mnt/../etc"}], [{"name": "v", "path": "/etc"}],
@@ -543,6 +543,7 @@ def test_volumes_are_refused_in_their_form(server):
         assert status in (400, 409) and isinstance(error["code"], str), (method, rest[:40], status, error)
     for rest in ("file?path=/none", "path?path=/none", "dir?path=/none", "nothing?path=/a", "file/x"):
         assert content("GET", rest)[0] == 404, rest
+    assert content("POST", "path?path=/a")[0] == 405
     assert content("GET", "file?path=/a")[1] == b"x"
 
 
@@ -564,8 +565,24 @@ def test_snapshots_are_refused_in_their_form(server):
     assert page == made[:1] and "x-next-token" not in headers
     assert server.control("GET", "/snapshots?sandboxID=x&nextToken=y")[2] == []
     for method, where, status in (("DELETE", "/templates/none", 404), ("DELETE", "/templates/sn_none", 404), ("DELETE", "/templates/a%2f..", 404),
-                                  ("POST", "/snapshots", 404), ("DELETE", f"/snapshots/{made[0]['snapshotID']}", 404)):
+                                  ("POST", "/snapshots", 405), ("DELETE", f"/snapshots/{made[0]['snapshotID']}", 404)):
         assert server.control(method, where, {} if method == "POST" else None)[0] == status, where
     for named in ("sn_none", "sn_" + "0" * 26, "sn_" + "a" * 500, "b" * 200):
         assert server.control("POST", "/v2/sandboxes", {"templateID": named})[0] in (400, 404), named
     assert len(server.control("GET", "/v2/sandboxes")[2]) == 1
+
+
+def test_methods_that_a_path_does_not_have(server):
+    for method, path, allowed in (("PUT", "/sandboxes", "GET, POST"), ("POST", "/snapshots", "GET"), ("PATCH", "/sandboxes/x", "GET, DELETE"),
+                                  ("GET", "/sandboxes/x/fork", "POST"), ("PUT", "/volumes/x", "GET, DELETE")):
+        status, headers, error = server.control(method, path, {})
+        assert (status, error["code"], headers["Allow"]) == (405, 405, allowed), (method, path, error)
+    for method in ("GET", "POST", "DELETE"):
+        for path in ("/secrets", "/secrets/a", "/sandboxes/a/b"):
+            status, _, error = server.control(method, path, {})
+            assert (status, error["code"]) == (404, 404), (method, path, error)
+    sandbox = server.sandbox()
+    for port, method, path, allowed in ((ENVD, "PUT", "/files", "GET, POST"), (INTERPRETER, "GET", "/execute", "POST"),
+                                        (INTERPRETER, "PUT", "/contexts", "GET, POST")):
+        status, headers, _ = server.data(sandbox, port, method, path, {})
+        assert (status, headers["Allow"]) == (405, allowed), path

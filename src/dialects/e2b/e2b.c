@@ -110,11 +110,59 @@ bool e2b_take_path(struct e2b *e2b, const char *path)
 	return e2b->part_count > 0;
 }
 
-bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const char *third)
+static bool is_path(const struct e2b *e2b, const char *path)
 {
-	const size_t count = third != NULL ? 3 : 2;
+	for (size_t i = 0; i < e2b->part_count; i++) {
+		const size_t len = strcspn(path, "/");
 
-	return request_head(e2b->request)->verb == verb && e2b->part_count == count &&
-	       strcmp(e2b->part[0], first) == 0 &&
-	       (third == NULL || strcmp(e2b->part[2], third) == 0);
+		if (len == 0 || (!(len == 1 && path[0] == '*') &&
+				 (strlen(e2b->part[i]) != len ||
+				  memcmp(e2b->part[i], path, len) != 0)))
+			return false;
+		path += len;
+		if (*path == '/')
+			path++;
+	}
+	return *path == '\0';
+}
+
+void e2b_refuse_method(const struct e2b *e2b, unsigned verbs)
+{
+	static const struct {
+		enum http_verb verb;
+		const char *name;
+	} names[] = { { HTTP_VERB_GET, "GET" },
+		      { HTTP_VERB_POST, "POST" },
+		      { HTTP_VERB_PUT, "PUT" },
+		      { HTTP_VERB_PATCH, "PATCH" },
+		      { HTTP_VERB_DELETE, "DELETE" } };
+	char line[80] = "Allow:";
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (verbs & (unsigned)names[i].verb)
+			(void)snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s %s",
+				       line[6] != '\0' ? "," : "", names[i].name);
+	(void)snprintf(line + strlen(line), sizeof(line) - strlen(line), "\r\n");
+	answer_note_headers(e2b->request, line);
+	answer_refuse_simple(e2b->request, 405, "method", "this path has no such method", NULL);
+}
+
+void e2b_route(struct e2b *e2b, const struct e2b_route *routes, size_t count)
+{
+	const enum http_verb verb = request_head(e2b->request)->verb;
+	unsigned verbs = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_path(e2b, routes[i].path))
+			continue;
+		verbs |= (unsigned)routes[i].verb;
+		if (routes[i].verb == verb) {
+			routes[i].fn(e2b);
+			return;
+		}
+	}
+	if (verbs == 0)
+		e2b_refuse(e2b, 404, "there is nothing here");
+	else
+		e2b_refuse_method(e2b, verbs);
 }

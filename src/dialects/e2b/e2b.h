@@ -66,8 +66,16 @@ void e2b_key_of(const char *presented, char *ret, size_t size);
 /* ---- e2b.c ---- */
 /* What is behind the path's version; false: it has too many parts, or is malformed. */
 bool e2b_take_path(struct e2b *e2b, const char *path);
-bool e2b_is(const struct e2b *e2b, enum http_verb verb, const char *first, const char *third);
 void e2b_refuse(const struct e2b *e2b, unsigned status, const char *message);
+/* Paths with "*" for any part; the first one that fits counts. 405 when only the method does not. */
+struct e2b_route {
+	enum http_verb verb;
+	const char *path;
+	void (*fn)(struct e2b *e2b);
+};
+/* The same by itself: `verbs` are those that there are. */
+void e2b_refuse_method(const struct e2b *e2b, unsigned verbs);
+void e2b_route(struct e2b *e2b, const struct e2b_route *routes, size_t count);
 /* With the headers that a browser wants. `headers` NULL: no further ones. */
 void e2b_answer(const struct e2b *e2b, unsigned status, const struct buf *body,
 		const char *headers);

@@ -191,13 +191,14 @@ static void health(struct e2b *e2b)
 
 static void interpret(struct e2b *e2b)
 {
-	if (e2b->part_count == 1 && strcmp(e2b->part[0], "execute") == 0 &&
-	    request_head(e2b->request)->verb == HTTP_VERB_POST)
-		e2b_execute(e2b);
-	else if (strcmp(e2b->part[0], "contexts") == 0)
+	static const struct e2b_route routes[] = {
+		{ HTTP_VERB_POST, "execute", e2b_execute },
+	};
+
+	if (strcmp(e2b->part[0], "contexts") == 0)
 		e2b_contexts(e2b);
 	else
-		e2b_refuse(e2b, 404, "there is nothing here");
+		e2b_route(e2b, routes, ARRAY_LEN(routes));
 }
 
 static void rpc(struct e2b *e2b)
@@ -212,12 +213,15 @@ static void rpc(struct e2b *e2b)
 
 static void envd(struct e2b *e2b)
 {
+	static const struct e2b_route routes[] = {
+		{ HTTP_VERB_GET, "files", e2b_files },
+		{ HTTP_VERB_POST, "files", e2b_files },
+	};
+
 	if (e2b_is_rpc(request_head(e2b->request)))
 		rpc(e2b);
-	else if (e2b->part_count == 1 && strcmp(e2b->part[0], "files") == 0)
-		e2b_files(e2b);
 	else
-		e2b_refuse(e2b, 404, "there is nothing here");
+		e2b_route(e2b, routes, ARRAY_LEN(routes));
 }
 
 static void dispatch(struct e2b *e2b)

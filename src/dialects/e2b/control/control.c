@@ -86,48 +86,6 @@ static void cannot(struct e2b *e2b)
 	e2b_refuse(e2b, 501, "this server does not do this yet");
 }
 
-static bool is_list(const struct e2b *e2b, enum http_verb verb)
-{
-	return request_head(e2b->request)->verb == verb && e2b->part_count == 1;
-}
-
-static void sandboxes(struct e2b *e2b)
-{
-	static const struct {
-		enum http_verb verb;
-		const char *third;
-		void (*fn)(struct e2b *e2b);
-	} routes[] = {
-		{ HTTP_VERB_GET, NULL, get },
-		{ HTTP_VERB_DELETE, NULL, kill_one },
-		{ HTTP_VERB_POST, "timeout", set_timeout },
-		{ HTTP_VERB_POST, "refreshes", set_timeout },
-		{ HTTP_VERB_POST, "connect", e2b_connect },
-		{ HTTP_VERB_GET, "metrics", e2b_metrics },
-		{ HTTP_VERB_GET, "logs", e2b_logs },
-		{ HTTP_VERB_POST, "resume", e2b_connect },
-		{ HTTP_VERB_POST, "pause", e2b_pause },
-		{ HTTP_VERB_POST, "fork", cannot },
-		{ HTTP_VERB_POST, "snapshots", e2b_snapshot_make },
-		{ HTTP_VERB_PUT, "network", e2b_network },
-	};
-
-	if (is_list(e2b, HTTP_VERB_POST)) {
-		e2b_create(e2b);
-		return;
-	}
-	if (is_list(e2b, HTTP_VERB_GET)) {
-		e2b_list(e2b);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (e2b_is(e2b, routes[i].verb, "sandboxes", routes[i].third)) {
-			routes[i].fn(e2b);
-			return;
-		}
-	e2b_refuse(e2b, 404, "there is nothing here");
-}
-
 static void empty_list(struct e2b *e2b)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -140,25 +98,41 @@ static void empty_list(struct e2b *e2b)
 		e2b_answer(e2b, 200, &body, NULL);
 }
 
+static void nothing(struct e2b *e2b)
+{
+	e2b_refuse(e2b, 404, "this server has no secrets");
+}
+
 void e2b_control(struct e2b *e2b)
 {
+	static const struct e2b_route routes[] = {
+		{ HTTP_VERB_GET, "sandboxes", e2b_list },
+		{ HTTP_VERB_POST, "sandboxes", e2b_create },
+		{ HTTP_VERB_GET, "sandboxes/*", get },
+		{ HTTP_VERB_DELETE, "sandboxes/*", kill_one },
+		{ HTTP_VERB_POST, "sandboxes/*/timeout", set_timeout },
+		{ HTTP_VERB_POST, "sandboxes/*/refreshes", set_timeout },
+		{ HTTP_VERB_POST, "sandboxes/*/connect", e2b_connect },
+		{ HTTP_VERB_GET, "sandboxes/*/metrics", e2b_metrics },
+		{ HTTP_VERB_GET, "sandboxes/*/logs", e2b_logs },
+		{ HTTP_VERB_POST, "sandboxes/*/resume", e2b_connect },
+		{ HTTP_VERB_POST, "sandboxes/*/pause", e2b_pause },
+		{ HTTP_VERB_POST, "sandboxes/*/fork", cannot },
+		{ HTTP_VERB_POST, "sandboxes/*/snapshots", e2b_snapshot_make },
+		{ HTTP_VERB_PUT, "sandboxes/*/network", e2b_network },
+		{ HTTP_VERB_GET, "snapshots", e2b_snapshots },
+		{ HTTP_VERB_GET, "teams", empty_list },
+	};
 	const char *first = e2b->part[0];
 
-	if (strcmp(first, "sandboxes") == 0)
-		sandboxes(e2b);
-	else if (strcmp(first, "templates") == 0)
+	if (strcmp(first, "templates") == 0)
 		e2b_templates(e2b);
-	else if (is_list(e2b, HTTP_VERB_GET) &&
-		 (strcmp(first, "secrets") == 0 || strcmp(first, "teams") == 0))
-		empty_list(e2b);
-	else if (is_list(e2b, HTTP_VERB_GET) && strcmp(first, "snapshots") == 0)
-		e2b_snapshots(e2b);
 	else if (strcmp(first, "volumes") == 0)
 		e2b_volumes(e2b);
 	else if (strcmp(first, E2B_VOLUME_CONTENT) == 0)
 		e2b_volume_content(e2b);
 	else if (strcmp(first, "secrets") == 0)
-		e2b_refuse(e2b, 501, "this server has no secrets");
+		nothing(e2b);
 	else
-		e2b_refuse(e2b, 404, "there is nothing here");
+		e2b_route(e2b, routes, ARRAY_LEN(routes));
 }

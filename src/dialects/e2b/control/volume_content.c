@@ -352,12 +352,20 @@ void e2b_volume_content(struct e2b *e2b)
 		{ HTTP_VERB_PUT, "file", write_file },
 	};
 	struct query *query = arena_new(e2b->arena, 1, sizeof(*query));
+	unsigned verbs = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (e2b_is(e2b, routes[i].verb, E2B_VOLUME_CONTENT, routes[i].third)) {
-			if (take_query(e2b, query))
-				routes[i].fn(e2b, query);
-			return;
-		}
-	e2b_refuse(e2b, 404, "there is nothing here");
+	for (size_t i = 0; e2b->part_count == 3 && i < ARRAY_LEN(routes); i++) {
+		if (strcmp(routes[i].third, e2b->part[2]) != 0)
+			continue;
+		verbs |= (unsigned)routes[i].verb;
+		if (routes[i].verb != request_head(e2b->request)->verb)
+			continue;
+		if (take_query(e2b, query))
+			routes[i].fn(e2b, query);
+		return;
+	}
+	if (verbs != 0)
+		e2b_refuse_method(e2b, verbs);
+	else
+		e2b_refuse(e2b, 404, "there is nothing here");
 }

@@ -93,7 +93,7 @@ static void answer_one(const struct e2b *e2b, unsigned status, const struct api_
 	e2b_answer_json(e2b, status, &json, NULL);
 }
 
-static void make(const struct e2b *e2b)
+static void make(struct e2b *e2b)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);
 	cleanup_call struct call call = CALL_INIT;
@@ -112,7 +112,7 @@ static void make(const struct e2b *e2b)
 		answer_one(e2b, 201, &volume);
 }
 
-static void show(const struct e2b *e2b)
+static void show(struct e2b *e2b)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_volume volume;
@@ -123,7 +123,7 @@ static void show(const struct e2b *e2b)
 		answer_one(e2b, 200, &volume);
 }
 
-static void drop(const struct e2b *e2b)
+static void drop(struct e2b *e2b)
 {
 	cleanup_call struct call call = CALL_INIT;
 
@@ -133,7 +133,7 @@ static void drop(const struct e2b *e2b)
 		e2b_answer_empty(e2b, 204);
 }
 
-static void list(const struct e2b *e2b)
+static void list(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	cleanup_call struct call call = CALL_INIT;
@@ -158,16 +158,12 @@ static void list(const struct e2b *e2b)
 
 void e2b_volumes(struct e2b *e2b)
 {
-	const enum http_verb verb = request_head(e2b->request)->verb;
+	static const struct e2b_route routes[] = {
+		{ HTTP_VERB_POST, "volumes", make },
+		{ HTTP_VERB_GET, "volumes", list },
+		{ HTTP_VERB_GET, "volumes/*", show },
+		{ HTTP_VERB_DELETE, "volumes/*", drop },
+	};
 
-	if (e2b->part_count == 1 && verb == HTTP_VERB_POST)
-		make(e2b);
-	else if (e2b->part_count == 1 && verb == HTTP_VERB_GET)
-		list(e2b);
-	else if (e2b->part_count == 2 && verb == HTTP_VERB_GET)
-		show(e2b);
-	else if (e2b->part_count == 2 && verb == HTTP_VERB_DELETE)
-		drop(e2b);
-	else
-		e2b_refuse(e2b, 404, "there is nothing here");
+	e2b_route(e2b, routes, ARRAY_LEN(routes));
 }

@@ -255,10 +255,6 @@ void e2b_files(struct e2b *e2b)
 		e2b_refuse(e2b, 400, "the query is malformed");
 		return;
 	}
-	if (verb != HTTP_VERB_GET && verb != HTTP_VERB_POST) {
-		e2b_refuse(e2b, 404, "there is nothing here");
-		return;
-	}
 	if (http_header(request_head(e2b->request), "x-access-token") == NULL &&
 	    take_signature(e2b, query, verb == HTTP_VERB_GET ? "read" : "write") < 0)
 		return;

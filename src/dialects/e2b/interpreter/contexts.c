@@ -162,16 +162,12 @@ static void delete(struct e2b *e2b)
 
 void e2b_contexts(struct e2b *e2b)
 {
-	const enum http_verb verb = request_head(e2b->request)->verb;
+	static const struct e2b_route routes[] = {
+		{ HTTP_VERB_GET, "contexts", list },
+		{ HTTP_VERB_POST, "contexts", create },
+		{ HTTP_VERB_POST, "contexts/*/restart", restart },
+		{ HTTP_VERB_DELETE, "contexts/*", delete },
+	};
 
-	if (e2b->part_count == 1 && verb == HTTP_VERB_GET)
-		list(e2b);
-	else if (e2b->part_count == 1 && verb == HTTP_VERB_POST)
-		create(e2b);
-	else if (e2b_is(e2b, HTTP_VERB_POST, "contexts", "restart"))
-		restart(e2b);
-	else if (e2b_is(e2b, HTTP_VERB_DELETE, "contexts", NULL))
-		delete(e2b);
-	else
-		e2b_refuse(e2b, 404, "there is nothing here");
+	e2b_route(e2b, routes, ARRAY_LEN(routes));
 }
