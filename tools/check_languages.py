@@ -44,6 +44,7 @@ ALLOWED = {  # file: (pattern of the whole string, what the word means there)
     "dialects/sandboxfusion/run.c": (r".*", "words of that protocol"),
     "dialects/gemini/gemini.h": (r"python|PYTHON", "what that API's code execution is defined to run"),
     "dialects/anthropic/anthropic.h": (r"python|bash", "what that API's tools are defined to run"),
+    "dialects/e2b/template/script.c": (r"/bin/bash", "the shell that E2B runs commands with"),
     "dialects/toy/match.c": (r"/toy|x-toy|toy", "the dialect of that name"),
     "dialects/toy/run.c": (r"x-toy|python", "the same, and the name of a template"),
     "dialects/toy/toy.c": (r".*\btoy\b.*", "the same dialect"),

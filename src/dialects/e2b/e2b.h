@@ -12,7 +12,7 @@
  *   sandbox.c    a session as E2B sees it
  *   logs.c       what code and commands wrote
  *   metrics.c    memory and processors
- *   templates.c  names of templates
+ *   templates.c  names of templates; template/ has those that clients build
  *   volumes.c, volume_content.c  volumes, and what is in them
  */
 #pragma once
@@ -31,6 +31,12 @@
 #define E2B_ENVD_VERSION "0.6.13"
 /* Of a session's metadata: what was asked for is kept beside what the client gave. */
 #define E2B_TEMPLATE_MEMBER "e2b.template"
+#define E2B_WORKDIR_MEMBER "e2b.workdir" /* where its commands begin */
+#define E2B_BUILD_MEMBER "e2b.build"	 /* of a session in which a template is built, no sandbox */
+#define E2B_OWN_MEMBER "e2b."		 /* all of these begin so */
+#define E2B_SNAPSHOT_PREFIX "e2b.build/" /* of names of snapshots that are templates */
+
+struct e2b_origin;
 
 enum e2b_side { E2B_CONTROL, E2B_ENVD, E2B_INTERPRETER, E2B_PORT };
 
@@ -62,6 +68,8 @@ void e2b_sandbox_id(const char *session, char ret[E2B_ID_SIZE]);
 void e2b_session_id(const char *sandbox, char ret[E2B_ID_SIZE]);
 /* Our key of a client's: e2b_ and 64 hexadecimal digits stand for the same bits as rk_…. */
 void e2b_key_of(const char *presented, char *ret, size_t size);
+/* The session that a token of one is for; false: it is none. */
+bool e2b_session_of_token(const char *token, char ret[E2B_ID_SIZE]);
 
 /* ---- e2b.c ---- */
 /* What is behind the path's version; false: it has too many parts, or is malformed. */
@@ -100,6 +108,8 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 
 /* ---- create.c ---- */
 void e2b_create(struct e2b *e2b);
+/* Starts what the origin says, and waits until that is ready. Negative: it was answered. */
+int e2b_begin(const struct e2b *e2b, const struct e2b_origin *origin, const char *session);
 
 /* ---- pause.c ---- */
 #define E2B_PAUSED "session_paused"
@@ -126,6 +136,8 @@ const char *e2b_session_of(const struct e2b *e2b);
 bool e2b_take_timeout(const struct e2b *e2b, const struct json_value *value, uint64_t *ret_ms);
 /* A session that is unused ends later than its time-out. */
 uint64_t e2b_idle_ms(uint64_t timeout_ms);
+/* Where commands begin that say nothing; NULL: in the workspace. False: nobody is left to answer. */
+bool e2b_workdir_of(const struct e2b *e2b, const char *session, const char **ret);
 /* As create and connect answer it. */
 void e2b_write_sandbox(struct json_writer *json, const struct api_session *session,
 		       const char *token);
@@ -143,10 +155,18 @@ void e2b_logs(struct e2b *e2b);
 void e2b_metrics(struct e2b *e2b);
 
 /* ---- templates.c ---- */
-/* Ours for what a client asks for; *ret NULL: the default. Or, where ret_snapshot is not NULL, a
- * snapshot: else that is NULL. Negative when it was answered. */
-int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret,
-		    const char **ret_snapshot);
+/* What a sandbox begins with: a template, or a snapshot; neither is the default template. The rest is
+ * of one that a client has built; NULL: there is none. */
+struct e2b_origin {
+	const char *template, *snapshot;
+	struct api_list env; /* NAME=VALUE */
+	const char *workdir, *start, *ready;
+};
+/* Negative when it was answered that there is none. */
+int e2b_origin_of(const struct e2b *e2b, const char *wanted, struct e2b_origin *ret);
+/* Among templates of the server. 1: there is one; 0: there is none; negative: answered. */
+int e2b_native_of(const struct e2b *e2b, const char *wanted, struct e2b_origin *ret);
+int e2b_is_native(const struct e2b *e2b, const char *name);
 void e2b_templates(struct e2b *e2b);
 
 /* ---- snapshots.c ---- */

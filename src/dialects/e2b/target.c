@@ -133,6 +133,16 @@ static bool take_token(const char *token, char ret[E2B_ID_SIZE])
 	return true;
 }
 
+bool e2b_session_of_token(const char *token, char ret[E2B_ID_SIZE])
+{
+	char sandbox[E2B_ID_SIZE];
+
+	if (!take_token(token, sandbox))
+		return false;
+	e2b_session_id(sandbox, ret);
+	return true;
+}
+
 void e2b_target_of(const struct http *http, struct e2b_target *ret)
 {
 	const char *id = http_header(http, "e2b-sandbox-id");

@@ -10,17 +10,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/e2b.h"
+#include "dialects/e2b/template/template.h"
 
 #define METADATA_MAX (16u * 1024u)
 #define ENV_COUNT_MAX 254u /* with the two of add_own_env() a session has 256 */
 #define ENV_TEMPLATE "E2B_TEMPLATE_ID="
+#define ENV_PWD "PWD="
+#define HOME "/home/user"
 #define TIMEOUT_S_V1 15
 #define TIMEOUT_S_V2 300
+#define READY_MS 40000u /* so long what a template starts may take; SDKs wait a minute */
 
 /* What the client gave, and which template it asked for. */
 static int take_metadata(const struct e2b *e2b, const struct json_value *given,
-			 const char *template, struct buf *ret)
+			 const char *template, const char *workdir, struct buf *ret)
 {
 	const struct json_value *value;
 	struct json_writer json;
@@ -37,13 +40,16 @@ static int take_metadata(const struct e2b *e2b, const struct json_value *given,
 	json_write_object_begin(&json);
 	for (size_t i = 0; json_read_member_at(given, i, &key, &value); i++) {
 		text = json_read_text(value, &len);
-		if (text == NULL || strcmp(key, E2B_TEMPLATE_MEMBER) == 0) {
-			e2b_refuse(e2b, 400, "metadata holds texts alone");
+		if (text == NULL || strncmp(key, E2B_OWN_MEMBER, strlen(E2B_OWN_MEMBER)) == 0) {
+			e2b_refuse(e2b, 400,
+				   "metadata holds texts alone, and no name that begins with e2b.");
 			return -1;
 		}
 		json_write_member_text(&json, key, text, len);
 	}
 	json_write_member_string(&json, E2B_TEMPLATE_MEMBER, template);
+	if (workdir != NULL)
+		json_write_member_string(&json, E2B_WORKDIR_MEMBER, workdir);
 	json_write_object_end(&json);
 	if (json_write_finish(&json, &err) == 0)
 		return 0;
@@ -86,18 +92,21 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 }
 
 /* What code in a sandbox of E2B finds; the client's own variables count, and come last. */
-static void add_own_env(const struct e2b *e2b, const char *template, struct api_list *env)
+static void add_own_env(const struct e2b *e2b, const char *template, const struct api_list *base,
+			struct api_list *env)
 {
-	const char *const *given = env->items;
-	const char **items = arena_new(e2b->arena, env->count + 2, sizeof(*items));
+	const char *const *given = env->items, *const *before = base->items;
+	const char **items = arena_new(e2b->arena, base->count + env->count + 2, sizeof(*items));
 	char *named = arena_new(e2b->arena, strlen(template) + sizeof(ENV_TEMPLATE), 1);
 
 	(void)snprintf(named, strlen(template) + sizeof(ENV_TEMPLATE), ENV_TEMPLATE "%s", template);
 	items[0] = "E2B_SANDBOX=true";
 	items[1] = named;
+	for (size_t i = 0; i < base->count; i++)
+		items[2 + i] = before[i];
 	for (size_t i = 0; i < env->count; i++)
-		items[2 + i] = given[i];
-	*env = (struct api_list){ items, env->count + 2 };
+		items[2 + base->count + i] = given[i];
+	*env = (struct api_list){ items, base->count + env->count + 2 };
 }
 
 /* What a box cannot have. */
@@ -131,6 +140,72 @@ static bool take_end(const struct e2b *e2b, const struct json_value *given, uint
 	return false;
 }
 
+/* A process of the sandbox. 0: it has begun; 1: it cannot; negative: nobody is left. */
+static int run(const struct e2b *e2b, const struct e2b_origin *origin, const char *session,
+	       const char *command, uint64_t timeout_ms, struct api_process *ret, struct call *call)
+{
+	const char *cwd = origin->workdir != NULL ? origin->workdir : HOME;
+	const size_t size = strlen(cwd) + sizeof(ENV_PWD);
+	char *pwd = arena_new(e2b->arena, 1, size);
+	const char *const env[] = { pwd };
+	enum call_status status;
+
+	/* What it is called, where the folder is a link. */
+	(void)snprintf(pwd, size, ENV_PWD "%s", cwd);
+	status = call_make(
+		e2b->request, API_PROCESS_CREATE,
+		&(struct api_process_create_in){ .session = session,
+						 .argv = template_shell(e2b, command),
+						 .cwd = cwd,
+						 .env = { env, ARRAY_LEN(env) },
+						 .has_timeout_ms = timeout_ms != 0,
+						 .timeout_ms = timeout_ms,
+						 .has_detach = true,
+						 .detach = timeout_ms == 0 },
+		ret, call);
+
+	return status == CALL_FAILED ? 1 : (int)status;
+}
+
+/* 0: it succeeded in time. */
+static int wait_ready(const struct e2b *e2b, const struct e2b_origin *origin, const char *session)
+{
+	cleanup_call struct call call = CALL_INIT, waited = CALL_INIT;
+	struct api_process process, ended;
+	const int code = run(e2b, origin, session, template_until(e2b, origin->ready), READY_MS,
+			     &process, &call);
+	enum call_status status;
+
+	if (code != 0)
+		return code;
+	status = call_make(e2b->request, API_PROCESS_WAIT,
+			   &(struct api_process_wait_in){ .session = session,
+							  .process = process.id },
+			   &ended, &waited);
+	if (status != CALL_OK)
+		return status == CALL_FAILED ? 1 : -1;
+	return ended.has_exit_code && ended.exit_code == 0 ? 0 : 1;
+}
+
+int e2b_begin(const struct e2b *e2b, const struct e2b_origin *origin, const char *session)
+{
+	cleanup_call struct call call = CALL_INIT;
+	struct api_process process;
+	int code = 0;
+
+	if (origin->start != NULL)
+		code = run(e2b, origin, session, origin->start, 0, &process, &call);
+	if (code == 0 && origin->ready != NULL)
+		code = wait_ready(e2b, origin, session);
+	if (code <= 0)
+		return code;
+	template_end_session(e2b, session);
+	e2b_refuse(e2b, 500,
+		   "the start command of the template could not be run, or its ready command did "
+		   "not succeed within 40 seconds");
+	return -1;
+}
+
 void e2b_create(struct e2b *e2b)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);
@@ -139,6 +214,7 @@ void e2b_create(struct e2b *e2b)
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session_create_in in = { .has_idle_timeout_ms = true,
 					    .has_expires_in_ms = true };
+	struct e2b_origin origin = { 0 };
 	struct api_session session;
 
 	if (body == NULL)
@@ -149,16 +225,23 @@ void e2b_create(struct e2b *e2b)
 	}
 	if (!is_possible(e2b, body) || !e2b_take_lifecycle(e2b, body, &in) ||
 	    !take_end(e2b, json_read_member(body, "timeout"), &in.expires_in_ms) ||
-	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, &metadata) < 0 ||
+	    take_metadata(e2b, json_read_member(body, "metadata"), wanted, NULL, &metadata) < 0 ||
 	    !e2b_take_env(e2b, json_read_member(body, "envVars"), &in.env) ||
 	    !e2b_take_volumes(e2b, json_read_member(body, "volumeMounts"), &in.volumes) ||
-	    e2b_template_of(e2b, wanted, &in.template, &in.snapshot) < 0)
+	    e2b_origin_of(e2b, wanted, &origin) < 0)
 		return;
-	add_own_env(e2b, wanted, &in.env);
+	buf_clear(&metadata);
+	if (take_metadata(e2b, json_read_member(body, "metadata"), wanted, origin.workdir,
+			  &metadata) < 0)
+		return;
+	in.template = origin.template;
+	in.snapshot = origin.snapshot;
+	add_own_env(e2b, wanted, &origin.env, &in.env);
 	in.idle_timeout_ms = e2b_idle_ms(in.expires_in_ms);
 	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
 	if (call_or_refuse(e2b->request, API_SESSION_CREATE, &in, &session, &call) < 0)
 		return;
 	request_note(e2b->request, NULL, session.id, NULL);
-	e2b_answer_sandbox(e2b, 201, &session);
+	if (e2b_begin(e2b, &origin, session.id) == 0)
+		e2b_answer_sandbox(e2b, 201, &session);
 }

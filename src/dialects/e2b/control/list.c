@@ -129,6 +129,8 @@ static bool fits(const struct filter *filter, const struct api_session *session)
 		return false;
 	(void)json_read_parse(session->metadata.data, session->metadata.len, E2B_BODY_MAX,
 			      &metadata, &ignored);
+	if (json_read_member(metadata, E2B_BUILD_MEMBER) != NULL)
+		return false;
 	template = json_read_text(json_read_member(metadata, E2B_TEMPLATE_MEMBER), NULL);
 	if (template == NULL)
 		template = session->template != NULL ? session->template : "base";

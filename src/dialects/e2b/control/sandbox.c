@@ -64,7 +64,7 @@ static void write_metadata(struct json_writer *json, const struct json_value *me
 	json_write_object_begin(json);
 	for (size_t i = 0; json_read_member_at(metadata, i, &key, &value); i++) {
 		text = json_read_text(value, &len);
-		if (text != NULL && strcmp(key, E2B_TEMPLATE_MEMBER) != 0)
+		if (text != NULL && strncmp(key, E2B_OWN_MEMBER, strlen(E2B_OWN_MEMBER)) != 0)
 			json_write_member_text(json, key, text, len);
 	}
 	json_write_object_end(json);
@@ -78,6 +78,26 @@ static struct json_value *metadata_of(const struct api_session *session)
 	(void)json_read_parse(session->metadata.data, session->metadata.len, E2B_BODY_MAX, &ret,
 			      &ignored);
 	return ret;
+}
+
+bool e2b_workdir_of(const struct e2b *e2b, const char *session, const char **ret)
+{
+	cleanup_json struct json_value *metadata = NULL;
+	cleanup_call struct call call = CALL_INIT;
+	struct api_session shown;
+	const char *text;
+	const enum call_status status =
+		call_make(e2b->request, API_SESSION_SHOW,
+			  &(struct api_session_show_in){ .session = session }, &shown, &call);
+
+	*ret = NULL;
+	if (status != CALL_OK)
+		return status == CALL_FAILED;
+	metadata = metadata_of(&shown);
+	text = json_read_text(json_read_member(metadata, E2B_WORKDIR_MEMBER), NULL);
+	if (text != NULL)
+		*ret = arena_text(e2b->arena, text, strlen(text));
+	return true;
 }
 
 static void write_names(struct json_writer *json, const struct api_session *session,

@@ -199,6 +199,9 @@ static bool is_called(const struct api_snapshot *snapshot, const char *wanted)
 
 static bool fits(const struct filter *filter, const struct api_snapshot *snapshot)
 {
+	if (snapshot->name != NULL &&
+	    strncmp(snapshot->name, E2B_SNAPSHOT_PREFIX, strlen(E2B_SNAPSHOT_PREFIX)) == 0)
+		return false; /* it is of a template */
 	return (filter->session == NULL || strcmp(snapshot->session, filter->session) == 0) &&
 	       (filter->name == NULL || is_called(snapshot, filter->name)) &&
 	       (filter->after == NULL || strcmp(snapshot->id, filter->after) < 0);

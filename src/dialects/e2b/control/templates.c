@@ -1,17 +1,16 @@
 /*
- * templates.c - names of templates: E2B's well-known ones stand for ours.
+ * templates.c - what a sandbox begins with: E2B's well-known names stand for templates of ours.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    names of anybody, what reckond says of templates and snapshots.
- * Never:    builds one: `reckon template build` does.
+ * Never:    builds one: template/ does, and `reckon template build` those of the server.
  */
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dialects/e2b/e2b.h"
+#include "dialects/e2b/template/template.h"
 
 #define NAME_MAX_BYTES 63u
-#define ANSWER_MAX (1u << 20)
 
 static bool is_one_of(const char *name, const char *const *names)
 {
@@ -46,11 +45,10 @@ static const char *bare(const struct e2b *e2b, const char *name)
 	const char *slash = strrchr(name, '/');
 
 	name = slash != NULL ? slash + 1 : name;
-	return arena_text(e2b->arena, name, strcspn(name, ":"));
+	return arena_text(e2b->arena, name, strcspn(name, ":@"));
 }
 
-int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret,
-		    const char **ret_snapshot)
+int e2b_native_of(const struct e2b *e2b, const char *wanted, struct e2b_origin *ret)
 {
 	static const char *const plain[] = { "base", "default", NULL };
 	static const char *const interpreters[] = { "code-interpreter-v1",
@@ -59,103 +57,47 @@ int e2b_template_of(const struct e2b *e2b, const char *wanted, const char **ret,
 	const char *name = bare(e2b, wanted);
 	int built;
 
-	*ret = *ret_snapshot = NULL;
+	*ret = (struct e2b_origin){ 0 };
 	if (is_one_of(name, plain))
-		return 0;
+		return 1;
 	if (is_one_of(name, interpreters)) {
 		built = is_built(e2b, "data");
-		*ret = built == 1 ? "data" : NULL;
-		return built < 0 ? -1 : 0;
+		ret->template = built == 1 ? "data" : NULL;
+		return built < 0 ? -1 : 1;
 	}
 	built = strlen(name) > 0 && strlen(name) <= NAME_MAX_BYTES ? is_built(e2b, name) : 0;
-	if (built != 0) {
-		*ret = name;
-		return built < 0 ? -1 : 0;
-	}
-	built = e2b_snapshot_of(e2b, wanted, ret_snapshot);
-	if (built == 0)
+	if (built == 1)
+		ret->template = name;
+	return built;
+}
+
+int e2b_is_native(const struct e2b *e2b, const char *name)
+{
+	struct e2b_origin origin;
+
+	return e2b_native_of(e2b, name, &origin);
+}
+
+int e2b_origin_of(const struct e2b *e2b, const char *wanted, struct e2b_origin *ret)
+{
+	struct build build;
+	int found = e2b_native_of(e2b, wanted, ret);
+
+	if (found == 0)
+		found = template_find(e2b, wanted, &build);
+	else
+		return found < 0 ? -1 : 0;
+	if (found > 0)
+		*ret = (struct e2b_origin){ .snapshot = build.snapshot,
+					    .env = build.env,
+					    .workdir = build.workdir,
+					    .start = build.start,
+					    .ready = build.ready };
+	if (found == 0)
+		found = e2b_snapshot_of(e2b, wanted, &ret->snapshot);
+	if (found == 0)
 		answer_refuse_simple(e2b->request, 404, "not_found",
 				     "there is no such template, and no such snapshot",
-				     "build it: reckon template build");
-	return built == 1 ? 0 : -1;
-}
-
-static void alias(struct e2b *e2b)
-{
-	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	struct json_writer json;
-	const char *ours, *snapshot;
-
-	if (e2b_template_of(e2b, e2b->part[2], &ours, &snapshot) < 0)
-		return;
-	if (snapshot != NULL &&
-	    call_or_refuse(e2b->request, API_SNAPSHOT_SHOW,
-			   &(struct api_snapshot_show_in){ .snapshot = snapshot }, NULL, &call) < 0)
-		return;
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "templateID", e2b->part[2]);
-	json_write_member_bool(&json, "public", false);
-	json_write_object_end(&json);
-	e2b_answer_json(e2b, 200, &json, NULL);
-}
-
-static void write_one(struct json_writer *json, const char *name)
-{
-	json_write_object_begin(json);
-	json_write_member_string(json, "templateID", name);
-	json_write_member_string(json, "buildID", name);
-	json_write_member_bool(json, "public", false);
-	for (size_t i = 0; i < 2; i++) {
-		json_write_key(json, i == 0 ? "aliases" : "names");
-		json_write_array_begin(json);
-		json_write_string(json, name);
-		json_write_array_end(json);
-	}
-	json_write_object_end(json);
-}
-
-static void list(struct e2b *e2b)
-{
-	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	cleanup_json struct json_value *all = NULL;
-	struct api_template_list_out out;
-	struct json_writer json;
-	struct err err;
-
-	if (call_or_refuse(e2b->request, API_TEMPLATE_LIST, &(struct api_template_list_in){ 0 },
-			   &out, &call) < 0)
-		return;
-	if (json_read_parse(out.templates.data, out.templates.len, ANSWER_MAX, &all, &err) < 0) {
-		e2b_refuse(e2b, 500, err.text);
-		return;
-	}
-	json_write_init(&json, &body);
-	json_write_array_begin(&json);
-	for (size_t i = 0; i < json_read_count(all); i++) {
-		const char *name =
-			json_read_text(json_read_member(json_read_at(all, i), "name"), NULL);
-
-		if (name != NULL)
-			write_one(&json, name);
-	}
-	json_write_array_end(&json);
-	e2b_answer_json(e2b, 200, &json, NULL);
-}
-
-void e2b_templates(struct e2b *e2b)
-{
-	const enum http_verb verb = request_head(e2b->request)->verb;
-
-	if (verb == HTTP_VERB_GET && e2b->part_count == 1)
-		list(e2b);
-	else if (verb == HTTP_VERB_GET && e2b->part_count == 3 &&
-		 strcmp(e2b->part[1], "aliases") == 0)
-		alias(e2b);
-	else if (verb == HTTP_VERB_DELETE && e2b->part_count == 2)
-		e2b_snapshot_remove(e2b);
-	else
-		e2b_refuse(e2b, 501, "this server builds templates with `reckon template build`");
+				     "build it: Template.build, or reckon template build");
+	return found > 0 ? 0 : -1;
 }

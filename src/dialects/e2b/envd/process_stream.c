@@ -299,13 +299,16 @@ static bool take_env(const struct e2b *e2b, const struct json_value *config, con
 	return true;
 }
 
+/* NULL: nobody is left to answer. */
 static const char *take_cwd(const struct e2b *e2b, const struct json_value *config)
 {
-	const char *given = e2b_rpc_text(config, "cwd");
+	const char *given = e2b_rpc_text(config, "cwd"), *workdir;
 	struct e2b_path *path;
 
+	if (given[0] == '\0' && !e2b_workdir_of(e2b, e2b->target.session, &workdir))
+		return NULL;
 	if (given[0] == '\0')
-		return HOME;
+		return workdir != NULL ? workdir : HOME;
 	if (given[0] == '/')
 		return given;
 	path = arena_new(e2b->arena, 1, sizeof(*path));
@@ -322,7 +325,7 @@ static bool take_start(const struct e2b *e2b, const struct json_value *message, 
 
 	(void)json_read_bool(json_read_member(message, "stdin"), &stdin_wanted);
 	ret->cwd = take_cwd(e2b, config);
-	if (!take_arguments(e2b, config, &ret->argv) ||
+	if (ret->cwd == NULL || !take_arguments(e2b, config, &ret->argv) ||
 	    !take_env(e2b, config, ret->cwd, &ret->env))
 		return false;
 	if (e2b_process_size(message, pty))
