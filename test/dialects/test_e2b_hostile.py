@@ -229,9 +229,11 @@ def test_what_cannot_be_had_is_refused(server):
     sandbox = server.sandbox()
     for query in ("limit=0", "limit=101", "limit=x", "metadata=%zz", "startedAfter=x"):
         assert server.control("GET", f"/v2/sandboxes?{query}")[0] == 400, query
-    for path, status in (("fork", 501), ("resume", 409)):
-        answer = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/{path}", {})
-        assert (answer[0], answer[2]["code"]) == (status, status), path
+    assert server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/resume", {})[0] == 409
+    for body in ({"count": 0}, {"count": 101}, {"count": "1"}, {"timeout": 0}, {"timeout": "x"}, {"timeout": 1 << 40}, [], "{", b"\xff"):
+        status, _, error = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", body)
+        assert (status, error["code"]) == (400, 400), (body, error)
+    assert server.control("POST", "/sandboxes/01m80j7v9z7wca235g7gjnp5hc/fork", {})[0] == 404
     for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"},
                  {"code": "1", "env_vars": {"A=": "1"}}, {"code": "1", "env_vars": {"A": 1}},
                  {"code": "1", "env_vars": ["A"]}):

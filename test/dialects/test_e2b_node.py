@@ -6,7 +6,7 @@ import pytest
 from reckon_cli import ROOT
 
 PROGRAMS = pathlib.Path(__file__).with_name("e2b_programs")
-NAMES = ("readme", "all", "watch", "pause", "volumes", "snapshots", "templates")
+NAMES = ("readme", "all", "watch", "pause", "volumes", "snapshots", "templates", "fork")
 
 
 def runs(server, folder, version, program):

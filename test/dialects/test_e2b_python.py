@@ -8,7 +8,7 @@ PROGRAMS = pathlib.Path(__file__).with_name("e2b_programs")
 # Of build/sdks/e2b-…: the interpreter of 2025 cannot be told where code runs.
 PROGRAMS_OF_ALL = ("control", "files", "elsewhere", "commands", "watch", "watch_async", "async_calls", "pause", "templates")
 PROGRAMS_OF_TWO = ("readme", "encoded", "interpreter", "async_code", "charts", "ports", "pause_code", "calls",
-                   "volumes", "snapshots")
+                   "volumes", "snapshots", "fork")
 
 
 def runs(server, request, version, program):

@@ -13,6 +13,7 @@
  *   logs.c       what code and commands wrote
  *   metrics.c    memory and processors
  *   templates.c  names of templates; template/ has those that clients build
+ *   fork.c       sandboxes that begin as another one is
  *   volumes.c, volume_content.c  volumes, and what is in them
  */
 #pragma once
@@ -110,6 +111,9 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 void e2b_create(struct e2b *e2b);
 /* Starts what the origin says, and waits until that is ready. Negative: it was answered. */
 int e2b_begin(const struct e2b *e2b, const struct e2b_origin *origin, const char *session);
+
+/* ---- fork.c ---- */
+void e2b_fork(struct e2b *e2b);
 
 /* ---- pause.c ---- */
 #define E2B_PAUSED "session_paused"

@@ -33,10 +33,6 @@ if hasattr(sandbox, "update_network"):
         except SandboxException as error:
             assert "400" in str(error) and "no network" in str(error), error
 try:
-    raise AssertionError(sandbox.fork())
-except SandboxException as error:
-    assert "501" in str(error), error
-try:
     raise AssertionError(Sandbox.create("no-such-template"))
 except NotFoundException as error:
     assert "template" in str(error)

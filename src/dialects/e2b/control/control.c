@@ -72,20 +72,6 @@ static void set_timeout(struct e2b *e2b)
 		e2b_answer_empty(e2b, 204);
 }
 
-/* Whether there is such a sandbox comes before what cannot be done with it. */
-static void cannot(struct e2b *e2b)
-{
-	cleanup_call struct call call = CALL_INIT;
-	cleanup_buf struct buf ignored = BUF_INIT(E2B_BODY_MAX);
-
-	if (request_body(e2b->request, E2B_BODY_MAX, &ignored) < 0 ||
-	    call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = e2b_session_of(e2b) }, NULL,
-			   &call) < 0)
-		return;
-	e2b_refuse(e2b, 501, "this server does not do this yet");
-}
-
 static void empty_list(struct e2b *e2b)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -117,7 +103,7 @@ void e2b_control(struct e2b *e2b)
 		{ HTTP_VERB_GET, "sandboxes/*/logs", e2b_logs },
 		{ HTTP_VERB_POST, "sandboxes/*/resume", e2b_connect },
 		{ HTTP_VERB_POST, "sandboxes/*/pause", e2b_pause },
-		{ HTTP_VERB_POST, "sandboxes/*/fork", cannot },
+		{ HTTP_VERB_POST, "sandboxes/*/fork", e2b_fork },
 		{ HTTP_VERB_POST, "sandboxes/*/snapshots", e2b_snapshot_make },
 		{ HTTP_VERB_PUT, "sandboxes/*/network", e2b_network },
 		{ HTTP_VERB_GET, "snapshots", e2b_snapshots },
