@@ -234,6 +234,10 @@ def test_what_cannot_be_had_is_refused(server):
         status, _, error = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", body)
         assert (status, error["code"]) == (400, 400), (body, error)
     assert server.control("POST", "/sandboxes/01m80j7v9z7wca235g7gjnp5hc/fork", {})[0] == 404
+    for query in ("", "?sandbox_ids=", "?sandbox_ids=%zz", f"?sandbox_ids={','.join(f'a{i}' for i in range(101))}", f"?sandbox_ids={'a' * 9000}"):
+        assert server.control("GET", f"/sandboxes/metrics{query}")[0] == 400, query
+    assert server.control("GET", f"/sandboxes/metrics?sandbox_ids={','.join(f'a{i}' for i in range(100))}")[2] == {"sandboxes": {}}
+    assert server.control("GET", f"/sandboxes/metrics?sandbox_ids={sandbox['sandboxID']}", key="e2b_" + "0" * 64)[0] == 401
     for body in ({}, {"code": 1}, {"code": "1", "context_id": "a", "language": "b"},
                  {"code": "1", "env_vars": {"A=": "1"}}, {"code": "1", "env_vars": {"A": 1}},
                  {"code": "1", "env_vars": ["A"]}):
@@ -588,3 +592,18 @@ def test_methods_that_a_path_does_not_have(server):
                                         (INTERPRETER, "PUT", "/contexts", "GET, POST")):
         status, headers, _ = server.data(sandbox, port, method, path, {})
         assert (status, headers["Allow"]) == (405, allowed), path
+
+
+def test_metrics_of_several_sandboxes(server):
+    sandboxes = [server.sandbox() for _ in range(2)]
+    for each in sandboxes:
+        assert server.data(each, 49999, "POST", "/execute", {"code": "1"})[0] == 200
+    ids = [each["sandboxID"] for each in sandboxes]
+    end = time.monotonic() + SECONDS
+    while set((told := server.control("GET", f"/sandboxes/metrics?sandbox_ids={ids[0]},nothing,{ids[1]},{ids[0]}")[2])["sandboxes"]) != set(ids):
+        assert time.monotonic() < end, told
+        time.sleep(0.1)
+    for each in ids:
+        last = server.control("GET", f"/sandboxes/{each}/metrics")[2][-1]
+        shown = told["sandboxes"][each]
+        assert set(shown) == set(last) and shown["memTotal"] == last["memTotal"] and 0 < shown["timestampUnix"] <= last["timestampUnix"]

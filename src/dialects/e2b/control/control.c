@@ -94,6 +94,7 @@ void e2b_control(struct e2b *e2b)
 	static const struct e2b_route routes[] = {
 		{ HTTP_VERB_GET, "sandboxes", e2b_list },
 		{ HTTP_VERB_POST, "sandboxes", e2b_create },
+		{ HTTP_VERB_GET, "sandboxes/metrics", e2b_metrics_of_several },
 		{ HTTP_VERB_GET, "sandboxes/*", get },
 		{ HTTP_VERB_DELETE, "sandboxes/*", kill_one },
 		{ HTTP_VERB_POST, "sandboxes/*/timeout", set_timeout },
