@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define CONNECT_MS 30000L
 #ifndef SILENCE_S /* a test has less patience */
@@ -108,28 +109,6 @@ void net_close(struct net *net)
 	free(net);
 }
 
-/* The value of a header of that name, without white space around it; false: another header. */
-static bool header_value(const char *line, size_t len, const char *name, char *ret, size_t size)
-{
-	const size_t name_len = strlen(name);
-
-	if (len <= name_len || strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
-		return false;
-	line += name_len + 1;
-	len -= name_len + 1;
-	while (len > 0 && (line[0] == ' ' || line[0] == '\t')) {
-		line++;
-		len--;
-	}
-	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' '))
-		len--;
-	if (len >= size || memchr(line, '\0', len) != NULL)
-		return false;
-	memcpy(ret, line, len);
-	ret[len] = '\0';
-	return true;
-}
-
 static size_t on_header(char *line, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
@@ -140,12 +119,12 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
 	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* a head begins: of a 100, a proxy, … */
 		answer->is_stream = false;
 		answer->retry_ms = 0;
-	} else if (header_value(line, len, "content-type", value, sizeof(value))) {
+	} else if (text_header_value(line, len, "content-type", value, sizeof(value))) {
 		answer->is_stream = strncasecmp(value, "text/event-stream", 17) == 0;
-	} else if (header_value(line, len, "retry-after-ms", value, sizeof(value))) {
+	} else if (text_header_value(line, len, "retry-after-ms", value, sizeof(value))) {
 		answer->retry_ms = retry_after_read(value, true, (int64_t)time(NULL));
 	} else if (answer->retry_ms == 0 &&
-		   header_value(line, len, "retry-after", value, sizeof(value))) {
+		   text_header_value(line, len, "retry-after", value, sizeof(value))) {
 		answer->retry_ms = retry_after_read(value, false, (int64_t)time(NULL));
 	}
 	return len;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 
@@ -72,4 +73,25 @@ int text_quote_for_shell(const char *text, struct buf *ret, struct err *err)
 		if ((*text == '\'' ? buf_adds(ret, "'\\''", err) : buf_addc(ret, *text, err)) < 0)
 			return (int)err->code;
 	return buf_addc(ret, '\'', err);
+}
+
+bool text_header_value(const char *line, size_t len, const char *name, char *ret, size_t size)
+{
+	const size_t name_len = strlen(name);
+
+	if (len <= name_len || strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
+		return false;
+	line += name_len + 1;
+	len -= name_len + 1;
+	while (len > 0 && (line[0] == ' ' || line[0] == '\t')) {
+		line++;
+		len--;
+	}
+	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' '))
+		len--;
+	if (len >= size || memchr(line, '\0', len) != NULL)
+		return false;
+	memcpy(ret, line, len);
+	ret[len] = '\0';
+	return true;
 }

@@ -28,3 +28,7 @@ int text_compare(const void *left, const void *right);
 
 /* Appends it as one word of a POSIX shell. */
 int text_quote_for_shell(const char *text, struct buf *ret, struct err *err);
+
+/* The value of an HTTP header of that name, without white space around it; false: the line is another
+ * one, or the value has no room. */
+bool text_header_value(const char *line, size_t len, const char *name, char *ret, size_t size);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "client/inner.h"
 
 #define API "/reckon/v1/"
@@ -69,39 +70,18 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	return len;
 }
 
-static bool header_value(const char *line, size_t len, const char *name, char *ret, size_t size)
-{
-	const size_t name_len = strlen(name);
-
-	if (len <= name_len || line[name_len] != ':' || strncasecmp(line, name, name_len) != 0)
-		return false;
-	line += name_len + 1;
-	len -= name_len + 1;
-	while (len > 0 && (*line == ' ' || *line == '\t')) {
-		line++;
-		len--;
-	}
-	while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' '))
-		len--;
-	if (len >= size || memchr(line, '\0', len) != NULL)
-		return false;
-	memcpy(ret, line, len);
-	ret[len] = '\0';
-	return true;
-}
-
 static size_t on_header(char *line, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 	const size_t len = size * count;
 	char retry[16];
 
-	(void)header_value(line, len, "content-type", transfer->type, sizeof(transfer->type));
-	(void)header_value(line, len, "reckon-execution", transfer->execution,
-			   sizeof(transfer->execution));
-	(void)header_value(line, len, "reckon-archive", transfer->answer.archive,
-			   sizeof(transfer->answer.archive));
-	if (header_value(line, len, "retry-after", retry, sizeof(retry)))
+	(void)text_header_value(line, len, "content-type", transfer->type, sizeof(transfer->type));
+	(void)text_header_value(line, len, "reckon-execution", transfer->execution,
+				sizeof(transfer->execution));
+	(void)text_header_value(line, len, "reckon-archive", transfer->answer.archive,
+				sizeof(transfer->answer.archive));
+	if (text_header_value(line, len, "retry-after", retry, sizeof(retry)))
 		transfer->answer.retry_s = (unsigned)strtoul(retry, NULL, 10);
 	return len;
 }

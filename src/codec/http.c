@@ -190,41 +190,33 @@ bool http_is_idle(const struct http *http)
 
 const char *http_header(const struct http *http, const char *name)
 {
-	for (size_t i = 0; i < http->header_count; i++)
-		if (strcmp(http->header[i].name, name) == 0)
-			return http->header[i].value;
+	return http_headers_find(http->header, http->header_count, name);
+}
+
+/* ---- headers -------------------------------------------------------------------------------- */
+
+const char *http_headers_find(const struct http_header *headers, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(headers[i].name, name) == 0)
+			return headers[i].value;
 	return NULL;
 }
 
-/* ---- checking a head ------------------------------------------------------------------------ */
-
-static int llhttp_failed(struct http *http)
+size_t http_headers_count(const struct http_header *headers, size_t count, const char *name)
 {
-	const char *reason = llhttp_get_error_reason(&http->inner->parser);
+	size_t found = 0;
 
-	if (http->status != 0)
-		return (int)http->err.code;
-	return http_refuse(http, 400, ERR_INVALID, "not HTTP: %s",
-			   reason != NULL && reason[0] != '\0' ? reason : "malformed");
+	for (size_t i = 0; i < count; i++)
+		found += strcmp(headers[i].name, name) == 0;
+	return found;
 }
 
-static size_t count_header(const struct http *http, const char *name)
+void http_headers_settle(struct http_header *headers, size_t count)
 {
-	size_t count = 0;
+	static char empty[1];
 
-	for (size_t i = 0; i < http->header_count; i++)
-		count += strcmp(http->header[i].name, name) == 0;
-	return count;
-}
-
-/* Lower-cases names, trims white space after values, and terminates both by overwriting
- * separators. */
-static void settle_headers(struct http *http)
-{
-	for (size_t i = 0; i < http->header_count; i++) {
-		struct http_header *header = &http->header[i];
-		static char empty[1];
-
+	for (struct http_header *header = headers; header < headers + count; header++) {
 		if (header->value == NULL)
 			header->value = empty;
 		while (header->value_len > 0 && (header->value[header->value_len - 1] == ' ' ||
@@ -239,6 +231,18 @@ static void settle_headers(struct http *http)
 	}
 }
 
+/* ---- checking a head ------------------------------------------------------------------------ */
+
+static int llhttp_failed(struct http *http)
+{
+	const char *reason = llhttp_get_error_reason(&http->inner->parser);
+
+	if (http->status != 0)
+		return (int)http->err.code;
+	return http_refuse(http, 400, ERR_INVALID, "not HTTP: %s",
+			   reason != NULL && reason[0] != '\0' ? reason : "malformed");
+}
+
 static int check_once(struct http *http)
 {
 	/* Headers of which two parsers could choose different ones. */
@@ -247,7 +251,7 @@ static int check_once(struct http *http)
 					    "expect", "range", "last-event-id" };
 
 	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		if (count_header(http, once[i]) > 1)
+		if (http_headers_count(http->header, http->header_count, once[i]) > 1)
 			return http_refuse(http, 400, ERR_INVALID, "more than one %s header",
 					   once[i]);
 	return 0;
@@ -343,7 +347,7 @@ static int take_head(struct http *http)
 	http->verb = verb_of(parser->method);
 	http->method = llhttp_method_name((llhttp_method_t)parser->method);
 	/* Check now: llhttp clears the flags at the end of a message without a body. */
-	settle_headers(http);
+	http_headers_settle(http->header, http->header_count);
 	if (check_once(http) < 0 || check_host(http) < 0 || check_framing(http) < 0 ||
 	    take_target(http) < 0)
 		return (int)http->err.code;

@@ -43,6 +43,13 @@ struct http_header {
 	size_t value_len;
 };
 
+/* NULL when there is none. */
+const char *http_headers_find(const struct http_header *headers, size_t count, const char *name);
+size_t http_headers_count(const struct http_header *headers, size_t count, const char *name);
+/* Lower-cases names, trims white space after values, and terminates both by overwriting
+ * separators. */
+void http_headers_settle(struct http_header *headers, size_t count);
+
 /* Returns 0, or a negative code to end the message with HTTP_STEP_BAD (status and err set by it). */
 struct http;
 typedef int http_body_fn(struct http *http, const char *bytes, size_t len, void *arg);

@@ -153,44 +153,18 @@ void http_answer_done(struct http_answer *answer)
 
 const char *http_answer_header(const struct http_answer *answer, const char *name)
 {
-	for (size_t i = 0; i < answer->header_count; i++)
-		if (strcmp(answer->header[i].name, name) == 0)
-			return answer->header[i].value;
-	return NULL;
+	return http_headers_find(answer->header, answer->header_count, name);
 }
 
 /* ---- feeding -------------------------------------------------------------------------------- */
-
-/* Lower-cases names, trims white space after values, and terminates both. */
-static void settle_headers(struct http_answer *answer)
-{
-	static char empty[1];
-
-	for (size_t i = 0; i < answer->header_count; i++) {
-		struct http_header *header = &answer->header[i];
-
-		if (header->value == NULL)
-			header->value = empty;
-		while (header->value_len > 0 && (header->value[header->value_len - 1] == ' ' ||
-						 header->value[header->value_len - 1] == '\t'))
-			header->value_len--;
-		if (header->value != empty)
-			header->value[header->value_len] = '\0';
-		header->name[header->name_len] = '\0';
-		for (char *at = header->name; *at != '\0'; at++)
-			if (*at >= 'A' && *at <= 'Z')
-				*at = (char)(*at + ('a' - 'A'));
-	}
-}
 
 /* Refuses headers from which two parsers could read different lengths. */
 static int check_framing(struct http_answer *answer)
 {
 	const char *encoding = http_answer_header(answer, "transfer-encoding");
-	size_t lengths = 0;
+	const size_t lengths =
+		http_headers_count(answer->header, answer->header_count, "content-length");
 
-	for (size_t i = 0; i < answer->header_count; i++)
-		lengths += strcmp(answer->header[i].name, "content-length") == 0;
 	if (encoding != NULL && (lengths > 0 || strcasecmp(encoding, "chunked") != 0))
 		return bad(answer, "a Transfer-Encoding other than chunked");
 	return lengths > 1 ? bad(answer, "more than one Content-Length") : 0;
@@ -208,7 +182,7 @@ static int take_head(struct http_answer *answer)
 						  : bad(answer, "what it answers is not HTTP");
 	if (parser->http_major != 1 || parser->http_minor > 1)
 		return bad(answer, "what it answers is not HTTP/1.1");
-	settle_headers(answer);
+	http_headers_settle(answer->header, answer->header_count);
 	return check_framing(answer);
 }
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/json_get.h"
+
 void model_api_add_text(const struct json_value *object, const char *key, struct buf *ret)
 {
 	size_t len;
@@ -60,4 +62,30 @@ void model_api_order_done(struct json_value **body, struct buf *conversation, st
 	*body = NULL;
 	buf_done(conversation);
 	arena_done(arena);
+}
+
+void model_api_end_sampling(struct json_writer *writer, int64_t max_tokens, const char *effort,
+			    const struct json_value *stops)
+{
+	if (max_tokens > 0)
+		json_write_member_uint(writer, "max_tokens", (uint64_t)max_tokens);
+	if (effort != NULL)
+		json_write_member_string(writer, "reasoning_effort", effort);
+	json_write_key(writer, "stop");
+	json_write_array_begin(writer);
+	for (size_t i = 0; i < json_read_count(stops); i++)
+		json_write_string(writer, json_read_text(json_read_at(stops, i), NULL));
+	json_write_array_end(writer);
+	json_write_object_end(writer);
+}
+
+const char *model_api_reason_of(const struct json_value *answer,
+				const struct model_api_reason *reasons, size_t count)
+{
+	const char *stop = json_get_text(answer, "stop");
+
+	for (size_t i = 0; stop != NULL && i < count; i++)
+		if (strcmp(reasons[i].stop, stop) == 0)
+			return reasons[i].reason;
+	return NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "api/arena.h"
 #include "codec/json_read.h"
+#include "codec/json_write.h"
 #include "httpd/httpd.h"
 
 /* Appends a text member of the object on a new line; drops what does not fit. */
@@ -22,3 +23,15 @@ unsigned model_api_status(const struct refusal *refusal);
 
 /* Releases what an order has of these. */
 void model_api_order_done(struct json_value **body, struct buf *conversation, struct arena *arena);
+
+/* Members of a conversation's "sampling", and its end; 0 and NULL are what the client left out. */
+void model_api_end_sampling(struct json_writer *writer, int64_t max_tokens, const char *effort,
+			    const struct json_value *stops);
+
+/* Why a turn ended, in our words and in those of an API. */
+struct model_api_reason {
+	const char *stop, *reason;
+};
+/* NULL when the answer does not say, or says another one. */
+const char *model_api_reason_of(const struct json_value *answer,
+				const struct model_api_reason *reasons, size_t count);

@@ -44,23 +44,31 @@ static int write_error(const struct refusal *refusal, struct buf *ret, struct er
 	return json_write_finish(&json, err);
 }
 
+void refuse_headers(const struct refusal *refusal, char ret[REFUSE_HEADERS_SIZE])
+{
+	size_t len;
+
+	ret[0] = '\0';
+	if (refusal->status == 429 || refusal->status == 503)
+		(void)snprintf(ret, REFUSE_HEADERS_SIZE, "Retry-After: %u\r\n",
+			       refusal->retry_s > 0 ? refusal->retry_s : 1);
+	else if (refusal->status == 401)
+		(void)snprintf(ret, REFUSE_HEADERS_SIZE, "WWW-Authenticate: Bearer\r\n");
+	len = strlen(ret);
+	if (refusal->headers != NULL)
+		(void)snprintf(ret + len, REFUSE_HEADERS_SIZE - len, "%s", refusal->headers);
+}
+
 void refuse_as_reckon(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(ERROR_MAX);
-	char headers[256] = "";
+	char headers[REFUSE_HEADERS_SIZE];
 	struct err err;
 
 	if (write_error(refusal, &body, &err) < 0) {
 		answer_break_off(request);
 		return;
 	}
-	if (refusal->status == 429 || refusal->status == 503)
-		(void)snprintf(headers, sizeof(headers), "Retry-After: %u\r\n",
-			       refusal->retry_s > 0 ? refusal->retry_s : 1);
-	else if (refusal->status == 401)
-		(void)snprintf(headers, sizeof(headers), "WWW-Authenticate: Bearer\r\n");
-	if (refusal->headers != NULL)
-		(void)snprintf(headers + strlen(headers), sizeof(headers) - strlen(headers), "%s",
-			       refusal->headers);
+	refuse_headers(refusal, headers);
 	answer_text(request, refusal->status, "application/json", &body, headers);
 }

@@ -38,3 +38,20 @@ enum route_result route_call(struct request *request, const char *path, const st
 	}
 	return result;
 }
+
+void route_below(struct request *request, const char *prefix, const struct route *routes,
+		 size_t count)
+{
+	const char *path = request_head(request)->path;
+	enum route_result result;
+
+	if (strncmp(path, prefix, strlen(prefix)) == 0)
+		path += strlen(prefix);
+	result = route_call(request, path, routes, count);
+	if (result == ROUTE_NO_METHOD)
+		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
+				     NULL);
+	else if (result == ROUTE_NO_PATH)
+		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
+				     NULL);
+}

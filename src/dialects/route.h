@@ -25,3 +25,6 @@ enum route_result {
  * of the request's path after a prefix. */
 enum route_result route_call(struct request *request, const char *path, const struct route *routes,
 			     size_t count);
+/* With the prefix or without it; what is for none of them is refused. */
+void route_below(struct request *request, const char *prefix, const struct route *routes,
+		 size_t count);

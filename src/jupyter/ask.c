@@ -16,14 +16,6 @@
 #define HISTORY_MAX ((size_t)512 * 1024 * 1024) /* as JSON */
 #define ANSWER_MAX ((size_t)32 * 1024 * 1024)
 
-static size_t cursor_of(const struct message *request, const char *code, size_t len)
-{
-	int64_t cursor = INT64_MAX;
-
-	(void)json_read_int(json_read_member(request->content, "cursor_pos"), &cursor);
-	return jupyter_bytes_of(code, len, cursor);
-}
-
 /* ---- answers -------------------------------------------------------------------------------- */
 
 static void reply(struct kernel *kernel, const struct message *request, const char *type,
@@ -52,22 +44,15 @@ void ask_complete(struct kernel *kernel, const struct message *request)
 	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
 	size_t len;
 	const char *code = message_text(request, "code", &len);
-	const size_t cursor = cursor_of(request, code, len);
-	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
+	const size_t cursor = jupyter_cursor_of(request->content, code, len);
 	struct json_value *answer;
 	struct json_writer json;
 	char *text = NULL;
 
 	(void)reckon_complete(kernel->session, code, len, cursor, &text, NULL);
 	answer = parse(text);
-	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
-	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
 	json_write_begin_with(&json, &content, "status", "ok");
-	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
-	json_write_member_uint(&json, "cursor_start",
-			       jupyter_characters_of(code, len, (size_t)first));
-	json_write_member_uint(&json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
-	jupyter_write_value(&json, "metadata", NULL, "{}");
+	jupyter_write_completion(&json, answer, code, len, cursor);
 	reply(kernel, request, "complete_reply", &json, &content);
 	json_read_free(answer);
 }
@@ -83,8 +68,9 @@ void ask_inspect(struct kernel *kernel, const struct message *request)
 	char *text = NULL;
 
 	(void)json_read_int(json_read_member(request->content, "detail_level"), &detail);
-	(void)reckon_inspect(kernel->session, code, len, cursor_of(request, code, len),
-			     detail > 0, &text, NULL);
+	(void)reckon_inspect(kernel->session, code, len,
+			     jupyter_cursor_of(request->content, code, len), detail > 0, &text,
+			     NULL);
 	answer = parse(text);
 	json_write_begin_with(&json, &content, "status", "ok");
 	jupyter_write_value(&json, "found", json_read_member(answer, "found"), "false");

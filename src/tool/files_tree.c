@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tool/files.h"
 
@@ -99,7 +100,7 @@ void files_write_entry(struct json_writer *json, const char *path, const struct 
 
 static int is_entry(const struct dirent *entry)
 {
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	return !text_is_dots(entry->d_name);
 }
 
 static int by_bytes(const struct dirent **left, const struct dirent **right)

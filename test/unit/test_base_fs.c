@@ -374,6 +374,15 @@ UNIT_TEST_WITH(parents_of_our_own_are_made, place_open, place_close)
 }
 
 
+UNIT_TEST(a_path_is_joined_as_far_as_it_may_be)
+{
+	cleanup_free char *below = fs_join("a/b", "c", 5), *top = fs_join("", "c", 1);
+
+	assert_string_equal(below, "a/b/c");
+	assert_string_equal(top, "c");
+	assert_null(fs_join("a/b", "c", 4));
+}
+
 int main(void)
 {
 	(void)umask(022);

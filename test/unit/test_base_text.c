@@ -86,3 +86,16 @@ UNIT_TEST(a_shell_reads_one_word)
 	assert_string_equal(buf_text(&quoted), "'it'\\''s $HOME'");
 	assert_int_equal(text_quote_for_shell("abc", &small, &err), ERR_LIMIT);
 }
+
+UNIT_TEST(a_header_has_a_name_and_a_value_that_fits)
+{
+	static const char line[] = "Retry-After: \t 12 \r\n", nul[] = "A: b\0c";
+	char value[3];
+
+	assert_true(text_header_value(line, sizeof(line) - 1, "retry-after", value, sizeof(value)));
+	assert_string_equal(value, "12");
+	assert_false(text_header_value(line, sizeof(line) - 1, "retry-after", value, 2));
+	assert_false(text_header_value(line, sizeof(line) - 1, "retry", value, sizeof(value)));
+	assert_false(text_header_value("Retry", 5, "retry", value, sizeof(value)));
+	assert_false(text_header_value(nul, sizeof(nul) - 1, "a", value, sizeof(value)));
+}

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/file/inner.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 
 int fs_inner_open(int dir_fd, const char *path, uint64_t flags, mode_t mode)
@@ -247,4 +248,19 @@ int fs_mkdir_parents(const char *path, mode_t mode, struct err *err)
 int fs_open_beneath(int dir_fd, const char *path, uint64_t flags, mode_t mode)
 {
 	return fs_inner_open(dir_fd, path, flags, mode);
+}
+
+char *fs_join(const char *dir, const char *name, size_t max)
+{
+	const size_t dir_len = strlen(dir), name_len = strlen(name), slash = dir_len > 0 ? 1 : 0;
+	char *path;
+
+	if (dir_len + slash + name_len > max)
+		return NULL;
+	path = mem_new0(1, dir_len + slash + name_len + 1);
+	memcpy(path, dir, dir_len);
+	if (slash != 0)
+		path[dir_len] = '/';
+	memcpy(path + dir_len + slash, name, name_len);
+	return path;
 }

@@ -46,3 +46,6 @@ int fs_remove_beneath(int dir_fd, const char *path, struct err *err);
 
 /* mkdir -p for an absolute path of Reckon's own; existing directories are fine. */
 int fs_mkdir_parents(const char *path, mode_t mode, struct err *err);
+
+/* "dir/name", or "name" when `dir` is ""; NULL when it has more than `max` bytes. free() it. */
+char *fs_join(const char *dir, const char *name, size_t max);

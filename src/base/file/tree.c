@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/file/fs.h"
 #include "base/file/inner.h"
+#include "base/text.h"
 
 #define DEPTH_MAX 48
 #define ROUNDS_MAX 100000u
@@ -170,7 +171,7 @@ static void empty_dir(struct emptying *at, int dir_fd, unsigned depth)
 		const char *name = entry->d_name;
 		int below;
 
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		if (text_is_dots(name))
 			continue;
 		if (unlinkat(dirfd(dir), name, 0) == 0) {
 			at->removed++;

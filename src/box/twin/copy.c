@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+#include "base/text.h"
 
 #define DEPTH_MAX 256
 
@@ -151,7 +152,7 @@ static int copy_tree(const struct copying *copying, int from, int to, int depth,
 	if (dir == NULL)
 		return err_sys(err, "read a directory of the workspace");
 	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (text_is_dots(entry->d_name))
 			continue;
 		if (copy_entry(copying, from, to, entry->d_name, depth, err) < 0)
 			return (int)err->code;

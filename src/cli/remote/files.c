@@ -151,6 +151,22 @@ static int end(struct files *files, int status)
 	return status;
 }
 
+/* A command that does the same with each of the names. */
+static int with_each(const struct opt_command *self, int argc, char **argv,
+		     int (*fn)(struct files *files, const char *name, struct err *err))
+{
+	struct files files = { 0 };
+	struct err err;
+	int status = begin(&files, self, argc, argv, true);
+
+	if (status >= 0)
+		return end(&files, status);
+	for (size_t i = 0; i < files.count; i++)
+		if (fn(&files, files.names[i], &err) < 0)
+			return end(&files, cli_complain_of(self, &err));
+	return end(&files, EXIT_CODE_OK);
+}
+
 /* ---- what there is -------------------------------------------------------------------------- */
 
 /* A name without the slashes at its end. */
@@ -512,16 +528,7 @@ static int put_one(struct files *files, const char *spec, struct err *err)
 
 int remote_files_put(const struct opt_command *self, int argc, char **argv)
 {
-	struct files files = { 0 };
-	struct err err;
-	int status = begin(&files, self, argc, argv, true);
-
-	if (status >= 0)
-		return end(&files, status);
-	for (size_t i = 0; i < files.count; i++)
-		if (put_one(&files, files.names[i], &err) < 0)
-			return end(&files, cli_complain_of(self, &err));
-	return end(&files, EXIT_CODE_OK);
+	return with_each(self, argc, argv, put_one);
 }
 
 /* ---- rm ------------------------------------------------------------------------------------- */
@@ -542,14 +549,5 @@ static int rm_one(struct files *files, const char *name, struct err *err)
 
 int remote_files_rm(const struct opt_command *self, int argc, char **argv)
 {
-	struct files files = { 0 };
-	struct err err;
-	int status = begin(&files, self, argc, argv, true);
-
-	if (status >= 0)
-		return end(&files, status);
-	for (size_t i = 0; i < files.count; i++)
-		if (rm_one(&files, files.names[i], &err) < 0)
-			return end(&files, cli_complain_of(self, &err));
-	return end(&files, EXIT_CODE_OK);
+	return with_each(self, argc, argv, rm_one);
 }

@@ -22,6 +22,7 @@
 #include "base/file/fd.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/session/interrupt.h"
 #include "reckon_process.h"
@@ -138,7 +139,7 @@ static int copy_entry(struct copy *copy, int dir, const char *name, size_t len, 
 	struct stat st;
 
 	/* What git keeps of a folder is not part of the program. */
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, ".git") == 0)
+	if (text_is_dots(name) || strcmp(name, ".git") == 0)
 		return 0;
 	if (end >= PATH_SIZE)
 		return err_set(err, ERR_LIMIT, "a name in the folder is too long");

@@ -175,3 +175,25 @@ uint64_t jupyter_characters_of(const char *code, size_t len, size_t bytes)
 		at += step(code + at, len - at);
 	return count;
 }
+
+size_t jupyter_cursor_of(const struct json_value *content, const char *code, size_t len)
+{
+	int64_t cursor = INT64_MAX;
+
+	(void)json_read_int(json_read_member(content, "cursor_pos"), &cursor);
+	return jupyter_bytes_of(code, len, cursor);
+}
+
+void jupyter_write_completion(struct json_writer *json, const struct json_value *answer,
+			      const char *code, size_t len, size_t cursor)
+{
+	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
+
+	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
+	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
+	jupyter_write_value(json, "matches", json_read_member(answer, "matches"), "[]");
+	json_write_member_uint(json, "cursor_start",
+			       jupyter_characters_of(code, len, (size_t)first));
+	json_write_member_uint(json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
+	jupyter_write_value(json, "metadata", NULL, "{}");
+}

@@ -25,3 +25,8 @@ void jupyter_write_value(struct json_writer *json, const char *key, const struct
  * one. */
 size_t jupyter_bytes_of(const char *code, size_t len, int64_t characters);
 uint64_t jupyter_characters_of(const char *code, size_t len, size_t bytes);
+/* Of a request about code, as bytes; the end when it names none. */
+size_t jupyter_cursor_of(const struct json_value *content, const char *code, size_t len);
+/* Members: what our own answer of a completion at the cursor says. */
+void jupyter_write_completion(struct json_writer *json, const struct json_value *answer,
+			      const char *code, size_t len, size_t cursor);

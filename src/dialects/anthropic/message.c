@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "codec/json_get.h"
 #include "dialects/anthropic/message.h"
+#include "dialects/model_api.h"
 
 #define MESSAGE_MAX ((size_t)64 * 1024 * 1024)
 #define GATHER_MS 100u /* calls within this time go into one message; later ones into the next */
@@ -20,21 +21,15 @@
 /* NULL: there is no message, but an error. */
 static const char *stop_of(const struct json_value *answer)
 {
-	static const struct {
-		const char *stop, *reason;
-	} reasons[] = {
-		{ "answer", "end_turn" },   { "tool_calls", "tool_use" },
-		{ "length", "max_tokens" }, { "refused", "refusal" },
-		{ "max_steps", "pause_turn" }, { "stuck", "end_turn" },
+	static const struct model_api_reason reasons[] = {
+		{ "answer", "end_turn" },	{ "tool_calls", "tool_use" },
+		{ "length", "max_tokens" },	{ "refused", "refusal" },
+		{ "max_steps", "pause_turn" },	{ "stuck", "end_turn" },
 		{ "max_tokens", "max_tokens" }, { "budget", "max_tokens" },
 		{ "max_time", "max_tokens" },
 	};
-	const char *stop = json_get_text(answer, "stop");
 
-	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
-		if (strcmp(reasons[i].stop, stop) == 0)
-			return reasons[i].reason;
-	return NULL;
+	return model_api_reason_of(answer, reasons, ARRAY_LEN(reasons));
 }
 
 /* An invalid conversation is the client's error; other failures are the server's. */

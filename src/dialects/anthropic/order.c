@@ -174,16 +174,7 @@ static int write_sampling(const struct json_value *body, struct order *order,
 	if (write_number(body, "temperature", writer, err) < 0 ||
 	    write_number(body, "top_p", writer, err) < 0)
 		return (int)err->code;
-	if (tokens > 0)
-		json_write_member_uint(writer, "max_tokens", (uint64_t)tokens);
-	if (effort != NULL)
-		json_write_member_string(writer, "reasoning_effort", effort);
-	json_write_key(writer, "stop");
-	json_write_array_begin(writer);
-	for (size_t i = 0; i < json_read_count(stops); i++)
-		json_write_string(writer, json_read_text(json_read_at(stops, i), NULL));
-	json_write_array_end(writer);
-	json_write_object_end(writer);
+	model_api_end_sampling(writer, tokens, effort, stops);
 	return 0;
 }
 

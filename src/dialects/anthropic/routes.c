@@ -51,19 +51,7 @@ static const struct route routes[] = {
 
 static void handle(struct request *request)
 {
-	static const char prefix[] = "/anthropic";
-	const char *path = request_head(request)->path;
-	enum route_result result;
-
-	if (strncmp(path, prefix, sizeof(prefix) - 1) == 0)
-		path += sizeof(prefix) - 1;
-	result = route_call(request, path, routes, ARRAY_LEN(routes));
-	if (result == ROUTE_NO_METHOD)
-		answer_refuse_simple(request, 405, "not_found", "this method does nothing here",
-				     NULL);
-	else if (result == ROUTE_NO_PATH)
-		answer_refuse_simple(request, 404, "not_found", "there is nothing at this path",
-				     NULL);
+	route_below(request, "/anthropic", routes, ARRAY_LEN(routes));
 }
 
 static const struct key_place keys[] = { { KEY_HEADER, "x-api-key" },

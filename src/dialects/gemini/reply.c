@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "codec/json_get.h"
 #include "dialects/gemini/gemini.h"
+#include "dialects/model_api.h"
 
 struct reply {
 	struct request *request;
@@ -30,21 +31,19 @@ struct reply {
 /* NULL: there is no response, but an error. */
 static const char *finish_of(const struct json_value *answer)
 {
-	static const struct {
-		const char *stop, *reason;
-	} reasons[] = {
-		{ "answer", "STOP" },		{ "tool_calls", "STOP" },
-		{ "length", "MAX_TOKENS" },	{ "refused", "SAFETY" },
-		{ "max_steps", "TOO_MANY_TOOL_CALLS" }, { "stuck", "OTHER" },
-		{ "max_tokens", "MAX_TOKENS" }, { "budget", "MAX_TOKENS" },
+	static const struct model_api_reason reasons[] = {
+		{ "answer", "STOP" },
+		{ "tool_calls", "STOP" },
+		{ "length", "MAX_TOKENS" },
+		{ "refused", "SAFETY" },
+		{ "max_steps", "TOO_MANY_TOOL_CALLS" },
+		{ "stuck", "OTHER" },
+		{ "max_tokens", "MAX_TOKENS" },
+		{ "budget", "MAX_TOKENS" },
 		{ "max_time", "MAX_TOKENS" },
 	};
-	const char *stop = json_get_text(answer, "stop");
 
-	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
-		if (strcmp(reasons[i].stop, stop) == 0)
-			return reasons[i].reason;
-	return NULL;
+	return model_api_reason_of(answer, reasons, ARRAY_LEN(reasons));
 }
 
 /* What was thought is among the tokens of the output, and stands apart here. */

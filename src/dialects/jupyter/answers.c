@@ -106,14 +106,6 @@ static int kernel_info(struct channels *channels, const struct frame *frame)
 	return reply(channels, frame, "kernel_info_reply", &json, &content);
 }
 
-static size_t cursor_of(const struct frame *frame, const char *code, size_t len)
-{
-	int64_t cursor = INT64_MAX;
-
-	(void)json_read_int(json_read_member(frame->body, "cursor_pos"), &cursor);
-	return jupyter_bytes_of(code, len, cursor);
-}
-
 static int complete(struct channels *channels, const struct frame *frame)
 {
 	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
@@ -123,8 +115,7 @@ static int complete(struct channels *channels, const struct frame *frame)
 	struct json_writer json;
 	size_t len;
 	const char *code = frame_text(frame, "code", &len);
-	const size_t cursor = cursor_of(frame, code, len);
-	int64_t first = (int64_t)cursor, last = (int64_t)cursor;
+	const size_t cursor = jupyter_cursor_of(frame->body, code, len);
 	int sent;
 
 	if (parse(call_make(
@@ -137,14 +128,8 @@ static int complete(struct channels *channels, const struct frame *frame)
 			  &out, &call),
 		  &out.answer, &answer) < 0)
 		return -1;
-	(void)json_read_int(json_read_member(answer, "cursor_start"), &first);
-	(void)json_read_int(json_read_member(answer, "cursor_end"), &last);
 	json_write_begin_with(&json, &content, "status", "ok");
-	jupyter_write_value(&json, "matches", json_read_member(answer, "matches"), "[]");
-	json_write_member_uint(&json, "cursor_start",
-			       jupyter_characters_of(code, len, (size_t)first));
-	json_write_member_uint(&json, "cursor_end", jupyter_characters_of(code, len, (size_t)last));
-	jupyter_write_value(&json, "metadata", NULL, "{}");
+	jupyter_write_completion(&json, answer, code, len, cursor);
 	sent = reply(channels, frame, "complete_reply", &json, &content);
 	json_read_free(answer);
 	return sent;
@@ -164,13 +149,14 @@ static int inspect(struct channels *channels, const struct frame *frame)
 
 	(void)json_read_int(json_read_member(frame->body, "detail_level"), &detail);
 	if (parse(call_make(channels->request, API_INSPECT,
-			    &(struct api_inspect_in){ .session = channels->kernel.session,
-						      .context = kernels_context(&channels->kernel),
-						      .code = { code, len },
-						      .has_cursor = true,
-						      .cursor = cursor_of(frame, code, len),
-						      .has_detail = true,
-						      .detail = detail > 0 },
+			    &(struct api_inspect_in){
+				    .session = channels->kernel.session,
+				    .context = kernels_context(&channels->kernel),
+				    .code = { code, len },
+				    .has_cursor = true,
+				    .cursor = jupyter_cursor_of(frame->body, code, len),
+				    .has_detail = true,
+				    .detail = detail > 0 },
 			    &out, &call),
 		  &out.answer, &answer) < 0)
 		return -1;
@@ -240,20 +226,10 @@ static int comm_info(struct channels *channels, const struct frame *frame)
 static int complain(struct channels *channels, const struct frame *frame, const char *what,
 		    const char *name)
 {
-	cleanup_buf struct buf content = BUF_INIT(4096);
-	struct json_writer json;
 	char text[256];
-	struct err err;
 
 	(void)snprintf(text, sizeof(text), "No such comm%s: %.100s\n", what, name);
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", "stderr");
-	json_write_member_string(&json, "text", text);
-	json_write_object_end(&json);
-	return json_write_finish(&json, &err) < 0
-		       ? 0
-		       : channels_send(channels, "iopub", "stream", frame, &content);
+	return channels_complain(channels, frame, text);
 }
 
 static int comm_message(struct channels *channels, const struct frame *frame)

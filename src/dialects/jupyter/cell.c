@@ -23,20 +23,10 @@
 /* Instead of what some clients would close the connection at. */
 static int send_notice(const struct cell *cell, size_t len)
 {
-	cleanup_buf struct buf content = BUF_INIT(1024);
-	struct json_writer json;
 	char text[160];
-	struct err err;
 
 	(void)snprintf(text, sizeof(text), "[an output of %zu bytes was left out]\n", len);
-	json_write_init(&json, &content);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", "stderr");
-	json_write_member_string(&json, "text", text);
-	json_write_object_end(&json);
-	return json_write_finish(&json, &err) < 0 ? 0
-						  : channels_send(cell->channels, "iopub", "stream",
-								  cell->frame, &content);
+	return channels_complain(cell->channels, cell->frame, text);
 }
 
 static int send_event(struct cell *cell, const char *name, const struct json_value *event)

@@ -69,6 +69,20 @@ int channels_send(struct channels *channels, const char *channel, const char *ty
 	return send_new(channels, &out, true);
 }
 
+int channels_complain(struct channels *channels, const struct frame *parent, const char *text)
+{
+	cleanup_buf struct buf content = BUF_INIT(4096);
+	struct json_writer json;
+	struct err err;
+
+	json_write_begin_with(&json, &content, "name", "stderr");
+	json_write_member_string(&json, "text", text);
+	json_write_object_end(&json);
+	return json_write_finish(&json, &err) < 0
+		       ? 0
+		       : channels_send(channels, "iopub", "stream", parent, &content);
+}
+
 int channels_status(struct channels *channels, const struct frame *parent, const char *state)
 {
 	cleanup_buf struct buf content = BUF_INIT(128);

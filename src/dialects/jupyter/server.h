@@ -238,6 +238,8 @@ void clients_ended(const char *kernel);
 /* Negative: nobody reads any more. `parent` may be NULL. */
 int channels_send(struct channels *channels, const char *channel, const char *type,
 		  const struct frame *parent, const struct buf *content);
+/* A text of ours on stderr, for all. */
+int channels_complain(struct channels *channels, const struct frame *parent, const char *text);
 int channels_status(struct channels *channels, const struct frame *parent, const char *state);
 /* A sign of life, for this client alone. */
 int channels_beat(struct channels *channels);

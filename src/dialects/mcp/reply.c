@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "dialects/mcp/mcp.h"
+#include "dialects/refuse.h"
 
 #define ERROR_MAX 16384u
 #define PROGRESS_TEXT_MAX 2048u
@@ -276,13 +277,6 @@ void mcp_refuse(struct request *request, const struct refusal *refusal)
 		answer_break_off(request);
 		return;
 	}
-	if (refusal->status == 429 || refusal->status == 503)
-		(void)snprintf(headers, sizeof(headers), "Retry-After: %u\r\n",
-			       refusal->retry_s > 0 ? refusal->retry_s : 1);
-	else if (refusal->status == 401)
-		(void)snprintf(headers, sizeof(headers), "WWW-Authenticate: Bearer\r\n");
-	if (refusal->headers != NULL)
-		(void)snprintf(headers + strlen(headers), sizeof(headers) - strlen(headers), "%s",
-			       refusal->headers);
+	refuse_headers(refusal, headers);
 	answer_text(request, refusal->status, MCP_JSON, &out, headers);
 }

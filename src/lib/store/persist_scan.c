@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define PATH_BYTES_MAX 4095u
 
@@ -101,22 +102,6 @@ static unsigned kind_of(mode_t mode)
 	return S_ISFIFO(mode) ? RECKON_ENTRY_FIFO : 0;
 }
 
-/* "dir/name", or NULL when it would be longer than any path can be used. */
-static char *join(const char *dir, const char *name)
-{
-	const size_t dir_len = strlen(dir), name_len = strlen(name), slash = dir_len > 0 ? 1 : 0;
-	char *path;
-
-	if (dir_len + slash + name_len > PATH_BYTES_MAX)
-		return NULL;
-	path = mem_new0(1, dir_len + slash + name_len + 1);
-	memcpy(path, dir, dir_len);
-	if (slash != 0)
-		path[dir_len] = '/';
-	memcpy(path + dir_len + slash, name, name_len);
-	return path;
-}
-
 static char *read_target(int dir_fd, const char *name)
 {
 	char target[PATH_BYTES_MAX + 2];
@@ -143,7 +128,7 @@ static void visit(struct persist_list *found, const struct apart *apart, const c
 	}
 	if (S_ISSOCK(st.st_mode) || (S_ISDIR(st.st_mode) && apart_has(apart, st.st_ino)))
 		return;
-	path = kind_of(st.st_mode) != 0 ? join(dir, name) : NULL;
+	path = kind_of(st.st_mode) != 0 ? fs_join(dir, name, PATH_BYTES_MAX) : NULL;
 	if (path == NULL) {
 		found->unseen++;
 		return;
@@ -182,7 +167,7 @@ static bool walk(int root_fd, const struct apart *apart, const char *path, uint6
 		return true;
 	}
 	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (text_is_dots(entry->d_name))
 			continue;
 		if (found->count >= entries_max) {
 			found->unseen++;

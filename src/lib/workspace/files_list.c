@@ -105,7 +105,7 @@ static int look_in(int dir_fd, const char *above, bool has_details, struct listi
 		return (int)err->code;
 	}
 	while ((entry = readdir(dir)) != NULL && !listing->is_incomplete)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (!text_is_dots(entry->d_name))
 			look_at(dir_fd, above, entry->d_name, has_details, listing);
 	return 0;
 }

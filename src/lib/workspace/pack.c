@@ -62,7 +62,7 @@ static int read_names(int dir_fd, struct names *ret, struct err *err)
 		return (int)err->code;
 	}
 	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (text_is_dots(entry->d_name))
 			continue;
 		if (ret->count >= NAMES_MAX)
 			return err_set(err, ERR_LIMIT, "a folder holds more than %u names",

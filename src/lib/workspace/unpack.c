@@ -26,6 +26,7 @@
 #include "base/file/fs.h"
 #include "base/file/tree.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "lib/api.h"
 #include "lib/workspace/files.h"
 #include "lib/workspace/unarchiver.h"
@@ -254,7 +255,7 @@ static int show(struct unpack *to, const char *below, bool apply, struct err *er
 		return err_sys(err, "read a directory");
 	from_fd = -1; /* belongs to dir now */
 	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (text_is_dots(entry->d_name))
 			continue;
 		if (show_one(to, dirfd(dir), there_fd, below, entry->d_name, apply, err) < 0)
 			return (int)err->code;

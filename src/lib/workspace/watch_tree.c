@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file/fs.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "lib/workspace/watch.h"
 
 #define ENTRIES_MAX 4096u
@@ -140,7 +141,7 @@ static void add_entry(struct reckon_watch *watch, const char *folder, const stru
 	cleanup_free char *path = NULL;
 	const bool is_folder = entry->d_type == DT_DIR;
 
-	if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+	if (text_is_dots(entry->d_name))
 		return;
 	path = watch_tree_path(folder, entry->d_name);
 	if (watch_tree_is_hidden(watch, path))

@@ -56,24 +56,6 @@ static enum workspace_kind kind_of(mode_t mode)
 	return WORKSPACE_OTHER;
 }
 
-/* "dir/name", or NULL when the path would be longer than any path can be used. */
-static char *join(const char *dir, const char *name)
-{
-	size_t dir_len = strlen(dir);
-	size_t name_len = strlen(name);
-	size_t slash = dir_len > 0 ? 1 : 0;
-	char *path;
-
-	if (dir_len + slash + name_len > PATH_MAX_BYTES)
-		return NULL;
-	path = mem_new0(1, dir_len + slash + name_len + 1);
-	memcpy(path, dir, dir_len);
-	if (slash != 0)
-		path[dir_len] = '/';
-	memcpy(path + dir_len + slash, name, name_len);
-	return path;
-}
-
 static void enqueue(struct walk *walk, char *path, unsigned depth)
 {
 	if (walk->queue_count == walk->queue_capacity) {
@@ -115,7 +97,7 @@ static void visit(struct walk *walk, const struct pending *at, int dir_fd, const
 	}
 	if (S_ISDIR(st.st_mode) && apart_has(walk->apart, st.st_ino))
 		return;
-	path = join(at->path, name);
+	path = fs_join(at->path, name, PATH_MAX_BYTES);
 	if (path == NULL) {
 		walk->found->is_incomplete = true;
 		return;

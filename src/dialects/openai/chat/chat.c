@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "codec/json_get.h"
+#include "dialects/model_api.h"
 #include "dialects/openai/openai.h"
 
 struct chat {
@@ -66,21 +67,15 @@ static void write_usage(struct json_writer *json, const struct json_value *answe
 /* The finish reason; NULL: the answer is an error, not a completion. */
 static const char *finish_of(const struct json_value *answer)
 {
-	static const struct {
-		const char *stop, *reason;
-	} reasons[] = {
+	static const struct model_api_reason reasons[] = {
 		{ "answer", "stop" },	    { "tool_calls", "tool_calls" },
 		{ "length", "length" },	    { "refused", "content_filter" },
 		{ "max_steps", "stop" },    { "stuck", "stop" },
 		{ "max_tokens", "length" }, { "budget", "length" },
 		{ "max_time", "length" },
 	};
-	const char *stop = json_get_text(answer, "stop");
 
-	for (size_t i = 0; stop != NULL && i < ARRAY_LEN(reasons); i++)
-		if (strcmp(reasons[i].stop, stop) == 0)
-			return reasons[i].reason;
-	return NULL;
+	return model_api_reason_of(answer, reasons, ARRAY_LEN(reasons));
 }
 
 static int write_calls(struct json_writer *json, const struct json_value *calls, bool in_stream)

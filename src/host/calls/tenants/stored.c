@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "codec/json_write.h"
 #include "host/calls/call.h"
 #include "host/calls/tenants/document.h"
@@ -139,8 +140,7 @@ void handle_stored_create(struct host *host, const struct request *req,
 			  "store it in parts", 0);
 		return;
 	}
-	if (strcmp(in->name, ".") == 0 || strcmp(in->name, "..") == 0 ||
-	    strchr(in->name, '/') != NULL) {
+	if (text_is_dots(in->name) || strchr(in->name, '/') != NULL) {
 		front_fail(host, req->id, API_ERR_INVALID,
 			   "name must be one of a file, without '/'", "", "", 0);
 		return;
