@@ -17,6 +17,7 @@ import shutil
 import signal
 import tempfile
 
+import private_daemon
 import pytest
 from leftovers import PATIENCE, Leftovers
 from reckon_cli import ROOTLESS_ID, Place, Reckon, User
@@ -66,6 +67,19 @@ def place(as_user):
 def reckon(place):
     """Runs the built program; see reckon_cli.Reckon. State and working directory are fresh."""
     return Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+
+
+@pytest.fixture
+def no_daemon_stays(reckon):
+    """The user's private daemon, which a command may have started, is ended after the test."""
+    yield
+    private_daemon.end(reckon)
+
+
+@pytest.fixture
+def private(reckon, no_daemon_stays):
+    """`reckon`, of which that is so."""
+    return reckon
 
 
 @pytest.fixture

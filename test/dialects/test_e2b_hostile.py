@@ -11,6 +11,7 @@ import urllib.parse
 
 from e2b_client import ENVD, INTERPRETER
 from reckon_serve import SECONDS
+from waiting import eventually
 
 STREAM = {"Content-Type": "application/connect+json"}
 UNARY = {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
@@ -309,9 +310,7 @@ def test_a_command_has_a_deadline_and_outlives_its_client(server):
     assert [(each["config"]["cmd"], each["tag"]) for each in listed] == [("/bin/sleep", "mine")]
     assert server.data(sandbox, ENVD, "POST", "/process.Process/SendSignal",
                        {"process": {"tag": "mine"}, "signal": "SIGNAL_SIGTERM"}, **UNARY)[2] == {}
-    end = time.monotonic() + SECONDS
-    while server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["processes"]:
-        assert time.monotonic() < end
+    eventually(lambda: not server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["processes"])
     # Of one that has ended its end is told again.
     status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/Connect",
                                   envelope({"process": {"tag": "mine"}}), **STREAM)

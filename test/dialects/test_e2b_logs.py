@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 from e2b_client import ENVD, INTERPRETER
-from reckon_serve import SECONDS
+from waiting import eventually
 
 pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere
 
@@ -21,9 +21,7 @@ def sandbox(server):
     status, _, _ = server.data(made, ENVD, "POST", "/process.Process/Start", struct.pack(">BI", 0, len(message)) + message,
                                **{"Content-Type": "application/connect+json"})
     assert status == 200
-    end = time.monotonic() + SECONDS
-    while not find(server, made, search="process ended"):
-        assert time.monotonic() < end
+    eventually(lambda: find(server, made, search="process ended"))
     return made
 
 

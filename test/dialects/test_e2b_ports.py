@@ -3,10 +3,10 @@ import base64
 import hashlib
 import os
 import socket
-import time
 
 import pytest
 from reckon_serve import SECONDS
+from waiting import eventually
 
 pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere, ports too
 
@@ -50,9 +50,7 @@ def sandbox(server):
     made = server.sandbox()
     code = f"import subprocess\nopen('served.py', 'w').write({PROGRAM!r})\nsubprocess.Popen(['python3', 'served.py'])"
     assert server.data(made, 49999, "POST", "/execute", {"code": code})[0] == 200
-    end = time.monotonic() + SECONDS
-    while server.data(made, 3000, "GET", "/")[0] == 502:
-        assert time.monotonic() < end
+    eventually(lambda: server.data(made, 3000, "GET", "/")[0] != 502)
     return made
 
 

@@ -8,24 +8,17 @@ import json
 import os
 import re
 
-import private_daemon
 import pytest
 from model_server import ModelServer
 from reckon_cli import ROOT
 from test_ask import WAYS
 from test_ask_runs import Chat, wish, words_of
 
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 FOLDER = ROOT / "test/data/bodies"
 # What is another one in each run, or on each host.
 PASSING = [(r"\b(?:run|se|ex|ar|out)_[0-9A-Za-z]{20,}", "ID"), (r"\b\d+(?:\.\d+)? (?:ms|s)\b", "TIME"),
            (r"Python 3\.\d+(?:\.\d+)?", "Python 3"), (r"\b\d{4}-\d\d-\d\d\b", "DATE")]
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    yield
-    private_daemon.end(reckon)
 
 
 def golden(asked):

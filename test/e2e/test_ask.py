@@ -18,7 +18,7 @@ from waiting import eventually
 
 # What a model says and how it is answered does not hang on the user; test_ask_fence.py and
 # test_ask_local.py run as both.
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 KEY = "sk-never-to-be-seen-4711"
@@ -60,13 +60,6 @@ class Ask:
         answer = parse_json(done.stdout)
         jsonschema.validate(answer, SCHEMA)
         return answer
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    """A chat has its session there."""
-    yield
-    private_daemon.end(reckon)
 
 
 @pytest.fixture

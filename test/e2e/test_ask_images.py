@@ -4,20 +4,13 @@ import json
 import struct
 import zlib
 
-import private_daemon
 import pytest
 from cells import PICTURE
 from model_server import ModelServer, Reply
 
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 FAST = ("-t", "python")
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    yield
-    private_daemon.end(reckon)
 
 
 def png(width=2, height=2, noise=0):

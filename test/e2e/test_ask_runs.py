@@ -19,19 +19,13 @@ from test_ask import WAYS
 from waiting import eventually
 
 # What is kept does not hang on the user.
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 KEY = "sk-never-to-be-seen-4711"
 LINE = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/run.schema.json").read_text()))
 WHOLE = json.loads((ROOT / "docs/transcript.schema.json").read_text())
 ASK = json.loads((ROOT / "docs/ask.schema.json").read_text())
 FAST = ("-t", "python")
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    yield
-    private_daemon.end(reckon)
 
 
 def env(model, **more):

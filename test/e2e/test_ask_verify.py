@@ -2,22 +2,15 @@
 import json
 
 import jsonschema
-import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, parse_json
 from terminal import Terminal
 
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 FAST = ("-t", "python")
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    yield
-    private_daemon.end(reckon)
 
 
 @pytest.fixture

@@ -2,20 +2,13 @@
 import json
 import threading
 
-import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from terminal import Terminal
 
-pytestmark = pytest.mark.one_user
+pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 FAST = ("-t", "python")
-
-
-@pytest.fixture(autouse=True)
-def no_daemon_stays(reckon):
-    yield
-    private_daemon.end(reckon)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import sys
 import time
 
 import pytest
-from leftovers import PATIENCE
 from reckon_serve import Server
 from terminal import Terminal
+from waiting import eventually
 
 pytestmark = pytest.mark.one_user  # the programs run outside the box
 
@@ -64,10 +64,7 @@ def test_the_end_of_a_cell_ends_its_programs(reckon, tools):
     done = reckon("run", "--timeout", "60", "--tools", path, "-c",
                   "import asyncio\nt = asyncio.ensure_future(tools.slow())\nawait asyncio.sleep(0.3)\nprint('over')")
     assert done.status == 0 and done.out == "over\n", done
-    deadline = time.monotonic() + 20 * PATIENCE
-    while any(f"9{mark}" in text for text in commands()):
-        assert time.monotonic() < deadline, "it still runs"
-        time.sleep(0.1)
+    eventually(lambda: not any(f"9{mark}" in text for text in commands()), "it still runs")
 
 
 def commands():
@@ -132,10 +129,7 @@ def test_the_end_of_a_cell_of_a_daemon_ends_its_programs(reckon, daemon, tools):
     done = reckon("run", "-s", "work", "--tools", path, "-c",
                   "import asyncio\nt = asyncio.ensure_future(tools.slow())\nawait asyncio.sleep(0.3)\nprint('over')")
     assert done.status == 0 and done.out == "over\n", done
-    deadline = time.monotonic() + 20 * PATIENCE
-    while any(f"8{mark}" in text for text in commands()):
-        assert time.monotonic() < deadline, "it still runs"
-        time.sleep(0.1)
+    eventually(lambda: not any(f"8{mark}" in text for text in commands()), "it still runs")
 
 
 # ---- approval -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import threading
 import time
 
 import pytest
+from waiting import eventually
 
 from private_daemon import daemons, end
 from reckon_cli import ROOT, parse_json, record_validator
@@ -25,22 +26,8 @@ from test_documents import STEP, matches, shell
 SECONDS = 60
 
 
-@pytest.fixture
-def private(reckon):
-    """`reckon`, whose private daemon (one for each state directory) is ended after the test."""
-    yield reckon
-    end(reckon)
-
-
 def sockets(reckon):
     return list((reckon.place.runtime / "reckon").glob("daemon-*.sock"))
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def where(server):
@@ -395,7 +382,7 @@ def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, sess
 
         def last():
             return parse_json(shared("logs", "-s", session, "-n", "1", "--json").stdout)[-1]
-        wait_until(lambda: last()["status"] not in ("queued", "running"))
+        eventually(lambda: last()["status"] not in ("queued", "running"))
         assert last()["status"] == status
     done = shared("logs", "-s", session, last()["id"], "--json").expect(0)
     assert "client_gone" in done.out
@@ -411,7 +398,7 @@ def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
         assert running.stdout.readline() == b"go\n"
         with shared.start("run", "-s", session, "-c", "print('late')") as waiting:
             assert b"is busy" in waiting.stderr.readline()
-            wait_until(lambda: len(parse_json(shared("logs", "-s", session, "--json").stdout)) == 2)
+            eventually(lambda: len(parse_json(shared("logs", "-s", session, "--json").stdout)) == 2)
             os.kill(waiting.pid, signal.SIGINT)
             assert b"waits for its turn" in waiting.stderr.readline()
             os.kill(waiting.pid, signal.SIGINT)
@@ -786,9 +773,7 @@ def test_a_server_that_says_later_is_asked_later(reckon):
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_a_tenant_at_its_rate_gets_its_work_done(reckon):
     with Server(reckon) as server:
-        tenant = server.ask("POST", "/tenants", {"name": "slow", "quotas": {"requests_per_s": 1}})
-        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"], "scopes": [
-            "sessions", "execute", "files", "read"]}).json["key"]
+        _, key = server.newcomer("slow", requests_per_s=1)
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": key}
         run = ["run", "-s", "n", "-t", "python", "-c", "print(6*7)"]
         done = reckon(*run, env=env).expect(0)

@@ -8,6 +8,7 @@ import time
 import private_daemon
 import pytest
 from terminal import Terminal
+from waiting import eventually
 
 SECONDS = 60
 
@@ -27,13 +28,6 @@ def listed(reckon, *options):
     done = reckon("ps", "-s", "box", "--json", *options)
     assert done.status == 0, done
     return json.loads(done.stdout)
-
-
-def until(is_true, what):
-    deadline = time.monotonic() + SECONDS
-    while not is_true():
-        assert time.monotonic() < deadline, what
-        time.sleep(.05)
 
 
 # ---- exec -------------------------------------------------------------------------------------
@@ -105,7 +99,7 @@ def test_a_command_that_is_killed_takes_its_program_along(reckon, session):
     with reckon.start("exec", "-s", "box", "--", "sh", "-c", "echo ready; exec sleep 1000") as process:
         assert process.stdout.readline() == b"ready\n"
         process.kill()
-    until(lambda: listed(reckon) == [], "it stays")
+    eventually(lambda: listed(reckon) == [], "it stays")
     assert listed(reckon, "-a")[0]["signal"] == "HUP"
 
 
@@ -114,7 +108,7 @@ def test_whose_reader_goes_ends(reckon, session):
         assert process.stdout.read(4) == b"y\ny\n"
         process.stdout.close()
         assert process.wait(SECONDS) == 141
-    until(lambda: listed(reckon) == [], "it stays")
+    eventually(lambda: listed(reckon) == [], "it stays")
 
 
 def test_what_was_left_running_is_listed_and_killed(reckon, session):
@@ -126,12 +120,12 @@ def test_what_was_left_running_is_listed_and_killed(reckon, session):
     assert text.splitlines()[0].split()[:3] == ["ID", "PID", "STATE"]
     assert id_ in text and "running" in text and "sleep 1000" in text
     assert reckon("kill", "-s", "box", "slow").status == 0
-    until(lambda: listed(reckon) == [], "it stays")
+    eventually(lambda: listed(reckon) == [], "it stays")
     assert "TERM" in reckon("ps", "-a", "-s", "box").out
     by_pid = exec_(reckon, "sleep", "1000", options=["-d"]).stdout.decode().strip()
     pid = listed(reckon)[0]["pid"]
     assert reckon("kill", "-s", "box", "--signal", "SIGKILL", str(pid)).status == 0
-    until(lambda: listed(reckon) == [], "it stays")
+    eventually(lambda: listed(reckon) == [], "it stays")
     assert listed(reckon, "-a")[0]["id"] == by_pid
     assert reckon("kill", "-s", "box", "-a", by_pid).status == 0
 
@@ -176,7 +170,7 @@ def test_a_shell_is_a_terminal(reckon, session):
             term.write("stty size\r")
             term.pump(.5)
         term.write("sleep 1000\r")
-        term.until(lambda: term.line.endswith("sleep 1000") or "sleep 1000" in term.text, "echo")
+        term.eventually(lambda: term.line.endswith("sleep 1000") or "sleep 1000" in term.text, "echo")
         time.sleep(.3)
         term.key("ctrl-c")
         term.write("echo code $?\r")
@@ -200,7 +194,7 @@ def test_vim_edits_a_file(reckon, session):
     # The screen of these tests does not know what vim says to an xterm.
     with shell(reckon, term="linux") as term:
         term.write("vim -u NONE notes\r")
-        term.until(lambda: term.text.count("~") > 20, "vim's screen")
+        term.eventually(lambda: term.text.count("~") > 20, "vim's screen")
         term.write("ifirst line\rsecond line\x1b")
         term.wait("second line")
         term.resize(60, 20)
@@ -220,7 +214,7 @@ def test_less_pages(reckon, session):
         term.write("G")
         term.wait("\n500")
         term.write("?^123$\r")
-        term.until(lambda: "123" in term.screen.display[0], "the match at the top")
+        term.eventually(lambda: "123" in term.screen.display[0], "the match at the top")
         term.write("q")
         assert term.end() == 0
 
@@ -228,7 +222,7 @@ def test_less_pages(reckon, session):
 def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
     exec_(reckon, "sleep", "12345", options=("-d",))
     with Terminal(reckon, "exec", "-t", "-s", "box", "--", "htop", columns=100, lines=30, term="linux") as term:
-        term.until(lambda: "Quit" in term.screen.display[29] and "Load average" in term.text, "htop's screen")
+        term.eventually(lambda: "Quit" in term.screen.display[29] and "Load average" in term.text, "htop's screen")
         # It sees itself, and no other program of the session or of the host.
         term.wait("htop")
         assert "12345" not in term.text and "reckon" not in term.text
@@ -236,11 +230,11 @@ def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
         # The emulator keeps the last lines of what it showed, which have that word: an empty screen
         # tells when htop has drawn anew. A size that came later would be the key that ends its help.
         term.screen.reset()
-        term.until(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
+        term.eventually(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
         term.write("\x1b[[A")  # F1 of a Linux console
-        term.until(lambda: "(C)" in term.text, "its help")
+        term.eventually(lambda: "(C)" in term.text, "its help")
         term.write("q")
-        term.until(lambda: "Quit" in term.screen.display[19], "its screen")
+        term.eventually(lambda: "Quit" in term.screen.display[19], "its screen")
         term.write("q")
         assert term.end() == 0
 
@@ -248,7 +242,7 @@ def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
 def test_a_terminal_that_is_closed_hangs_the_shell_up(reckon, session):
     with shell(reckon):
         assert len(listed(reckon)) == 1
-    until(lambda: listed(reckon) == [], "the shell stays")
+    eventually(lambda: listed(reckon) == [], "the shell stays")
 
 
 def test_help_manual_and_completion_know_them(reckon):

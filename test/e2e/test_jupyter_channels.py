@@ -1,12 +1,12 @@
 """What a kernel's WebSockets share: who hears of what, what is kept for a client that is away, the kernel's answers."""
 import contextlib
 import struct
-import time
 
 import pytest
 import websocket
 from reckon_serve import SECONDS
 from test_jupyter_server import Channels, ask, kernel, pytestmark, start  # noqa: F401
+from waiting import eventually
 
 
 def until(channels, kind, parent=None):
@@ -18,13 +18,6 @@ def until(channels, kind, parent=None):
 
 def state_of(server, own):
     return ask(server, "GET", f"/kernels/{own}").json
-
-
-def wait_until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def has_run(server, count):
@@ -101,7 +94,7 @@ def test_expressions_and_comms(server):
 def test_two_clients_of_one_kernel(server):
     with kernel(server) as (own, one):
         two = Channels(server, own, is_v1=True, session="other")
-        wait_until(lambda: state_of(server, own)["connections"] == 2)
+        eventually(lambda: state_of(server, own)["connections"] == 2)
         header = one.send("execute_request", {"code": "x = 6\nprint('süß')\nx * 7"})
         # The other one sees all but the reply.
         seen = two.until_idle(header)
@@ -119,7 +112,7 @@ def test_two_clients_of_one_kernel(server):
         assert one.run("x")[1][1]["data"]["text/plain"] == "8"
         # One that goes takes nothing of the other's along; nobody keeps anything for it.
         two.close()
-        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        eventually(lambda: state_of(server, own)["connections"] == 1)
         assert ask(server, "GET", "/status").json["connections"] == 1
         one.run("print('missed')")
         again = Channels(server, own, session="other")
@@ -150,7 +143,7 @@ def test_what_came_while_nobody_was_there(server):
             "print(1, flush=True)\nimport time; time.sleep(0.5); print(2)", "print(3); 4", "1 / 0", "5")]
         until(channels, "stream", headers[0])
         channels.close()
-        wait_until(lambda: has_run(server, 3) and state_of(server, own)["connections"] == 0)
+        eventually(lambda: has_run(server, 3) and state_of(server, own)["connections"] == 0)
         again = Channels(server, own)
         assert until(again, "stream", headers[0])["text"] == "2\n"
         assert until(again, "execute_reply", headers[0])["status"] == "ok"
@@ -174,7 +167,7 @@ def test_another_session_does_not_get_it(server):
                                                            "time.sleep(0.5); print(2)"})
         until(channels, "stream", header)
         channels.close()
-        wait_until(lambda: state_of(server, own)["execution_state"] == "idle")
+        eventually(lambda: state_of(server, own)["execution_state"] == "idle")
         for session in ("t", "s"):
             other = Channels(server, own, session=session)
             header = other.send("kernel_info_request", {})
@@ -189,7 +182,7 @@ def test_a_question_of_a_cell_whose_client_comes_back(server):
             "allow_stdin": True})
         until(channels, "stream", header)
         channels.close()
-        wait_until(lambda: state_of(server, own)["connections"] == 0)
+        eventually(lambda: state_of(server, own)["connections"] == 0)
         again = Channels(server, own)
         assert until(again, "input_request", header)["prompt"] == "? "
         again.send("input_reply", {"value": "süß"}, "stdin")
@@ -205,7 +198,7 @@ def test_too_much_for_whoever_is_away(server):
             last = channels.send("execute_request", {"code": "print('x' * 900000)"})
         until(channels, "stream", header)
         channels.close()
-        wait_until(lambda: has_run(server, 31))
+        eventually(lambda: has_run(server, 31))
         again = Channels(server, own)
         told = until(again, "stream")
         assert told["name"] == "stderr" and "were left out" in told["text"]
@@ -283,7 +276,7 @@ def test_clients_that_go_in_the_middle(server):
             one.send("execute_request", {"code": f"y = {i}\nprint('x' * 100000)"})
             one.send("execute_request", {"code": "y"})
             one.socket.sock.close()
-        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        eventually(lambda: state_of(server, own)["connections"] == 1)
         assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
 
 
@@ -328,7 +321,7 @@ def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
         while until(other, "status", header)["execution_state"] != "idle":
             pass
         assert other.run("x")[1][1]["data"]["text/plain"] == "42"
-        wait_until(lambda: state_of(server, own)["connections"] == 1)
+        eventually(lambda: state_of(server, own)["connections"] == 1)
         other.close()
 
 

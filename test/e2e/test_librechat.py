@@ -187,10 +187,7 @@ def test_what_is_deleted_is_gone(server):
 def test_files_of_others_are_not_there(server):
     admin = server.key
     done = execute(server, "py", "open('a.txt', 'w').write('secret')")
-    tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-    key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k", "scopes": [
-        "sessions", "execute", "files", "read"]}).json["key"]
-    server.key = key
+    _, server.key = server.newcomer()
     file = done["files"][0]
     answer = post(server, API + "/exec", {"lang": "bash", "code": "cat a.txt", "files": [file]})
     assert (answer.status, answer.json["error"]) == (403, "Unauthorized file reference")
@@ -512,9 +509,7 @@ def test_a_program_that_fails_between_its_calls(server):
 
 def test_another_tenant_does_not_go_on(server):
     asked = programmatic(server, code="await t()", tools=[{"name": "t"}])
-    tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-    own, server.key = server.key, server.ask("POST", "/keys", {
-        "tenant": tenant, "name": "k", "scopes": ["sessions", "execute", "files", "read"]}).json["key"]
+    own, (_, server.key) = server.key, server.newcomer()
     programmatic(server, 404, continuation_token=asked["continuation_token"],
                  tool_results=results(asked["tool_calls"], 1))
     server.key = own

@@ -2,21 +2,16 @@
 import json
 import os
 
-import private_daemon
 import pytest
 from mcp_client import META, MODERN, Mcp, text_of
 from mcp_stdio import Stdio
 from reckon_serve import Server
 
+pytestmark = pytest.mark.usefixtures("no_daemon_stays")
+
 ACCEPT, DECLINE, CANCEL = ({"action": each} for each in ("accept", "decline", "cancel"))
 CAN_ASK = {"elicitation": {}}
 READ = "print(open('/mnt/project/a.txt').read())"
-
-
-@pytest.fixture
-def reckon(reckon):
-    yield reckon
-    private_daemon.end(reckon)
 
 
 @pytest.fixture

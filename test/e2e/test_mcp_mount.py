@@ -15,12 +15,6 @@ ACCEPT, DECLINE = ({"action": each, "content": {}} for each in ("accept", "decli
 
 
 @pytest.fixture
-def reckon(reckon):
-    yield reckon
-    private_daemon.end(reckon)
-
-
-@pytest.fixture
 def project(reckon):
     """A folder of the user's own, with a neighbour that nobody granted."""
     folder = reckon.work / "home" / "project"
@@ -47,6 +41,8 @@ def start(reckon, *mounts, capabilities=None, **more):
 
 LOOK = """
 import os, glob
+
+pytestmark = pytest.mark.usefixtures("no_daemon_stays")
 def attempt(what):
     try:
         return what()

@@ -10,11 +10,7 @@ import pytest
 from mcp_client import LEGACY, META, MODERN, text_of
 from mcp_stdio import Stdio
 
-
-@pytest.fixture
-def reckon(reckon):
-    yield reckon
-    private_daemon.end(reckon)
+pytestmark = pytest.mark.usefixtures("no_daemon_stays")
 
 
 def test_an_older_client(reckon):

@@ -6,7 +6,6 @@ import subprocess
 
 import httpx2
 import mcp
-import private_daemon
 import pytest
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -18,13 +17,7 @@ EXPECTED = {"counted": "12", "files": ["of one", "of the other"], "cancelled": "
             "wentOn": "went on 12", "crash": [True, "kernel_died"],
             "fresh": "False ['one.txt', 'other.txt']", "alone": "42"}
 
-pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-
-
-@pytest.fixture
-def reckon(reckon):
-    yield reckon
-    private_daemon.end(reckon)
+pytestmark = [pytest.mark.parametrize("as_user", ["root"], indirect=True), pytest.mark.usefixtures("no_daemon_stays")]
 
 
 def run_node(reckon, *args):

@@ -568,9 +568,7 @@ def test_who_is_noisy_pays_for_it(reckon):
     its oldest, and what was given up still has its end."""
     noise = "from IPython.display import display\ndisplay({{'text/plain': '{}' * (3 << 20)}}, raw=True)"
     with Server(reckon) as server:
-        tenant = server.ask("POST", "/tenants", {"name": "noisy"}).json["id"]
-        noisy = Server(reckon, key=server.ask("POST", "/keys", {
-            "tenant": tenant, "scopes": ["sessions", "execute", "read"]}).json["key"])
+        noisy = Server(reckon, key=server.newcomer("noisy", ["sessions", "execute", "read"])[1])
         noisy.port = server.port
         quiet = server.create()
         small = server.execute(quiet, "print('hello')")

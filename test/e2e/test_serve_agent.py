@@ -277,14 +277,9 @@ def test_a_client_that_leaves_is_not_paid_for(asking):
     connection.request("POST", "/reckon/v1/agent", json.dumps({"question": "?",
                                                                "session": session}),
                        server.headers())
-    deadline = time.monotonic() + SECONDS
-    while not server.ask("GET", f"/sessions/{session}/executions").json["executions"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
     connection.close()
-    while agents(server):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: not agents(server))
     execution, = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert server.poll(session, execution["id"])["status"] == "interrupted"
     assert len(server.model.asked) == 1
@@ -301,14 +296,9 @@ def test_a_client_that_leaves_says_whether_it_goes_on(asking):
     connection = server.connect()
     connection.request("POST", "/reckon/v1/agent", json.dumps({
         "question": "?", "session": session, "on_disconnect": "continue"}), server.headers())
-    deadline = time.monotonic() + SECONDS
-    while not server.ask("GET", f"/sessions/{session}/executions").json["executions"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
     connection.close()
-    while len(server.model.asked) < 2 or agents(server):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: len(server.model.asked) >= 2 and not agents(server))
     execution, = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert execution["status"] == "ok"
 
@@ -348,10 +338,7 @@ def test_a_run_goes_on_without_the_front_that_died(asking):
         run = next(data["id"] for _, name, data in events if name == "run")
         assert any(name == "stream" for _, name, _ in events)
         kill(server.front())
-        deadline = time.monotonic() + SECONDS
-        while "the front was started again" not in server.log():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually(lambda: "the front was started again" in server.log())
     assert server.wait(run)["answer"] == "There."
 
 
@@ -479,8 +466,7 @@ def test_as_many_at_once_as_the_configuration_says(asking):
     refused = server.run(status=429)
     assert refused.code == "quota_exceeded" and refused.headers["Retry-After"] == "5"
     assert refused.json["error"]["quota"]["name"] == "agent_runs"
-    other = server.ask("POST", "/tenants", {"name": "b"}).json["id"]
-    key = server.ask("POST", "/keys", {"tenant": other, "scopes": ["agent", "read"]}).json["key"]
+    _, key = server.newcomer("b", ["agent", "read"])
     ours, server.key = server.key, key
     server.begin()
     busy = server.run(status=429)
@@ -543,16 +529,11 @@ def test_the_file_is_read_again(asking):
     assert server.run()["answer"] == "x"
     server.file.write_text("[default]\noops = 1\n")
     server.process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + SECONDS
-    while "the models were not reloaded" not in server.log():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: "the models were not reloaded" in server.log())
     assert server.run()["answer"] == "y"
     server.file.write_text(good.replace("model = scripted/m", "model = scripted/new"))
     server.process.send_signal(signal.SIGHUP)
-    while server.run(status=202, background=True)["model"] != "scripted/new":
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    eventually(lambda: server.run(status=202, background=True)["model"] == "scripted/new")
 
 
 # ---- who may ----------------------------------------------------------------------------------
@@ -601,8 +582,7 @@ def test_what_is_anothers_is_not_there(asking):
     run = server.ask("POST", "/agent", {"question": "secret", "session": session,
                                         "background": True}).json["id"]
     server.wait_event(run, "stream")
-    other = server.ask("POST", "/tenants", {"name": "b"}).json["id"]
-    key = server.ask("POST", "/keys", {"tenant": other, "scopes": ["agent", "read"]}).json["key"]
+    _, key = server.newcomer("b", ["agent", "read"])
     with using(server, key):
         answer = server.ask("POST", "/agent", {"question": "?", "session": session})
         assert (answer.status, answer.code) == (404, "session_not_found")

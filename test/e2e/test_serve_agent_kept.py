@@ -83,9 +83,7 @@ def test_whoever_asks_again_meanwhile_gets_the_same_answer(asking):  # noqa: F81
 def test_a_key_is_its_tenants(asking):  # noqa: F811
     server = asking(lambda _: Reply(text="x"))
     ours = ask(server)["id"]
-    tenant = server.ask("POST", "/tenants", {"name": "a"}).json["id"]
-    with using(server, server.ask("POST", "/keys", {"tenant": tenant, "scopes": [
-            "agent", "read"]}).json["key"]):
+    with using(server, server.newcomer("a", ["agent", "read"])[1]):
         assert ask(server)["id"] != ours
         for path in ("", "/events"):
             answer = server.ask("GET", f"/agent/{ours}{path}")

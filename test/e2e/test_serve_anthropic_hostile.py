@@ -43,8 +43,7 @@ def test_ids_of_another_tenant(reckon):
         message = mine.messages.create(**ASKED, tools=[BASH], messages=[user("?")])
         left = message.content[1].content.content[0].file_id
         waiting = mine.messages.create(**ASKED, tools=tools(), messages=[user("?")])
-        tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-        key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"]
+        _, key = server.newcomer("other", SCOPES)
         asked = {**ASKED, "tools": [BASH], "messages": [user("?")]}
         answered = [user("?"), waiting.to_param(), user([result(waiting.content[-1])])]
         upload = [user([{"type": "container_upload", "file_id": file.id}])]

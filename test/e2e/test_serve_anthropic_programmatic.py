@@ -175,9 +175,7 @@ def test_nobody_else_answers(reckon):
     with speaking(reckon, Reply(calls=[ONE]), Reply(calls=["x = 1"]), Reply(text="Mine."), Reply(text="Gone."),
                   Reply(text="Answered.")) as server:
         first = asker(server.client(), False, tools=tools())([user("?")])
-        other = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-        scopes = ["agent", "sessions", "read", "files", "execute"]
-        key = server.ask("POST", "/keys", {"tenant": other, "scopes": scopes}).json["key"]
+        _, key = server.newcomer(scopes=["agent", "sessions", "read", "files", "execute"])
         theirs = asker(server.client(api_key=key), False, tools=tools())
         own = theirs([user("?")])
         call, = calls_of(first)

@@ -3,13 +3,12 @@
 import concurrent.futures
 import json
 import signal
-import time
 import urllib.parse
 
 import pytest
-from leftovers import PATIENCE
 from reckon_serve import Server
-from test_serve_tenants import make_key, newcomer, using
+from test_serve_tenants import make_key, using
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -196,7 +195,7 @@ def test_what_is_wrong_is_refused(server):
 
 def test_each_tenant_has_its_own(server):
     put(server, "shared/x", {"whose": "first"}, metadata={"a": "b"})
-    tenant, key = newcomer(server, "documents-other")
+    tenant, key = server.newcomer("documents-other")
     with using(server, key):
         assert server.ask("GET", "/documents/shared/x").code == "not_found"
         assert server.ask("PATCH", "/documents/shared/x", {"value": {}}).code == "not_found"
@@ -232,7 +231,7 @@ def test_scopes(server):
 
 
 def test_they_count_in_the_quota_and_give_back(server):
-    tenant, key = newcomer(server, "documents-quota", disk_bytes=100000)
+    tenant, key = server.newcomer("documents-quota", disk_bytes=100000)
 
     def used():
         return server.ask("GET", f"/tenants/{tenant}").json["now"]["disk_bytes"]
@@ -264,20 +263,16 @@ def test_what_is_done_is_in_the_audit(server):
 
 
 def test_one_that_expires_is_gone(server):
-    tenant, key = newcomer(server, "documents-expiry")
+    tenant, key = server.newcomer("documents-expiry")
     with using(server, key):
         made = put(server, "expiry/x", {"n": 1}, metadata={"a": "b"}, expires_in_s=1)
         assert made.json["expires_at"] is not None
-        deadline = time.monotonic() + 30 * PATIENCE
-        while server.ask("GET", "/documents/expiry/x").status == 200:
-            assert time.monotonic() < deadline, "it does not expire"
-            time.sleep(0.1)
+        eventually(lambda: server.ask("GET", "/documents/expiry/x").status != 200, "it does not expire")
         assert ids(server, "expiry") == ids(server, "expiry", metadata={"a": "b"}) == ([], None)
         assert put(server, "expiry/x", {"n": 2}, {"If-None-Match": "*"}).status == 200
         put(server, "expiry/y", expires_in_s=1)
-    while rows(server, "SELECT count(*) FROM document WHERE tenant = ?", tenant) != [(1,)]:
-        assert time.monotonic() < deadline, "its row stays"
-        time.sleep(0.1)
+    eventually(lambda: rows(server, "SELECT count(*) FROM document WHERE tenant = ?", tenant) == [(1,)],
+               "its row stays")
     assert server.ask("GET", f"/tenants/{tenant}").json["now"]["disk_bytes"] < 700
     with using(server, key):
         patched = server.ask("PATCH", "/documents/expiry/x", {"expires_in_s": 1000})
@@ -302,10 +297,7 @@ def test_what_was_answered_survives_a_kill(reckon):
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         running = [pool.submit(store, n) for n in range(4)]
-        deadline = time.monotonic() + 30 * PATIENCE
-        while len(stored) < 50:
-            assert time.monotonic() < deadline, "nothing is stored"
-            time.sleep(0.01)
+        eventually(lambda: len(stored) >= 50, "nothing is stored")
         server.stop(signal.SIGKILL)
         for each in running:
             each.result()

@@ -8,7 +8,7 @@ import signal
 import pytest
 from reckon_serve import Server
 from test_serve_tenant_files import store
-from test_serve_tenants import newcomer, using
+from test_serve_tenants import using
 from waiting import eventually
 
 LARGE = os.urandom(4 << 20)
@@ -107,7 +107,7 @@ def test_another_tenant_has_another_file(server):
     """Of one content: else its links, locks and times would tell of it."""
     look = ("import fcntl, os\nopened = open('/mnt/files/same')\nfcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
             "print(os.fstat(opened.fileno()).st_ino, os.fstat(opened.fileno()).st_nlink)")
-    tenant, key = newcomer(server, "mounts-other")
+    tenant, key = server.newcomer("mounts-other")
 
     def one():
         file = store(server, b"the same content", "same").json["id"]

@@ -18,7 +18,8 @@ import zlib
 from urllib.parse import quote, unquote
 
 import pytest
-from reckon_serve import SECONDS, Server, memory_kib
+from reckon_serve import Server, memory_kib
+from waiting import eventually
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -784,10 +785,7 @@ def test_links_end(server, session):
     assert server.ask("DELETE", f"/sessions/{session}/links/{made['id']}").json == {}
     assert server.ask("DELETE", f"/sessions/{session}/links/{made['id']}").status == 404
     assert follow(server, url).code == "link_gone"
-    deadline = time.monotonic() + SECONDS
-    while follow(server, short).status == 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: follow(server, short).status != 200)
     assert follow(server, short).code == "link_gone"
 
 
@@ -851,10 +849,7 @@ def test_what_is_kept_goes_with_what_it_belongs_to(reckon):
         server.args = ("--history-keep", "1")
         server.start()
         path = f"/sessions/{session}"
-        deadline = time.monotonic() + SECONDS
-        while server.ask("GET", f"{path}/receipts").json["receipts"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        eventually(lambda: not server.ask("GET", f"{path}/receipts").json["receipts"])
         left = server.ask("GET", f"{path}/artifacts").json["artifacts"]
         assert [(each["path"], each["source"]) for each in left] == [("put", "upload")]
         assert [each["id"] for each in server.ask("GET", f"{path}/links").json["links"]] == \

@@ -36,8 +36,7 @@ def test_files_of_another_tenant(reckon):
     with ModelServer(*[Reply(text="Ok.")] * 3) as model, Speaking(reckon, model) as server:
         (reckon.work / "a.txt").write_text("secret")
         file = server.client().files.upload(file=reckon.work / "a.txt")
-        tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-        key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"]
+        _, key = server.newcomer("other", SCOPES)
         for method, path, body in (
                 ("GET", f"/{file.name}", None), ("DELETE", f"/{file.name}", None),
                 ("POST", f"/models/{MODEL}:generateContent", {"contents": [{"role": "user", "parts": [

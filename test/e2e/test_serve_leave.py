@@ -6,20 +6,13 @@ import time
 
 import pytest
 from captured_front import CapturedFront
-from reckon_serve import PREFIX, SECONDS, kill
+from reckon_serve import PREFIX, kill
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 CANCEL = {"on_disconnect": "cancel"}
 BUSY = "kept = 1\nimport time\nprint('begun', flush=True)\nfor i in range(1200): time.sleep(0.05)"
-
-
-def until(found, what):
-    deadline = time.monotonic() + SECONDS
-    while not (value := found()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return value
 
 
 def executions(server, session):
@@ -39,7 +32,7 @@ def blocking(server, session, code, headers=None, **body):
     connection.request("POST", f"{PREFIX}/sessions/{session}/executions",
                        json.dumps({"code": code, **body}), server.headers(headers))
     try:
-        yield connection, until(lambda: [each["id"] for each in executions(server, session)
+        yield connection, eventually(lambda: [each["id"] for each in executions(server, session)
                                          if each["id"] not in known], "it is not there")[0]
     finally:
         connection.close()
@@ -88,7 +81,7 @@ def test_nobody_waits_for_the_record(server):
     session = server.create()
     server.execute(session, "kept = 1")
     with blocking(server, session, BUSY, **CANCEL) as (_, execution):
-        until(lambda: with_status(server, session, "running"), "it does not run")
+        eventually(lambda: with_status(server, session, "running"), "it does not run")
     assert_cancelled(server, session, execution)
     assert ("execution.cancel", f"execution={execution} its client went away") in audit(server)
 
@@ -130,7 +123,7 @@ def test_a_client_that_sends_no_more_is_taken_for_gone(server):
     session = server.create()
     server.execute(session, "kept = 1")
     with blocking(server, session, BUSY, **CANCEL) as (connection, execution):
-        until(lambda: with_status(server, session, "running"), "it does not run")
+        eventually(lambda: with_status(server, session, "running"), "it does not run")
         connection.sock.shutdown(socket.SHUT_WR)
         assert_cancelled(server, session, execution)
     with blocking(server, session, "import time; time.sleep(0.3); print(1)") as (connection, _):
@@ -175,7 +168,7 @@ def test_a_reader_that_takes_nothing_is_gone(server):
         sock.sendall(f"POST {PREFIX}/sessions/{session}/executions HTTP/1.1\r\nHost: localhost\r\n"
                      f"Authorization: Bearer {server.key}\r\nContent-Length: {len(body)}\r\n\r\n"
                      f"{body}".encode())
-        execution = until(lambda: with_status(server, session, "running"), "it does not run")[0]
+        execution = eventually(lambda: with_status(server, session, "running"), "it does not run")[0]
         record = server.poll(session, execution)
     assert gone_by(record), record["status"]
 
@@ -206,7 +199,7 @@ def test_what_has_not_begun_never_does(server, follow):
     with follow(server, session, "ran = True", **CANCEL, **more) as (_, waits):
         third = server.background(session, "'ran' in globals()")
         assert server.ask("GET", f"/sessions/{session}/executions/{waits}").json["status"] == "queued"
-    shown = until(lambda: (answer := server.ask(
+    shown = eventually(lambda: (answer := server.ask(
         "GET", f"/sessions/{session}/executions/{waits}").json)["status"] == "cancelled" and answer,
         "it still waits")
     assert "went away before it began" in shown["why"] and "ended_at" in shown
@@ -233,7 +226,7 @@ def test_its_place_and_its_key_are_free_again(server):
     key = {"Idempotency-Key": "once"}
     with blocking(server, session, "print('ran')", key, **CANCEL) as (_, waits):
         assert server.ask("POST", f"/sessions/{session}/executions", {"code": "1"}).status == 429
-    until(lambda: with_status(server, session, "cancelled") == [waits], "it still waits")
+    eventually(lambda: with_status(server, session, "cancelled") == [waits], "it still waits")
     again = server.ask("POST", f"/sessions/{session}/executions",
                        {"code": "print('ran')", "background": True}, key)
     assert again.status == 202 and again.json["id"] != waits
@@ -269,7 +262,7 @@ def test_whoever_asks_again_with_its_key_holds_it(server):
     key = {"Idempotency-Key": "k"}
     code = "import time\nprint('begun', flush=True)\ntime.sleep(1.5)"
     with blocking(server, session, code, key, **CANCEL) as (first, execution):
-        until(lambda: with_status(server, session, "running"), "it does not run")
+        eventually(lambda: with_status(server, session, "running"), "it does not run")
         with server.events("POST", f"/sessions/{session}/executions",
                            {"code": code, "stream": True}, key) as (events, response):
             assert response.headers["Reckon-Execution"] == execution
@@ -298,10 +291,10 @@ def test_a_front_that_dies_ends_nothing(server):
     session, second = server.create(), server.create()
     with streaming(server, session, BUSY, **CANCEL) as (_, streamed), \
             blocking(server, second, BUSY, **CANCEL) as (_, waited):
-        until(lambda: with_status(server, second, "running"), "it does not run")
+        eventually(lambda: with_status(server, second, "running"), "it does not run")
         front = server.front()
         kill(front)
-        until(lambda: "the front was started again" in server.log(), "there is no front")
+        eventually(lambda: "the front was started again" in server.log(), "there is no front")
     assert_goes_on(server, session, streamed)
     assert_goes_on(server, second, waited)
     with streaming(server, session, execution=streamed):
@@ -326,21 +319,21 @@ def test_what_a_captured_front_may_end(reckon):
     with CapturedFront(reckon) as front:
         session = front.call("session_create", front.key, template="python")[1]["id"]
         number, execution = begin(front, session)
-        until(lambda: status(front, session, execution) == "running", "it does not run")
+        eventually(lambda: status(front, session, execution) == "running", "it does not run")
         for each in (number, number + 1, 1, 1 << 40):
             front.cancel(each)
         time.sleep(0.5)
         assert status(front, session, execution) == "running"
         front.call("interrupt", front.key, session=session)
-        until(lambda: status(front, session, execution) == "ended", "it goes on")
+        eventually(lambda: status(front, session, execution) == "ended", "it goes on")
         number, execution = begin(front, session, on_disconnect="cancel", disconnect_grace_s=0)
         for _ in range(300):  # readers without end
             front.send_call("execution_events", front.key, session=session, execution=execution,
                             after=1 << 40)
-        until(lambda: status(front, session, execution) == "running", "it does not run")
+        eventually(lambda: status(front, session, execution) == "running", "it does not run")
         for each in range(number, front.number + 1):
             front.cancel(each)
-        until(lambda: status(front, session, execution) == "ended", "it goes on")
+        eventually(lambda: status(front, session, execution) == "ended", "it goes on")
         assert "the front is gone" not in front.server.log()
 
 

@@ -26,8 +26,7 @@ def test_ids_of_another_tenant(reckon):
         thread = mine.beta.threads.create(messages=[{"role": "user", "content": "secret"}])
         run = mine.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
         step, = mine.beta.threads.runs.steps.list(run.id, thread_id=thread.id)
-        tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-        key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"]
+        _, key = server.newcomer("other", SCOPES)
         other = server.client(api_key=key)
         own = other.beta.threads.create()
         other_assistant = other.beta.assistants.create(model=MODEL)

@@ -76,8 +76,7 @@ def test_references_that_lead_nowhere(reckon):
         kept = mine.responses.create(model=MODEL, input="?").output[0].id
         unkept = mine.responses.create(model=MODEL, input="?", store=False).output[0].id
         said, = mine.conversations.items.list(mine.conversations.create(items=[{"role": "user", "content": "secret"}]).id)
-        tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-        other = server.client(api_key=server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"])
+        other = server.client(api_key=server.newcomer(scopes=SCOPES)[1])
         for client, item in ((mine, unkept), (mine, kept[:-1] + "9"), (mine, "msg_" + "0" * 28), (mine, "rs_"), (mine, "../x"),
                              (mine, "x" * 4000), (other, kept), (other, said.id)):
             with pytest.raises(openai.NotFoundError, match="not found. Items are not persisted") as refused:
@@ -194,9 +193,7 @@ def test_images_in_a_thread(reckon):
         first, second = (json.dumps(asked.body) for asked in model.asked)
         assert f"data:image/png;base64,{PNG}" in first and url not in first
         assert f"data:image/png;base64,{PNG}" in second and url in second
-        other = server.ask("POST", "/keys", {"tenant": server.ask("POST", "/tenants", {"name": "o"}).json["id"],
-                                             "scopes": SCOPES}).json["key"]
-        other = server.client(api_key=other)
+        other = server.client(api_key=server.newcomer("o", SCOPES)[1])
         elsewhere = other.beta.threads.create()
         for who, where, part, status in (
                 (client, thread, {"type": "image_url", "image_url": {"url": "http://a.example/p.png"}}, 400),

@@ -18,8 +18,7 @@ def test_rate_limits_in_the_headers(reckon):
     with ModelServer(lambda _: Reply(text="Hi.")) as model, Speaking(reckon, model) as server:
         # Without a quota there is no number, and no header.
         assert limits(server.client().responses.with_raw_response.create(model=MODEL, input="?")) == {}
-        tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"requests_per_s": 40}}).json["id"]
-        key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": SCOPES}).json["key"]
+        _, key = server.newcomer("t", SCOPES, requests_per_s=40)
         client = server.client(api_key=key)
         raw = client.responses.with_raw_response.create(model=MODEL, input="?")
         seen = limits(raw)

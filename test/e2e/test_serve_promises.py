@@ -288,9 +288,7 @@ def test_nothing_is_written_of_code_whose_session_is_not_there_yet(reckon):
 @as_root
 def test_code_whose_session_cannot_be_opened_never_was(reckon):
     with Server(reckon) as server:
-        tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}})
-        key = server.ask("POST", "/keys", {"tenant": tenant.json["id"], "name": "k",
-                                           "scopes": ["sessions", "execute", "read"]}).json["key"]
+        _, key = server.newcomer("t", ["sessions", "execute", "read"], executions=1)
         whole, server.key = server.key, key
         body = {"template": "python", "code": "print(1)", "keep": True, "name": "mine"}
         server.create()

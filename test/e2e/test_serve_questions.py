@@ -8,7 +8,7 @@ import time
 import pytest
 from leftovers import PATIENCE
 from reckon_serve import Server
-from test_serve_tenants import make_key, newcomer, using
+from test_serve_tenants import make_key, using
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -284,7 +284,7 @@ def test_what_is_wrong_is_refused(server, session):
     assert asking.results({"id": "tc_99", "value": 1}).code == "not_waiting"
     nothing = f"{run}/ex_01M80J7V9Z7WCA235G7GJNP5HC"
     assert server.ask("POST", f"{nothing}/input", {"text": "x"}).code == "execution_not_found"
-    _, key = newcomer(server, "questions-other")
+    _, key = server.newcomer("questions-other")
     with using(server, key):
         assert asking.answer(text="x").code == "session_not_found"
         assert asking.results({"id": call, "value": "stolen"}).code == "session_not_found"

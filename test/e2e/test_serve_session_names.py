@@ -49,9 +49,7 @@ def test_the_live_session_of_a_name_counts_and_else_the_newest(server):
 
 
 def test_a_name_is_its_tenants(server):
-    tenant = server.ask("POST", "/tenants", {"name": "other"}).json["id"]
-    made = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute", "read"]})
-    key = made.json["key"]
+    _, key = server.newcomer(scopes=["sessions", "execute", "read"])
     session = server.create(name="mine")
     theirs = {"Authorization": f"Bearer {key}"}
     assert server.ask("GET", "/sessions/mine", headers=theirs, key=False).status == 404

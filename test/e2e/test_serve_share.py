@@ -16,7 +16,7 @@ import pytest
 from leftovers import Leftovers
 from reckon_cli import Reckon
 from reckon_serve import Server
-from test_serve_tenants import as_root, newcomer, using
+from test_serve_tenants import as_root, using
 from turns import SHORT, policy_of, turn_of
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
@@ -95,8 +95,8 @@ def spinning(server, key, count):
 def test_a_busy_tenant_leaves_another_its_share(server):
     if not has_groups(server):
         pytest.skip("this host does not let the warden share processors out")
-    _, many = newcomer(server, "many")
-    tenant, one = newcomer(server, "one")
+    _, many = server.newcomer("many")
+    tenant, one = server.newcomer("one")
     greedy = spinning(server, many, BUSY)
     modest = spinning(server, one, 1)
     time.sleep(1)
@@ -132,7 +132,7 @@ def test_everything_that_comes_later_is_in_the_tenants_group(server):
     """Contexts, restarts, and processes that outlive a cell."""
     if not has_groups(server):
         pytest.skip("this host does not let the warden share processors out")
-    _, key = newcomer(server, "team", cpu_percent=150)
+    _, key = server.newcomer("team", cpu_percent=150)
     before = set(accounts(server.host))
     with using(server, key):
         session = server.create(limits={"cpu_percent": 400})
@@ -225,7 +225,7 @@ def test_shares_of_tenants_without_quotas_come_from_the_configuration(place):
     with Server(reckon, "--config", config) as server:
         if not has_groups(server):
             pytest.skip("this host does not let the warden share processors out")
-        _, own = newcomer(server, "own", cpu_weight=523)
+        _, own = server.newcomer("own", cpu_weight=523)
         server.create()
         eventually_one_has(host, before, 317, "150000")
         with using(server, own):

@@ -10,13 +10,8 @@ import time
 
 import pytest
 from leftovers import PATIENCE
-from reckon_serve import SECONDS, Server
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
+from reckon_serve import Server, bearer
+from waiting import eventually
 
 
 def snapshot(server, session, headers=None, **body):
@@ -41,13 +36,6 @@ def run(server, session, code):
     record = server.execute(session, code)
     assert record["status"] == "ok", record
     return record["stdout"]
-
-
-def newcomer(server, name, **quotas):
-    """A tenant, and the header of a key of it."""
-    tenant = server.ask("POST", "/tenants", {"name": name, "quotas": quotas}).json["id"]
-    key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute", "files", "read"]})
-    return tenant, {"Authorization": f"Bearer {key.json['key']}"}
 
 
 def disk_bytes(server, tenant):
@@ -233,7 +221,7 @@ def test_another_tenant_has_no_part_in_it(server):
     session = server.create()
     run(server, session, "open('a', 'w').write('mine')")
     made = snapshot(server, session, name="mine")
-    _, other = newcomer(server, "other")
+    other = bearer(server.newcomer("other")[1])
     assert listed(server, headers=other) == [] and listed(server, "?name=mine", headers=other) == []
     for method, path, body in (("GET", f"/snapshots/{made['id']}", None), ("DELETE", f"/snapshots/{made['id']}", None),
                                ("POST", "/sessions", {"snapshot": made["id"]}), ("POST", f"/sessions/{session}/snapshots", {}),
@@ -254,7 +242,8 @@ def test_a_token_is_for_its_session(server):
 
 
 def test_it_counts_in_the_quota_of_its_tenant(server):
-    tenant, key = newcomer(server, "small", disk_bytes=3_000_000)
+    tenant, key = server.newcomer("small", disk_bytes=3_000_000)
+    key = bearer(key)
     session = server.ask("POST", "/sessions", {"template": "python"}, key).json["id"]
 
     def write(name, size):
@@ -268,10 +257,8 @@ def later():
 import time
 threading.Thread(target=later).start()
 """, key)
-        deadline = time.monotonic() + SECONDS
-        while server.ask("GET", f"/sessions/{session}/files/{name}", headers=key).status == 404:
-            assert time.monotonic() < deadline, "it does not come"
-            time.sleep(0.1)
+        eventually(lambda: server.ask("GET", f"/sessions/{session}/files/{name}", headers=key).status != 404,
+                   "it does not come")
 
     write("a", 1 << 20)
     before = disk_bytes(server, tenant)
@@ -308,10 +295,8 @@ def test_the_collector_keeps_it_as_long_as_it_is_there(reckon):
         server.ask("DELETE", f"/sessions/{session}")
     # Nor is anything of its history left that names it.
     with Server(reckon, "--session-keep", "1", key=key) as server:
-        deadline = time.monotonic() + 60 * PATIENCE
-        while server.ask("GET", f"/sessions/{session}").json["error"]["code"] != "expired":
-            assert time.monotonic() < deadline, "its history stays"
-            time.sleep(0.1)
+        eventually(lambda: server.ask("GET", f"/sessions/{session}").json["error"]["code"] == "expired",
+                   "its history stays")
     path = next(pathlib.Path(reckon.state).glob("artifacts/00/*"))
     for stays in (True, False):
         os.utime(path, (1, 1))
@@ -370,7 +355,8 @@ def test_a_backup_holds_it(reckon):
 
 
 def test_the_tenant_takes_it_along(server):
-    tenant, key = newcomer(server, "leaves")
+    tenant, key = server.newcomer("leaves")
+    key = bearer(key)
     session = server.ask("POST", "/sessions", {"template": "python"}, key).json["id"]
     made = snapshot(server, session, key)
     assert server.ask("DELETE", f"/tenants/{tenant}").status == 200

@@ -11,7 +11,8 @@ import pytest
 from leftovers import PATIENCE
 from reckon_serve import Server
 from test_serve_documents import rows
-from test_serve_tenants import make_key, newcomer, using
+from test_serve_tenants import make_key, using
+from waiting import eventually
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
@@ -61,7 +62,7 @@ def test_a_file_is_what_was_stored(server):
 
 
 def test_lists(server):
-    tenant, key = newcomer(server, "files-lists")
+    tenant, key = server.newcomer("files-lists")
     with using(server, key):
         made = [store(server, b"x%d" % n, f"f{n}.txt", purpose="odd" if n % 2 else "even",
                       metadata={"n": str(n)}).json["id"] for n in range(5)]
@@ -125,7 +126,7 @@ def test_what_is_wrong_is_refused(server):
 
 def test_tenants_scopes_and_quotas(server):
     mine = store(server, b"mine").json["id"]
-    tenant, key = newcomer(server, "files-quota", disk_bytes=200000)
+    tenant, key = server.newcomer("files-quota", disk_bytes=200000)
     with using(server, key):
         assert server.ask("GET", f"/files/{mine}").code == "not_found"
         assert server.ask("GET", f"/files/{mine}/content").code == "not_found"
@@ -147,14 +148,10 @@ def test_tenants_scopes_and_quotas(server):
 def test_one_that_expires_is_gone(server):
     made = store(server, b"short", expires_in_s=1).json
     assert made["expires_at"] is not None
-    deadline = time.monotonic() + 30 * PATIENCE
-    while server.ask("GET", f"/files/{made['id']}").status == 200:
-        assert time.monotonic() < deadline, "it does not expire"
-        time.sleep(0.1)
+    eventually(lambda: server.ask("GET", f"/files/{made['id']}").status != 200, "it does not expire")
     assert server.ask("GET", f"/files/{made['id']}/content").code == "not_found"
-    while rows(server, "SELECT count(*) FROM document WHERE id = ?", made["id"]) != [(0,)]:
-        assert time.monotonic() < deadline, "its row stays"
-        time.sleep(0.1)
+    eventually(lambda: rows(server, "SELECT count(*) FROM document WHERE id = ?", made["id"]) == [(0,)],
+               "its row stays")
 
 
 def test_what_was_answered_survives_a_kill(reckon):

@@ -54,12 +54,6 @@ def make_key(server, tenant=None, scopes=("sessions", "execute", "files", "read"
     return answer.json
 
 
-def newcomer(server, name, **quotas):
-    """A tenant and the text of a key of it."""
-    tenant = make_tenant(server, name, **quotas)
-    return tenant, make_key(server, tenant)["key"]
-
-
 def operations():
     """(path, method, operation) of the document; all that take a key."""
     document = field_table.document()
@@ -447,7 +441,7 @@ def test_life_of_a_tenant(server):
 
 @as_root
 def test_a_suspended_tenant_and_a_deleted_one(server):
-    tenant, key = newcomer(server, "guest")
+    tenant, key = server.newcomer("guest")
     with using(server, key):
         session = server.create()
     server.ask("PATCH", f"/tenants/{tenant}", {"state": "suspended"})
@@ -471,7 +465,7 @@ def test_a_suspended_tenant_and_a_deleted_one(server):
 
 @as_root
 def test_tenants_and_quotas_outlive_the_daemon(server):
-    tenant, key = newcomer(server, "kept", sessions=1, max_memory_bytes=1 << 28)
+    tenant, key = server.newcomer("kept", sessions=1, max_memory_bytes=1 << 28)
     with using(server, key):
         session = server.create()
     server.stop()
@@ -512,11 +506,11 @@ def same(theirs, unknown, names):
 
 def test_another_tenants_id_is_as_an_unknown_one(server):
     """Every operation with an id, with those of another tenant and with those of nobody."""
-    _, key = newcomer(server, "victim")
+    _, key = server.newcomer("victim")
     with using(server, key):
         names = things_of(server)
         live = server.background(names["session"], "import time; time.sleep(60)")
-    _, attacker = newcomer(server, "attacker")
+    _, attacker = server.newcomer("attacker")
     tried = 0
     with using(server, attacker):
         own = server.create()
@@ -559,12 +553,12 @@ def test_content_cannot_be_claimed(server):
     """Knowing a file's hash, or showing it as one's own, opens nothing."""
     content = b"the victim's own words"
     handle = "ar_" + hashlib.sha256(content).hexdigest()[:32]
-    _, key = newcomer(server, "victim")
+    _, key = server.newcomer("victim")
     with using(server, key):
         session = server.create()
         server.execute(session, f"open('f', 'wb').write({content!r})")
         assert server.ask("GET", f"/artifacts/{handle}").body == content
-    _, attacker = newcomer(server, "attacker")
+    _, attacker = server.newcomer("attacker")
     with using(server, attacker):
         session = server.create()
         server.execute(session, "from IPython.display import display\n"
@@ -579,8 +573,8 @@ def test_content_cannot_be_claimed(server):
 
 
 def test_idempotency_keys_are_a_sessions_own(server):
-    _, one = newcomer(server, "one")
-    _, two = newcomer(server, "two")
+    _, one = server.newcomer("one")
+    _, two = server.newcomer("two")
     for key, value in ((one, 1), (two, 2)):
         with using(server, key):
             session = server.create()
@@ -590,7 +584,7 @@ def test_idempotency_keys_are_a_sessions_own(server):
 
 @as_root
 def test_other_tenants_take_an_admin_key(server):
-    tenant, key = newcomer(server, "one")
+    tenant, key = server.newcomer("one")
     other = make_tenant(server, "two")
     with using(server, key):
         for path in ("/usage", "/sessions"):
@@ -620,7 +614,7 @@ def refused(answer, status, name, limit):
 
 @as_root
 def test_a_hundred_creations_at_once_never_exceed(server):
-    tenant, key = newcomer(server, "eager", sessions=5)
+    tenant, key = server.newcomer("eager", sessions=5)
     with using(server, key):
         with concurrent.futures.ThreadPoolExecutor(100) as pool:
             answers = list(pool.map(
@@ -639,7 +633,7 @@ def test_a_hundred_creations_at_once_never_exceed(server):
 
 @as_root
 def test_executions_and_queue(server):
-    _, key = newcomer(server, "busy", executions=3, queued=1)
+    _, key = server.newcomer("busy", executions=3, queued=1)
     with using(server, key):
         session = server.create()
         running = server.background(session, "while True: pass")
@@ -659,7 +653,7 @@ def test_executions_and_queue(server):
 
 @as_root
 def test_what_a_session_may_be_given(server):
-    _, key = newcomer(server, "small", max_memory_bytes=1 << 28, max_wall_s=5, max_processes=40,
+    _, key = server.newcomer("small", max_memory_bytes=1 << 28, max_wall_s=5, max_processes=40,
                       max_idle_timeout_s=60, memory_bytes=1 << 29)
     with using(server, key):
         for limits, name, limit in (({"memory_bytes": 1 << 30}, "max_memory_bytes", 1 << 28),
@@ -683,7 +677,7 @@ def test_what_a_session_may_be_given(server):
 
 @as_root
 def test_cpu_time_of_an_hour(server):
-    tenant, key = newcomer(server, "thirsty", cpu_s_per_hour=0.2)
+    tenant, key = server.newcomer("thirsty", cpu_s_per_hour=0.2)
     with using(server, key):
         session = server.create()
         server.execute(session, "import time\nend = time.process_time() + 0.4\n"
@@ -698,7 +692,7 @@ def test_cpu_time_of_an_hour(server):
 
 @as_root
 def test_requests_of_a_second(server):
-    _, key = newcomer(server, "chatty", requests_per_s=5)
+    _, key = server.newcomer("chatty", requests_per_s=5)
     with using(server, key):
         answers = [server.ask("GET", "/sessions") for _ in range(60)]
     limited = [answer for answer in answers if answer.status == 429]
@@ -709,7 +703,7 @@ def test_requests_of_a_second(server):
 
 @as_root
 def test_disk(server):
-    tenant, key = newcomer(server, "hoarder", disk_bytes=1 << 20)
+    tenant, key = server.newcomer("hoarder", disk_bytes=1 << 20)
     with using(server, key):
         session = server.create()
         answer = server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (2 << 20))
@@ -727,7 +721,7 @@ def test_disk(server):
 
 @as_root
 def test_measured_memory(server):
-    _, key = newcomer(server, "large", memory_used_bytes=150 << 20)
+    _, key = server.newcomer("large", memory_used_bytes=150 << 20)
     with using(server, key):
         session = server.create()
         server.execute(session, "x = b'x' * (200 << 20)")
@@ -741,7 +735,7 @@ def test_measured_memory(server):
 
 @as_root
 def test_guessing_is_turned_away_and_harms_nobody(server):
-    _, bystander = newcomer(server, "bystander")
+    _, bystander = server.newcomer("bystander")
     with using(server, bystander):
         assert server.ask("GET", "/sessions").status == 200
     answers = []
@@ -774,7 +768,7 @@ def test_unknown_keys_of_every_form_get_one_answer(server):
 
 @as_root
 def test_usage_by_day(server):
-    tenant, key = newcomer(server, "measured")
+    tenant, key = server.newcomer("measured")
     with using(server, key):
         session = server.create()
         record = server.execute(session, "import time\nend = time.process_time() + 0.2\n"

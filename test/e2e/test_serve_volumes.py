@@ -1,16 +1,10 @@
 """Volumes: folders of a tenant that outlive sessions and that several mount at once."""
 import json
 import os
-import time
 
 import pytest
-from reckon_serve import SECONDS, Server
-
-
-@pytest.fixture
-def server(reckon):
-    with Server(reckon) as running:
-        yield running
+from reckon_serve import Server, bearer
+from waiting import eventually
 
 
 def volume(server, name="shared"):
@@ -39,21 +33,6 @@ def run(server, session, code):
     return record["stdout"]["text"] if isinstance(record["stdout"], dict) else record["stdout"]
 
 
-def newcomer(server, name, **quotas):
-    """A tenant, and the header of a key of it."""
-    tenant = server.ask("POST", "/tenants", {"name": name, "quotas": quotas}).json["id"]
-    key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute", "files", "read"]})
-    return tenant, {"Authorization": f"Bearer {key.json['key']}"}
-
-
-def until(is_so):
-    end = time.monotonic() + SECONDS
-    while not (found := is_so()):
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.05)
-    return found
-
-
 def test_a_volume_is_made_listed_shown_and_removed(server):
     made = volume(server)
     assert made["name"] == "shared" and made["id"].startswith("vol_")
@@ -67,7 +46,7 @@ def test_a_volume_is_made_listed_shown_and_removed(server):
     assert server.ask("GET", "/volumes").json["volumes"] == []
     assert server.ask("DELETE", "/volumes/shared").status == 404
     folder = server.reckon.state / "volumes" / made["id"]
-    until(lambda: not folder.exists())
+    eventually(lambda: not folder.exists())
     assert volume(server)["id"] != made["id"]
 
 
@@ -113,7 +92,7 @@ def test_files_without_a_session(server):
     assert server.ask("DELETE", "/volumes/shared/files/a").status == 200
     assert [each["path"] for each in entries(server, "shared")] == ["x"]
     assert get(server, "shared", "a/b.txt").status == 404
-    until(lambda: server.ask("GET", "/volumes/shared").json["entries"] == 2)
+    eventually(lambda: server.ask("GET", "/volumes/shared").json["entries"] == 2)
 
 
 def test_sessions_share_it_and_it_outlives_them(server):
@@ -227,7 +206,8 @@ open('/mnt/v/real/file', 'w').write('mine')
 
 def test_another_tenant_has_no_part_in_it(server):
     made = volume(server)
-    other, theirs = newcomer(server, "other")
+    other, theirs = server.newcomer("other")
+    theirs = bearer(theirs)
     for named in ("shared", made["id"]):
         for method, path, body in (("GET", "", None), ("DELETE", "", None), ("GET", "/token", None),
                                    ("GET", "/entries", None), ("GET", "/files/a", None), ("PUT", "/files/a", b"x"),
@@ -241,7 +221,7 @@ def test_another_tenant_has_no_part_in_it(server):
     folders = server.reckon.state / "volumes"
     assert len(list(folders.iterdir())) == 2
     assert server.ask("DELETE", f"/tenants/{other}").status == 200
-    until(lambda: [each.name for each in folders.iterdir()] == [made["id"]])
+    eventually(lambda: [each.name for each in folders.iterdir()] == [made["id"]])
 
 
 def test_a_token_is_for_one_volume(server):
@@ -270,7 +250,7 @@ def test_a_token_is_for_one_volume(server):
 
 
 def ended(server, session):
-    shown = until(lambda: (found := server.ask("GET", f"/sessions/{session}")).status == 410 and found
+    shown = eventually(lambda: (found := server.ask("GET", f"/sessions/{session}")).status == 410 and found
                   or (found.status == 200 and found.json["status"] != "live" and found))
     return shown.body.decode()
 
@@ -300,20 +280,20 @@ def test_who_writes_too_much_is_ended(reckon, code, why):
             assert (full.status, full.code) == (413, "limit") and "read_only" in full.json["error"]["remedy"]
         for each in entries(server, "shared"):
             assert server.ask("DELETE", f"/volumes/shared/files/{each['path']}").status == 200
-        until(lambda: server.ask("GET", "/volumes/shared").json["bytes"] == 0)
+        eventually(lambda: server.ask("GET", "/volumes/shared").json["bytes"] == 0)
         again = server.create(volumes=[{"volume": "shared", "path": "/mnt/v"}])
         assert run(server, again, "import os; print(os.listdir('/mnt/v'))") == "[]\n"
 
 
 def test_it_counts_in_the_tenants_quota(server):
-    _, theirs = newcomer(server, "small", disk_bytes=1 << 20)
+    theirs = bearer(server.newcomer("small", disk_bytes=1 << 20)[1])
     assert server.ask("POST", "/volumes", {"name": "a"}, theirs).status == 201
     too_large = server.ask("PUT", "/volumes/a/files/x", b"x" * (2 << 20), theirs)
     assert too_large.status == 413 and too_large.json["error"]["quota"]["name"] == "disk_bytes"
     assert server.ask("PUT", "/volumes/a/files/x", b"x" * (900 << 10), theirs).status == 201
     assert server.ask("PUT", "/volumes/a/files/y", b"x" * (900 << 10), theirs).status == 413
     assert server.ask("DELETE", "/volumes/a/files/x", headers=theirs).status == 200
-    until(lambda: server.ask("PUT", "/volumes/a/files/y", b"x" * (900 << 10), theirs).status == 201)
+    eventually(lambda: server.ask("PUT", "/volumes/a/files/y", b"x" * (900 << 10), theirs).status == 201)
 
 
 def test_what_a_key_may(server):

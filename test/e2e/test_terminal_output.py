@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from private_daemon import end
 from reckon_cli import parse_json
 from terminal import Terminal
 
@@ -19,12 +18,6 @@ def sees(reckon, *args, **more):
     with Terminal(reckon, *args, **more) as term:
         status = term.end()
         return status, term.raw.decode(errors="replace")
-
-
-@pytest.fixture
-def private(reckon):
-    yield reckon
-    end(reckon)
 
 
 def test_run_shows_figures_where_the_terminal_can(reckon):

@@ -44,6 +44,11 @@ class Answer:
         return error["code"]
 
 
+def bearer(key):
+    """The header of a key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
 class Server:
     """`reckon serve` on a free port; ended, and waited for, when the block ends. Its kernels end with it
     unless `adopts`, or its arguments say otherwise."""
@@ -131,6 +136,14 @@ class Server:
             return Answer(response.status, response.headers, response.read())
         finally:
             connection.close()
+
+    def newcomer(self, name="other", scopes=("sessions", "execute", "files", "read"), **quotas):
+        """A tenant, and the text of a key of it."""
+        tenant = self.ask("POST", "/tenants", {"name": name, "quotas": quotas})
+        assert tenant.status == 201, tenant
+        key = self.ask("POST", "/keys", {"tenant": tenant.json["id"], "scopes": list(scopes)})
+        assert key.status == 201, key
+        return tenant.json["id"], key.json["key"]
 
     def create(self, **body):
         answer = self.ask("POST", "/sessions", {"template": "python", **body})
