@@ -1090,7 +1090,9 @@ def test_slips_of_the_fingers_are_met_with_help(reckon):
     assert "which session?" in reckon("session", "rm").expect(2).err
 
 
+@pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
 def test_the_commands_of_the_page(private):
+    """As an ordinary user; test_guides.py runs them as root."""
     text = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
     steps = [(command, shown)
              for block in re.findall(r"^```console\n(.*?)^```$", text, flags=re.M | re.S)

@@ -1,24 +1,27 @@
-"""What the documents show is what happens: the README's commands, its C program, a box's contents."""
+"""What the documents show is what happens: the first commands, the C program, a box's contents."""
 import pathlib
 import re
 import shutil
 import subprocess
 
 import jsonschema
+import pytest
 from reckon_cli import ROOT, parse_json
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST_STEPS = (ROOT / "docs/first-steps.md").read_text(encoding="utf-8")
+C_PROGRAM = (ROOT / "docs/c-program.md").read_text(encoding="utf-8")
 STEP = re.compile(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", re.M)
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.M | re.S)
+def blocks(language, page):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.M | re.S)
 
 
 def steps():
-    """Each command of the README with the output it shows; "> " continues a command."""
+    """Each command of the first pages with the output it shows; "> " continues a command."""
     return [(command.replace("\n> ", "\n"), shown)
-            for block in blocks("console") for command, shown in STEP.findall(block)]
+            for page in (README, FIRST_STEPS) for block in blocks("console", page) for command, shown in STEP.findall(block)]
 
 
 def shell(reckon, command, **more_env):
@@ -42,7 +45,9 @@ def test_what_is_shown_is_compared():
     assert not matches("a\n", "a\nb\n") and not matches("a.c", "abc")
 
 
-def test_the_commands_of_the_readme(reckon):
+@pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
+def test_the_commands_of_the_first_pages(reckon):
+    """As an ordinary user; test_guides.py runs them as root."""
     found = steps()
     assert len(found) > 5
     for command, shown in found:
@@ -50,9 +55,9 @@ def test_the_commands_of_the_readme(reckon):
         assert matches(shown, output), f"$ {command}\n--- shown\n{shown}\n--- printed\n{output}"
 
 
-def test_the_program_of_the_readme(reckon, tmp_path):
+def test_the_program_of_the_page(reckon, tmp_path):
     library = ROOT / "build/src/lib"
-    (program,) = blocks("c")
+    (program,) = blocks("c", C_PROGRAM)
     source, binary = reckon.cwd / "program.c", reckon.cwd / "program"
     source.write_text(program)
     reckon.user.own(source)

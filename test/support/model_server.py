@@ -369,14 +369,14 @@ class ModelServer:
     A script may also be a function from the body of a request to a reply.
     """
 
-    def __init__(self, *script, models=("m",)):
+    def __init__(self, *script, models=("m",), port=0):
         self.script = list(script)
         self.models = models  # names; or a function to status, type and pieces of the body
         self.asked = []
         self.hung_up = 0
         self.encrypted = False
         self.lock = threading.Lock()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.server.model = self
 
