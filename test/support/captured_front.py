@@ -12,6 +12,7 @@ import fcntl
 import os
 import pathlib
 import queue
+import select
 import shutil
 import socket
 import struct
@@ -69,11 +70,21 @@ def descriptors(what, listener, returned):
     return [returned.get()] if what == RETURNED else []
 
 
+def wait_for_test(daemon, listener):
+    """One that no test connects to any more ends with the daemon, as a real one does."""
+    waiting = select.poll()
+    waiting.register(listener, select.POLLIN)
+    waiting.register(daemon, select.POLLRDHUP)
+    if all(where != listener.fileno() for where, _ in waiting.poll()):
+        os._exit(0)
+
+
 def relay():
     daemon = socket.socket(fileno=SOCKET)
     listener = socket.socket(fileno=LISTENER)
     daemon.send(HEAD.pack(MAGIC, READY, 0, 0, 0, 0))
     listener.setblocking(True)
+    wait_for_test(daemon, listener)
     test, _ = listener.accept()
     returned = queue.SimpleQueue()
     threading.Thread(target=pass_up, args=(daemon, test, returned), daemon=True).start()
