@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +29,7 @@
 #define ACCEPT_PAUSE_MS 100u
 #define OWN_DESCRIPTORS 64u
 #define END_MS 2000u
+#define END_STEP_MS 20u
 
 /* Refuses a connection beyond the limit, if that works without waiting. */
 static void turn_away(int fd)
@@ -137,31 +140,53 @@ static void on_connection(struct server *server, int fd)
 		conn_settle(conn);
 }
 
+/* Whether the client's system has the answer and our end of the connection: a client that does not
+ * close its own is not waited for. A local socket's bytes are there when they are sent. */
+static bool has_arrived(const struct conn *conn)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return conn->state == CONN_CLOSING &&
+	       (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+		info.tcpi_state == TCP_FIN_WAIT2);
+}
+
+static void drop_finished(struct server *server)
+{
+	struct conn *next;
+
+	for (struct conn *at = server->conns; at != NULL; at = next) {
+		next = at->next;
+		if ((at->state != CONN_SEND && at->state != CONN_CLOSING) || has_arrived(at))
+			conn_free(at);
+	}
+}
+
 static void on_end_timer(void *arg)
 {
 	struct server *server = arg;
 
-	loop_stop(server->loop);
+	drop_finished(server);
+	if (server->conns == NULL || ++server->end_steps >= END_MS / END_STEP_MS)
+		loop_stop(server->loop);
+	else
+		loop_timer_set(server->end_timer, END_STEP_MS);
 }
 
 /* reckond stops or is gone: answers under way may still finish. */
 static void on_end(struct server *server)
 {
-	struct conn *next;
 	struct err err;
 
 	server->is_ending = true;
 	stop_listening(server);
-	for (struct conn *at = server->conns; at != NULL; at = next) {
-		next = at->next;
-		if (at->state != CONN_SEND && at->state != CONN_CLOSING)
-			conn_free(at);
-	}
+	drop_finished(server);
 	if (server->conns == NULL ||
 	    loop_timer_new(server->loop, on_end_timer, server, &server->end_timer, &err) < 0)
 		loop_stop(server->loop);
 	else
-		loop_timer_set(server->end_timer, END_MS);
+		loop_timer_set(server->end_timer, END_STEP_MS);
 }
 
 static int start(struct server *server, struct err *err)

@@ -178,6 +178,7 @@ struct server {
 	unsigned conn_count, conn_max;
 	struct front_stats *page;
 	uint64_t next_id;
+	unsigned end_steps; /* looks at what is left, of the grace at the end */
 	bool is_ending;
 	const char *allowed_hosts; /* our names besides IP addresses and localhost */
 	bool is_local; /* a Unix socket, for one user */

@@ -12,12 +12,14 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 
 import pytest
 import yaml
+from leftovers import PATIENCE
 from prometheus_client.parser import text_string_to_metric_families
 from reckon_cli import parse_json
-from reckon_serve import Server, kill, wait_gone
+from reckon_serve import Server, kill, read_all, wait_gone
 from waiting import eventually as until
 
 # A daemon that is on its way does not answer yet.
@@ -263,6 +265,16 @@ def test_a_flood_is_bounded(reckon):
         eventually(lambda: server.ask("GET", "/health").status == 200
                    and "log lines were dropped" in server.log())
         assert server.log().count("msg=\"request\" ") < 300
+
+
+def test_a_client_that_does_not_close_does_not_hold_up_the_end(reckon):
+    """It has its answer and our end of the connection: there is nothing left to wait for."""
+    with Server(reckon) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET /reckon/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b'"status":"ok"' in read_all(client)
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 1.5 * PATIENCE  # it waited for two seconds
 
 
 # ---- ready, drain -------------------------------------------------------------------------------
