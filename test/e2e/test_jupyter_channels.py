@@ -299,7 +299,7 @@ def frame(first, payload, length=None, mask=b"abcd"):
     (frame(0x89, b"x" * 126), 1002),  # a ping that is too long
     (frame(0x09, b"x"), 1002),  # and one in pieces
     (frame(0x81, b"\xff\xfe"), 1007),  # no UTF-8
-    (frame(0x82, b"", length=(64 << 20) + 1), 1009),
+    (frame(0x82, b"x", length=(64 << 20) + 1), 1009),  # at its first byte, not at the next ping
     (frame(0x02, b"x", length=1 << 62), 1009),
     (frame(0x88, b"x"), 1002),  # a close with half a code
     (b"\x81", None)])  # ends in the middle
