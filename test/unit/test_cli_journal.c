@@ -131,7 +131,7 @@ UNIT_TEST(lines_that_are_none_change_nothing)
 		"{\"type\":\"cell\",\"cell\":-1,\"code\":\"x\"}",
 		"{\"type\":\"record\",\"cell\":1,\"record\":{\"status\":\"ok\"}}",
 		"{\"type\":\"record\",\"cell\":0,\"record\":{\"status\":\"ok\"}}",
-		"{\"type\":\"usage\"," USAGE "}", "{\"type\":\"undo\"}",
+		"{\"type\":\"usage\"," USAGE "}", "{\"type\":\"undo\"}", "{\"type\":\"resume\"}",
 		"{\"type\":\"answer\",\"text\":null,\"stop\":\"answer\",\"message\":null," USAGE "}",
 	};
 	static const char *const asked[] = {
@@ -214,6 +214,35 @@ UNIT_TEST(what_was_looked_up_is_kept_with_its_answer)
 	assert_true(journal.questions[0].is_undone);
 	assert_false(journal_last_live(&journal, &number));
 	assert_err(&err, ERR_PROTOCOL, read_text(&journal, "{\"type\":\"undo\"}", &err));
+}
+
+UNIT_TEST(a_question_without_an_answer_is_gone_on_with)
+{
+	struct journal_end end = { .text = "half", .len = 4, .message = "cut", .usage = &usage };
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	cleanup_journal struct journal journal;
+	struct err err;
+
+	journal_init(&journal);
+	assert_false(journal_is_open(&journal));
+	assert_ok(&err, read_text(&journal, RUN, &err));
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_QUESTION, "q", 1, &err), &err);
+	assert_true(journal_is_open(&journal));
+	end.stop = AGENT_STOP_LENGTH;
+	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
+	assert_true(journal_is_open(&journal));
+	feed(&journal, &line, journal_write_resume(&line, &err), &err);
+	/* What it said then is no answer, and another one may come. */
+	assert_int_equal(journal.questions[0].stop, AGENT_STOP_COUNT_);
+	assert_null(journal.questions[0].message);
+	assert_int_equal(journal.items[1].kind, JOURNAL_SAID);
+	end.stop = AGENT_STOP_ANSWER;
+	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
+	assert_false(journal_is_open(&journal));
+	assert_err(&err, ERR_PROTOCOL, read_text(&journal, "{\"type\":\"resume\"}", &err));
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_QUESTION, "r", 1, &err), &err);
+	feed(&journal, &line, journal_write_undo(&line, &err), &err);
+	assert_false(journal_is_open(&journal));
 }
 
 /* ---- the folder ---- */

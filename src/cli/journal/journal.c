@@ -108,6 +108,15 @@ bool journal_last_live(const struct journal *journal, size_t *ret)
 	return false;
 }
 
+bool journal_is_open(const struct journal *journal)
+{
+	const struct journal_question *last =
+		journal->question_count > 0 ? &journal->questions[journal->question_count - 1]
+					    : NULL;
+
+	return last != NULL && !last->is_undone && last->stop != AGENT_STOP_ANSWER;
+}
+
 void journal_read_checked(const struct journal_question *question, struct outcome_checked *ret)
 {
 	const struct journal_checked *checked = &question->checked;

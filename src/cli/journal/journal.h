@@ -114,6 +114,8 @@ struct journal_item *journal_cell(struct journal *journal, size_t number);
 struct journal_item *journal_add(struct journal *journal, enum journal_kind kind);
 /* The last question that was not taken back; false: there is none. */
 bool journal_last_live(const struct journal *journal, size_t *ret);
+/* Whether the last question has no answer, and was not taken back. */
+bool journal_is_open(const struct journal *journal);
 void journal_drop_checked(struct journal_checked *checked);
 /* Lends the texts. */
 void journal_read_checked(const struct journal_question *question, struct outcome_checked *ret);
@@ -150,6 +152,8 @@ int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text
 		     struct err *err);
 /* The last question that was not is taken back. */
 int journal_write_undo(struct buf *ret, struct err *err);
+/* The last question, which has no answer, is gone on with. */
+int journal_write_resume(struct buf *ret, struct err *err);
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err);
 int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t len,

@@ -363,6 +363,22 @@ static int take_undo(struct journal *journal, struct err *err)
 	return 0;
 }
 
+/* What the model said when it was ended is no answer any more. */
+static int take_resume(struct journal *journal, struct err *err)
+{
+	struct journal_question *question = journal_last_question(journal);
+
+	if (!journal_is_open(journal))
+		return broken(err, "no question to go on with");
+	question->stop = AGENT_STOP_COUNT_;
+	replace(&question->message, NULL);
+	journal_drop_checked(&question->checked);
+	for (size_t i = question->item; i < journal->item_count; i++)
+		if (journal->items[i].kind == JOURNAL_ANSWER)
+			journal->items[i].kind = JOURNAL_SAID;
+	return 0;
+}
+
 static int take(struct journal *journal, const char *type, const struct json_value *line,
 		struct err *err)
 {
@@ -388,6 +404,8 @@ static int take(struct journal *journal, const char *type, const struct json_val
 		return take_record(journal, line, err);
 	if (strcmp(type, "undo") == 0)
 		return take_undo(journal, err);
+	if (strcmp(type, "resume") == 0)
+		return take_resume(journal, err);
 	if (strcmp(type, "answer") == 0)
 		return take_answer(journal, line, err);
 	return strcmp(type, "run") == 0 ? broken(err, "a second beginning") : 0;

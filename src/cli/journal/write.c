@@ -161,6 +161,14 @@ int journal_write_undo(struct buf *ret, struct err *err)
 	return end(&writer, err);
 }
 
+int journal_write_resume(struct buf *ret, struct err *err)
+{
+	struct json_writer writer;
+
+	begin(&writer, ret, "resume");
+	return end(&writer, err);
+}
+
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err)
 {
