@@ -115,7 +115,10 @@ struct agent_client_image {
 	bool is_encoded; /* `bytes` are base64 already */
 };
 
-/* Shows an image with the next question, if the model takes images. Must stay valid until then. */
+/*
+ * Shows an image with the next question, or with the one that is continued, if the model takes
+ * images. Must stay valid until then.
+ */
 void agent_client_show(struct agent_client *talk, const struct agent_client_image *image);
 
 /* Loads a whole conversation (docs/conversation.schema.json), after READY, before any question. */

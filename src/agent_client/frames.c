@@ -116,6 +116,10 @@ int agent_client_continue(struct agent_client *talk, const struct agent_client_t
 	for (size_t i = 0; i < count; i++)
 		if (pack_tool_result(&payload, &results[i], err) < 0)
 			return (int)err->code;
+	for (size_t i = 0; i < talk->shown_count; i++)
+		if (pack_image(&payload, talk->shown[i], err) < 0)
+			return (int)err->code;
+	talk->shown_count = 0;
 	talk->state = AGENT_STATE_THINKING;
 	talk->told_interrupt = false;
 	return agent_client_tell(talk, AGENT_CONTINUE, &payload, err);

@@ -223,6 +223,12 @@ int driver_load(struct driver *driver, const char *json, size_t len, struct err 
  */
 int driver_continue(struct driver *driver, const struct agent_client_tool_result *results,
 		    size_t count, struct err *err);
+/*
+ * Begins without a question: the last one of the history (AGENT_HISTORY) has no answer and gets
+ * one. The images are those that it was asked with, copied.
+ */
+int driver_resume(struct driver *driver, const struct agent_client_image *images, size_t count,
+		  struct err *err);
 
 enum driver_result driver_step(struct driver *driver, struct err *err);
 

@@ -151,6 +151,18 @@ int driver_load(struct driver *driver, const char *json, size_t len, struct err 
 	return 0;
 }
 
+int driver_resume(struct driver *driver, const struct agent_client_image *images, size_t count,
+		  struct err *err)
+{
+	const struct driver_question question = { .images = images, .image_count = count };
+
+	if (begin(driver, err) < 0)
+		return (int)err->code;
+	copy_images(driver, &question);
+	driver->is_continued = true;
+	return driver->state == DRIVER_IDLE ? driver_send_request(driver, err) : 0;
+}
+
 int driver_continue(struct driver *driver, const struct agent_client_tool_result *results,
 		    size_t count, struct err *err)
 {

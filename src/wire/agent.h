@@ -76,7 +76,8 @@ enum agent_type {
 	AGENT_LIST = 9,	     /* nothing                                                         */
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
 	AGENT_TALK = 11,     /* JSON: before an ASK or CONTINUE, instead of HISTORY              */
-	AGENT_CONTINUE = 12, /* (CALL STATUS TEXT IMAGE*)*: results of the pending calls          */
+	AGENT_CONTINUE = 12, /* (CALL STATUS TEXT IMAGE*)*: results of the pending calls; or IMAGE*:
+			      * those of the last question of a HISTORY                         */
 	AGENT_LOOKED = 13,   /* TEXT: an AGENT_FILE_… for each name; the id is that of the LOOK */
 	/* agent to parent */
 	AGENT_READY = 32,

@@ -164,8 +164,34 @@ static int take_result(struct loop *loop, size_t *at, const struct model_turn *a
 							memcmp(status->data, "ok", 2) != 0), err);
 }
 
+static struct model_turn *last_question(const struct model_conversation *conv)
+{
+	for (size_t i = conv->count; i > 0; i--)
+		if (conv->turns[i - 1]->role == MODEL_ROLE_USER)
+			return conv->turns[i - 1];
+	return NULL;
+}
+
+/* A question of a history: its images, and what is noted about it. */
+static int take_question(struct loop *loop, struct err *err)
+{
+	struct model_turn *question = last_question(&loop->conv);
+	const char *note = buf_text(&loop->note);
+
+	if (question != NULL)
+		parked_add_images(loop, question);
+	/* A note begins with the two ends of lines that a remark has before it. */
+	if (loop->note.len > 0 &&
+	    model_conversation_remark(&loop->conv, note + strspn(note, "\n"), err) < 0)
+		return (int)err->code;
+	buf_clear(&loop->note);
+	return 0;
+}
+
 int parked_take_results(struct loop *loop, struct err *err)
 {
+	const bool has_results = agent_find(loop->link->items, loop->link->item_count,
+					    AGENT_TAG_CALL) != NULL;
 	struct model_conversation *conv = &loop->conv;
 	struct model_turn *answer = NULL, *results = NULL;
 	size_t at = 0;
@@ -174,14 +200,16 @@ int parked_take_results(struct loop *loop, struct err *err)
 		results = conv->turns[conv->count - 1];
 	if (conv->count > (results != NULL ? 1u : 0u))
 		answer = conv->turns[conv->count - (results != NULL ? 2 : 1)];
-	if (loop->link->item_count > 0 &&
+	if (!has_results && take_question(loop, err) < 0)
+		return (int)err->code;
+	if (has_results &&
 	    (answer == NULL || answer->role != MODEL_ROLE_MODEL || answer->call_count == 0))
 		return err_set(err, ERR_INVALID, "conversation: no call waits for a result");
-	if (loop->link->item_count > 0 && results == NULL)
+	if (has_results && results == NULL)
 		results = model_conversation_add(conv, MODEL_ROLE_RESULTS);
-	if (results != NULL)
+	if (has_results)
 		parked_add_images(loop, results);
-	while (at < loop->link->item_count)
+	while (has_results && at < loop->link->item_count)
 		if (take_result(loop, &at, answer, results, err) < 0)
 			return (int)err->code;
 	if (conversation_close_calls(conv, err) < 0)

@@ -9,5 +9,8 @@
 int parked_take_talk(struct loop *loop, struct err *err);
 /* Images of the last frame go to the turn, where the model takes any. */
 void parked_add_images(const struct loop *loop, struct model_turn *turn);
-/* Gives the calls that wait the results in loop->link; there must be something to answer then. */
+/*
+ * Gives the calls that wait the results in loop->link, or the last question its images; there must
+ * be something to answer then.
+ */
 int parked_take_results(struct loop *loop, struct err *err);
