@@ -66,7 +66,9 @@ def place(as_user):
 @pytest.fixture
 def reckon(place):
     """Runs the built program; see reckon_cli.Reckon. State and working directory are fresh."""
-    return Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+    made = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
+    yield made
+    private_daemon.end(made)
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ struct client_options {
 	const char *key; /* default: $RECKON_API_KEY; the private daemon needs none */
 	bool no_start;	 /* ERR_NOT_FOUND instead of starting a private daemon that never ran */
 	bool only_running; /* ERR_NOT_FOUND instead of starting a daemon; ignores RECKON_URL */
+	bool only_private; /* the private daemon; ignores RECKON_URL */
 	/*
 	 * A request that the server refused with 429 or 503 and a Retry-After had no effect: the
 	 * client repeats it after that time, as long as all waits of this client stay within

@@ -50,7 +50,8 @@ static int open_private(struct client *client, enum daemon_start may_start, stru
 
 static int set_up(struct client *client, const struct client_options *options, struct err *err)
 {
-	const char *url = options->only_running ? NULL : runtime_option(options->url, "RECKON_URL");
+	const bool is_private = options->only_running || options->only_private;
+	const char *url = is_private ? NULL : runtime_option(options->url, "RECKON_URL");
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0 ||
 	    (client->multi = curl_multi_init()) == NULL)

@@ -269,13 +269,16 @@ def test_bash(ask):
     assert model.asked[0].body["tools"][0]["function"]["name"] == "bash"
 
 
-def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon):
+@pytest.mark.parametrize("options, words", [
+    (("--no-keep",), "The session was lost"),  # of the program: its box ends with the kernel
+    ((), "this cell ran in a fresh kernel with the same files")])
+def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon, options, words):
     reckon.file("in.txt", "still here")
     script = [Reply(calls=["import os; x = 1; os._exit(1)"]),
               Reply(calls=["print(open('in.txt').read(), 'x' in globals())"]), Reply(text="ok")]
     with ModelServer(*script) as model:
-        answer = ask.json(model, "?", "in.txt")
-    assert any("The session was lost" in text for text in texts_of(model.asked[1]))
+        answer = ask.json(model, *options, "?", "in.txt")
+    assert any(words in text for asked in model.asked[1:] for text in texts_of(asked))
     assert answer["steps"][1]["record"]["stdout"] == "still here False\n"
 
 

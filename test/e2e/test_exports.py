@@ -11,6 +11,7 @@ import subprocess
 
 import nbclient
 import nbformat
+import private_daemon
 import pytest
 from model_server import ModelServer, Reply
 from reckon_cli import ROOT, Reckon, templates_dir
@@ -63,6 +64,7 @@ def saved(place, tmp_path_factory):
     assert "cells that failed: the script goes on behind them" in done.err
     for name in ("run.ipynb", "run.md"):
         reckon("runs", "save", name).expect(0)
+    private_daemon.end(reckon)
     return reckon
 
 

@@ -129,7 +129,21 @@ static char *describe(const struct run_file *file)
 	return mem_strdup(buf_text(&line));
 }
 
-int ask_agent_question(struct ask *ask, struct err *err)
+/* The last question again, with its images: the model is told the rest as history. */
+static int go_on(struct ask *ask, struct err *err)
+{
+	struct ask_images images;
+	int rc;
+
+	ask_images_read(ask, 0, &images);
+	rc = ask_images_recall(ask, &images, err);
+	if (rc == 0)
+		rc = driver_resume(&ask->driver, images.list, images.count, err);
+	ask_images_done(&images);
+	return rc;
+}
+
+static int ask_new(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
 	/* Files of earlier questions are named where these questions are told. */
@@ -165,4 +179,9 @@ int ask_agent_question(struct ask *ask, struct err *err)
 	free(files);
 	ask_images_done(&images);
 	return rc;
+}
+
+int ask_agent_question(struct ask *ask, struct err *err)
+{
+	return ask->resume.is_open ? go_on(ask, err) : ask_new(ask, err);
 }

@@ -14,6 +14,7 @@
  *   approve.c        a person decides about it
  *   images.c         files that the model sees as images
  *   verify.c         what of an answer nothing supports
+ *   end.c            what becomes of the session when the question has ended
  *   chat/            question after question; lines that begin with "/"
  *   show/            what a person sees of it: show.c, pictures, links, thoughts, how far it is
  *   runs/            what is noted and kept (keep.c, store.c), gone on with (resume.c, past.c), and
@@ -59,11 +60,15 @@ struct ask_place {
 	int (*open)(struct ask *ask);
 	/* Or NULL. 1: *ret is the record of an earlier execution, waited for; 0: there is none. */
 	int (*recall)(struct ask *ask, const char *execution, struct buf *ret, struct err *err);
+	/* Ends the session in its daemon; NULL: it ends with this program. */
+	int (*end)(struct ask *ask, struct err *err);
 };
 
 /* A run that is gone on with. */
 struct ask_resume {
 	bool wanted, rerun;
+	bool is_open; /* no question is asked: the last one has no answer, and gets one */
+	struct agent_usage before; /* of that question */
 	const char *id;	  /* as given, or NULL: the last one */
 	size_t questions; /* that were there already */
 	char *model, *base_url, *language, *template_name;
@@ -136,6 +141,7 @@ struct ask {
 	struct ask_status status;
 	struct ask_thoughts thoughts;
 	bool prose_open; /* some of it was shown, its line may not have ended */
+	bool is_answered;
 	enum agent_stop stop;
 	struct err why;
 };
@@ -229,6 +235,23 @@ int ask_place_renew(struct ask *ask, struct err *err);
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err);
 /* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
+
+/* ---- end.c ---- */
+
+#define ASK_NAME_SIZE 64
+/* Of the session that a daemon keeps for this run alone: "ask-ID", "chat-ID". */
+void ask_session_name(const struct ask *ask, char ret[ASK_NAME_SIZE]);
+/* Whether it is that of a question, which ends with its answer. */
+bool ask_session_is_own(const struct ask *ask, const char *name);
+/* Ends the session of a question that is answered; else says what becomes of it. */
+void ask_session_end(struct ask *ask);
+
+/* ---- runs/open.c ---- */
+
+/* Without a question: whether the last one of the run can be gone on with. */
+int ask_open_check(struct ask *ask, struct err *err);
+/* Once there is a session: what its cells had made goes to -o, too. */
+void ask_open_save(struct ask *ask);
 
 /* ---- runs/resume.c ---- */
 
@@ -333,6 +356,8 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 /* A run, or what a program that resumes one adds first. */
 void ask_keep_begin(struct ask *ask);
 void ask_keep_question(struct ask *ask);
+/* The last question of the run is gone on with. */
+void ask_keep_resume(struct ask *ask);
 /* Which model, and how it is asked; when that changes. */
 void ask_keep_setting(struct ask *ask);
 /* The last question is taken back. */

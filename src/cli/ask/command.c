@@ -76,6 +76,7 @@ static int run_session(struct ask *ask)
 		status = ask_resume_session(ask);
 	if (status != EXIT_CODE_OK)
 		return status;
+	ask_open_save(ask);
 	if (talk(ask, &err) < 0) {
 		ask_complain(&err);
 		status = EXIT_CODE_RECKON;
@@ -114,6 +115,7 @@ static int run_all(struct ask *ask)
 	set_signals(ask->is_chat);
 	look_around(ask);
 	status = run_session(ask);
+	ask_session_end(ask);
 	session_close(TAKE_PTR(ask->view.session));
 	return status;
 }
@@ -161,13 +163,13 @@ static bool fits_a_daemon(const struct run *run)
 	       !run->private_warden;
 }
 
-/* A chat's variables are there when it is resumed; a question's are not kept without a wish. */
+/* Variables and files are there when it is resumed; of what is not kept nothing can be. */
 static bool wants_daemon(const struct ask *ask)
 {
 	const struct run *run = &ask->view.run;
 
 	return run->session != NULL || ask->resume.session_id != NULL ||
-	       (ask->is_chat && fits_a_daemon(run));
+	       (fits_a_daemon(run) && (ask->is_chat || !ask->keep.off));
 }
 
 static int check_daemon(const struct ask *ask, struct err *err)
@@ -259,6 +261,9 @@ const struct opt_command cmd_ask_table = {
 		"  and those of models.ini; reckon models lists all, and asks whether they work\n"
 		"\n"
 		"Files go to /mnt/data; the code sees nothing else of this host, and no network.\n"
+		"Without an answer (an error, a limit, Ctrl-C) your private daemon keeps the\n"
+		"session for 8 unused hours: reckon ask --resume [ID] goes on with the question.\n"
+		"With -m, --strict, --private, --isolate-cpu and --no-keep it ends in any case.\n"
 		"Exit status: as reckon run; 3 when a limit or repetition ended it unanswered.",
 	.items = ask_items,
 	.count = ASK_ITEM_COUNT,

@@ -11,6 +11,7 @@
 static void take_end(struct ask *ask)
 {
 	ask->stop = ask->driver.stop;
+	ask->is_answered = ask->stop == AGENT_STOP_ANSWER;
 	err_set(&ask->why, ERR_LIMIT, "%s", ask->driver.message);
 	err_remedy(&ask->why, "%s", ask->driver.remedy);
 	ask_keep_answer(ask);
@@ -20,7 +21,11 @@ int ask_converse(struct ask *ask, struct err *err)
 {
 	enum driver_result result = DRIVER_WAITS;
 
-	ask_keep_question(ask);
+	ask->is_answered = false;
+	if (ask->resume.is_open)
+		ask_keep_resume(ask);
+	else
+		ask_keep_question(ask);
 	ask_thoughts_begin(ask);
 	ask_status_begin(ask);
 	if (ask_agent_question(ask, err) < 0)

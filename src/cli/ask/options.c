@@ -302,7 +302,10 @@ int ask_options_check(struct ask *ask, struct err *err)
 	}
 	if (ask->resume.rerun && !ask->resume.wanted)
 		return err_set(err, ERR_INVALID, "--rerun goes with --resume");
-	if (ask->question.len == 0 && !ask->is_chat) {
+	if (ask->question.len == 0 && ask->resume.wanted && !ask->is_chat) {
+		if (ask_open_check(ask, err) < 0)
+			return (int)err->code;
+	} else if (ask->question.len == 0 && !ask->is_chat) {
 		err_set(err, ERR_INVALID, "there is no question");
 		return err_remedy(err, "reckon ask \"QUESTION\" FILE...");
 	}

@@ -18,6 +18,8 @@
 #include "cli/session/interrupt.h"
 #include "codec/json_get.h"
 
+#define BODY_MAX ((size_t)1024 * 1024)
+
 /* ---- the session ---- */
 
 /* A stored run says where its session is; whether that is asked, the person says. */
@@ -41,11 +43,40 @@ static int open_named(struct ask *ask, const char *name, struct err *err)
 	return remote_cells_open(session_daemon_at(ask->view.session), name, &ask->is_fresh, err);
 }
 
+/* Of a question's own: it comes and goes without a word. */
+static int make_own(struct ask *ask, const char *name, struct err *err)
+{
+	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
+	struct remote_cells *at = session_daemon_at(ask->view.session);
+
+	if (remote_session_body(&ask->view.run, name, 0, false, &body, err) < 0)
+		return (int)err->code;
+	if (client_call(at->client, "POST", "sessions", &body, &at->session, err) == 0) {
+		ask->is_fresh = true;
+		return 0;
+	}
+	/* Of the same run, which could not note it. */
+	if (strcmp(client_last(at->client)->code, "session_exists") == 0)
+		return open_named(ask, name, err);
+	return (int)err->code;
+}
+
+static int lost(const struct ask *ask, const struct err *why, struct err *err)
+{
+	const char *id = ask->keep.journal.id;
+
+	(void)err_set(err, ERR_LOST, "the session of run %s is lost, with its variables and files: "
+		      "%.200s", id, why->text);
+	return err_remedy(err, "reckon ask --resume %s --rerun runs its cells again in a new one",
+			  id);
+}
+
 /* That of the run while it lives, else a new one of its name. */
 static int open_again(struct ask *ask, const char *name, struct err *err)
 {
 	struct remote_cells *at = session_daemon_at(ask->view.session);
 	const struct ask_resume *resume = &ask->resume;
+	const bool is_own = !ask->is_chat && ask_session_is_own(ask, resume->session_name);
 	struct err why;
 	int rc;
 
@@ -58,9 +89,11 @@ static int open_again(struct ask *ask, const char *name, struct err *err)
 		*err = why;
 		return rc;
 	}
+	if (is_own)
+		return resume->rerun ? make_own(ask, name, err) : lost(ask, &why, err);
 	if (resume->session_name == NULL)
 		run_output_line("reckon: %s", why.text);
-	else
+	else if (!ask_session_is_own(ask, resume->session_name))
 		name = resume->session_name;
 	if (open_named(ask, name, err) < 0)
 		return (int)err->code;
@@ -72,46 +105,65 @@ static int open_again(struct ask *ask, const char *name, struct err *err)
 
 static int open_one(struct ask *ask, struct err *err)
 {
-	const struct journal *journal = &ask->keep.journal;
-	char name[64];
+	char name[ASK_NAME_SIZE];
 
-	/* Nobody else has the name of a run; what is not kept has none. */
-	if (journal->id[0] != '\0')
-		(void)snprintf(name, sizeof(name), "chat-%s", journal->id);
-	else
-		(void)snprintf(name, sizeof(name), "chat-%ld", (long)getpid());
+	ask_session_name(ask, name);
 	if (ask->view.run.session != NULL)
 		return open_named(ask, ask->view.run.session, err);
-	return ask->resume.session_id != NULL ? open_again(ask, name, err)
-					      : open_named(ask, name, err);
+	if (ask->resume.session_id != NULL)
+		return open_again(ask, name, err);
+	return ask->is_chat ? open_named(ask, name, err) : make_own(ask, name, err);
 }
 
-/* A chat that names no session runs without a daemon as well, with less. */
+/* A question's own is in the private daemon: RECKON_URL does not take files elsewhere. */
+static enum session_daemon_which which_daemon(const struct ask *ask)
+{
+	const struct ask_resume *resume = &ask->resume;
+	const bool is_own = resume->session_id == NULL ||
+			    (resume->session_url == NULL &&
+			     ask_session_is_own(ask, resume->session_name));
+
+	return !ask->is_chat && ask->view.run.session == NULL && ask->view.run.url == NULL && is_own
+		       ? SESSION_DAEMON_PRIVATE
+		       : SESSION_DAEMON_NAMED;
+}
+
+/* What names no session runs without a daemon as well, with less. */
 static bool may_do_without(const struct ask *ask, const struct err *err)
 {
-	return ask->is_chat && ask->view.run.session == NULL && ask->resume.session_id == NULL &&
+	return ask->view.run.session == NULL && ask->resume.session_id == NULL &&
 	       (err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT ||
 		err->code == ERR_SYSTEM || err->code == ERR_LIMIT || err->code == ERR_DENIED);
+}
+
+static int open_own(struct ask *ask)
+{
+	session_close(TAKE_PTR(ask->view.session));
+	ask->place = &ask_place_own;
+	return ask->place->open(ask);
 }
 
 static int do_without(struct ask *ask, const struct err *why)
 {
 	run_output_line("reckon: %s", why->text);
-	run_output_line("reckon: so the session is of this chat alone: its variables and files end "
-			"with it");
-	session_close(TAKE_PTR(ask->view.session));
-	ask->place = &ask_place_own;
-	return ask->place->open(ask);
+	run_output_line("reckon: so the session is of this %s alone: its variables and files end "
+			"with it", ask->is_chat ? "chat" : "question");
+	return open_own(ask);
 }
 
 static int open_session(struct ask *ask)
 {
 	struct err err;
 
-	if (session_daemon_connect(&ask->view.run, &ask->view.session, &err) < 0 ||
+	/* The run could not be kept, so nobody could go on with it. */
+	if (!ask->is_chat && ask->view.run.session == NULL && ask->resume.session_id == NULL &&
+	    ask->keep.fd < 0)
+		return open_own(ask);
+	if (session_daemon_connect(&ask->view.run, which_daemon(ask), &ask->view.session, &err) < 0 ||
 	    open_one(ask, &err) < 0) {
 		if (may_do_without(ask, &err))
 			return do_without(ask, &err);
+		session_close(TAKE_PTR(ask->view.session));
 		(void)err_wrap(&err, "%s", ask->is_chat ? "chat" : "ask");
 		return cli_complain(&err);
 	}
@@ -184,7 +236,19 @@ static int recall(struct ask *ask, const char *execution, struct buf *ret, struc
 	return rc;
 }
 
-static const struct ask_place place_daemon = { .open = open_session, .recall = recall };
+static int end_session(struct ask *ask, struct err *err)
+{
+	const struct remote_cells *at = session_daemon_at(ask->view.session);
+	cleanup_buf struct buf path = BUF_INIT(1024);
+
+	if (remote_path(&path, at->session, "", err) < 0)
+		return (int)err->code;
+	return client_call(at->client, "DELETE", buf_text(&path), NULL, NULL, err);
+}
+
+static const struct ask_place place_daemon = {
+	.open = open_session, .recall = recall, .end = end_session,
+};
 
 int remote_ask(const struct opt_command *self, int argc, char **argv)
 {

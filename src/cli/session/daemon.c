@@ -239,12 +239,18 @@ void session_daemon_joined(struct session *session, bool is_fresh)
 	session->name = this->name;
 	session->url = client_is_private(client) ? NULL : client_name(client);
 	session->language = json_get_str(this->at.session, "language");
+	session->idle_s = remote_number(json_read_member(this->at.session, "idle_timeout_s"));
 }
 
-int session_daemon_connect(const struct run *run, struct session **ret, struct err *err)
+int session_daemon_connect(const struct run *run, enum session_daemon_which which,
+			   struct session **ret, struct err *err)
 {
-	const struct remote where = { .where = { .url = run->url, .key = run->key },
-				      .no_wait = run->no_wait };
+	const struct remote where = {
+		.where = { .url = run->url,
+			   .key = run->key,
+			   .only_private = which == SESSION_DAEMON_PRIVATE },
+		.no_wait = run->no_wait,
+	};
 	struct daemon *this = mem_new0(1, sizeof(*this));
 
 	*this = (struct daemon){ .base = { .ops = &ops, .run = run },
@@ -268,7 +274,7 @@ int session_open_daemon(const struct run *run, struct session **ret, struct err 
 	struct session *session;
 	bool made;
 
-	if (session_daemon_connect(run, &session, err) < 0)
+	if (session_daemon_connect(run, SESSION_DAEMON_NAMED, &session, err) < 0)
 		return (int)err->code;
 	at = session_daemon_at(session);
 	if (remote_cells_open(at, run->session, &made, err) < 0) {

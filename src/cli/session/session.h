@@ -90,6 +90,7 @@ struct session {
 	/* Of a daemon's; NULL of our own, and `url` of the private daemon. */
 	const char *id, *name, *url;
 	const char *language; /* of one that was there before; else NULL: the run's */
+	double idle_s;	      /* unused for so long, a daemon's ends; 0: it does not */
 };
 
 /* Opens, or makes, what `run` asks for; *ret is for session_close(). */

@@ -168,6 +168,30 @@ void ask_keep_question(struct ask *ask)
 	note_text(ask, JOURNAL_QUESTION, buf_text(&ask->question), ask->question.len);
 }
 
+void ask_keep_resume(struct ask *ask)
+{
+	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	struct err err;
+
+	put_or_give_up(ask, &line, journal_write_resume(&line, &err), &err);
+}
+
+/* Of the question: what it had cost before it was gone on with, too. */
+static struct agent_usage usage_of(const struct ask *ask)
+{
+	const struct agent_usage *before = &ask->resume.before;
+	struct agent_usage sum = ask->driver.usage;
+
+	sum.requests += before->requests;
+	sum.steps += before->steps;
+	sum.in += before->in;
+	sum.cached += before->cached;
+	sum.out += before->out;
+	sum.reasoning += before->reasoning;
+	sum.cost_micro += before->cost_micro;
+	return sum;
+}
+
 void ask_keep_undo(struct ask *ask)
 {
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
@@ -184,10 +208,10 @@ void ask_keep_note(struct ask *ask, const char *text)
 void ask_keep_usage(struct ask *ask)
 {
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
+	const struct agent_usage usage = usage_of(ask);
 	struct err err;
 
-	put_or_give_up(ask, &line,
-		       journal_write_usage(&line, &ask->driver.usage, ask_has_price(ask), &err),
+	put_or_give_up(ask, &line, journal_write_usage(&line, &usage, ask_has_price(ask), &err),
 		       &err);
 }
 
@@ -244,6 +268,7 @@ void ask_keep_record(struct ask *ask, size_t number, const char *record,
 
 void ask_keep_answer(struct ask *ask)
 {
+	const struct agent_usage usage = usage_of(ask);
 	struct outcome_checked checked;
 	const struct journal_end end = {
 		.checked = &checked,
@@ -251,7 +276,7 @@ void ask_keep_answer(struct ask *ask)
 		.len = ask->driver.answer.len,
 		.stop = ask->stop,
 		.message = ask->why.text[0] != '\0' ? ask->why.text : NULL,
-		.usage = &ask->driver.usage,
+		.usage = &usage,
 		.has_cost = ask_has_price(ask),
 	};
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);

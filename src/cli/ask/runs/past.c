@@ -201,6 +201,9 @@ static int add_all(struct past *past, size_t question, struct err *err)
 	bool is_first = true;
 
 	for (; question < ask->resume.questions; question++) {
+		const bool is_open =
+			ask->resume.is_open && question + 1 == ask->resume.questions;
+
 		if (journal->questions[question].is_undone)
 			continue;
 		const size_t to = question + 1 < ask->resume.questions
@@ -215,7 +218,7 @@ static int add_all(struct past *past, size_t question, struct err *err)
 			answered = answered || (journal->items[i].kind == JOURNAL_ANSWER &&
 						journal->items[i].text[0] != '\0');
 		}
-		if (!answered && add_missing_answer(past, &journal->questions[question], err) < 0)
+		if (!answered && !is_open && add_missing_answer(past, &journal->questions[question], err) < 0)
 			return (int)err->code;
 		is_first = false;
 	}
