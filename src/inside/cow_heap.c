@@ -1,14 +1,14 @@
 /*
- * cow_heap.c - make forks of this process cheap.
+ * cow_heap.c - makes forks of this process cheap.
  *
  * Runs in:  a zygote, once, after it warmed up.
  * Reads:    its own /proc/self/maps and pagemap.
  * Never:    allocates from the heap while it moves it.
  *
- * fork() copies the page tables of areas that hold anonymous pages: for a warmed data stack that
- * is most of the cost of a session. Pages of a file mapping are left out and faulted in when they
- * are touched, so the same bytes are put into a file. What stays as it is: the stack, the vdso,
- * program text, guards, and read-only file pages that nothing was relocated in.
+ * fork() copies the page tables of areas that hold anonymous pages; for a warmed data stack that is
+ * most of the cost of a session. It skips file mappings, whose pages fault in on access. So this
+ * moves the anonymous pages into a file. It leaves alone the stack, the vdso, program text, guards,
+ * and read-only file pages without relocations.
  */
 #include "inside/cow_heap.h"
 
@@ -26,7 +26,7 @@
 #define AREAS_MAX 8192
 #define MAPS_MAX (4u << 20)
 #define PAGE_BYTES 4096ul
-#define LARGEST 1032ul /* of what malloc() keeps lists of by size */
+#define LARGEST 1032ul /* the largest size for which malloc() has a list of its own */
 #define SMALLEST 24ul
 
 struct area {
@@ -35,7 +35,7 @@ struct area {
 	int prot;
 };
 
-/* Scratch space outside of what is moved: shared mappings are passed over. */
+/* Scratch space outside the moved areas: a shared mapping is not moved. */
 struct scratch {
 	struct area areas[AREAS_MAX];
 	size_t count;
@@ -118,7 +118,8 @@ static void parse_line(struct scratch *scratch, char *line)
 	scratch->count++;
 }
 
-/* Between the first copy and the last mmap nothing else may write to memory: no calls that could. */
+/* Between the first copy and the last mmap nothing else may write to memory, so call no function
+ * that could. */
 static int move_areas(const struct scratch *scratch, int fd, struct err *err)
 {
 	for (size_t i = 0; i < scratch->count; i++) {
@@ -141,7 +142,7 @@ static int move_areas(const struct scratch *scratch, int fd, struct err *err)
 	return 0;
 }
 
-/* What malloc() has free between blocks in use; not the end of the heap. */
+/* malloc()'s free memory between used blocks, without the end of the heap. */
 static size_t free_inside(void)
 {
 	const struct mallinfo2 now = mallinfo2();
@@ -150,20 +151,20 @@ static size_t free_inside(void)
 }
 
 /*
- * Free memory that malloc() has not sorted yet is sorted by the first large allocation, which
- * writes to every free chunk: in each fork some hundred pages copied, unless it is done here.
+ * malloc() sorts its unsorted free memory at the first large allocation, and then writes to every
+ * free chunk. In a fork that copies some hundred pages, so do it here.
  */
 static void settle_malloc(void)
 {
-	const size_t large = 64u * 1024u; /* below what is mapped on its own */
+	const size_t large = 64u * 1024u; /* below the size for which malloc() uses mmap */
 	void *volatile block;
 
 	(void)malloc_trim(0);
 	block = malloc(large);
 	free(block);
 	/*
-	 * And what is free in between is used up, for good, from the larger pieces down: each fork
-	 * would put its first small blocks there, next to others, and copy a page for nearly each.
+	 * Also use up the free memory between blocks for good, larger chunks first. Otherwise each
+	 * fork would place its first small blocks there and copy a page for nearly each.
 	 */
 	for (size_t size = LARGEST; size >= SMALLEST; size -= 16)
 		for (size_t before = free_inside(), after = 0; after < before;) {
@@ -174,11 +175,11 @@ static void settle_malloc(void)
 		}
 }
 
-/* What a line of /proc/self/maps says of a private map of a file. */
+/* A private file mapping, as a line of /proc/self/maps shows it. */
 struct text {
 	unsigned long from, to, offset;
 	bool is_readable, is_code;
-	const char *file; /* device, inode and name; "" when it is none */
+	const char *file; /* device, inode and name; "" if there is no file */
 };
 
 static struct text read_text(char *line)
@@ -200,9 +201,9 @@ static struct text read_text(char *line)
 }
 
 /*
- * A library is mapped in pieces: constants, code, constants. Executable alike they are one area for
- * Linux, and fork() copies, and exit takes apart, a third fewer of them. That constants can be
- * executed helps nobody who is in here: a kernel may map code as it likes.
+ * A library is mapped in pieces: constants, code, constants. If all are executable, Linux merges
+ * them into one area, and fork() and exit handle a third fewer areas. Executable constants give
+ * user code nothing new: a kernel may map code anyway.
  */
 static void join_text(struct scratch *scratch)
 {

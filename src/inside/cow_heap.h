@@ -1,4 +1,4 @@
-/* freeze.h - make forks of this process cheap. */
+/* cow_heap.h - makes forks of this process cheap. */
 #pragma once
 
 #include <stdint.h>

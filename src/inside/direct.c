@@ -1,9 +1,9 @@
 /*
  * direct.c - reckon-kernel-direct: a kernel without a box, for debugging and for tests.
  *
- * Runs in:  its own process, with everything the caller may do. There is NO isolation.
+ * Runs in:  its own process, with all rights of the caller. There is NO isolation.
  * Reads:    packets on descriptor 3.
- * Never:    part of a session; nothing that serves users starts it.
+ * Never:    is part of a session; nothing that serves users starts it.
  *
  * usage: reckon-kernel-direct [--template DIR] LANGUAGE [MODULE…]
  */

@@ -1,9 +1,9 @@
 /*
- * enter.c - from a trusted fork of a zygote to a process inside a box.
+ * enter.c - takes a trusted fork of a zygote into a box.
  *
  * Runs in:  a new kernel, before any user code.
  * Reads:    descriptors from the warden.
- * Never:    allocates; goes on after a wall could not be put up.
+ * Never:    allocates; continues if an isolation layer could not be set up.
  */
 #include "inside/enter.h"
 
@@ -24,7 +24,7 @@
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-/* Where descriptors wait until the low numbers are free. */
+/* Numbers where descriptors are kept until the low numbers are free. */
 enum { PARK_CONTROL = 200, PARK_BOOT, PARK_LANDLOCK, PARK_ORDER, PARK_STDIO,
        PARK_END = PARK_STDIO + 3 };
 _Static_assert((int)PARK_ORDER == ENTER_ORDER_FD, "the order is found there");
@@ -36,7 +36,8 @@ static int park(int fd, int place, struct err *err)
 	return 0;
 }
 
-/* After this the process holds 0-2, 3 and PARK_… only. The old ones belong to the host side. */
+/* Afterwards the process holds only 0-2, 3 and PARK_…; its other descriptors belonged to the host
+ * side. */
 static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *err)
 {
 	const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -65,9 +66,9 @@ static int arrange_fds(const struct enter_plan *plan, int boot_fd, struct err *e
 }
 
 /*
- * Having joined the user namespace, the process holds every capability in it, and changing the uid
- * does not clear them: the uid it comes from has no meaning there, so the kernel's rule for
- * leaving uid 0 does not fire. They are dropped one by one and by capset.
+ * After joining the user namespace the process holds every capability in it. Changing the uid does
+ * not clear them: its current uid has no meaning in the namespace, so the kernel's rule for leaving
+ * uid 0 does not apply. Drop them one by one and by capset.
  */
 static int drop_privileges(struct err *err)
 {
@@ -77,7 +78,7 @@ static int drop_privileges(struct err *err)
 	for (int cap = 0; cap < 64; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
 			break;
-	/* Without privilege over the outer groups the kernel refuses; probe.c reports that. */
+	/* Without privilege over the outer groups the kernel refuses this; probe.c reports it. */
 	(void)setgroups(0, NULL);
 	if (setresgid(BOX_GID, BOX_GID, BOX_GID) < 0 || setresuid(BOX_UID, BOX_UID, BOX_UID) < 0)
 		return err_sys(err, "become the box's user");
@@ -107,7 +108,8 @@ static int set_base_rlimits(struct err *err)
 			want.rlim_max = now.rlim_max;
 		if (want.rlim_cur > want.rlim_max)
 			want.rlim_cur = want.rlim_max;
-		/* The stack's soft limit also places memory maps; it stays as inherited. */
+		/* The stack's soft limit also determines where memory is mapped: keep the inherited
+		 * value. */
 		if (fixed[i].resource == RLIMIT_STACK)
 			want.rlim_cur = now.rlim_cur < want.rlim_max ? now.rlim_cur : want.rlim_max;
 		if (setrlimit((__rlimit_resource_t)fixed[i].resource, &want) < 0)
@@ -117,8 +119,8 @@ static int set_base_rlimits(struct err *err)
 }
 
 /*
- * For good, and for every process that comes of this one. What cannot be switched is what it is on
- * this host for everybody; whether that is enough the warden reads from outside.
+ * Permanent, also for all descendants. If the setting cannot be changed, the host's setting
+ * applies; the warden checks from outside whether that suffices.
  */
 static int forbid_one(unsigned long what, const char *name, struct err *err)
 {
@@ -139,7 +141,7 @@ static int forbid_speculation(struct err *err)
 	if (forbid_one(PR_SPEC_STORE_BYPASS, "speculative store bypass", err) < 0 ||
 	    forbid_one(PR_SPEC_INDIRECT_BRANCH, "indirect branch speculation", err) < 0)
 		return (int)err->code;
-	/* Only where the administrator booted with l1d_flush=on, and only ever on top. */
+	/* Works only if the administrator booted with l1d_flush=on, and is only an extra. */
 	(void)prctl(PR_SET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, PR_SPEC_ENABLE, 0, 0);
 	return 0;
 }
@@ -167,13 +169,14 @@ int enter_box(const struct enter_plan *plan, int boot_fd, int *ret_boot_fd, int 
 		return err_sys(err, "forbid new privileges");
 	if (plan->no_speculation && forbid_speculation(err) < 0)
 		return (int)err->code;
-	/* As the box's user, so that it is the owner; and while system calls are still free. */
+	/* As the box's user, so that it owns what it creates; and before the filter refuses system
+	 * calls. */
 	if (plan->before_filter != NULL && plan->before_filter(plan->arg, err) < 0)
 		return (int)err->code;
 	if (plan->landlock_fd >= 0 && syscall(SYS_landlock_restrict_self, PARK_LANDLOCK, 0) < 0)
 		return err_sys(err, "apply Landlock");
 	(void)close(PARK_LANDLOCK);
-	/* Last: what came before needs system calls that the filter refuses. */
+	/* This is last: the steps before need system calls that the filter refuses. */
 	notify = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
 			 plan->filter);
 	if (notify < 0)

@@ -1,4 +1,4 @@
-/* enter.h - from a trusted fork of a zygote to a process inside a box. */
+/* enter.h - takes a trusted fork of a zygote into a box. */
 #pragma once
 
 #include <linux/filter.h>

@@ -6,8 +6,8 @@
  * Never:    returns, allocates, or makes a system call other than pause.
  *
  * Started with SIGCHLD ignored, so the kernel reaps orphans by itself. It makes itself opaque and
- * gives up every system call but pause(), so that whoever got hold of its memory has gained
- * nothing. Written without a C library: it costs a box three pages.
+ * gives up every system call except pause(), so that control over its memory is worth nothing. It
+ * uses no C library, so it costs a box only three pages.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -64,7 +64,8 @@ __attribute__((noreturn, used)) void _start(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	/* Static: the stack is not aligned here as a compiler expects it of a function that is called. */
+	/* Static, because the stack is not aligned here as compilers expect in a called
+	 * function. */
 	static const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]),
 						   (struct sock_filter *)(uintptr_t)filter };
 

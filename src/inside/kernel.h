@@ -1,9 +1,9 @@
 /*
- * kernel.h - what a language supplies to become a kernel.
+ * kernel.h - what a language implements to become a kernel.
  *
- * A zygote (zygote.c) is a process per template that warms the language up once and is then forked
- * for each session. The language never sees the box: zygote.c forks, joins the namespaces, drops
- * everything, and calls after_fork() and serve() in the child.
+ * A zygote (zygote.c) is a process per template that warms the language up once and then forks for
+ * each session. The language need not know about the box: zygote.c forks, joins the namespaces,
+ * drops all privileges, and calls after_fork() and serve() in the child.
  */
 #pragma once
 
@@ -17,19 +17,21 @@ struct kernel_warmth {
 struct kernel_ops {
 	const char *language; /* "python" */
 	/*
-	 * In the zygote, once: start the language and preload. The environment (template's [env],
-	 * HOME, PATH, …) is already set. Must leave exactly one thread; when a module starts a
-	 * second one the error names the module. Ends in the state that a fork needs.
+	 * Called once in the zygote: starts the language and preloads modules. The environment (the
+	 * template's [env], HOME, PATH, …) is already set. Must leave exactly one thread; if a
+	 * module starts a second one, the error names the module. Leaves the process ready to be
+	 * forked.
 	 */
 	int (*warm)(const struct kernel_warmth *how, struct err *err);
-	/* In the new kernel, inside the box, before any user code: reseed, reset after fork. */
+	/* Called in the new kernel, inside the box, before any user code: reseeds, resets after the
+	 * fork. */
 	void (*after_fork)(void);
 	/* Answers packets (wire/kernel.h) on `sock` until end of file or SHUTDOWN; returns an exit
-	 * status. While idle it must block in a raw recvmsg() on `sock` and nothing else: a live
-	 * branch copies the process at that point. */
+	 * status. While idle it must block only in a raw recvmsg() on `sock`: a live branch copies
+	 * the process at that point. */
 	int (*serve)(int sock);
-	/* A cell like those that sessions begin with, run once in a fork before the first session
-	 * (prefault.c); or NULL, when a kernel does little in the memory it was forked with. */
+	/* A typical first cell, run once in a fork before the first session (prefault.c); NULL if a
+	 * kernel writes little to the memory it was forked with. */
 	const char *rehearsal;
-	const char *first_cell; /* the least that a cell can do */
+	const char *first_cell; /* the smallest possible cell */
 };

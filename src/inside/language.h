@@ -1,11 +1,12 @@
-/* language.h - which languages a program was linked with; the build generates both definitions. */
+/* language.h - the languages that a program is linked with; the build generates both
+ * definitions. */
 #pragma once
 
 #include <stddef.h>
 
 #include "inside/kernel.h"
 
-/* Of a zygote's program. */
+/* In a zygote's program. */
 extern const struct kernel_ops *const language_ops;
-/* Of reckon-kernel-direct; NULL at the end. */
+/* In reckon-kernel-direct; ends with NULL. */
 extern const struct kernel_ops *const all_language_ops[];

@@ -1,16 +1,17 @@
 /*
- * launch.c - reckon-launch: from the warden to a program inside a box.
+ * launch.c - reckon-launch: starts a program inside a box for the warden.
  *
- * Runs in:  its own process, once for each program; trusted until it stands behind the walls.
- * Reads:    one fixed-size message of the warden; the client's order, only behind the walls.
- * Never:    executes anything before the warden has verified every wall from outside.
+ * Runs in:  its own process, once for each program; trusted until it has entered the box.
+ * Reads:    one fixed-size message of the warden; the client's order, only after it entered the
+ *           box.
+ * Never:    executes anything before the warden has verified every isolation layer from outside.
  *
  *   warden ──fork, exec──▶ launcher L ──clone(CLONE_PARENT)──▶ process P
  *                          joins the cgroups and the            enters the box, reports, waits for
  *                          box's pid namespace, ends            the warden, executes the program
  *
- * L joins the groups itself, so that P is born in them and is counted from its first instruction. P
- * is the warden's child, not L's, so that the warden reaps it.
+ * L joins the cgroups itself, so that P is created in them and is accounted from its first
+ * instruction. P is the warden's child, not L's, so that the warden reaps it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ struct launch {
 	struct launch_plan plan;
 	int filter_fd;
 	int seats[LAUNCH_SEATS_MAX];
-	char *const *base; /* variables of the template */
+	char *const *base; /* the template's variables */
 	struct enter_plan enter;
 	int master; /* of the terminal, or -1 */
 };
@@ -73,8 +74,8 @@ static int read_filter(int fd, struct err *err)
 /* ---- the terminal --------------------------------------------------------------------------- */
 
 /*
- * A terminal of the box's own devpts: the program finds it under its name, and no other session can.
- * P, which leads a session without a terminal, takes it as its controlling one.
+ * Opens a terminal in the box's own devpts, where the program finds it by name and other sessions
+ * cannot reach it. P leads a session without a terminal, so this becomes its controlling one.
  */
 static int make_terminal(void *arg, struct err *err)
 {
@@ -100,11 +101,11 @@ static int make_terminal(void *arg, struct err *err)
 	return 0;
 }
 
-/* ---- the order, read behind the walls ------------------------------------------------------- */
+/* ---- ---- the order, read inside the box ---------------------------------------------------- */
 
 static char *const none[1];
 
-/* Cuts `count` strings off the text; false when there are not as many. */
+/* Cuts `count` strings off the text; false if there are fewer. */
 static bool cut_strings(char **text, const char *end, size_t count, char **ret)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -118,7 +119,7 @@ static bool cut_strings(char **text, const char *end, size_t count, char **ret)
 	return true;
 }
 
-/* A variable that is named later replaces an earlier one. */
+/* A later variable replaces an earlier one of the same name. */
 static void set_variable(char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -139,7 +140,8 @@ static int read_order(const struct launch *launch, char **ret_cwd, struct err *e
 	static char term[] = "TERM=xterm-256color";
 	struct process_order order;
 	char *text = order_bytes + sizeof(order);
-	/* Not from where the client stopped writing. One read gives all of a memory file. */
+	/* pread() from the start: the client's writing moved the file offset. One read returns a
+	 * whole memory file. */
 	const ssize_t n = pread(ENTER_ORDER_FD, order_bytes, PROCESS_ORDER_MAX, 0);
 
 	if (n < 0)
@@ -179,7 +181,7 @@ static int describe_exec(struct err *err)
 	return (int)err->code;
 }
 
-/* Comes back only when the program could not be executed. */
+/* Returns only if the program could not be executed. */
 static int run_program(const struct launch *launch, struct err *err)
 {
 	char nowhere[] = "";
@@ -196,7 +198,7 @@ static int run_program(const struct launch *launch, struct err *err)
 			err->code = ERR_INVALID;
 		return (int)err->code;
 	}
-	/* The program is looked for along its own PATH. */
+	/* Look for the program in its own PATH. */
 	environ = variables;
 	(void)execvp(arguments[0], arguments);
 	return describe_exec(err);

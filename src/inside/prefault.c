@@ -1,25 +1,24 @@
 /*
- * prefault.c - keeps the pages that every session touches where a fork finds them.
+ * prefault.c - copies the pages that every session writes to into the zygote ahead of time.
  *
- * Runs in:  a zygote, once, after freeze.c; and a child of it that rehearses a session.
- * Reads:    /proc/self/maps and pagemap; packets of the child, which runs a cell of ours.
+ * Runs in:  a zygote, once, after cow_heap.c; and a child of it that rehearses a session.
+ * Reads:    /proc/self/maps and pagemap; packets of the child, which runs a cell of Reckon's own.
  * Never:    changes a byte of memory; fails.
  *
- * freeze.c takes all memory out of what fork() copies, since a session touches little of it. For
- * that little it is the dearer way: each page costs a fault, the system maps fifteen neighbours
- * along with it that nobody asked for, all of that is torn down again at the end, and a page that
- * is read first and written later costs a second fault. Which pages those are is much the same in
- * every session. So one is rehearsed, and its pages are made private, anonymous memory of the
- * zygote by writing to each of them the byte it holds. fork() copies entries of such pages: what a
- * session only reads it finds mapped, and what it writes costs one fault.
+ * After cow_heap.c fork() copies no page tables, since a session touches little of the memory. But
+ * for the pages that it does touch this is slower: each costs a fault, Linux maps fifteen
+ * neighbours along with it, all of these are unmapped again at the end, and a page that is first
+ * read and later written costs a second fault. These pages are nearly the same in every session. So
+ * the zygote rehearses a session, and makes these pages private anonymous memory by writing to each
+ * a byte that it already holds. fork() copies the table entries of such pages: pages that a session
+ * only reads are mapped, and a write costs one fault.
  *
- * In a map that is watched by userfaultfd Linux maps no neighbours; that, and nothing else, is what
- * it is used for here.
+ * userfaultfd is used here only because Linux maps no neighbours in an area that it watches.
  *
- * What a kernel writes to before it is ready it will always write to, and a first cell much the
- * same pages whatever it does. Shorter rehearsals tell which: prefault_write_ahead() has the system copy
- * them while nobody waits, but for a bound, since a session that never runs a cell has them, too. A
- * parked kernel, of which there is one, has the rest copied as well.
+ * A kernel always writes to the same pages before it is ready, and every first cell writes to
+ * nearly the same pages. Shorter rehearsals find these: prefault_write_ahead() copies them before a
+ * client waits, up to a limit, because a session that never runs a cell pays for them, too. A
+ * parked kernel, of which there is one, copies the rest as well.
  */
 #include "inside/prefault.h"
 
@@ -49,7 +48,7 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
-#define FEATURE_WP_ASYNC (1ull << 15) /* Linux 6.7: any map can be watched, and no fault waits */
+#define FEATURE_WP_ASYNC (1ull << 15) /* Linux 6.7: any area can be watched, and no fault waits */
 
 #define PAGE_BYTES 4096ul
 #define AREAS_MAX 8192
@@ -57,9 +56,9 @@
 #define MAPS_MAX (4u << 20)
 #define REHEARSAL_MS 10000
 #define PRESENT (1ull << 63)
-#define CLEAN (1ull << 61) /* the file's page, or shared; not a copy of our own */
+#define CLEAN (1ull << 61) /* the file's own page, or a shared one; not our copy */
 #define ENTRIES 512
-/* Of those that only a cell writes to: a session that never runs one has them, too. */
+/* Limit for the pages that only a cell writes to: a session without cells pays for them, too. */
 #define AHEAD_MAX 160
 #define RUNS_MAX 512
 
@@ -69,26 +68,27 @@ struct area {
 
 enum rehearsal { START, FIRST_CELL, WHOLE, REHEARSALS };
 
-/* What prefault_write_ahead() writes to, and prefault_write_rest(). */
+/* What prefault_write_ahead() and prefault_write_rest() write to. */
 static struct runs {
 	struct area run[RUNS_MAX];
 	size_t count;
 } ahead, rest;
 
-/* Shared with the child, and so passed over by freeze.c, by fork() and by ourselves. */
+/* Shared with the child, so cow_heap.c, fork() and this file skip it. */
 struct scratch {
 	struct area areas[AREAS_MAX];
 	size_t area_count;
 	size_t before_count, prefault_count;
-	unsigned long before[PAGES_MAX]; /* present when the child began */
-	unsigned long hot[PAGES_MAX];	 /* what came along, in order: in shorter ones if written */
-	unsigned long start[PAGES_MAX];	 /* what a kernel writes to until it is ready */
+	unsigned long before[PAGES_MAX]; /* present when the child started */
+	unsigned long hot[PAGES_MAX];	 /* pages that were added, sorted; in shorter rehearsals
+					  * only if written */
+	unsigned long start[PAGES_MAX];	 /* pages that a kernel writes to until it is ready */
 	size_t start_count;
 	bool is_complete;
 	char maps[MAPS_MAX];
 };
 
-/* Private maps of files, among them the frozen heap. */
+/* Finds private file mappings, including the frozen heap. */
 static bool find_areas(struct scratch *scratch)
 {
 	cleanup_fd int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -108,7 +108,7 @@ static bool find_areas(struct scratch *scratch)
 		*next++ = '\0';
 		from = strtoul(at, &at, 16);
 		to = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
-		/* " rwxp offset dev inode path": inode 0 is not a file's. */
+		/* " rwxp offset dev inode path": inode 0 means no file. */
 		if (*at != ' ' || at[1] != 'r' || at[4] != 'p' || strchr(at, '/') == NULL)
 			continue;
 		if (scratch->area_count == AREAS_MAX)
@@ -118,7 +118,8 @@ static bool find_areas(struct scratch *scratch)
 	return scratch->area_count > 0;
 }
 
-/* From here on a fault in those areas maps one page. Negative where the host cannot. */
+/* From now on a fault in these areas maps only one page. Negative if the host does not support
+ * it. */
 static int map_single_pages(const struct scratch *scratch)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = FEATURE_WP_ASYNC };
@@ -145,7 +146,8 @@ static int map_single_pages(const struct scratch *scratch)
 	return fd;
 }
 
-/* Pages that are mapped now, or copied for a write, and are not in `known`, which is in order. */
+/* Lists pages that are now mapped, or copied for a write, and are not in `known`, which is
+ * sorted. */
 static bool list_present(const struct scratch *scratch, bool if_written,
 			 const unsigned long *known, size_t known_count, unsigned long *ret,
 			 size_t *ret_count)
@@ -184,8 +186,9 @@ static bool list_present(const struct scratch *scratch, bool if_written,
 }
 
 /*
- * Takes pages that are still the file's own out of the page table: what the zygote touched while it
- * warmed up would otherwise be copied by fork(), now that these maps are. They come back by a fault.
+ * Removes pages that are still the file's own from the page table. The zygote touched them while it
+ * warmed up, and fork() would copy their entries, now that these areas have anonymous pages. A
+ * fault maps them again.
  */
 static void forget_clean_pages(const struct scratch *scratch)
 {
@@ -215,7 +218,7 @@ static void forget_clean_pages(const struct scratch *scratch)
 	}
 }
 
-/* The child: the first breath of a session, up to the end of its socket. */
+/* The child: plays a session until the host closes the socket. */
 __attribute__((noreturn)) static void rehearse(struct scratch *scratch, enum rehearsal what,
 					       int sock)
 {
@@ -244,7 +247,7 @@ static bool send_cell(int sock, uint64_t id, const char *code, struct err *err)
 	       kernel_send(sock, KERNEL_EXECUTE, id, &payload, fds, 3, err) == 0;
 }
 
-/* The host's side, until the last packet that matters. */
+/* Plays the host, until the last packet that matters. */
 static bool answer(int sock, enum kernel_type last)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
@@ -291,13 +294,13 @@ static bool run_rehearsal(struct scratch *scratch, enum rehearsal what)
 	(void)close(pair[0]);
 	if (child > 0 && !done)
 		(void)kill(child, SIGKILL);
-	/* Its status is ignored, as SIGCHLD is here: this waits until it is gone. */
+	/* SIGCHLD is ignored here, so there is no status: this waits until the child has ended. */
 	if (child > 0)
 		(void)waitpid(child, NULL, __WALL);
 	return done && scratch->is_complete;
 }
 
-/* Through /proc, since most of it may not be written to. */
+/* Writes through /proc, since most of these pages are not writable. */
 static size_t make_private(const struct scratch *scratch)
 {
 	cleanup_fd int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -326,7 +329,7 @@ static bool add_run(struct runs *runs, unsigned long page)
 	return true;
 }
 
-/* Two lists in order, and of the second one a part. */
+/* Merges two sorted lists into `ahead`, but of the second one only AHEAD_MAX pages. */
 static void choose_runs(const struct scratch *scratch)
 {
 	size_t s = 0, taken = 0;

@@ -1,20 +1,20 @@
-/* prefault.h - keeps the pages that every session touches where a fork finds them. */
+/* prefault.h - copies the pages that every session writes to into the zygote ahead of time. */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * To be called once, in a zygote whose heap is frozen (freeze.h), before anybody traces it. A child
- * rehearses a session: what it touches is made anonymous memory of this process, so that fork()
- * copies the page table entries for it. Returns the number of pages, 0 where the host lacks the
- * means: sessions are then slower, and otherwise the same.
+ * Call once, in a zygote with a frozen heap (cow_heap.h), before it is traced. A child rehearses a
+ * session; the pages that it touches become anonymous memory of this process, so that fork() copies
+ * their page table entries. Returns the number of pages; 0 if the host lacks a feature: sessions
+ * are then slower, but work the same.
  */
 size_t prefault_keep(void);
 
 /*
- * In a fork of it, before it is of use to anybody: has the pages copied that every session writes to
- * before it is ready, and some of those that its first cell will write to.
+ * Call in a fork of it, before a client uses the fork: copies the pages that every session writes
+ * to before it is ready, and some of those that its first cell writes to.
  */
 void prefault_write_ahead(void);
-/* In one that waits for whoever comes: all others that a first cell will write to. */
+/* Call in a parked kernel: copies all other pages that a first cell writes to. */
 void prefault_write_rest(void);

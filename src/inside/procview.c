@@ -1,9 +1,9 @@
 /*
- * procview.c - how much of its memory and processors a box uses, for programs that ask /proc.
+ * procview.c - how much memory and processor time a box uses, for programs that read /proc.
  *
  * Runs in:  the kernel, inside the box.
  * Reads:    /proc of the box's own processes.
- * Never:    knows anything of the host, or matters to anybody outside: receipts are measured there.
+ * Never:    knows anything of the host, or affects the host: receipts are measured outside.
  */
 #include "inside/procview.h"
 
@@ -23,7 +23,7 @@
 
 #define FOLDER "/run/box"
 #define REFRESH_NS (20ull * 1000000u)
-#define PROCESSES_MAX 512 /* looked at */
+#define PROCESSES_MAX 512 /* at most so many are read */
 
 struct usage {
 	uint64_t rss_kib;
@@ -34,7 +34,7 @@ struct usage {
 
 static size_t read_small(const char *path, char *ret, size_t size)
 {
-	/* The folder is the program's: what it put there instead must not hold the kernel up. */
+	/* The program owns the folder: a file that it put there must not block the kernel. */
 	cleanup_fd int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, ret, size - 1) : 0;
 
@@ -49,7 +49,7 @@ static void write_small(const char *name, const char *text, size_t len)
 
 	(void)snprintf(path, sizeof(path), FOLDER "/%s", name);
 	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* Written over, not emptied first: somebody may be reading. */
+	/* Overwrite the file instead of emptying it first: a program may be reading it. */
 	if (fd < 0 || pwrite(fd, text, len, 0) != (ssize_t)len || ftruncate(fd, (off_t)len) < 0)
 		return;
 }
@@ -61,7 +61,7 @@ static uint64_t number_after(const char *text, const char *word)
 	return at != NULL ? strtoull(at + strlen(word), NULL, 10) : 0;
 }
 
-/* Between the state and the times of /proc/PID/stat. */
+/* Fields between the state and the times in /proc/PID/stat. */
 #define STAT_BEFORE_TIMES 10u
 
 static const char *skip_words(const char *text, unsigned count)
@@ -73,7 +73,7 @@ static const char *skip_words(const char *text, unsigned count)
 	return text;
 }
 
-/* 0 where there is none; *text goes on behind it. */
+/* Parses a number and advances *text; 0 if there is none. */
 static unsigned long take_number(const char **text)
 {
 	char *end;

@@ -1,9 +1,9 @@
 /*
- * resume.c - what a live branch does not inherit, kept by the kernel itself.
+ * resume.c - saves and restores what a live branch does not inherit.
  *
- * Runs in:  a language kernel, at each return to idle and once when a branch of it begins.
+ * Runs in:  a language kernel, at each return to idle and once at the start of a branch.
  * Reads:    RESUME packets of the host.
- * Never:    allocates; in a branch the heap's locks may belong to threads that are gone.
+ * Never:    allocates; in a branch the heap's locks may belong to threads that do not exist.
  */
 #include "inside/resume.h"
 
@@ -24,7 +24,7 @@
 
 #define SIGNAL_MAX 64
 
-/* As the Linux kernel sees it: the C library's struct hides the restorer. */
+/* Linux's own struct: the C library's one hides the restorer. */
 struct raw_action {
 	uintptr_t handler;
 	unsigned long flags;
@@ -62,7 +62,7 @@ void resume_apply(int sock)
 			(void)syscall(SYS_rt_sigaction, sig, &saved.actions[sig], NULL,
 				      sizeof(uint64_t));
 	(void)umask(saved.umask);
-	/* A directory that is not in the branch's workspace: the root always is. */
+	/* The branch's workspace may lack the directory; the root always exists. */
 	if (saved.has_cwd && chdir(saved.cwd) < 0)
 		saved.has_cwd = chdir("/") == 0;
 }
@@ -87,7 +87,7 @@ bool resume_number(const struct kernel_item *item, uint64_t *ret_value)
 static bool reopen_one(uint64_t number, const struct kernel_item *path, uint64_t flags,
 		       uint64_t offset)
 {
-	/* A file that is opened again must not be created, emptied or demanded new once more. */
+	/* Reopening a file must not create, empty or exclusively create it again. */
 	const uint64_t once = O_CREAT | O_EXCL | O_TRUNC;
 	char name[PATH_MAX];
 	int fd;
@@ -135,7 +135,8 @@ unsigned resume_reopen(const struct kernel_item *items, size_t count)
 
 void resume_take_seat(const int *fds, size_t nfds)
 {
-	/* Without it the session competes by itself; nobody is there yet to be told. */
+	/* If this fails the session stays outside its group and competes for CPU time by
+	 * itself; there is no way to report it yet. */
 	if (nfds == 1 && write(fds[0], "0", 1) < 0)
 		return;
 }

@@ -1,10 +1,10 @@
 /*
- * resume.h - what a live branch does not inherit, kept by the kernel itself.
+ * resume.h - saves and restores what a live branch does not inherit.
  *
- * A branch is a copy of a kernel's memory and registers in a new process: everything the Linux
- * kernel held for the old one (signal actions, umask, working directory, open files) is that of
- * the process it was made from. So a kernel calls resume_save() each time before it waits for a
- * packet, and resume_apply() when the packet that ends the wait is KERNEL_RESUME.
+ * A branch is a copy of a kernel's memory and registers in a new process: the Linux state of the
+ * old process (signal actions, umask, working directory, open files) is missing. So a kernel calls
+ * resume_save() before each wait for a packet, and resume_apply() if the next packet is
+ * KERNEL_RESUME.
  */
 #pragma once
 
@@ -14,23 +14,24 @@
 
 #include "wire/kernel.h"
 
-/* Remembers working directory, umask and signal actions in static memory. Cannot fail. */
+/* Saves the working directory, umask and signal actions in static memory. Cannot fail. */
 void resume_save(void);
 
 /*
- * Puts back what resume_save() remembered, makes `sock` close-on-exec again and re-registers the
- * thread (zygote_thread_reset()). Async-signal-safe: nothing here needs a language runtime.
+ * Restores what resume_save() saved, makes `sock` close-on-exec again and re-registers the thread
+ * (zygote_thread_reset()). Async-signal-safe: uses no language runtime.
  */
 void resume_apply(int sock);
 
-/* Opens the files that a RESUME packet names at the numbers they had; returns how many failed. */
+/* Reopens the files that a RESUME packet names at their old numbers; returns how many failed. */
 unsigned resume_reopen(const struct kernel_item *items, size_t count);
 
-/* KERNEL_SEAT: this process, which has one thread, joins the group whose file came along. */
+/* KERNEL_SEAT: this single-threaded process joins the cgroup whose file the packet carries. */
 void resume_take_seat(const int *fds, size_t nfds);
 
-/* KERNEL_PARK: there is time to copy the pages that a first cell writes to (prefault_write_rest()). */
+/* KERNEL_PARK: there is time to copy the pages that a first cell writes to
+ * (prefault_write_rest()). */
 void resume_park(void);
 
-/* Reads a decimal number; false when the field is not one or does not fit. */
+/* Parses a decimal number; false if the field is not a number or does not fit. */
 bool resume_number(const struct kernel_item *item, uint64_t *ret_value);

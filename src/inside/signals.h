@@ -1,4 +1,4 @@
-/* signals.h - what a program of ours does first, before a language sets up its handlers. */
+/* signals.h - what each program inside does first, before a language installs its handlers. */
 #pragma once
 
 #include <signal.h>
@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 /*
- * A shell starts background jobs with SIGINT ignored, nohup adds SIGHUP, and all of it survives
- * exec: a kernel that inherited that could never be interrupted. Everything to its default,
- * nothing blocked. Asked of Linux itself: the C library refuses to touch its own two signals, which
- * may be ignored as well.
+ * Sets all signals to their default and unblocks them. A shell starts background jobs with SIGINT
+ * ignored, nohup ignores SIGHUP, and exec preserves both: such a kernel could never be interrupted.
+ * Uses the system call: the C library refuses to change its own two signals, which may be ignored
+ * as well.
  */
 static inline void signals_forget_inherited(void)
 {

@@ -3,8 +3,8 @@
  *
  * Runs in:  reckon-zygote-<language>: trusted until it forks.
  * Reads:    fixed-size messages of the warden.
- * Never:    runs user code, has a second thread, or holds a secret: every kernel can read what is
- *           in its memory.
+ * Never:    runs user code, has a second thread, or holds a secret: every kernel can read its
+ *           memory.
  *
  * For each session the zygote Z forks a twin T, and T clones the kernel K with CLONE_VM:
  *
@@ -46,7 +46,7 @@
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-/* From glibc 2.35 on: where the thread's rseq area lies, and what it was registered with. */
+/* Since glibc 2.35: the thread's rseq area and its registered size. */
 extern const ptrdiff_t __rseq_offset;
 extern const unsigned int __rseq_size;
 
@@ -56,7 +56,7 @@ extern const unsigned int __rseq_size;
 #define RSEQ_SIGNATURE 0xd428bc00u
 #endif
 #define RSEQ_UNREGISTER 1
-#define RSEQ_AREA_SIZE 32u /* what glibc 2.36 registers, whatever __rseq_size says is in use */
+#define RSEQ_AREA_SIZE 32u /* glibc 2.36 registers this size, whatever __rseq_size says is in use */
 
 #define FILTER_MAX 2048
 
@@ -64,7 +64,7 @@ static struct sock_filter filter_insns[FILTER_MAX];
 static struct sock_fprog filter = { .filter = filter_insns };
 static void *robust_head;
 static size_t robust_len;
-static pid_t *cached_tid; /* glibc's idea of this thread's id, or NULL */
+static pid_t *cached_tid; /* glibc's copy of this thread's id, or NULL */
 
 static void *rseq_area(void)
 {
@@ -73,8 +73,8 @@ static void *rseq_area(void)
 
 /*
  * glibc keeps the thread id in its thread descriptor, two words before the robust list head
- * (nptl/descr.h, 2.36 and earlier). A raw clone does not update it; the kernel does when told
- * where. The address is used only when the value found there proves it right.
+ * (nptl/descr.h, 2.36 and earlier). A raw clone does not update it; the kernel does if given the
+ * address. We use the address only if it holds the right value.
  */
 static void find_thread_state(void)
 {
@@ -99,7 +99,7 @@ static int read_filter(struct err *err)
 	size_t got = 0;
 	ssize_t n;
 
-	/* Not from where the file stands: other zygotes, which begin now, have the same one open. */
+	/* pread(): other zygotes that start now share this open file and its offset. */
 	do {
 		n = pread(ZYGOTE_FILTER_FD, (char *)filter_insns + got, sizeof(filter_insns) - got,
 			  (off_t)got);
@@ -123,7 +123,8 @@ static void report_boot(int boot_fd, const struct err *err, int notify_fd)
 			  &ignored);
 }
 
-/* The zygote ignores SIGCHLD so that twins leave no zombies; a kernel waits for its children. */
+/* The zygote ignores SIGCHLD so that twins leave no zombies; a kernel must wait for its
+ * children. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -147,11 +148,11 @@ __attribute__((noreturn)) static void kernel_main(const struct enter_plan *plan,
 	(void)close(notify);
 	zygote_thread_reset();
 	language_ops->after_fork();
-	/* No exit handlers: libraries would take their whole memory apart, page by copied page. */
+	/* Skip exit handlers: libraries would free their whole memory and copy each page of it. */
 	_exit(language_ops->serve(KERNEL_FD));
 }
 
-/* Into the box's control groups: what T makes from here on is born there. */
+/* Joins the box's cgroups: processes that T creates from now on are in them. */
 static int take_seats(const struct zygote_spawn *spawn, const int *seats, struct err *err)
 {
 	for (uint32_t i = 0; i < spawn->seat_count; i++)
@@ -162,7 +163,8 @@ static int take_seats(const struct zygote_spawn *spawn, const int *seats, struct
 	return 0;
 }
 
-/* T: gives up what user code could use to steer it, makes K, and is stopped by the warden. */
+/* T: gives up everything that user code could use to control it, creates K, and is stopped by the
+ * warden. */
 __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, int boot_fd,
 						const struct zygote_spawn *spawn, const int *seats)
 {
@@ -174,7 +176,8 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		report_boot(boot_fd, &err, -1);
 		_exit(125);
 	}
-	/* In the groups, which pay for the pages; ahead of need, as a rule (pool.c of the warden). */
+	/* T is in the cgroups now, which pay for the pages. Usually this runs ahead of need (the
+	 * warden's pool.c). */
 	prefault_write_ahead();
 	(void)syscall(SYS_rseq, rseq_area(), RSEQ_AREA_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
 	(void)syscall(SYS_set_robust_list, NULL, sizeof(struct { void *p[3]; }));
@@ -185,7 +188,7 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 	}
 	if (spawn->with_twin != 0)
 		flags |= CLONE_VM;
-	/* An ended kernel stays a zombie of ours, so that its status can be read. */
+	/* An ended kernel stays our zombie, so that its status can be read. */
 	(void)signal(SIGCHLD, SIG_DFL);
 #if defined(__x86_64__)
 	kernel = syscall(SYS_clone, flags, NULL, NULL, cached_tid, 0);
@@ -197,8 +200,8 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 		kernel_main(plan, boot_fd);
 	}
 	if (kernel > 0 && spawn->with_twin == 0) {
-		/* No twin wanted: stay as the kernel's parent until the warden has no more use for
-		 * us; then the ended kernel and its status are the warden's. */
+		/* No twin wanted: stay as the kernel's parent until the warden ends us; then the
+		 * ended kernel and its status belong to the warden. */
 		(void)syscall(SYS_close_range, 0, ~0u, 0);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		for (;;)
@@ -237,7 +240,7 @@ static size_t split_list(char *list, const char **ret, size_t max)
 	return count;
 }
 
-/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- ("-": none, and no time to prepare) */
+/* reckon-zygote-<language> TEMPLATE_DIR|- MODULE,MODULE…|- ("-": none, and skip the preparation) */
 int main(int argc, char **argv)
 {
 	struct zygote_ready ready = { .type = ZYGOTE_READY };
@@ -256,14 +259,15 @@ int main(int argc, char **argv)
 		warmth.template_dir = argv[1];
 	if (strcmp(argv[2], "-") != 0)
 		(void)split_list(argv[2], modules, ARRAY_LEN(modules));
-	/* Symbols were looked up by the loader, once for all forks; what cells start may be lazy. */
+	/* The loader has resolved all symbols once for all forks; programs that cells start may
+	 * resolve lazily. */
 	(void)unsetenv("LD_BIND_NOW");
 	find_thread_state();
 	code = read_filter(&ready.err);
 	if (code == 0)
 		code = language_ops->warm(&warmth, &ready.err);
-	/* Consolidates free memory now: left to a kernel's first large free(), it would touch, and so
-	 * copy, every page with a small free block on it. */
+	/* Consolidates free memory now. Otherwise a kernel's first large free() would do it, and
+	 * copy every page with a small free block. */
 	(void)malloc_trim(0);
 	if (code == 0)
 		code = freeze_heap(&ready.frozen_areas, &ready.frozen_bytes, &ready.err);

@@ -1,9 +1,9 @@
 /*
- * bash.c - the bash kernel: packets in, one shell behind it.
+ * bash.c - the bash kernel: receives packets and runs the cells in one shell.
  *
  * Runs in:  the bash zygote until it forks, then in a kernel; reckon-kernel-direct.
  * Reads:    packets of the host.
- * Never:    interprets what a cell prints.
+ * Never:    interprets the output of a cell.
  */
 #include "inside/bash/bash.h"
 
@@ -27,9 +27,9 @@
 static int control = KERNEL_FD;
 static volatile sig_atomic_t interrupt_early;
 static struct bash_told told;
-static bool cwd_is_missing; /* of CONFIGURE, and nobody was told yet */
+static bool cwd_is_missing; /* of CONFIGURE, and not reported yet */
 
-/* While idle an interrupt counts only for an EXECUTE that already waits in the socket. */
+/* While the kernel is idle, an interrupt counts only if an EXECUTE already waits in the socket. */
 static void on_interrupt(int sig)
 {
 	struct pollfd wait = { .fd = control, .events = POLLIN };
@@ -179,7 +179,7 @@ static int send_completion(uint64_t id, const struct kernel_item *code,
 	return kernel_send(control, KERNEL_COMPLETE_REPLY, id, &payload, NULL, 0, err);
 }
 
-/* Where bash cannot be asked nothing is claimed. */
+/* If `bash -n` cannot run, reports nothing about the code. */
 static int send_whole(uint64_t id, const struct kernel_item *code, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
@@ -218,7 +218,7 @@ static void resume(const struct kernel_item *items, size_t count)
 	(void)resume_reopen(items, count);
 }
 
-/* Negative: the session is over. */
+/* Negative: the session has ended. */
 static int handle(const struct kernel_head *head, const struct kernel_item *items, size_t count,
 		  int *fds, size_t nfds, struct err *err)
 {
@@ -256,7 +256,7 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 		return kernel_send(control, KERNEL_PONG, head->id, NULL, NULL, 0, err);
 	case KERNEL_SHUTDOWN:
 		_exit(0);
-	default: /* an answer that nobody waits for any more */
+	default: /* an answer that nobody waits for any longer */
 		break;
 	}
 	fd_close_all(fds, nfds);
@@ -293,7 +293,7 @@ static int serve(int sock)
 	}
 }
 
-/* A shell is small and starts in a millisecond: there is nothing worth warming. */
+/* A shell is small and starts in a millisecond: there is nothing to warm up. */
 static int warm(const struct kernel_warmth *how, struct err *err)
 {
 	if (how->modules != NULL && how->modules[0] != NULL)
@@ -305,7 +305,7 @@ static int warm(const struct kernel_warmth *how, struct err *err)
 
 static void after_fork(void)
 {
-	/* Nothing is shared: the shell is started by the first cell. */
+	/* Forks share no state: the first cell starts the shell. */
 }
 
 const struct kernel_ops bash_ops = {

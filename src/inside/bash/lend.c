@@ -1,13 +1,13 @@
 /*
- * lend.c - the tools of a cell, lent to the programs that the shell starts.
+ * lend.c - lends a cell's tools to the programs that the shell starts.
  *
  * Runs in:  the bash kernel.
- * Reads:    calls of programs of the box, which it hands on unread.
- * Never:    waits for them; the host reads what is handed on, or hangs up.
+ * Reads:    calls from programs of the box, which it forwards unread.
+ * Never:    waits for the programs; the host reads the forwarded calls, or hangs up.
  *
- * The shell runs for the whole session, a cell's socket for one cell. So the shell inherits a socket
- * of ours, and each packet that comes on it goes on to the socket of the cell that runs, with the
- * descriptor for its answer. A caller whose cell has no tools finds that descriptor closed.
+ * The shell runs for the whole session, a cell's socket for one cell. So the shell inherits a
+ * socket of the kernel, which forwards each packet to the running cell's socket, together with the
+ * descriptor for the answer. If the cell has no tools, the caller finds that descriptor closed.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -17,12 +17,12 @@
 #include "base/file/fd.h"
 #include "inside/bash/bash.h"
 
-#define PACKET_MAX (192u * 1024u) /* more than the host takes: it says so */
-#define PACKETS_MAX 4000u	  /* in a cell, as the host has it */
+#define PACKET_MAX (192u * 1024u) /* more than the host accepts: the host reports it */
+#define PACKETS_MAX 4000u	  /* per cell, the host's limit */
 
 static struct {
-	int near;    /* our end of what the shell inherited, or -1 */
-	int channel; /* of the cell, or -1 */
+	int near;    /* our end of the inherited socket, or -1 */
+	int channel; /* of the running cell, or -1 */
 	unsigned packets;
 } lent = { -1, -1, 0 };
 
@@ -50,7 +50,7 @@ void bash_lend_forget(void)
 	close_one(&lent.near);
 }
 
-/* False: there is nothing more for now. */
+/* Forwards one packet. False: no packet is waiting. */
 static bool hand_on(void)
 {
 	static char packet[PACKET_MAX];
@@ -61,19 +61,19 @@ static bool hand_on(void)
 		fd_recv_msg(lent.near, packet, sizeof(packet), &answer, 1, &count, &err);
 
 	if (len == 0 || (len < 0 && err.code == ERR_SYSTEM)) {
-		bash_lend_forget(); /* the shell closed its end, and all that it started */
+		bash_lend_forget(); /* the shell and all its programs have closed their end */
 		return false;
 	}
 	if (len < 0)
 		return err.code != ERR_TIMEOUT;
 	if (count == 1 && lent.channel >= 0 &&
 	    fd_send_msg(lent.channel, packet, (size_t)len, &answer, 1, &err) < 0)
-		close_one(&lent.channel); /* the host takes no more */
+		close_one(&lent.channel); /* the host accepts no more */
 	fd_close_all(&answer, count);
 	return true;
 }
 
-/* What is asked between two cells is asked of none. */
+/* Refuses calls that were made between two cells. */
 static void refuse_all(void)
 {
 	close_one(&lent.channel);

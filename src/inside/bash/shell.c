@@ -1,16 +1,16 @@
 /*
- * shell.c - the shell process behind a bash session.
+ * shell.c - the shell process of a bash session.
  *
  * Runs in:  the bash kernel.
- * Reads:    the shell's status line and its state, both of which cells can forge.
+ * Reads:    the shell's status line and state, both of which a cell can forge.
  * Never:    waits for anything but the shell, its holder and an interrupt.
  *
- * One interactive bash runs for the whole session: interactive, because only then an interrupt or
- * a failed expansion returns to the next command instead of ending the shell. Its standard input
- * is our command channel; a cell's own descriptors come and go with the cell. They cannot be sent
- * to a running bash, so they are opened by name: a holder process (cat, waiting for end of file)
- * inherits them, and the shell redirects to /proc/HOLDER/fd/N. Not to our own /proc/PID/fd: a
- * kernel is not dumpable, and then nobody may look there.
+ * One interactive bash runs for the whole session: an interrupt or a failed expansion returns an
+ * interactive shell to its next command, but would end any other shell. Its standard input is our
+ * command channel. Each cell has its own descriptors. They cannot be sent to a running bash, so
+ * they are opened by name: a holder process (cat, waiting for end of file) inherits them, and the
+ * shell redirects to /proc/HOLDER/fd/N. Our own /proc/PID/fd would not do: a kernel is not
+ * dumpable, so no other process may open it.
  *
  *   kernel --commands--> bash -i          /proc/HOLDER/fd/ 10 stdin  11 stdout  12 stderr
  *     |                    | opens                          13 cell  14 status  15 state
@@ -38,7 +38,7 @@
 #include "wire/tools.h"
 
 #define HOLD_FIRST 10
-#define PATIENCE_GROWS 11 /* to 512 s: what is asked meanwhile waits in a pipe */
+#define PATIENCE_GROWS 11 /* up to 512 s: meanwhile repeated requests wait in a pipe */
 #define STATE_TRIES 16
 #define LENT_MAX (2u << 20)
 enum hold { HOLD_STDIN, HOLD_STDOUT, HOLD_STDERR, HOLD_CELL, HOLD_STATUS, HOLD_STATE, HOLD_COUNT_ };
@@ -48,30 +48,30 @@ extern char **environ;
 static struct {
 	pid_t pid; /* 0: none */
 	int pidfd;
-	int commands; /* its standard input, our end */
+	int commands; /* our end of its standard input */
 	struct buf state;
 	struct buf first_state;
 	char seed[24];
-	struct buf lent; /* commands: variables for the next cell */
+	struct buf lent; /* commands that set variables for the next cell */
 } shell = { .pidfd = -1,
 	    .commands = -1,
 	    .state = { .max = BASH_STATE_MAX },
 	    .first_state = { .max = BASH_STATE_MAX },
 	    .lent = { .max = LENT_MAX } };
 
-/* The holder of one cell's descriptors. */
+/* The process that holds one cell's descriptors. */
 struct holder {
 	pid_t pid;
 	int pidfd;
-	int keep; /* the write end of its standard input: closing it ends it */
+	int keep; /* the write end of its standard input: closing it ends the holder */
 	int status;
 	int state;
 };
 
 /*
- * Everything by \builtin, which no alias and only a malicious function can redefine. Functions
- * come after their names so that VARIABLES need not parse shell text. No single quotes: it is
- * part of a trap's text.
+ * Uses \builtin throughout, which no alias and only a malicious function can redefine. Functions
+ * come after their names so that VARIABLES need not parse shell text. Contains no single quotes: it
+ * is part of a trap's text.
  */
 #define STATE_COMMANDS                                                                          \
 	"\\builtin declare -p; \\builtin echo " BASH_MARK_FUNCTIONS "; \\builtin declare -F; "  \
@@ -79,7 +79,7 @@ struct holder {
 	"\\builtin shopt -p; \\builtin set +o; \\builtin trap -p; \\builtin umask -p; "         \
 	"\\builtin printf cd\\ --\\ %q\\ \\|\\|\\ :\\\\n \"$PWD\""
 
-/* What undoes bash_shell_lend(). Once: a variable that a cell sets later is its own. */
+/* Undoes bash_shell_lend(), once: a variable that a cell sets later must persist. */
 #define TAKE_BACK "\\builtin eval \"${__reckon_back-}\"; __reckon_back=; "
 
 static int open_pidfd(pid_t pid)
@@ -107,7 +107,7 @@ static void holder_end(struct holder *holder)
 	cleanup_fd_fn(&holder->state);
 }
 
-/* Signals as a program expects to find them; the kernel's own SIGINT is blocked while it spawns. */
+/* Resets signals for the new program; the kernel's own SIGINT is blocked while it spawns. */
 static int spawn(const char *path, char *const *argv, const posix_spawn_file_actions_t *actions,
 		 bool own_group, pid_t *ret_pid, struct err *err)
 {
@@ -142,7 +142,7 @@ static int make_pipe(int *ret_read, int *ret_write, struct err *err)
 	return 0;
 }
 
-/* Numbers that no HOLD_ place collides with while file actions are carried out. */
+/* Moves fd above all HOLD_ numbers, so that file actions do not overwrite it. */
 static int lift(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 64);
@@ -169,9 +169,8 @@ static int holder_spawn(struct holder *holder, int keep_far, int echo_far, const
 }
 
 /*
- * A spawn returns while the child is still on its way into the new program, and until it is there
- * it is as little dumpable as we are: its /proc entry is closed to the shell. A byte through cat
- * and back says that it has arrived.
+ * A spawn returns before the child has executed its program. Until then the child is not dumpable
+ * either, so the shell cannot open its /proc entry. A byte that cat echoes shows that cat runs.
  */
 static int holder_wait(const struct holder *holder, int echo, struct err *err)
 {
@@ -189,7 +188,7 @@ static int holder_wait(const struct holder *holder, int echo, struct err *err)
 	return access(path, F_OK) == 0 ? 0 : err_sys(err, "a cell's streams in /proc");
 }
 
-/* `fds` (stdout, stderr, stdin) stay the caller's. */
+/* Borrows `fds` (stdout, stderr, stdin); the caller closes them. */
 static int holder_start(struct holder *holder, const char *code, size_t len, const int *fds,
 			struct err *err)
 {
@@ -223,11 +222,11 @@ static int holder_start(struct holder *holder, const char *code, size_t len, con
 
 static int command(const char *text, size_t len, struct err *err)
 {
-	/* A shell that is gone is noticed by its pidfd; SIGPIPE is ignored. */
+	/* A shell that has ended is noticed by its pidfd; SIGPIPE is ignored. */
 	return fd_write_full(shell.commands, text, len, err);
 }
 
-/* What the last command ended with, as "s130". */
+/* Reports the last command's exit status, such as "s130". */
 #define STATUS_COMMAND "\\builtin echo s$? >/proc/%d/fd/14"
 
 static bool ask_status(const struct holder *holder)
@@ -304,8 +303,8 @@ static int shell_spawn(struct err *err)
 }
 
 /*
- * Prompts and history off; what an exit leaves behind. An interactive bash says "exit" when it
- * does, which nobody wants to read.
+ * Disables prompts and history, and saves the state on exit. An interactive bash prints "exit" when
+ * it exits; suppress that.
  */
 static const char prepare[] =
 	"exit() { local __reckon_was=$?; { builtin exit \"${1-$__reckon_was}\"; } 2>/dev/null; }\n"
@@ -322,7 +321,7 @@ static int append_state(struct holder *holder, struct buf *into, struct err *err
 	return fd_read_all(holder->state, into, err);
 }
 
-/* What shell and holder are heard to say, a line at a time. */
+/* Reads status lines of the shell and the holder. */
 struct status_reader {
 	struct pollfd waits[4];
 	sigset_t mask; /* of signals, while waiting */
@@ -377,14 +376,14 @@ static enum heard status_reader_listen(struct status_reader *status_reader,
 	return HEARD_LINE;
 }
 
-/* The number behind `tag`; < 0: the line is the answer to something else. */
+/* Parses the number after `tag`; negative: the line answers something else. */
 static int status_reader_number(const struct status_reader *status_reader, char tag)
 {
 	return status_reader->line[0] == tag ? (int)strtol(status_reader->line + 1, NULL, 10) & 0xff
 					     : -1;
 }
 
-/* How long to wait for an answer that may be late or may never come: each time twice as long. */
+/* How long to wait for an answer that may be late or may never come. Doubles each time. */
 static struct timespec patience_after(unsigned asked)
 {
 	const long ms = 250L << (asked < PATIENCE_GROWS ? asked : PATIENCE_GROWS);
@@ -393,11 +392,12 @@ static struct timespec patience_after(unsigned asked)
 }
 
 /*
- * Waits for the status of what runs; false when shell or holder ended first. With `interrupted`,
- * SIGINT goes to the shell's commands: bash then drops the rest of its line, and with it the
- * answer, so the question is put again until one comes. Cells can have that done to themselves
- * (kill -INT 0, a loop over what dies of SIGINT), so it is put again anyway, less and less often.
- * What bash has not read it cannot drop, and what it answers twice is not listened to.
+ * Waits for the status of the running command; false if the shell or holder ended first. With
+ * `interrupted`, SIGINT goes to the shell's commands: bash then drops the rest of its line,
+ * including the command that answers, so we repeat that command until an answer comes. A cell can
+ * cause the same (kill -INT 0, or a loop over programs that die of SIGINT), so we also repeat it
+ * without an interrupt, less and less often. A repeat that bash has not read is not dropped, and
+ * second answers are ignored.
  */
 static bool wait_status(const struct holder *holder, int *ret_status, bool *interrupted)
 {
@@ -406,7 +406,8 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 
 	status_reader_init(&status_reader, holder);
 	if (interrupted != NULL)
-		(void)sigdelset(&status_reader.mask, SIGINT); /* none slips in before the wait */
+		(void)sigdelset(&status_reader.mask, SIGINT); /* block it until the wait, so that
+							       * none is missed */
 	for (;;) {
 		const bool insists = interrupted != NULL && *interrupted;
 		const struct timespec patience = patience_after(insists ? 0 : waited);
@@ -419,7 +420,7 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 			*interrupted = true;
 			break;
 		case HEARD_NOTHING:
-			/* A command that was just being started can miss the signal. */
+			/* The signal can miss a command that was just being started. */
 			if (insists && ++asked % 4 == 0)
 				(void)kill(-shell.pid, SIGINT);
 			waited++;
@@ -438,9 +439,9 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 }
 
 /*
- * Has the shell write its state. An interrupt that came as the cell ended may meet bash only now,
- * and then this line is what it drops: it is put again, under the next number, so that an answer
- * means that nothing more is going to write.
+ * Makes the shell write its state. bash may handle an interrupt from the end of the cell only now,
+ * and then drops this line. So we repeat it with the next number; an answer to that number means
+ * that no earlier repeat still writes.
  */
 static bool fetch_state(const struct holder *holder, struct err *err)
 {
@@ -471,8 +472,8 @@ static bool fetch_state(const struct holder *holder, struct err *err)
 }
 
 /*
- * Runs one command line (its status is the answer), then has the shell write its state. The
- * holder is named by its number: a cell could unset a variable. Only the trap relies on one.
+ * Runs one command line (its status is the answer), then makes the shell write its state. The line
+ * contains the holder's number, because a cell could unset a variable. Only the trap relies on one.
  */
 static bool converse(const struct holder *holder, const char *line, int *ret_status,
 		     bool *interrupted, struct err *err)
@@ -506,7 +507,7 @@ static int shell_start(struct err *err)
 	}
 	if (shell.seed[0] != '\0')
 		(void)snprintf(seed, sizeof(seed), "RANDOM=%s", shell.seed);
-	/* Readonly variables of bash itself complain when they are set again, to /dev/null. */
+	/* Setting bash's own readonly variables again prints errors: send them to /dev/null. */
 	(void)snprintf(line, sizeof(line), ". /proc/$__reckon_holder/fd/13; __reckon_holder=%d; %s",
 		       (int)holder.pid, seed);
 	ok = converse(&holder, line, &status, NULL, err);
@@ -559,7 +560,8 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 		       "\\builtin eval \"$__reckon_cell\" </proc/%1$d/fd/10 >/proc/%1$d/fd/11 "
 		       "2>/proc/%1$d/fd/12", (int)holder.pid);
 	if (!converse(&holder, line, &outcome.exit_status, &outcome.interrupted, err)) {
-		/* The shell ended by itself, or a cell killed the holder: then it cannot answer. */
+		/* The shell exited, or a cell killed the holder, so that the shell cannot
+		 * answer. */
 		struct pollfd ended = { .fd = shell.pidfd, .events = POLLIN };
 
 		if (poll(&ended, 1, 0) == 0)
@@ -588,7 +590,7 @@ static bool add_export(struct buf *line, const char *name, const char *value)
 	return ok && buf_adds(line, "'\n", &err) >= 0;
 }
 
-/* What was there before is a command that the shell keeps until the cell has ended. */
+/* The shell stores a command that restores the previous value until the cell has ended. */
 void bash_shell_lend(const char *entry)
 {
 	static const char letters[] =
@@ -597,7 +599,7 @@ void bash_shell_lend(const char *entry)
 	cleanup_free char *name = NULL;
 	struct err err;
 
-	/* What is not a name of bash's cannot be a variable of its. */
+	/* Not a valid variable name. */
 	if (entry[len] != '=' || len == 0 || (entry[0] >= '0' && entry[0] <= '9'))
 		return;
 	name = strndup(entry, len);

@@ -1,5 +1,5 @@
 /*
- * state.c - what a shell's state says about its variables.
+ * state.c - reads the variables from a shell's state.
  *
  * Runs in:  the bash kernel.
  * Reads:    the text of `declare -p` and `declare -F`, which cells can forge.
@@ -41,7 +41,7 @@ static bool is_mark(const struct line *line, const char *mark)
 	return line->len == strlen(mark) && memcmp(line->text, mark, line->len) == 0;
 }
 
-/* Whether the very same line stands in `first`: then nobody has set it since the beginning. */
+/* Whether `first` has exactly this line: then the variable is unchanged since the start. */
 static bool has_line(const struct buf *first, const struct line *wanted)
 {
 	const char *at = buf_text(first);
@@ -53,7 +53,7 @@ static bool has_line(const struct buf *first, const struct line *wanted)
 	return false;
 }
 
-/* Kept by bash itself and different each time. */
+/* Variables that bash maintains itself and that change each time. */
 static bool is_bookkeeping(const char *name, size_t len)
 {
 	static const char *const names[] = { "_",	    "DIRSTACK", "EPOCHREALTIME",

@@ -1,8 +1,8 @@
 /*
- * whole.c - whether a cell of bash is whole, as bash itself sees it.
+ * whole.c - decides whether a cell of bash is complete, by asking bash.
  *
  * Runs in:  the bash kernel.
- * Reads:    what `bash -n` complains about; it parses the cell and executes nothing.
+ * Reads:    the error messages of `bash -n`, which parses the cell and executes nothing.
  * Never:    touches the session's shell.
  */
 #include "inside/bash/bash.h"
@@ -36,7 +36,7 @@ static bool is_continued(const char *code, size_t len)
 static int start(int source, int complaints, pid_t *ret_pid, struct err *err)
 {
 	static char name[] = "bash", no_startup[] = "--norc", parse_only[] = "-n";
-	static char locale[] = "LC_ALL=C"; /* its words are compared below */
+	static char locale[] = "LC_ALL=C"; /* its messages are compared below */
 	char *const argv[] = { name, no_startup, parse_only, NULL };
 	char *const env[] = { locale, NULL };
 	posix_spawn_file_actions_t actions;
@@ -65,7 +65,7 @@ static int start(int source, int complaints, pid_t *ret_pid, struct err *err)
 	return code == 0 ? 0 : err_sys(err, "start bash");
 }
 
-/* Everything it says; more than there is room for says no more than the beginning. */
+/* Reads all of the output, but stores only as much as fits. */
 static void listen_to(int fd, struct buf *said)
 {
 	const uint64_t end = clock_mono_ns() + PATIENCE_MS * 1000000ull;

@@ -1,13 +1,13 @@
 /*
- * chance.c - a stream of its own for numpy's global generator, in each fork of a zygote.
+ * chance.c - reseeds numpy's global generator in each fork of a zygote.
  *
  * Runs in:  reckon-zygote-python; and a new kernel, before it runs user code.
  * Reads:    the system's random bytes.
- * Never:    writes to memory that was not seen to be a Mersenne Twister's.
+ * Never:    writes to memory that has not been recognised as a Mersenne Twister's.
  *
- * numpy.random.seed() runs a part of numpy that nothing else does, and so copies some 75 pages in
- * each fork. The state of the generator is 624 words of which any will do, and a position: the
- * Python layer finds its address in the zygote, and makes sure of it (fresh.py).
+ * numpy.random.seed() runs code of numpy that nothing else runs, which copies some 75 pages in each
+ * fork. The generator's state is a position and 624 words, which may have any values. The Python
+ * layer finds and checks its address in the zygote (fresh.py).
  */
 #include "inside/python/python.h"
 
@@ -17,7 +17,7 @@
 
 #define WORDS 624
 
-/* As numpy has it: _mt19937.pyx, mt19937.h. */
+/* The same layout as in numpy's _mt19937.pyx and mt19937.h. */
 struct twister {
 	uint32_t key[WORDS];
 	int position;
@@ -49,6 +49,6 @@ bool python_chance_anew(void)
 		got += n > 0 ? (size_t)n : 0;
 	}
 	memcpy(global->key, fresh, sizeof(fresh));
-	global->position = WORDS; /* all of it is used up: the next number makes the next 624 */
+	global->position = WORDS; /* all words are used: the next number generates 624 new ones */
 	return true;
 }

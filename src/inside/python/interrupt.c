@@ -1,19 +1,19 @@
 /*
- * interrupt.c - SIGINT in the Python kernel: it stops the cell, and keeps the variables.
+ * interrupt.c - SIGINT in the Python kernel: stops the cell, keeps the variables.
  *
- * Runs in:  the Python kernel; handlers in whatever the main thread is doing.
+ * Runs in:  the Python kernel; handlers interrupt the main thread anywhere.
  * Reads:    nothing.
- * Never:    lets an interrupt that comes too late hit the next cell.
+ * Never:    lets a late interrupt stop the next cell.
  *
  *   idle       our handler; remembered only for an EXECUTE that already waits in the socket
- *   running    our handler, which counts and hands on to the one of user code:
+ *   running    our handler, which counts and calls the handler of user code:
  *              first, second   what user code has set up, by default KeyboardInterrupt
- *              third           the hard way: KeyboardInterrupt at every line, until the stack of
- *                              the cell is gone, so that neither "except KeyboardInterrupt: pass"
- *                              in a loop nor a handler that does nothing keeps it going
+ *              third           a hard interrupt: KeyboardInterrupt at every line until the stack of
+ *                              the cell is unwound, so that neither "except KeyboardInterrupt:
+ *                              pass" in a loop nor a handler that does nothing continues the cell
  *
- * The host sends one each half second (lib/execution/stop.c) and ends the kernel when all of that was in
- * vain: in C code that looks at no signals, or behind a blocked SIGINT.
+ * The host sends a SIGINT each half second (lib/execution/stop.c). It ends the kernel if that has
+ * no effect: in C code that does not check signals, or if SIGINT is blocked.
  */
 #include "inside/python/python.h"
 
@@ -24,10 +24,10 @@
 #include <time.h>
 
 #define HARD_AT 3
-#define HARD_SIGNAL SIGRTMAX /* the way from a C handler, or a timer of ours, to a Python one */
+#define HARD_SIGNAL SIGRTMAX /* used by a C handler, or our timer, to reach a Python handler */
 #define ALARM_AGAIN_NS 100000000
 
-static struct sigaction user_action; /* what user code wants done */
+static struct sigaction user_action; /* the action that user code has set */
 static volatile sig_atomic_t early;
 static volatile sig_atomic_t seen; /* in this cell */
 static bool is_running;
@@ -50,7 +50,8 @@ static void on_running(int sig, siginfo_t *info, void *context)
 
 	if (seen < HARD_AT)
 		seen++;
-	/* The default action would end the session; nobody who sets it means that. */
+	/* The default action would end the session, which user code that sets it does not
+	 * intend. */
 	if (!python_io_is_child() && (seen >= HARD_AT || user_action.sa_handler == SIG_DFL))
 		PyErr_SetInterruptEx(HARD_SIGNAL);
 	else if ((user_action.sa_flags & SA_SIGINFO) != 0)
@@ -62,7 +63,7 @@ static void on_running(int sig, siginfo_t *info, void *context)
 	errno = kept;
 }
 
-/* Without SA_RESTART: a system call that waits has to come back for Python to look. */
+/* Without SA_RESTART: a waiting system call must return so that Python checks signals. */
 static void take(void)
 {
 	struct sigaction running = { .sa_sigaction = on_running, .sa_flags = SA_SIGINFO };
@@ -74,7 +75,7 @@ static void take(void)
 
 void python_interrupt_taken(void)
 {
-	/* A child of user code gets what it asked for: a pool's workers ignore interrupts. */
+	/* A child of user code has the action that it set: a pool's workers ignore interrupts. */
 	if (is_running && !python_io_is_child())
 		take();
 }
@@ -83,10 +84,10 @@ void python_interrupt_to_kernel(void)
 {
 	struct sigaction idle = { .sa_handler = on_idle, .sa_flags = SA_RESTART };
 
-	take(); /* what C code of the cell may have set is kept too */
+	take(); /* also remembers an action that C code of the cell has set */
 	is_running = false;
 	(void)sigaction(SIGINT, &idle, NULL);
-	/* What was tripped while results were being rendered has had its effect or is too late. */
+	/* A signal that arrived while results were rendered has had its effect or is too late. */
 	while (PyErr_CheckSignals() < 0)
 		PyErr_Clear();
 }
@@ -102,7 +103,7 @@ void python_interrupt_to_user(void)
 	early = 0;
 }
 
-/* Whether the frame is the kernel's own, below the cell: there the way out ends. */
+/* Whether the frame is the kernel's own, below the cell: the unwinding stops there. */
 static bool is_below_cell(PyFrameObject *frame)
 {
 	PyCodeObject *code = PyFrame_GetCode(frame);
@@ -142,7 +143,7 @@ PyObject *python_interrupt_hard(PyObject *self, PyObject *args)
 	return NULL;
 }
 
-/* A timer of the process is in none of its copies: there a new one is made. */
+/* fork() does not copy a process's timers: make a new one in a copy. */
 static int set_timer(const struct itimerspec *when)
 {
 	static timer_t timer;
@@ -171,7 +172,7 @@ PyObject *python_interrupt_alarm(PyObject *self, PyObject *seconds)
 		when.it_interval.tv_nsec = ALARM_AGAIN_NS;
 	if (set_timer(&when) < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
-	if (wanted <= 0) { /* one that came in the last moment has nothing left to stop */
+	if (wanted <= 0) { /* drop an interrupt that came too late: there is nothing to stop */
 		if (PyErr_CheckSignals() < 0)
 			PyErr_Clear();
 		PyEval_SetTrace(NULL, NULL);
@@ -195,7 +196,7 @@ PyObject *python_interrupt_unraisable(PyObject *self, PyObject *unraisable)
 	PyErr_Clear();
 	Py_XDECREF(type);
 	if (interrupted && is_running && seen > 0 && !python_io_is_child()) {
-		/* Again, where it cannot be dropped: at the next line of the program. */
+		/* Python ignores exceptions here: raise it again at the program's next line. */
 		PyErr_SetInterruptEx(SIGINT);
 		Py_RETURN_NONE;
 	}

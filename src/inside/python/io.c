@@ -5,13 +5,13 @@
  * Reads:    SYNC_ACK and INPUT_REPLY packets of the host.
  * Never:    depends on a Python object that user code can replace.
  *
- * What programs print goes to the pipes at descriptors 1 and 2, everything else into packets. The
- * host sees the order between them only through SYNC (see wire/kernel.h), so one lock covers both
- * pipes and the socket, and `last` remembers which of the three was written to last. Output of
- * subprocesses is noticed by asking a pipe how many bytes wait in it.
+ * Printed text goes to the pipes at descriptors 1 and 2, everything else into packets. The host
+ * sees the order between them only through SYNC (see wire/kernel.h), so one lock covers both pipes
+ * and the socket, and `last` remembers which of the three was written to last. To notice output of
+ * subprocesses, it asks a pipe how many bytes wait in it.
  *
- * A thread that was started by an earlier cell must not write into the present one: what it prints
- * is counted, its beginning is kept, and the next DONE carries it as a note.
+ * A thread that an earlier cell started must not write into the current one's output: its text is
+ * counted, and the next DONE carries the beginning of it as a note.
  */
 #include "inside/python/python.h"
 
@@ -27,7 +27,7 @@
 #include "base/file/fd.h"
 
 #define STREAM_BUFFER 8192
-#define SYNC_MAX 10000 /* per execution, for a change of stream */
+#define SYNC_MAX 10000 /* per execution: limits switches between streams */
 #define NOTES_MAX (64u * 1024u)
 #define NAME_MAX_BYTES 200u
 #define STRAY_MAX 4096
@@ -38,20 +38,21 @@ static struct {
 	int sock;
 	uint64_t id;
 	bool executing;
-	bool closing;		 /* DONE is on its way: from here on only the main thread prints */
+	bool closing;		 /* DONE is about to be sent: from now on only the main thread
+				  * prints */
 	bool asking;
-	bool child;		 /* a process that user code forked */
+	bool child;		 /* this process was forked by user code */
 	int last;		 /* stream, LAST_PACKET or LAST_NOTHING */
 	bool unsynced;		 /* something was written since the last SYNC */
 	unsigned syncs;
-	uint64_t newest_thread;	 /* thread states up to this one existed before the cell */
+	uint64_t newest_thread;	 /* thread states up to this one are older than the cell */
 	uint64_t main_thread;
 	PyThread_type_lock lock; /* pipes, socket and the buffers below */
 	unsigned long owner;
 	unsigned depth;
 	struct {
 		size_t len;
-		size_t begun_at;   /* from here on the text is of one thread … */
+		size_t begun_at;   /* from here on the text comes from one thread … */
 		uint64_t begun_by; /* … this one */
 		char bytes[STREAM_BUFFER];
 	} out[PYTHON_STREAM_COUNT_];
@@ -67,7 +68,7 @@ static void in_forked_child(void)
 {
 	io.child = true;
 	(void)close(io.sock);
-	/* Another thread may have held it; only this one goes on. */
+	/* A thread that does not exist here may hold the old lock. */
 	io.lock = PyThread_allocate_lock();
 	io.depth = 0;
 	io.owner = 0;
@@ -77,7 +78,7 @@ int python_io_start(int sock)
 {
 	io.sock = sock;
 	io.main_thread = PyThreadState_GetID(PyThreadState_Get());
-	/* Text of C code by the line, like that of Python, so that it keeps its place. */
+	/* Line-buffer the text of C code, as Python does, so that it keeps its place. */
 	(void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	if (io.lock == NULL)
 		io.lock = PyThread_allocate_lock();
@@ -95,7 +96,7 @@ static void enter(void)
 {
 	unsigned long me = PyThread_get_thread_ident();
 
-	if (io.depth > 0 && io.owner == me) { /* a signal handler that prints while we write */
+	if (io.depth > 0 && io.owner == me) { /* a signal handler prints while we write */
 		io.depth++;
 		return;
 	}
@@ -116,7 +117,7 @@ static void leave(void)
 
 void python_io_resumed(void)
 {
-	/* The holder, if there was one, is not part of the branch; a fresh lock is free. */
+	/* A thread that held the lock does not exist in the branch: make a new lock. */
 	if (io.depth > 0)
 		io.lock = PyThread_allocate_lock();
 	io.depth = 0;
@@ -157,7 +158,7 @@ static bool is_stray(void)
 	return stray;
 }
 
-/* The execution that what the calling thread starts belongs to; 0: to an earlier one. */
+/* The execution to which new threads and tasks of the calling thread belong; 0: an earlier one. */
 static uint64_t owner_id(void)
 {
 	return is_stray() ? 0 : io.id;
@@ -173,14 +174,14 @@ static PyObject *run_owned(PyObject *self, PyObject *args, PyObject *options)
 	return PyObject_Call(PyTuple_GET_ITEM(self, 1), args, options);
 }
 
-/* A thread that a stray one starts in the middle of a later execution is as stray as that. */
+/* A thread that a stray thread starts during a later execution is stray as well. */
 PyObject *python_io_owned(PyObject *callable)
 {
 	static PyMethodDef method = { "run", (PyCFunction)(void (*)(void))run_owned,
 				      METH_VARARGS | METH_KEYWORDS, NULL };
 	PyObject *self, *owned;
 
-	if (current_execution == NULL) /* in a zygote, where a module is being imported */
+	if (current_execution == NULL) /* in a zygote, during the import of a module */
 		return Py_NewRef(callable);
 	self = Py_BuildValue("KO", (unsigned long long)owner_id(), callable);
 	owned = self != NULL ? PyCFunction_New(&method, self) : NULL;
@@ -206,7 +207,7 @@ static bool has_unread(int fd)
 	return ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
 }
 
-/* Without the GIL. False when the host is gone, which ends this process. */
+/* Call without the GIL. False if the host has closed the connection; this process then ends. */
 static void sync_without_gil(void)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
@@ -240,7 +241,7 @@ static void synchronise(void)
 
 static int write_failed(void)
 {
-	/* A reader that has seen enough (the output limit) is not a concern of the program. */
+	/* The host closed the pipe (output limit): no error for the program. */
 	if (errno == EPIPE)
 		return 0;
 	PyErr_SetFromErrno(PyExc_OSError);
@@ -291,7 +292,7 @@ static int drain(enum python_stream stream)
 
 	if (len == 0)
 		return 0;
-	/* Copied out first: a signal handler may print while write_pipe() waits. */
+	/* Copy the text first: a signal handler may print while write_pipe() waits. */
 	memcpy(bytes, io.out[stream].bytes, len);
 	io.out[stream].len = 0;
 	return write_pipe(stream, bytes, len);
@@ -337,8 +338,8 @@ int python_io_write(enum python_stream stream, const char *text, size_t len)
 }
 
 /*
- * At the end of an execution: the line that another thread has begun and is still to end. It is kept
- * with the rest of that line, which is stray, and does not run into a later cell.
+ * At the end of an execution: stores the line that another thread has begun and not ended. It stays
+ * together with the rest of that line, which is stray, and does not mix with a later cell.
  */
 static void keep_begun_lines(void)
 {
@@ -381,7 +382,7 @@ static int settle_locked(void)
 {
 	if (flush_locked() < 0)
 		return -1;
-	(void)fflush(stdout); /* C code that printed through stdio */
+	(void)fflush(stdout); /* for C code that printed through stdio */
 	(void)fflush(stderr);
 	if (python_io_is_executing() &&
 	    (io.unsynced || has_unread(STDOUT_FILENO) || has_unread(STDERR_FILENO)))
@@ -451,7 +452,7 @@ static int receive_reply(struct buf *payload, struct kernel_head *ret_head)
 		struct pollfd wait = { .fd = io.sock, .events = POLLIN };
 		int ready;
 
-		/* The limit closes the gap between a signal check and the wait. */
+		/* The time limit covers a signal that arrives between the check and the wait. */
 		Py_BEGIN_ALLOW_THREADS
 		ready = poll(&wait, 1, 200);
 		Py_END_ALLOW_THREADS

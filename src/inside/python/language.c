@@ -7,11 +7,11 @@
  */
 #include "languages/table.h"
 
-/* "tool_code" is how Gemini's models label their own code. */
+/* "tool_code" is how Gemini models label their code. */
 static const char *const aliases[] = { "py", "python3", "ipython", "tool_code", NULL };
 static const char *const suffixes[] = { "py", NULL };
 
-/* What a saved script begins with when a cell of it needs more than a program has. */
+/* The beginning of a saved script if a cell needs features that a plain program lacks. */
 static const char script_prelude[] =
 	"# What a cell has and a program has not: commands, magics, await, figures that end with a\n"
 	"# cell, and that what fails does not end the rest.\n"

@@ -3,11 +3,11 @@
  *
  * Runs in:  the Python kernel, with the GIL.
  * Reads:    nothing.
- * Never:    loads one: python.c does, before anybody asks.
+ * Never:    loads a module: python.c does that earlier.
  */
 #include "inside/python/python.h"
 
-static PyObject *layer; /* dict: name of a module of the Python layer -> module */
+static PyObject *layer; /* dict: name of a layer module -> module */
 
 PyObject *python_layer_new(void)
 {

@@ -1,9 +1,9 @@
 /*
- * python.c - the Python kernel: starting the interpreter, and the first breath after a fork.
+ * python.c - the Python kernel: starts the interpreter, and resets it after a fork.
  *
  * Runs in:  reckon-zygote-python until it forks, then in a kernel; reckon-kernel-direct.
- * Reads:    the template's packages, which are trusted; nothing that user code made.
- * Never:    runs user code (serve.c does), looks at the environment for configuration,
+ * Reads:    the template's packages, which are trusted; nothing that user code created.
+ * Never:    runs user code (serve.c does), reads configuration from the environment,
  *           or lets the distribution's own packages onto sys.path.
  */
 #include "inside/python/python.h"
@@ -19,7 +19,7 @@
 #include "inside/kernel.h"
 
 #define FORK_ROUNDS 20
-/* Of CPython's allocator: pools of 16 KiB hold objects of one size, in steps of 16 bytes. */
+/* CPython's allocator: a pool of 16 KiB holds objects of one size, in steps of 16 bytes. */
 #define POOL_BYTES 16384
 #define POOL_STEP 16
 #define POOL_SIZE_MAX 512
@@ -55,9 +55,9 @@ static int status_error(struct err *err, PyStatus status)
 }
 
 /*
- * The interpreter believes to be TEMPLATE/bin/python3, so that pyvenv.cfg beside it gives the
- * template's packages and nothing else. Without a template there is no site at all: Debian's
- * would add /usr/lib/python3/dist-packages, whose packages are built for another numpy.
+ * Makes the interpreter believe that it is TEMPLATE/bin/python3, so that the pyvenv.cfg next to it
+ * selects only the template's packages. Without a template there is no site at all: Debian's would
+ * add /usr/lib/python3/dist-packages, whose packages are built for another numpy.
  */
 static int start_interpreter(const char *template_dir, struct err *err)
 {
@@ -128,8 +128,8 @@ static int load_module(PyObject *layer, const struct python_layer_file *file, Py
 }
 
 /*
- * The layer's modules see a copy of builtins: user code may replace print, len or open in the
- * real one without taking the kernel down.
+ * The layer's modules use a copy of builtins: user code may replace print, len or open in the real
+ * one without breaking the kernel.
  */
 static int load_layer(struct err *err)
 {
@@ -156,7 +156,7 @@ static int load_layer(struct err *err)
 	return code < 0 ? python_error(err, "the kernel's Python layer") : 0;
 }
 
-/* The name of a thread of this process other than its first; false when there is none. */
+/* Finds the name of a second thread of this process; false if there is none. */
 static bool find_second_thread(char *ret_name, size_t size)
 {
 	cleanup_dir DIR *tasks = opendir("/proc/self/task");
@@ -206,15 +206,16 @@ static int call_layer(const char *module, const char *name, struct err *err)
 }
 
 /*
- * Free places for small objects are scattered over the pages of thousands of objects that died
- * while the zygote warmed up; a fork that puts its first objects there copies a page for nearly each
- * of them. So the places are filled, for good: what a fork allocates then lies side by side in pages
- * that are new. A pool is new when a run of objects comes out of it without a gap.
+ * Warming up leaves free slots for small objects scattered over the pages of thousands of dead
+ * objects. A fork that fills these slots copies a page for nearly each. So fill them here for good:
+ * later allocations of a fork then lie side by side in new pages. A run of adjacent objects shows
+ * that a pool is new.
  */
 static void fill_pools(void)
 {
 	for (size_t size = POOL_STEP; size <= POOL_SIZE_MAX; size += POOL_STEP) {
-		const size_t whole = (POOL_BYTES - 64) / size - 2; /* but its head, and one */
+		const size_t whole = (POOL_BYTES - 64) / size - 2; /* without the pool's head, and
+								    * one */
 		const char *last = NULL;
 		size_t run = 0;
 
@@ -243,7 +244,8 @@ static int warm(const struct kernel_warmth *how, struct err *err)
 	if (find_second_thread(thread, sizeof(thread)))
 		return err_set(err, ERR_INVALID, "the first use of a module started thread '%s'",
 			       thread);
-	/* Until the interpreter has specialised what every fork begins with, as fresh.py does. */
+	/* Repeat until the interpreter has specialised the code that every fork runs first, like
+	 * fresh.py. */
 	for (int i = 0; i < FORK_ROUNDS; i++) {
 		PyOS_BeforeFork();
 		PyOS_AfterFork_Child();

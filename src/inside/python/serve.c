@@ -3,9 +3,9 @@
  *
  * Runs in:  the Python kernel, main thread; everything here ends with the session.
  * Reads:    packets of the host.
- * Never:    trusts the Python layer to return: whatever it raises becomes an answer.
+ * Never:    relies on the Python layer: an exception of it becomes an answer.
  *
- * While idle the GIL is free, so that threads of user code go on.
+ * While idle the kernel releases the GIL, so that threads of user code continue.
  */
 #include "inside/python/python.h"
 #include "inside/procview.h"
@@ -53,7 +53,7 @@ static PyObject *call(const char *module, const char *name, PyObject *args)
 	return result;
 }
 
-/* The layer itself was interrupted or failed: say so without it. */
+/* The layer itself was interrupted or failed: report that without it. */
 static const char *answer_without_layer(void)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
@@ -85,7 +85,7 @@ static void send_done(const char *status)
 	(void)kernel_pack(&payload, KERNEL_TAG_STATUS, status, strlen(status), &err);
 	if (notes->len > 0)
 		(void)buf_add(&payload, notes->data, notes->len, &err);
-	/* Sending flushes first, which user code's signal handlers may interrupt. */
+	/* Sending flushes first; a signal handler of user code may interrupt that. */
 	for (int tries = 0; tries < 3 && python_io_send(KERNEL_DONE, &payload) < 0; tries++)
 		PyErr_Clear();
 }
@@ -121,7 +121,8 @@ static void execute(const struct kernel_head *head, size_t count)
 		      Py_BuildValue("NNON", text_of(kernel_find(items, count, KERNEL_TAG_CODE)),
 				    text_of(kernel_find(items, count, KERNEL_TAG_FILENAME)),
 				    input ? Py_True : Py_False, list_of(count, KERNEL_TAG_ENV)));
-	if (python_io_is_child()) /* user code forked and let the copy run off the cell's end */
+	if (python_io_is_child()) /* user code forked, and the copy has reached the end of the
+				   * cell */
 		_exit(0);
 	PyEval_SetTrace(NULL, NULL);
 	PyEval_SetProfile(NULL, NULL);
@@ -142,7 +143,7 @@ static void execute_packet(const struct kernel_head *head, size_t count, int *fd
 	static const int places[] = { STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO };
 
 	if (nfds != ARRAY_LEN(places))
-		_exit(1); /* the host's fault; without streams there is nobody to tell */
+		_exit(1); /* the host's fault; without streams no error can be reported */
 	for (size_t i = 0; i < nfds; i++) {
 		(void)dup2(fds[i], places[i]);
 		if (fds[i] > 2)
@@ -166,7 +167,7 @@ static enum kernel_type reply_of(uint16_t request)
 	}
 }
 
-/* The layer sends the fields of a request's reply; an exception becomes a reply without any. */
+/* The layer sends the fields of a reply; an exception becomes a reply without fields. */
 static void request(const struct kernel_head *head, size_t count)
 {
 	const struct kernel_item *code = kernel_find(items, count, KERNEL_TAG_CODE);
@@ -196,7 +197,7 @@ static void request(const struct kernel_head *head, size_t count)
 				     detail != NULL ? Py_True : Py_False);
 	}
 	python_io_ask(head->id);
-	python_interrupt_to_user(); /* a hostile __repr__ can be stopped like a cell */
+	python_interrupt_to_user(); /* so that an interrupt can stop a hostile __repr__ */
 	done = call(module, function, args);
 	PyEval_SetTrace(NULL, NULL);
 	python_interrupt_to_kernel();
@@ -224,8 +225,8 @@ static void configure(size_t count)
 }
 
 /*
- * The first packet of a branch. The interpreter is put in order as after a fork: all other
- * threads are gone, and one of them may have held the GIL.
+ * Handles the first packet of a branch. Resets the interpreter as after a fork: all other threads
+ * are gone, and one of them may have held the GIL.
  */
 static void resume(PyThreadState *thread, size_t count)
 {
@@ -240,7 +241,8 @@ static void resume(PyThreadState *thread, size_t count)
 	python_io_resumed();
 	(void)PyThreadState_Swap(thread);
 	PyOS_AfterFork_Child();
-	/* Before files come back: what goes now may still close the numbers they had. */
+	/* Before files are reopened: an object that is released now may still close their
+	 * numbers. */
 	done = call("fresh", "forget_lost", PyTuple_New(0));
 	PyErr_Clear();
 	Py_XDECREF(done);
@@ -252,7 +254,7 @@ static void resume(PyThreadState *thread, size_t count)
 	Py_XDECREF(done);
 }
 
-/* The socket is the layer's own copy; a layer that cannot take it has no tools. */
+/* The socket is a copy that the layer owns; a layer that cannot take it has no tools. */
 static void tools_packet(size_t count, int fd)
 {
 	const struct kernel_item *data = kernel_find(items, count, KERNEL_TAG_DATA);
@@ -265,7 +267,7 @@ static void tools_packet(size_t count, int fd)
 	Py_XDECREF(done);
 }
 
-/* There is nothing that an error could be told to. */
+/* There is no way to report an error here. */
 static void send_pong(uint64_t id)
 {
 	struct err ignored;
@@ -304,7 +306,7 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 		break;
 	case KERNEL_SHUTDOWN:
 		_exit(0);
-	default: /* an answer that nobody waits for any more */
+	default: /* an answer that nobody waits for any longer */
 		break;
 	}
 	fd_close_all(fds, nfds);
@@ -321,7 +323,7 @@ static int send_ready(struct err *err)
 	return kernel_send(control, KERNEL_READY, 0, &payload, NULL, 0, err);
 }
 
-/* Waits for one packet. Returns the number of fields in `items`, or -1: the session is over. */
+/* Waits for one packet. Returns the number of fields in `items`, or -1: the session has ended. */
 static int next_packet(struct buf *payload, struct kernel_head *ret_head, int *fds,
 		       size_t *ret_nfds)
 {
@@ -353,7 +355,7 @@ int python_serve(int sock)
 	int fds[3], count;
 
 	control = sock;
-	(void)fcntl(sock, F_SETFD, FD_CLOEXEC); /* programs that cells start must not hold it */
+	(void)fcntl(sock, F_SETFD, FD_CLOEXEC); /* programs that cells start must not inherit it */
 	if (python_io_start(sock) < 0)
 		return 1;
 	python_interrupt_start(sock);
@@ -362,6 +364,6 @@ int python_serve(int sock)
 		return 1;
 	while ((count = next_packet(&payload, &head, fds, &nfds)) >= 0)
 		handle(&head, (size_t)count, fds, nfds);
-	/* Not Py_Finalize(): atexit handlers of user code could keep a dead session alive. */
+	/* Not Py_Finalize(): atexit handlers of user code could keep an ended session alive. */
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * wire.c - the module _reckon_c: how the Python layer reaches streams and packets.
+ * wire.c - the module _reckon_c, which gives the Python layer access to streams and packets.
  *
  * Runs in:  the Python kernel.
  * Reads:    arguments that user code may have prepared.
@@ -37,7 +37,7 @@ static PyObject *wire_write(PyObject *self, PyObject *args)
 		utf8 = PyUnicode_AsUTF8AndSize(text, &len);
 		code = utf8 != NULL ? python_io_write(stream, utf8, (size_t)len) : -1;
 	} else {
-		/* Not PyUnicode_AsUTF8AndSize: it would keep the bytes with the string. */
+		/* Not PyUnicode_AsUTF8AndSize: it would store the bytes in the string object. */
 		bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
 		if (bytes == NULL)
 			return NULL;
@@ -125,7 +125,7 @@ static PyObject *wire_send(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* receive_input() -> str, or None at end of input; after an INPUT_REQUEST was sent */
+/* receive_input() -> str, or None at end of input; call it after sending INPUT_REQUEST */
 static PyObject *wire_receive_input(PyObject *self, PyObject *unused)
 {
 	cleanup_buf struct buf text = BUF_INIT(KERNEL_PAYLOAD_MAX);
@@ -190,9 +190,9 @@ static PyObject *wire_owned(PyObject *self, PyObject *callable)
 }
 
 /*
- * differing(names, known) -> the keys of `known` whose value in `names` is another one, or absent. A
- * loop in Python would count references to each of some 160 values up and down, and in a fresh
- * session that copies the page of nearly each.
+ * differing(names, known) -> the keys of `known` that have another value in `names`, or none. A
+ * loop in Python would change the reference counts of some 160 values, and in a new session that
+ * copies the page of nearly each.
  */
 static PyObject *wire_differing(PyObject *self, PyObject *args)
 {
@@ -259,8 +259,8 @@ PyMODINIT_FUNC PyInit__reckon_c(void)
 }
 
 /*
- * What was printed must be in the pipes before a child process can print as well, and before a
- * fork copies our buffers.
+ * Printed text must be in the pipes before a child process can print as well, and before a fork
+ * copies our buffers.
  */
 int python_audit(const char *event, PyObject *args, void *data)
 {

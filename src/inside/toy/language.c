@@ -1,7 +1,7 @@
 /*
  * language.c - the toy language's row of the language table.
  *
- * Runs in:  every program that names a language, of builds for tests.
+ * Runs in:  every program that names a language, in test builds.
  * Reads:    nothing.
  * Never:    needs the kernel: it is data.
  */

@@ -3,9 +3,9 @@
  *
  * Runs in:  the toy's zygote until it forks, then in a kernel; reckon-kernel-direct.
  * Reads:    packets of the host.
- * Never:    waits for anything but the host, so that an interrupt has nothing to stop.
+ * Never:    waits for anything but the host, so an interrupt has nothing to stop.
  *
- * Each line of a cell is a sum such as "1 + 2 - _", where _ is the value before; a comment begins
+ * Each line of a cell is a sum such as "1 + 2 - _", where _ is the previous value; a comment starts
  * with ";". The value of the last line is the cell's result, the others are printed.
  */
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "wire/kernel.h"
 
 static int control = KERNEL_FD;
-static int64_t last; /* what _ stands for */
+static int64_t last; /* the value of _ */
 
 /* ---- a sum ---------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static void skip_blanks(const char **at)
 	*at += strspn(*at, " \t");
 }
 
-/* NULL, or what is wrong with the line. */
+/* Returns NULL, or the error in the line. */
 static const char *add_up(const char *line, int64_t *ret)
 {
 	int64_t sum = 0, number;
@@ -113,10 +113,10 @@ static int send_done(uint64_t id, bool is_good, struct err *err)
 	return kernel_send(control, KERNEL_DONE, id, &payload, NULL, 0, err);
 }
 
-/* Adds up each line, prints all values but the last, which is left in `result`. */
+/* Adds up each line, prints all values except the last, which it stores in `result`. */
 static const char *run(char *code, int out, char result[32], size_t *ret_line)
 {
-	struct err ignored; /* nobody reads the output any more */
+	struct err ignored; /* the reader of the output is gone */
 	char *save = code;
 
 	for (size_t number = 1; save != NULL; number++) {
@@ -161,7 +161,7 @@ static int execute(uint64_t id, const struct kernel_item *code, const int *fds, 
 
 /* ---- the session ---------------------------------------------------------------------------- */
 
-/* Negative: the session is over. */
+/* Negative: the session has ended. */
 static int handle(const struct kernel_head *head, const struct kernel_item *items, size_t count,
 		  const int *fds, size_t nfds, struct err *err)
 {
@@ -180,7 +180,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 		return kernel_send(control, KERNEL_PONG, head->id, NULL, NULL, 0, err);
 	case KERNEL_SHUTDOWN:
 		_exit(0);
-	default: /* CONFIGURE: no cell can see the environment; answers that nobody waits for */
+	default: /* CONFIGURE: no cell can see the environment; or an answer that nobody waits
+		  * for */
 		return 0;
 	}
 }
@@ -226,7 +227,7 @@ static int warm(const struct kernel_warmth *how, struct err *err)
 
 static void after_fork(void)
 {
-	/* Nothing is shared. */
+	/* Forks share no state. */
 }
 
 const struct kernel_ops toy_ops = {
