@@ -1,9 +1,9 @@
 /*
- * api.c - the border between reckon.h and the inside.
+ * api.c - the border between reckon.h and the internals.
  *
  * Runs in:  libreckon.
  * Reads:    what the caller passed.
- * Never:    lets an inside type out.
+ * Never:    exposes an internal type.
  */
 #include "lib/api.h"
 

@@ -23,9 +23,10 @@
 #define SEND_TIMEOUT_MS 10000
 #define HELLO_TIMEOUT_MS 10000
 #define EXIT_TIMEOUT_MS 5000
-/* So many answers fit the socket's buffer even if this program does not read for long. */
+/* This many answers fit into the socket's buffer even if the program does not read for a long
+ * time. */
 #define UNANSWERED_MAX 8
-/* One turn of a caller's loop must end even if the warden talks without a pause. */
+/* One iteration of a caller's loop must end even if the warden sends without a pause. */
 #define DISPATCH_MAX 64
 
 struct client {
@@ -33,8 +34,9 @@ struct client {
 	pid_t pid;
 	unsigned refs;
 	uint32_t next_seq;
-	unsigned unanswered; /* requests, some of which nobody waits for (BEGIN, CLOSE) */
-	bool greeted; /* HELLO was answered: from now on losing it loses sessions */
+	unsigned unanswered; /* requests without an answer yet, including those that no caller waits
+			      * for (BEGIN, CLOSE) */
+	bool greeted; /* HELLO was answered: from now on a lost connection loses sessions */
 	bool dead;
 	struct err why;
 	struct client_call *calls;
@@ -76,7 +78,7 @@ struct client *client_ref(struct client *client)
 	return client;
 }
 
-/* A warden of our own ends by itself when its only connection closes; make sure of it. */
+/* A private warden exits when its only connection closes; this makes sure. */
 static void reap(pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -167,7 +169,7 @@ static int wait_for(struct client *client, short events, int timeout_ms)
 	}
 }
 
-/* Another version's messages have another length; say so instead of "broken". */
+/* Messages of another version have another length: report that instead of "broken". */
 static int check_reply(const struct warden_reply *reply, size_t len, struct err *err)
 {
 	if (len >= sizeof(struct warden_other) && reply->magic == WARDEN_MAGIC &&
@@ -201,7 +203,7 @@ static void deliver(struct client *client, const struct warden_reply *reply, con
 	fd_close_all(fds, nfds);
 }
 
-/* Takes in one message; returns 1, or 0 when there is none (any more). */
+/* Receives one message; returns 1, or 0 if there is none. */
 static int receive(struct client *client)
 {
 	struct warden_reply reply;
@@ -216,7 +218,7 @@ static int receive(struct client *client)
 	n = fd_recv_msg(client->sock, &reply, sizeof(reply), fds, 2, &nfds, &err);
 	if (n == ERR_TIMEOUT)
 		return 0;
-	/* A longer one was cut, and its beginning is there. */
+	/* A longer message was truncated, but its beginning has arrived. */
 	if (n < 0 && err.code == ERR_PROTOCOL && reply.magic == WARDEN_MAGIC &&
 	    reply.version != WARDEN_VERSION)
 		n = sizeof(struct warden_other);
@@ -254,7 +256,7 @@ void client_dispatch(struct client *client)
 			return;
 }
 
-/* Many CLOSEs in a row, say, must not fill the socket with answers that nobody waits for. */
+/* Keeps many requests in a row (such as CLOSE) from filling the socket with unread answers. */
 static int make_room(struct client *client, struct err *err)
 {
 	const uint64_t end = clock_mono_ns() + SEND_TIMEOUT_MS * 1000000ull;
@@ -311,7 +313,7 @@ int client_wait(struct client *client, struct client_call *call, int timeout_ms,
 	while (!call->done) {
 		uint64_t now;
 
-		/* One at a time: what follows the answer may be about what it names. */
+		/* One at a time: a message after the answer may concern what the answer names. */
 		if (receive(client) != 0 || call->done)
 			continue;
 		now = clock_mono_ns();

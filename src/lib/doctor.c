@@ -1,9 +1,9 @@
 /*
- * doctor.c - which walls stand on this host, as JSON.
+ * doctor.c - reports this host's isolation as JSON.
  *
  * Runs in:  libreckon.
  * Reads:    the warden's answer to PROBE, the template directory.
- * Never:    judges: the words are the warden's.
+ * Never:    judges: the warden chooses the words.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,13 +18,14 @@
 #define DOCTOR_MAX (256u * 1024u)
 #define PROBE_TIMEOUT_MS 30000
 
-/* Names come from fixed arrays that need not be terminated. */
+/* Names come from fixed arrays that may lack a terminator. */
 static void member_fixed(struct json_writer *json, const char *key, const char *text, size_t size)
 {
 	json_write_member_text(json, key, text, strnlen(text, size));
 }
 
-/* What sessions ask for, or what makes more of a host; every other wall is for every host. */
+/* Isolation that only some sessions ask for, or that improves a host; all others every host
+ * needs. */
 static bool is_optional(const char *name, size_t size)
 {
 	static const char *const names[] = { "twins", "cpu groups", "core scheduling",

@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon.
  * Reads:    options and the environment (RECKON_STATE, RECKON_TEMPLATES, XDG_STATE_HOME, HOME).
- * Never:    starts a warden before somebody needs one.
+ * Never:    starts a warden before it is needed.
  */
 #include "lib/engine.h"
 
@@ -20,7 +20,7 @@
 #include "lib/launch.h"
 #include "lib/session/session.h"
 
-/* A warden that ends because it was idle can meet us at the door; then a new one is started. */
+/* An idle warden may exit just when we connect; then start a new one. */
 #define CONNECT_TRIES 3
 
 static int join(const char *dir, const char *below, char **ret, struct err *err)
@@ -52,7 +52,7 @@ static int find_state_dir(const char *given, char **ret, struct err *err)
 	return 0;
 }
 
-/* A state directory of one's own need not hold templates of its own. */
+/* A user's own state directory need not contain templates. */
 static int find_template_dir(const struct reckon_engine *engine,
 			     const reckon_engine_options *options, char **ret, struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * engine.h - what an engine holds; for the files of this folder and their tests.
+ * engine.h - the members of an engine; for the files of this folder and their tests.
  */
 #pragma once
 
@@ -22,31 +22,32 @@ struct reckon_engine {
 };
 
 /*
- * As reckon_engine_open(), but speaks to a warden at the other end of `warden_fd`, which it
- * takes, also on failure. For tests.
+ * Like reckon_engine_open(), but uses the warden at the other end of `warden_fd`, which it takes,
+ * also on failure. For tests.
  */
 int engine_open_on(const reckon_engine_options *options, int warden_fd, reckon_engine **ret,
 		   struct err *err);
 
 /*
- * The connection, made or made anew when there is none that lives. The sessions of a dead one
- * stay on it and are lost.
+ * Returns the connection; makes a new one if there is none or it is dead. Sessions of a dead
+ * connection stay on it and are lost.
  */
 int engine_client(struct reckon_engine *engine, struct client **ret, struct err *err);
 
 /*
- * An engine for a context: same directories, a store and a connection (`sock`, which it takes) of
- * its own, so that nothing of it is another thread's.
+ * Makes an engine for a context: same directories, its own store and connection (`sock`, which it
+ * takes), so that it shares nothing with another thread.
  */
 int engine_new_for_context(const struct reckon_engine *of, int sock, struct reckon_engine **ret,
 			   struct err *err);
 
-/* The same for files alone: without a connection. */
+/* The same for files only: without a connection. */
 int engine_new_for_files(const struct reckon_engine *of, struct reckon_engine **ret,
 			 struct err *err);
 
-/* The same over a connection to a warden, which it takes, also on failure; no other has been made. */
+/* The same with a connection to a warden, which it takes, also on failure; the engine must have
+ * none. */
 int engine_greet(struct reckon_engine *engine, int sock, struct err *err);
 
-/* ERR_INVALID when called from within an event callback. */
+/* ERR_INVALID if called from an event callback. */
 int engine_check_idle(const struct reckon_engine *engine, struct err *err);

@@ -1,14 +1,14 @@
 /*
- * launch.c - finds reckon-warden, joins the user's warm one or starts one.
+ * launch.c - finds reckon-warden; joins the user's running one or starts one.
  *
  * Runs in:  libreckon, once per connection.
  * Reads:    the environment (RECKON_LIBEXEC, XDG_RUNTIME_DIR, RECKON_LOG), its own directory.
- * Never:    hands the caller's environment, descriptors or signal settings to the warden.
+ * Never:    passes the caller's environment, descriptors or signal settings to the warden.
  *
  *   caller --lock, bind, listen--> socket --fork, setsid, fork, exec--> reckon-warden (fd 3)
  *
- * The socket listens before the warden runs: a connection succeeds at once and waits in the
- * queue, so there is no moment at which "started" and "ready" could differ.
+ * The socket listens before the warden runs: a connection succeeds at once and waits in the queue,
+ * so "started" and "ready" are the same.
  */
 #include "lib/launch.h"
 
@@ -39,19 +39,19 @@ struct place {
 	int dir_fd;
 	char socket_name[64];
 	char lock_name[72];
-	char path[96]; /* of the socket, through dir_fd: always short enough for sun_path */
+	char path[96]; /* path of the socket, through dir_fd: always short enough for sun_path */
 };
 
-/* What exec needs, made before the fork: a child may not allocate. */
+/* Data for exec, prepared before the fork: a child may not allocate. */
 #define ENV_PASSED 2
 
 struct plan {
 	const char *warden;
 	char *argv[10];
-	char env[ENV_PASSED][40]; /* what of the caller's is for the warden */
+	char env[ENV_PASSED][40]; /* variables that the caller passes to the warden */
 	char *envp[3 + ENV_PASSED];
 	int sock;
-	int stdio;  /* for 1 and 2, or -1 to keep them */
+	int stdio;  /* for descriptors 1 and 2, or -1 to keep them */
 	bool daemonize;
 };
 
@@ -60,7 +60,7 @@ static bool is_program(const char *path)
 	return access(path, X_OK) == 0;
 }
 
-/* *ret is `dir`/reckon-warden when that can be run. */
+/* Sets *ret to `dir`/reckon-warden if that is executable. */
 static bool try_dir(const char *dir, const char *below, char **ret)
 {
 	char path[4096];
@@ -90,7 +90,8 @@ int launch_find_warden(char **ret_path, struct err *err)
 	}
 	if (given != NULL && try_dir(given, "", ret_path))
 		return 0;
-	/* A prefix that was moved: reckond is beside the warden, bin/reckon one directory away. */
+	/* The prefix may have been moved: reckond is next to the warden, bin/reckon one directory
+	 * away. */
 	if (len > 0 && (try_dir(self, "", ret_path) ||
 			try_dir(self, "/../libexec/reckon", ret_path)))
 		return 0;
@@ -120,7 +121,7 @@ int launch_find_beside(const char *name, char **ret_path, struct err *err)
 	return 0;
 }
 
-/* FNV-1a: tells installations apart, guards nothing. */
+/* FNV-1a: distinguishes installations; no security depends on it. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -169,7 +170,7 @@ static int new_socket(int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* 1: connected; 0: nobody listens there. */
+/* 1: connected; 0: nothing listens there. */
 static int try_connect(const struct place *place, int *ret_sock, struct err *err)
 {
 	cleanup_fd int sock = -1;
@@ -214,7 +215,7 @@ static int listen_at(const struct place *place, int *ret_fd, struct err *err)
 
 	if (new_socket(&sock, err) < 0)
 		return (int)err->code;
-	/* We hold the lock and nobody answered: what lies there is a dead warden's. */
+	/* We hold the lock and could not connect, so this is the socket of a dead warden. */
 	if (unlinkat(place->dir_fd, place->socket_name, 0) < 0 && errno != ENOENT)
 		return err_sys(err, "remove the old %s", place->socket_name);
 	place_address(place, &address);
@@ -226,8 +227,8 @@ static int listen_at(const struct place *place, int *ret_fd, struct err *err)
 }
 
 /*
- * In the child, until exec: only calls that are safe after a fork of a threaded program. Failures
- * travel as one struct err through FAILURE_FD, which exec closes.
+ * In the child, until exec: calls only functions that are safe after a fork of a threaded program.
+ * Errors are sent as one struct err through FAILURE_FD, which exec closes.
  */
 static void __attribute__((noreturn)) become_warden(const struct plan *plan, int failure)
 {
@@ -235,7 +236,7 @@ static void __attribute__((noreturn)) become_warden(const struct plan *plan, int
 
 	child_reset_signals(0);
 	(void)umask(022);
-	/* Out of the way first: sock may be 4 and failure 3. */
+	/* Move both to high numbers first: sock may be 4 and failure 3. */
 	int sock = fcntl(plan->sock, F_DUPFD, 10);
 	int fail = fcntl(failure, F_DUPFD, 10);
 	int null = open("/dev/null", O_RDONLY);
@@ -272,7 +273,7 @@ static int spawn(const struct plan *plan, pid_t *ret_pid, struct err *err)
 		return err_sys(err, "fork");
 	if (pid == 0) {
 		(void)setsid();
-		/* Twice, so that the shared warden is nobody's child and gets no terminal. */
+		/* Fork twice, so that the shared warden has no parent here and gets no terminal. */
 		if (plan->daemonize && fork() != 0)
 			_exit(0);
 		become_warden(plan, theirs);
@@ -296,7 +297,7 @@ static int spawn(const struct plan *plan, pid_t *ret_pid, struct err *err)
 	return (int)err->code;
 }
 
-/* One fixed environment: a shared warden must not depend on who happened to start it. */
+/* A fixed environment: a shared warden must not depend on the user who started it. */
 static void plan_environment(struct plan *plan)
 {
 	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -362,7 +363,7 @@ int launch_join_shared(const char *warden, const char *template_dir, int *ret_so
 		return found < 0 ? found : 0;
 	if (take_lock(&place, &lock, err) < 0)
 		return (int)err->code;
-	/* Somebody else may have started it while we waited for the lock. */
+	/* Another process may have started it while we waited for the lock. */
 	found = try_connect(&place, ret_sock, err);
 	if (found != 0)
 		return found < 0 ? found : 0;

@@ -1,5 +1,5 @@
 /*
- * launch_running.c - the wardens of this user that run already.
+ * launch_running.c - connects to the running wardens of this user.
  *
  * Runs in:  libreckon, when boxes of an earlier process are looked for.
  * Reads:    the names in the user's runtime directory.

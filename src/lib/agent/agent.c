@@ -1,9 +1,9 @@
 /*
- * agent.c - a conversation with a model in a session: questions in, cells run, answers out.
+ * agent.c - a conversation with a model in a session: sends questions, runs cells, returns answers.
  *
  * Runs in:  libreckon.
- * Reads:    frames of reckon-agent, which src/agent_client has checked; words of a model.
- * Never:    speaks with the model itself, or keeps a key.
+ * Reads:    frames of reckon-agent, which src/agent_client has checked; text of a model.
+ * Never:    talks to the model itself, or stores a key.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,14 +37,14 @@ struct reckon_agent {
 	uint64_t text_bytes;
 	int wake_fd;		/* written by reckon_agent_interrupt() */
 	atomic_int is_asking;
-	atomic_int is_stopped;	/* the question is to end */
+	atomic_int is_stopped;	/* the question must end */
 	bool is_gone;
 	/* of the question that is being answered */
 	reckon_ask_options ask;
-	struct buf text; /* of the event that is told */
+	struct buf text; /* of the event that is being reported */
 };
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- ---- events ------------------------------------------------------------------------ */
 
 static int emit(reckon_agent *agent, reckon_agent_event *event)
 {
@@ -59,10 +59,10 @@ static int emit(reckon_agent *agent, reckon_agent_event *event)
 	return said;
 }
 
-/* UTF-8 as it came, else what can be read of it. */
+/* Copies UTF-8 unchanged; replaces anything else. */
 static void read_text(const char *text, size_t len, struct buf *ret)
 {
-	struct err full; /* its ceiling is that of a frame */
+	struct err full; /* its ceiling is the size of a frame */
 
 	buf_clear(ret);
 	if (utf8_is_valid(text, len) && memchr(text, '\0', len) == NULL)
@@ -100,7 +100,7 @@ static void on_event(const struct driver_event *event, void *arg)
 
 	if (event->kind == DRIVER_EVENT_TURN)
 		emit_turn(arg);
-	else if (event->kind != DRIVER_EVENT_SEALED) /* the conversation has it */
+	else if (event->kind != DRIVER_EVENT_SEALED) /* the conversation contains it */
 		(void)emit_text(arg, kinds[event->kind], event->call, event->text, event->len);
 }
 
@@ -243,7 +243,7 @@ static bool wants_stop(void *arg)
 	return atomic_load(&agent->is_stopped) != 0;
 }
 
-/* A agent_client_open_fn. */
+/* An agent_client_open_fn. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	const reckon_agent *agent = arg;
@@ -252,7 +252,7 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return store_open_object(agent->session->engine->store, handle, ret_fd, &size, err);
 }
 
-/* A agent_client_look_fn. */
+/* An agent_client_look_fn. */
 static char look(const char *name, void *arg)
 {
 	const reckon_agent *agent = arg;
@@ -330,7 +330,7 @@ int reckon_agent_open(reckon_session *session, const reckon_agent_options *given
 	agent->model = name_model(&options);
 	agent->text_bytes = options.text_bytes;
 	agent->wake_fd = -1;
-	/* What is not UTF-8 of an answer becomes three bytes. */
+	/* A byte that is not UTF-8 becomes three bytes. */
 	agent->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
 	driver_init(&agent->driver, &ops, agent, ANSWER_RECORDS_MAX);
 	if (start(agent, &options, &inner) < 0) {
@@ -356,7 +356,7 @@ void reckon_agent_close(reckon_agent *agent)
 	free(agent);
 }
 
-/* From a signal handler, too. */
+/* May be called from a signal handler. */
 void reckon_agent_interrupt(reckon_agent *agent)
 {
 	const uint64_t one = 1;
@@ -365,7 +365,7 @@ void reckon_agent_interrupt(reckon_agent *agent)
 	if (atomic_load(&agent->is_asking) == 0)
 		return;
 	atomic_store(&agent->is_stopped, 1);
-	/* Full means that it is told already. */
+	/* A full counter means that the wake-up is already pending. */
 	if (write(agent->wake_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
 		errno = saved;
 	reckon_interrupt(agent->session);
@@ -430,7 +430,7 @@ static int put_question(reckon_agent *agent, const char *text, struct err *err)
 	return rc;
 }
 
-/* What is asked: a question, or results of the application's tools. */
+/* A request: a question, or results of the application's tools. */
 struct request {
 	const char *question; /* or NULL */
 	const reckon_tool_result *results;
@@ -489,11 +489,11 @@ static struct reckon_answer *take_answer(reckon_agent *agent, const char *questi
 	answer->checked = driver->checked;
 	read_text(buf_text(&driver->answer), driver->answer.len, &answer->text);
 	if (answer->text.len != driver->answer.len)
-		answer->checked.listed = 0; /* where they stood, other bytes stand now */
+		answer->checked.listed = 0; /* their bytes have been overwritten */
 	driver_take_outcome(driver, &answer->outcome);
 	memcpy(answer->calls, driver->calls, sizeof(answer->calls));
 	answer->call_count = driver->call_count;
-	driver->call_count = 0; /* they are the answer's now */
+	driver->call_count = 0; /* the answer owns them now */
 	(void)buf_add(&answer->conversation, buf_text(&driver->talked), driver->talked.len, &full);
 	return answer;
 }
@@ -517,7 +517,7 @@ static int ask(reckon_agent *agent, const struct request *request,
 	atomic_store(&agent->is_stopped, 0);
 	agent->ask = (reckon_ask_options){ 0 };
 	if (rc < 0) {
-		/* What was not even begun has left the agent as it was. */
+		/* If the request did not start, the agent is unchanged. */
 		agent->is_gone = agent->driver.state != DRIVER_IDLE &&
 				 agent->driver.state != DRIVER_STARTING;
 		return api_fail(err, &inner);

@@ -1,4 +1,4 @@
-/* agent.h - an answer as agent.c makes it and answer.c tells it. */
+/* agent.h - an answer: agent.c collects it, answer.c reports it. */
 #pragma once
 
 #include "base/buf.h"
@@ -26,9 +26,10 @@ struct reckon_answer {
 	char remedy[sizeof(((struct err *)NULL)->remedy)];
 };
 
-/* ERR_INVALID for options that are none. */
+/* ERR_INVALID for invalid options. */
 int agent_read_settings(const reckon_agent_options *options, struct agent_settings *ret,
 			struct err *err);
 
 struct reckon_answer *answer_new(void);
-void answer_usage(const struct agent_usage *usage, reckon_agent_usage *ret); /* all but `size` */
+void answer_usage(const struct agent_usage *usage, reckon_agent_usage *ret); /* all members except
+									      * `size` */

@@ -1,9 +1,9 @@
 /*
- * answer.c - what became of a question, told.
+ * answer.c - the result of a question, for the caller.
  *
  * Runs in:  libreckon.
  * Reads:    what agent.c collected.
- * Never:    asks anybody.
+ * Never:    sends a request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct reckon_answer *answer_new(void)
 
 	outcome_init(&answer->outcome, ANSWER_RECORDS_MAX);
 	answer->question = BUF_INIT(AGENT_ANSWER_MAX);
-	/* What is not UTF-8 of an answer becomes three bytes. */
+	/* A byte that is not UTF-8 becomes three bytes. */
 	answer->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
 	answer->conversation = BUF_INIT(AGENT_TALK_MAX);
 	answer->stop = AGENT_STOP_FAILED;

@@ -1,9 +1,9 @@
 /*
- * settings.c - what a program wants of a model, checked.
+ * settings.c - checks a program's settings for a model.
  *
  * Runs in:  libreckon.
  * Reads:    options of a caller.
- * Never:    takes anything from the environment.
+ * Never:    reads the environment.
  */
 #include <inttypes.h>
 #include <string.h>

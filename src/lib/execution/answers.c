@@ -1,9 +1,9 @@
 /*
- * answers.c - a mailbox: what other threads answer to an execution's questions.
+ * answers.c - a mailbox for the answers that other threads give to an execution's questions.
  *
  * Runs in:  libreckon; the thread that executes, and any other.
  * Reads:    nothing.
- * Never:    keeps an answer to what was not asked, or two to one question.
+ * Never:    stores an answer without a question, or two answers to one question.
  */
 #include "lib/execution/answers.h"
 
@@ -22,8 +22,8 @@
 struct reckon_answers {
 	pthread_mutex_t lock;
 	int fd; /* eventfd */
-	uint64_t input_seq; /* of the question that waits; 0: none */
-	uint64_t calls[ANSWERS_CALLS_MAX]; /* that wait; 0: free */
+	uint64_t input_seq; /* of the question that waits for input; 0: none */
+	uint64_t calls[ANSWERS_CALLS_MAX]; /* calls that wait; 0: free */
 	struct answer given[ANSWERS_CALLS_MAX + 1];
 	size_t given_count;
 };
@@ -55,7 +55,7 @@ void reckon_answers_free(reckon_answers *answers)
 	free(answers);
 }
 
-/* With the lock. There is room: each question gets one answer. */
+/* Call with the lock held. There is room: each question gets one answer. */
 static void give(reckon_answers *answers, uint64_t call, int kind, const char *text, size_t len)
 {
 	struct answer *answer = &answers->given[answers->given_count++];
@@ -68,7 +68,7 @@ static void give(reckon_answers *answers, uint64_t call, int kind, const char *t
 			memcpy(answer->text, text, len);
 	}
 	if (write(answers->fd, &one, sizeof(one)) < 0)
-		return; /* full: it is readable already */
+		return; /* full: it is already readable */
 }
 
 static bool take_call(reckon_answers *answers, uint64_t call)
@@ -146,7 +146,7 @@ size_t reckon_answers_waiting(reckon_answers *answers)
 	return count;
 }
 
-/* ---- the side that executes ----------------------------------------------------------------- */
+/* ---- ---- the executing side ---------------------------------------------------------------- */
 
 int answers_fd(const struct reckon_answers *answers)
 {
@@ -165,7 +165,7 @@ bool answers_expect_call(struct reckon_answers *answers, uint64_t call)
 	size_t count, place = ANSWERS_CALLS_MAX;
 
 	(void)pthread_mutex_lock(&answers->lock);
-	/* Those that were answered and not taken yet have a place in `given`. */
+	/* Questions that were answered, but not fetched, have a place in `given`. */
 	count = answers->given_count;
 	for (size_t i = 0; i < ANSWERS_CALLS_MAX; i++) {
 		count += answers->calls[i] != 0;

@@ -1,9 +1,9 @@
 /*
- * ask.c - questions to an idle kernel: variables, completion, inspection, whole cells.
+ * ask.c - questions to an idle kernel: variables, completion, inspection, complete cells.
  *
  * Runs in:  libreckon.
  * Reads:    one packet of a hostile kernel.
- * Never:    waits longer than the question is worth; then the kernel is interrupted.
+ * Never:    waits beyond the question's timeout; then it interrupts the kernel.
  */
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ static void answer_done(struct answer *answer)
 #define cleanup_answer __attribute__((cleanup(answer_done)))
 #define ANSWER_INIT ((struct answer){ .payload = BUF_INIT(KERNEL_PAYLOAD_MAX) })
 
-/* 1: a packet; 0: none in time; ERR_LOST: the kernel or the warden is gone. */
+/* 1: a packet; 0: none in time; ERR_LOST: the kernel or the warden has ended. */
 static int wait_packet(struct reckon_session *session, struct kernel_head *head,
 		       struct answer *answer, uint64_t timeout_ms, struct err *err)
 {
@@ -104,7 +104,7 @@ static int exchange(struct reckon_session *session, enum kernel_type type,
 		return (int)err->code;
 	session->state = KERNEL_STATE_ASKING;
 	n = wait_packet(session, &head, answer, ASK_TIMEOUT_MS, err);
-	/* As for a cell (stop.c): the first may be swallowed, the third is not. */
+	/* As for a cell (stop.c): a kernel may swallow the first interrupt, but not the third. */
 	for (int tries = 0; n == 0 && tries < ASK_INTERRUPTS; tries++) {
 		if (session_tell(session, WARDEN_INTERRUPT, err) < 0)
 			return (int)err->code;
@@ -139,7 +139,7 @@ static bool answers(const struct reckon_session *session, enum kernel_type type)
 	return true;
 }
 
-/* An answer without fields when the language's kernel answers no such request. */
+/* Gives an answer without fields if the language's kernel does not support the request. */
 static int ask(struct reckon_session *session, enum kernel_type type, const struct buf *payload,
 	       enum kernel_type want, struct answer *answer, struct err *err)
 {
@@ -149,7 +149,7 @@ static int ask(struct reckon_session *session, enum kernel_type type, const stru
 		return 0;
 	if (exchange(session, type, payload, want, answer, err) == 0)
 		return 0;
-	/* Whatever went wrong, the two ends no longer agree on what comes next. */
+	/* After an error the two ends may disagree about the next packet. */
 	if (client_is_dead(session->client, err))
 		session_lose(session, err);
 	else
@@ -235,7 +235,7 @@ static int variables(struct reckon_session *session, char **ret_json, struct err
 		const struct kernel_item *first = answer.items + i;
 		size_t fields = 1;
 
-		/* One variable: from its name to the next one's. */
+		/* One variable: the fields from its name to the next name. */
 		while (i + fields < answer.count && first[fields].tag != KERNEL_TAG_VAR_NAME)
 			fields++;
 		i += fields;
@@ -279,7 +279,7 @@ static int pack_place(struct buf *payload, const char *code, size_t len, size_t 
 	return kernel_pack(payload, KERNEL_TAG_CURSOR, at, strlen(at), err);
 }
 
-/* A hostile kernel may name any offset; callers cut their code there. */
+/* A hostile kernel may send any offset; callers cut their code there. */
 static size_t read_offset(const struct answer *answer, enum kernel_tag tag, size_t otherwise)
 {
 	const struct kernel_item *item = kernel_find(answer->items, answer->count, tag);
@@ -340,7 +340,7 @@ int reckon_complete(reckon_session *session, const char *code, size_t code_len, 
 	return api_ok(err);
 }
 
-/* Text alone, of the types that Jupyter's front ends show, each once. */
+/* Only text, in types that Jupyter front ends show, each once. */
 static void write_description(struct json_writer *json, const struct answer *answer,
 			      bool *ret_found)
 {
@@ -403,7 +403,7 @@ int reckon_inspect(reckon_session *session, const char *code, size_t code_len, s
 	return api_ok(err);
 }
 
-/* Only the words of the contract, and white space, leave here: a caller may print both. */
+/* Passes on only the documented words and white space: a caller may print both. */
 static int write_whole(const struct answer *answer, struct buf *out, struct err *err)
 {
 	static const char *const words[] = { "complete", "incomplete", "invalid" };

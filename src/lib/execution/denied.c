@@ -1,5 +1,5 @@
 /*
- * denied.c - system calls that the sandbox refused, explained to whoever wrote the code.
+ * denied.c - explains system calls that the sandbox refused to the author of the code.
  *
  * Runs in:  libreckon.
  * Reads:    names and counts from the warden.

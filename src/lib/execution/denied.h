@@ -1,4 +1,4 @@
-/* denied.h - system calls that the sandbox refused, explained to whoever wrote the code. */
+/* denied.h - explains system calls that the sandbox refused to the author of the code. */
 #pragma once
 
 #include "lib/record/record.h"

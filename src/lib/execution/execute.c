@@ -3,12 +3,12 @@
  *
  * Runs in:  libreckon, inside reckon_execute().
  * Reads:    output of hostile programs, packets of hostile kernels (packets.c).
- * Never:    waits for only one of them: whatever hangs, the time limit is watched.
+ * Never:    waits for only one of them, so that the time limit applies whatever hangs.
  *
  * Order: a kernel that has printed sends SYNC before its next packet and waits, so at any other
- * packet the pipes hold only what was printed after it. Hence packets go first, SYNC and DONE
- * drain, and between packets only those bytes are taken that were there before the socket was
- * found empty: no packet can have been sent before them.
+ * packet the pipes hold only what was printed after it. So the loop reads packets first, and drains
+ * the pipes at SYNC and DONE. Between packets it reads only bytes that were in the pipe before the
+ * socket was found empty: no packet can have been sent before them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,12 +23,13 @@
 #include "lib/execution/execution.h"
 #include "lib/execution/run.h"
 
-/* Of a `done` event; a larger one is brief. What a usual limit of output lets through is not. */
+/* Of a `done` event; a larger record is sent in the brief form. Output within the usual limit
+ * fits. */
 #define DONE_RECORD_MAX ((size_t)6 * 1024 * 1024)
 #define CODE_MAX (32u * 1024u * 1024u)
 #define ENV_MAX (256u * 1024u)
 #define ENV_COUNT_MAX 4096u
-/* How long the two halves of a death notice (end of file, the warden's event) may be apart. */
+/* How long the two signs of a kernel's end (end of file, the warden's event) may be apart. */
 #define GONE_NS (2000ull * 1000000u)
 
 struct record_moment run_moment(struct run *run)
@@ -60,7 +61,7 @@ void run_fail(struct run *run, enum run_end end, const struct err *why)
 		return;
 	run->end = end;
 	run->why = *why;
-	/* The warden ends it in report.c, after it was asked what the execution cost. */
+	/* report.c lets the warden end the kernel, after it has asked for the cost. */
 	if (client_is_dead(run->session->client, NULL))
 		session_lose(run->session, why);
 	else
@@ -150,8 +151,8 @@ static int send_execute(struct run *run, const char *code, size_t len, const int
 }
 
 /*
- * A program opens its own descriptors again by name (/dev/stdout, tee /dev/stderr): the pipes have
- * to belong to the box's user for that. Rootless they do, because it is our own.
+ * Programs reopen their descriptors by name (/dev/stdout, tee /dev/stderr), so the box's user must
+ * own the pipes. Rootless that is our own user.
  */
 static int give_pipe(const struct reckon_session *session, int fd, struct err *err)
 {
@@ -194,7 +195,7 @@ static int choose_id(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Without a record, so with an error, until the kernel has been told. */
+/* Fails with an error instead of a record until the kernel has received the cell. */
 static int run_begin(struct run *run, const char *code, size_t len, struct err *err)
 {
 	struct reckon_session *session = run->session;
@@ -235,10 +236,11 @@ static int run_begin(struct run *run, const char *code, size_t len, struct err *
 	if ((questions_begin(run, err) < 0 || send_execute(run, code, len, fds, err) < 0) &&
 	    err->code == ERR_SYSTEM &&
 	    err->errnum == EPIPE) {
-		/* Gone since the check before: told like an end in the middle, which it may be. */
+		/* The kernel ended after the check above: treat it like an end during the cell,
+		 * which it may be. */
 		run->control_ended = true;
 	} else if (err->code != ERR_OK) {
-		/* An idle kernel reads; one that does not, or is gone, will not come back. */
+		/* An idle kernel reads; one that does not read will not recover. */
 		session_kill(session, err);
 		(void)session_is_gone(session, err);
 		return (int)err->code;
@@ -317,7 +319,7 @@ static void check_interrupt(struct run *run)
 		stop_begin(run, STOP_CALLER);
 }
 
-/* A death has two signs, in any order: end of file on the socket and the warden's event. */
+/* A kernel's end has two signs, in any order: end of file on the socket and the warden's event. */
 static void check_gone(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -341,7 +343,8 @@ static void check_gone(struct run *run)
 	}
 }
 
-/* Packets first; see the top of this file. A kernel that never pauses still gets its output out. */
+/* Packets first; see the top of this file. The output of a kernel that never pauses is still
+ * read. */
 static void take_in(struct run *run)
 {
 	size_t pending[2];
@@ -374,7 +377,7 @@ static void run_turn(struct run *run)
 		stop_check(run);
 }
 
-/* What is still in the pipes belongs to this execution; what comes later does not. */
+/* Bytes that are in the pipes now belong to this execution; later ones do not. */
 static void run_settle(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -467,7 +470,7 @@ static int check_arguments(const char *code, size_t len, const reckon_execute_op
 	return check_env(options->env, err);
 }
 
-/* A record of megabytes would come twice: its streams and results have been told as they came. */
+/* Leaves streams and results out of a record of megabytes: they were already sent as events. */
 static void tell_done(struct run *run, const struct reckon_execution *execution)
 {
 	cleanup_buf struct buf brief = BUF_INIT(DONE_RECORD_MAX + RECORD_TEXT_MAX * 8);
@@ -498,7 +501,7 @@ static int run_execution(struct run *run, const char *code, size_t len,
 	return 0;
 }
 
-/* What it cost and stored, from our own accounts. */
+/* Notes cost and stored artifacts from our own accounts. */
 static void note_cost(const struct run *run, struct reckon_execution *execution)
 {
 	const struct store *store = run->session->engine->store;

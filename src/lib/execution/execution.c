@@ -1,9 +1,9 @@
 /*
- * execution.c - what can be asked of an execution that has ended.
+ * execution.c - the accessors of an execution that has ended.
  *
  * Runs in:  libreckon.
- * Reads:    the record as it was collected, and our own accounts.
- * Never:    parses the JSON that it was written as.
+ * Reads:    the collected record, and our own accounts.
+ * Never:    parses the record's JSON.
  */
 #include "lib/execution/execution.h"
 
@@ -41,7 +41,7 @@ int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret, r
 	reckon_cost asked;
 	struct err inner;
 
-	/* As many of the fields as the caller knows. */
+	/* Fills only the members that the caller's version knows. */
 	if (ret == NULL || api_options("reckon_cost", &asked, sizeof(asked), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_cost");
@@ -85,7 +85,7 @@ int reckon_execution_exit_code(const reckon_execution *execution)
 	return record_status_exit_code(execution->status);
 }
 
-/* ---- what a model is told of it ---------------------------------------------------------- */
+/* ---- ---- the form for a model ----------------------------------------------------------- */
 
 const char *reckon_execution_text(const reckon_execution *execution, size_t *ret_len)
 {
@@ -132,7 +132,7 @@ static bool is_for_models(const struct record_image *image)
 	return false;
 }
 
-/* The one of its forms that a model is shown; NULL: it has none. */
+/* The form of an image that a model is shown; NULL: there is none. */
 static const struct record_image *find_image(const struct record_result *result)
 {
 	if (is_for_models(&result->scaled))

@@ -1,4 +1,4 @@
-/* execution.h - an execution that has ended; for execute.c, execution.c and agent/agent.c alone. */
+/* execution.h - an execution that has ended; only for execute.c, execution.c and agent/agent.c. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,12 +8,12 @@
 
 struct reckon_execution {
 	struct buf record; /* as JSON */
-	struct record *kept; /* what that was made from */
+	struct record *kept; /* the source of that JSON */
 	enum record_status status;
 	reckon_cost cost;
 	struct store_note *objects;
 	size_t object_count;
 };
 
-/* Where something is kept that `text` leaves out; NULL: there is no further one. */
+/* The id of stored content that `text` leaves out; NULL: there are no more. */
 const char *execution_handle(const reckon_execution *execution, size_t index);

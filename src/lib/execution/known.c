@@ -2,8 +2,8 @@
  * known.c - the names of a kernel's variables.
  *
  * Runs in:  libreckon.
- * Reads:    names that a hostile kernel gave.
- * Never:    keeps more of them than it has room for.
+ * Reads:    names that a hostile kernel sent.
+ * Never:    stores more of them than there is room for.
  */
 #include "lib/execution/known.h"
 
@@ -72,7 +72,7 @@ void known_write_into(const struct known *known, struct json_writer *json)
 
 void known_list(const struct known *known, size_t max, struct buf *ret)
 {
-	struct err ignored; /* what does not fit is left out */
+	struct err ignored; /* a name that does not fit is left out */
 
 	for (size_t i = 0; i < known->count && i < max; i++)
 		(void)buf_addf(ret, &ignored, "%s%s", i > 0 ? ", " : "", known->name[i]);

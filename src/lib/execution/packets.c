@@ -1,5 +1,5 @@
 /*
- * packets.c - what a kernel says during an execution.
+ * packets.c - handles a kernel's packets during an execution.
  *
  * Runs in:  libreckon, inside reckon_execute().
  * Reads:    packets of a hostile kernel.
@@ -23,7 +23,8 @@ static void reply(struct run *run, enum kernel_type type, const struct buf *payl
 {
 	struct err err;
 
-	/* A kernel asks one thing at a time; when the answer does not fit it is not reading. */
+	/* A kernel waits for one answer at a time; if the answer does not fit, the kernel is not
+	 * reading. */
 	if (kernel_send(run->session->control, type, run->request, payload, NULL, 0, &err) ==
 	    ERR_TIMEOUT)
 		violation(run, "it asks without reading the answers");
@@ -55,7 +56,7 @@ static void on_error(struct run *run, size_t count)
 			      traceback->len < RUN_TRACEBACK_MAX ? traceback->len
 								 : RUN_TRACEBACK_MAX,
 			      &err);
-	/* Of an error that our interrupt caused only the end result is told, see report.c. */
+	/* If our interrupt caused the error, only the final result is reported, see report.c. */
 	if (run->options->on_event == NULL || run->stop != STOP_NONE)
 		return;
 	buf_clear(&run->event);
@@ -86,7 +87,7 @@ void packet_reply_input(struct run *run, const struct buf *payload)
 	reply(run, KERNEL_INPUT_REPLY, payload);
 }
 
-/* The caller's word instead of a line of its descriptor. */
+/* Asks the caller instead of reading a line from its descriptor. */
 static void ask_caller(struct run *run, const char *prompt, size_t len, bool password)
 {
 	cleanup_buf struct buf payload = BUF_INIT(RUN_INPUT_MAX + 64);
@@ -96,7 +97,7 @@ static void ask_caller(struct run *run, const char *prompt, size_t len, bool pas
 
 	if (run->options->on_input(prompt, len, password, &line, &line_len,
 				   run->options->on_input_arg) != RECKON_CONTINUE) {
-		/* No answer: the program waits for it, and that is where the interrupt finds it. */
+		/* No answer: the program waits for it, so the interrupt reaches it there. */
 		stop_begin(run, STOP_CALLER);
 		return;
 	}
@@ -123,7 +124,7 @@ static void on_input(struct run *run, size_t count)
 {
 	const struct kernel_item *prompt = kernel_find(run->items, count, KERNEL_TAG_PROMPT);
 	const bool password = is_true(kernel_find(run->items, count, KERNEL_TAG_PASSWORD));
-	/* Expected before it is told: the answer may come at once. */
+	/* Expect the answer before the event is sent: it may come at once. */
 	const bool is_asked = !run->options->has_stdin && run->options->on_input == NULL &&
 			      questions_ask_input(run, run->events + 1);
 
@@ -135,13 +136,14 @@ static void on_input(struct run *run, size_t count)
 			   prompt != NULL ? prompt->len : 0, password);
 		return;
 	}
-	/* A question that was interrupted is asked anew; what was typed for it is still there. */
+	/* A question that was interrupted is asked again; the text that was typed for it is still
+	 * there. */
 	run->wants_input = true;
 }
 
 /*
- * The program's own reads and its questions share one input, in order: what nobody has read yet
- * is still in the pipe.
+ * The program's own reads and its questions share one input, in order: bytes that it has not read
+ * yet are still in the pipe.
  */
 void packet_answer_input(struct run *run)
 {
@@ -159,7 +161,7 @@ void packet_answer_input(struct run *run)
 	reply(run, KERNEL_INPUT_REPLY, &payload);
 }
 
-/* For the day that the kernel is lost. */
+/* So that they can be listed if the kernel is lost. */
 static void note_names(struct run *run, size_t count)
 {
 	struct known *known = &run->session->known;
@@ -267,7 +269,7 @@ static void judge(struct run *run, const struct kernel_head *head)
 		violation(run, err.text);
 	else
 		handle(run, head, (size_t)n);
-	/* A display of megabytes should not stay with an execution that lasts for hours. */
+	/* Free a buffer of megabytes: the execution may last for hours. */
 	if (run->payload.cap > 16 * KERNEL_INLINE_MAX)
 		buf_done(&run->payload);
 }

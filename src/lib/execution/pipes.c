@@ -2,7 +2,7 @@
  * pipes.c - pipes to and from programs.
  *
  * Runs in:  libreckon, while an execution runs.
- * Reads:    bytes of hostile programs, only to hand them on or count them.
+ * Reads:    bytes of hostile programs, only to forward or count them.
  * Never:    blocks, or reads without a bound.
  */
 #include "lib/execution/pipes.h"
@@ -24,7 +24,7 @@ int pipe_new_from_box(int *ret_ours, int *ret_theirs, struct err *err)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(err, "pipe");
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) { /* a pipe has no other flags to be kept */
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) { /* a pipe has no other flags to preserve */
 		(void)err_sys(err, "pipe");
 		(void)close(ends[0]);
 		(void)close(ends[1]);
@@ -45,7 +45,7 @@ size_t pipe_pending(int fd)
 int pipe_take(int fd, size_t len, pipe_sink_fn *sink, void *arg)
 {
 	MEM_UNINIT char chunk[65536];
-	/* With nothing pending one read still has to tell "empty" from "ended". */
+	/* Even if nothing is pending, one read must distinguish "empty" from "ended". */
 	size_t left = len > 0 ? len : 1;
 
 	while (left > 0) {
@@ -112,7 +112,7 @@ void stray_done(struct stray_set *set)
 	set->count = 0;
 }
 
-/* Non-blocking is a property of an open pipe end: the program's own must stay as it is. */
+/* O_NONBLOCK belongs to an open pipe end: do not change the program's own. */
 static int open_peek(struct feed *feed, struct err *err)
 {
 	char path[32];
@@ -210,7 +210,7 @@ int feed_read_line(struct feed *feed, struct buf *line, struct err *err)
 		char byte;
 		ssize_t n;
 
-		/* A line past the ceiling is answered in pieces. */
+		/* A line beyond the ceiling is returned in pieces. */
 		if (line->len == line->max)
 			return 1;
 		n = read(feed->unarchiver, &byte, 1);

@@ -1,8 +1,8 @@
 /*
- * questions.c - lines of input and calls of tools that running code waits for.
+ * questions.c - lines of input and tool calls that running code waits for.
  *
  * Runs in:  libreckon, inside reckon_execute().
- * Reads:    calls of a hostile program, on a socket of the execution's own.
+ * Reads:    calls of a hostile program, on a socket of this execution only.
  * Never:    waits for the program, or reads from a descriptor that it sent.
  */
 #include "lib/execution/questions.h"
@@ -98,7 +98,7 @@ static bool is_over(const struct run *run)
 	return questions_waited_ns(run, clock_mono_ns()) >= run->questions.wait_ns;
 }
 
-/* ---- tools: what there are ------------------------------------------------------------------ */
+/* ---- ---- the tools ------------------------------------------------------------------------- */
 
 static int write_tools(const struct run *run, struct buf *ret, struct err *err)
 {
@@ -152,7 +152,7 @@ int questions_begin(struct run *run, struct err *err)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* To a descriptor that the box chose: one message, without waiting, whatever becomes of it. */
+/* Sends one message, without waiting, to a descriptor that the box chose; ignores failure. */
 static void send_answer(int fd, const struct buf *json)
 {
 	union {
@@ -300,7 +300,7 @@ static int tell_call(struct run *run, const char *name, const struct json_value 
 	return 0;
 }
 
-/* NULL: it was taken, with its descriptor; else why it is not. */
+/* Returns NULL if the call was accepted, with its descriptor; else the reason. */
 static const char *open_call(struct run *run, const char *packet, size_t len, int fd)
 {
 	struct questions *questions = &run->questions;
@@ -327,7 +327,7 @@ static const char *open_call(struct run *run, const char *packet, size_t len, in
 		 !answers_expect_call(questions->answers, questions->calls + 1))
 		why = "64 calls wait already: await some of them first";
 	if (why == NULL) {
-		/* Before it is told: the answer may come while it is. */
+		/* Add the call before the event is sent: the answer may come meanwhile. */
 		questions->open[questions->open_count++] =
 			(struct open_call){ ++questions->calls, fd };
 		run_drain(run);
@@ -337,7 +337,7 @@ static const char *open_call(struct run *run, const char *packet, size_t len, in
 	return why;
 }
 
-/* False: there is nothing more for now. */
+/* False: no more calls are waiting. */
 static bool receive_call(struct run *run)
 {
 	struct questions *questions = &run->questions;

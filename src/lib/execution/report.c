@@ -1,9 +1,9 @@
 /*
- * report.c - the end of an execution: what happened, why, what it cost, what it left.
+ * report.c - the end of an execution: result, reason, cost, files.
  *
  * Runs in:  libreckon, inside reckon_execute().
  * Reads:    the warden's measurements, the workspace (through workspace/workspace.h).
- * Never:    blames the program for a failure of ours, or us for one of the program's.
+ * Never:    blames the program for a failure of Reckon, or Reckon for one of the program.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,16 +17,16 @@
 #define USAGE_TIMEOUT_MS 5000
 #define CLOSE_TIMEOUT_MS 5000
 #define LOSS_MAX (64u * 1024u)
-#define LOSS_NAMES 20 /* in the message; the detail has all */
-#define REPEATS_NOTED 3 /* successes in a row that are worth a word */
+#define LOSS_NAMES 20 /* in the message; the detail has all names */
+#define REPEATS_NOTED 3 /* identical successes in a row that are worth a diagnostic */
 
-/* The answer comes while the pipes are drained and the files looked at. */
+/* The answer arrives while we drain the pipes and examine the files. */
 void report_ask(struct run *run)
 {
 	struct warden_request request = session_request(run->session, WARDEN_USAGE);
 	struct err ignored;
 
-	if (run->is_asking_usage) /* for the limit of processor time */
+	if (run->is_asking_usage) /* the limit of CPU time is being checked */
 		client_forget(run->session->client, &run->usage_call);
 	request.is_last = 1;
 	run->is_asking_usage = !run->session->lost.has_ended &&
@@ -54,7 +54,7 @@ static void measure_take(struct run *run)
 	run->is_asking_usage = false;
 }
 
-/* The kernel and its processes; the box stays, for a fresh one. */
+/* Ends the kernel and its processes; the box stays, for a new kernel. */
 static void end_kernel(struct run *run)
 {
 	struct warden_request request = session_request(run->session, WARDEN_END);
@@ -100,7 +100,7 @@ static enum record_status status_of_done(const struct run *run)
 	case STOP_OUTPUT:
 		return RECORD_OUTPUT_LIMIT;
 	case STOP_CALLER:
-		/* A program that came to its end all the same did what it was told to. */
+		/* A program that finished despite the interrupt did what was asked. */
 		return run->done == RUN_DONE_OK ? RECORD_OK : RECORD_INTERRUPTED;
 	case STOP_NONE:
 		break;
@@ -158,7 +158,7 @@ static void explain_timeout(struct run *run)
 				: "Split the work into smaller cells, or raise the wall limit.");
 }
 
-/* "1 GiB, and 1 GiB for files": the workspace lies in memory and has its quota on top. */
+/* "1 GiB, and 1 GiB for files": the workspace is in memory and has its own quota on top. */
 static void memory_bound(const reckon_limits *limits, char *ret, size_t size)
 {
 	char memory[40], disk[40];
@@ -257,7 +257,7 @@ static void explain(struct run *run, enum record_status status)
 	}
 }
 
-/* Nothing is weakened in silence: what was asked for and does not hold is named, once. */
+/* Reports each requested limit that this host cannot enforce, once. */
 static void diagnose_unheld(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -330,8 +330,8 @@ static void diagnose_usage(struct run *run)
 }
 
 /*
- * With the names of what is gone. Told twice: by the execution with which the kernel went, and by
- * the next one, which would else work with less than its writer thinks.
+ * Lists the names that were lost. Reported twice: with the execution in which the kernel ended, and
+ * with the next one, whose author may not know about the loss.
  */
 static void diagnose_loss(struct run *run, const char *message)
 {
@@ -357,7 +357,7 @@ static void diagnose_loss(struct run *run, const char *message)
 			      detail.len > 0 ? buf_text(&detail) : NULL);
 }
 
-/* Of a kernel before this one; of this one, should it be gone now. */
+/* The loss of an earlier kernel, and of this one if it has just ended. */
 static void diagnose_losses(struct run *run)
 {
 	struct reckon_session *session = run->session;
@@ -378,7 +378,7 @@ static void diagnose_losses(struct run *run)
 	}
 }
 
-/* A name that an earlier kernel had: that it is gone is not the program's mistake. */
+/* A name that an earlier kernel had: its absence is not the program's mistake. */
 static void hint_lost(struct run *run, enum record_status status)
 {
 	const struct loss *loss = &run->session->loss;
@@ -473,7 +473,7 @@ static void add_stream(struct run *run, int index)
 	}
 }
 
-/* First, so that what is listed is in the store already. */
+/* This comes first, so that listed files are already in the store. */
 static void keep_files(struct run *run)
 {
 	struct shared_not_kept not_kept;
@@ -514,13 +514,13 @@ static void note_success(struct run *run, uint64_t code)
 	char text[160];
 
 	if (times < REPEATS_NOTED || !record_has_output(run->record))
-		return; /* x = 1 again and again answers nothing, so nothing was asked */
+		return; /* repeated code without output, such as x = 1, is no sign of a problem */
 	(void)snprintf(text, sizeof(text),
 		       "the same code gave the same output %" PRIu64 " times in a row", times);
 	record_add_diagnostic(run->record, "repeated_execution", text, NULL);
 }
 
-/* What the program did wrong, or the same again; the end of a session is no one's habit. */
+/* Repeated failures or identical successes; the end of a session does not count. */
 static void note_repeats(struct run *run, enum record_status status)
 {
 	struct reckon_session *session = run->session;
@@ -546,7 +546,7 @@ static void note_repeats(struct run *run, enum record_status status)
 	record_set_repeat(run->record, &repeat);
 }
 
-/* The kernel's own error was told when it came; one that the host adds is told here. */
+/* The kernel's own error was sent when it came; the host's error is sent here. */
 static void tell_error(struct run *run, enum record_status status)
 {
 	struct err err;
@@ -580,7 +580,7 @@ int report_finish(struct run *run, enum record_status *ret_status, struct buf *r
 	add_receipt(run);
 	if (record_finish(run->record, status, ret_json, err) < 0)
 		return (int)err->code;
-	/* What the record names is as durable as the record is going to be. */
+	/* Make everything that the record names as durable as the record itself. */
 	if (shared_keeps(run->session->shared) && store_sync(run->session->engine->store, err) < 0)
 		return (int)err->code;
 	*ret_status = status;

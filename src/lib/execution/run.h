@@ -2,8 +2,8 @@
  * run.h - one running execution: the state that the loop, the packets and the limits share.
  *
  *   execute.c   begin, the loop, the order of things
- *   packets.c   what the kernel says
- *   stop.c      limits, interrupts, and what follows when they are ignored
+ *   packets.c   handles the kernel's packets
+ *   stop.c      limits, interrupts, and the kill if they are ignored
  *   report.c    the end: status, error, receipt, diagnostics, files, record
  */
 #pragma once
@@ -36,9 +36,9 @@ enum run_end {
 	RUN_GOING,
 	RUN_DONE,      /* the kernel sent DONE                              */
 	RUN_DIED,      /* the kernel ended by itself, or by the memory limit */
-	RUN_KILLED,    /* it ignored the interrupt: we ended it              */
-	RUN_VIOLATION, /* it broke the protocol: we ended it                 */
-	RUN_INFRA,     /* the warden is gone, or a system call of ours failed */
+	RUN_KILLED,    /* it ignored the interrupt, so we ended it */
+	RUN_VIOLATION, /* it broke the protocol, so we ended it */
+	RUN_INFRA,     /* the warden was lost, or a system call of ours failed */
 };
 
 enum run_done { RUN_DONE_OK, RUN_DONE_ERROR, RUN_DONE_INTERRUPTED };
@@ -64,7 +64,7 @@ struct run {
 	struct stream stream[2];
 	struct feed feed;
 	struct questions questions;
-	bool wants_input; /* INPUT_REQUEST waits for its answer */
+	bool wants_input; /* an INPUT_REQUEST waits for its answer */
 	struct buf input;
 
 	struct buf payload;
@@ -74,7 +74,7 @@ struct run {
 	struct client_call usage_call;
 	bool is_asking_usage;
 	uint64_t next_usage_ns;
-	struct warden_usage usage; /* the last one known */
+	struct warden_usage usage; /* the last known usage */
 	bool has_usage;
 
 	enum stop_reason stop;
@@ -85,30 +85,31 @@ struct run {
 	enum run_done done;
 	bool control_ended;
 	unsigned packets_in_a_row;
-	uint64_t gone_ns; /* until when to wait for the rest of a death notice */
+	uint64_t gone_ns; /* how long to wait for the second sign of the kernel's end */
 	struct err why; /* for RUN_VIOLATION and RUN_INFRA */
 };
 
 /* execute.c */
-void run_drain(struct run *run); /* both pipes, what is in them now */
+void run_drain(struct run *run); /* reads all that is in both pipes now */
 void run_fail(struct run *run, enum run_end end, const struct err *why);
-/* Tells the caller; `stream` 0 and text NULL but for stream events. */
+/* Sends an event to the caller; `stream` is 0 and text NULL except for stream events. */
 void run_emit(struct run *run, const char *name, int stream, const struct buf *text);
 struct record_moment run_moment(struct run *run);
 
-/* packets.c: one packet, if there is one (true); sets run->end at the last. */
+/* packets.c: handles one packet, if there is one (true); sets run->end at the last. */
 bool packet_receive(struct run *run);
 void packet_answer_input(struct run *run);
 void packet_reply_input(struct run *run, const struct buf *payload);
 
 /* stop.c */
 void stop_begin(struct run *run, enum stop_reason reason);
-void stop_now(struct run *run); /* at the caller's word, without an interrupt */
+void stop_now(struct run *run); /* on the caller's request, without an interrupt */
 void stop_check(struct run *run); /* timers and limits */
 uint64_t stop_next_ns(const struct run *run);
 const char *stop_seconds(uint64_t ms, char ret[32]);
 
-/* report.c: everything after the end; the execution's record into *ret_json. */
+/* report.c: everything after the end; writes the execution's record to *ret_json. */
 int report_finish(struct run *run, enum record_status *ret_status, struct buf *ret_json,
 		  struct err *err);
-void report_ask(struct run *run); /* asks the warden what it cost, as soon as it has ended */
+void report_ask(struct run *run); /* asks the warden for the cost, as soon as the execution has
+				   * ended */

@@ -1,9 +1,9 @@
 /*
- * stop.c - limits and interrupts, and what follows when they are ignored.
+ * stop.c - limits and interrupts, and the kill if they are ignored.
  *
  * Runs in:  libreckon, inside reckon_execute().
  * Reads:    the clock, the warden's measurements.
- * Never:    kills before the language had its chance to keep the variables.
+ * Never:    kills before the language had its chance to save the variables.
  *
  *   reason -> interrupt, again each half second -> grace over -> the session is ended
  */
@@ -61,7 +61,7 @@ void stop_now(struct run *run)
 	run_fail(run, RUN_KILLED, &why);
 }
 
-/* The one question without waiting: the answer is looked at in a later turn. */
+/* Asks without waiting: a later iteration reads the answer. */
 static void ask_usage(struct run *run, uint64_t now)
 {
 	struct warden_request request = session_request(run->session, WARDEN_USAGE);

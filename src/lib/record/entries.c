@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon.
  * Reads:    the record.
- * Never:    judges how many there may be: who adds one does.
+ * Never:    limits their number: callers do.
  */
 #include "base/mem.h"
 #include "lib/record/state.h"

@@ -5,5 +5,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* False when it is none of them, or its header is not complete. */
+/* False for other formats, or if the header is not complete. */
 bool image_size(const void *bytes, size_t len, uint32_t *ret_width, uint32_t *ret_height);

@@ -1,5 +1,5 @@
 /*
- * kernel.c - bundles and errors of a kernel, as parts of a record.
+ * kernel.c - converts bundles and errors of a kernel into parts of a record.
  *
  * Runs in:  libreckon.
  * Reads:    decoded packets of a hostile kernel.
@@ -88,7 +88,7 @@ struct encoding {
 	struct json_writer data;
 	size_t mime_count;
 	char mimes[MIMES_MAX][MIME_NAME_MAX + 1];
-	int text_rank; /* of what result->text holds; 0: nothing */
+	int text_rank; /* rank of the content of result->text; 0: none */
 };
 
 static void complain(struct record *record, const char *code, const char *mime, const char *why)
@@ -114,7 +114,7 @@ static bool is_repeated(const struct encoding *encoding, const char *mime)
 	return false;
 }
 
-/* What results may still take; `data` of the bundle under construction counts as well. */
+/* Bytes left for results; `data` of the bundle under construction counts as well. */
 static size_t room_left(const struct encoding *encoding)
 {
 	size_t used = encoding->record->results_size + encoding->result->data.len;
@@ -142,7 +142,7 @@ static int encode_value(const char *mime, const struct kernel_item *item, struct
 	return json_write_finish(&writer, err);
 }
 
-/* Which text stands for a bundle in the rendering: the higher the better, 0 never. */
+/* Which text of a bundle the rendering uses: the highest rank; 0: never. */
 #define RANK_PLAIN 3
 #define RANK_SUMMARY 4
 
@@ -157,13 +157,13 @@ static int rank_text(const char *mime)
 	return strcmp(mime, "text/latex") == 0 ? 1 : 0;
 }
 
-/* A summary stands for the plain text, which is kept to be fetched. */
+/* A summary replaces the plain text, which is stored so that it can be fetched. */
 static void take_text(struct encoding *encoding, int rank, const struct kernel_item *item)
 {
 	struct record_result *result = encoding->result;
 	char *text = record_copy_text(item->data, item->len, RECORD_DATA_MAX);
 	struct buf *target = &result->text;
-	struct err ignored; /* both have room for what RECORD_DATA_MAX lets in */
+	struct err ignored; /* both have room for RECORD_DATA_MAX */
 
 	if (rank == RANK_SUMMARY && encoding->text_rank == RANK_PLAIN) {
 		buf_done(&result->plain);
@@ -260,7 +260,7 @@ static struct record_result *result_new(void)
 	return result;
 }
 
-/* NULL when no form of the result could be kept. */
+/* NULL if no form of the result could be stored. */
 static struct record_result *encode_bundle(struct record *record, const struct kernel_item *items,
 					   size_t count)
 {
@@ -326,7 +326,7 @@ static struct record_result *copy_result(const struct record_result *from)
 	return copy;
 }
 
-/* Puts `update` (which it takes) in place of every result with its id; the first, or NULL. */
+/* Replaces every result with its id by `update`, which it takes; returns the first, or NULL. */
 static const struct record_result *replace_results(struct record *record,
 						   struct record_result *update)
 {
@@ -387,7 +387,7 @@ const struct record_result *record_add_bundle(struct record *record, enum record
 		return NULL;
 	if (kind == RECORD_UPDATE_DISPLAY && is_shown(record, result->display_id))
 		return replace_results(record, result);
-	/* The value of the cell is what was asked for: it is kept after any number of displays. */
+	/* The cell's value is its main result: always store it, after any number of displays. */
 	if (kind != RECORD_RESULT && record->result_count >= record->displays_max) {
 		record->displays_dropped++;
 		record_result_free(result);
@@ -443,7 +443,7 @@ static char *copy_item(const struct kernel_item *item, size_t max)
 	return item != NULL ? record_copy_text(item->data, item->len, max) : mem_strdup("");
 }
 
-/* A line number, 0 for what is none. */
+/* A line number; 0 if it is not one. */
 static int64_t read_line(const struct kernel_item *item)
 {
 	int64_t line = 0;
@@ -484,7 +484,7 @@ static void set_hints(struct record_failure *failure, const struct kernel_item *
 			failure->hints[failure->hint_count++] = copy_item(&items[i], HINT_MAX);
 }
 
-/* The last FRAMES_MAX frames: in endless recursion those where it ended tell most. */
+/* The last FRAMES_MAX frames: in endless recursion the innermost ones are most useful. */
 static void set_frames(struct record_failure *failure, const struct kernel_item *items,
 		       size_t count)
 {

@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon.
  * Reads:    hostile bytes and names.
- * Never:    believes a name that says "image" when the bytes do not.
+ * Never:    trusts a name that says "image" if the bytes do not match.
  */
 #include "lib/record/mime.h"
 
@@ -24,7 +24,7 @@ struct signature {
 	uint16_t len;
 	const char *bytes;
 	const char *mime;
-	bool in_container; /* counts only inside RIFF or ISO media */
+	bool in_container; /* applies only inside RIFF or ISO media */
 };
 
 static const struct signature signatures[] = {
@@ -71,10 +71,10 @@ static const struct signature signatures[] = {
 };
 
 enum content {
-	CONTENT_TEXT,	/* believed when the bytes are not binary */
-	CONTENT_ZIP,	/* believed when the bytes are a ZIP archive */
-	CONTENT_OLE,	/* believed when the bytes are an OLE compound file */
-	CONTENT_BINARY, /* has no signature: believed when the bytes are binary */
+	CONTENT_TEXT,	/* accepted if the bytes are not binary */
+	CONTENT_ZIP,	/* accepted if the bytes are a ZIP archive */
+	CONTENT_OLE,	/* accepted if the bytes are an OLE compound file */
+	CONTENT_BINARY, /* has no signature: accepted if the bytes are binary */
 };
 
 struct extension {
@@ -172,7 +172,7 @@ static const char *find_signature(const unsigned char *head, size_t len)
 		    memcmp(head + known->offset, known->bytes, known->len) == 0)
 			return known->mime;
 	}
-	/* An MPEG audio frame: 11 bits of sync, layer III, a bit rate and a rate that exist. */
+	/* An MPEG audio frame: 11 bits of sync, layer III, a valid bit rate and sample rate. */
 	if (len >= 3 && head[0] == 0xff && (head[1] & 0xe6) == 0xe2 && (head[1] & 0x18) != 0x08 &&
 	    (head[2] & 0xf0) != 0xf0 && (head[2] & 0x0c) != 0x0c)
 		return "audio/mpeg";
@@ -189,7 +189,7 @@ static bool is_binary(const unsigned char *head, size_t len)
 
 static bool is_utf8_text(const char *head, size_t len)
 {
-	/* The last character may be cut by the end of the window, not by the end of a file. */
+	/* A full window may end within a character; the end of a file may not. */
 	if (len >= MIME_HEAD_SIZE)
 		len -= utf8_incomplete_tail(head, len);
 	return memchr(head, '\0', len) == NULL && utf8_is_valid(head, len);
@@ -200,7 +200,7 @@ static bool starts_with(const char *text, size_t len, const char *word)
 	return len >= strlen(word) && strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* JSON without a name that says so: an object or array whose first token fits. */
+/* JSON without a telling name: an object or array whose first token is valid. */
 static bool looks_like_json(const char *text, size_t len)
 {
 	const char *firsts = len > 0 && text[0] == '{' ? "\"}" : "{[\"]-0123456789";

@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-#define MIME_HEAD_SIZE 4096 /* bytes of the beginning that are looked at */
+#define MIME_HEAD_SIZE 4096 /* bytes at the beginning that are examined */
 
 /*
- * `name` is a path or file name (only what follows the last '.' counts; may be NULL), `head` the
- * first `len` bytes of the file. Returns a static string, "application/octet-stream" at worst.
+ * `name` is a path or file name (only its extension counts; may be NULL), `head` the first `len`
+ * bytes of the file. Returns a static string, "application/octet-stream" at worst.
  */
 const char *mime_guess(const char *name, const void *head, size_t len);

@@ -1,5 +1,5 @@
 /*
- * note.c - what stands in the rendering for an image, a chart or other data of a result.
+ * note.c - the line in the rendering for an image, a chart or other data of a result.
  *
  * Runs in:  libreckon.
  * Reads:    data of a hostile kernel: images by their header, charts with the strict reader.
@@ -18,10 +18,10 @@
 #include "lib/record/text.h"
 
 #define CHART_MIME "application/vnd.reckon.chart+json"
-#define CHART_MAX ((size_t)4 * 1024 * 1024) /* a larger one is not looked into */
+#define CHART_MAX ((size_t)4 * 1024 * 1024) /* a larger one is not parsed */
 #define CHART_WORD 60u			 /* bytes of a title or label */
-#define CHART_VALUES 8u			 /* bars or slices that are told one by one */
-#define CHART_PARTS 6u			 /* charts of one figure */
+#define CHART_VALUES 8u			 /* bars or slices that are listed */
+#define CHART_PARTS 6u			 /* charts of one figure that are described */
 
 static void size_text(uint64_t bytes, char ret[TEXT_COUNT_SIZE])
 {
@@ -65,7 +65,7 @@ static void add_label(struct buf *ret, const struct json_value *chart, const cha
 	(void)buf_adds(ret, after, &ignored);
 }
 
-/* How many there are: more than are listed where the kernel told every nth only. */
+/* The number of elements: more than are listed if the kernel sent only every nth. */
 static size_t count_all(const struct json_value *owner, const char *total, size_t listed)
 {
 	int64_t all = 0;
@@ -76,7 +76,7 @@ static size_t count_all(const struct json_value *owner, const char *total, size_
 	return listed;
 }
 
-/* "12 points x 2 series", or what is true when they differ. */
+/* "12 points x 2 series", or separate numbers if they differ. */
 static bool add_series(struct buf *ret, const struct json_value *chart)
 {
 	const struct json_value *elements = json_read_member(chart, "elements");
@@ -105,7 +105,7 @@ static bool add_series(struct buf *ret, const struct json_value *chart)
 	return true;
 }
 
-/* A group that nobody named is "Group 0" there, which says nothing. */
+/* An unnamed group is called "Group 0", which carries no information. */
 static bool is_named(const struct json_value *group)
 {
 	const char *name = json_read_text(group, NULL);
@@ -180,7 +180,7 @@ static void add_charts(struct buf *ret, const struct json_value *figure)
 		(void)buf_adds(ret, "; \xe2\x80\xa6", &ignored);
 }
 
-/* A chart that the kernel could not describe says less than the image beside it. */
+/* A chart that the kernel could not describe adds nothing to its image. */
 static bool is_told(const struct json_value *chart)
 {
 	const char *type = json_read_text(json_read_member(chart, "type"), NULL);
@@ -206,11 +206,11 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 
 /* ---- images ----------------------------------------------------------------------------- */
 
-/* Kept as it came, to be stored when the execution is over. */
+/* Holds the image in memory until it is stored at the end of the execution. */
 static void persist_image(struct record_image *image, const char *mime, const char *data,
 			  size_t len, uint32_t width, uint32_t height)
 {
-	struct err ignored; /* without it the image is in the record, and only there */
+	struct err ignored; /* without it the image is only in the record */
 
 	image->bytes = BUF_INIT(RECORD_DATA_MAX);
 	(void)buf_add(&image->bytes, data, len, &ignored);
@@ -246,7 +246,7 @@ void record_images_copy(struct record_result *to, const struct record_result *fr
 	image_copy(&to->scaled, &from->scaled);
 }
 
-/* A file of this execution with the same content has a name that says more than an id. */
+/* If a file of this execution has the same content, its name says more than an id. */
 static const char *file_name(const struct record *record, const char *sha256)
 {
 	for (size_t i = 0; i < record->file_count; i++)
@@ -320,7 +320,7 @@ void record_note_data(struct record_result *result, const char *mime, const char
 {
 	uint32_t width, height;
 	char size[TEXT_COUNT_SIZE];
-	struct err ignored; /* a note past its bound is left out */
+	struct err ignored; /* a note beyond the limit is left out */
 
 	size_text(len, size);
 	if (strcmp(mime, CHART_MIME) == 0 && note_chart(result, data, len))

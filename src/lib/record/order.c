@@ -1,14 +1,14 @@
 /*
- * order.c - in which order streams, results and the error of a record came.
+ * order.c - the order in which streams, results and the error of a record came.
  *
  * Runs in:  libreckon.
- * Reads:    the record, what hostile programs printed.
+ * Reads:    the record, and output of hostile programs.
  * Never:    holds more entries than streams have changes, up to a bound, and results.
  *
- * Streams are kept as two texts and results as an array; an entry here is a part of a stream, by
- * its place, or the index of a result. While the program runs the place counts the bytes that it
- * wrote. At the end record_order_settle() turns it into a place in the kept text, of which the
- * middle may be missing.
+ * Streams are stored as two texts and results as an array; an entry here is a part of a stream (its
+ * offsets) or the index of a result. While the program runs, offsets count the bytes that it wrote.
+ * At the end record_order_settle() converts them to offsets in the stored text, whose middle may be
+ * missing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 #include "lib/record/state.h"
 #include "lib/record/text.h"
 
-#define CHANGES_MAX 1000u /* between the two streams that become entries of their own */
-#define RUN_MAX 16u	  /* parts of streams in a row that a text shows one by one */
-#define DATA_MAX (8u * 1024u * 1024u) /* of the content of results, told again in "outputs" */
-#define PLAIN_MAX (64u * 1024u)	      /* of a result past that */
+#define CHANGES_MAX 1000u /* switches between the two streams that get entries of their own */
+#define RUN_MAX 16u	  /* consecutive parts of streams that a text shows one by one */
+#define DATA_MAX (8u * 1024u * 1024u) /* of the content of results, repeated in "outputs" */
+#define PLAIN_MAX (64u * 1024u)	      /* of a result beyond that */
 
-/* Past the bound: the last part of this stream that no result follows; NULL when there is none. */
+/* Beyond the limit: the last part of this stream that no result follows; NULL if there is none. */
 static struct record_output *find_part(struct record_order *order, enum record_output_kind kind)
 {
 	if (order->at == NULL)
@@ -60,7 +60,7 @@ void record_note_output(struct record *record, enum record_stream stream, size_t
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* Where in the kept text the byte is, or would be, that is the `raw`th which the program wrote. */
+/* Offset in the stored text for the `raw`th byte that the program wrote. */
 static size_t kept_place(const struct record *record, enum record_output_kind kind, uint64_t raw)
 {
 	const struct record_cut *cut = &record->cut[kind];
@@ -78,7 +78,7 @@ static size_t kept_place(const struct record *record, enum record_output_kind ki
 	return raw < cut->bytes_total ? after + (size_t)(raw - (cut->bytes_total - tail)) : len;
 }
 
-/* A character belongs to the part that has its first byte. */
+/* A character belongs to the part with its first byte. */
 static size_t whole_character(const struct buf *text, size_t at)
 {
 	for (int i = 0; i < 3 && at < text->len; i++, at++)
@@ -110,7 +110,7 @@ void record_order_settle(struct record *record)
 			last[output.kind] = kept - 1;
 	}
 	order->count = kept;
-	/* What was set without being noted has no place of its own: it stands first. */
+	/* A stream that was set without entries comes first. */
 	for (int kind = RECORD_OUTPUT_STDERR; kind >= RECORD_OUTPUT_STDOUT; kind--) {
 		const size_t len = record->stream[kind].len;
 
@@ -131,7 +131,7 @@ void record_order_settle(struct record *record)
 
 /* ---- for the text ----------------------------------------------------------------------- */
 
-/* Adds the parts of both streams in at[0..count), a stream as one. */
+/* Adds the parts in at[0..count), merged into one part per stream. */
 static size_t merge_streams(const struct record_output *at, size_t count,
 			    struct record_output *ret)
 {
@@ -154,8 +154,8 @@ static size_t merge_streams(const struct record_output *at, size_t count,
 }
 
 /*
- * Both streams of a run that goes to and fro are shown one after the other: line by line each
- * would have a label of its own, and what repeats in it could not be folded.
+ * If a run of parts alternates between the streams, shows one stream after the other: otherwise
+ * each line would need a label, and repeats could not be folded.
  */
 size_t record_order_for_text(const struct record *record, size_t max, struct record_output *ret)
 {

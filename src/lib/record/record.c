@@ -1,9 +1,9 @@
 /*
- * record.c - the record of one execution: what is collected for it.
+ * record.c - collects the record of one execution.
  *
  * Runs in:  libreckon.
- * Reads:    what callers hand over; kernel packets are read in kernel.c.
- * Never:    fails because of what a kernel sent, or holds more than the bounds of record.h.
+ * Reads:    what callers pass; kernel.c reads kernel packets.
+ * Never:    fails because of a kernel's data, or exceeds the limits of record.h.
  */
 #include "lib/record/record.h"
 
@@ -21,7 +21,7 @@
 #define MESSAGE_MAX 4096u
 #define DETAIL_MAX 65536u
 
-/* ---- life ------------------------------------------------------------------------------- */
+/* ---- ---- creation ---------------------------------------------------------------------- */
 
 static char *copy_or_null(const char *text)
 {
@@ -301,7 +301,7 @@ void record_add_note(struct record *record, const char *note, size_t len)
 		append_diagnostic(record, note, code_len, colon + 2, len - code_len - 2, NULL);
 }
 
-/* A last diagnostic for what was only counted; past the bound, which is for a kernel's own. */
+/* Adds a last diagnostic for events that were only counted, beyond the limit for a kernel's own. */
 static void report_dropped(struct record *record, uint64_t *count, const char *code,
 			   const char *message)
 {

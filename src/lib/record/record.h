@@ -3,8 +3,8 @@
  *
  * The builder collects what happened and writes one line of JSON (docs/record.schema.json) at the
  * end. Everything from a kernel is hostile: text is made valid UTF-8, JSON is checked before it is
- * passed on, sizes are bounded; what does not fit is dropped with a diagnostic. Functions that
- * return void cannot fail for anything a kernel can send.
+ * passed on, sizes are bounded; data that does not fit is dropped with a diagnostic. Functions that
+ * return void cannot fail, whatever a kernel sends.
  */
 #pragma once
 
@@ -18,15 +18,15 @@
 #include "wire/warden.h"
 
 #define RECORD_DATA_MAX (16u * 1024u * 1024u)	  /* of one mime of one bundle */
-#define RECORD_SCALED_MAX (4u * 1024u * 1024u)	  /* of the smaller form of an image */
+#define RECORD_SCALED_MAX (4u * 1024u * 1024u)	  /* of a scaled-down image */
 #define RECORD_RESULTS_MAX (64u * 1024u * 1024u) /* all results together, as JSON */
 #define RECORD_DISPLAYS_DEFAULT 64u
 #define RECORD_FILES_MAX 1000u
 #define RECORD_DIAGNOSTICS_MAX 100u
-#define RECORD_TEXT_DEFAULT (16u * 1024u) /* of the model-shaped text */
+#define RECORD_TEXT_DEFAULT (16u * 1024u) /* of the text for models */
 #define RECORD_TEXT_MIN 1024u
 #define RECORD_TEXT_MAX (1024u * 1024u)
-#define RECORD_JSON_MAX ((size_t)512 * 1024 * 1024) /* a ceiling for buffers that take a record */
+#define RECORD_JSON_MAX ((size_t)512 * 1024 * 1024) /* a ceiling for buffers that hold a record */
 
 enum record_status {
 	RECORD_OK,
@@ -68,8 +68,8 @@ void record_freep(struct record **record);
 #define cleanup_record __attribute__((cleanup(record_freep)))
 
 /*
- * Where record_finish() puts what the text leaves out, and images. It is lent and has to live as
- * long; without it nothing is stored.
+ * Sets where record_finish() stores images and what the text leaves out. The store is borrowed and
+ * must outlive the record; without it nothing is stored.
  */
 void record_set_store(struct record *record, struct store *store);
 
@@ -81,35 +81,35 @@ enum record_bundle { RECORD_DISPLAY, RECORD_UPDATE_DISPLAY, RECORD_RESULT };
 struct record_result;
 
 /*
- * The items of a KERNEL_DISPLAY, KERNEL_UPDATE_DISPLAY or KERNEL_RESULT packet. An update replaces
- * every earlier result of this execution with the same display id; when there is none (the display
- * belongs to an earlier cell) it becomes a result of its own. Returns NULL when nothing of the
- * bundle could be kept (the record says why): then there is no event to send either.
+ * Adds the items of a KERNEL_DISPLAY, KERNEL_UPDATE_DISPLAY or KERNEL_RESULT packet. An update
+ * replaces every earlier result of this execution with the same display id; if there is none (the
+ * display belongs to an earlier cell) it becomes a result of its own. Returns NULL if no part of
+ * the bundle could be stored (the record has the reason): then there is no event to send either.
  */
 const struct record_result *record_add_bundle(struct record *record, enum record_bundle kind,
 					      const struct kernel_item *items, size_t count);
 
 /*
- * Drops the results so far, at once or (wait) when the next output comes. Printed text is kept: it
- * is what the program wrote. record_note_output() tells that the program wrote `bytes` more to a
- * stream: it ends a wait, and places the text among the results.
+ * Drops the results so far, at once or (wait) when the next output comes. Printed text stays,
+ * because the program wrote it. record_note_output() reports that the program wrote `bytes` more to
+ * a stream: it ends a wait, and orders the text among the results.
  */
 void record_clear(struct record *record, bool wait);
 void record_note_output(struct record *record, enum record_stream stream, size_t bytes);
 
 /* ---- streams, error --------------------------------------------------------------------- */
 
-/* The text as kept (already cut by the caller: head, a mark, tail). Copied. Any bytes. */
+/* The text as stored (already cut by the caller: head, a mark, tail). Copied. Any bytes. */
 void record_set_stream(struct record *record, enum record_stream stream, const char *text,
 		       size_t len);
 
-/* Says that the stream was cut; `handle` ("out_…") may be NULL when nothing was spooled. */
+/* Marks the stream as cut; `handle` ("out_…") may be NULL if nothing was spooled. */
 void record_set_truncated(struct record *record, enum record_stream stream, uint64_t bytes_total,
 			  uint64_t bytes_kept, const char *handle);
 
 /*
- * Of a cut stream: the mark that stands for what is missing lies at `at` in the text and has
- * `size` bytes; the program printed `lines_total` lines.
+ * For a cut stream: the mark for the missing text is at `at` in the text and has `size` bytes; the
+ * program printed `lines_total` lines.
  */
 void record_set_gap(struct record *record, enum record_stream stream, size_t at, size_t size,
 		    uint64_t lines_total);
@@ -117,12 +117,12 @@ void record_set_gap(struct record *record, enum record_stream stream, size_t at,
 /* The items of a KERNEL_ERROR packet. A later error replaces an earlier one. */
 void record_set_error_items(struct record *record, const struct kernel_item *items, size_t count);
 
-/* The same for what the host knows. NULL means "". Without any error record_finish() makes one
+/* The same for an error of the host. NULL means "". If there is no error, record_finish() makes one
  * that explains the status, unless the status is RECORD_OK. */
 void record_set_error(struct record *record, const char *name, const char *value,
 		      const char *traceback, const char *repair);
 
-/* Another hint to the error, before those that are there; without room the last one goes. */
+/* Adds a hint to the error, before the existing ones; drops the last one if there is no room. */
 void record_add_hint(struct record *record, const char *hint);
 
 /* ---- files, receipt, diagnostics -------------------------------------------------------- */
@@ -159,11 +159,12 @@ struct record_receipt {
 	struct warden_denial denied[WARDEN_DENIED_MAX];
 };
 
-/* Takes over what the warden measured: everything but wall time and limits. */
+/* Copies the warden's measurements: everything except wall time and limits. */
 void record_receipt_from_usage(struct record_receipt *receipt, const struct warden_usage *usage);
 void record_set_receipt(struct record *record, const struct record_receipt *receipt);
 
-/* `detail_json` is a JSON object (checked) or NULL. `code` is [a-z_]+, made so when it is not. */
+/* `detail_json` is a JSON object (checked) or NULL. `code` must be [a-z_]+; other characters are
+ * replaced. */
 void record_add_diagnostic(struct record *record, const char *code, const char *message,
 			   const char *detail_json);
 /* A KERNEL_TAG_NOTE, "code: message". */
@@ -171,16 +172,16 @@ void record_add_note(struct record *record, const char *note, size_t len);
 
 /* ---- repeats ---------------------------------------------------------------------------- */
 
-/* Of the error, for repeat_detector.h: "" where there is nothing. Valid until it is set again. */
+/* The error, for repeat_detector.h; "" for missing parts. Valid until the error is set again. */
 struct record_error_view {
 	const char *name;
 	const char *value;
-	const char *source; /* the failing line, as the innermost frame of the user's code has it */
+	const char *source; /* the failing line, from the innermost frame of user code */
 };
 
 void record_view_error(const struct record *record, struct record_error_view *ret);
 
-/* A number for all that was printed and shown: the same for the same output. */
+/* A fingerprint of all output: equal for equal output. */
 uint64_t record_output_fingerprint(const struct record *record);
 /* Whether it printed or showed anything. */
 bool record_has_output(const struct record *record);
@@ -188,7 +189,7 @@ bool record_has_output(const struct record *record);
 size_t record_file_count(const struct record *record);
 
 struct repeat_detector_repeat;
-/* The failure was seen before; `repeat` is copied. Adds the diagnostic, too. */
+/* The failure was seen before; copies `repeat`, and adds the diagnostic. */
 void record_set_repeat(struct record *record, const struct repeat_detector_repeat *repeat);
 
 /* ---- the end ---------------------------------------------------------------------------- */
@@ -198,20 +199,20 @@ int record_finish(struct record *record, enum record_status status, struct buf *
 		  struct err *err);
 
 /*
- * The same record without what came as events, stdout, stderr, results and outputs, and with
- * "streamed": true. After record_finish().
+ * The same record without the parts that were sent as events (stdout, stderr, results and outputs),
+ * and with "streamed": true. Call it after record_finish().
  */
 int record_write_brief(struct record *record, enum record_status status, struct buf *ret_json,
 		       struct err *err);
 
-/* Where in what record_finish() wrote a member's value stands. */
+/* The position of a member's value in the output of record_finish(). */
 enum record_part { RECORD_PART_FILES, RECORD_PART_RECEIPT, RECORD_PART_COUNT_ };
 struct record_slice {
 	size_t at, len;
 };
 struct record_slice record_part(const struct record *record, enum record_part part);
 
-/* The model-shaped text alone; valid after record_finish() until record_free(). */
+/* The text for models alone; valid from record_finish() to record_free(). */
 const char *record_text(const struct record *record);
 
 /* ---- events ----------------------------------------------------------------------------- */
@@ -238,7 +239,7 @@ int record_event_bundle(struct record_moment moment, enum record_bundle kind,
 int record_event_error(struct record_moment moment, const struct record *record, struct buf *ret,
 		       struct err *err); /* the error set last */
 int record_event_clear(struct record_moment moment, bool wait, struct buf *ret, struct err *err);
-/* `wait_ms`: so long it may still wait for its answer. */
+/* `wait_ms`: how long it may still wait for its answer. */
 struct record_call {
 	const char *id, *name, *arguments;
 	size_t len;

@@ -2,12 +2,12 @@
  * render.c - a record as text for a context window.
  *
  * Runs in:  libreckon.
- * Reads:    what a hostile program printed, as text.
+ * Reads:    the output of a hostile program, as text.
  * Never:    exceeds the record's text_max, splits a character or lets a terminal escape through.
  *
- * The parts share the room: a part that needs less than its share leaves the rest to the others, so
- * that a flood on stdout cannot push the error out, and a lone stdout gets nearly all. What a
- * stream, a result or the error has to leave out is stored, and named where it is missing.
+ * The parts share the room: a part that needs less than its share leaves the rest to the others. So
+ * a flood on stdout cannot displace the error, and a single stdout gets nearly all. Content that
+ * does not fit is stored, and its id is shown at the gap.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,11 +22,12 @@
 
 #define FILES_SHOWN 20u
 #define NOTES_SHOWN 10u
-#define PLAIN_TOLD 2048u   /* bytes of plain text that a summary tells as a whole */
-#define MESSAGE_TOLD 700u   /* of an error's message, which a repair view tells as a whole */
+#define PLAIN_TOLD 2048u   /* bytes of plain text that a summary shows completely */
+#define MESSAGE_TOLD 700u   /* of an error's message, which a repair view shows completely */
 #define RESULT_ROOM_MIN 64u /* bytes for each result that is shown */
 
-/* Who shares the room; the first two are the streams, at their places in struct record. */
+/* The parts that share the room; the first two are the streams, at their places in struct
+ * record. */
 enum part {
 	PART_STDOUT,
 	PART_STDERR,
@@ -39,7 +40,7 @@ enum part {
 
 #define PART_COUNT 7
 
-/* Appends; a part is as large as its content, so its ceiling is never met. */
+/* Appends; a part is as large as its content, so it never reaches its ceiling. */
 static void add(struct buf *part, const char *text, size_t len)
 {
 	struct err ignored;
@@ -58,7 +59,7 @@ static void end_line(struct buf *part)
 		add(part, "\n", 1);
 }
 
-/* "<Figure size 640x480 with 1 Axes>" says nothing beside the image itself. */
+/* "<Figure size 640x480 with 1 Axes>" adds nothing to the image itself. */
 static bool is_placeholder(const struct record_result *result)
 {
 	const char *text = buf_text(&result->text);
@@ -68,7 +69,7 @@ static bool is_placeholder(const struct record_result *result)
 	       strchr(text, '\n') == NULL;
 }
 
-/* Forms beside a text (HTML, data) are not worth a line each; images and charts always are. */
+/* Forms besides a text (HTML, data) are not worth a line each; images and charts always are. */
 static void add_notes(const struct record_result *result, struct buf *ret)
 {
 	const char *line = buf_text(&result->note);
@@ -91,7 +92,7 @@ static void render_error(const struct record *record, enum record_status status,
 	cleanup_buf struct buf why = BUF_INIT(512);
 	struct err ignored;
 
-	/* Without a traceback `repair` is the host's advice, which stands among the hints. */
+	/* Without a traceback `repair` is the host's advice, which is shown among the hints. */
 	if (failure->is_set && failure->traceback[0] != '\0')
 		add_string(ret, failure->repair != NULL && failure->repair[0] != '\0' ?
 					failure->repair : failure->traceback);
@@ -102,7 +103,7 @@ static void render_error(const struct record *record, enum record_status status,
 		(void)buf_addf(ret, &ignored, "hint: %s\n", failure->hints[i]);
 	if (status == RECORD_OK || status == RECORD_ERROR)
 		return;
-	/* Said beside an exception, too: KeyboardInterrupt alone hides the time limit. */
+	/* Also shown with an exception: KeyboardInterrupt alone does not show the time limit. */
 	record_explain(record, status, &why);
 	(void)buf_addf(ret, &ignored, "[%s] %s\n", record_status_name(status), buf_text(&why));
 }
@@ -139,7 +140,7 @@ static void render_notes(const struct record *record, struct buf *ret)
 	for (size_t i = 0; i < 2; i++) {
 		const struct record_cut *cut = &record->cut[i];
 
-		/* Else the cut itself says it. */
+		/* Otherwise the mark in the text says it. */
 		if (!cut->is_set || cut->gap_size > 0)
 			continue;
 		(void)buf_addf(ret, &ignored, "[%s: %" PRIu64 " of %" PRIu64 " bytes kept",
@@ -151,7 +152,7 @@ static void render_notes(const struct record *record, struct buf *ret)
 	for (size_t i = 0; i < record->diagnostic_count; i++) {
 		const struct record_diagnostic *diagnostic = &record->diagnostics[i];
 
-		/* A repeat has the last line of the text to itself. */
+		/* A repeat is shown as the last line of the text. */
 		if (strcmp(diagnostic->code, "repeated_failure") == 0)
 			continue;
 		if (shown++ < NOTES_SHOWN)
@@ -166,20 +167,20 @@ static void render_notes(const struct record *record, struct buf *ret)
 
 /* ---- pieces ----------------------------------------------------------------------------- */
 
-/* One stream, result or other part; what is cut from its shape can be stored. */
+/* One stream, result or other part; the text that its shape leaves out can be stored. */
 struct piece {
 	enum part group;
 	const char *name; /* in text_left_out; NULL: nothing of it is stored */
 	size_t index;
-	struct buf before, after; /* lines of ours around it */
-	struct buf own;		   /* the source, when it was made here */
+	struct buf before, after; /* our lines around it */
+	struct buf own;		   /* the source, if it was made here */
 	struct shape_source source;
 	struct shape *shape; /* or NULL */
 };
 
-/* A stream, of which several pieces may be parts. */
+/* A stream; several pieces may be parts of it. */
 struct stream_view {
-	const char *handle; /* when it is stored, else NULL */
+	const char *handle; /* set if it is stored, else NULL */
 	char stored[STORE_ID_SIZE];
 	bool is_lossy; /* some piece does not show all of its part */
 	uint64_t bytes_shown;
@@ -189,7 +190,7 @@ struct pieces {
 	struct piece *at;
 	size_t count;
 	struct stream_view stream[2];
-	int last_stream; /* that was shown, so far; the first pieces need no label */
+	int last_stream; /* that was shown so far; the first pieces need no label */
 };
 
 static struct piece *add_piece(struct pieces *pieces, enum part group)
@@ -239,7 +240,7 @@ static uint64_t count_newlines(const struct buf *text, size_t from, size_t to)
 	return count;
 }
 
-/* The place of a part in its stream: where its lines are, and whether the gap is in it. */
+/* Where a part is in its stream: its lines, and whether it contains the gap. */
 static void place_part(const struct record *record, const struct record_output *part,
 		       struct shape_source *source)
 {
@@ -280,7 +281,7 @@ static void add_part(const struct record *record, struct pieces *pieces,
 	place_part(record, part, &piece->source);
 	shape_piece(piece, name, record->stream[part->kind].data + part->start,
 		    (size_t)(part->end - part->start));
-	/* Nothing but escapes, or an empty line. */
+	/* Only escapes, or an empty line. */
 	if (shape_size(piece->shape) <= 1) {
 		shape_free(piece->shape);
 		piece->shape = NULL;
@@ -319,7 +320,7 @@ static struct record_left_out *add_left_out(struct record *record, const char *p
 	return left_out;
 }
 
-/* The plain form behind a summary: short ones are told by it as a whole. */
+/* The plain form of a summarised result: a short one is fully shown by the summary. */
 static void keep_plain(struct record *record, size_t index, struct buf *after)
 {
 	const struct buf *plain = &record->results[index]->plain;
@@ -354,7 +355,7 @@ static void add_result(struct record *record, struct pieces *pieces, size_t inde
 	add_notes(result, &piece->after);
 }
 
-/* With room for some of them only, the first ones and the last, which is the cell's value. */
+/* If only some results fit, shows the first ones and the last, which is the cell's value. */
 static void add_some_result(struct record *record, struct pieces *pieces, size_t index)
 {
 	const size_t count = record->result_count, max = record->text_max / RESULT_ROOM_MIN;
@@ -415,7 +416,7 @@ static void add_repeat(const struct record *record, struct pieces *pieces)
 
 /* ---- room ------------------------------------------------------------------------------- */
 
-/* How much of each is shown, together at most `room`: who needs less leaves the rest to others. */
+/* How much of each is shown, together at most `room`: small parts leave the rest to others. */
 static void share_room(const size_t *wants, size_t count, size_t room, size_t *shares)
 {
 	cleanup_free bool *is_settled = mem_new0(count + 1, sizeof(*is_settled));
@@ -441,7 +442,7 @@ static void share_room(const size_t *wants, size_t count, size_t room, size_t *s
 			shares[i] = room / waiting;
 }
 
-/* The line about repeats is always there; the error has up to half of the room. */
+/* The line about repeats is always shown; the error gets up to half of the room. */
 static void share_parts(const size_t wants[PART_COUNT], size_t room, size_t shares[PART_COUNT])
 {
 	size_t others[PART_COUNT],
@@ -459,7 +460,7 @@ static void share_parts(const size_t wants[PART_COUNT], size_t room, size_t shar
 	shares[PART_REPEAT] = wants[PART_REPEAT];
 }
 
-/* The way to all of what the piece is of; NULL: there is none. */
+/* The id of the complete content of a piece; NULL: there is none. */
 static const char *find_handle(struct record *record, struct pieces *pieces,
 			       const struct piece *piece, char ret[STORE_ID_SIZE])
 {
@@ -472,7 +473,7 @@ static const char *find_handle(struct record *record, struct pieces *pieces,
 	stream = &record->stream[piece->group];
 	if (record->cut[piece->group].is_set)
 		view->handle = record->cut[piece->group].handle;
-	if (view->handle == NULL && !view->is_lossy) /* else it has been tried */
+	if (view->handle == NULL && !view->is_lossy) /* otherwise it was tried already */
 		view->handle = keep(record, stream->data, stream->len, view->stored);
 	view->is_lossy = true;
 	return view->handle;
@@ -502,7 +503,7 @@ static void write_shape(struct record *record, struct pieces *pieces, struct pie
 	memcpy(left_out->handle, stored, sizeof(stored));
 }
 
-/* Of a stream once, however many parts of it are shown. */
+/* Lists each stream once, however many of its parts are shown. */
 static void add_streams_left_out(struct record *record, const struct pieces *pieces)
 {
 	static const char *const names[] = { "stdout", "stderr" };
@@ -595,7 +596,7 @@ void render_text(struct record *record, enum record_status status)
 	add_pieces(record, status, &pieces);
 	for (size_t i = 0; i < pieces.count; i++)
 		wants[pieces.at[i].group] += piece_size(&pieces.at[i]);
-	/* One byte for each piece: a cut may leave it without the newline at its end. */
+	/* Reserve a byte per piece: a cut piece may lack the newline at its end. */
 	share_parts(wants, record->text_max - pieces.count, rooms);
 	shares = mem_new0(pieces.count + 1, sizeof(*shares));
 	for (size_t group = 0; group < PART_COUNT; group++)

@@ -1,5 +1,6 @@
 /*
- * repeat.c - what a record says of earlier executions, and of what its text leaves out.
+ * repeat.c - writes what a record says about earlier executions, and about what its text leaves
+ * out.
  *
  * Runs in:  libreckon.
  * Reads:    the record alone.
@@ -25,7 +26,7 @@ void record_view_error(const struct record *record, struct record_error_view *re
 		return;
 	ret->name = failure->name;
 	ret->value = failure->value;
-	/* The innermost line of a cell is the user's; below it are the libraries'. */
+	/* The innermost frame of a cell is the user's; frames of libraries come after it. */
 	for (size_t i = 0; i < failure->frame_count; i++) {
 		const struct record_frame *frame = &failure->frames[i];
 		const bool is_cell = frame->file != NULL && strncmp(frame->file, "<cell ", 6) == 0;

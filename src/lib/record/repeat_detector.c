@@ -1,9 +1,9 @@
 /*
- * repeat_detector.c - whether an execution repeats what failed before in its session.
+ * repeat_detector.c - detects whether an execution repeats an earlier failure of its session.
  *
  * Runs in:  libreckon.
  * Reads:    code and errors, as text.
- * Never:    keeps either: only numbers, and a bounded count of them.
+ * Never:    stores either: only fingerprints, and a bounded number of them.
  */
 #include "lib/record/repeat_detector.h"
 
@@ -29,8 +29,9 @@ struct lexer {
 	const char *code;
 	size_t len, at;
 	uint64_t hash;
-	char last;	/* the last byte that counted, '\n' at the start of a line */
-	bool has_space; /* white space since */
+	char last;	/* the last significant byte, '
+			 * ' at the start of a line */
+	bool has_space; /* white space since then */
 };
 
 static bool is_word(char c)
@@ -45,7 +46,8 @@ static bool starts_with(const struct lexer *lexer, const char *text)
 	return lexer->len - lexer->at >= len && memcmp(lexer->code + lexer->at, text, len) == 0;
 }
 
-/* A comment begins here; in a shell only after white space, as $# and ${x#y} are none. */
+/* Whether a comment begins here; in a shell only after white space, since $# and ${x#y} are
+ * none. */
 static bool is_comment(const struct lexer *lexer)
 {
 	if (!starts_with(lexer, lexer->syntax->comment))
@@ -64,7 +66,7 @@ static enum side side_of(char c)
 
 static void put(struct lexer *lexer, char c)
 {
-	/* Between words and between operators it tells things apart, as in "- -1" and "--1". */
+	/* White space between words and between operators matters, as in "- -1" and "--1". */
 	bool counts = lexer->has_space && lexer->last != '\n' &&
 		      (!lexer->syntax->ignores_operator_space ||
 		       (side_of(c) != SIDE_NEUTRAL && side_of(c) == side_of(lexer->last)));
@@ -76,7 +78,7 @@ static void put(struct lexer *lexer, char c)
 	lexer->has_space = false;
 }
 
-/* Blank lines do not count; the depth of a line does. */
+/* Blank lines do not count; a line's indentation does. */
 static void put_newline(struct lexer *lexer)
 {
 	if (lexer->last != '\n')
@@ -99,7 +101,7 @@ static void skip_block(struct lexer *lexer)
 	lexer->has_space = true;
 }
 
-/* A literal as it is; 'x' and "x" are one when no quote or escape is in them. */
+/* Writes a literal unchanged; 'x' and "x" are equal if they contain no quote or escape. */
 static void put_string(struct lexer *lexer)
 {
 	const char quote = lexer->code[lexer->at];
@@ -137,7 +139,7 @@ static void put_indent(struct lexer *lexer)
 		lexer->at++;
 	}
 	lexer->has_space = lexer->at > start;
-	/* Of a line that holds nothing else it means nothing. */
+	/* White space alone on a line has no meaning. */
 	if (lexer->at == lexer->len || lexer->code[lexer->at] == '\n' ||
 	    lexer->code[lexer->at] == '\r' || is_comment(lexer))
 		return;
@@ -154,7 +156,7 @@ uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, 
 			       .len = len,
 			       .hash = FNV_START,
 			       .last = '\n' };
-	bool is_fresh = true; /* nothing of this line was looked at */
+	bool is_fresh = true; /* no byte of this line was examined */
 
 	while (lexer.at < len) {
 		const char c = code[lexer.at];
@@ -187,16 +189,16 @@ uint64_t repeat_detector_code_fingerprint(const struct language_syntax *syntax, 
 
 /* ---- errors ----------------------------------------------------------------------------- */
 
-/* Length of a path below /tmp, where names are made up anew each time. */
+/* Length of a path below /tmp, where names are generated anew each time. */
 static size_t temporary_path(const char *text)
 {
 	return strncmp(text, "/tmp/", 5) == 0 ? strcspn(text, " \t\n'\"`,;)>]") : 0;
 }
 
-#define ID_WORD_MIN 8u /* characters from which hexadecimal digits are an id */
+#define ID_WORD_MIN 8u /* shortest run of hexadecimal digits that counts as an id */
 #define ID_WORD_MAX 64u
 
-/* Length of the word at `text` when it is an id such as 9f86d081-4b1c, else 0. */
+/* Length of the word at `text` if it is an id such as 9f86d081-4b1c, else 0. */
 static size_t id_word(const char *text)
 {
 	size_t len = 0, digits = 0;
@@ -206,7 +208,7 @@ static size_t id_word(const char *text)
 	return len >= ID_WORD_MIN && digits > 0 && !is_word(text[len]) ? len : 0;
 }
 
-/* Length of a number in some spelling: 17, 0x7f3a, 3.14, 4,213, 12:34:56.789. */
+/* Length of a number: 17, 0x7f3a, 3.14, 4,213, 12:34:56.789. */
 static size_t number_word(const char *text)
 {
 	size_t len = 0;
@@ -259,9 +261,10 @@ uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax,
 	return hash ^ code * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* ---- remembering ------------------------------------------------------------------------ */
+/* ---- ---- storing ----------------------------------------------------------------------- */
 
-/* Keeps them ascending; of too many the second goes, so that the first and the last ones stay. */
+/* Stores them in ascending order; if there are too many, drops the second, so that the first and
+ * the last ones stay. */
 static void add_sequence(uint64_t sequences[STUCK_SEQUENCES_MAX], size_t *count, uint64_t sequence)
 {
 	size_t at = *count;
@@ -288,7 +291,7 @@ static uint64_t last_sequence(const struct repeat_detector_entry *entry)
 	return entry->sequences[entry->sequence_count - 1];
 }
 
-/* Tells of the entries with the same code, error, or both; false when there is none. */
+/* Describes the entries with the same code, error, or both; false if there is none. */
 static bool find(const struct repeat_detector *stuck, const struct repeat_detector_failure *failure,
 		 bool same_code, bool same_error, struct repeat_detector_repeat *ret)
 {
@@ -317,7 +320,7 @@ static bool find(const struct repeat_detector *stuck, const struct repeat_detect
 	return true;
 }
 
-/* The entry of this very failure, else a free one, else the one not seen for longest. */
+/* The entry of this exact failure, else a free one, else the least recently seen. */
 static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck,
 					       const struct repeat_detector_failure *failure)
 {
@@ -363,7 +366,7 @@ uint64_t repeat_detector_note_success(struct repeat_detector *stuck, uint64_t co
 	return 1;
 }
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- ---- describing -------------------------------------------------------------------- */
 
 static void list_sequences(const struct repeat_detector_repeat *repeat, char *ret, size_t size)
 {

@@ -1,9 +1,9 @@
 /*
- * results.c - results of a record that are let go.
+ * results.c - drops results of a record.
  *
  * Runs in:  libreckon.
  * Reads:    nothing.
- * Never:    leaves an entry of the order that names a result which is gone.
+ * Never:    leaves an entry in the order for a result that was dropped.
  */
 #include <stdlib.h>
 

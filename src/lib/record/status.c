@@ -1,9 +1,9 @@
 /*
- * status.c - what the status of an execution is called, and what it means.
+ * status.c - names and explanations of an execution's status.
  *
  * Runs in:  libreckon.
- * Reads:    the receipt: the limits that held.
- * Never:    decides which status it is.
+ * Reads:    the receipt: the limits that applied.
+ * Never:    decides the status.
  */
 #include <inttypes.h>
 
@@ -12,7 +12,7 @@
 struct status_row {
 	const char *name;
 	int exit_code;
-	const char *error_name; /* when nothing was raised */
+	const char *error_name; /* if nothing was raised */
 };
 
 static const struct status_row statuses[RECORD_STATUS_COUNT] = {
@@ -42,7 +42,7 @@ const char *record_status_error(enum record_status status)
 	return statuses[status].error_name;
 }
 
-/* "the limit of 30 s": in the larger unit when that is exact. */
+/* "the limit of 30 s": in the larger unit if that is exact. */
 static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uint64_t step,
 			  const char *small, const char *large)
 {
@@ -56,7 +56,7 @@ static void explain_limit(struct buf *ret, const char *what, uint64_t limit, uin
 		(void)buf_addf(ret, &ignored, "%s of %" PRIu64 " %s", what, limit, small);
 }
 
-/* A size as people set it: 1 GiB, not 1024 MiB. */
+/* A size as users write it: 1 GiB, not 1024 MiB. */
 static void explain_bytes(struct buf *ret, const char *what, uint64_t limit)
 {
 	if (limit % (1u << 30) == 0)

@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon.
  * Reads:    bytes of hostile programs.
- * Never:    keeps more than its limit in memory.
+ * Never:    holds more than its limit in memory.
  */
 #include "lib/record/stream.h"
 
@@ -47,13 +47,13 @@ static void spool_add(struct stream *stream, const char *bytes, size_t len)
 		return;
 	if (store_spool_append(stream->spool, bytes, len, &stream->spool_err) == 0)
 		return;
-	/* A full disk of ours must not end the program; the record says what is missing. */
+	/* A full disk of the host must not end the program; the record says what is missing. */
 	store_spool_abandon(stream->spool);
 	stream->spool = NULL;
 	stream->spool_failed = true;
 }
 
-/* The stream is about to pass its limit: until now nothing is lost, so the spool begins whole. */
+/* The stream is about to exceed its limit. Nothing is lost so far, so the spool is complete. */
 static void spool_begin(struct stream *stream)
 {
 	if (store_spool_open(stream->store, STREAM_SPOOL_MAX, &stream->spool,
@@ -123,7 +123,7 @@ bool stream_take(struct stream *stream, const char *bytes, size_t len)
 	return stream->total <= STREAM_SPOOL_MAX;
 }
 
-/* Appends valid UTF-8; what may be the start of a character at the end is left: returns its size. */
+/* Appends valid UTF-8 without an incomplete character at the end, whose size is *ret_left. */
 static int decode(const char *bytes, size_t len, bool is_last, struct buf *ret, size_t *ret_left,
 		  struct err *err)
 {
@@ -158,7 +158,7 @@ int stream_decode(struct stream *stream, const char *bytes, size_t len, bool is_
 		len = (size_t)(stream->limit - stream->shown);
 	stream->shown += len;
 	is_last = is_last || stream->shown == stream->limit;
-	/* Finish the character that the last call had to leave, a byte at a time. */
+	/* Complete the character that the last call left out, a byte at a time. */
 	while (stream->part_len > 0 && len > 0) {
 		memcpy(joined, stream->part, stream->part_len);
 		joined[stream->part_len] = *bytes;
@@ -193,7 +193,7 @@ static int add_tail(const struct stream *stream, struct buf *ret, struct err *er
 	const size_t start = head_size(stream), at = stream->ring_at;
 	size_t skip = 0;
 
-	/* The ring begins in the middle of whatever was written there. */
+	/* The ring may begin within a character. */
 	while (skip < 3 && at + skip < stream->limit &&
 	       is_continuation(stream->kept.data[at + skip]))
 		skip++;

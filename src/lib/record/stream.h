@@ -1,9 +1,9 @@
 /*
  * stream.h - one captured output stream: lossless up to a limit, head and tail beyond it.
  *
- * Everything that was written counts; what is past the limit goes to a spool in the store, from
- * its first byte, so that the whole can be read later. Text for people is decoded on the way:
- * bytes that are not UTF-8 become U+FFFD, also across the borders of reads.
+ * All bytes are counted. A stream that exceeds the limit goes to a spool in the store, from its
+ * first byte, so that it can be read completely later. Text for users is decoded on the way: bytes
+ * that are not UTF-8 become U+FFFD, also across the borders of reads.
  */
 #pragma once
 
@@ -28,36 +28,37 @@ struct stream {
 	struct store_spool *spool;
 	bool spool_failed;
 	struct err spool_err;
-	char part[4]; /* a character whose end has not come yet */
+	char part[4]; /* an incomplete character */
 	size_t part_len;
-	uint64_t shown; /* bytes given out as text by stream_decode() */
+	uint64_t shown; /* bytes returned as text by stream_decode() */
 };
 
 void stream_init(struct stream *stream, struct store *store, size_t limit);
 void stream_done(struct stream *stream); /* drops a spool that was not finished */
 
 /*
- * Takes what the program wrote. False once more than STREAM_SPOOL_MAX was written, or memory ran
- * out: then the program has to be stopped.
+ * Takes the program's output. False once it exceeds STREAM_SPOOL_MAX, or memory is exhausted: then
+ * the program must be stopped.
  */
 bool stream_take(struct stream *stream, const char *bytes, size_t len);
 
 /*
- * Appends the same bytes as valid UTF-8 to `ret` for an event; keeps back a character that is cut
- * at the end, unless `is_last`. After `limit` bytes it gives nothing more: the record has the end.
+ * Appends the same bytes as valid UTF-8 to `ret` for an event; holds back an incomplete character
+ * at the end, unless `is_last`. Appends nothing after `limit` bytes: the record has the end.
  */
 int stream_decode(struct stream *stream, const char *bytes, size_t len, bool is_last,
 		  struct buf *ret, struct err *err);
 
 bool stream_is_cut(const struct stream *stream);
 
-/* Appends head, a mark with the number of bytes left out, and tail; all of it when not cut. */
+/* Appends head, a mark with the number of missing bytes, and tail; everything if it is not cut. */
 int stream_text(const struct stream *stream, struct buf *ret, struct err *err);
 
-/* Of a cut stream: where in what stream_text() gives the mark is, and its size. */
+/* For a cut stream: the position and size of the mark in the output of stream_text(). */
 void stream_gap(const struct stream *stream, size_t *ret_at, size_t *ret_size);
 
 uint64_t stream_lines(const struct stream *stream); /* that the program wrote */
 
-/* Ends the spool of a cut stream; *ret_id is "" when there is none, then `err` may say why. */
+/* Ends the spool of a cut stream; *ret_id is "" if there is none, then `err` may have the
+ * reason. */
 void stream_finish_spool(struct stream *stream, char ret_id[STORE_ID_SIZE], struct err *err);

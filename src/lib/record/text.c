@@ -1,5 +1,5 @@
 /*
- * text.c - text from a hostile program, made fit to read.
+ * text.c - makes text of a hostile program readable.
  *
  * Runs in:  libreckon.
  * Reads:    hostile bytes.
@@ -26,7 +26,7 @@ static void put(struct buf *ret, const char *bytes, size_t len)
 	(void)buf_add(ret, bytes, len, &ignored);
 }
 
-/* Bytes of a string (OSC, DCS, …) up to and with its end: BEL, or ESC backslash. */
+/* Bytes of a string (OSC, DCS, …) including its end: BEL, or ESC backslash. */
 static size_t string_length(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -34,7 +34,7 @@ static size_t string_length(const char *text, size_t len)
 			return i + 1;
 		if (text[i] == '\x1b')
 			return i + 1 < len && text[i + 1] == '\\' ? i + 2 : i;
-		/* A string that is never closed must not swallow what follows on other lines. */
+		/* An unterminated string must not swallow later lines. */
 		if (text[i] == '\n')
 			return i;
 	}
@@ -66,7 +66,7 @@ static bool is_c1(const char *text, size_t width)
 	return width == 2 && text[0] == '\xc2' && (unsigned char)text[1] < 0xa0;
 }
 
-/* Whether the character at `text` is shown as it is. */
+/* Whether the character at `text` is shown unchanged. */
 static bool is_shown(const char *text, size_t width)
 {
 	unsigned char byte = (unsigned char)text[0];
@@ -109,7 +109,7 @@ void text_plain(const char *text, size_t len, struct buf *ret)
 	clean(text, len, false, ret);
 }
 
-/* Moves a line to `out` as its backspaces left it; returns its new length. */
+/* Copies a line to `out` and applies its backspaces; returns its new length. */
 static size_t backspaced(char *out, const char *line, size_t len)
 {
 	size_t used = 0;
@@ -127,7 +127,7 @@ static size_t backspaced(char *out, const char *line, size_t len)
 	return used;
 }
 
-/* Keeps, of each line, what follows the last carriage return that something follows. */
+/* Of each line, keeps the text after the last carriage return that is not at its end. */
 void text_settled(const char *text, size_t len, struct buf *ret)
 {
 	size_t line = 0, out = 0;
@@ -160,10 +160,10 @@ void text_settled(const char *text, size_t len, struct buf *ret)
 
 /* ---- where text may be cut -------------------------------------------------------------- */
 
-/* No mark is kept together with more than this many others: some text is nothing but marks. */
+/* At most this many combining marks stay together: some text consists of marks only. */
 #define MARKS_MAX 32u
 
-/* Bytes that are not UTF-8 may all look like the middle of a character: three steps are enough. */
+/* Invalid UTF-8 may consist of continuation bytes only: three steps are enough. */
 static size_t down(const char *text, size_t at)
 {
 	for (int i = 0; i < 3 && at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80; i++)
@@ -188,7 +188,7 @@ static uint32_t decode(const char *text, size_t width)
 	return code;
 }
 
-/* Whether the character belongs to the one before it: accents, variants, skin tones, joiners. */
+/* Whether the character is drawn with the one before it: accents, variants, skin tones, joiners. */
 static bool is_joined(const char *text, size_t len)
 {
 	static const uint32_t ranges[][2] = {
@@ -206,7 +206,7 @@ static bool is_joined(const char *text, size_t len)
 	return false;
 }
 
-/* Whether a zero width joiner ends at `at`: what follows is drawn with what comes before. */
+/* Whether a zero width joiner ends at `at`: the next character is drawn with the previous one. */
 static bool is_after_joiner(const char *text, size_t at)
 {
 	return at >= 3 && memcmp(text + at - 3, "\xe2\x80\x8d", 3) == 0;
@@ -255,7 +255,7 @@ void text_count(uint64_t count, char ret[TEXT_COUNT_SIZE])
 
 void text_cut(const char *text, size_t len, size_t max, struct buf *ret)
 {
-	/* The mark without its number is 26 bytes and a number has at most 20. */
+	/* The mark has 26 bytes without its number, which has at most 20. */
 	const size_t mark_max = 48;
 	size_t head, tail;
 	struct err ignored;

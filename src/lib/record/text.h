@@ -1,7 +1,7 @@
 /*
- * text.h - text from a hostile program, made fit to read: no escapes, no broken UTF-8, no excess.
+ * text.h - makes text of a hostile program readable: no escapes, no invalid UTF-8, no excess.
  *
- * These cannot fail: what does not fit the target is cut.
+ * These functions cannot fail: text that does not fit is cut.
  */
 #pragma once
 
@@ -14,22 +14,22 @@
 
 /*
  * Replaces `ret` with the text without terminal escapes and control characters (tab and newline
- * stay; "\r\n" is a newline) and with U+FFFD for what is not UTF-8.
+ * stay; "\r\n" becomes a newline); invalid UTF-8 becomes U+FFFD.
  */
 void text_plain(const char *text, size_t len, struct buf *ret);
 
-/* The same, and a line rewritten by carriage returns or backspaces is left as it last looked. */
+/* The same, and a line that carriage returns or backspaces rewrite is left as it last looked. */
 void text_settled(const char *text, size_t len, struct buf *ret);
 
 /*
- * Appends `text` to `ret`; when it is longer than `max` bytes its head and tail with a count of
- * what is left out between them, together at most `max`. Never splits a character.
+ * Appends `text` to `ret`; if it is longer than `max` bytes, appends its head and tail with a count
+ * of the missing bytes in between, together at most `max`. Never splits a character.
  */
 void text_cut(const char *text, size_t len, size_t max, struct buf *ret);
 
 /*
- * Where valid text may be cut, not beyond (down) or not before (up) `at`: between characters, and
- * not between a letter and its accents or the parts of an emoji.
+ * The nearest position not after (down) or not before (up) `at` where valid text may be cut:
+ * between characters, and not between a letter and its accents or within an emoji.
  */
 size_t text_boundary_down(const char *text, size_t len, size_t at);
 size_t text_boundary_up(const char *text, size_t len, size_t at);
@@ -39,7 +39,7 @@ size_t text_boundary_up(const char *text, size_t len, size_t at);
 void text_count(uint64_t count, char ret[TEXT_COUNT_SIZE]);
 
 /*
- * Replaces `ret` with a path as it may be shown: itself when fs_path_is_safe() would take it,
- * else with every byte that is not a printable text as \xNN and each backslash doubled.
+ * Replaces `ret` with a printable path: unchanged if fs_path_is_safe() accepts it, else with each
+ * unprintable byte as \xNN and each backslash doubled.
  */
 void text_show_path(const char *path, struct buf *ret);

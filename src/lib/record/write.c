@@ -129,7 +129,7 @@ static void write_diagnostics(struct json_writer *writer, const struct record *r
 	json_write_array_end(writer);
 }
 
-/* A member that may be asked for by itself. */
+/* A member that callers can fetch by itself. */
 static void write_part(struct json_writer *writer, struct record *record, enum record_part part,
 		       void (*write)(struct json_writer *writer, const struct record *record))
 {
@@ -139,7 +139,7 @@ static void write_part(struct json_writer *writer, struct record *record, enum r
 	record->part[part].len = writer->out->len - record->part[part].at;
 }
 
-/* What came as events already: a brief record has none of it, and says so. */
+/* Parts that were sent as events: a brief record leaves them out, and says so. */
 static void write_streamed(struct json_writer *writer)
 {
 	json_write_member_string(writer, "stdout", "");
@@ -234,7 +234,7 @@ int record_write_brief(struct record *record, enum record_status status, struct 
 	struct record_slice parts[RECORD_PART_COUNT_];
 	struct json_writer writer;
 
-	/* Those of the whole record stay what they are. */
+	/* Keep the positions within the whole record. */
 	memcpy(parts, record->part, sizeof(parts));
 	json_write_init(&writer, ret_json);
 	write_record(&writer, record, status, true);
