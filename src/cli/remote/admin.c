@@ -13,9 +13,6 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/remote/remote.h"
-#include "cli/term/look.h"
-#include "cli/term/table.h"
-#include "cli/term/width.h"
 #include "codec/json_get.h"
 #include "codec/json_write.h"
 
@@ -165,65 +162,6 @@ static int need_name(const struct admin *admin, const char *what, struct err *er
 }
 
 /* ---- showing -------------------------------------------------------------------------------- */
-
-struct column {
-	const char *head, *key;
-	bool is_number;
-};
-
-/* A value as a person reads it: texts as they are, lists joined, the rest as JSON. */
-static int cell_text(const struct json_value *value, struct buf *ret, struct err *err)
-{
-	const char *text = json_read_text(value, NULL);
-
-	if (value == NULL || json_read_kind(value) == JSON_KIND_NULL)
-		return 0;
-	if (text != NULL)
-		return buf_adds(ret, text, err);
-	if (json_read_kind(value) != JSON_KIND_ARRAY)
-		return json_read_dump(value, ret, err);
-	for (size_t i = 0; i < json_read_count(value); i++)
-		if (buf_addf(ret, err, "%s%s", i > 0 ? " " : "",
-			     json_read_text(json_read_at(value, i), NULL)) < 0)
-			return (int)err->code;
-	return 0;
-}
-
-static int fill(struct term_table *table, const struct json_value *rows, const struct column *cols,
-		size_t count, struct err *err)
-{
-	for (size_t row = 0; row < json_read_count(rows); row++)
-		for (size_t i = 0; i < count; i++) {
-			cleanup_buf struct buf text = BUF_INIT(65536);
-
-			if (cell_text(json_read_member(json_read_at(rows, row), cols[i].key), &text,
-				      err) < 0 ||
-			    term_table_cell(table, row, i, buf_text(&text), text.len, err) < 0)
-				return (int)err->code;
-		}
-	return 0;
-}
-
-static int print_table(const struct json_value *rows, const struct column *cols, size_t count)
-{
-	struct term_table *table = term_table_new(count, json_read_count(rows));
-	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
-	const bool terminal = isatty(STDOUT_FILENO);
-	size_t width = 1000, lines;
-	struct err err = { 0 };
-	int code;
-
-	term_width_locale();
-	if (terminal)
-		term_width_window(STDOUT_FILENO, &width, &lines);
-	for (size_t i = 0; i < count; i++)
-		term_table_head(table, i, cols[i].head, cols[i].is_number);
-	code = fill(table, rows, cols, count, &err);
-	if (code == 0)
-		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), &text, &err);
-	term_table_free(table);
-	return code < 0 ? cli_complain(&err) : cli_write_stdout(buf_text(&text), text.len);
-}
 
 /* The key alone on stdout, so that it can be kept by a script; what it is on stderr. */
 static int show_key(const struct admin *admin, const struct json_value *key)
@@ -530,15 +468,17 @@ int remote_tenant_one(const struct opt_command *self, int argc, char **argv)
 
 int remote_admin_ls(const struct opt_command *self, int argc, char **argv)
 {
-	static const struct column key_columns[] = {
-		{ "ID", "id", false },		 { "NAME", "name", false },
-		{ "TENANT", "tenant", false },	 { "STATE", "state", false },
-		{ "SCOPES", "scopes", false },	 { "EXPIRES", "expires_at", false },
-		{ "LAST USED", "used_at", false },
+	static const struct remote_column key_columns[] = {
+		{ "ID", "id", REMOTE_TEXT },	       { "NAME", "name", REMOTE_TEXT },
+		{ "TENANT", "tenant", REMOTE_TEXT },   { "STATE", "state", REMOTE_TEXT },
+		{ "SCOPES", "scopes", REMOTE_TEXT },   { "EXPIRES", "expires_at", REMOTE_TEXT },
+		{ "LAST USED", "used_at", REMOTE_TEXT },
 	};
-	static const struct column tenant_columns[] = {
-		{ "NAME", "name", false }, { "STATE", "state", false }, { "ID", "id", false },
-		{ "CREATED", "created_at", false },
+	static const struct remote_column tenant_columns[] = {
+		{ "NAME", "name", REMOTE_TEXT },
+		{ "STATE", "state", REMOTE_TEXT },
+		{ "ID", "id", REMOTE_TEXT },
+		{ "CREATED", "created_at", REMOTE_TEXT },
 	};
 	const bool of_keys = strcmp(self->name, "key ls") == 0;
 	struct admin admin = { 0 };
@@ -550,21 +490,26 @@ int remote_admin_ls(const struct opt_command *self, int argc, char **argv)
 	if (page != NULL && admin.remote.json)
 		status = remote_print_json(rows);
 	else if (page != NULL && of_keys)
-		status = print_table(rows, key_columns, ARRAY_LEN(key_columns));
+		status = remote_print_rows(rows, key_columns, ARRAY_LEN(key_columns));
 	else if (page != NULL)
-		status = print_table(rows, tenant_columns, ARRAY_LEN(tenant_columns));
+		status = remote_print_rows(rows, tenant_columns, ARRAY_LEN(tenant_columns));
 	json_read_free(page);
 	return status;
 }
 
 int remote_usage(const struct opt_command *self, int argc, char **argv)
 {
-	static const struct column columns[] = {
-		{ "TENANT", "tenant", false },	    { "DAY", "day", false },
-		{ "SESSIONS", "sessions", true },   { "EXECUTIONS", "executions", true },
-		{ "WALL S", "wall_s", true },	    { "CPU S", "cpu_s", true },
-		{ "MEM MIB*S", "memory_mib_s", true }, { "IN", "bytes_in", true },
-		{ "OUT", "bytes_out", true },	    { "DISK", "disk_bytes", true },
+	static const struct remote_column columns[] = {
+		{ "TENANT", "tenant", REMOTE_TEXT },
+		{ "DAY", "day", REMOTE_TEXT },
+		{ "SESSIONS", "sessions", REMOTE_NUMBER },
+		{ "EXECUTIONS", "executions", REMOTE_NUMBER },
+		{ "WALL S", "wall_s", REMOTE_NUMBER },
+		{ "CPU S", "cpu_s", REMOTE_NUMBER },
+		{ "MEM MIB*S", "memory_mib_s", REMOTE_NUMBER },
+		{ "IN", "bytes_in", REMOTE_NUMBER },
+		{ "OUT", "bytes_out", REMOTE_NUMBER },
+		{ "DISK", "disk_bytes", REMOTE_NUMBER },
 	};
 	struct admin admin = { 0 };
 	int status;
@@ -574,7 +519,7 @@ int remote_usage(const struct opt_command *self, int argc, char **argv)
 	if (page != NULL && admin.remote.json)
 		status = remote_print_json(rows);
 	else if (page != NULL)
-		status = print_table(rows, columns, ARRAY_LEN(columns));
+		status = remote_print_rows(rows, columns, ARRAY_LEN(columns));
 	else if (status < 0)
 		status = EXIT_CODE_OK; /* the table went out as it came */
 	json_read_free(page);

@@ -83,6 +83,14 @@ const char *remote_session_status(const struct json_value *session);
 /* One line of JSON on stdout; returns the exit status. */
 int remote_print_json(const struct json_value *value);
 
+/* rows.c: a list of an answer as a table on stdout; returns the exit status. */
+struct remote_column {
+	const char *head, *key;
+	enum { REMOTE_TEXT, REMOTE_NUMBER } kind;
+};
+int remote_print_rows(const struct json_value *rows, const struct remote_column *columns,
+		      size_t count);
+
 /*
  * Reads the JSON of an event that a daemon sent, for json_read_free(), and fills in what a stream's
  * says. ERR_PROTOCOL: it is none.
