@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "httpd/server.h"
 
-#define LINGER_MS 2000u
 #define KEEP_IDLE_S 60 /* of silence, before KEEP_PROBES keep-alive probes */
 #define KEEP_INTERVAL_S 15
 #define KEEP_PROBES 4
@@ -59,6 +58,15 @@ static void set_options(int fd)
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
 				 sizeof(options[i].value));
+}
+
+static void close_socket(struct conn *conn)
+{
+	if (conn->fd >= 0 && conn->is_parting)
+		linger(conn->server, conn->fd);
+	else if (conn->fd >= 0)
+		(void)close(conn->fd);
+	conn->fd = -1;
 }
 
 static void on_timer(void *arg);
@@ -110,8 +118,7 @@ void conn_free(struct conn *conn)
 	access_end(conn, false);
 	loop_io_free(conn->io);
 	loop_timer_free(conn->timer);
-	if (conn->fd >= 0)
-		(void)close(conn->fd);
+	close_socket(conn);
 	http_done(&conn->http);
 	buf_done(&conn->in);
 	buf_done(&conn->out);
@@ -349,9 +356,7 @@ static void drop_client(struct conn *conn)
 {
 	loop_io_free(conn->io);
 	conn->io = NULL;
-	if (conn->fd >= 0)
-		(void)close(conn->fd);
-	conn->fd = -1;
+	close_socket(conn);
 	buf_clear(&conn->out);
 	conn->out_at = 0;
 }

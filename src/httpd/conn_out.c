@@ -49,3 +49,11 @@ void conn_flush(struct conn *conn)
 		conn->out_at = 0;
 	}
 }
+
+void conn_part(struct conn *conn)
+{
+	conn_flush(conn);
+	/* Output that the client has not read so far is lost with the connection. */
+	conn->is_parting = !conn->is_dead && conn->out.len == 0;
+	conn_abort(conn);
+}

@@ -38,6 +38,7 @@
 #define CONN_OUT_MAX (128u * 1024u * 1024u)
 #define KEEP_ALIVE_MS 75000u
 #define STREAM_STALL_MS 15000u /* a reader of events must read something within this time */
+#define LINGER_MS 2000u /* how long a closed connection waits for its client to close as well */
 #define PROGRESS_BYTES 16384u /* minimum progress within each body time limit */
 #define CANCELS_MAX 4u
 
@@ -151,6 +152,7 @@ struct conn {
 	size_t out_at; /* in `out`: bytes already sent */
 	bool has_shut; /* our side is closed; further input is dropped */
 	bool read_ended;
+	bool is_parting;   /* the socket stays open until the client has read the last answer */
 	bool is_dead;	   /* free it when no function uses it any more */
 	bool is_settling;  /* conn_settle() is running */
 	unsigned hops;	   /* processes that passed it on since its last request */
@@ -176,6 +178,7 @@ struct server {
 	struct loop_timer *end_timer, *accept_timer, *note_timer;
 	struct conn *conns;
 	unsigned conn_count, conn_max;
+	unsigned lingerers;
 	struct front_stats *page;
 	uint64_t next_id;
 	unsigned end_steps; /* looks at what is left, of the grace at the end */
@@ -201,7 +204,12 @@ bool conn_feed_body(struct conn *conn); /* false: more input is needed */
 /* ---- conn_out.c ---- */
 void conn_flush(struct conn *conn);
 void conn_abort(struct conn *conn); /* closes without sending another byte */
+void conn_part(struct conn *conn);  /* closes once the client has read what was sent */
 struct conn *conn_of(struct request *request);
+
+/* ---- linger.c ---- */
+/* Closes `fd`, which is its own from now on, once the client has closed it, or in a while. */
+void linger(struct server *server, int fd);
 
 /* ---- handling.c ---- */
 void request_start(struct conn *conn, coroutine_fn *fn);

@@ -22,6 +22,7 @@
 #define KEY_LEN 24u /* 16 bytes in base64 */
 #define PING_MS 30000u
 #define REASON_MAX 120u
+#define HEAD_MAX 14u /* of a frame: two bytes, 64 bits of length, the mask */
 #define VERSION "13"
 
 struct message {
@@ -37,7 +38,12 @@ struct websocket {
 	struct message *first, *last; /* not taken yet by the handler */
 	struct message *taken;
 	struct buf partial; /* of an incomplete message */
-	bool is_control;    /* the current frame is a control frame, which is never fragmented */
+	/* The current frame. */
+	unsigned char head[HEAD_MAX];
+	size_t head_len;  /* 0: none has begun */
+	uint64_t left;	  /* bytes of its payload still to come, once its head is complete */
+	bool has_payload; /* some of its payload has come */
+	bool is_control;  /* the current frame is a control frame, which is never fragmented */
 	bool is_too_long;
 	size_t read_at; /* in the connection's `in`: bytes that wslay has read */
 };
@@ -51,6 +57,62 @@ void websocket_outlive(struct request *request)
 {
 	if (request->client != CLIENT_GONE)
 		request->client = CLIENT_MAY_GO;
+}
+
+/* ---- heads of frames ------------------------------------------------------------------------ */
+
+/*
+ * wslay reports a frame only with its first byte of payload. A client that announces too long a message
+ * and then sends nothing would keep the connection open, so heads are parsed here as well.
+ */
+static size_t head_size(const unsigned char *head, size_t len)
+{
+	const unsigned kind = len < 2 ? 0 : head[1] & 0x7f;
+
+	if (len < 2)
+		return 2;
+	return 2u + (kind == 127 ? 8u : kind == 126 ? 2u : 0u) + ((head[1] & 0x80) != 0 ? 4u : 0u);
+}
+
+static uint64_t payload_length(const unsigned char *head)
+{
+	const unsigned kind = head[1] & 0x7f;
+	const size_t bytes = kind == 127 ? 8 : kind == 126 ? 2 : 0;
+	uint64_t length = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		length = length << 8 | head[2 + i];
+	return bytes == 0 ? kind : length;
+}
+
+static void note_bytes(struct websocket *websocket, const uint8_t *bytes, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		if (websocket->left > 0) {
+			const size_t more = len - at < websocket->left ? len - at
+								       : (size_t)websocket->left;
+
+			at += more;
+			websocket->left -= more;
+			websocket->has_payload = true;
+		} else {
+			websocket->head[websocket->head_len++] = bytes[at++];
+			if (websocket->head_len <
+			    head_size(websocket->head, websocket->head_len))
+				continue;
+			websocket->left = payload_length(websocket->head);
+			websocket->has_payload = false;
+		}
+		if (websocket->left == 0)
+			websocket->head_len = 0;
+	}
+}
+
+/* Control frames are excluded: wslay itself refuses one that is too long. */
+static bool announces_too_much(const struct websocket *websocket)
+{
+	return websocket->left > websocket->partial.max - websocket->partial.len &&
+	       !websocket->has_payload && !wslay_is_ctrl_frame(websocket->head[0] & 0x0f);
 }
 
 /* ---- callbacks of wslay --------------------------------------------------------------------- */
@@ -69,6 +131,7 @@ static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *ret, size_t 
 		return -1;
 	}
 	memcpy(ret, in->data + websocket->read_at, len);
+	note_bytes(websocket, ret, len);
 	websocket->read_at += len;
 	return (ssize_t)len;
 }
@@ -87,19 +150,25 @@ static ssize_t take_bytes(wslay_event_context_ptr context, const uint8_t *bytes,
 	return (ssize_t)len;
 }
 
+static void refuse_size(struct websocket *websocket)
+{
+	websocket->is_too_long = true;
+	wslay_event_shutdown_read(websocket->context);
+	(void)wslay_event_queue_close(websocket->context, WSLAY_CODE_MESSAGE_TOO_BIG, NULL, 0);
+}
+
 /* Bound the whole message here: wslay bounds only a single fragment, and stores each separately. */
 static void take_start(wslay_event_context_ptr context,
 		       const struct wslay_event_on_frame_recv_start_arg *got, void *arg)
 {
 	struct websocket *websocket = arg;
 
+	(void)context;
 	websocket->is_control = wslay_is_ctrl_frame(got->opcode);
 	if (websocket->is_control ||
 	    got->payload_length <= websocket->partial.max - websocket->partial.len)
 		return;
-	websocket->is_too_long = true;
-	wslay_event_shutdown_read(context);
-	(void)wslay_event_queue_close(context, WSLAY_CODE_MESSAGE_TOO_BIG, NULL, 0);
+	refuse_size(websocket);
 }
 
 static void take_piece(wslay_event_context_ptr context,
@@ -293,6 +362,8 @@ static bool pump(struct websocket *websocket)
 	/* For a broken frame wslay has already queued a close, or cannot send one. */
 	if (is_open(websocket) && wslay_event_recv(websocket->context) != 0)
 		wslay_event_shutdown_read(websocket->context);
+	if (is_open(websocket) && announces_too_much(websocket))
+		refuse_size(websocket);
 	buf_consume(&conn->in, websocket->read_at);
 	websocket->read_at = 0;
 	if (wslay_event_send(websocket->context) == 0)
@@ -310,10 +381,8 @@ static void end(struct websocket *websocket)
 	request->answer = ANSWER_ENDED;
 	if (request->client == CLIENT_THERE)
 		request->client = CLIENT_GONE;
-	if (request->client == CLIENT_MAY_GO) {
-		conn_flush(websocket->conn);
-		conn_abort(websocket->conn);
-	}
+	if (request->client == CLIENT_MAY_GO)
+		conn_part(websocket->conn);
 }
 
 static bool take_first(struct websocket *websocket, struct websocket_message *ret)
@@ -450,6 +519,5 @@ void websocket_leave(struct request *request, unsigned code, const char *reason)
 	if (websocket_is_lost(request))
 		return;
 	websocket_close(request, code, reason);
-	conn_flush(conn);
-	conn_abort(conn);
+	conn_part(conn);
 }

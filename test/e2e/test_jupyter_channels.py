@@ -325,6 +325,23 @@ def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
         other.close()
 
 
+def test_a_message_over_the_bound_ends_it_at_once_and_says_so(server):
+    """64 MiB are read. One byte more is 1009, whether it comes or is only announced."""
+    for size, came in (((64 << 20) + 1, True), ((64 << 20) + 1, False), (64 << 20, True)):
+        with kernel(server) as (_, channels):
+            started = time.monotonic()
+            head = struct.pack("!BBQ", 0x82, 0x80 | 127, size) + bytes(4)
+            channels.socket.sock.sendall(head + (b" " * size if came else b""))
+            if size > 64 << 20:
+                opcode, closed = channels.socket.recv_data()
+                while opcode != websocket.ABNF.OPCODE_CLOSE:
+                    opcode, closed = channels.socket.recv_data()
+                assert closed[:2] == struct.pack("!H", 1009)
+            else:
+                assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
+            assert time.monotonic() - started < 15
+
+
 def test_who_may_connect(server):
     own = start(server)
     for key in ("", "rk_wrong", "x" * 5000):

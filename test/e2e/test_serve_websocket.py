@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import struct
+import time
 
 import pytest
 from reckon_serve import PREFIX, SECONDS, Server
@@ -225,11 +226,27 @@ def test_a_message_in_pieces_with_a_ping_between_is_one(quiet):
     ({"opcode": 1, "payload": b"\xff\xfe"}, 1007),
     ({"opcode": 1, "payload": b"x" * 5000}, 1009),
     ({"opcode": 2, "payload": b"x", "length": 1 << 40}, 1009),
+    ({"opcode": 2, "length": 4097}, 1009),
     ({"opcode": 2, "length": (1 << 64) - 1}, 1005)], ids=str)
 def test_a_wrong_frame_ends_it_with_its_code(quiet, frame, code):
     """1005: a close without a code, which is what wslay says of a frame that cannot be one."""
+    started = time.monotonic()
     quiet.send(**frame)
     assert quiet.close_code() == code
+    assert time.monotonic() - started < 15  # not at the ping, which comes after 30 s
+
+
+def test_a_head_in_pieces_is_a_head(quiet):
+    """What it announces counts, wherever the network cuts it, behind frames that are right."""
+    quiet.send(9, b"x" * 125)
+    quiet.send(2, b"x" * 4096, fin=False)
+    for byte in b"\x80\xfe" + struct.pack(">H", 200) + b"mask":
+        quiet.socket.sendall(bytes([byte]))
+        time.sleep(0.01)
+    assert quiet.receive() == (10, b"x" * 125)
+    started = time.monotonic()
+    assert quiet.close_code() == 1009
+    assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize("opcode, pieces, code", [
