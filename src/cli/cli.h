@@ -41,6 +41,8 @@ extern const struct opt_command cmd_models_table;
 extern const struct opt_command cmd_model_table;
 extern const struct opt_command cmd_session_table; /* remote/tables.c */
 extern const struct opt_command cmd_files_table;
+extern const struct opt_command cmd_volume_table; /* storage/tables.c */
+extern const struct opt_command cmd_snapshot_table;
 extern const struct opt_command cmd_logs_table;
 extern const struct opt_command cmd_exec_table; /* process/tables.c */
 extern const struct opt_command cmd_shell_table;

@@ -13,13 +13,14 @@
 const struct opt_command *const cli_commands[] = {
 	&cmd_run_table,	   &cmd_repl_table,    &cmd_ask_table,	   &cmd_chat_table,
 	&cmd_runs_table,   &cmd_models_table,  &cmd_model_table,   &cmd_session_table,
-	&cmd_files_table,  &cmd_logs_table,    &cmd_forward_table, &cmd_exec_table,
-	&cmd_shell_table,  &cmd_ps_table,      &cmd_kill_table,	   &cmd_mcp_table,
-	&cmd_serve_table,  &cmd_key_table,     &cmd_tenant_table,  &cmd_usage_table,
-	&cmd_doctor_table, &cmd_daemon_table,  &cmd_drain_table,   &cmd_undrain_table,
-	&cmd_audit_table,  &cmd_backup_table,  &cmd_restore_table, &cmd_template_table,
-	&cmd_e2b_table,	   &cmd_jupyter_table, &cmd_output_table,  &cmd_artifact_table,
-	&cmd_bench_table,  &cmd_version_table, &cmd_help_table,	   NULL,
+	&cmd_files_table,  &cmd_volume_table,  &cmd_snapshot_table, &cmd_logs_table,
+	&cmd_forward_table, &cmd_exec_table,   &cmd_shell_table,   &cmd_ps_table,
+	&cmd_kill_table,   &cmd_mcp_table,     &cmd_serve_table,   &cmd_key_table,
+	&cmd_tenant_table, &cmd_usage_table,   &cmd_doctor_table,  &cmd_daemon_table,
+	&cmd_drain_table,  &cmd_undrain_table, &cmd_audit_table,   &cmd_backup_table,
+	&cmd_restore_table, &cmd_template_table, &cmd_e2b_table,   &cmd_jupyter_table,
+	&cmd_output_table, &cmd_artifact_table, &cmd_bench_table,  &cmd_version_table,
+	&cmd_help_table,   NULL,
 };
 
 /* What buffered text came to: a full disk must not look like success. */

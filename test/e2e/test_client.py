@@ -1091,13 +1091,14 @@ def test_slips_of_the_fingers_are_met_with_help(reckon):
 
 
 @pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
-def test_the_commands_of_the_page(private):
+@pytest.mark.parametrize("page, least", [("sessions", 11), ("volumes", 7), ("snapshots", 6)])
+def test_the_commands_of_the_page(private, page, least):
     """As an ordinary user; test_guides.py runs them as root."""
-    text = (ROOT / "docs/sessions.md").read_text(encoding="utf-8")
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     steps = [(command, shown)
              for block in re.findall(r"^```console\n(.*?)^```$", text, flags=re.M | re.S)
              for command, shown in STEP.findall(block)]
-    assert len(steps) > 10
+    assert len(steps) >= least
     for command, shown in steps:
         output = shell(private, command)
         assert matches(shown, output), f"$ {command}\n--- shown\n{shown}\n--- printed\n{output}"

@@ -64,6 +64,14 @@ static void specs(const char *text)
 		free(first);
 		free(second);
 	}
+	first = second = NULL;
+	if (parse_volume_spec(text, &first, &second, &writable, &err) == 0) {
+		promise(first[0] != '\0' && strchr(first, '/') == NULL);
+		promise(second == NULL ||
+			(strncmp(second, "/mnt/", 5) == 0 && fs_path_is_safe(second + 1)));
+		free(first);
+		free(second);
+	}
 	promise(err.code == ERR_OK || err.text[0] != '\0');
 }
 

@@ -276,3 +276,52 @@ UNIT_TEST(mounts_stay_below_mnt)
 	/* The workspace's name as the beginning of another is fine. */
 	assert_mount("a:/mnt/database", "a", "/mnt/database", false);
 }
+
+static void assert_volume(const char *spec, const char *want_name, const char *want_path,
+			  bool want_read_only)
+{
+	cleanup_free char *name = NULL;
+	cleanup_free char *path = NULL;
+	bool read_only = !want_read_only;
+	struct err err;
+
+	assert_ok(&err, parse_volume_spec(spec, &name, &path, &read_only, &err));
+	assert_string_equal(name, want_name);
+	if (want_path == NULL)
+		assert_null(path);
+	else
+		assert_string_equal(path, want_path);
+	assert_int_equal(read_only, want_read_only);
+}
+
+UNIT_TEST(volumes_are_for_writing_unless_asked)
+{
+	assert_volume("models", "models", NULL, false);
+	assert_volume("models:ro", "models", NULL, true);
+	assert_volume("models:rw", "models", NULL, false);
+	assert_volume("vol_01ARZ3NDEKTSV4RRFFQ69G5FAV:/mnt/x", "vol_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		      "/mnt/x", false);
+	assert_volume("m.1:/mnt/a b/c:ro", "m.1", "/mnt/a b/c", true);
+	assert_volume("ro", "ro", NULL, false);
+}
+
+UNIT_TEST(what_names_no_volume_is_refused)
+{
+	static const char *const rows[] = {
+		"",	":",	      ":ro",	  ":/mnt/x",	    "a b",	"/srv",	 "./a",
+		"a/b",	"a:/etc",     "a:x",	  "a:/mnt",	    "a:/mnt/",	"a::ro", "a:/mnt//x",
+		"a:b:c", "a:/mnt/x:wr/..", "a:/mnt/../x", "a:/mnt/data", "a:/mnt/data/x",
+		"0123456789012345678901234567890123456789012345678901234567890123",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *name = NULL, *path = NULL;
+		bool read_only = false;
+		struct err err;
+
+		if (parse_volume_spec(rows[i], &name, &path, &read_only, &err) != ERR_INVALID)
+			fail_msg("'%s' was taken as '%s' at '%s'", rows[i], name, path);
+		assert_null(name);
+		assert_null(path);
+	}
+}

@@ -47,9 +47,10 @@ static int open_named(struct ask *ask, const char *name, struct err *err)
 static int make_own(struct ask *ask, const char *name, struct err *err)
 {
 	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
+	const struct remote_body session = { .name = name };
 	struct remote_cells *at = session_daemon_at(ask->view.session);
 
-	if (remote_session_body(&ask->view.run, name, 0, false, &body, err) < 0)
+	if (remote_session_body(&ask->view.run, &session, &body, err) < 0)
 		return (int)err->code;
 	if (client_call(at->client, "POST", "sessions", &body, &at->session, err) == 0) {
 		ask->is_fresh = true;

@@ -89,6 +89,8 @@ const char *opt_nearest(const char *word, opt_word_fn *next, const void *arg);
 /* Names that only a look at the host tells. */
 #define OPT_LIVE_SESSIONS "reckon session ls --quiet --no-wait"
 #define OPT_LIVE_TEMPLATES "reckon template ls --quiet"
+#define OPT_LIVE_VOLUMES "reckon volume ls --quiet --no-wait"
+#define OPT_LIVE_SNAPSHOTS "reckon snapshot ls --quiet --no-wait"
 
 /* ---- complete.c: the same tables for shells and manuals ---- */
 

@@ -301,7 +301,7 @@ static int check_target(const char *target, struct err *err)
 	}
 	if (strcmp(target + root, "data") == 0 || strncmp(target + root, "data/", 5) == 0) {
 		err_set(err, ERR_INVALID, "/mnt/data is the workspace itself");
-		return err_remedy(err, "choose another target, as in SRC:/mnt/input");
+		return err_remedy(err, "choose another target, as in /mnt/input");
 	}
 	return 0;
 }
@@ -338,5 +338,38 @@ int parse_mount_spec(const char *text, char **ret_source, char **ret_target, boo
 	*ret_source = TAKE_PTR(source);
 	*ret_target = TAKE_PTR(target);
 	*ret_writable = writable;
+	return 0;
+}
+
+int parse_volume_spec(const char *text, char **ret_name, char **ret_path, bool *ret_read_only,
+		      struct err *err)
+{
+	const size_t len = strlen(text);
+	const char *end = text + len, *colon;
+	cleanup_free char *name = NULL;
+	cleanup_free char *path = NULL;
+	bool read_only = false;
+
+	if (len > SPEC_MAX)
+		return err_set(err, ERR_INVALID, "the volume's name is too long");
+	if (len > 3 && (strcmp(end - 3, ":ro") == 0 || strcmp(end - 3, ":rw") == 0)) {
+		read_only = end[-1] == 'o';
+		end -= 3;
+	}
+	colon = memchr(text, ':', (size_t)(end - text));
+	name = dup_range(text, colon != NULL ? colon : end);
+	if (!id_is_name(name, strlen(name), "-")) {
+		err_set(err, ERR_INVALID, "'%.80s' is not the name of a volume", name);
+		return err_remedy(err, "write NAME[:/mnt/PATH][:ro]; reckon volume ls shows what "
+				       "there is");
+	}
+	if (colon != NULL) {
+		path = dup_range(colon + 1, end);
+		if (check_target(path, err) < 0)
+			return (int)err->code;
+	}
+	*ret_name = TAKE_PTR(name);
+	*ret_path = TAKE_PTR(path);
+	*ret_read_only = read_only;
 	return 0;
 }

@@ -50,6 +50,13 @@ int parse_session(const char *text, struct err *err);
 int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct err *err);
 
 /*
+ * "VOLUME[:PATH][:ro|rw]", of a daemon's volume by name or id, for writing unless "ro". PATH begins
+ * with "/mnt/"; without it *ret_path is NULL. The results belong to the caller: free().
+ */
+int parse_volume_spec(const char *text, char **ret_name, char **ret_path, bool *ret_read_only,
+		      struct err *err);
+
+/*
  * "SRC[:DST][:ro|rw]", read-only unless "rw". DST begins with "/mnt/"; without it *ret_target is
  * NULL. The results belong to the caller: free().
  */

@@ -65,23 +65,45 @@ static void write_limits(struct json_writer *json, const reckon_limits *limits, 
 	json_write_object_end(json);
 }
 
-int remote_session_body(const struct run *run, const char *name, uint64_t idle_ms, bool with_wall,
-			struct buf *ret, struct err *err)
+static void write_volumes(struct json_writer *json, const struct run *run)
+{
+	json_write_key(json, "volumes");
+	json_write_array_begin(json);
+	for (size_t i = 0; i < run->volume_count; i++) {
+		const struct run_volume *volume = &run->volumes[i];
+
+		json_write_object_begin(json);
+		json_write_member_string(json, "volume", volume->name);
+		if (volume->path != NULL)
+			json_write_member_string(json, "path", volume->path);
+		if (volume->read_only)
+			json_write_member_bool(json, "read_only", true);
+		json_write_object_end(json);
+	}
+	json_write_array_end(json);
+}
+
+int remote_session_body(const struct run *run, const struct remote_body *body, struct buf *ret,
+			struct err *err)
 {
 	struct json_writer json;
 
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	if (name != NULL)
-		json_write_member_string(&json, "name", name);
+	if (body->name != NULL)
+		json_write_member_string(&json, "name", body->name);
+	if (body->snapshot != NULL)
+		json_write_member_string(&json, "snapshot", body->snapshot);
 	if (run->template_name != NULL)
 		json_write_member_string(&json, "template", run->template_name);
 	if (run->language != NULL)
 		json_write_member_string(&json, "language", run->language);
 	if (run->env_count > 0)
 		write_env(&json, run);
-	write_limits(&json, &run->limits, with_wall);
-	write_seconds(&json, "idle_timeout_s", idle_ms);
+	if (run->volume_count > 0)
+		write_volumes(&json, run);
+	write_limits(&json, &run->limits, body->with_wall);
+	write_seconds(&json, "idle_timeout_s", body->idle_ms);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }

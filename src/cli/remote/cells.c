@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/storage/storage.h"
 #include "codec/json_get.h"
 
 double remote_number(const struct json_value *value)
@@ -26,8 +27,8 @@ double remote_number(const struct json_value *value)
 
 static int differs(const struct remote_cells *at, const char *option, struct err *err)
 {
-	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists", option,
-		      json_get_str(at->session, "name"));
+	(void)err_set(err, ERR_INVALID, "--%s cannot be changed: session %s already exists",
+		      option, json_get_str(at->session, "name"));
 	return err_remedy(err,
 			  "leave it out, take another name, or end that one: reckon session rm "
 			  "%s",
@@ -65,17 +66,19 @@ int remote_check_same(const struct remote_cells *at, struct err *err)
 		    fabs(numbers[i].value - remote_number(json_read_member(now, numbers[i].name))) >
 			    0.0005)
 			return differs(at, numbers[i].option, err);
+	if (!storage_has_volumes(at->session, at->run))
+		return differs(at, "volume", err);
+	if (at->run->snapshot != NULL)
+		return differs(at, "snapshot", err);
 	return at->run->env_count > 0 ? differs(at, "env", err) : 0;
 }
 
 static int make(struct remote_cells *at, const char *name, const struct err *before,
 		bool *ret_made, struct err *err)
 {
-	cleanup_buf struct buf body = BUF_INIT(1024 * 1024);
+	const struct remote_body body = { .name = name };
 
-	if (remote_session_body(at->run, name, 0, false, &body, err) < 0)
-		return (int)err->code;
-	if (client_call(at->client, "POST", "sessions", &body, &at->session, err) == 0) {
+	if (storage_begin(at->client, at->run, &body, &at->session, err) == 0) {
 		if (before->code == ERR_LOST)
 			run_output_line("reckon: %s", before->text);
 		run_output_line("reckon: made session %s (reckon session rm %s ends it)", name,

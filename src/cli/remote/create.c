@@ -17,6 +17,7 @@
 #include "cli/remote/remote.h"
 #include "cli/run/run.h"
 #include "cli/run/options.h"
+#include "cli/storage/storage.h"
 #include "codec/json_get.h"
 
 /* ---- create ---- */
@@ -52,17 +53,20 @@ static int take_create(int id, const char *value, void *arg, struct err *err)
 
 static int create(const struct opt_command *self, const struct creation *creation)
 {
-	cleanup_buf struct buf body = BUF_INIT(1024 * 1024);
 	const char *name = creation->remote.name;
+	const struct remote_body body = {
+		.name = name,
+		.idle_ms = creation->idle_ms,
+		.with_wall = true,
+	};
 	struct json_value *session;
 	struct client *client;
 	struct err err;
 	int status = EXIT_CODE_OK;
 
-	if (remote_session_body(&creation->run, name, creation->idle_ms, true, &body, &err) < 0 ||
-	    remote_open(&creation->remote, &client, &err) < 0)
+	if (remote_open(&creation->remote, &client, &err) < 0)
 		return cli_complain_of(self, &err);
-	if (client_call(client, "POST", "sessions", &body, &session, &err) < 0) {
+	if (storage_begin(client, &creation->run, &body, &session, &err) < 0) {
 		client_close(client);
 		return cli_complain_of(self, &err);
 	}
@@ -97,12 +101,8 @@ static int take_one(const struct opt_command *self, int argc, char **argv, struc
 
 	if (status >= 0)
 		return status;
-	if (remote->name != NULL && parse_session(remote->name, &err) == 0)
+	if (remote_need(self, remote->name, &err) == 0 && parse_session(remote->name, &err) == 0)
 		return -1;
-	if (remote->name == NULL) {
-		(void)err_set(&err, ERR_INVALID, "which session?");
-		(void)err_remedy(&err, "reckon session ls shows what there is");
-	}
 	(void)cli_complain_of(self, &err);
 	return EXIT_CODE_USAGE;
 }
@@ -209,22 +209,6 @@ int remote_session_tell(const struct opt_command *self, int argc, char **argv)
 	return status;
 }
 
-struct removal {
-	struct remote remote;
-	const char **names;
-	size_t count;
-};
-
-static int take_rm(int id, const char *value, void *arg, struct err *err)
-{
-	struct removal *removal = arg;
-
-	if (id != OPT_OPERAND)
-		return remote_take(&removal->remote, id, value) ? 0 : remote_unexpected(value, err);
-	removal->names[removal->count++] = value;
-	return parse_session(value, err);
-}
-
 static int rm_one(struct client *client, const char *name, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
@@ -242,30 +226,5 @@ static int rm_one(struct client *client, const char *name, struct err *err)
 
 int remote_session_rm(const struct opt_command *self, int argc, char **argv)
 {
-	struct removal removal = { .remote = { .where = { .no_start = true } } };
-	struct client *client = NULL;
-	struct err err;
-	int status;
-
-	removal.names = mem_new0((size_t)argc + 1, sizeof(*removal.names));
-	status = remote_parse(self, argc, argv, take_rm, &removal);
-	if (status < 0 && removal.count == 0) {
-		(void)err_set(&err, ERR_INVALID, "which session?");
-		(void)err_remedy(&err, "reckon session ls shows what there is");
-		status = cli_complain_of(self, &err);
-	} else if (status < 0) {
-		status = EXIT_CODE_OK;
-		if (remote_open(&removal.remote, &client, &err) < 0)
-			status = cli_complain_of(self, &err);
-		/* Each is tried; the first that could not be ended decides. */
-		for (size_t i = 0; client != NULL && i < removal.count; i++)
-			if (rm_one(client, removal.names[i], &err) < 0) {
-				const int worse = cli_complain_of(self, &err);
-
-				status = status == EXIT_CODE_OK ? worse : status;
-			}
-	}
-	client_close(client);
-	free(removal.names);
-	return status;
+	return remote_remove(self, argc, argv, parse_session, rm_one);
 }

@@ -1,5 +1,5 @@
 /*
- * files.c - reckon files: what is in a session's workspace, and in and out of it.
+ * files.c - reckon files: what is in a session's workspace or in a volume, and in and out of it.
  *
  * Runs in:  reckon-client.
  * Reads:    names that boxes chose; files of the user's.
@@ -22,31 +22,13 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/options/parse.h"
-#include "cli/remote/remote.h"
+#include "cli/remote/files.h"
 #include "cli/run/run.h"
-#include "cli/term/look.h"
+#include "cli/storage/storage.h"
 #include "cli/term/progress.h"
-#include "cli/term/table.h"
-#include "cli/term/width.h"
 #include "codec/json_get.h"
 
 #define OPEN_MAX_WALK 32
-#define ROWS_MAX 1000000u
-
-struct files {
-	struct remote remote;
-	const struct opt_command *self;
-	struct client *client;
-	struct json_value *session;
-	struct json_value **pages; /* {"files": […], "next"} */
-	size_t page_count;
-	const struct json_value **rows; /* of all pages; files alone */
-	size_t row_count;
-	const char **names;
-	size_t count;
-	const char *target;
-	bool force;
-};
 
 static int take(int id, const char *value, void *arg, struct err *err)
 {
@@ -58,6 +40,8 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	}
 	if (id == 'o')
 		files->target = value;
+	else if (id == REMOTE_OPT_VOLUME)
+		files->volume = value;
 	else if (id == 'f')
 		files->force = true;
 	else
@@ -67,51 +51,22 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 static int path_of(struct files *files, const char *name, struct buf *path, struct err *err)
 {
-	if (remote_path(path, files->session, "/files/", err) < 0)
+	if ((files->volume != NULL
+		     ? storage_volume_path(path, files->volume, "/files/", err)
+		     : remote_path(path, files->session, "/files/", err)) < 0)
 		return (int)err->code;
 	return client_path_add(path, name, true, err);
 }
 
-static void add_page(struct files *files, struct json_value *page)
+static int choose(struct files *files, struct err *err)
 {
-	const struct json_value *rows = json_read_member(page, "files");
+	struct json_value *volume;
 
-	files->pages = mem_grow(files->pages, files->page_count + 1, sizeof(*files->pages));
-	files->pages[files->page_count++] = page;
-	files->rows = mem_grow(files->rows, files->row_count + json_read_count(rows) + 1,
-			       sizeof(*files->rows));
-	for (size_t i = 0; i < json_read_count(rows); i++) {
-		const char *kind = json_get_str(json_read_at(rows, i), "kind");
-
-		/* A folder is in the paths of what it holds. */
-		if (kind[0] == '\0' || strcmp(kind, "file") == 0)
-			files->rows[files->row_count++] = json_read_at(rows, i);
-	}
-}
-
-static int fetch_list(struct files *files, struct err *err)
-{
-	cleanup_buf struct buf path = BUF_INIT(64 * 1024);
-	const char *next = "";
-	bool complete = true;
-
-	if (files->page_count > 0)
-		return 0;
-	do {
-		struct json_value *page;
-
-		if (remote_path(&path, files->session, "/files", err) < 0 ||
-		    (next[0] != '\0' && (buf_adds(&path, "?cursor=", err) < 0 ||
-					 client_path_add(&path, next, false, err) < 0)) ||
-		    client_call(files->client, "GET", buf_text(&path), NULL, &page, err) < 0)
-			return (int)err->code;
-		add_page(files, page);
-		next = json_get_str(page, "next");
-	} while (next[0] != '\0' && files->row_count < ROWS_MAX);
-	if (next[0] != '\0' ||
-	    (json_read_bool(json_read_member(files->pages[0], "complete"), &complete) && !complete))
-		run_output_line(
-			"reckon: there are more files than a list has; some are missing here");
+	if (files->volume == NULL)
+		return remote_chosen(files->client, &files->remote, true, &files->session, err);
+	if (storage_volume(files->client, files->volume, &volume, err) < 0)
+		return (int)err->code;
+	json_read_free(volume);
 	return 0;
 }
 
@@ -133,8 +88,11 @@ static int begin(struct files *files, const struct opt_command *self, int argc, 
 		(void)err_remedy(&err, "reckon %s %s", self->name, self->operands);
 		return cli_complain_of(self, &err);
 	}
-	if (remote_open(&files->remote, &files->client, &err) < 0 ||
-	    remote_chosen(files->client, &files->remote, true, &files->session, &err) < 0)
+	if (files->volume != NULL && files->remote.session != NULL) {
+		(void)err_set(&err, ERR_INVALID, "--session and --volume cannot be used together");
+		return cli_complain_of(self, &err);
+	}
+	if (remote_open(&files->remote, &files->client, &err) < 0 || choose(files, &err) < 0)
 		return cli_complain_of(self, &err);
 	return -1;
 }
@@ -169,95 +127,6 @@ static int with_each(const struct opt_command *self, int argc, char **argv,
 
 /* ---- what there is -------------------------------------------------------------------------- */
 
-/* A name without the slashes at its end. */
-static size_t name_length(const char *name)
-{
-	size_t len = strlen(name);
-
-	while (len > 1 && name[len - 1] == '/')
-		len--;
-	return len;
-}
-
-/* Whether `path` is `name`, or below it. */
-static bool is_within(const char *path, const char *name)
-{
-	const size_t len = name_length(name);
-
-	if (len == 0 || (len == 1 && (name[0] == '.' || name[0] == '/')))
-		return true;
-	return strncmp(path, name, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
-static const struct json_value *row_at(const struct files *files, size_t i)
-{
-	return files->rows[i];
-}
-
-static size_t row_count(const struct files *files)
-{
-	return files->row_count;
-}
-
-static int draw(const struct files *files, struct buf *text, struct err *err)
-{
-	static const char *const heads[] = { "PATH", "SIZE", "MODIFIED (UTC)", "TYPE" };
-	const char *name = files->count > 0 ? files->names[0] : "";
-	size_t width = 1000, lines, rows = 0, at = 0;
-	const bool terminal = isatty(STDOUT_FILENO);
-	struct term_table *table;
-	int code = 0;
-
-	for (size_t i = 0; i < row_count(files); i++)
-		rows += is_within(json_get_str(row_at(files, i), "path"), name);
-	if (rows == 0)
-		return 0;
-	term_width_locale();
-	if (terminal)
-		term_width_window(STDOUT_FILENO, &width, &lines);
-	table = term_table_new(ARRAY_LEN(heads), rows);
-	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
-		term_table_head(table, i, heads[i], i == 1);
-	for (size_t i = 0; code == 0 && i < row_count(files); i++) {
-		const struct json_value *row = row_at(files, i);
-		char size[CLI_SIZE_TEXT], modified[24];
-		const char *const cells[] = { json_get_str(row, "path"), size, modified,
-					      json_get_str(row, "mime") };
-		int64_t bytes = 0;
-
-		if (!is_within(cells[0], name))
-			continue;
-		(void)json_read_int(json_read_member(row, "size"), &bytes);
-		cli_format_size(bytes > 0 ? (uint64_t)bytes : 0, size);
-		(void)snprintf(modified, sizeof(modified), "%.19s", json_get_str(row, "modified"));
-		if (strlen(modified) > 10)
-			modified[10] = ' ';
-		for (size_t j = 0; code == 0 && j < ARRAY_LEN(cells); j++)
-			code = term_table_cell(table, at, j, cells[j], strlen(cells[j]), err);
-		at++;
-	}
-	if (code == 0)
-		code = term_table_draw(table, width, term_has_colour(STDOUT_FILENO), text, err);
-	term_table_free(table);
-	return code;
-}
-
-static int print_rows(const struct files *files)
-{
-	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
-	struct err err;
-
-	if (buf_addc(&text, '[', &err) < 0)
-		return cli_complain(&err);
-	for (size_t i = 0; i < files->row_count; i++)
-		if ((i > 0 && buf_addc(&text, ',', &err) < 0) ||
-		    json_read_dump(files->rows[i], &text, &err) < 0)
-			return cli_complain(&err);
-	if (buf_adds(&text, "]\n", &err) < 0)
-		return cli_complain(&err);
-	return cli_write_stdout(buf_text(&text), text.len);
-}
-
 int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
@@ -270,11 +139,11 @@ int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 	if (files.count > 1) {
 		(void)remote_unexpected(files.names[1], &err);
 		status = cli_complain_of(self, &err);
-	} else if (fetch_list(&files, &err) < 0 ||
-		   (!files.remote.json && draw(&files, &text, &err) < 0)) {
+	} else if (files_fetch(&files, files.count > 0 ? files.names[0] : "", &err) < 0 ||
+		   (!files.remote.json && files_draw(&files, &text, &err) < 0)) {
 		status = cli_complain_of(self, &err);
 	} else if (files.remote.json) {
-		status = print_rows(&files);
+		status = files_print_rows(&files);
 	} else if (text.len > 0) {
 		status = cli_write_stdout(buf_text(&text), text.len);
 	} else {
@@ -319,15 +188,15 @@ static int get_to(struct files *files, const char *path, int dir_fd, const char 
 /* A folder keeps its name, so `get out` makes out/…; a file comes under its last part. */
 static int get_one(struct files *files, const char *name, int dir_fd, struct err *err)
 {
-	const size_t len = name_length(name);
+	const size_t len = files_name_length(name);
 	size_t base = len, found = 0;
 
 	while (base > 0 && name[base - 1] != '/')
 		base--;
-	for (size_t i = 0; i < row_count(files); i++) {
-		const char *path = json_get_str(row_at(files, i), "path");
+	for (size_t i = 0; i < files->row_count; i++) {
+		const char *path = json_get_str(files->rows[i], "path");
 
-		if (!is_within(path, name))
+		if (!files_is_within(path, name))
 			continue;
 		found++;
 		if (get_to(files, path, dir_fd, strlen(path) > base ? path + base : path, err) < 0)
@@ -344,11 +213,13 @@ static int get_one(struct files *files, const char *name, int dir_fd, struct err
 static int get_folder(struct files *files, const char *name, int dir_fd, struct err *err)
 {
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
-	cleanup_free char *plain = mem_strdup(is_within("", name) ? "" : name);
+	cleanup_free char *plain = mem_strdup(files_is_within("", name) ? "" : name);
 	const char *slash;
 
-	plain[name_length(plain)] = '\0';
+	plain[files_name_length(plain)] = '\0';
 	slash = strrchr(plain, '/');
+	if (files->volume != NULL)
+		return 1;
 	if (remote_path(&where, files->session, "/archive?format=tar", err) < 0 ||
 	    (plain[0] != '\0' && (buf_adds(&where, "&path=", err) < 0 ||
 				  client_path_add(&where, plain, false, err) < 0)))
@@ -369,7 +240,7 @@ static int get_all(struct files *files, const char *dir, struct err *err)
 
 		if (code < 0)
 			return err_wrap(err, "%.200s", name);
-		if (code > 0 && (fetch_list(files, err) < 0 ||
+		if (code > 0 && (files_fetch(files, name, err) < 0 ||
 				 get_one(files, name, dir_fd, err) < 0))
 			return (int)err->code;
 	}
@@ -409,10 +280,11 @@ static bool is_file_target(struct files *files, struct err *err)
 
 	if (files->count != 1 || files->target == NULL ||
 	    files->target[strlen(files->target) - 1] == '/' ||
-	    (stat(files->target, &st) == 0 && S_ISDIR(st.st_mode)) || fetch_list(files, err) < 0)
+	    (stat(files->target, &st) == 0 && S_ISDIR(st.st_mode)) ||
+	    files_fetch(files, files->names[0], err) < 0)
 		return false;
-	for (size_t i = 0; i < row_count(files); i++)
-		if (strcmp(json_get_str(row_at(files, i), "path"), files->names[0]) == 0)
+	for (size_t i = 0; i < files->row_count; i++)
+		if (strcmp(json_get_str(files->rows[i], "path"), files->names[0]) == 0)
 			return true;
 	return false;
 }
@@ -452,7 +324,8 @@ static int put_file(struct files *files, const char *file, const char *name, str
 		return err_set(err, ERR_INVALID, "%.200s: is not a regular file", file);
 	if (!fs_path_is_safe(name))
 		return err_set(err, ERR_INVALID, "'%.200s' is not a name for a file there", name);
-	if (path_of(files, name, &where, err) < 0)
+	if (path_of(files, name, &where, err) < 0 ||
+	    (files->volume != NULL && buf_addf(&where, err, "?mode=%u", st.st_mode & 0777) < 0))
 		return err_wrap(err, "%.200s", file);
 	term_progress_begin(&progress, file);
 	client_on_progress(files->client, term_progress_fn, &progress);
@@ -491,17 +364,18 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 
 static int put_folder(struct files *files, const char *folder, const char *name, struct err *err)
 {
-	const size_t len = name_length(folder);
+	const size_t len = files_name_length(folder);
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
 	cleanup_free char *root = mem_strdup(folder);
 	int code;
 
 	root[len] = '\0';
-	if (remote_path(&where, files->session, "/archive?path=", err) < 0 ||
-	    client_path_add(&where, name, false, err) < 0)
+	if (files->volume == NULL && (remote_path(&where, files->session, "/archive?path=", err) < 0 ||
+				      client_path_add(&where, name, false, err) < 0))
 		return (int)err->code;
-	code = fs_path_is_safe(name) ? remote_tar_put(files->client, buf_text(&where), root, err)
-				     : 1;
+	code = files->volume == NULL && fs_path_is_safe(name)
+		       ? remote_tar_put(files->client, buf_text(&where), root, err)
+		       : 1;
 	if (code <= 0)
 		return code;
 	walk = (struct walk){ .files = files, .err = err, .name = name, .root_len = len };
@@ -517,7 +391,7 @@ static int put_one(struct files *files, const char *spec, struct err *err)
 	struct stat st;
 
 	/* "out/" is the folder out. */
-	plain[name_length(plain)] = '\0';
+	plain[files_name_length(plain)] = '\0';
 	if (parse_file_spec(plain, &file, &name, err) < 0)
 		return (int)err->code;
 	if (stat(file, &st) < 0)
@@ -539,10 +413,11 @@ static int rm_one(struct files *files, const char *name, struct err *err)
 	cleanup_free char *plain = mem_strdup(name);
 
 	/* All of them at once is hardly what was meant. */
-	if (is_within("", name))
+	if (files_is_within("", name))
 		return err_set(err, ERR_INVALID, "'%.200s' names no file", name);
-	plain[name_length(plain)] = '\0';
-	if (path_of(files, plain, &where, err) < 0 || buf_adds(&where, "?recursive=1", err) < 0)
+	plain[files_name_length(plain)] = '\0';
+	if (path_of(files, plain, &where, err) < 0 ||
+	    (files->volume == NULL && buf_adds(&where, "?recursive=1", err) < 0))
 		return (int)err->code;
 	return client_call(files->client, "DELETE", buf_text(&where), NULL, NULL, err);
 }

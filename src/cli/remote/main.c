@@ -15,6 +15,7 @@
 #include "cli/repl/repl.h"
 #include "cli/run/run.h"
 #include "cli/session/daemon.h"
+#include "cli/storage/storage.h"
 
 static int run_there(const struct opt_command *self, int argc, char **argv)
 {
@@ -58,6 +59,14 @@ static const struct {
 	{ "session restart", remote_session_tell },
 	{ "session pause", remote_session_tell },
 	{ "session resume", remote_session_tell },
+	{ "volume create", storage_volume_create },
+	{ "volume ls", storage_volume_ls },
+	{ "volume show", storage_volume_show },
+	{ "volume rm", storage_volume_rm },
+	{ "snapshot create", storage_snapshot_create },
+	{ "snapshot ls", storage_snapshot_ls },
+	{ "snapshot show", storage_snapshot_show },
+	{ "snapshot rm", storage_snapshot_rm },
 	{ "key create", remote_key_create },
 	{ "key rotate", remote_key_create },
 	{ "key ls", remote_admin_ls },

@@ -30,7 +30,7 @@ int remote_hand_over(int argc, char **argv, const char *key);
 /* Ids and rows of options that each of them has; remote_take() takes them. */
 enum {
 	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
-	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT, REMOTE_OPT_NO_LINK,
+	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT, REMOTE_OPT_NO_LINK, REMOTE_OPT_VOLUME,
 };
 
 #define REMOTE_OPTIONS                                                                            \
@@ -43,6 +43,9 @@ enum {
 #define REMOTE_OPTION_SESSION                                                                     \
 	{ 's', "session", "SESSION", "name or id (else the only one)", OPT_HINT_LIVE,              \
 	  OPT_LIVE_SESSIONS, false }
+#define REMOTE_OPTION_VOLUME                                                                      \
+	{ REMOTE_OPT_VOLUME, "volume", "VOLUME", "of this volume, not of a session",               \
+	  OPT_HINT_LIVE, OPT_LIVE_VOLUMES, false }
 #define REMOTE_OPTION_JSON                                                                        \
 	{ REMOTE_OPT_JSON, "json", NULL, "what the daemon says, as JSON", OPT_HINT_NONE, NULL,    \
 	  false }
@@ -86,10 +89,36 @@ int remote_print_json(const struct json_value *value);
 /* rows.c: a list of an answer as a table on stdout; returns the exit status. */
 struct remote_column {
 	const char *head, *key;
-	enum { REMOTE_TEXT, REMOTE_NUMBER } kind;
+	enum {
+		REMOTE_TEXT,
+		REMOTE_NUMBER,
+		REMOTE_SIZE,  /* of files, in bytes */
+		REMOTE_LIMIT, /* likewise, as limits are given */
+		REMOTE_AGE,   /* since a moment */
+	} kind;
 };
 int remote_print_rows(const struct json_value *rows, const struct remote_column *columns,
 		      size_t count);
+/* One object, a line for each member that is there. */
+int remote_print_lines(const struct json_value *object, const struct remote_column *lines,
+		       size_t count);
+/* For shells, which complete and loop over it: one member of each, a line each. */
+int remote_print_words(const struct json_value *rows, const char *key);
+
+#define REMOTE_AGE_SIZE 32
+/* "2 min", "3 h", "5 d" since an RFC 3339 time; "" when it is none. */
+void remote_age(const char *moment, char ret[REMOTE_AGE_SIZE]);
+
+/* "which volume?" when there is no name: what the command is called is what it is about. */
+int remote_need(const struct opt_command *self, const char *name, struct err *err);
+
+/*
+ * The whole of a command that removes what its operands name. `check` (may be NULL) looks at each
+ * before anything is removed.
+ */
+int remote_remove(const struct opt_command *self, int argc, char **argv,
+		  int (*check)(const char *name, struct err *err),
+		  int (*rm)(struct client *client, const char *name, struct err *err));
 
 /*
  * Reads the JSON of an event that a daemon sent, for json_read_free(), and fills in what a stream's
@@ -114,10 +143,19 @@ int remote_session_any(struct client *client, const char *name, struct json_valu
 int remote_chosen(struct client *client, const struct remote *remote, bool live,
 		  struct json_value **ret, struct err *err);
 
-/* The body of POST sessions: template, language, environment and limits of `run`. */
+/*
+ * The body of POST sessions: template, language, environment, limits and volumes of `run`, and what
+ * that does not say. storage_begin() makes the session.
+ */
 struct run;
-int remote_session_body(const struct run *run, const char *name, uint64_t idle_ms, bool with_wall,
-			struct buf *ret, struct err *err);
+struct remote_body {
+	const char *name;     /* or NULL */
+	const char *snapshot; /* its id, or NULL */
+	uint64_t idle_ms;     /* 0: as the daemon has it */
+	bool with_wall;	      /* the time limit of a cell, too */
+};
+int remote_session_body(const struct run *run, const struct remote_body *body, struct buf *ret,
+			struct err *err);
 
 /* What the id of a session is in a path: "sessions/ID" and what follows. */
 int remote_path(struct buf *path, const struct json_value *session, const char *rest,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -48,26 +47,6 @@ static int take_ls(int id, const char *value, void *arg, struct err *err)
 	if (id == OPT_OPERAND || !remote_take(&listing->remote, id, value))
 		return remote_unexpected(value, err);
 	return 0;
-}
-
-/* "2 min", "3 h", "5 d" since an RFC 3339 time; "" when it is none. */
-static void age_of(const char *text, char *ret, size_t size)
-{
-	struct tm tm = { 0 };
-	long seconds;
-
-	ret[0] = '\0';
-	if (strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
-		return;
-	seconds = (long)(time(NULL) - timegm(&tm));
-	if (seconds < 120)
-		(void)snprintf(ret, size, "%ld s", seconds > 0 ? seconds : 0);
-	else if (seconds < 7200)
-		(void)snprintf(ret, size, "%ld min", seconds / 60);
-	else if (seconds < 172800)
-		(void)snprintf(ret, size, "%ld h", seconds / 3600);
-	else
-		(void)snprintf(ret, size, "%ld d", seconds / 86400);
 }
 
 static bool is_shown(const struct listing *listing, const struct json_value *session)
@@ -127,15 +106,14 @@ static int fill_row(struct term_table *table, size_t row, const struct json_valu
 		    bool all, struct err *err)
 {
 	const char *name = json_get_str(session, "name"), *kind = json_get_str(session, "template");
-	char age[32];
+	char age[REMOTE_AGE_SIZE];
 	const char *status = remote_session_status(session);
 
-	age_of(json_get_str(session, "created_at"), age, sizeof(age));
+	remote_age(json_get_str(session, "created_at"), age);
 	if (kind[0] == '\0')
 		kind = json_get_str(session, "language");
-	const char *const cells[] = {
-		name, status, kind, age, json_get_str(session, "id"), json_get_str(session, "why")
-	};
+	const char *const cells[] = { name, status, kind, age, json_get_str(session, "id"),
+				      json_get_str(session, "why") };
 
 	for (size_t i = 0; i < (all ? 6u : 5u); i++)
 		if (term_table_cell(table, row, i, cells[i], strlen(cells[i]), err) < 0)

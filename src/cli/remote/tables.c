@@ -45,6 +45,7 @@ static const struct opt_item create_items[] = {
 	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_ENV, "env", "K=V", "set a variable of the environment", OPT_HINT_NONE, NULL, true },
+	RUN_OPTIONS_STORAGE(false),
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -146,6 +147,7 @@ const struct opt_command cmd_session_table = {
 
 static const struct opt_item files_ls_items[] = {
 	REMOTE_OPTION_SESSION,
+	REMOTE_OPTION_VOLUME,
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -153,7 +155,7 @@ static const struct opt_item files_ls_items[] = {
 static const struct opt_command files_ls_table = {
 	.name = "files ls",
 	.operands = "[PATH]",
-	.summary = "list the files of a session",
+	.summary = "list the files of a session or a volume",
 	.items = files_ls_items,
 	.count = ARRAY_LEN(files_ls_items),
 	.run = remote_exec,
@@ -161,6 +163,7 @@ static const struct opt_command files_ls_table = {
 
 static const struct opt_item files_get_items[] = {
 	REMOTE_OPTION_SESSION,
+	REMOTE_OPTION_VOLUME,
 	{ 'o', "output", "TARGET", "a file, a directory, or - for stdout (.)", OPT_HINT_FILE, NULL,
 	  false },
 	{ 'f', "force", NULL, "replace what is there", OPT_HINT_NONE, NULL, false },
@@ -178,6 +181,7 @@ static const struct opt_command files_get_table = {
 
 static const struct opt_item files_where_items[] = {
 	REMOTE_OPTION_SESSION,
+	REMOTE_OPTION_VOLUME,
 	REMOTE_OPTIONS,
 };
 
@@ -207,10 +211,11 @@ static const struct opt_command *const files_subs[] = {
 const struct opt_command cmd_files_table = {
 	.name = "files",
 	.operands = "COMMAND",
-	.summary = "files of a session: list, get, put, remove",
+	.summary = "files of a session or a volume: list, get, put, remove",
 	.notes = "\n"
 		 "  reckon files put -s tuesday sales.csv\n"
 		 "  reckon files get -s tuesday out -o results\n"
+		 "  reckon files ls --volume models\n"
 		 "\n"
 		 "`reckon files COMMAND --help` explains one; see reckon-session(1).",
 	.subs = files_subs,

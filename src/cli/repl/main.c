@@ -204,6 +204,7 @@ static const struct opt_item repl_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session",
 	  OPT_HINT_NONE, NULL, false },
+	RUN_OPTIONS_STORAGE(true),
 	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",

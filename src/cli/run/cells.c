@@ -33,6 +33,10 @@ void run_done(struct run *run)
 		free((void *)(uintptr_t)run->mounts[i].source);
 		free((void *)(uintptr_t)run->mounts[i].target);
 	}
+	for (size_t i = 0; i < run->volume_count; i++) {
+		free(run->volumes[i].name);
+		free(run->volumes[i].path);
+	}
 	buf_done(&run->prologue);
 	free(run->arguments);
 	free(run->cells);

@@ -56,6 +56,7 @@ const struct opt_item run_items[] = {
 	  OPT_HINT_NONE, NULL, false },
 	{ OPT_PRIVATE, "private", NULL, "a warden of its own, which ends with this run",
 	  OPT_HINT_NONE, NULL, false, true },
+	RUN_OPTIONS_STORAGE(true),
 	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
 	  OPT_HINT_NONE, NULL, false, true },
 	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
@@ -119,6 +120,18 @@ static int add_mount(struct run *run, const char *value, struct err *err)
 		.target = target,
 		.writable = writable,
 	};
+	return 0;
+}
+
+static int add_volume(struct run *run, const char *value, struct err *err)
+{
+	struct run_volume volume = { .name = NULL };
+
+	if (run->volume_count == RUN_VOLUMES_MAX)
+		return err_set(err, ERR_INVALID, "at most %d volumes", RUN_VOLUMES_MAX);
+	if (parse_volume_spec(value, &volume.name, &volume.path, &volume.read_only, err) < 0)
+		return (int)err->code;
+	run->volumes[run->volume_count++] = volume;
 	return 0;
 }
 
@@ -323,6 +336,11 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		return add_file(run, value, err);
 	case 'm':
 		return add_mount(run, value, err);
+	case 'v':
+		return add_volume(run, value, err);
+	case OPT_SNAPSHOT:
+		run->snapshot = value;
+		return value[0] != '\0' ? 0 : err_set(err, ERR_INVALID, "it is empty");
 	case 'o':
 		run->out_path = value;
 		return 0;
@@ -426,6 +444,12 @@ int run_options_check_session(const struct run *run, struct err *err)
 {
 	if (run->session != NULL)
 		return check_fit(run, err);
+	if (run->volume_count > 0 || run->snapshot != NULL) {
+		err_set(err, ERR_INVALID, "--%s goes with -s: a daemon keeps it, for sessions that "
+			"stay", run->volume_count > 0 ? "volume" : "snapshot");
+		return err_remedy(err, "name the session: -s NAME%s",
+				  run->volume_count > 0 ? "; -m shows a directory without one" : "");
+	}
 	if (run->url == NULL && run->key == NULL)
 		return 0;
 	err_set(err, ERR_INVALID,

@@ -36,6 +36,7 @@ enum {
 	OPT_IMAGE,
 	OPT_NETWORK,
 	OPT_ENTRY,
+	OPT_SNAPSHOT,
 };
 
 /* Rows of tables of options; run_options_take() takes them all. */
@@ -57,6 +58,18 @@ enum {
 	{                                                                                       \
 		'o', "output", "OUTDIR", "save displays and changed files here", OPT_HINT_DIR,  \
 			NULL, false                                                             \
+	}
+
+/* What a session that stays may begin with; `rare` keeps a --help of many options on one screen. */
+#define RUN_OPTIONS_STORAGE(rare)                                                               \
+	{ 'v',		 "volume",                                                              \
+	  "VOLUME[:PATH][:ro]", "mount a volume at PATH, else /mnt/<its name>",                 \
+	  OPT_HINT_LIVE, OPT_LIVE_VOLUMES,                                                      \
+	  true,		 rare },                                                                \
+	{                                                                                       \
+		OPT_SNAPSHOT, "snapshot", "SNAPSHOT",                                           \
+			"begin with its files (reckon snapshot ls)", OPT_HINT_LIVE,             \
+			OPT_LIVE_SNAPSHOTS, false, rare                                         \
 	}
 
 #define RUN_OPTIONS_LIMITS                                                                            \

@@ -36,6 +36,7 @@
 #define RUN_CELLS_MAX 1000
 #define RUN_FILES_MAX 1000
 #define RUN_MOUNTS_MAX 8
+#define RUN_VOLUMES_MAX 4 /* as many as a daemon gives a session */
 #define RUN_ENV_MAX 1000
 #define RUN_ARGUMENTS_MAX 10000
 #define RUN_NOTEBOOK_MAX ((size_t)256 * 1024 * 1024) /* with its outputs */
@@ -52,6 +53,13 @@ struct run_file {
 	int fd;
 };
 
+/* Of a daemon's, for a session that is made. */
+struct run_volume {
+	char *name; /* or its id */
+	char *path; /* or NULL: below its name */
+	bool read_only;
+};
+
 enum run_mode { RUN_MODE_TEXT, RUN_MODE_JSON, RUN_MODE_EVENTS };
 
 /* What the command line asks for; run_init() first, run_done() in the end. */
@@ -62,6 +70,9 @@ struct run {
 	size_t file_count;
 	reckon_mount mounts[RUN_MOUNTS_MAX];
 	size_t mount_count;
+	struct run_volume volumes[RUN_VOLUMES_MAX];
+	size_t volume_count;
+	const char *snapshot; /* that a session begins with: its id or name, or NULL */
 	const char **env; /* NULL-terminated */
 	size_t env_count;
 	const char **arguments; /* of the program, behind "--" */
@@ -93,7 +104,7 @@ struct run {
 
 /* ---- options.c ---- */
 
-#define RUN_ITEM_COUNT 34 /* of its table of options */
+#define RUN_ITEM_COUNT 36 /* of its table of options */
 extern const struct opt_item run_items[];
 
 /* The opt_fn for struct run. */

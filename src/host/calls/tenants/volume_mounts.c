@@ -49,7 +49,7 @@ static bool has_room(struct host *host, const struct request *req, const struct 
 	if (volume_room(host, volume) > 0 && volume->entries <= VOLUME_ENTRIES_MAX)
 		return true;
 	front_fail(host, req->id, API_ERR_LIMIT, "the volume is full", "",
-		   "remove files of it, or mount it read_only", 0);
+		   "remove files of it, or mount it read-only", 0);
 	return false;
 }
 
