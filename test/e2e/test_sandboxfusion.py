@@ -10,8 +10,8 @@ import sandbox_fusion
 from one_shot import ask, check_client_gone, check_nothing_stays, oversized, post, url
 from reckon_cli import ROOT
 from reckon_serve import Server
-from sandbox_fusion import (EvalResult, RunCodeRequest, RunJupyterRequest, SubmitRequest,
-                            SummaryMapping, TestConfig)
+from sandbox_fusion import (EvalResult, GetPromptByIdRequest, GetPromptsRequest, RunCodeRequest,
+                            RunJupyterRequest, SubmitRequest, SummaryMapping, TestConfig)
 
 API = "/sandboxfusion"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -201,6 +201,109 @@ def test_an_answer_against_tests(server):
     assert result.accepted and result.tests[0].exec_info.compile_result.return_code == 0
 
 
+def with_logic(completion, logic, tests=(("", "42"),), language="python"):
+    return sandbox_fusion.submit(SubmitRequest(
+        dataset="x", id=1, completion=completion, config=TestConfig(
+            dataset_type="CommonOJDataset", language=language, custom_extract_logic=logic,
+            provided_data={"test": [{"input": {"stdin": given}, "output": {"stdout": want}}
+                                    for given, want in tests]})), max_attempts=1)
+
+
+FENCED = "```python\nprint(41)\n```\n"
+
+
+@pytest.mark.parametrize("logic, code", [
+    ("block, = extract_fenced_code(completion)\n"
+     "submit_code_blocks([CodeBlock(priority=40, code=block.code + ' + 1', language='python')])",
+     "print(41) + 1"),
+    ("submit_code_blocks([CodeBlock(priority=30, code='a', language='python'),"
+     "CodeBlock(priority=30, code='b', language='cpp')])", "a"),
+    ("submit_code_blocks([CodeBlock(priority=31, code='a', language=''),"
+     "CodeBlock(priority=31, code='b', language='')])", "b"),
+    ("submit_code_blocks([CodeBlock(priority=20, code='a', language='python')])", "print(41)\n"),
+    ("submit_code_blocks(extract_heuristic_code(completion, 'python'))", "print(41)\n"),
+    ("assert extract_fenced_code('```Py\\nx\\n```')[0].language == 'python'", "print(41)\n"),
+    ("print('noise')", "print(41)\n")])
+def test_a_grader_has_logic_of_its_own(server, logic, code):
+    assert with_logic(FENCED, logic).extracted_code == code
+    check_nothing_stays(server, 2)
+
+
+def test_code_that_a_grader_found_is_run(server):
+    logic = "submit_code_blocks([CodeBlock(priority=10, code=completion[5:], language='python')])"
+    result = with_logic("Code:print(input() * 2)", logic, [("ab", "abab"), ("c", "cc")])
+    assert result.accepted and result.extracted_code == "print(input() * 2)"
+    found = with_logic("First\ndef f():\n    return 1\nprint()", "submit_code_blocks(extract_heuristic_code(completion))")
+    assert found.extracted_code == "def f():\n    return 1\n"
+
+
+@pytest.mark.parametrize("logic, why", [
+    ("1/0", "ZeroDivisionError"), ("def", "SyntaxError"), ("submit_code_blocks(['x'])", "CodeBlock"),
+    ("import os; os._exit(0)", "failed"), ("import os; os.kill(os.getpid(), 9)", "failed"),
+    ("submit_code_blocks([CodeBlock(1, 'x')] * 1001)", "1000 blocks")])
+def test_logic_that_fails_is_the_graders_error(server, logic, why):
+    """It runs in a box, without a network, and the daemon goes on."""
+    answer = post(server, API + "/submit", {"dataset": "x", "id": 1, "completion": FENCED, "config": {
+        "dataset_type": "CommonOJDataset", "language": "python", "custom_extract_logic": logic,
+        "provided_data": {"test": []}}})
+    assert answer.status == 400 and "custom_extract_logic" in answer.json["detail"], answer
+    assert why in answer.json["detail"]
+    many = with_logic(FENCED, "submit_code_blocks([CodeBlock(40, 'x')] * 1000)")  # BLOCKS_MAX
+    assert many.extracted_code == "x"
+
+
+def test_long_tests_are_cut_where_they_passed(server):
+    long = "ü" * 3000
+    answer = "```python\nprint(input())\n```"
+    for more, cut in (({}, True), ({"return_full_case": True}, False)):
+        result = submit(answer, [(long, long)], **more)
+        shown = result.tests[0].test_info["input"]["stdin"]
+        assert result.accepted and (shown == long) != cut
+        assert not cut or (len(shown.encode()) <= 1000 and shown.strip("ü") == "...")
+    for size in (1000, 1001):  # SHOWN_MAX
+        text = "x" * size
+        assert (submit(answer, [(text, text)]).tests[0].test_info["input"]["stdin"] == text) == (size == 1000)
+    assert submit(answer, [(long, "x")]).tests[0].test_info["input"]["stdin"] == long
+
+
+# ---- data that comes along ----------------------------------------------------------------------
+
+ROWS = [{"id": 7, "content": "Add.", "labels": {"a": [1]}}, {"id": "x", "content": "Süb.", "labels": '{"b": 2}'},
+        {"id": 9, "content": "Mul."}]
+
+
+def of_rows(rows, language="python"):
+    return TestConfig(dataset_type="CommonOJDataset", language=language, provided_data=rows)
+
+
+def test_prompts_are_made_of_rows_that_come_along(server):
+    prompts = sandbox_fusion.get_prompts(GetPromptsRequest(dataset="x", config=of_rows(ROWS)))
+    assert [prompt.id for prompt in prompts] == [7, "x", 9]
+    assert [prompt.labels for prompt in prompts] == [{"a": [1]}, {"b": 2}, {}]
+    assert prompts[1].prompt.startswith("Süb.\n\n") and "in python" in prompts[1].prompt
+    none = sandbox_fusion.get_prompts(GetPromptsRequest(dataset="x", config=of_rows(ROWS, None), offset=1, limit=1))
+    assert [prompt.id for prompt in none] == ["x"] and "standard input" in none[0].prompt
+    one = sandbox_fusion.get_prompt_by_id(GetPromptByIdRequest(dataset="x", id=7, config=of_rows(ROWS[0])))
+    assert one == prompts[0]
+
+    def asked(path, rows, **more):
+        return post(server, API + path, {"dataset": "x", **more, "config": {
+            "dataset_type": "CommonOJDataset", "provided_data": rows}})
+
+    assert asked("/list_ids", ROWS).json == [7, "x", 9]
+    assert asked("/list_ids", ROWS, offset=2).json == [9] and asked("/list_ids", ROWS, offset=99).json == []
+    for path, rows in (("/get_prompts", ROWS[0]), ("/get_prompts", [{"id": 1}]), ("/list_ids", [[]]),
+                       ("/get_prompt_by_id", ROWS), ("/get_prompt_by_id", {"id": 1, "content": 1})):
+        answer = asked(path, rows, id=1)
+        assert answer.status == 400 and "provided_data" in answer.json["detail"]
+    for more in ({"offset": -1}, {"limit": "x"}):
+        assert asked("/get_prompts", ROWS, **more).status == 422
+    assert asked("/get_prompt_by_id", ROWS[0]).status == 422
+    assert asked("/get_metrics", None, results=[]).json == {}
+    assert asked("/get_metrics", None).status == 422
+    assert asked("/get_metrics_function", None).json == {"function": None}
+
+
 # ---- verl -----------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -294,8 +397,8 @@ def test_what_is_wrong_is_told_in_its_form(server):
         assert answer.json["detail"] == "no eval class found for dataset humaneval"
         refused(post(server, API + path, {"dataset": "humaneval"}, key=False), 401)
         invalid({"config": {}}, "dataset", path)
-        if path != "/submit":
-            refused(post(server, API + path, {"dataset": "x", "config": {
+        if path != "/submit" and "metrics" not in path:
+            refused(post(server, API + path, {"dataset": "x", "id": 1, "config": {
                 "dataset_type": "CommonOJDataset"}}), 400)
     assert ask(server, "GET", API + "/list_datasets").json == ["CommonOJDataset"]
     refused(ask(server, "GET", API + "/nothing"), 404)

@@ -82,6 +82,9 @@ COUNTS = [  # where to, what it is called when it is refused, how many there may
     ("/sandboxfusion/run_jupyter", "at most 1000 cells", 1000,  # CELLS_MAX
      lambda n: {"cells": [""] * (n - 1) + [1]}),
     ("/sandboxfusion/submit", "provided_data", 1000, submission),  # TESTS_MAX
+    ("/sandboxfusion/list_ids", "provided_data", 100000,  # ROWS_MAX
+     lambda n: {"dataset": "x", "config": {"dataset_type": "CommonOJDataset",
+                                           "provided_data": [{"id": 1, "content": ""}] * n}}),
     ("/librechat/exec/programmatic", "of 1 to 64 tools", 64,  # LIBRECHAT_TOOLS_MAX
      lambda n: {"code": "print(1)", "tools": [{"name": f"t{i}"} for i in range(n)]}),
     ("/librechat/exec/programmatic", "of 1 to 64 results", 64,

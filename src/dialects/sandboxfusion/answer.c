@@ -91,6 +91,17 @@ void fusion_write_outcome(struct json_writer *json, const struct fusion_code *fu
 	json_write_member_string(json, "executor_pod_name", NULL);
 }
 
+void fusion_write_value(struct json_writer *json, const struct json_value *value)
+{
+	cleanup_buf struct buf text = BUF_INIT(FUSION_BODY_MAX);
+	struct err err;
+
+	if (json_read_dump(value, &text, &err) == 0)
+		json_write_raw(json, buf_text(&text), text.len);
+	else
+		json_write_null(json);
+}
+
 void fusion_answer(struct request *request, struct json_writer *json, struct buf *body)
 {
 	struct err err;

@@ -4,6 +4,7 @@
  *   POST /sandboxfusion/run_code      a program
  *   POST /sandboxfusion/run_jupyter   cells
  *   POST /sandboxfusion/submit        a model's answer, against tests in the request
+ *   POST /sandboxfusion/get_prompts   tasks in the request; also get_prompt_by_id, list_ids
  *   GET  /sandboxfusion/v1/ping
  *
  * Runs in:  reckon-front-sandboxfusion.
@@ -40,19 +41,6 @@ static void datasets(struct request *request)
 		answer_json(request, "[\"CommonOJDataset\"]");
 }
 
-/* Reckon has no data sets: each request brings its tests. */
-static void no_dataset(struct request *request)
-{
-	struct json_value *body;
-
-	if (call_json_body(request, FUSION_BODY_MAX, &body) < 0)
-		return;
-	if (fusion_check_dataset(request, body, json_read_member(body, "config")) == 0)
-		answer_refuse_simple(request, 400, "dataset", "no data of a dataset is kept here",
-				     NULL);
-	json_read_free(body);
-}
-
 static void handle(struct request *request)
 {
 	static const struct route routes[] = {
@@ -61,11 +49,13 @@ static void handle(struct request *request)
 		{ HTTP_VERB_POST, "/sandboxfusion/submit", fusion_submit, NULL },
 		{ HTTP_VERB_GET, "/sandboxfusion/v1/ping", ping, NULL },
 		{ HTTP_VERB_GET, "/sandboxfusion/list_datasets", datasets, NULL },
-		{ HTTP_VERB_POST, "/sandboxfusion/list_ids", no_dataset, NULL },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_prompts", no_dataset, NULL },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_prompt_by_id", no_dataset, NULL },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics", no_dataset, NULL },
-		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics_function", no_dataset, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/list_ids", fusion_list_ids, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_prompts", fusion_get_prompts, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_prompt_by_id", fusion_get_prompt_by_id,
+		  NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics", fusion_get_metrics, NULL },
+		{ HTTP_VERB_POST, "/sandboxfusion/get_metrics_function",
+		  fusion_get_metrics_function, NULL },
 	};
 
 	if (route_call(request, request_head(request)->path, routes, ARRAY_LEN(routes)) !=

@@ -5,7 +5,9 @@
  * Reads:    requests of any client, output of hostile programs.
  * Never:    reports a program's failure as the service's: graders would retry, or not count it.
  */
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "dialects/sandboxfusion/sandboxfusion.h"
@@ -54,6 +56,54 @@ const struct fusion_language *fusion_language_find(const char *name)
 		if (strcmp(languages[i].name, name) == 0)
 			return &languages[i];
 	return NULL;
+}
+
+/* A name twice would be no object: the first row of a name has it. */
+static bool is_told(size_t before, const char *label)
+{
+	for (size_t i = 0; i < before; i++) {
+		const struct program_language *row =
+			languages[i].row != NULL ? program_language_find(languages[i].row) : NULL;
+
+		if (strcasecmp(languages[i].name, label) == 0 ||
+		    (row != NULL && strcasecmp(row->name, label) == 0))
+			return true;
+		for (const char *const *at = row != NULL ? row->aliases : NULL;
+		     at != NULL && *at != NULL; at++)
+			if (strcasecmp(*at, label) == 0)
+				return true;
+	}
+	return false;
+}
+
+static void write_label(struct json_writer *json, size_t index, const char *label)
+{
+	char lower[64];
+	size_t len = 0;
+
+	if (is_told(index, label))
+		return;
+	for (; label[len] != '\0' && len + 1 < sizeof(lower); len++)
+		lower[len] = (char)tolower((unsigned char)label[len]);
+	lower[len] = '\0';
+	json_write_member_string(json, lower, languages[index].name);
+}
+
+void fusion_write_labels(struct json_writer *json)
+{
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++) {
+		const char *name = languages[i].name;
+		const struct program_language *row =
+			languages[i].row != NULL ? program_language_find(languages[i].row) : NULL;
+
+		write_label(json, i, name);
+		if (row != NULL && strcasecmp(row->name, name) != 0)
+			write_label(json, i, row->name);
+		for (const char *const *at = row != NULL ? row->aliases : NULL;
+		     at != NULL && *at != NULL; at++)
+			if (strcasecmp(*at, name) != 0 && strcasecmp(*at, row->name) != 0)
+				write_label(json, i, *at);
+	}
 }
 
 /* ---- a program ------------------------------------------------------------------------------ */

@@ -7,6 +7,8 @@
  *   run.c            /run_code: compiler and program; the languages by SandboxFusion's names
  *   cells.c          /run_jupyter: cells in one kernel
  *   submit.c         /submit: the code in a model's answer against tests
+ *   extract.c        the code in an answer, found by the grader's own logic
+ *   prompts.c        /get_prompts and the other requests about a data set
  *   compare.c        the code in an answer; compares outputs
  *   answer.c         results of stages, as JSON
  */
@@ -50,6 +52,8 @@ struct fusion_language {
 	bool is_interpreted;
 };
 const struct fusion_language *fusion_language_find(const char *name);
+/* Members of an object: what a fence may say, and which language that is. */
+void fusion_write_labels(struct json_writer *json);
 
 struct fusion_code {
 	struct program_code code;
@@ -67,12 +71,33 @@ void fusion_submit(struct request *request);
 int fusion_check_dataset(struct request *request, const struct json_value *body,
 			 const struct json_value *config);
 
+/* ---- prompts.c ---- */
+void fusion_list_ids(struct request *request);
+void fusion_get_prompts(struct request *request);
+void fusion_get_prompt_by_id(struct request *request);
+void fusion_get_metrics(struct request *request);
+void fusion_get_metrics_function(struct request *request);
+
+/* ---- extract.c ---- */
+#define FUSION_FENCED 30 /* the priority of code between fences */
+struct fusion_extraction {
+	struct request *request;
+	const struct fusion_language *language;
+	const char *completion, *logic;
+	size_t completion_len, logic_len;
+	bool has_fenced; /* the answer has code between fences */
+};
+/* Appends the code that counts, if the logic found any. Negative: it was answered. */
+int fusion_extract(const struct fusion_extraction *order, struct buf *ret, bool *ret_found);
+
 /* ---- answer.c ---- */
 /* Writes a stage's result; NULL: null. */
 void fusion_write_stage(struct json_writer *json, const char *key, const struct program_end *end);
 bool fusion_is_good(const struct program_end *end);
 /* Writes the members of an answer of /run_code except `files`. */
 void fusion_write_outcome(struct json_writer *json, const struct fusion_code *fusion);
+/* Writes a value of the request as it is. */
+void fusion_write_value(struct json_writer *json, const struct json_value *value);
 void fusion_answer(struct request *request, struct json_writer *json, struct buf *body);
 
 /* ---- compare.c ---- */

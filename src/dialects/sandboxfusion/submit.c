@@ -14,6 +14,8 @@
 #define DATASET "CommonOJDataset"
 #define INTERPRETED_MS 20000u
 #define TESTS_MAX 1000u
+#define SHOWN_MAX 1000u /* of a text of a test that passed */
+#define SHOWN_CUT "..."
 
 struct submission {
 	struct request *request;
@@ -21,16 +23,74 @@ struct submission {
 	struct fusion_code code;
 	const char *text; /* NULL: the answer has no code */
 	size_t len;
-	bool runs_all;
+	struct buf extracted; /* by the grader's logic; `text` may be in it */
+	bool runs_all, shows_all;
 	bool is_accepted;
 };
+
+/* Both ends of a text; a character is not cut. */
+static void write_shown(struct json_writer *json, const char *key, const char *text, size_t len)
+{
+	const size_t part = (SHOWN_MAX - strlen(SHOWN_CUT)) / 2;
+	cleanup_buf struct buf shown = BUF_INIT(2 * SHOWN_MAX);
+	size_t head = part, tail = len - part;
+	struct err err;
+
+	while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80)
+		head--;
+	while (tail < len && ((unsigned char)text[tail] & 0xc0) == 0x80)
+		tail++;
+	if (buf_add(&shown, text, head, &err) == 0 && buf_adds(&shown, SHOWN_CUT, &err) == 0 &&
+	    buf_add(&shown, text + tail, len - tail, &err) == 0)
+		json_write_member_text(json, key, buf_text(&shown), shown.len);
+}
+
+/* `input` or `output` of a test: long texts are cut. */
+static void write_streams(struct json_writer *json, const struct json_value *streams)
+{
+	const struct json_value *value;
+	const char *key;
+
+	json_write_object_begin(json);
+	for (size_t i = 0; json_read_member_at(streams, i, &key, &value); i++) {
+		size_t len = 0;
+		const char *text = json_read_text(value, &len);
+
+		if (text != NULL && len > SHOWN_MAX) {
+			write_shown(json, key, text, len);
+			continue;
+		}
+		json_write_key(json, key);
+		fusion_write_value(json, value);
+	}
+	json_write_object_end(json);
+}
+
+static void write_info(struct json_writer *json, const struct json_value *test, bool is_whole)
+{
+	const struct json_value *value;
+	const char *key;
+
+	json_write_key(json, "test_info");
+	if (is_whole || json_read_kind(test) != JSON_KIND_OBJECT) {
+		fusion_write_value(json, test);
+		return;
+	}
+	json_write_object_begin(json);
+	for (size_t i = 0; json_read_member_at(test, i, &key, &value); i++) {
+		json_write_key(json, key);
+		if (json_read_kind(value) == JSON_KIND_OBJECT &&
+		    (strcmp(key, "input") == 0 || strcmp(key, "output") == 0))
+			write_streams(json, value);
+		else
+			fusion_write_value(json, value);
+	}
+	json_write_object_end(json);
+}
 
 static void write_test(struct json_writer *json, const struct submission *submission,
 		       const struct json_value *test, bool passed)
 {
-	cleanup_buf struct buf info = BUF_INIT(FUSION_BODY_MAX);
-	struct err err;
-
 	json_write_object_begin(json);
 	json_write_member_bool(json, "passed", passed);
 	json_write_key(json, "exec_info");
@@ -40,10 +100,8 @@ static void write_test(struct json_writer *json, const struct submission *submis
 	json_write_object_begin(json);
 	json_write_object_end(json);
 	json_write_object_end(json);
-	if (json_read_dump(test, &info, &err) == 0) {
-		json_write_key(json, "test_info");
-		json_write_raw(json, buf_text(&info), info.len);
-	}
+	/* What failed is there to be looked at. */
+	write_info(json, test, !passed || submission->shows_all);
 	json_write_object_end(json);
 }
 
@@ -146,8 +204,38 @@ int fusion_check_dataset(struct request *request, const struct json_value *body,
 	return -1;
 }
 
+/* Between fences, or by the logic of the grader. */
+static int find_code(struct submission *submission, const char *completion, size_t len)
+{
+	struct fusion_extraction order = { .request = submission->request,
+					   .language = submission->code.language,
+					   .completion = completion,
+					   .completion_len = len };
+	const struct json_value *logic =
+		json_read_member(submission->config, "custom_extract_logic");
+	bool found = false;
+
+	order.has_fenced = fusion_find_code(completion, len, submission->code.language,
+					    submission->code.code.language, &submission->text,
+					    &submission->len);
+	if (json_read_kind(logic) == JSON_KIND_NULL)
+		return 0;
+	order.logic = json_read_text(logic, &order.logic_len);
+	if (order.logic == NULL)
+		return fusion_refuse_field(submission->request, "custom_extract_logic",
+					   "Input should be a valid string");
+	if (fusion_extract(&order, &submission->extracted, &found) < 0)
+		return -1;
+	if (found) {
+		submission->text = buf_text(&submission->extracted);
+		submission->len = submission->extracted.len;
+	}
+	return 0;
+}
+
 static int read_config(struct submission *submission)
 {
+	const struct json_value *extra = json_read_member(submission->config, "extra");
 	const struct json_value *config = submission->config;
 	struct program_code *code = &submission->code.code;
 	struct request *request = submission->request;
@@ -165,18 +253,17 @@ static int read_config(struct submission *submission)
 	if (fusion_read_seconds(request, config, "compile_timeout", &code->compile_ms) < 0 ||
 	    fusion_read_seconds(request, config, "run_timeout", &code->run_ms) < 0)
 		return -1;
-	(void)json_read_bool(json_read_member(json_read_member(config, "extra"), "run_all_cases"),
-			     &submission->runs_all);
-	(void)fusion_find_code(completion, len, submission->code.language, code->language,
-			       &submission->text, &submission->len);
-	return 0;
+	(void)json_read_bool(json_read_member(extra, "run_all_cases"), &submission->runs_all);
+	(void)json_read_bool(json_read_member(extra, "return_full_case"), &submission->shows_all);
+	return find_code(submission, completion, len);
 }
 
 static void submit(struct request *request, const struct json_value *body)
 {
 	struct submission submission = { .request = request,
 					 .body = body,
-					 .config = json_read_member(body, "config") };
+					 .config = json_read_member(body, "config"),
+					 .extracted = BUF_INIT(FUSION_BODY_MAX) };
 	const char *name = json_read_text(json_read_member(submission.config, "language"), NULL);
 	const struct fusion_language *language = fusion_language_find(name);
 
@@ -192,6 +279,7 @@ static void submit(struct request *request, const struct json_value *body)
 	if (read_config(&submission) == 0)
 		answer(&submission);
 	program_code_done(&submission.code.code);
+	buf_done(&submission.extracted);
 }
 
 void fusion_submit(struct request *request)
