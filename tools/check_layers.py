@@ -15,7 +15,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "languages": {"base"},
     "httpd": {"base", "codec", "wire", "loop", "fence"},
     "dialects": {"api", "base", "codec", "httpd", "wire"},
-    "dialects/*": {"api", "base", "codec", "dialects", "httpd"},  # one protocol each
+    "dialects/*": {"api", "base", "codec", "dialects", "httpd", "languages"},  # one protocol each
     "codec": {"base"},
     "api": {"base", "codec"},
     "wire": {"base"},
@@ -49,6 +49,7 @@ ONLY = {  # all that the first may see of the second
     ("dialects", "wire"): {"wire/front.h"},
     ("dialects", "httpd"): {"httpd/httpd.h"},
     ("dialects/*", "httpd"): {"httpd/httpd.h"},
+    ("dialects/*", "languages"): {"languages/languages.h"},
     ("dialects/*", "dialects"): {"dialects/call.h", "dialects/events.h", "dialects/match.h",
                                  "dialects/model_api.h", "dialects/names.h",
                                  "dialects/program/program.h", "dialects/program/program_code.h",
@@ -68,6 +69,7 @@ HOME = {  # a library's header: the folder that may see it, or each of them
     "zlib.h": "codec",
     "wslay/wslay.h": "httpd",
     "sha1.h": "httpd",
+    "sha2.h": "codec",
     "archive.h": "unarchiver",
     "archive_entry.h": "unarchiver",
     "sodium.h": ("lib", "host", "jupyter"),

@@ -125,15 +125,15 @@ void ask_kernel_info(struct kernel *kernel, const struct message *request)
 	json_write_member_string(&json, "implementation", "reckon");
 	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
 	json_write_key(&json, "language_info");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", language->name);
-	json_write_member_string(&json, "version", "");
-	json_write_member_string(&json, "mimetype", language->mime);
-	(void)snprintf(text, sizeof(text), ".%s", language->suffixes[0]);
-	json_write_member_string(&json, "file_extension", text);
-	json_write_member_string(&json, "pygments_lexer", language->name);
-	json_write_member_string(&json, "nbconvert_exporter", language->name);
-	json_write_object_end(&json);
+	jupyter_write_language(&json, &(struct jupyter_language){
+					      .name = language->name,
+					      .version = language->version,
+					      .mime = language->mime,
+					      .suffix = language->suffixes[0],
+					      .pygments_lexer = language->pygments_lexer,
+					      .codemirror_mode = language->codemirror_mode,
+					      .nbconvert_exporter = language->nbconvert_exporter,
+				      });
 	(void)snprintf(text, sizeof(text), "%s in a Reckon session, template %s",
 		       language->prose_name, reckon_session_template(kernel->session));
 	json_write_member_string(&json, "banner", text);

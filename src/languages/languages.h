@@ -77,6 +77,10 @@ struct language {
 
 	/* In a notebook's metadata. */
 	const char *kernelspec_name, *kernelspec_display_name, *mime;
+	const char *version;	     /* of the language, as its kernel was built */
+	const char *pygments_lexer;  /* what colours it in a page, */
+	const char *codemirror_mode; /* and in an editor: JSON */
+	const char *nbconvert_exporter; /* NULL: a script, by the suffix */
 
 	const char *tool_description; /* of the model's tool, which has the language's name */
 	const char *tool_words; /* how code calls the client's tools, a sentence; NULL: it cannot */

@@ -168,6 +168,9 @@ def test_questions(jupyter):
         assert client.comm_info(reply=True, timeout=SECONDS)["content"]["comms"] == {}
         info = client.kernel_info(reply=True, timeout=SECONDS)["content"]
         assert info["language_info"]["name"] == "python"
+        assert info["language_info"]["version"].startswith("3.")
+        assert info["language_info"]["codemirror_mode"] == {"name": "ipython", "version": 3}
+        assert info["language_info"]["pygments_lexer"] == "ipython3"
         # Nobody has such a target: the front end is told so.
         client.shell_channel.send(client.session.msg("comm_open", {
             "comm_id": "c", "target_name": "jupyter.widget", "data": {}}))

@@ -5,6 +5,7 @@ build/sdks/autogen.
 """
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -191,6 +192,46 @@ def test_what_it_says_of_itself(server):
     assert ask(server, "GET", "/me?permissions=%5B").json["permissions"] == {}
 
 
+def test_pages_of_this_machine_may_ask(server):
+    """A browser asks before it sends a token, and shows a page no answer that is not meant for it."""
+    for path in ("/kernels", "/contents/a.txt", "", "/nothing"):
+        asked = ask(server, "OPTIONS", path or "/jupyter/api", key="", **{
+            "Origin": "http://localhost:8000", "Access-Control-Request-Method": "DELETE",
+            "Access-Control-Request-Headers": "authorization"})
+        assert asked.status == 200 and asked.body == b""
+        assert asked.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
+        assert "DELETE" in asked.headers["Access-Control-Allow-Methods"]
+        assert "authorization" in asked.headers["Access-Control-Allow-Headers"].split(", ")
+    for origin, allowed in (("http://localhost:8000", True), (f"http://127.0.0.1:{server.port}", True),
+                            ("http://evil.example", False), ("null", False),
+                            ("http://localhost:8000/" + "x" * 200, False)):
+        for key, status in ((None, 200), ("rk_wrong", 403)):
+            answer = ask(server, "GET", "/kernels", key=key, Origin=origin)
+            assert answer.status == status
+            assert answer.headers.get("Access-Control-Allow-Origin") == (origin if allowed else None)
+    # What is no path of the interface is nothing, and so is a method that there is not.
+    assert ask(server, "OPTIONS", "/jupyter/files/x").status == 404
+    assert ask(server, "TRACE", "/kernels").status in (404, 405)
+
+
+def test_each_kernel_tells_its_language(server):
+    shell_version = subprocess.run(["bash", "-c", "echo ${BASH_VERSION%%(*}"], capture_output=True,
+                                   text=True, check=True).stdout.strip()
+    wanted = {
+        "python3": {"name": "python", "mimetype": "text/x-python", "file_extension": ".py",
+                    "pygments_lexer": "ipython3", "nbconvert_exporter": "python",
+                    "codemirror_mode": {"name": "ipython", "version": 3}},
+        "bash": {"name": "bash", "version": shell_version, "mimetype": "text/x-sh", "file_extension": ".sh",
+                 "pygments_lexer": "bash", "codemirror_mode": "shell"}}
+    for spec, language in wanted.items():
+        channels = Channels(server, start(server, name=spec))
+        info = channels.request("kernel_info_request", {})[0][1]["language_info"]
+        if spec == "python3":
+            assert re.fullmatch(r"3\.\d+(\.\d+)?", info.pop("version"))
+        assert info == language
+        channels.close()
+
+
 def test_sessions(server):
     def post(path, kernel=None, **more):
         answer = ask(server, "POST", "/sessions", json.dumps(
@@ -266,6 +307,17 @@ def test_contents(server):
     assert inner["path"] == "Untitled Folder/untitled.txt"
     contents("POST", "/nowhere", {"type": "file"}, 404)
     contents("POST", "", {"type": "file", "ext": "/../x"}, 400)
+    # The hash is of the bytes that the file has, with its content and without.
+    for name, content in (("hash.txt", "süß\n"), ("hash.ipynb", '{"cells": [], "metadata": {}}')):
+        contents("PUT", f"/{name}", {"type": "file", "format": "text", "content": content}, 201)
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
+        for query, known in (("?hash=1", True), ("?hash=1&content=0", True), ("", False), ("?hash=0", False)):
+            shown = contents("GET", f"/{name}{query}")
+            assert set(shown) == keys and (shown["content"] is None) == ("content=0" in query)
+            assert (shown["hash"], shown["hash_algorithm"]) == (
+                (sha256, "sha256") if known else (None, None))
+        contents("DELETE", f"/{name}", status=204)
+    assert contents("GET", "?hash=1")["hash"] is None
     # A notebook is JSON, as it was.
     notebook = {"cells": [], "metadata": {"ä": [1, 2.5, None]}, "nbformat": 4, "nbformat_minor": 5}
     saved = contents("PUT", "/Untitled.ipynb", {"type": "notebook", "format": "json",

@@ -7,6 +7,7 @@
  */
 #include "codec/jupyter/jupyter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -15,6 +16,24 @@
 #define OWN_TYPE "vnd.reckon." /* charts and tables as data, summaries: only Reckon's own clients */
 #define INTERRUPT_VALUE "interrupted on request" /* how libreckon's error for it begins */
 #define VALUE_MAX ((size_t)256 * 1024 * 1024)
+
+void jupyter_write_language(struct json_writer *json, const struct jupyter_language *language)
+{
+	char extension[32];
+
+	(void)snprintf(extension, sizeof(extension), ".%s", language->suffix);
+	json_write_object_begin(json);
+	json_write_member_string(json, "name", language->name);
+	json_write_member_string(json, "version", language->version);
+	json_write_member_string(json, "mimetype", language->mime);
+	json_write_member_string(json, "file_extension", extension);
+	json_write_member_string(json, "pygments_lexer", language->pygments_lexer);
+	json_write_key(json, "codemirror_mode");
+	json_write_raw(json, language->codemirror_mode, strlen(language->codemirror_mode));
+	if (language->nbconvert_exporter != NULL)
+		json_write_member_string(json, "nbconvert_exporter", language->nbconvert_exporter);
+	json_write_object_end(json);
+}
 
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
 			 const char *otherwise)

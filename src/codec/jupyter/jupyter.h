@@ -21,6 +21,14 @@ void jupyter_write_bundle(struct json_writer *json, const struct json_value *eve
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
 			 const char *otherwise);
 
+struct jupyter_language {
+	const char *name, *version, *mime, *suffix, *pygments_lexer;
+	const char *codemirror_mode;	/* JSON */
+	const char *nbconvert_exporter; /* NULL: none of its own */
+};
+/* A value: the language_info of a kernel and of a notebook. */
+void jupyter_write_language(struct json_writer *json, const struct jupyter_language *language);
+
 /* Convert cursors: Jupyter counts characters, Reckon bytes. Each byte of invalid UTF-8 counts as
  * one. */
 size_t jupyter_bytes_of(const char *code, size_t len, int64_t characters);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "codec/jupyter/jupyter.h"
 #include "dialects/jupyter/server.h"
+#include "languages/languages.h"
 
 static int reply(struct channels *channels, const struct frame *frame, const char *type,
 		 struct json_writer *json, const struct buf *content)
@@ -36,70 +37,27 @@ static int parse(enum call_status status, const struct api_bytes *bytes, struct 
 	return 0;
 }
 
-/* Its "python"; false: there is no such template. Negative: nobody waits any more. */
-static int version_of(struct channels *channels, const char *name, char *ret, size_t size)
-{
-	cleanup_call struct call call = CALL_INIT;
-	cleanup_json struct json_value *template = NULL;
-	struct api_template_show_out out = { 0 };
-	const char *version;
-
-	if (parse(call_make(channels->request, API_TEMPLATE_SHOW,
-			    &(struct api_template_show_in){ .template = name }, &out, &call),
-		  &out.shown, &template) < 0)
-		return -1;
-	version = json_read_text(json_read_member(template, "python"), NULL);
-	if (version != NULL)
-		(void)snprintf(ret, size, "%s", version);
-	return version != NULL;
-}
-
-/* Of its template's Python; the default one is that which there is of these. "": not known. */
-static int write_version(struct channels *channels, struct json_writer *json)
-{
-	const char *names[] = { "data", "python" };
-	cleanup_call struct call call = CALL_INIT;
-	struct api_session session = { 0 };
-	char version[32] = "";
-	int found = 0;
-
-	if (call_make(channels->request, API_SESSION_SHOW,
-		      &(struct api_session_show_in){ .session = channels->kernel.session },
-		      &session, &call) == CALL_GONE)
-		return -1;
-	if (session.template != NULL)
-		names[0] = session.template;
-	for (size_t i = 0; i < ARRAY_LEN(names) && found == 0; i++)
-		found = version_of(channels, names[i], version, sizeof(version));
-	json_write_member_string(json, "version", version);
-	return found < 0 ? -1 : 0;
-}
-
 static int kernel_info(struct channels *channels, const struct frame *frame)
 {
-	const bool is_first = strcmp(channels->kernel.language, server_language_of("python3")) == 0;
+	const struct language *found = language_find(channels->kernel.language);
+	const struct language *language = found != NULL ? found : language_default();
 	cleanup_buf struct buf content = BUF_INIT(16384);
 	struct json_writer json;
-	char text[80];
 
 	json_write_begin_with(&json, &content, "status", "ok");
 	json_write_member_string(&json, "protocol_version", "5.4");
 	json_write_member_string(&json, "implementation", "reckon");
 	json_write_member_string(&json, "implementation_version", RECKON_VERSION);
 	json_write_key(&json, "language_info");
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "name", channels->kernel.language);
-	if (!is_first)
-		json_write_member_string(&json, "version", "");
-	else if (write_version(channels, &json) < 0)
-		return -1;
-	(void)snprintf(text, sizeof(text), "text/x-%s",
-		       is_first ? channels->kernel.language : "sh");
-	json_write_member_string(&json, "mimetype", text);
-	json_write_member_string(&json, "file_extension", is_first ? ".py" : ".sh");
-	json_write_member_string(&json, "pygments_lexer", channels->kernel.language);
-	json_write_member_string(&json, "nbconvert_exporter", channels->kernel.language);
-	json_write_object_end(&json);
+	jupyter_write_language(&json, &(struct jupyter_language){
+					      .name = channels->kernel.language,
+					      .version = language->version,
+					      .mime = language->mime,
+					      .suffix = language->suffixes[0],
+					      .pygments_lexer = language->pygments_lexer,
+					      .codemirror_mode = language->codemirror_mode,
+					      .nbconvert_exporter = language->nbconvert_exporter,
+				      });
 	json_write_member_string(&json, "banner", "A kernel in a Reckon session");
 	jupyter_write_value(&json, "help_links", NULL, "[]");
 	jupyter_write_value(&json, "supported_features", NULL, "[]");

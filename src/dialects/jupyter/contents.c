@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "codec/json_get.h"
+#include "codec/hash/sha256.h"
 #include "dialects/jupyter/server.h"
 
 #define EPOCH "1970-01-01T00:00:00Z"
@@ -45,8 +46,8 @@ void contents_begin(struct json_writer *json, const struct entry *entry)
 		json_write_null(json);
 	else
 		json_write_uint(json, entry->size);
-	json_write_member_string(json, "hash", NULL);
-	json_write_member_string(json, "hash_algorithm", NULL);
+	json_write_member_string(json, "hash", entry->sha256);
+	json_write_member_string(json, "hash_algorithm", entry->sha256 != NULL ? "sha256" : NULL);
 }
 
 void contents_write(struct json_writer *json, const struct entry *entry)
@@ -137,7 +138,7 @@ static void answer_folder(struct request *request, const char *session, const ch
 /* What of a file was asked for. */
 struct wanted {
 	char type[16], format[16]; /* "": as it is */
-	bool has_content;
+	bool has_content, has_hash;
 };
 
 static struct wanted wanted_of(struct request *request)
@@ -150,6 +151,8 @@ static struct wanted wanted_of(struct request *request)
 	while (http_query_next(&query, name, sizeof(name), value, sizeof(value), &err) > 0)
 		if (strcmp(name, "content") == 0)
 			wanted.has_content = strcmp(value, "0") != 0;
+		else if (strcmp(name, "hash") == 0)
+			wanted.has_hash = strcmp(value, "0") != 0;
 		else if (strcmp(name, "type") == 0)
 			(void)snprintf(wanted.type, sizeof(wanted.type), "%.15s", value);
 		else if (strcmp(name, "format") == 0)
@@ -213,7 +216,7 @@ static void answer_file_model(struct request *request, const char *session, cons
 			      const struct wanted *wanted)
 {
 	cleanup_buf struct buf body = BUF_INIT(MODEL_MAX), bytes = BUF_INIT(CONTENTS_MAX);
-	char modified[CLOCK_RFC3339_SIZE];
+	char modified[CLOCK_RFC3339_SIZE], sha256[SHA256_TEXT_SIZE];
 	struct api_download file;
 	struct json_writer json;
 
@@ -224,9 +227,21 @@ static void answer_file_model(struct request *request, const char *session, cons
 	if (bytes_read(request, session, path, &bytes, &file) < 0)
 		return;
 	moment_of(&file, modified);
-	const struct entry entry = { .path = path, .modified = modified, .size = file.size };
+	if (wanted->has_hash)
+		sha256_text(buf_text(&bytes), bytes.len, sha256);
+	const struct entry entry = {
+		.path = path,
+		.modified = modified,
+		.size = file.size,
+		.sha256 = wanted->has_hash ? sha256 : NULL,
+	};
 
 	json_write_init(&json, &body);
+	if (!wanted->has_content) {
+		contents_write(&json, &entry);
+		server_answer(request, 200, &json, &body, NULL);
+		return;
+	}
 	contents_begin(&json, &entry);
 	if (!write_content(request, &json, path, wanted, &bytes))
 		return;
@@ -296,7 +311,7 @@ void contents_show(struct request *request, const char *path)
 		refuse_type(request, path, "a directory");
 	else if (status == CALL_FAILED)
 		answer_folder(request, session, path, wanted.has_content);
-	else if (status == CALL_OK && wanted.has_content)
+	else if (status == CALL_OK && (wanted.has_content || wanted.has_hash))
 		answer_file_model(request, session, path, &wanted);
 	else if (status == CALL_OK)
 		contents_answer(request, session, path, 200);

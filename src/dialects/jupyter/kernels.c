@@ -248,7 +248,7 @@ static int make_context(struct request *request, const char *language, const cha
 int kernels_make(struct request *request, const char *spec, const char *path,
 		 struct kernel_ref *ret)
 {
-	const char *language = server_language_of(spec[0] != '\0' ? spec : "python3");
+	const char *language = server_language_of(spec);
 	char message[128];
 
 	if (language == NULL) {

@@ -64,6 +64,7 @@ static void show_status(struct request *request)
 /* ---- a request ------------------------------------------------------------------------------ */
 
 #define ANY (~0u)
+#define ORIGIN_MAX 180u /* of a header of ours */
 
 static void download(struct request *request, const char *rest)
 {
@@ -73,6 +74,42 @@ static void download(struct request *request, const char *rest)
 static void serve_terminal(struct request *request, const char *rest)
 {
 	terminals_serve(request, rest[0] == '/' ? rest + 1 : rest);
+}
+
+/*
+ * Pages of this machine, and of the name that was asked for, may read answers: the same that may open
+ * a WebSocket elsewhere. The token counts besides, and no cookie stands in for it.
+ */
+static void allow_origin(struct request *request)
+{
+	const char *origin = http_header(request_head(request), "origin");
+	char headers[256];
+
+	if (origin == NULL || !request_origin_is_allowed(request) ||
+	    strlen(origin) > ORIGIN_MAX)
+		return;
+	(void)snprintf(headers, sizeof(headers),
+		       "Access-Control-Allow-Origin: %s\r\nVary: Origin\r\n", origin);
+	answer_note_headers(request, headers);
+}
+
+/* What a browser asks before it sends a request of a page; without a key, and of any path. */
+static bool is_preflight(const struct http *http)
+{
+	return http->verb == HTTP_VERB_OTHER && strcmp(http->method, "OPTIONS") == 0 &&
+	       strncmp(http->path, "/jupyter/api", strlen("/jupyter/api")) == 0;
+}
+
+static void answer_preflight(struct request *request)
+{
+	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX);
+
+	if (request_body(request, SERVER_BODY_MAX, &unused) == 0 &&
+	    answer_begin(request, 200, NULL, 0,
+			 "Access-Control-Allow-Methods: GET, PUT, POST, PATCH, DELETE, OPTIONS\r\n"
+			 "Access-Control-Allow-Headers: accept, content-type, authorization, "
+			 "x-xsrftoken\r\n") == 0)
+		answer_end(request);
 }
 
 static void handle(struct request *request)
@@ -92,7 +129,10 @@ static void handle(struct request *request)
 	};
 	const char *path = request_head(request)->path + strlen("/jupyter");
 
-	if (route_call(request, path, routes, ARRAY_LEN(routes)) != ROUTE_HANDLED)
+	allow_origin(request);
+	if (is_preflight(request_head(request)))
+		answer_preflight(request);
+	else if (route_call(request, path, routes, ARRAY_LEN(routes)) != ROUTE_HANDLED)
 		answer_refuse_simple(request, 404, "not_found", "there is nothing here", NULL);
 }
 

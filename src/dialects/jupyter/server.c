@@ -11,28 +11,32 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "languages/languages.h"
 
-static const struct {
-	const char *spec, *language, *display;
-} specs[] = {
-	{ "python3", "python", "Python 3 (Reckon)" },
-	{ "bash", "bash", "Bash (Reckon)" },
-};
+static const struct language *language_of(const char *spec)
+{
+	const struct language *language = NULL;
+	size_t i = 0;
+
+	do
+		language = language_at(i++);
+	while (language != NULL && strcmp(language->kernelspec_name, spec) != 0);
+	return language;
+}
 
 const char *server_language_of(const char *spec)
 {
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++)
-		if (strcmp(specs[i].spec, spec) == 0)
-			return specs[i].language;
-	return NULL;
+	const struct language *language =
+		spec[0] != '\0' ? language_of(spec) : language_default();
+
+	return language != NULL ? language->name : NULL;
 }
 
-const char *server_spec_of(const char *language)
+const char *server_spec_of(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++)
-		if (strcmp(specs[i].language, language) == 0)
-			return specs[i].spec;
-	return language;
+	const struct language *language = language_find(name);
+
+	return language != NULL ? language->kernelspec_name : name;
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -166,10 +170,13 @@ void server_show_me(struct request *request)
 	server_answer(request, 200, &json, &body, NULL);
 }
 
-static void write_spec(struct json_writer *json, size_t i)
+static void write_spec(struct json_writer *json, const struct language *language)
 {
+	char display[128];
+
+	(void)snprintf(display, sizeof(display), "%s (Reckon)", language->kernelspec_display_name);
 	json_write_object_begin(json);
-	json_write_member_string(json, "name", specs[i].spec);
+	json_write_member_string(json, "name", language->kernelspec_name);
 	json_write_key(json, "spec");
 	json_write_object_begin(json);
 	json_write_key(json, "argv");
@@ -178,8 +185,8 @@ static void write_spec(struct json_writer *json, size_t i)
 	json_write_key(json, "env");
 	json_write_object_begin(json);
 	json_write_object_end(json);
-	json_write_member_string(json, "display_name", specs[i].display);
-	json_write_member_string(json, "language", specs[i].language);
+	json_write_member_string(json, "display_name", display);
+	json_write_member_string(json, "language", language->name);
 	json_write_member_string(json, "interrupt_mode", "message");
 	json_write_key(json, "metadata");
 	json_write_object_begin(json);
@@ -200,12 +207,12 @@ static void list_specs(struct request *request)
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
-	json_write_member_string(&json, "default", specs[0].spec);
+	json_write_member_string(&json, "default", language_default()->kernelspec_name);
 	json_write_key(&json, "kernelspecs");
 	json_write_object_begin(&json);
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-		json_write_key(&json, specs[i].spec);
-		write_spec(&json, i);
+	for (size_t i = 0; language_at(i) != NULL; i++) {
+		json_write_key(&json, language_at(i)->kernelspec_name);
+		write_spec(&json, language_at(i));
 	}
 	json_write_object_end(&json);
 	json_write_object_end(&json);
@@ -215,18 +222,18 @@ static void list_specs(struct request *request)
 static void show_spec(struct request *request, const char *name)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
+	const struct language *language = language_of(name);
 	struct json_writer json;
 
 	if (server_take_nothing(request) < 0)
 		return;
+	if (language == NULL) {
+		answer_refuse_simple(request, 404, "not_found", "no such kernelspec", NULL);
+		return;
+	}
 	json_write_init(&json, &body);
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++)
-		if (strcmp(specs[i].spec, name) == 0) {
-			write_spec(&json, i);
-			server_answer(request, 200, &json, &body, NULL);
-			return;
-		}
-	answer_refuse_simple(request, 404, "not_found", "no such kernelspec", NULL);
+	write_spec(&json, language);
+	server_answer(request, 200, &json, &body, NULL);
 }
 
 void server_show_specs(struct request *request, const char *rest)

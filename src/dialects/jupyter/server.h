@@ -144,6 +144,7 @@ struct entry {
 	const char *modified;
 	uint64_t size;
 	bool is_folder, has_size;
+	const char *sha256; /* NULL: not asked for */
 };
 void contents_begin(struct json_writer *json, const struct entry *entry);
 /* Without its content. */

@@ -26,6 +26,9 @@ const struct language language_bash = {
 	.kernelspec_name = "bash",
 	.kernelspec_display_name = "Bash",
 	.mime = "text/x-sh",
+	.version = RECKON_BASH_VERSION,
+	.pygments_lexer = "bash",
+	.codemirror_mode = "\"shell\"",
 	.tool_description = "Runs a script in a persistent bash session and returns its output.",
 	.tool_words = "each by a command: `reckon-tool NAME '{\"argument\": ...}'` prints its "
 		      "value as JSON, "

@@ -144,6 +144,10 @@ const struct language language_python = {
 	.kernelspec_name = "python3",
 	.kernelspec_display_name = "Python 3",
 	.mime = "text/x-python",
+	.version = RECKON_PYTHON_VERSION,
+	.pygments_lexer = "ipython3",
+	.codemirror_mode = "{\"name\":\"ipython\",\"version\":3}",
+	.nbconvert_exporter = "python",
 	.tool_description = "Runs a cell in a persistent Python session and returns its output, as "
 			    "in a notebook.",
 	.tool_words =

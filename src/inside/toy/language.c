@@ -22,6 +22,9 @@ const struct language language_toy = {
 	.kernelspec_name = "toy",
 	.kernelspec_display_name = "Toy",
 	.mime = "text/x-toy",
+	.version = RECKON_VERSION,
+	.pygments_lexer = "text",
+	.codemirror_mode = "\"null\"",
 	.tool_description =
 		"Adds and subtracts integers, one sum in each line; _ is the last value.",
 };

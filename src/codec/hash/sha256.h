@@ -1,0 +1,11 @@
+/*
+ * sha256.h - the hash of bytes, for protocols that tell it. Pure.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define SHA256_TEXT_SIZE 65
+
+/* In hexadecimal, lower case. */
+void sha256_text(const void *bytes, size_t len, char ret[SHA256_TEXT_SIZE]);
