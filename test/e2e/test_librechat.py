@@ -300,7 +300,7 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(good, 409, "execution_profile_mismatch",
             headers={"X-CodeAPI-Expected-Profile": "stateful"})
     asks = {"code": "1", "tools": [{"name": "a"}]}
-    for body in ({**asks, "tools": []}, {**asks, "tools": [{"name": "a"}] * 65}, {"code": "1"},
+    for body in ({**asks, "tools": []}, {**asks, "tools": [{"name": "a"}] * 101}, {"code": "1"},
                  {**asks, "tools": [{"name": "%"}]}, {**asks, "tools": [{}]}, {**asks, "lang": "c"},
                  {**asks, "code": 1}, {"continuation_token": "x", "tool_results": [{}]},
                  {"continuation_token": "ex_A.1", "tool_results": []}, "{"):
@@ -486,6 +486,32 @@ def test_a_program_that_calls_tools(server):
     programmatic(server, 404, continuation_token=next_one["continuation_token"],
                  tool_results=results([call], 7))
     check_nothing_stays(server, 2)
+
+
+@pytest.mark.parametrize("lang", ["py", "bash"])
+def test_a_hundred_tools(server, lang):
+    """An execution has 64: those behind are told apart all the same, whatever they are called."""
+    tools = [{"name": f"tool-{i}"} for i in range(98)] + [{"name": "more"}, {"name": "x" * 200}]
+    called = ["tool_0", "tool_62", "tool_63", "tool_97", "more", "x" * 200]
+    code = {"py": "print(await asyncio.gather(" + ", ".join(f"{name}(a='{i}')" for i, name in enumerate(called))
+                  + "), await tool_64())",
+            "bash": "\n".join(f"{name} '{{\"a\": \"{i}\"}}'" for i, name in enumerate(called)) + "\ntool_64"}
+    answer, seen = programmatic(server, code=code[lang], lang=lang, tools=tools), []
+    while answer["status"] == "tool_call_required":
+        calls = answer["tool_calls"]
+        seen += [(call["name"], call["input"]) for call in calls]
+        answer = programmatic(server, continuation_token=answer["continuation_token"],
+                              tool_results=results(calls, *[call["name"][:8] for call in calls]))
+    names_of = ["tool-0", "tool-62", "tool-63", "tool-97", "more", "x" * 200]
+    assert sorted(seen, key=str) == sorted([*zip(names_of, [{"a": str(i)} for i in range(6)]), ("tool-64", {})], key=str)
+    shown = [name[:8] for name in names_of]
+    assert answer["stdout"] == (f"{shown} tool-64\n" if lang == "py" else "\n".join([*shown, "tool-64", ""]))
+
+
+def test_code_cannot_call_what_is_no_tool(server):
+    asked = programmatic(server, code="import builtins\nawait builtins.tools['more'](tool=999, input={})",
+                         tools=[{"name": f"t{i}"} for i in range(70)])
+    assert asked["tool_calls"][0]["name"] == "more"
 
 
 def test_a_program_that_fails_between_its_calls(server):

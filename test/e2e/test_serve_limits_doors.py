@@ -85,9 +85,9 @@ COUNTS = [  # where to, what it is called when it is refused, how many there may
     ("/sandboxfusion/list_ids", "provided_data", 100000,  # ROWS_MAX
      lambda n: {"dataset": "x", "config": {"dataset_type": "CommonOJDataset",
                                            "provided_data": [{"id": 1, "content": ""}] * n}}),
-    ("/librechat/exec/programmatic", "of 1 to 64 tools", 64,  # LIBRECHAT_TOOLS_MAX
+    ("/librechat/exec/programmatic", "of 1 to 100 tools", 100,  # LIBRECHAT_TOOLS_MAX
      lambda n: {"code": "print(1)", "tools": [{"name": f"t{i}"} for i in range(n)]}),
-    ("/librechat/exec/programmatic", "of 1 to 64 results", 64,
+    ("/librechat/exec/programmatic", "of 1 to 64 results", 64,  # LIBRECHAT_RESULTS_MAX
      lambda n: {"continuation_token": "x", "tool_results": [{"call_id": "x", "result": 1, "is_error": False}] * n}),
 ]
 

@@ -7,6 +7,7 @@
  *
  * In reckond the tools are called t0, t1, … by their index, because LibreChat's names may contain
  * any character. A preamble to the code defines functions with the names that the model knows.
+ * Tools from index LIBRECHAT_TOOLS_OWN on share one tool of reckond, with the index as an argument.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -64,12 +65,21 @@ static size_t identifier_of(const char *name, bool is_bash, char ret[NAME_SIZE])
 
 static int lend_python(const char *name, size_t index, struct buf *ret, struct err *err)
 {
+	if (index >= LIBRECHAT_TOOLS_OWN)
+		return buf_addf(ret, err,
+				"%s = _lend(\"" LIBRECHAT_TOOL_MORE "\", \"%s\", %zu)\n", name, name,
+				index);
 	return buf_addf(ret, err, "%s = _lend(\"t%zu\", \"%s\")\n", name, index, name);
 }
 
 /* The function prints a text unchanged, and anything else as JSON. */
 static int lend_bash(const char *name, size_t index, struct buf *ret, struct err *err)
 {
+	if (index >= LIBRECHAT_TOOLS_OWN)
+		return buf_addf(ret, err,
+				"%s() { reckon-tool -r " LIBRECHAT_TOOL_MORE
+				" \"{\\\"tool\\\": %zu, \\\"input\\\": ${1:-{\\}}}\"; }\n",
+				name, index);
 	return buf_addf(
 		ret, err,
 		"%s() { if [ $# -eq 0 ]; then reckon-tool -r t%zu; else reckon-tool -r t%zu "
@@ -80,8 +90,10 @@ static int lend_bash(const char *name, size_t index, struct buf *ret, struct err
 int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret, struct err *err)
 {
 	if (!is_bash && buf_adds(ret, "import asyncio, builtins\n"
-				      "def _lend(tool, name):\n"
+				      "def _lend(tool, name, number=None):\n"
 				      "    async def call(**arguments):\n"
+				      "        if number is not None:\n"
+				      "            arguments = {'tool': number, 'input': arguments}\n"
 				      "        return await builtins.tools[tool](**arguments)\n"
 				      "    call.__name__ = call.__qualname__ = name\n"
 				      "    return call\n", err) < 0)

@@ -50,7 +50,7 @@ static int take_names(struct request *request, const struct json_value *body,
 
 	if (json_read_kind(tools) != JSON_KIND_ARRAY || json_read_count(tools) == 0 ||
 	    json_read_count(tools) > LIBRECHAT_TOOLS_MAX)
-		return refuse(request, "tools must be an array of 1 to 64 tools");
+		return refuse(request, "tools must be an array of 1 to 100 tools");
 	json_write_init(&json, &names);
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < json_read_count(tools); i++)
@@ -106,7 +106,9 @@ static int start(struct request *request, const struct json_value *body, const c
 	cleanup_buf struct buf code = BUF_INIT(CODE_MAX);
 	cleanup_call struct call call = CALL_INIT;
 	cleanup_arena struct arena arena = { 0 };
-	const size_t count = json_read_count(program->tools);
+	const size_t all = json_read_count(program->tools);
+	const size_t own = all < LIBRECHAT_TOOLS_OWN ? all : LIBRECHAT_TOOLS_OWN;
+	const size_t count = own + (all > own);
 	struct api_tool *tools = arena_new(&arena, count, sizeof(*tools));
 	struct api_execute_out out;
 	char name[24];
@@ -115,7 +117,8 @@ static int start(struct request *request, const struct json_value *body, const c
 		return refuse(request, "code has at most 4 MiB");
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(name, sizeof(name), "t%zu", i);
-		tools[i].name = arena_text(&arena, name, strlen(name));
+		tools[i].name = i < own ? arena_text(&arena, name, strlen(name))
+					: LIBRECHAT_TOOL_MORE;
 	}
 	if (call_or_refuse(request, API_EXECUTE,
 			   &(struct api_execute_in){
@@ -256,7 +259,8 @@ static void go_on(struct request *request, const struct json_value *body, const 
 	const struct json_value *results = json_read_member(body, "tool_results");
 	const size_t count = json_read_count(results);
 
-	if (json_read_kind(results) != JSON_KIND_ARRAY || count == 0 || count > LIBRECHAT_TOOLS_MAX)
+	if (json_read_kind(results) != JSON_KIND_ARRAY || count == 0 ||
+	    count > LIBRECHAT_RESULTS_MAX)
 		(void)refuse(request, "tool_results must be an array of 1 to 64 results");
 	else if (program_find(request, token, program) == 0 &&
 		 is_theirs(request, body, program) &&

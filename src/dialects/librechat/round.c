@@ -48,14 +48,24 @@ static const char *name_of(const struct round *round, const char *name)
 static void take_call(struct round *round, const struct json_value *event)
 {
 	cleanup_buf struct buf input = BUF_INIT(CALLS_MAX);
+	const struct json_value *arguments = json_read_member(event, "arguments");
+	const char *called = json_get_str(event, "name"), *name = name_of(round, called), *given;
+	int64_t number;
 	struct err ignored;
 
-	if (json_read_dump(json_read_member(event, "arguments"), &input, &ignored) < 0)
+	if (strcmp(called, LIBRECHAT_TOOL_MORE) == 0 &&
+	    json_read_int(json_read_member(arguments, "tool"), &number) && number >= 0 &&
+	    json_read_kind(json_read_member(arguments, "input")) == JSON_KIND_OBJECT) {
+		given = json_read_text(json_read_at(round->program->tools, (size_t)number), NULL);
+		name = given != NULL ? given : name;
+		arguments = json_read_member(arguments, "input");
+	}
+	if (json_read_dump(arguments, &input, &ignored) < 0)
 		return;
 	round->count++;
 	json_write_object_begin(&round->json);
 	json_write_member_string(&round->json, "id", json_get_str(event, "id"));
-	json_write_member_string(&round->json, "name", name_of(round, json_get_str(event, "name")));
+	json_write_member_string(&round->json, "name", name);
 	json_write_key(&round->json, "input");
 	json_write_raw(&round->json, buf_text(&input), input.len);
 	json_write_object_end(&round->json);
