@@ -53,7 +53,7 @@ struct program_interactive {
 	struct buf input; /* for the command to read; shrinks as it is sent */
 };
 
-/* A command line for /bin/sh; quote `name` and `value` texts in it with program_quote(). */
+/* A command line for /bin/sh; quote `name` and `value` texts in it with text_quote_for_shell(). */
 struct program_stage {
 	const char *command;
 	const char *tag; /* of its process; NULL: no tag */
