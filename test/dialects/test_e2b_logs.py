@@ -6,6 +6,7 @@ import urllib.parse
 
 import pytest
 from e2b_client import ENVD, INTERPRETER
+from reckon_serve import SECONDS
 from waiting import eventually
 
 pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere

@@ -170,7 +170,7 @@ def test_a_shell_is_a_terminal(reckon, session):
             term.write("stty size\r")
             term.pump(.5)
         term.write("sleep 1000\r")
-        term.eventually(lambda: term.line.endswith("sleep 1000") or "sleep 1000" in term.text, "echo")
+        term.until(lambda: term.line.endswith("sleep 1000") or "sleep 1000" in term.text, "echo")
         time.sleep(.3)
         term.key("ctrl-c")
         term.write("echo code $?\r")
@@ -194,7 +194,7 @@ def test_vim_edits_a_file(reckon, session):
     # The screen of these tests does not know what vim says to an xterm.
     with shell(reckon, term="linux") as term:
         term.write("vim -u NONE notes\r")
-        term.eventually(lambda: term.text.count("~") > 20, "vim's screen")
+        term.until(lambda: term.text.count("~") > 20, "vim's screen")
         term.write("ifirst line\rsecond line\x1b")
         term.wait("second line")
         term.resize(60, 20)
@@ -214,7 +214,7 @@ def test_less_pages(reckon, session):
         term.write("G")
         term.wait("\n500")
         term.write("?^123$\r")
-        term.eventually(lambda: "123" in term.screen.display[0], "the match at the top")
+        term.until(lambda: "123" in term.screen.display[0], "the match at the top")
         term.write("q")
         assert term.end() == 0
 
@@ -222,7 +222,7 @@ def test_less_pages(reckon, session):
 def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
     exec_(reckon, "sleep", "12345", options=("-d",))
     with Terminal(reckon, "exec", "-t", "-s", "box", "--", "htop", columns=100, lines=30, term="linux") as term:
-        term.eventually(lambda: "Quit" in term.screen.display[29] and "Load average" in term.text, "htop's screen")
+        term.until(lambda: "Quit" in term.screen.display[29] and "Load average" in term.text, "htop's screen")
         # It sees itself, and no other program of the session or of the host.
         term.wait("htop")
         assert "12345" not in term.text and "reckon" not in term.text
@@ -230,11 +230,11 @@ def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
         # The emulator keeps the last lines of what it showed, which have that word: an empty screen
         # tells when htop has drawn anew. A size that came later would be the key that ends its help.
         term.screen.reset()
-        term.eventually(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
+        term.until(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
         term.write("\x1b[[A")  # F1 of a Linux console
-        term.eventually(lambda: "(C)" in term.text, "its help")
+        term.until(lambda: "(C)" in term.text, "its help")
         term.write("q")
-        term.eventually(lambda: "Quit" in term.screen.display[19], "its screen")
+        term.until(lambda: "Quit" in term.screen.display[19], "its screen")
         term.write("q")
         assert term.end() == 0
 

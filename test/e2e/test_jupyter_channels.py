@@ -1,6 +1,7 @@
 """What a kernel's WebSockets share: who hears of what, what is kept for a client that is away, the kernel's answers."""
 import contextlib
 import struct
+import time
 
 import pytest
 import websocket

@@ -11,6 +11,8 @@ from mcp_client import META, MODERN, Mcp, text_of
 from mcp_stdio import Stdio
 from reckon_serve import Server
 
+pytestmark = pytest.mark.usefixtures("no_daemon_stays")
+
 ACCEPT, DECLINE = ({"action": each, "content": {}} for each in ("accept", "decline"))
 
 
@@ -41,8 +43,6 @@ def start(reckon, *mounts, capabilities=None, **more):
 
 LOOK = """
 import os, glob
-
-pytestmark = pytest.mark.usefixtures("no_daemon_stays")
 def attempt(what):
     try:
         return what()
