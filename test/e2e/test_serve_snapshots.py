@@ -17,6 +17,7 @@ from waiting import eventually
 def snapshot(server, session, headers=None, **body):
     answer = server.ask("POST", f"/sessions/{session}/snapshots", body, headers)
     assert answer.status == 201, answer
+    time.sleep(0.002)  # ids of one millisecond have no order
     return answer.json
 
 

@@ -277,7 +277,7 @@ def test_who_writes_too_much_is_ended(reckon, code, why):
             full = put(server, "shared", "more", b"x" * 10)
             assert (full.status, full.code) == (413, "limit")
             full = server.ask("POST", "/sessions", {"volumes": [{"volume": "shared"}]})
-            assert (full.status, full.code) == (413, "limit") and "read_only" in full.json["error"]["remedy"]
+            assert (full.status, full.code) == (413, "limit") and "read-only" in full.json["error"]["remedy"]
         for each in entries(server, "shared"):
             assert server.ask("DELETE", f"/volumes/shared/files/{each['path']}").status == 200
         eventually(lambda: server.ask("GET", "/volumes/shared").json["bytes"] == 0)

@@ -26,6 +26,14 @@ static void token(const char *text)
 		abort();
 }
 
+/* A character that only a name could have brought in. A backslash of ours is before '"' or '}'. */
+static bool is_foreign(const char *at, bool is_bash)
+{
+	if (*at == '\\')
+		return !is_bash || (at[1] != '"' && at[1] != '}');
+	return *at != '\0' && strchr(is_bash ? "`&|<>'" : "`;&|<>'", *at) != NULL;
+}
+
 /* Whatever a name holds, the code that lends it is lines of a known form. */
 static void lend(const char *text, size_t size)
 {
@@ -37,10 +45,9 @@ static void lend(const char *text, size_t size)
 	for (int is_bash = 0; is_bash < 2; is_bash++) {
 		struct buf code = BUF_INIT(1 << 20);
 
-		if (librechat_lend(names, is_bash == 1, &code, &err) == 0 && code.len > 0)
+		if (librechat_lend(names, is_bash == 1, &code, &err) == 0)
 			for (size_t i = 0; i < code.len; i++)
-				if (strchr("`\\;&|<>'", code.data[i]) != NULL &&
-				    (is_bash == 0 || strchr("`\\&|<>'", code.data[i]) != NULL))
+				if (is_foreign(buf_text(&code) + i, is_bash == 1))
 					abort();
 		buf_done(&code);
 	}

@@ -93,7 +93,7 @@ int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret
 				      "def _lend(tool, name, number=None):\n"
 				      "    async def call(**arguments):\n"
 				      "        if number is not None:\n"
-				      "            arguments = {'tool': number, 'input': arguments}\n"
+				      "            arguments = {\"tool\": number, \"input\": arguments}\n"
 				      "        return await builtins.tools[tool](**arguments)\n"
 				      "    call.__name__ = call.__qualname__ = name\n"
 				      "    return call\n", err) < 0)
