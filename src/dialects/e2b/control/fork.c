@@ -135,7 +135,8 @@ static void write_error(struct json_writer *json, const struct api_failure *fail
 	json_write_key(json, "error");
 	json_write_object_begin(json);
 	json_write_member_uint(json, "code", api_error_of(failure)->status);
-	json_write_member_string(json, "message", failure->message);
+	json_write_member_string(json, "message",
+				 failure != NULL ? failure->message : "the call failed");
 	json_write_object_end(json);
 }
 
