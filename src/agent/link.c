@@ -139,8 +139,8 @@ int link_call(struct link *link, const struct model_call *call, struct err *err)
 
 int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64),
-			       json = BUF_INIT(AGENT_TALK_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CONVERSATION_MAX + 64),
+			       json = BUF_INIT(AGENT_CONVERSATION_MAX);
 
 	if (buf_addf(&json, err, "{\"made_by\":\"%016" PRIx64 "\",", maker) < 0 ||
 	    buf_add(&json, members, len, err) < 0 || buf_addc(&json, '}', err) < 0 ||
@@ -149,13 +149,13 @@ int link_sealed(struct link *link, uint64_t maker, const char *members, size_t l
 	return agent_send(link->sock, AGENT_SEALED, 0, &payload, err);
 }
 
-int link_talked(struct link *link, const struct buf *json, struct err *err)
+int link_conversation(struct link *link, const struct buf *json, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(AGENT_TALK_MAX + 64);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CONVERSATION_MAX + 64);
 
 	if (agent_pack(&payload, AGENT_TAG_JSON, json->data, json->len, err) < 0)
 		return (int)err->code;
-	return agent_send(link->sock, AGENT_TALKED, 0, &payload, err);
+	return agent_send(link->sock, AGENT_CONVERSATION_NOW, 0, &payload, err);
 }
 
 /* Asks, and waits for what answers it. */

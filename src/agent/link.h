@@ -49,7 +49,7 @@ int link_call(struct link *link, const struct model_call *call, struct err *err)
 /* What stands in `sealed` of a conversation: its maker, and other members. */
 int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len,
 		struct err *err);
-int link_talked(struct link *link, const struct buf *json, struct err *err);
+int link_conversation(struct link *link, const struct buf *json, struct err *err);
 
 /* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
 int link_execute(struct link *link, const char *code, size_t len, struct err *err);

@@ -112,7 +112,7 @@ static int take_frame(struct loop *loop, struct err *err)
 	switch (loop->link->head.type) {
 	case AGENT_HISTORY:
 		return loop_remember(loop, err);
-	case AGENT_TALK:
+	case AGENT_CONVERSATION:
 		return loop_talk(loop, err);
 	case AGENT_LIST:
 		return probe_take(loop, err);

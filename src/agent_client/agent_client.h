@@ -13,9 +13,9 @@
  * between. agent_may_send() and agent_check() check each frame before a caller sees it; the text in
  * it is still a model's, and untrusted.
  *
- *   agent_client_open(path, &model, &talk, &err);
+ *   agent_client_open(path, &model, &client, &err);
  *   ... READY  -> agent_client_ask();   EXECUTE -> run the cell, agent_client_answer();   DONE: it ended
- *   agent_client_close(talk);
+ *   agent_client_close(client);
  */
 #pragma once
 
@@ -55,12 +55,12 @@ int agent_client_open(const char *path, const struct agent_client_model *model,
 		      struct agent_client **ret, struct err *err);
 
 /* Kills the process and waits for its end. NULL is fine. */
-void agent_client_close(struct agent_client *talk);
-void agent_client_closep(struct agent_client **talk);
+void agent_client_close(struct agent_client *client);
+void agent_client_closep(struct agent_client **client);
 #define cleanup_agent_client __attribute__((cleanup(agent_client_closep)))
 
-int agent_client_fd(const struct agent_client *talk);
-enum agent_state agent_client_state(const struct agent_client *talk);
+int agent_client_fd(const struct agent_client *client);
+enum agent_state agent_client_state(const struct agent_client *client);
 
 /* A frame of the agent; valid until the next one is taken. */
 struct agent_client_frame {
@@ -74,10 +74,10 @@ struct agent_client_frame {
  * broke the rules, so close it. After EXECUTE the agent waits for agent_client_answer(), after DONE
  * for agent_client_ask().
  */
-int agent_client_take(struct agent_client *talk, struct agent_client_frame *ret, struct err *err);
+int agent_client_take(struct agent_client *client, struct agent_client_frame *ret, struct err *err);
 
 /* Waits until there may be a frame, `wake_fd` (or -1) is readable, or the time is over. */
-void agent_client_wait(const struct agent_client *talk, int wake_fd, int timeout_ms);
+void agent_client_wait(const struct agent_client *client, int wake_fd, int timeout_ms);
 
 /* Content of the frame that ends a question; `message` and `remedy` may be empty. */
 struct agent_client_end {
@@ -105,8 +105,8 @@ const char *agent_client_read_text(const struct agent_client_frame *frame, size_
  * Asks a question, after READY or DONE. `files` are lines "NAME (1.2 MB)" about files in the
  * workspace that the model does not know yet.
  */
-int agent_client_ask(struct agent_client *talk, const char *question, size_t len,
-		 const char *const *files, size_t file_count, struct err *err);
+int agent_client_ask(struct agent_client *client, const char *question, size_t len,
+		     const char *const *files, size_t file_count, struct err *err);
 
 struct agent_client_image {
 	const char *mime;
@@ -119,10 +119,10 @@ struct agent_client_image {
  * Shows an image with the next question, or with the one that is continued, if the model takes
  * images. Must stay valid until then.
  */
-void agent_client_show(struct agent_client *talk, const struct agent_client_image *image);
+void agent_client_show(struct agent_client *client, const struct agent_client_image *image);
 
 /* Loads a whole conversation (docs/conversation.schema.json), after READY, before any question. */
-int agent_client_load(struct agent_client *talk, const char *json, size_t len, struct err *err);
+int agent_client_load(struct agent_client *client, const char *json, size_t len, struct err *err);
 
 /* The application's result for a pending call. */
 struct agent_client_tool_result {
@@ -134,13 +134,13 @@ struct agent_client_tool_result {
 
 /* Continues without a question: with results of calls, or to answer the conversation's last
  * message. */
-int agent_client_continue(struct agent_client *talk, const struct agent_client_tool_result *results,
-		      size_t count, struct err *err);
+int agent_client_continue(struct agent_client *client,
+			  const struct agent_client_tool_result *results, size_t count,
+			  struct err *err);
 
 /* Lists the server's models, after READY: the reply is MODELS, or DONE with the failure. */
-int agent_client_list(struct agent_client *talk, struct err *err);
-#define CONVERSE_HANDLES_MAX 16u /* of one result */
-
+int agent_client_list(struct agent_client *client, struct err *err);
+#define AGENT_CLIENT_HANDLES_MAX 16u /* of one result */
 
 /* The result of a cell. Text, images and handles beyond the limits are left out. */
 struct agent_client_result {
@@ -151,12 +151,12 @@ struct agent_client_result {
 	uint64_t same;	 /* AGENT_SAME_…, for a repeat */
 	struct agent_client_image images[AGENT_IMAGES_MAX]; /* for models that take images */
 	size_t image_count;
-	const char *handles[CONVERSE_HANDLES_MAX]; /* outputs that `text` shortens */
+	const char *handles[AGENT_CLIENT_HANDLES_MAX]; /* outputs that `text` shortens */
 	size_t handle_count;
 };
 
 /* Replies to the last EXECUTE. */
-int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result,
+int agent_client_answer(struct agent_client *client, const struct agent_client_result *result,
 			struct err *err);
 
 /* Opens the output of a handle; agent_client closes *ret_fd. */
@@ -168,18 +168,18 @@ typedef int agent_client_open_fn(const char *handle, int *ret_fd, struct err *er
  * Without it the model is told that it cannot. agent_client_take() replies itself; no caller sees
  * these frames.
  */
-void agent_client_pages(struct agent_client *talk, agent_client_open_fn *open, void *arg);
-void agent_client_offer(struct agent_client *talk, const char *handle);
+void agent_client_pages(struct agent_client *client, agent_client_open_fn *open, void *arg);
+void agent_client_offer(struct agent_client *client, const char *handle);
 
 /* Whether a file of the workspace exists: AGENT_FILE_THERE, AGENT_FILE_MISSING, … */
 typedef char agent_client_look_fn(const char *name, void *arg);
 
 /* Looks up the links of an answer; without it they stay unknown. No caller sees these frames. */
-void agent_client_looks(struct agent_client *talk, agent_client_look_fn *look, void *arg);
+void agent_client_looks(struct agent_client *client, agent_client_look_fn *look, void *arg);
 
 /* Asks the agent to end the question. Sent once per question; DONE follows soon. */
-int agent_client_interrupt(struct agent_client *talk, struct err *err);
+int agent_client_interrupt(struct agent_client *client, struct err *err);
 
 /* Sends any other frame of the parent. */
-int agent_client_tell(struct agent_client *talk, enum agent_type type, const struct buf *payload,
-		  struct err *err);
+int agent_client_tell(struct agent_client *client, enum agent_type type, const struct buf *payload,
+		      struct err *err);

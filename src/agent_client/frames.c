@@ -16,22 +16,22 @@
 
 #define FIELD_ROOM 64u /* a field and its header */
 
-int agent_client_fd(const struct agent_client *talk)
+int agent_client_fd(const struct agent_client *client)
 {
-	return talk->sock;
+	return client->sock;
 }
 
-enum agent_state agent_client_state(const struct agent_client *talk)
+enum agent_state agent_client_state(const struct agent_client *client)
 {
-	return talk->state;
+	return client->state;
 }
 
 /* ---- to the agent ---- */
 
-int agent_client_tell(struct agent_client *talk, enum agent_type type, const struct buf *payload,
-		  struct err *err)
+int agent_client_tell(struct agent_client *client, enum agent_type type, const struct buf *payload,
+		      struct err *err)
 {
-	return agent_client_send(talk, type, 0, payload, err);
+	return agent_client_send(client, type, 0, payload, err);
 }
 
 static int add_encoded(struct buf *ret, const struct agent_client_image *image, struct err *err)
@@ -54,41 +54,41 @@ static int pack_image(struct buf *payload, const struct agent_client_image *imag
 	return agent_pack(payload, AGENT_TAG_IMAGE, whole.data, whole.len, err);
 }
 
-void agent_client_show(struct agent_client *talk, const struct agent_client_image *image)
+void agent_client_show(struct agent_client *client, const struct agent_client_image *image)
 {
-	if (talk->has_images && talk->shown_count < AGENT_IMAGES_MAX)
-		talk->shown[talk->shown_count++] = image;
+	if (client->has_images && client->shown_count < AGENT_IMAGES_MAX)
+		client->shown[client->shown_count++] = image;
 }
 
-int agent_client_ask(struct agent_client *talk, const char *question, size_t len,
-		 const char *const *files, size_t file_count, struct err *err)
+int agent_client_ask(struct agent_client *client, const char *question, size_t len,
+		     const char *const *files, size_t file_count, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CLIENT_RESULT_MAX);
 
 	if (agent_pack(&payload, AGENT_TAG_TEXT, question, len, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < file_count; i++)
 		if (agent_pack_text(&payload, AGENT_TAG_FILE, files[i], err) < 0)
 			return (int)err->code;
-	for (size_t i = 0; i < talk->shown_count; i++)
-		if (pack_image(&payload, talk->shown[i], err) < 0)
+	for (size_t i = 0; i < client->shown_count; i++)
+		if (pack_image(&payload, client->shown[i], err) < 0)
 			return (int)err->code;
-	talk->shown_count = 0;
-	talk->state = AGENT_STATE_THINKING;
-	talk->told_interrupt = false;
-	return agent_client_tell(talk, AGENT_ASK, &payload, err);
+	client->shown_count = 0;
+	client->state = AGENT_STATE_THINKING;
+	client->told_interrupt = false;
+	return agent_client_tell(client, AGENT_ASK, &payload, err);
 }
 
-int agent_client_load(struct agent_client *talk, const char *json, size_t len, struct err *err)
+int agent_client_load(struct agent_client *client, const char *json, size_t len, struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_FRAME_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CLIENT_FRAME_MAX);
 
-	if (len > AGENT_TALK_MAX)
+	if (len > AGENT_CONVERSATION_MAX)
 		return err_set(err, ERR_LIMIT, "a conversation of %zu bytes; at most %u", len,
-			       AGENT_TALK_MAX);
+			       AGENT_CONVERSATION_MAX);
 	if (agent_pack(&payload, AGENT_TAG_JSON, json, len, err) < 0)
 		return (int)err->code;
-	return agent_client_tell(talk, AGENT_TALK, &payload, err);
+	return agent_client_tell(client, AGENT_CONVERSATION, &payload, err);
 }
 
 static int pack_tool_result(struct buf *payload, const struct agent_client_tool_result *result,
@@ -106,35 +106,36 @@ static int pack_tool_result(struct buf *payload, const struct agent_client_tool_
 	return agent_pack(payload, AGENT_TAG_TEXT, result->text, len, err);
 }
 
-int agent_client_continue(struct agent_client *talk, const struct agent_client_tool_result *results,
-		      size_t count, struct err *err)
+int agent_client_continue(struct agent_client *client,
+			  const struct agent_client_tool_result *results, size_t count,
+			  struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CLIENT_RESULT_MAX);
 
 	if (count > AGENT_CALLS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %u results", AGENT_CALLS_MAX);
 	for (size_t i = 0; i < count; i++)
 		if (pack_tool_result(&payload, &results[i], err) < 0)
 			return (int)err->code;
-	for (size_t i = 0; i < talk->shown_count; i++)
-		if (pack_image(&payload, talk->shown[i], err) < 0)
+	for (size_t i = 0; i < client->shown_count; i++)
+		if (pack_image(&payload, client->shown[i], err) < 0)
 			return (int)err->code;
-	talk->shown_count = 0;
-	talk->state = AGENT_STATE_THINKING;
-	talk->told_interrupt = false;
-	return agent_client_tell(talk, AGENT_CONTINUE, &payload, err);
+	client->shown_count = 0;
+	client->state = AGENT_STATE_THINKING;
+	client->told_interrupt = false;
+	return agent_client_tell(client, AGENT_CONTINUE, &payload, err);
 }
 
-int agent_client_list(struct agent_client *talk, struct err *err)
+int agent_client_list(struct agent_client *client, struct err *err)
 {
-	talk->state = AGENT_STATE_LISTING;
-	return agent_client_tell(talk, AGENT_LIST, NULL, err);
+	client->state = AGENT_STATE_LISTING;
+	return agent_client_tell(client, AGENT_LIST, NULL, err);
 }
 
-int agent_client_answer(struct agent_client *talk, const struct agent_client_result *result,
+int agent_client_answer(struct agent_client *client, const struct agent_client_result *result,
 			struct err *err)
 {
-	cleanup_buf struct buf payload = BUF_INIT(CONVERSE_RESULT_MAX);
+	cleanup_buf struct buf payload = BUF_INIT(AGENT_CLIENT_RESULT_MAX);
 	size_t len = result->len;
 
 	if (len > AGENT_RESULT_MAX) {
@@ -150,115 +151,117 @@ int agent_client_answer(struct agent_client *talk, const struct agent_client_res
 	if (result->same > 0 && agent_pack_u64(&payload, AGENT_TAG_SAME, result->same, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < result->handle_count; i++)
-		agent_client_offer(talk, result->handles[i]);
-	for (size_t i = 0; i < result->image_count && talk->has_images; i++)
+		agent_client_offer(client, result->handles[i]);
+	for (size_t i = 0; i < result->image_count && client->has_images; i++)
 		if (pack_image(&payload, &result->images[i], err) < 0)
 			return (int)err->code;
-	talk->state = AGENT_STATE_THINKING;
-	return agent_client_send(talk, AGENT_RESULT, talk->cell, &payload, err);
+	client->state = AGENT_STATE_THINKING;
+	return agent_client_send(client, AGENT_RESULT, client->cell, &payload, err);
 }
 
-int agent_client_interrupt(struct agent_client *talk, struct err *err)
+int agent_client_interrupt(struct agent_client *client, struct err *err)
 {
-	if (talk->told_interrupt)
+	if (client->told_interrupt)
 		return 0;
-	talk->told_interrupt = true;
-	return agent_client_tell(talk, AGENT_INTERRUPT, NULL, err);
+	client->told_interrupt = true;
+	return agent_client_tell(client, AGENT_INTERRUPT, NULL, err);
 }
 
 /* ---- from the agent ---- */
 
-void agent_client_wait(const struct agent_client *talk, int wake_fd, int timeout_ms)
+void agent_client_wait(const struct agent_client *client, int wake_fd, int timeout_ms)
 {
-	struct pollfd ready[2] = { { .fd = talk->sock, .events = POLLIN },
+	struct pollfd ready[2] = { { .fd = client->sock, .events = POLLIN },
 				   { .fd = wake_fd, .events = POLLIN } };
 
 	(void)poll(ready, ARRAY_LEN(ready), timeout_ms);
 }
 
 /* Checks that a field that is stored or passed on as JSON is a JSON object. */
-static int check_object(const struct agent_client *talk, size_t count, enum agent_tag tag,
+static int check_object(const struct agent_client *client, size_t count, enum agent_tag tag,
 			struct err *err)
 {
-	const struct kernel_item *json = agent_find(talk->items, count, tag);
-	cleanup_buf struct buf compact = BUF_INIT(CONVERSE_FRAME_MAX);
+	const struct kernel_item *json = agent_find(client->items, count, tag);
+	cleanup_buf struct buf compact = BUF_INIT(AGENT_CLIENT_FRAME_MAX);
 	enum json_kind kind;
 
-	if (json_read_compact(json->data, json->len, AGENT_TALK_MAX, &compact, &kind, err) < 0)
+	if (json_read_compact(json->data, json->len, AGENT_CONVERSATION_MAX, &compact, &kind, err) <
+	    0)
 		return (int)err->code;
 	return kind == JSON_KIND_OBJECT ? 0
 					: err_set(err, ERR_PROTOCOL, "JSON that is not an object");
 }
 
-static bool is_word(const struct agent_client *talk, size_t count, enum agent_tag tag)
+static bool is_word(const struct agent_client *client, size_t count, enum agent_tag tag)
 {
-	const struct kernel_item *word = agent_find(talk->items, count, tag);
+	const struct kernel_item *word = agent_find(client->items, count, tag);
 
 	return utf8_is_valid(word->data, word->len) &&
 	       memchr(word->data, '\0', word->len) == NULL;
 }
 
-static int judge(struct agent_client *talk, const struct kernel_head *head, size_t *ret_count,
+static int judge(struct agent_client *client, const struct kernel_head *head, size_t *ret_count,
 		 struct err *err)
 {
 	int count;
 
-	if (!agent_may_send(talk->state, head->type))
+	if (!agent_may_send(client->state, head->type))
 		return err_set(err, ERR_PROTOCOL, "frame %u is not its to send now", head->type);
-	count = kernel_unpack(buf_text(&talk->payload), talk->payload.len, head->field_count,
-			      talk->items, AGENT_FIELDS_MAX, err);
+	count = kernel_unpack(buf_text(&client->payload), client->payload.len, head->field_count,
+			      client->items, AGENT_FIELDS_MAX, err);
 	if (count < 0)
 		return (int)err->code;
 	*ret_count = (size_t)count;
-	if (agent_check(head->type, talk->items, (size_t)count, err) < 0)
+	if (agent_check(head->type, client->items, (size_t)count, err) < 0)
 		return (int)err->code;
-	if (head->type == AGENT_CALL && (!is_word(talk, (size_t)count, AGENT_TAG_CALL) ||
-					 !is_word(talk, (size_t)count, AGENT_TAG_NAME)))
+	if (head->type == AGENT_CALL && (!is_word(client, (size_t)count, AGENT_TAG_CALL) ||
+					 !is_word(client, (size_t)count, AGENT_TAG_NAME)))
 		return err_set(err, ERR_PROTOCOL, "a call without a name");
 	if (head->type == AGENT_CALL ||
 	    (head->type == AGENT_EXECUTE &&
-	     agent_find(talk->items, (size_t)count, AGENT_TAG_COMMAND) != NULL))
-		return check_object(talk, (size_t)count, AGENT_TAG_ARGUMENTS, err);
-	if (head->type == AGENT_TALKED)
-		return check_object(talk, (size_t)count, AGENT_TAG_JSON, err);
+	     agent_find(client->items, (size_t)count, AGENT_TAG_COMMAND) != NULL))
+		return check_object(client, (size_t)count, AGENT_TAG_ARGUMENTS, err);
+	if (head->type == AGENT_CONVERSATION_NOW)
+		return check_object(client, (size_t)count, AGENT_TAG_JSON, err);
 	return 0;
 }
 
 /* Updates the agent's state after a frame. */
-static void follow(struct agent_client *talk, const struct kernel_head *head)
+static void follow(struct agent_client *client, const struct kernel_head *head)
 {
 	if (head->type == AGENT_READY || head->type == AGENT_DONE ||
 	    head->type == AGENT_MODELS) {
-		talk->state = AGENT_STATE_IDLE;
+		client->state = AGENT_STATE_IDLE;
 	} else if (head->type == AGENT_EXECUTE) {
-		talk->state = AGENT_STATE_RUNNING;
-		talk->cell = head->id;
+		client->state = AGENT_STATE_RUNNING;
+		client->cell = head->id;
 	}
 }
 
-int agent_client_take(struct agent_client *talk, struct agent_client_frame *ret, struct err *err)
+int agent_client_take(struct agent_client *client, struct agent_client_frame *ret, struct err *err)
 {
 	struct kernel_head head;
 	size_t count = 0;
-	int rc = agent_recv(talk->sock, &head, &talk->payload, err);
+	int rc = agent_recv(client->sock, &head, &client->payload, err);
 
 	if (rc == ERR_TIMEOUT)
 		return 0;
 	if (rc == 0)
 		return err_set(err, ERR_LOST, "reckon-agent ended without a word");
-	if (rc < 0 || judge(talk, &head, &count, err) < 0)
+	if (rc < 0 || judge(client, &head, &count, err) < 0)
 		return err_wrap(err, "reckon-agent");
 	if (head.type == AGENT_PAGE)
-		return agent_client_page(talk, head.id, count, err) < 0
+		return agent_client_page(client, head.id, count, err) < 0
 			       ? err_wrap(err, "reckon-agent")
 			       : 0;
 	if (head.type == AGENT_LOOK)
-		return agent_client_look(talk, head.id, count, err) < 0
+		return agent_client_look(client, head.id, count, err) < 0
 			       ? err_wrap(err, "reckon-agent")
 			       : 0;
-	follow(talk, &head);
-	*ret = (struct agent_client_frame){ .type = head.type, .items = talk->items,
-					.count = count };
+	follow(client, &head);
+	*ret = (struct agent_client_frame){ .type = head.type,
+					    .items = client->items,
+					    .count = count };
 	return 1;
 }
 
@@ -294,8 +297,8 @@ bool agent_client_read_sealed(const struct agent_client_frame *frame, struct buf
 	enum json_kind kind;
 	struct err ignored;
 
-	return json_read_compact(json->data, json->len, AGENT_TALK_MAX, ret, &kind, &ignored) ==
-		       0 &&
+	return json_read_compact(json->data, json->len, AGENT_CONVERSATION_MAX, ret, &kind,
+				 &ignored) == 0 &&
 	       kind == JSON_KIND_OBJECT;
 }
 

@@ -6,12 +6,12 @@
 #include "agent_client/agent_client.h"
 
 /* Bytes of one frame; an answer is the longest. */
-#define CONVERSE_FRAME_MAX ((size_t)16 * 1024 * 1024)
+#define AGENT_CLIENT_FRAME_MAX ((size_t)16 * 1024 * 1024)
 /* Bytes of a result with its images. */
-#define CONVERSE_RESULT_MAX ((size_t)60 * 1024 * 1024)
+#define AGENT_CLIENT_RESULT_MAX ((size_t)60 * 1024 * 1024)
 
 /* Handles that the model may page through. */
-#define CONVERSE_OFFERED_MAX 256u
+#define AGENT_CLIENT_OFFERED_MAX 256u
 
 struct agent_client {
 	pid_t pid;
@@ -26,16 +26,16 @@ struct agent_client {
 	size_t shown_count;
 	agent_client_look_fn *look; /* or NULL */
 	void *look_arg;
-	char offered[CONVERSE_OFFERED_MAX][AGENT_HANDLE_MAX + 1]; /* ring buffer of the last */
+	char offered[AGENT_CLIENT_OFFERED_MAX][AGENT_HANDLE_MAX + 1]; /* ring buffer of the last */
 	size_t offered_count;
 	struct buf payload;
 	struct kernel_item items[AGENT_FIELDS_MAX];
 };
 
-int agent_client_send(struct agent_client *talk, enum agent_type type, uint64_t id,
-		  const struct buf *payload, struct err *err);
+int agent_client_send(struct agent_client *client, enum agent_type type, uint64_t id,
+		      const struct buf *payload, struct err *err);
 
 /* Replies to a LOOK, likewise. */
-int agent_client_look(struct agent_client *talk, uint64_t id, size_t count, struct err *err);
-/* Replies to a PAGE, whose fields are in talk->items. */
-int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, struct err *err);
+int agent_client_look(struct agent_client *client, uint64_t id, size_t count, struct err *err);
+/* Replies to a PAGE, whose fields are in client->items. */
+int agent_client_page(struct agent_client *client, uint64_t id, size_t count, struct err *err);

@@ -16,27 +16,28 @@
 
 #define PAGE_MAX (PAGE_BYTES * 4 + 4096) /* each byte may need an escape */
 
-void agent_client_pages(struct agent_client *talk, agent_client_open_fn *open, void *arg)
+void agent_client_pages(struct agent_client *client, agent_client_open_fn *open, void *arg)
 {
-	talk->open = open;
-	talk->open_arg = arg;
+	client->open = open;
+	client->open_arg = arg;
 }
 
-static bool is_offered(const struct agent_client *talk, const char *handle)
+static bool is_offered(const struct agent_client *client, const char *handle)
 {
-	for (size_t i = 0; i < talk->offered_count && i < CONVERSE_OFFERED_MAX; i++)
-		if (strcmp(talk->offered[i], handle) == 0)
+	for (size_t i = 0; i < client->offered_count && i < AGENT_CLIENT_OFFERED_MAX; i++)
+		if (strcmp(client->offered[i], handle) == 0)
 			return true;
 	return false;
 }
 
-void agent_client_offer(struct agent_client *talk, const char *handle)
+void agent_client_offer(struct agent_client *client, const char *handle)
 {
 	const size_t len = strlen(handle);
 
-	if (len == 0 || len > AGENT_HANDLE_MAX || is_offered(talk, handle))
+	if (len == 0 || len > AGENT_HANDLE_MAX || is_offered(client, handle))
 		return;
-	memcpy(talk->offered[talk->offered_count++ % CONVERSE_OFFERED_MAX], handle, len + 1);
+	memcpy(client->offered[client->offered_count++ % AGENT_CLIENT_OFFERED_MAX], handle,
+	       len + 1);
 }
 
 static void read_choice(const struct agent_part *part, const char *needle,
@@ -79,29 +80,29 @@ static int show(const struct page_choice *choice, int fd, const char *handle, st
 }
 
 /* Writes the requested page, or for the model the reason why there is none. */
-static void find(struct agent_client *talk, const char *handle, const struct page_choice *choice,
+static void find(struct agent_client *client, const char *handle, const struct page_choice *choice,
 		 struct buf *ret)
 {
 	cleanup_fd int fd = -1;
 	struct err why;
 
 	err_clear(&why);
-	if (!is_offered(talk, handle))
+	if (!is_offered(client, handle))
 		(void)err_set(&why, ERR_NOT_FOUND,
 			      "no output of this conversation has the handle %s", handle);
-	else if (talk->open == NULL)
+	else if (client->open == NULL)
 		(void)err_set(&why, ERR_NOT_FOUND, "outputs cannot be read again here");
-	else if (talk->open(handle, &fd, &why, talk->open_arg) == 0 &&
+	else if (client->open(handle, &fd, &why, client->open_arg) == 0 &&
 		 show(choice, fd, handle, ret, &why) == 0)
 		return;
 	buf_clear(ret);
 	(void)buf_addf(ret, &why, "Error: %s", why.text);
 }
 
-int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, struct err *err)
+int agent_client_page(struct agent_client *client, uint64_t id, size_t count, struct err *err)
 {
-	const struct kernel_item *handle = agent_find(talk->items, count, AGENT_TAG_HANDLE);
-	const struct kernel_item *text = agent_find(talk->items, count, AGENT_TAG_TEXT);
+	const struct kernel_item *handle = agent_find(client->items, count, AGENT_TAG_HANDLE);
+	const struct kernel_item *text = agent_find(client->items, count, AGENT_TAG_TEXT);
 	cleanup_buf struct buf page = BUF_INIT(PAGE_MAX), payload = BUF_INIT(PAGE_MAX + 4096);
 	char name[AGENT_HANDLE_MAX + 1] = "", needle[AGENT_NEEDLE_MAX + 1] = "";
 	struct page_choice choice;
@@ -110,38 +111,38 @@ int agent_client_page(struct agent_client *talk, uint64_t id, size_t count, stru
 	memcpy(name, handle->data, handle->len);
 	if (text != NULL)
 		memcpy(needle, text->data, text->len);
-	memcpy(&part, agent_find(talk->items, count, AGENT_TAG_PART)->data, sizeof(part));
+	memcpy(&part, agent_find(client->items, count, AGENT_TAG_PART)->data, sizeof(part));
 	read_choice(&part, needle, &choice);
-	find(talk, name, &choice, &page);
+	find(client, name, &choice, &page);
 	if (agent_pack_text(&payload, AGENT_TAG_STATUS, "ok", err) < 0 ||
 	    agent_pack(&payload, AGENT_TAG_TEXT, buf_text(&page), page.len, err) < 0)
 		return (int)err->code;
-	return agent_client_send(talk, AGENT_PAGED, id, &payload, err);
+	return agent_client_send(client, AGENT_PAGED, id, &payload, err);
 }
 
 /* ---- files ---- */
 
-void agent_client_looks(struct agent_client *talk, agent_client_look_fn *look, void *arg)
+void agent_client_looks(struct agent_client *client, agent_client_look_fn *look, void *arg)
 {
-	talk->look = look;
-	talk->look_arg = arg;
+	client->look = look;
+	client->look_arg = arg;
 }
 
 /* Refuse names that could lead out of the workspace. */
-static char look_for(const struct agent_client *talk, const char *line, size_t len)
+static char look_for(const struct agent_client *client, const char *line, size_t len)
 {
 	cleanup_buf struct buf name = BUF_INIT(AGENT_LOOKS_BYTES);
 	struct err full; /* always fits: a line of the frame is shorter */
 
-	if (talk->look == NULL || buf_add(&name, line, len, &full) < 0 ||
+	if (client->look == NULL || buf_add(&name, line, len, &full) < 0 ||
 	    memchr(line, '\0', len) != NULL || !fs_path_is_safe(buf_text(&name)))
 		return AGENT_FILE_UNKNOWN;
-	return talk->look(buf_text(&name), talk->look_arg);
+	return client->look(buf_text(&name), client->look_arg);
 }
 
-int agent_client_look(struct agent_client *talk, uint64_t id, size_t count, struct err *err)
+int agent_client_look(struct agent_client *client, uint64_t id, size_t count, struct err *err)
 {
-	const struct kernel_item *names = agent_find(talk->items, count, AGENT_TAG_TEXT);
+	const struct kernel_item *names = agent_find(client->items, count, AGENT_TAG_TEXT);
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	const char *at = names->data, *end = at + names->len;
 	char said[AGENT_LOOKS_MAX];
@@ -151,10 +152,10 @@ int agent_client_look(struct agent_client *talk, uint64_t id, size_t count, stru
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const size_t len = (size_t)((newline != NULL ? newline : end) - at);
 
-		said[found++] = len > 0 ? look_for(talk, at, len) : AGENT_FILE_UNKNOWN;
+		said[found++] = len > 0 ? look_for(client, at, len) : AGENT_FILE_UNKNOWN;
 		at += len + 1;
 	}
 	if (agent_pack(&payload, AGENT_TAG_TEXT, said, found, err) < 0)
 		return (int)err->code;
-	return agent_client_send(talk, AGENT_LOOKED, id, &payload, err);
+	return agent_client_send(client, AGENT_LOOKED, id, &payload, err);
 }

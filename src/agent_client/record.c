@@ -53,7 +53,7 @@ static void add_handle(const struct json_value *part, struct agent_client_result
 {
 	const char *handle = json_read_text(json_read_member(part, "handle"), NULL);
 
-	if (handle != NULL && ret->handle_count < CONVERSE_HANDLES_MAX)
+	if (handle != NULL && ret->handle_count < AGENT_CLIENT_HANDLES_MAX)
 		ret->handles[ret->handle_count++] = handle;
 }
 

@@ -7,10 +7,10 @@
  */
 #include "agent_client/inner.h"
 
-int agent_client_send(struct agent_client *talk, enum agent_type type, uint64_t id,
-		  const struct buf *payload, struct err *err)
+int agent_client_send(struct agent_client *client, enum agent_type type, uint64_t id,
+		      const struct buf *payload, struct err *err)
 {
-	if (agent_send(talk->sock, type, id, payload, err) == 0)
+	if (agent_send(client->sock, type, id, payload, err) == 0)
 		return 0;
 	/* The few frames under way fit into the socket, so a full one means a stuck agent. */
 	if (err->code == ERR_TIMEOUT)

@@ -65,7 +65,7 @@ static void __attribute__((noreturn)) become(const char *path, const struct surr
 	_exit(EXIT_NOT_STARTED);
 }
 
-static int spawn(struct agent_client *talk, const char *path, struct err *err)
+static int spawn(struct agent_client *client, const char *path, struct err *err)
 {
 	struct surroundings around;
 	cleanup_fd int theirs = -1;
@@ -75,18 +75,18 @@ static int spawn(struct agent_client *talk, const char *path, struct err *err)
 	look(&around);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_sys(err, "socketpair");
-	talk->sock = ends[0];
+	client->sock = ends[0];
 	theirs = ends[1];
-	if (fd_set_nonblock(talk->sock, true, err) < 0)
+	if (fd_set_nonblock(client->sock, true, err) < 0)
 		return (int)err->code;
 	/* The parent's signal handlers must not run in the child. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
-	talk->pid = fork();
-	if (talk->pid == 0)
+	client->pid = fork();
+	if (client->pid == 0)
 		become(path, &around, theirs);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return talk->pid < 0 ? err_sys(err, "fork") : 0;
+	return client->pid < 0 ? err_sys(err, "fork") : 0;
 }
 
 static int pack_some(struct buf *payload, enum agent_tag tag, const char *text, struct err *err)
@@ -94,7 +94,7 @@ static int pack_some(struct buf *payload, enum agent_tag tag, const char *text, 
 	return text != NULL ? agent_pack_text(payload, tag, text, err) : 0;
 }
 
-static int send_start(struct agent_client *talk, const struct agent_client_model *model,
+static int send_start(struct agent_client *client, const struct agent_client_model *model,
 		      struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(START_MAX);
@@ -113,7 +113,7 @@ static int send_start(struct agent_client *talk, const struct agent_client_model
 	    pack_some(&payload, AGENT_TAG_PROXY, model->proxy, err) < 0 ||
 	    pack_some(&payload, AGENT_TAG_NO_PROXY, model->no_proxy, err) < 0 ||
 	    agent_pack_text(&payload, AGENT_TAG_KEY, model->key, err) < 0 ||
-	    agent_client_tell(talk, AGENT_START, &payload, err) < 0)
+	    agent_client_tell(client, AGENT_START, &payload, err) < 0)
 		rc = (int)err->code;
 	if (payload.data != NULL)
 		explicit_bzero(payload.data, payload.cap);
@@ -123,34 +123,34 @@ static int send_start(struct agent_client *talk, const struct agent_client_model
 int agent_client_open(const char *path, const struct agent_client_model *model,
 		      struct agent_client **ret, struct err *err)
 {
-	cleanup_agent_client struct agent_client *talk = mem_new0(1, sizeof(*talk));
+	cleanup_agent_client struct agent_client *client = mem_new0(1, sizeof(*client));
 
-	talk->sock = -1;
-	talk->payload = BUF_INIT(CONVERSE_FRAME_MAX);
-	talk->state = AGENT_STATE_STARTING;
-	talk->has_images = model->settings.images != 0;
-	if (spawn(talk, path, err) < 0 || send_start(talk, model, err) < 0)
+	client->sock = -1;
+	client->payload = BUF_INIT(AGENT_CLIENT_FRAME_MAX);
+	client->state = AGENT_STATE_STARTING;
+	client->has_images = model->settings.images != 0;
+	if (spawn(client, path, err) < 0 || send_start(client, model, err) < 0)
 		return (int)err->code;
-	*ret = TAKE_PTR(talk);
+	*ret = TAKE_PTR(client);
 	return 0;
 }
 
-void agent_client_close(struct agent_client *talk)
+void agent_client_close(struct agent_client *client)
 {
-	if (talk == NULL)
+	if (client == NULL)
 		return;
-	if (talk->sock >= 0)
-		(void)close(talk->sock);
-	if (talk->pid > 0) {
-		(void)kill(talk->pid, SIGKILL);
-		while (waitpid(talk->pid, NULL, 0) < 0 && errno == EINTR)
+	if (client->sock >= 0)
+		(void)close(client->sock);
+	if (client->pid > 0) {
+		(void)kill(client->pid, SIGKILL);
+		while (waitpid(client->pid, NULL, 0) < 0 && errno == EINTR)
 			continue;
 	}
-	buf_done(&talk->payload);
-	free(talk);
+	buf_done(&client->payload);
+	free(client);
 }
 
-void agent_client_closep(struct agent_client **talk)
+void agent_client_closep(struct agent_client **client)
 {
-	agent_client_close(*talk);
+	agent_client_close(*client);
 }

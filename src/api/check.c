@@ -315,8 +315,8 @@ static int check_need(const struct api_type *type, const struct api_field *field
 }
 
 /* Checks the fields that cannot be used together, and those that need another field. */
-static int check_beside(const struct api_type *type, const struct where *where,
-			const void *value, struct err *err)
+static int check_companions(const struct api_type *type, const struct where *where,
+			    const void *value, struct err *err)
 {
 	const struct api_field *field = where->field, *other;
 
@@ -344,8 +344,7 @@ static int check_type(const struct api_type *type, const void *value, const char
 			continue;
 		}
 		if (check_given(&where, value, err) < 0 ||
-		    (is_set(where.field, value) &&
-		     check_beside(type, &where, value, err) < 0))
+		    (is_set(where.field, value) && check_companions(type, &where, value, err) < 0))
 			return (int)err->code;
 	}
 	return 0;

@@ -193,7 +193,7 @@ struct group {
 	char dir[16]; /* of its cgroup */
 	struct cgroup_share share;
 	size_t count; /* of sessions in it */
-	int seat;	 /* of the next one, for which all is prepared; or -1 */
+	int prepared_fd; /* `tasks` of the next cgroup, for which all is prepared; or -1 */
 	bool was_tried; /* to prepare it */
 };
 

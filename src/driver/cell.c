@@ -82,7 +82,7 @@ static int report(struct driver *driver, const struct agent_client_result *told,
 	if (later > driver->deadline_ns)
 		driver->deadline_ns = later;
 	if (rc == 0)
-		rc = agent_client_answer(driver->talk, told, err);
+		rc = agent_client_answer(driver->client, told, err);
 	return rc;
 }
 

@@ -29,15 +29,15 @@ void driver_init(struct driver *driver, const struct driver_ops *ops, void *arg,
 		.question = BUF_INIT(QUESTION_MAX),
 		.prose = BUF_INIT(AGENT_ANSWER_MAX),
 		.answer = BUF_INIT(AGENT_ANSWER_MAX),
-		.load = BUF_INIT(AGENT_TALK_MAX),
-		.talked = BUF_INIT(AGENT_TALK_MAX),
+		.load = BUF_INIT(AGENT_CONVERSATION_MAX),
+		.conversation = BUF_INIT(AGENT_CONVERSATION_MAX),
 	};
 	outcome_init(&driver->outcome, records_max);
 }
 
 void driver_close(struct driver *driver)
 {
-	agent_client_close(TAKE_PTR(driver->talk));
+	agent_client_close(TAKE_PTR(driver->client));
 	driver->state = DRIVER_CLOSED;
 	driver_drop_request(driver);
 }
@@ -48,7 +48,7 @@ void driver_done(struct driver *driver)
 	driver_drop_calls(driver);
 	buf_done(&driver->question);
 	buf_done(&driver->load);
-	buf_done(&driver->talked);
+	buf_done(&driver->conversation);
 	buf_done(&driver->prose);
 	buf_done(&driver->answer);
 	outcome_done(&driver->outcome);
@@ -57,11 +57,11 @@ void driver_done(struct driver *driver)
 int driver_open(struct driver *driver, const char *path, const struct agent_client_model *model,
 		struct err *err)
 {
-	if (agent_client_open(path, model, &driver->talk, err) < 0)
+	if (agent_client_open(path, model, &driver->client, err) < 0)
 		return (int)err->code;
 	if (driver->ops->open_output != NULL)
-		agent_client_pages(driver->talk, driver->ops->open_output, driver->arg);
-	agent_client_looks(driver->talk, driver->ops->look, driver->arg);
+		agent_client_pages(driver->client, driver->ops->open_output, driver->arg);
+	agent_client_looks(driver->client, driver->ops->look, driver->arg);
 	driver->state = DRIVER_STARTING;
 	driver->wall_ms = model->settings.wall_ms;
 	driver->has_shell = model->settings.has_shell != 0;
@@ -70,7 +70,7 @@ int driver_open(struct driver *driver, const char *path, const struct agent_clie
 
 int driver_fd(const struct driver *driver)
 {
-	return agent_client_fd(driver->talk);
+	return agent_client_fd(driver->client);
 }
 
 /* ---- frames ---- */
@@ -121,12 +121,13 @@ static int take_call(struct driver *driver, const struct agent_client_frame *fra
 	return 0;
 }
 
-static int take_talk(struct driver *driver, const struct agent_client_frame *frame, struct err *err)
+static int take_conversation(struct driver *driver, const struct agent_client_frame *frame,
+			     struct err *err)
 {
 	const struct kernel_item *json = agent_find(frame->items, frame->count, AGENT_TAG_JSON);
 
-	buf_clear(&driver->talked);
-	return buf_add(&driver->talked, json->data, json->len, err);
+	buf_clear(&driver->conversation);
+	return buf_add(&driver->conversation, json->data, json->len, err);
 }
 
 static void emit(struct driver *driver, enum driver_event_kind kind, const char *text, size_t len)
@@ -153,7 +154,7 @@ static void emit_code(struct driver *driver, const struct agent_client_frame *fr
 
 static void emit_sealed(struct driver *driver, const struct agent_client_frame *frame)
 {
-	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 
 	if (agent_client_read_sealed(frame, &json))
 		emit(driver, DRIVER_EVENT_SEALED, json.data, json.len);
@@ -201,8 +202,8 @@ static int take_frame(struct driver *driver, const struct agent_client_frame *fr
 		return 0;
 	case AGENT_CALL:
 		return take_call(driver, frame, err);
-	case AGENT_TALKED:
-		return take_talk(driver, frame, err);
+	case AGENT_CONVERSATION_NOW:
+		return take_conversation(driver, frame, err);
 	case AGENT_DONE:
 		take_end(driver, frame);
 		*ret = driver->stop == AGENT_STOP_CALLS ? DRIVER_PARKED : DRIVER_ENDED;
@@ -229,7 +230,7 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 		/* Read frames also while a cell runs: the question ends at once if the agent is
 		 * gone. */
 		if (rc == 0)
-			rc = agent_client_take(driver->talk, &frame, err);
+			rc = agent_client_take(driver->client, &frame, err);
 		if (rc == 0)
 			break;
 		if (rc < 0 || take_frame(driver, &frame, &result, err) < 0)
@@ -246,7 +247,7 @@ enum driver_result driver_step(struct driver *driver, struct err *err)
 
 void driver_wait(const struct driver *driver, int wake_fd)
 {
-	agent_client_wait(driver->talk, wake_fd, wake_fd < 0 ? WAIT_UNWOKEN_MS : WAIT_MS);
+	agent_client_wait(driver->client, wake_fd, wake_fd < 0 ? WAIT_UNWOKEN_MS : WAIT_MS);
 }
 
 enum driver_result driver_run(struct driver *driver, int wake_fd, struct err *err)

@@ -21,7 +21,7 @@
  *
  * A conversation may have the application's own tools. When the model calls one, the run is parked:
  * driver_step() returns DRIVER_PARKED, `calls` has the calls, and driver_continue() resumes with
- * their results. With settings.keeps_talk `talked` holds the conversation after each end, as one
+ * their results. With settings.persists_conversation `conversation` holds the conversation after each end, as one
  * JSON document (docs/conversation.schema.json): driver_load() loads it into another driver, in any
  * process, at any later time.
  *
@@ -162,7 +162,7 @@ struct driver {
 	const struct driver_ops *ops;
 	void *arg;
 	enum driver_state state;
-	struct agent_client *talk; /* NULL: no agent runs */
+	struct agent_client *client; /* NULL: no agent runs */
 	uint64_t wall_ms, deadline_ns;
 	bool has_shell; /* the owner also runs commands */
 	/* the request that waits until the agent is ready */
@@ -188,7 +188,8 @@ struct driver {
 	struct agent_checked checked; /* claims of the answer that were looked up, and not found */
 	struct driver_call calls[AGENT_CALLS_MAX]; /* calls that wait for the application */
 	size_t call_count;
-	struct buf talked; /* the conversation as JSON, with keeps_talk; else empty */
+	struct buf
+		conversation; /* the conversation as JSON, with persists_conversation; else empty */
 	char message[sizeof(((struct err *)NULL)->text)];
 	char remedy[sizeof(((struct err *)NULL)->remedy)];
 };

@@ -62,7 +62,7 @@ static void forget(struct driver *driver)
 	driver_drop_request(driver);
 	buf_clear(&driver->prose);
 	buf_clear(&driver->answer);
-	buf_clear(&driver->talked);
+	buf_clear(&driver->conversation);
 	driver->usage = (struct agent_usage){ 0 };
 	driver->checked = (struct agent_checked){ 0 };
 	driver->step = 0;
@@ -86,7 +86,7 @@ static int send_load(struct driver *driver, struct err *err)
 	int rc = 0;
 
 	if (driver->load.len > 0)
-		rc = agent_client_load(driver->talk, driver->load.data, driver->load.len, err);
+		rc = agent_client_load(driver->client, driver->load.data, driver->load.len, err);
 	buf_done(&driver->load);
 	return rc;
 }
@@ -100,12 +100,12 @@ int driver_send_request(struct driver *driver, struct err *err)
 	if (send_load(driver, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < driver->image_count; i++)
-		agent_client_show(driver->talk, &driver->images[i]);
+		agent_client_show(driver->client, &driver->images[i]);
 	rc = driver->has_question
-		     ? agent_client_ask(driver->talk, buf_text(&driver->question),
+		     ? agent_client_ask(driver->client, buf_text(&driver->question),
 					driver->question.len, (const char *const *)driver->files,
 					driver->file_count, err)
-		     : agent_client_continue(driver->talk, driver->results, driver->result_count,
+		     : agent_client_continue(driver->client, driver->results, driver->result_count,
 					     err);
 	driver->state = DRIVER_THINKING;
 	driver_drop_request(driver);
@@ -147,7 +147,7 @@ int driver_load(struct driver *driver, const char *json, size_t len, struct err 
 	buf_clear(&driver->load);
 	if (buf_add(&driver->load, json, len, err) < 0)
 		return err_set(err, ERR_LIMIT, "a conversation of %zu bytes; at most %u", len,
-			       AGENT_TALK_MAX);
+			       AGENT_CONVERSATION_MAX);
 	return 0;
 }
 

@@ -20,7 +20,7 @@ int driver_tell_stop(struct driver *driver, struct err *err)
 	if (!driver->is_stopping ||
 	    (driver->state != DRIVER_THINKING && driver->state != DRIVER_RUNNING))
 		return 0;
-	return agent_client_interrupt(driver->talk, err);
+	return agent_client_interrupt(driver->client, err);
 }
 
 bool driver_is_late(const struct driver *driver, uint64_t now_ns)

@@ -398,7 +398,7 @@ void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item 
 	submit(pool, lane, item, false);
 }
 
-void pool_submit_beside(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
+void pool_submit_to_other_cpu(struct pool *pool, struct pool_lane *lane, struct pool_item *item)
 {
 	submit(pool, lane, item, true);
 }

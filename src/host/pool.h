@@ -48,7 +48,7 @@ size_t pool_load(struct pool *pool);	/* what waits and runs, and 1 if something 
 void pool_submit(struct pool *pool, struct pool_item *item);
 void pool_submit_to(struct pool *pool, struct pool_lane *lane, struct pool_item *item);
 /* The same for what is to be done while the caller goes on working: on another processor. */
-void pool_submit_beside(struct pool *pool, struct pool_lane *lane, struct pool_item *item);
+void pool_submit_to_other_cpu(struct pool *pool, struct pool_lane *lane, struct pool_item *item);
 
 /* Readable when pool_take() may have something, or when pool_wake() was called. */
 int pool_fd(const struct pool *pool);

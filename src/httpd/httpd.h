@@ -263,9 +263,9 @@ bool upstream_is_answered(const struct request *request, uint64_t id);
 /* Waits until any question has an untaken reply, or for `wait_ms` (0: no limit). */
 int upstream_wait(struct request *request, uint64_t wait_ms);
 /* When the client leaves, tells reckond to cancel this frame, too, although it was answered; 0
- * removes the last such wish. */
+ * undoes the last such call. */
 void upstream_cancel_when_gone(struct request *request, uint64_t id);
-/* Removes the wish for this frame; 0: does nothing. */
+/* Undoes it for this frame; 0: does nothing. */
 void upstream_cancel_no_more(struct request *request, uint64_t id);
 /* Cancels at once what this request began. */
 void upstream_cancel_now(struct request *request);

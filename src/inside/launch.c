@@ -40,7 +40,7 @@
 struct launch {
 	struct launch_plan plan;
 	int filter_fd;
-	int seats[LAUNCH_SEATS_MAX];
+	int joins[LAUNCH_JOINS_MAX];
 	char *const *base; /* the template's variables */
 	struct enter_plan enter;
 	int master; /* of the terminal, or -1 */
@@ -244,8 +244,8 @@ static int receive_plan(struct launch *launch, struct err *err)
 	if (n < 0)
 		return (int)err->code;
 	if (n != (ssize_t)sizeof(*plan) || (plan->stdio_count != 0 && plan->stdio_count != 3) ||
-	    plan->seat_count > LAUNCH_SEATS_MAX ||
-	    nfds != 3u + (plan->has_landlock != 0 ? 1u : 0u) + plan->stdio_count + plan->seat_count)
+	    plan->join_count > LAUNCH_JOINS_MAX ||
+	    nfds != 3u + (plan->has_landlock != 0 ? 1u : 0u) + plan->stdio_count + plan->join_count)
 		return err_set(err, ERR_PROTOCOL, "the warden sent no plan");
 	launch->enter = ENTER_PLAN_NONE;
 	launch->enter.init_pidfd = fds[0];
@@ -255,8 +255,8 @@ static int receive_plan(struct launch *launch, struct err *err)
 		launch->enter.landlock_fd = fds[at++];
 	for (uint32_t i = 0; i < plan->stdio_count; i++)
 		launch->enter.stdio[i] = fds[at++];
-	for (uint32_t i = 0; i < plan->seat_count; i++)
-		launch->seats[i] = fds[at++];
+	for (uint32_t i = 0; i < plan->join_count; i++)
+		launch->joins[i] = fds[at++];
 	launch->enter.filter = &filter;
 	launch->enter.no_speculation = plan->no_speculation != 0;
 	if (plan->stdio_count == 0) {
@@ -268,8 +268,8 @@ static int receive_plan(struct launch *launch, struct err *err)
 
 static int join_groups(const struct launch *launch, struct err *err)
 {
-	for (uint32_t i = 0; i < launch->plan.seat_count; i++)
-		if (write(launch->seats[i], "0", 1) != 1)
+	for (uint32_t i = 0; i < launch->plan.join_count; i++)
+		if (write(launch->joins[i], "0", 1) != 1)
 			return err_sys(err, "join the process's control groups");
 	return 0;
 }

@@ -133,7 +133,7 @@ unsigned resume_reopen(const struct kernel_item *items, size_t count)
 	return failed;
 }
 
-void resume_take_seat(const int *fds, size_t nfds)
+void resume_join_cgroups(const int *fds, size_t nfds)
 {
 	/* If this fails the session stays outside its group and competes for CPU time by
 	 * itself; there is no way to report it yet. */

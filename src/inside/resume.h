@@ -26,8 +26,8 @@ void resume_apply(int sock);
 /* Reopens the files that a RESUME packet names at their old numbers; returns how many failed. */
 unsigned resume_reopen(const struct kernel_item *items, size_t count);
 
-/* KERNEL_SEAT: this single-threaded process joins the cgroup whose file the packet carries. */
-void resume_take_seat(const int *fds, size_t nfds);
+/* KERNEL_CGROUP_JOIN: this single-threaded process joins the cgroup whose file the packet carries. */
+void resume_join_cgroups(const int *fds, size_t nfds);
 
 /* KERNEL_PARK: there is time to copy the pages that a first cell writes to
  * (prefault_write_rest()). */

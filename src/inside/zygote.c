@@ -153,12 +153,12 @@ __attribute__((noreturn)) static void kernel_main(const struct enter_plan *plan,
 }
 
 /* Joins the box's cgroups: processes that T creates from now on are in them. */
-static int take_seats(const struct zygote_spawn *spawn, const int *seats, struct err *err)
+static int join_cgroups(const struct zygote_spawn *spawn, const int *joins, struct err *err)
 {
-	for (uint32_t i = 0; i < spawn->seat_count; i++)
-		if (write(seats[i], "0", 1) != 1)
+	for (uint32_t i = 0; i < spawn->join_count; i++)
+		if (write(joins[i], "0", 1) != 1)
 			return err_sys(err, "join the box's control groups");
-	if (spawn->has_leave != 0 && dup2(seats[spawn->seat_count], ZYGOTE_LEAVE_FD) < 0)
+	if (spawn->has_leave != 0 && dup2(joins[spawn->join_count], ZYGOTE_LEAVE_FD) < 0)
 		return err_sys(err, "keep a descriptor");
 	return 0;
 }
@@ -166,13 +166,13 @@ static int take_seats(const struct zygote_spawn *spawn, const int *seats, struct
 /* T: gives up everything that user code could use to control it, creates K, and is stopped by the
  * warden. */
 __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, int boot_fd,
-						const struct zygote_spawn *spawn, const int *seats)
+						const struct zygote_spawn *spawn, const int *joins)
 {
 	struct err err = { 0 };
 	unsigned long flags = SIGCHLD | (cached_tid != NULL ? CLONE_CHILD_SETTID : 0);
 	long kernel;
 
-	if (take_seats(spawn, seats, &err) < 0) {
+	if (join_cgroups(spawn, joins, &err) < 0) {
 		report_boot(boot_fd, &err, -1);
 		_exit(125);
 	}
@@ -212,18 +212,18 @@ __attribute__((noreturn)) static void twin_main(const struct enter_plan *plan, i
 
 static void spawn_kernel(const struct zygote_spawn *spawn, const int *fds, size_t nfds)
 {
-	const size_t seats_at = spawn->has_landlock != 0 ? 4 : 3;
-	const size_t want = seats_at + spawn->seat_count + (spawn->has_leave != 0);
+	const size_t joins_at = spawn->has_landlock != 0 ? 4 : 3;
+	const size_t want = joins_at + spawn->join_count + (spawn->has_leave != 0);
 	struct enter_plan plan = ENTER_PLAN_NONE;
 
-	if (spawn->type == ZYGOTE_SPAWN && spawn->seat_count <= ZYGOTE_SEATS_MAX && nfds == want) {
+	if (spawn->type == ZYGOTE_SPAWN && spawn->join_count <= ZYGOTE_JOINS_MAX && nfds == want) {
 		plan.filter = &filter;
 		plan.init_pidfd = fds[0];
 		plan.control_fd = fds[1];
 		plan.landlock_fd = spawn->has_landlock != 0 ? fds[3] : -1;
 		plan.no_speculation = spawn->no_speculation != 0;
 		if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0) == 0)
-			twin_main(&plan, fds[2], spawn, fds + seats_at);
+			twin_main(&plan, fds[2], spawn, fds + joins_at);
 	}
 	fd_close_all(fds, nfds);
 }

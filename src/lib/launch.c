@@ -103,7 +103,7 @@ int launch_find_warden(char **ret_path, struct err *err)
 			       "reckon-warden");
 }
 
-int launch_find_beside(const char *name, char **ret_path, struct err *err)
+int launch_find_sibling(const char *name, char **ret_path, struct err *err)
 {
 	cleanup_free char *warden = NULL;
 	char path[4096], *slash;

@@ -21,7 +21,7 @@
 int launch_find_warden(char **ret_path, struct err *err);
 
 /* The program of that name in the same directory. *ret_path: free(). */
-int launch_find_beside(const char *name, char **ret_path, struct err *err);
+int launch_find_sibling(const char *name, char **ret_path, struct err *err);
 
 /* Connects to the shared warden; starts it if it does not run. */
 int launch_join_shared(const char *warden, const char *template_dir, int *ret_sock,

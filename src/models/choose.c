@@ -1,5 +1,5 @@
 /*
- * choose.c - makes address, key and settings of a wish, the environment and a file.
+ * choose.c - makes address, key and settings of a query, the environment and a file.
  *
  * Runs in:  reckon, reckond and tests.
  * Reads:    the environment, a key file.
@@ -30,12 +30,12 @@
 
 /* ---- keys ---- */
 
-static const char *look(const struct models_wish *wish, const char *name)
+static const char *look(const struct models_query *query, const char *name)
 {
 	const char *value = NULL;
 
 	if (name != NULL)
-		value = wish->env != NULL ? wish->env(name) : getenv(name);
+		value = query->env != NULL ? query->env(name) : getenv(name);
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
@@ -100,7 +100,7 @@ static void take_key(struct models_choice *choice, const char *value, const char
 	(void)snprintf(choice->key_from, sizeof(choice->key_from), "%s", from);
 }
 
-static int find_key(struct models_choice *choice, const struct models_wish *wish, struct err *err)
+static int find_key(struct models_choice *choice, const struct models_query *query, struct err *err)
 {
 	const struct models_builtin *builtin = choice->builtin;
 	const struct models_entry *entry = choice->entry;
@@ -108,8 +108,8 @@ static int find_key(struct models_choice *choice, const struct models_wish *wish
 				builtin != NULL ? builtin->key_env : NULL };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (look(wish, names[i]) != NULL) {
-			take_key(choice, look(wish, names[i]), names[i]);
+		if (look(query, names[i]) != NULL) {
+			take_key(choice, look(query, names[i]), names[i]);
 			return 0;
 		}
 	if (entry != NULL && entry->key != NULL) {
@@ -148,10 +148,10 @@ int models_key_check(const struct models_choice *choice, struct err *err)
 
 /* ---- the choice ---- */
 
-static int find_url(struct models_choice *choice, const struct models_wish *wish, struct err *err)
+static int find_url(struct models_choice *choice, const struct models_query *query, struct err *err)
 {
 	const struct models_builtin *builtin = choice->builtin;
-	const char *url = wish->base_url, *what = "--base-url";
+	const char *url = query->base_url, *what = "--base-url";
 
 	if (choice->is_local) {
 		if (url == NULL)
@@ -160,7 +160,7 @@ static int find_url(struct models_choice *choice, const struct models_wish *wish
 		return err_remedy(err, "openai/NAME asks a server that runs already");
 	}
 	if (url == NULL && builtin != NULL) {
-		url = look(wish, builtin->url_env);
+		url = look(query, builtin->url_env);
 		what = builtin->url_env;
 	}
 	if (url == NULL && choice->entry != NULL) {
@@ -180,7 +180,7 @@ static int find_url(struct models_choice *choice, const struct models_wish *wish
 }
 
 int models_choose_provider(const struct models *models, const struct models_provider *provider,
-			   const struct models_wish *wish, struct models_choice *ret,
+			   const struct models_query *query, struct models_choice *ret,
 			   struct err *err)
 {
 	char full[MODELS_NAME_MAX + MODELS_MODEL_MAX + 2];
@@ -195,9 +195,9 @@ int models_choose_provider(const struct models *models, const struct models_prov
 		(void)snprintf(ret->model, sizeof(ret->model), "%s", ret->entry->model);
 	(void)snprintf(full, sizeof(full), "%s/%s", ret->provider, ret->model);
 	ret->specific = models_entry_find(models, MODELS_MODEL, full, strlen(full));
-	if (find_url(ret, wish, err) < 0)
+	if (find_url(ret, query, err) < 0)
 		return (int)err->code;
-	return find_key(ret, wish, err);
+	return find_key(ret, query, err);
 }
 
 const char *models_alias_resolve(const struct models *models, const char *name)
@@ -214,15 +214,15 @@ const char *models_alias_resolve(const struct models *models, const char *name)
 	return name;
 }
 
-/* The requested model: the caller's wish, else the environment, else the file. */
-static const char *wanted(const struct models *models, const struct models_wish *wish)
+/* The requested model: the caller's query, else the environment, else the file. */
+static const char *wanted(const struct models *models, const struct models_query *query)
 {
 	const struct models_entry *standard = models_entry_find(models, MODELS_DEFAULT, "", 0);
 
-	if (wish->model != NULL)
-		return wish->model;
-	if (look(wish, "RECKON_MODEL") != NULL)
-		return look(wish, "RECKON_MODEL");
+	if (query->model != NULL)
+		return query->model;
+	if (look(query, "RECKON_MODEL") != NULL)
+		return look(query, "RECKON_MODEL");
 	return standard != NULL ? standard->model : NULL;
 }
 
@@ -236,10 +236,10 @@ static bool is_good_model(const char *name)
 	return true;
 }
 
-int models_choose(const struct models *models, const struct models_wish *wish,
+int models_choose(const struct models *models, const struct models_query *query,
 		  struct models_choice *ret, struct err *err)
 {
-	const char *asked = wanted(models, wish);
+	const char *asked = wanted(models, query);
 	const char *given = asked != NULL ? models_alias_resolve(models, asked) : NULL;
 	const char *slash = given != NULL ? strchr(given, '/') : NULL;
 	struct models_provider provider;
@@ -258,7 +258,7 @@ int models_choose(const struct models *models, const struct models_wish *wish,
 	}
 	if (slash != NULL)
 		(void)snprintf(ret->model, sizeof(ret->model), "%s", slash + 1);
-	if (models_choose_provider(models, &provider, wish, ret, err) < 0)
+	if (models_choose_provider(models, &provider, query, ret, err) < 0)
 		return (int)err->code;
 	if (ret->model[0] == '\0') {
 		err_set(err, ERR_INVALID, "--model: %s has no model of its own", ret->provider);

@@ -4,7 +4,7 @@
  *   builtin.c  the built-in providers
  *   file.c    an INI text -> struct models, and its problems by line
  *   row.c     the file's keys and their values
- *   choose.c  a wish, the environment and struct models -> address, key and settings
+ *   choose.c  a query, the environment and struct models -> address, key and settings
  *
  * Each value comes from the first of these that has it: the caller (a flag, a request), the
  * environment, [model PROVIDER/NAME], [provider NAME], [default], the built-in default.
@@ -60,7 +60,7 @@ struct models_entry {
  * model. */
 struct models_alias {
 	unsigned line;
-	char *pattern, *model; /* `model` as models_wish.model */
+	char *pattern, *model; /* `model` as models_query.model */
 };
 
 struct models {
@@ -140,7 +140,7 @@ const char *models_protocol_name(enum agent_protocol protocol);
 /* The variable's value, or NULL. */
 typedef const char *models_env_fn(const char *name);
 
-struct models_wish {
+struct models_query {
 	const char *model;    /* PROVIDER/NAME or PROVIDER; NULL: from environment or file */
 	const char *base_url; /* or NULL */
 	models_env_fn *env;   /* NULL: the environment of this process */
@@ -164,12 +164,12 @@ struct models_choice {
  * ERR_INVALID if the name is not a provider, or lacks a model, or a required key is missing; the
  * remedy says what to set. Call models_choice_done() on `ret` afterwards, even after a failure.
  */
-int models_choose(const struct models *models, const struct models_wish *wish,
+int models_choose(const struct models *models, const struct models_query *query,
 		  struct models_choice *ret, struct err *err);
 
 /* The same for a provider and any model of it (may be ""), even if a required key is missing. */
 int models_choose_provider(const struct models *models, const struct models_provider *provider,
-			   const struct models_wish *wish, struct models_choice *ret,
+			   const struct models_query *query, struct models_choice *ret,
 			   struct err *err);
 
 /*
@@ -187,7 +187,7 @@ void models_settings_init(struct agent_settings *settings);
 
 /*
  * Fills in values from the file, then defaults. ERR_INVALID for a budget without a price; the
- * message begins with the wish ("--budget needs --price").
+ * message begins with the option ("--budget needs --price").
  */
 int models_fill(struct models_choice *choice, struct agent_settings *settings, struct err *err);
 

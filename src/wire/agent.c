@@ -34,7 +34,7 @@ static const struct bound {
 	[AGENT_TAG_CALL] = { 1, AGENT_CALL_ID_MAX },
 	[AGENT_TAG_NAME] = { 1, AGENT_TOOL_NAME_MAX },
 	[AGENT_TAG_ARGUMENTS] = { 2, AGENT_ARGUMENTS_MAX },
-	[AGENT_TAG_JSON] = { 2, AGENT_TALK_MAX },
+	[AGENT_TAG_JSON] = { 2, AGENT_CONVERSATION_MAX },
 	[AGENT_TAG_PART] = { sizeof(struct agent_part), sizeof(struct agent_part) },
 	[AGENT_TAG_COMMAND] = { sizeof(struct agent_command), sizeof(struct agent_command) },
 	[AGENT_TAG_CHECKED] = { sizeof(struct agent_checked), sizeof(struct agent_checked) },
@@ -60,7 +60,7 @@ static const struct shape {
 	[AGENT_CALL - FIRST] = { BIT(CALL) | BIT(NAME) | BIT(ARGUMENTS), 0, true },
 	[AGENT_DISCARD - FIRST] = { BIT(TEXT), 0, true },
 	[AGENT_SEALED - FIRST] = { BIT(JSON), 0, true },
-	[AGENT_TALKED - FIRST] = { BIT(JSON), 0, true },
+	[AGENT_CONVERSATION_NOW - FIRST] = { BIT(JSON), 0, true },
 	[AGENT_PAGE - FIRST] = { BIT(HANDLE) | BIT(PART), BIT(TEXT), true },
 	[AGENT_LOOK - FIRST] = { BIT(TEXT), 0, true },
 };

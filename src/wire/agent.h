@@ -54,7 +54,7 @@
 #define AGENT_FIELDS_MAX 1200u
 #define AGENT_HEADERS_MAX 8u
 #define AGENT_HEADERS_MARK " | "
-#define AGENT_TALK_MAX (15u * 1024u * 1024u) /* a conversation as JSON */
+#define AGENT_CONVERSATION_MAX (15u * 1024u * 1024u) /* a conversation as JSON */
 #define AGENT_CALL_ID_MAX 256u
 #define AGENT_TOOL_NAME_MAX 128u
 #define AGENT_ARGUMENTS_MAX (8u * 1024u * 1024u)
@@ -75,7 +75,8 @@ enum agent_type {
 	AGENT_HISTORY = 8,   /* earlier turns, see struct agent_past; before an ASK */
 	AGENT_LIST = 9,	     /* nothing                                                         */
 	AGENT_PAGED = 10,    /* STATUS TEXT; the id is that of the PAGE                         */
-	AGENT_TALK = 11,     /* JSON: before an ASK or CONTINUE, instead of HISTORY              */
+	AGENT_CONVERSATION =
+		11,	     /* JSON: before an ASK or CONTINUE, instead of HISTORY              */
 	AGENT_CONTINUE = 12, /* (CALL STATUS TEXT IMAGE*)*: results of the pending calls; or IMAGE*:
 			      * those of the last question of a HISTORY                         */
 	AGENT_LOOKED = 13,   /* TEXT: an AGENT_FILE_… for each name; the id is that of the LOOK */
@@ -91,7 +92,8 @@ enum agent_type {
 	AGENT_PAGE = 40,    /* HANDLE PART [TEXT]: only lines that contain TEXT                  */
 	AGENT_CODE = 41,    /* TEXT: a piece of a call's code as the model writes it; COUNT       */
 	AGENT_CALL = 42,    /* CALL NAME ARGUMENTS: of the application's tool; DONE follows       */
-	AGENT_TALKED = 43,  /* JSON: the conversation as it is now; DONE follows                  */
+	AGENT_CONVERSATION_NOW =
+		43,	    /* JSON: the conversation as it is now; DONE follows                  */
 	AGENT_DISCARD = 44, /* TEXT: why to drop what the model said since the last TURN          */
 	AGENT_SEALED = 45,  /* JSON: the provider must get it back unchanged, see conversation.h  */
 	AGENT_LOOK = 46,    /* TEXT: one file name per line                                       */
@@ -188,7 +190,7 @@ struct agent_settings {
 	uint64_t price_in, price_cached, price_out;
 	uint64_t price_written; /* for writing to a cache; 0: the protocol's usual ratio */
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; for Chat Completions */
-	uint64_t keeps_talk; /* non-zero: each DONE is preceded by a TALKED */
+	uint64_t persists_conversation; /* non-zero: each DONE is preceded by a TALKED */
 	uint64_t has_shell;  /* non-zero: commands can run in a shell beside the cells */
 	uint64_t verify; /* enum agent_verify */
 };

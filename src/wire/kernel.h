@@ -14,7 +14,7 @@
  *   host                                  kernel
  *    |                                       | (forked from a zygote, inside the box)
  *    | <----------------------------- READY  |
- *    | SEAT [tasks] ---------------------->  |   in a session of a group (cgroup v1)
+ *    | CGROUP_JOIN [tasks] --------------->  |   in a session of a group (cgroup v1)
  *    | CONFIGURE ------------------------->  |   environment, seed; no answer
  *    | TOOLS [calls] --------------------->  |   before an execution that may call tools
  *    | EXECUTE [stdout, stderr, stdin] --->  |   three descriptors, fresh for each execution
@@ -65,11 +65,11 @@ enum kernel_type {
 	KERNEL_TOOLS =
 		11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
 			      of the EXECUTE that follows (docs/internals/questions.md); no answer */
-	KERNEL_SEAT = 15, /* fd: a group's `tasks`, to write "0" to; no answer. Only
+	KERNEL_CGROUP_JOIN = 15, /* fd: a group's `tasks`, to write "0" to; no answer. Only
 				   the warden sends it, before all other packets             */
-	KERNEL_PARK = 16, /* no client yet: the kernel may prepare what a first cell
+	KERNEL_PARK = 16,	 /* no client yet: the kernel may prepare what a first cell
 				   needs; no answer. Comes before a SEAT                     */
-	KERNEL_PING = 17, /* -> PONG with its id, once the kernel is idle. All earlier
+	KERNEL_PING = 17,	 /* -> PONG with its id, once the kernel is idle. All earlier
 			     packets belong to the host before a restart                 */
 	/* kernel to host */
 	KERNEL_READY = 32,	     /* LANGUAGE, VERSION                                        */

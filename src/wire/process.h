@@ -29,7 +29,7 @@ struct process_order {
  * The warden starts the launcher with this socket (SOCK_SEQPACKET) as its only descriptor except
  * /dev/null, and sends one struct launch_plan with descriptors in this order: the pidfd of the
  * box's pid 1, the system call filter, the order; a Landlock ruleset if has_landlock; stdio_count
- * of standard input, output and error; seat_count `tasks` files of the cgroups to join.
+ * of standard input, output and error; join_count `tasks` files of the cgroups to join.
  *
  * The launcher's arguments are the variables that every program of the template has.
  *
@@ -39,14 +39,14 @@ struct process_order {
  * is the last report.
  */
 #define LAUNCH_FD 3
-#define LAUNCH_SEATS_MAX 5
-#define LAUNCH_FDS_MAX (3 + 1 + 3 + LAUNCH_SEATS_MAX)
+#define LAUNCH_JOINS_MAX 5
+#define LAUNCH_FDS_MAX (3 + 1 + 3 + LAUNCH_JOINS_MAX)
 
 struct launch_plan {
 	uint32_t has_landlock;
 	uint32_t no_speculation;
 	uint32_t stdio_count; /* 0: the launcher creates a terminal; else 3 */
-	uint32_t seat_count;
+	uint32_t join_count;
 	uint16_t rows, columns; /* of the terminal */
 };
 

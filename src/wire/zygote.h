@@ -36,16 +36,16 @@ struct zygote_ready {
  * ruleset if has_landlock; then `tasks` files of the cgroups that the twin joins, and if has_leave
  * one more, which the twin keeps as ZYGOTE_LEAVE_FD: the warden will make it write to that.
  */
-#define ZYGOTE_SEATS_MAX 5
+#define ZYGOTE_JOINS_MAX 5
 #define ZYGOTE_LEAVE_FD 199
-#define ZYGOTE_FDS_MAX (4 + ZYGOTE_SEATS_MAX + 1)
+#define ZYGOTE_FDS_MAX (4 + ZYGOTE_JOINS_MAX + 1)
 
 struct zygote_spawn {
 	uint32_t type;
 	uint32_t has_landlock;
 	uint32_t with_twin; /* 0: fork the kernel without a twin (no ptrace here) */
 	uint32_t no_speculation; /* WARDEN_OPEN_NO_SPECULATION */
-	uint32_t seat_count;
+	uint32_t join_count;
 	uint32_t has_leave;
 };
 

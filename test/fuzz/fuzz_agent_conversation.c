@@ -35,7 +35,7 @@ static void check_results(const struct model_conversation *conv)
 
 static void check_again(const struct conversation *conversation, const struct model_conversation *conv)
 {
-	struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	struct conversation again;
 	struct model_conversation copy;
 	struct err err;
@@ -54,7 +54,7 @@ static void check_again(const struct conversation *conversation, const struct mo
 /* A call of a tool that is a cell stays one JSON value of the code. */
 static void check_cells(const struct model_conversation *conv)
 {
-	struct buf args = BUF_INIT(64), code = BUF_INIT(AGENT_TALK_MAX);
+	struct buf args = BUF_INIT(64), code = BUF_INIT(AGENT_CONVERSATION_MAX);
 	struct err err;
 
 	expect(buf_adds(&args, "{\"a\": \"\\n\"}", &err) == 0);

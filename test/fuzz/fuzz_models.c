@@ -24,7 +24,7 @@ static const char *no_env(const char *name)
 
 static void check(const struct models *models)
 {
-	const struct models_wish wish = { .base_url = "http://x", .env = no_env };
+	const struct models_query wish = { .base_url = "http://x", .env = no_env };
 	struct models_provider provider;
 	struct err err;
 

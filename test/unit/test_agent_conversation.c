@@ -199,7 +199,7 @@ UNIT_TEST(models_take_turns)
 
 UNIT_TEST(a_document_stays_within_its_bound)
 {
-	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	struct conversation conversation;
 	struct model_conversation conv;
 	struct err err;

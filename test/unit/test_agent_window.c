@@ -1,5 +1,5 @@
 /*
- * test_agent_window.c - a talk that is shortened where it can be had again.
+ * test_agent_window.c - a conversation that is shortened where it can be had again.
  *
  * Runs in:  the unit suite.
  * Reads:    talks of its own, some of them random.
@@ -174,7 +174,7 @@ UNIT_TEST(memory_has_an_end)
 	model_conversation_done(&conv);
 }
 
-/* ---- whatever the talk ---- */
+/* ---- whatever the conversation ---- */
 
 static void assert_pairs(const struct model_conversation *conv)
 {

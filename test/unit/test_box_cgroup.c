@@ -82,28 +82,28 @@ UNIT_TEST_WITH(v1_has_seats_in_each_hierarchy, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	struct err err;
 
 	assert_true(cgroup_has_joins(&tree->host));
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	assert_err(&err, ERR_SYSTEM, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_joins_open(&tree->host, "box-1", &first, &joins, &err));
 	assert_err(&err, ERR_SYSTEM, cgroup_join(&tree->host, "box-1", &err));
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
 		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	tree_put(tree, "freezer", "tasks", "");
-	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
-	assert_int_equal(seats.count, TREE_CONTROLLERS);
-	for (size_t i = 0; i < seats.count; i++)
-		assert_int_equal(write(seats.fd[i], "1", 1), 1);
+	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &joins, &err));
+	assert_int_equal(joins.count, TREE_CONTROLLERS);
+	for (size_t i = 0; i < joins.count; i++)
+		assert_int_equal(write(joins.fd[i], "1", 1), 1);
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
 		tree_holds(tree, tree_controllers[i], "box-1/tasks", "1");
 	/* Out of the freezer is where its boxes' groups are. */
-	assert_int_equal(write(seats.leave, "2", 1), 1);
+	assert_int_equal(write(joins.leave, "2", 1), 1);
 	tree_holds(tree, "freezer", "tasks", "2");
-	cgroup_joins_close(&seats);
-	assert_int_equal(seats.count, 0);
-	assert_int_equal(seats.leave, -1);
+	cgroup_joins_close(&joins);
+	assert_int_equal(joins.count, 0);
+	assert_int_equal(joins.leave, -1);
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
 		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	assert_ok(&err, cgroup_join(&tree->host, "box-1", &err));
@@ -186,7 +186,7 @@ UNIT_TEST_WITH(v2_attaches_each_to_its_part, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
@@ -197,9 +197,9 @@ UNIT_TEST_WITH(v2_attaches_each_to_its_part, tree_make_v2, tree_unmake)
 	tree_holds(tree, "", "box-1/box/cgroup.procs", "10");
 	tree_holds(tree, "", "box-1/twin/cgroup.procs", "11");
 	assert_false(cgroup_has_joins(&tree->host));
-	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &seats, &err));
-	assert_int_equal(seats.count, 0);
-	assert_int_equal(seats.leave, -1);
+	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &joins, &err));
+	assert_int_equal(joins.count, 0);
+	assert_int_equal(joins.leave, -1);
 }
 
 UNIT_TEST_WITH(v2_freezes_the_box_and_not_the_twin, tree_make_v2, tree_unmake)

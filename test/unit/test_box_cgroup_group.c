@@ -84,7 +84,7 @@ UNIT_TEST_WITH(v1_limits_and_seats_are_the_right_ones, tree_make_v1, tree_unmake
 					      .cpu_percent = 50 };
 	const struct cgroup_place first = { .number = 0 };
 	struct tree *tree = *state;
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	char name[40] = "box-1";
 	struct err err;
 	int seat = -1;
@@ -109,11 +109,11 @@ UNIT_TEST_WITH(v1_limits_and_seats_are_the_right_ones, tree_make_v1, tree_unmake
 			tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	tree_put(tree, "freezer", "tasks", "");
 	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
-	assert_ok(&err, cgroup_joins_open(&tree->host, name, &first, &seats, &err));
-	assert_int_equal(seats.count, CG_COUNT);
-	for (size_t i = 0; i < seats.count; i++)
-		assert_int_equal(write(seats.fd[i], "0", 1), 1);
-	cgroup_joins_close(&seats);
+	assert_ok(&err, cgroup_joins_open(&tree->host, name, &first, &joins, &err));
+	assert_int_equal(joins.count, CG_COUNT);
+	for (size_t i = 0; i < joins.count; i++)
+		assert_int_equal(write(joins.fd[i], "0", 1), 1);
+	cgroup_joins_close(&joins);
 	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
 	tree_holds(tree, "memory", "box-1/tasks", "0");
 }

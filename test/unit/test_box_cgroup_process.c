@@ -61,20 +61,20 @@ UNIT_TEST_WITH(v1_accounts_are_those_of_the_group, tree_make_v1, tree_unmake)
 UNIT_TEST_WITH(v1_a_process_joins_each_group_itself, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
 	tree_put(tree, "cpu", "box-1/tasks", "");
-	assert_err(&err, ERR_SYSTEM, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
+	assert_err(&err, ERR_SYSTEM, cgroup_process_join(&tree->host, "box-1", 7, &joins, &err));
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		tree_put(tree, own[i], "box-1/p7/tasks", "");
-	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
-	assert_int_equal(seats.count, 5);
-	for (size_t i = 0; i < seats.count; i++)
-		assert_int_equal(write(seats.fd[i], "0", 1), 1);
-	cgroup_joins_close(&seats);
+	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &joins, &err));
+	assert_int_equal(joins.count, 5);
+	for (size_t i = 0; i < joins.count; i++)
+		assert_int_equal(write(joins.fd[i], "0", 1), 1);
+	cgroup_joins_close(&joins);
 	tree_holds(tree, "cpu", "box-1/tasks", "0");
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		tree_holds(tree, own[i], "box-1/p7/tasks", "0");
@@ -83,15 +83,15 @@ UNIT_TEST_WITH(v1_a_process_joins_each_group_itself, tree_make_v1, tree_unmake)
 UNIT_TEST_WITH(v2_is_put_below_the_box, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	struct cgroup_usage usage;
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	assert_ok(&err, cgroup_process_create(&tree->host, "box-1", 7, &err));
 	assert_true(tree_has(tree, "", "box-1/box/p7"));
-	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &seats, &err));
-	assert_int_equal(seats.count, 0);
+	assert_ok(&err, cgroup_process_join(&tree->host, "box-1", 7, &joins, &err));
+	assert_int_equal(joins.count, 0);
 	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "");
 	assert_ok(&err, cgroup_process_attach(&tree->host, "box-1", 7, 4711, &err));
 	tree_holds(tree, "", "box-1/box/p7/cgroup.procs", "4711");
@@ -107,13 +107,13 @@ UNIT_TEST_WITH(v2_is_put_below_the_box, tree_make_v2, tree_unmake)
 UNIT_TEST(without_groups_nothing_is_done)
 {
 	struct cgroup_host host = CGROUP_HOST_NONE;
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	struct cgroup_usage usage;
 	struct err err;
 
 	assert_ok(&err, cgroup_process_create(&host, "box-1", 7, &err));
-	assert_ok(&err, cgroup_process_join(&host, "box-1", 7, &seats, &err));
-	assert_int_equal(seats.count, 0);
+	assert_ok(&err, cgroup_process_join(&host, "box-1", 7, &joins, &err));
+	assert_int_equal(joins.count, 0);
 	cgroup_process_read(&host, "box-1", 7, &usage);
 	assert_int_equal(usage.cpu_user_ns, 0);
 	assert_int_equal(cgroup_process_kill(&host, "box-1", 7), ERR_UNAVAILABLE);

@@ -267,7 +267,7 @@ UNIT_TEST(what_is_done_beside_may_go_on_anywhere)
 
 		work->name = 'x';
 		CPU_ZERO(&may_use);
-		pool_submit_beside(pool, x, &work->item);
+		pool_submit_to_other_cpu(pool, x, &work->item);
 		take_all(pool, 1);
 		assert_int_equal(begun, i);
 		assert_true(CPU_EQUAL(&may_use, &ours));

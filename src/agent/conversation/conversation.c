@@ -1,5 +1,5 @@
 /*
- * conversation.c - a JSON document becomes a talk.
+ * conversation.c - a JSON document becomes a conversation.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    a document that a client, a program or a captured agent wrote.
@@ -517,7 +517,7 @@ int conversation_read(const char *json, size_t len, uint64_t maker,
 	struct json_value *document = NULL;
 	int rc;
 
-	if (json_read_parse(json, len, AGENT_TALK_MAX, &document, err) < 0)
+	if (json_read_parse(json, len, AGENT_CONVERSATION_MAX, &document, err) < 0)
 		return err_wrap(err, "conversation");
 	rc = read_document(document, maker, conversation, conv, err);
 	json_read_free(document);

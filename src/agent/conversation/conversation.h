@@ -3,7 +3,7 @@
  *
  * It is how a conversation comes in (messages, instructions, the application's tools, sampling) and
  * how it is kept: what a run leaves when it is parked or ends, and what any other agent goes on with,
- * on another day and another host. It is bounded by AGENT_TALK_MAX. docs/conversation.schema.json is
+ * on another day and another host. It is bounded by AGENT_CONVERSATION_MAX. docs/conversation.schema.json is
  * this for programs:
  *
  *   {"schema": "reckon.conversation/1",
@@ -39,7 +39,7 @@
 
 #define CONVERSATION_SCHEMA "reckon.conversation/1"
 
-/* What of a conversation is not the talk. */
+/* What of a conversation is not the conversation. */
 struct conversation {
 	bool runs_code, runs_shell;
 	bool pauses; /* at the limit of cells, instead of being told to answer */
@@ -58,7 +58,7 @@ uint64_t conversation_maker(const struct agent_settings *settings, const char *b
 			    const char *model);
 
 /*
- * Reads a document into a talk that has neither turns nor tools: turns, the application's tools and
+ * Reads a document into a conversation that has neither turns nor tools: turns, the application's tools and
  * sampling. ERR_INVALID, in words for whoever wrote it, for one that is none.
  */
 int conversation_read(const char *json, size_t len, uint64_t maker,

@@ -1,5 +1,5 @@
 /*
- * history.c - a talk of another day, put into the agent's own terms.
+ * history.c - a conversation of another day, put into the agent's own terms.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    a stored run, through our parent.

@@ -1,5 +1,5 @@
 /*
- * history.h - a talk of another day, put into the agent's own terms.
+ * history.h - a conversation of another day, put into the agent's own terms.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct history_way {
 };
 
 /*
- * Appends one thing that happened to the talk. Thoughts, signatures and images are not there; a
+ * Appends one thing that happened to the conversation. Thoughts, signatures and images are not there; a
  * cell says how many images the model saw, which it does not see again. A note goes into `note`.
  */
 int history_add(struct model_conversation *conv, const struct history_way *way,

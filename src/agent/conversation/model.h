@@ -1,7 +1,7 @@
 /*
  * model.h - one conversation, in the agent's own terms; every provider is translated to and from it.
  *
- * A talk is a list of turns. A question is a user's turn; an answer is the model's, with text,
+ * A conversation is a list of turns. A question is a user's turn; an answer is the model's, with text,
  * thoughts and calls; the results of all its calls are the turn after it. Where a provider wants its
  * own answer back unchanged (signatures of thoughts, reasoning items), the turn keeps it as `blob`.
  * Everything a peer can make grow is a bounded buffer or a counted table.
@@ -55,7 +55,7 @@ struct model_result {
 	char *name;
 	struct buf text;
 	struct buf whole;   /* what it was, when it was shortened; empty: it was not */
-	uint64_t number;    /* of the talk's results, from 1: "result_3" */
+	uint64_t number;    /* of the conversation's results, from 1: "result_3" */
 	bool failed;
 	bool own_id; /* that of the call was made here */
 };
@@ -165,7 +165,7 @@ void model_sampling_done(struct model_sampling *sampling);
 void model_conversation_init(struct model_conversation *conv);
 void model_conversation_done(struct model_conversation *conv);
 
-/* A new turn at the end; the talk owns it. */
+/* A new turn at the end; the conversation owns it. */
 struct model_turn *model_conversation_add(struct model_conversation *conv, enum model_role role);
 /* Takes away what came after the first `count` turns. */
 void model_conversation_cut(struct model_conversation *conv, size_t count);

@@ -81,7 +81,7 @@ static int check_calling(const struct loop *loop, struct err *err)
 	return 0;
 }
 
-int parked_take_talk(struct loop *loop, struct err *err)
+int parked_take_conversation(struct loop *loop, struct err *err)
 {
 	const struct kernel_item *json =
 		agent_find(loop->link->items, loop->link->item_count, AGENT_TAG_JSON);

@@ -5,8 +5,8 @@
 
 #include "agent/loop/loop.h"
 
-/* Takes the document in loop->link in place of the talk. */
-int parked_take_talk(struct loop *loop, struct err *err);
+/* Takes the document in loop->link in place of the conversation. */
+int parked_take_conversation(struct loop *loop, struct err *err);
 /* Images of the last frame go to the turn, where the model takes any. */
 void parked_add_images(const struct loop *loop, struct model_turn *turn);
 /*

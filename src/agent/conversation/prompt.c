@@ -82,7 +82,7 @@ static const char shell_alone[] =
 	"\nRun commands by calling the tool `" COMMANDS_TOOL "`. When you know the answer, write "
 	"it without calling a tool.\n";
 
-static const char shell_beside[] =
+static const char shell_and_code[] =
 	"Commands of a shell run with the tool `" COMMANDS_TOOL "`, in the same sandbox and on the "
 	"same files; variables are each one's own.\n";
 
@@ -154,7 +154,7 @@ int prompt_shell(struct model_conversation *conv, bool has_code, struct err *err
 					shell_parameters, err) < 0 ||
 	    (!has_code && add_reading(conv, err) < 0))
 		return (int)err->code;
-	return buf_adds(&conv->system, has_code ? shell_beside : shell_alone, err);
+	return buf_adds(&conv->system, has_code ? shell_and_code : shell_alone, err);
 }
 
 static int tell_tool(struct buf *ret, const struct json_value *tool, struct err *err)

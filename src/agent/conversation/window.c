@@ -1,8 +1,8 @@
 /*
- * window.c - a talk that stays within what its model can read.
+ * window.c - a conversation that stays within what its model can read.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    the talk.
+ * Reads:    the conversation.
  * Never:    touches the system text or the question that is being answered, takes a call from its
  *           result, or shortens the results that the model has not answered yet before all else.
  *
@@ -330,7 +330,7 @@ static void shorten_until(struct model_conversation *conv, uint64_t tokens, bool
 
 bool window_fit(struct model_conversation *conv, uint64_t tokens_max)
 {
-	/* Well below it: what a provider keeps of the talk is lost with each change of its past. */
+	/* Well below it: what a provider keeps of the conversation is lost with each change of its past. */
 	const uint64_t wanted = tokens_max - tokens_max / 4;
 
 	number_results(conv);

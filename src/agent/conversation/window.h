@@ -1,5 +1,5 @@
 /*
- * window.h - a talk that stays within what its model can read. Pure.
+ * window.h - a conversation that stays within what its model can read. Pure.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ uint64_t window_room(const struct agent_settings *settings);
 uint64_t window_estimate(const struct model_conversation *conv);
 
 /*
- * Shortens and drops what is old until the talk is estimated to fit; false: there is nothing left
+ * Shortens and drops what is old until the conversation is estimated to fit; false: there is nothing left
  * to. The system text, the last question and the last results stay, and each result has its call.
  */
 bool window_fit(struct model_conversation *conv, uint64_t tokens_max);

@@ -1,9 +1,9 @@
 /*
- * write.c - a talk becomes a JSON document.
+ * write.c - a conversation becomes a JSON document.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    the talk.
- * Never:    writes more than AGENT_TALK_MAX, or anything of a key.
+ * Reads:    the conversation.
+ * Never:    writes more than AGENT_CONVERSATION_MAX, or anything of a key.
  */
 #include <inttypes.h>
 #include <stdio.h>

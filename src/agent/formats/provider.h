@@ -1,5 +1,5 @@
 /*
- * provider.h - a wire format: how a talk becomes a request, and a stream a turn. Pure.
+ * provider.h - a wire format: how a conversation becomes a request, and a stream a turn. Pure.
  *
  *   chat.c       OpenAI Chat Completions (and vLLM, Ollama, llama.cpp, LM Studio, OpenRouter …)
  *   responses.c  OpenAI Responses
@@ -24,13 +24,13 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_BUSY,    /* too much asked of it just now, or a failure of its own: worth a retry */
-	FAULT_QUOTA,   /* no credit; a retry changes nothing */
-	FAULT_KEY,     /* who are you */
+	FAULT_BUSY,	/* too much asked of it just now, or a failure of its own: worth a retry */
+	FAULT_QUOTA,	/* no credit; a retry changes nothing */
+	FAULT_KEY,	/* who are you */
 	FAULT_FILTERED, /* a filter of the provider's took the question or the answer */
-	FAULT_CONTEXT, /* the talk is longer than the model can read */
-	FAULT_REQUEST, /* it does not understand or allow what was asked */
-	FAULT_BROKEN,  /* what came is not what the protocol says */
+	FAULT_CONTEXT,	/* the conversation is longer than the model can read */
+	FAULT_REQUEST,	/* it does not understand or allow what was asked */
+	FAULT_BROKEN,	/* what came is not what the protocol says */
 };
 
 struct fault {

@@ -276,7 +276,7 @@ uint64_t check_steps_max(const struct loop *loop)
 	return loop->is_correcting && loop->first_steps + 1 < max ? loop->first_steps + 1 : max;
 }
 
-/* Where the first answer stands in the talk; its count when it went with what is old. */
+/* Where the first answer stands in the conversation; its count when it went with what is old. */
 static size_t place_of_first(const struct loop *loop)
 {
 	size_t at = 0;

@@ -8,7 +8,7 @@
 
 #include "agent/loop/loop.h"
 
-/* Takes in what the model was shown since; before the talk is shortened. */
+/* Takes in what the model was shown since; before the conversation is shortened. */
 void check_note(struct loop *loop);
 /* Looks up the turn when it is an answer, into loop->checked; loop->asks_again: not yet the last. */
 int check_turn(struct loop *loop, const struct model_turn *turn, struct err *err);

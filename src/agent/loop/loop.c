@@ -331,7 +331,7 @@ static const struct buf *answer_of(const struct loop *loop)
 /* What the application has to answer, and the conversation, for whoever keeps it. */
 static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *err)
 {
-	cleanup_buf struct buf json = BUF_INIT(AGENT_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	const struct model_call *call;
 	struct err ignored; /* then it cannot be gone on with, which is seen by its absence */
 
@@ -343,9 +343,9 @@ static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *
 		loop->conversation.usage = loop->usage;
 		loop->conversation.calls = loop->calls;
 	}
-	if (loop->settings.keeps_talk != 0 &&
+	if (loop->settings.persists_conversation != 0 &&
 	    conversation_write(&loop->conversation, &loop->conv, &json, &ignored) == 0)
-		return link_talked(loop->link, &json, err);
+		return link_conversation(loop->link, &json, err);
 	return 0;
 }
 
@@ -425,6 +425,6 @@ int loop_talk(struct loop *loop, struct err *err)
 		return err_set(err, ERR_PROTOCOL, "a conversation after a question");
 	err_clear(&loop->broken);
 	/* Told with the next question: nobody waits for an answer to a document. */
-	(void)parked_take_talk(loop, &loop->broken);
+	(void)parked_take_conversation(loop, &loop->broken);
 	return 0;
 }

@@ -8,7 +8,7 @@
  *   outcome.c what came of it, and what the model is told
  *   check.c   whether an answer says what the outputs say
  *   probe.c   which models the server has
- *   conversation/window.c  older output shortened when the talk grows too long
+ *   conversation/window.c  older output shortened when the conversation grows too long
  *   conversation/reading.c what of it the model wants to see again
  *   conversation/repeat.c  whether it goes in circles
  */
@@ -49,14 +49,14 @@ struct loop {
 	unsigned calls_refused;	 /* in a row, because they could not be read */
 	unsigned empty;		 /* answers */
 	uint64_t readings;
-	bool said_reading;	 /* how what was left out is read; of the whole talk */
+	bool said_reading;	 /* how what was left out is read; of the whole conversation */
 	uint64_t scale;		 /* percent by which a server counts more tokens than we */
 	bool out_of_steps;	 /* the model was told to answer without further cells */
 	bool no_images;		 /* the model turned out to take none */
 	bool tried_again;	 /* after MODEL_STOP_MALFORMED */
 	uint64_t calls;		 /* cells and calls of the application's tools, of this run */
 	uint64_t numbered;	 /* ids that were made here */
-	struct evidence evidence; /* numbers that the model was shown, of the whole talk */
+	struct evidence evidence; /* numbers that the model was shown, of the whole conversation */
 	struct agent_checked checked; /* of the last answer */
 	bool is_application;	 /* the conversation is an application's: its turns are its own */
 	bool asks_again;	 /* what was found is told to the model */
@@ -95,7 +95,7 @@ void loop_stop(struct loop_end *end, enum agent_stop stop, const char *fmt, ...)
 /* probe.c: asks which models there are; sends MODELS, or DONE with what went wrong. */
 int probe_take(struct loop *loop, struct err *err);
 
-/* turn.c: adds one turn of the model to the talk, or ends it. */
+/* turn.c: adds one turn of the model to the conversation, or ends it. */
 int turn_take(struct loop *loop, struct loop_end *end, struct err *err);
 
 /* step.c: runs what the last turn wants; *ret_ran: something is to be told to the model. Ends with

@@ -237,8 +237,8 @@ static int add_shown(const struct commands *commands, const struct buf *shown, s
 		     struct err *err)
 {
 	const uint64_t share = COMMANDS_TEXT_MAX / commands->count;
-	const uint64_t wish = commands->output_max > 0 ? commands->output_max : share;
-	const uint64_t most = wish < share ? wish : share;
+	const uint64_t wanted = commands->output_max > 0 ? commands->output_max : share;
+	const uint64_t most = wanted < share ? wanted : share;
 	size_t len = shown->len;
 
 	if (len <= most)

@@ -308,7 +308,7 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 			continue;
 		}
 		source_init(&source);
-		/* Each call has its result, also when the talk goes on another day. */
+		/* Each call has its result, also when the conversation goes on another day. */
 		rc = end->over ? model_turn_add_result(results, &turn->calls[i], "Not run.", 8,
 						       true, err)
 			       : source_of_call(loop, turn, &turn->calls[i], &source, err);

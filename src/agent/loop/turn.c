@@ -19,7 +19,7 @@
 #define CONTEXT_TRIES 3u
 #define ADAPT_MAX 3u /* of a whole conversation */
 #define SCALE_MAX 400u /* percent; beyond that a server counts something else */
-#define SCALE_FROM 2000u /* tokens; of a shorter talk most is what the server adds itself */
+#define SCALE_FROM 2000u /* tokens; of a shorter conversation most is what the server adds itself */
 #define ESTIMATE_BYTES 4u /* per token, when the server does not count */
 
 /* One attempt. */

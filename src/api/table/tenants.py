@@ -45,7 +45,7 @@ def quotas(nullable):
                  for name, kind, doc, most in QUOTAS)
 
 
-WANTED = Struct("quotas_wish", "Quotas to be set; null: as everybody's again.", quotas(True))
+WANTED = Struct("quotas_update", "Quotas to be set; null: as everybody's again.", quotas(True))
 GIVEN = Struct("quotas", "Quotas that are the tenant's own.", quotas(False))
 
 NOW = Struct("tenant_now", "What a tenant has.", (

@@ -73,7 +73,7 @@ void rt_boost_begin(void)
 
 void rt_boost_job(bool is_crowded)
 {
-	const struct itimerspec whole = { .it_value.tv_nsec = BURST_NS };
+	const struct itimerspec whole = { .it_value.tv_nsec = BOOST_NS };
 
 	if (!has_budget || (!is_crowded && !is_urgent))
 		return;

@@ -89,9 +89,9 @@ struct cgroup_joins {
 
 int cgroup_joins_open(const struct cgroup_host *host, const char *name,
 		      const struct cgroup_place *place, struct cgroup_joins *ret, struct err *err);
-void cgroup_joins_close(struct cgroup_joins *seats);
+void cgroup_joins_close(struct cgroup_joins *joins);
 bool cgroup_has_joins(const struct cgroup_host *host);
-/* The calling process, which has one thread; only with seats. */
+/* The calling process, which has one thread; only with joins. */
 int cgroup_join(const struct cgroup_host *host, const char *name, struct err *err);
 /* Whether the process limit of a box counts its twins, too. */
 bool cgroup_counts_twins(const struct cgroup_host *host);

@@ -116,14 +116,14 @@ int cgroup_group_prepare(const struct cgroup_host *host, const char *group)
 {
 	char next[NAME_SIZE];
 	struct err ignored;
-	int seat = -1;
+	int tasks_fd = -1;
 
 	if (host->kind != CGROUP_V1)
 		return -1;
 	cgroup_part_name(next, sizeof(next), group, NEXT);
 	if (mkdirat(host->base[CG_CPU], next, 0755) == 0 || errno == EEXIST)
-		(void)cgroup_group_join(host, next, &seat, &ignored);
-	return seat;
+		(void)cgroup_group_join(host, next, &tasks_fd, &ignored);
+	return tasks_fd;
 }
 
 /* Within one directory v1 lets a group be called something else. */

@@ -25,7 +25,7 @@ void cgroup_group_remove(const struct cgroup_host *host, const char *group); /* 
 
 /*
  * Puts a box, whose kernel has not run anything of a user's, into a group; `name` is changed. On v1
- * its processes stay where they are until they take a seat themselves: to move them would make
+ * its processes stay where they are until they join it themselves: to move them would make
  * every fork of the host wait.
  */
 int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *name, size_t size,

@@ -32,7 +32,7 @@ static int open_tasks(int base, const char *name, int *ret, struct err *err)
 int cgroup_joins_open(const struct cgroup_host *host, const char *name,
 		      const struct cgroup_place *place, struct cgroup_joins *ret, struct err *err)
 {
-	struct cgroup_joins seats = { .leave = -1 };
+	struct cgroup_joins joins = { .leave = -1 };
 	char group[128];
 	int code = 0;
 
@@ -44,26 +44,26 @@ int cgroup_joins_open(const struct cgroup_host *host, const char *name,
 				  i == CG_FREEZER
 					  ? group
 					  : cgroup_name_in(host, (enum cgroup_controller)i, name),
-				  &seats.fd[seats.count], err);
-		seats.count += code == 0;
+				  &joins.fd[joins.count], err);
+		joins.count += code == 0;
 	}
 	if (code == 0 && cgroup_has_joins(host) && cgroup_has(host, CG_FREEZER))
-		code = open_tasks(host->base[CG_FREEZER], ".", &seats.leave, err);
+		code = open_tasks(host->base[CG_FREEZER], ".", &joins.leave, err);
 	if (code < 0) {
-		cgroup_joins_close(&seats);
+		cgroup_joins_close(&joins);
 		return code;
 	}
-	*ret = seats;
+	*ret = joins;
 	return 0;
 }
 
-void cgroup_joins_close(struct cgroup_joins *seats)
+void cgroup_joins_close(struct cgroup_joins *joins)
 {
-	for (size_t i = 0; i < seats->count; i++)
-		(void)close(seats->fd[i]);
-	if (seats->leave >= 0)
-		(void)close(seats->leave);
-	*seats = (struct cgroup_joins){ .leave = -1 };
+	for (size_t i = 0; i < joins->count; i++)
+		(void)close(joins->fd[i]);
+	if (joins->leave >= 0)
+		(void)close(joins->leave);
+	*joins = (struct cgroup_joins){ .leave = -1 };
 }
 
 int cgroup_join(const struct cgroup_host *host, const char *name, struct err *err)

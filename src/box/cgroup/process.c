@@ -105,7 +105,7 @@ static int open_seat(const struct cgroup_host *host, enum cgroup_controller cont
 int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_t number,
 			 struct cgroup_joins *ret, struct err *err)
 {
-	struct cgroup_joins seats = { .leave = -1 };
+	struct cgroup_joins joins = { .leave = -1 };
 
 	/* The processor's group first: where it is mounted with its accounts, the own one counts. */
 	for (int pass = 0; host->kind == CGROUP_V1 && pass < 2; pass++)
@@ -113,13 +113,13 @@ int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_
 			if (host->base[i] < 0 || is_own((enum cgroup_controller)i) != (pass == 1))
 				continue;
 			if (open_seat(host, (enum cgroup_controller)i, box, number,
-				      &seats.fd[seats.count], err) < 0) {
-				cgroup_joins_close(&seats);
+				      &joins.fd[joins.count], err) < 0) {
+				cgroup_joins_close(&joins);
 				return (int)err->code;
 			}
-			seats.count++;
+			joins.count++;
 		}
-	*ret = seats;
+	*ret = joins;
 	return 0;
 }
 

@@ -68,22 +68,23 @@ static int send_plan(struct warden *warden, struct box_process *process, const i
 				    .rows = process->how.rows,
 				    .columns = process->how.columns };
 	int fds[LAUNCH_FDS_MAX] = { shell->init_pidfd, warden->filter_fd, given[0] };
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	size_t count = 3;
 	int code;
 
-	_Static_assert(CG_COUNT <= LAUNCH_SEATS_MAX, "room for a seat of each controller");
-	if (cgroup_process_join(&warden->cgroups, shell->name, process->as.id, &seats, err) < 0)
+	_Static_assert(CG_COUNT <= LAUNCH_JOINS_MAX,
+		       "room for the `tasks` file of each controller");
+	if (cgroup_process_join(&warden->cgroups, shell->name, process->as.id, &joins, err) < 0)
 		return (int)err->code;
-	plan.seat_count = (uint32_t)seats.count;
+	plan.join_count = (uint32_t)joins.count;
 	if (plan.has_landlock != 0)
 		fds[count++] = shell->landlock_fd;
 	memcpy(fds + count, given + 1, (given_count - 1) * sizeof(*fds));
 	count += given_count - 1;
-	memcpy(fds + count, seats.fd, seats.count * sizeof(*fds));
-	count += seats.count;
+	memcpy(fds + count, joins.fd, joins.count * sizeof(*fds));
+	count += joins.count;
 	code = fd_send_msg(process->boot, &plan, sizeof(plan), fds, count, err);
-	cgroup_joins_close(&seats);
+	cgroup_joins_close(&joins);
 	return code;
 }
 

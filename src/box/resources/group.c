@@ -41,8 +41,8 @@ static void drop(struct warden *warden, struct group *group)
 	while (*at != group)
 		at = &(*at)->next;
 	*at = group->next;
-	if (group->seat >= 0)
-		(void)close(group->seat);
+	if (group->prepared_fd >= 0)
+		(void)close(group->prepared_fd);
 	cgroup_group_remove(&warden->cgroups, group->dir);
 	free(group);
 }
@@ -100,7 +100,7 @@ static struct group *make(struct warden *warden, const char *name, struct err *e
 
 	memcpy(group->name, name, sizeof(group->name));
 	(void)snprintf(group->dir, sizeof(group->dir), "group-%u", ++warden->next_group);
-	group->seat = -1;
+	group->prepared_fd = -1;
 	group->next = warden->groups;
 	warden->groups = group;
 	if (cgroup_group_create(&warden->cgroups, group->dir, err) < 0) {
@@ -112,19 +112,20 @@ static struct group *make(struct warden *warden, const char *name, struct err *e
 }
 
 /* A kernel that was made before anybody asked for it; others are born where they belong. */
-static int send_seat(struct warden *warden, const struct session *session, int prepared,
-		     struct err *err)
+static int send_cgroup_join(struct warden *warden, const struct session *session, int prepared,
+			    struct err *err)
 {
 	const struct box_kernel *kernel = session->kernels[0];
-	cleanup_fd int seat = prepared;
+	cleanup_fd int tasks_fd = prepared;
 
 	if (kernel->control_host < 0 || kernel->made.kernel <= 0)
 		return 0;
-	if (seat < 0 &&
-	    cgroup_group_join(&warden->cgroups, session->shell.name, &seat, err) < 0)
+	if (tasks_fd < 0 &&
+	    cgroup_group_join(&warden->cgroups, session->shell.name, &tasks_fd, err) < 0)
 		return (int)err->code;
-	return seat < 0 ? 0
-			: kernel_send(kernel->control_host, KERNEL_SEAT, 0, NULL, &seat, 1, err);
+	return tasks_fd < 0 ? 0
+			    : kernel_send(kernel->control_host, KERNEL_CGROUP_JOIN, 0, NULL,
+					  &tasks_fd, 1, err);
 }
 
 static int join(struct warden *warden, struct session *session, struct group *group,
@@ -133,19 +134,19 @@ static int join(struct warden *warden, struct session *session, struct group *gr
 	struct cgroup_host *host = &warden->cgroups;
 	char *name = session->shell.name;
 	const size_t size = sizeof(session->shell.name);
-	int seat = TAKE_FD(group->seat);
+	int tasks_fd = TAKE_FD(group->prepared_fd);
 
 	group->was_tried = false;
-	if (seat >= 0 && cgroup_group_enter_prepared(host, group->dir, name, size) < 0)
-		(void)close(TAKE_FD(seat));
-	if (seat < 0 && cgroup_group_enter(host, group->dir, name, size, err) < 0)
+	if (tasks_fd >= 0 && cgroup_group_enter_prepared(host, group->dir, name, size) < 0)
+		(void)close(TAKE_FD(tasks_fd));
+	if (tasks_fd < 0 && cgroup_group_enter(host, group->dir, name, size, err) < 0)
 		return (int)err->code;
 	/* On v2 it is another group than the one that was measured and limited. */
 	if (host->kind == CGROUP_V2)
 		session->is_limited = session->kernels[0]->used.is_measured = false;
 	session->group = group;
 	group->count++;
-	return send_seat(warden, session, seat, err);
+	return send_cgroup_join(warden, session, tasks_fd, err);
 }
 
 bool group_prepare(struct warden *warden)
@@ -154,7 +155,7 @@ bool group_prepare(struct warden *warden)
 		if (at->was_tried)
 			continue;
 		at->was_tried = true;
-		at->seat = cgroup_group_prepare(&warden->cgroups, at->dir);
+		at->prepared_fd = cgroup_group_prepare(&warden->cgroups, at->dir);
 		return true;
 	}
 	return false;

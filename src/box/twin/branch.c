@@ -102,27 +102,27 @@ static int stop_parent(struct branching *b, struct err *err)
 }
 
 /*
- * T2 takes its seats in the new box's groups, from open files of ours. It was born without
+ * T2 joins the new box's cgroups, from open files of ours. It was born without
  * descriptors, so that the numbers of those it gets are known beforehand.
  */
-static int take_seats(const struct branching *b, const struct cgroup_joins *seats, struct err *err)
+static int join_cgroups(const struct branching *b, const struct cgroup_joins *joins,
+			struct err *err)
 {
 	struct trace_list_call calls[2 * CG_COUNT + 4] = { 0 };
-	const size_t own = seats->count + 1; /* 0: our pidfd, 1…: seats, then `leave` */
+	const size_t own = joins->count + 1; /* 0: our pidfd, 1…: joins, then `leave` */
 	size_t count = 0;
 
 	calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_open,
 						   .args = { (uint64_t)getpid() } };
-	for (size_t i = 0; i < seats->count; i++)
+	for (size_t i = 0; i < joins->count; i++)
 		calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_getfd,
-							   .args = { 0, (uint64_t)seats->fd[i] } };
-	for (size_t i = 0; i < seats->count; i++)
+							   .args = { 0, (uint64_t)joins->fd[i] } };
+	for (size_t i = 0; i < joins->count; i++)
 		calls[count++] = (struct trace_list_call){ .nr = SYS_write,
 							   .args = { i + 1, TRACE_DATA(0), 1 } };
-	if (seats->leave >= 0) {
-		calls[count++] = (struct trace_list_call){
-			.nr = SYS_pidfd_getfd, .args = { 0, (uint64_t)seats->leave }
-		};
+	if (joins->leave >= 0) {
+		calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_getfd,
+							   .args = { 0, (uint64_t)joins->leave } };
 		calls[count++] = (struct trace_list_call){ .nr = SYS_dup3,
 							   .args = { own, ZYGOTE_LEAVE_FD } };
 	}
@@ -133,7 +133,7 @@ static int take_seats(const struct branching *b, const struct cgroup_joins *seat
 		if (calls[i].result < 0)
 			return err_set(err, ERR_SYSTEM, "join the new box's groups (step %zu): %s",
 				       i, strerror((int)-calls[i].result));
-	for (size_t i = 0; i <= seats->count; i++)
+	for (size_t i = 0; i <= joins->count; i++)
 		if (calls[i].result != (int64_t)i)
 			return err_set(err, ERR_DENIED, "the twin has descriptors of its own");
 	return 0;
@@ -143,15 +143,15 @@ static int join_groups(const struct branching *b, struct err *err)
 {
 	const struct twin_branch *how = b->how;
 	const struct cgroup_place first = { .number = 0 };
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	int code;
 
 	if (!cgroup_has_joins(how->cgroups))
 		return cgroup_attach_twin(how->cgroups, how->shell->name, b->twin, err);
-	if (cgroup_joins_open(how->cgroups, how->shell->name, &first, &seats, err) < 0)
+	if (cgroup_joins_open(how->cgroups, how->shell->name, &first, &joins, err) < 0)
 		return (int)err->code;
-	code = take_seats(b, &seats, err);
-	cgroup_joins_close(&seats);
+	code = join_cgroups(b, &joins, err);
+	cgroup_joins_close(&joins);
 	return code;
 }
 

@@ -86,7 +86,7 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 	    trace_continue(how->zygote, err) < 0 || trace_wait_stop(*ret_twin, &event, err) < 0)
 		return (int)err->code;
 	/* Memory is charged to the group of the task that owns the map: T, before K exists. Where
-	 * there are seats it takes them itself, first of all that it does. */
+	 * there are `tasks` files it joins through them itself, before anything else. */
 	return cgroup_has_joins(how->cgroups)
 		       ? 0
 		       : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
@@ -167,23 +167,24 @@ static int start(const struct twin_spawn *how, int boot_theirs, struct err *err)
 				      .with_twin = how->traced,
 				      .no_speculation = how->no_speculation };
 	int fds[ZYGOTE_FDS_MAX] = { how->shell->init_pidfd, how->control_fd, boot_theirs };
-	struct cgroup_joins seats;
+	struct cgroup_joins joins;
 	size_t count = 3;
 	int code;
 
-	_Static_assert(CG_COUNT <= ZYGOTE_SEATS_MAX, "room for a seat of each controller");
-	if (cgroup_joins_open(how->cgroups, how->shell->name, &how->place, &seats, err) < 0)
+	_Static_assert(CG_COUNT <= ZYGOTE_JOINS_MAX,
+		       "room for the `tasks` file of each controller");
+	if (cgroup_joins_open(how->cgroups, how->shell->name, &how->place, &joins, err) < 0)
 		return (int)err->code;
-	spawn.seat_count = (uint32_t)seats.count;
-	spawn.has_leave = seats.leave >= 0;
+	spawn.join_count = (uint32_t)joins.count;
+	spawn.has_leave = joins.leave >= 0;
 	if (spawn.has_landlock != 0)
 		fds[count++] = how->shell->landlock_fd;
-	memcpy(fds + count, seats.fd, seats.count * sizeof(*fds));
-	count += seats.count;
+	memcpy(fds + count, joins.fd, joins.count * sizeof(*fds));
+	count += joins.count;
 	if (spawn.has_leave != 0)
-		fds[count++] = seats.leave;
+		fds[count++] = joins.leave;
 	code = fd_send_msg(how->zygote_sock, &spawn, sizeof(spawn), fds, count, err);
-	cgroup_joins_close(&seats);
+	cgroup_joins_close(&joins);
 	return code;
 }
 

@@ -35,7 +35,7 @@ static int ready(struct err *err, void *arg)
 {
 	struct ask *ask = arg;
 
-	return ask_wishes_tell(ask, err) < 0 ? (int)err->code : ask_past_tell(ask, err);
+	return ask_settings_tell(ask, err) < 0 ? (int)err->code : ask_past_tell(ask, err);
 }
 
 static void on_event(const struct driver_event *event, void *arg)

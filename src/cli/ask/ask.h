@@ -3,7 +3,7 @@
  *
  *   command.c        the tables; from the command line to the session and back
  *   options.c        the command line -> struct ask
- *   wishes.c         what is wanted of the model beside the question
+ *   settings.c         what is wanted of the model beside the question
  *   model.c          PROVIDER/NAME, the environment and models.ini -> where the model is
  *   local.c          a model on this host
  *   session.c        where cells run: in a session of our own
@@ -156,20 +156,20 @@ int ask_command(const struct opt_command *self, int argc, char **argv,
 /* ---- converse.c ---- */
 
 /* Until the question is answered, or ended; negative: the agent is gone. */
-int ask_converse(struct ask *ask, struct err *err);
+int ask_once(struct ask *ask, struct err *err);
 /* Tells how it ended; the exit status. */
 int ask_conclude(struct ask *ask);
 /* The error, in the name of the command. */
 void ask_complain(const struct err *err);
 
-/* ---- wishes.c ---- */
+/* ---- settings.c ---- */
 
 #define ASK_SYSTEM_MAX (64u * 1024u)
-int ask_wishes_take_temperature(struct ask *ask, const char *value, struct err *err);
+int ask_settings_take_temperature(struct ask *ask, const char *value, struct err *err);
 /* Reads the instructions; before anything is started. */
-int ask_wishes_load(struct ask *ask, struct err *err);
+int ask_settings_load(struct ask *ask, struct err *err);
 /* Of a fresh agent, before all else. */
-int ask_wishes_tell(struct ask *ask, struct err *err);
+int ask_settings_tell(struct ask *ask, struct err *err);
 
 /* ---- chat/chat.c ---- */
 

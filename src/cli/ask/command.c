@@ -35,14 +35,14 @@ static void set_signals(bool is_chat)
 }
 
 /* The agent, and what it is asked; negative: it went wrong, which is for the caller to say. */
-static int talk(struct ask *ask, struct err *err)
+static int converse(struct ask *ask, struct err *err)
 {
 	int rc = ask_local_start(ask, err);
 
 	if (rc == 0)
 		rc = ask_agent_start(ask, err);
 	if (rc == 0)
-		rc = ask->is_chat ? ask_chat(ask, err) : ask_converse(ask, err);
+		rc = ask->is_chat ? ask_chat(ask, err) : ask_once(ask, err);
 	return rc;
 }
 
@@ -77,7 +77,7 @@ static int run_session(struct ask *ask)
 	if (status != EXIT_CODE_OK)
 		return status;
 	ask_open_save(ask);
-	if (talk(ask, &err) < 0) {
+	if (converse(ask, &err) < 0) {
 		ask_complain(&err);
 		status = EXIT_CODE_RECKON;
 	} else if (!ask->is_chat) {

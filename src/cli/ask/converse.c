@@ -17,7 +17,7 @@ static void take_end(struct ask *ask)
 	ask_keep_answer(ask);
 }
 
-int ask_converse(struct ask *ask, struct err *err)
+int ask_once(struct ask *ask, struct err *err)
 {
 	enum driver_result result = DRIVER_WAITS;
 

@@ -37,15 +37,15 @@ static void forget(struct ask *ask)
 
 int ask_model_find(struct ask *ask, struct err *err)
 {
-	const struct models_wish wish = { .model = ask->model_option,
-					  .base_url = ask->base_url_option };
+	const struct models_query query = { .model = ask->model_option,
+					    .base_url = ask->base_url_option };
 	cleanup_choice struct models_choice choice = { 0 };
 	struct models *models = NULL;
 	int rc;
 
 	if (ask_model_file(&models, err) < 0)
 		return (int)err->code;
-	rc = models_choose(models, &wish, &choice, err);
+	rc = models_choose(models, &query, &choice, err);
 	if (rc == 0)
 		rc = models_fill(&choice, &ask->settings, err);
 	if (rc == 0) {

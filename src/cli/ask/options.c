@@ -257,7 +257,7 @@ static int take(int id, const char *value, struct ask *ask, struct err *err)
 	case ASK_IMAGE:
 		return take_image(ask, value, err);
 	case ASK_TEMPERATURE:
-		return ask_wishes_take_temperature(ask, value, err);
+		return ask_settings_take_temperature(ask, value, err);
 	case ASK_SAVE:
 		ask->save_path = value;
 		return journal_save_check(value, err);
@@ -320,7 +320,7 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return err_remedy(err, "--approve never lets them run, also where a directory is "
 				       "mounted for writing");
 	}
-	if (ask_wishes_load(ask, err) < 0)
+	if (ask_settings_load(ask, err) < 0)
 		return (int)err->code;
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;

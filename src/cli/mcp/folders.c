@@ -1,5 +1,5 @@
 /*
- * folders.c - the tool `session` with action `mount`: from a model's wish to a person's answer.
+ * folders.c - the tool `session` with action `mount`: a model's request and a person's answer.
  *
  * Runs in:  reckon-client.
  * Reads:    calls that a model wrote; answers of the user's own client.

@@ -21,7 +21,7 @@
 
 struct probe {
 	struct catalog_row *row;
-	struct agent_client *talk;
+	struct agent_client *client;
 	uint64_t deadline_ns;
 };
 
@@ -42,7 +42,7 @@ static int begin(struct probe *probe, struct catalog_row *row, struct err *err)
 	agent_client_network(&model);
 	if (cli_libexec_path("reckon-agent", path, err) < 0)
 		return (int)err->code;
-	return agent_client_open(path, &model, &probe->talk, err);
+	return agent_client_open(path, &model, &probe->client, err);
 }
 
 static void fail(struct catalog_row *row, const struct err *why)
@@ -79,10 +79,10 @@ static bool go_on(struct probe *probe)
 {
 	struct agent_client_frame frame;
 	struct err err;
-	int rc = agent_client_take(probe->talk, &frame, &err);
+	int rc = agent_client_take(probe->client, &frame, &err);
 
 	if (rc > 0 && frame.type == AGENT_READY) {
-		rc = agent_client_list(probe->talk, &err);
+		rc = agent_client_list(probe->client, &err);
 	} else if (rc > 0 && frame.type == AGENT_MODELS) {
 		take_names(probe->row, &frame);
 		return true;
@@ -105,16 +105,16 @@ static void ask_some(struct probe *probes, size_t count)
 	while (left > 0) {
 		left = 0;
 		for (size_t i = 0; i < count; i++) {
-			if (probes[i].talk == NULL)
+			if (probes[i].client == NULL)
 				continue;
 			if (go_on(&probes[i]))
-				agent_client_close(TAKE_PTR(probes[i].talk));
+				agent_client_close(TAKE_PTR(probes[i].client));
 			else
 				left++;
 		}
 		for (size_t i = 0; i < count && left > 0; i++)
-			if (probes[i].talk != NULL) {
-				agent_client_wait(probes[i].talk, -1, POLL_MS);
+			if (probes[i].client != NULL) {
+				agent_client_wait(probes[i].client, -1, POLL_MS);
 				break;
 			}
 	}

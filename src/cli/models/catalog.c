@@ -87,13 +87,13 @@ static void row_done(struct catalog_row *row)
 static void judge(struct catalog *catalog, const struct models_provider *provider,
 		  struct catalog_row *row)
 {
-	const struct models_wish wish = { 0 };
+	const struct models_query query = { 0 };
 	struct err ignored; /* a budget without a price is not a matter of the server's */
 
 	*row = (struct catalog_row){ .names = BUF_INIT(LOCAL_NAMES_MAX) };
 	models_settings_init(&row->settings);
 	row->state = CATALOG_UNASKED;
-	if (models_choose_provider(catalog->models, provider, &wish, &row->choice, &row->why) < 0)
+	if (models_choose_provider(catalog->models, provider, &query, &row->choice, &row->why) < 0)
 		row->state = CATALOG_FAILED;
 	else if (models_key_check(&row->choice, &row->why) < 0)
 		row->state = CATALOG_NO_KEY;

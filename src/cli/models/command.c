@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/run/run.h"
 
-struct wish {
+struct query {
 	const char **providers; /* NULL at the end */
 	size_t count;
 	const char *file; /* --file, or NULL */
@@ -37,27 +37,27 @@ static const struct opt_item models_items[] = {
 
 static int take(int id, const char *value, void *arg, struct err *err)
 {
-	struct wish *wish = arg;
+	struct query *query = arg;
 
 	(void)err;
 	switch (id) {
 	case OPT_JSON:
-		wish->json = true;
+		query->json = true;
 		return 0;
 	case OPT_OFFLINE:
-		wish->offline = true;
+		query->offline = true;
 		return 0;
 	case OPT_CHECK:
-		wish->check = true;
+		query->check = true;
 		return 0;
 	case OPT_FILE:
-		wish->file = value;
+		query->file = value;
 		return 0;
 	default:
-		wish->providers = mem_grow(wish->providers, wish->count + 2,
-					   sizeof(*wish->providers));
-		wish->providers[wish->count++] = value;
-		wish->providers[wish->count] = NULL;
+		query->providers =
+			mem_grow(query->providers, query->count + 2, sizeof(*query->providers));
+		query->providers[query->count++] = value;
+		query->providers[query->count] = NULL;
 		return 0;
 	}
 }
@@ -102,7 +102,7 @@ static int tell_good(const struct catalog *catalog)
 	return EXIT_CODE_OK;
 }
 
-static int show(struct catalog *catalog, const struct wish *wish)
+static int show(struct catalog *catalog, const struct query *query)
 {
 	struct err err;
 
@@ -110,22 +110,22 @@ static int show(struct catalog *catalog, const struct wish *wish)
 		(void)complain(&err);
 		return EXIT_CODE_USAGE;
 	}
-	if (!wish->offline)
+	if (!query->offline)
 		catalog_ask(catalog);
-	return wish->json ? catalog_show_json(catalog) : catalog_show(catalog);
+	return query->json ? catalog_show_json(catalog) : catalog_show(catalog);
 }
 
-static int run_wish(const struct wish *wish)
+static int run_query(const struct query *query)
 {
 	static const char *const all[] = { NULL };
-	struct catalog catalog = { .wanted = wish->count > 0 ? wish->providers : all };
+	struct catalog catalog = { .wanted = query->count > 0 ? query->providers : all };
 	struct ini_problems problems = { 0 };
-	bool is_named = wish->file != NULL;
+	bool is_named = query->file != NULL;
 	struct err err;
 	int rc = 0, status;
 
 	if (is_named)
-		(void)snprintf(catalog.path, sizeof(catalog.path), "%s", wish->file);
+		(void)snprintf(catalog.path, sizeof(catalog.path), "%s", query->file);
 	else
 		rc = models_user_file(catalog.path, sizeof(catalog.path), &is_named, &err);
 	catalog.is_there = rc == 0 && access(catalog.path, F_OK) == 0;
@@ -134,20 +134,20 @@ static int run_wish(const struct wish *wish)
 	if (rc < 0)
 		status = refuse(&catalog, &problems, &err);
 	else
-		status = wish->check ? tell_good(&catalog) : show(&catalog, wish);
+		status = query->check ? tell_good(&catalog) : show(&catalog, query);
 	catalog_done(&catalog);
 	return status;
 }
 
 static int run_models(const struct opt_command *self, int argc, char **argv)
 {
-	struct wish wish = { 0 };
+	struct query query = { 0 };
 	struct err err;
-	int status = cli_settle(self, opt_parse(self, argc, argv, take, &wish, &err), &err);
+	int status = cli_settle(self, opt_parse(self, argc, argv, take, &query, &err), &err);
 
 	if (status < 0)
-		status = run_wish(&wish);
-	free(wish.providers);
+		status = run_query(&query);
+	free(query.providers);
 	return status;
 }
 

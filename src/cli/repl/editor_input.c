@@ -15,7 +15,7 @@
 #include "cli/repl/edit.h"
 #include "cli/repl/keys.h"
 
-#define BURST_MS 2 /* nobody types so fast; the rest of a paste may come in pieces */
+#define BOOST_MS 2 /* nobody types so fast; the rest of a paste may come in pieces */
 
 static volatile sig_atomic_t got_interrupt, got_resize, got_stop;
 
@@ -79,7 +79,7 @@ static bool is_ready(int ms)
 
 bool editor_has_more(const struct editor *editor)
 {
-	return editor->at < editor->len || is_ready(BURST_MS);
+	return editor->at < editor->len || is_ready(BOOST_MS);
 }
 
 /* Reads what there is. 1: bytes; 0: end of file; -1: a signal pressed a key. */

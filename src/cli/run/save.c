@@ -229,7 +229,7 @@ static void save_display(struct run_output *output, const struct json_value *rec
 	const struct json_value *data = json_read_member(result, "data");
 	cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
 	struct saved saved = { .json = &json };
-	const bool talk = output->run->mode == RUN_MODE_TEXT;
+	const bool is_text = output->run->mode == RUN_MODE_TEXT;
 	const bool found = find_form(data, &saved);
 	char path[64], size[CLI_SIZE_TEXT];
 	const struct kind *kind = saved.kind;
@@ -243,7 +243,7 @@ static void save_display(struct run_output *output, const struct json_value *rec
 	(void)snprintf(path, sizeof(path), "%s-%zu-%zu.%s", kind->word, output->cell, ++*number,
 		       kind->suffix);
 	if (output->out_dir < 0) {
-		if (talk && is_news(kind, data) && !draw_figure(output, &saved) &&
+		if (is_text && is_news(kind, data) && !draw_figure(output, &saved) &&
 		    !save_figure(output, path, &saved, size))
 			run_output_line("%s (%s, %s): use -o DIR to save it", kind->word,
 					kind->label, size);
@@ -253,7 +253,7 @@ static void save_display(struct run_output *output, const struct json_value *rec
 		return;
 	if (save_form(output->out_dir, path, &saved, &err) < 0)
 		save_failed(output, path, &err);
-	else if (talk)
+	else if (is_text)
 		run_output_line("%s (%s, %s): saved as %s/%s", kind->word, kind->label, size,
 				output->run->out_path, path);
 }
@@ -290,7 +290,7 @@ static void one_file(struct run_output *output, const struct json_value *file)
 	const char *change = json_read_text(json_read_member(file, "change"), NULL);
 	const char *kind = json_read_text(json_read_member(file, "kind"), NULL);
 	const char *artifact = json_read_text(json_read_member(file, "artifact"), NULL);
-	const bool talk = output->run->mode == RUN_MODE_TEXT;
+	const bool is_text = output->run->mode == RUN_MODE_TEXT;
 	char size[CLI_SIZE_TEXT];
 	int64_t bytes = 0;
 	struct err err;
@@ -300,18 +300,18 @@ static void one_file(struct run_output *output, const struct json_value *file)
 	(void)json_read_int(json_read_member(file, "size"), &bytes);
 	cli_format_size(bytes > 0 ? (uint64_t)bytes : 0, size);
 	if (strcmp(change, "deleted") == 0) {
-		if (talk)
+		if (is_text)
 			run_output_line("%-8s  %s", change, path);
 	} else if (kind != NULL && strcmp(kind, "file") != 0) {
-		if (talk)
+		if (is_text)
 			run_output_line("%-8s  %s  (%s)", change, path, kind);
 	} else if (output->out_dir < 0) {
-		if (talk)
+		if (is_text)
 			run_output_line("%-8s  %s  %s  %s", change, path, size,
 					artifact != NULL ? artifact : "");
 	} else if (save_file(output, path, artifact, &err) < 0) {
 		save_failed(output, path, &err);
-	} else if (talk) {
+	} else if (is_text) {
 		run_output_line("%-8s  %s  %s  saved as %s/%s", change, path, size,
 				output->run->out_path, path);
 	}

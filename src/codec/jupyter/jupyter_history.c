@@ -67,7 +67,7 @@ void jupyter_history_done(struct jupyter_history *history)
 	*history = (struct jupyter_history){ .bytes_max = history->bytes_max };
 }
 
-struct wish {
+struct query {
 	const char *kind, *pattern;
 	int64_t count, first, last; /* negative count: all */
 	bool unique, with_output;
@@ -98,16 +98,16 @@ static bool comes_again(const struct jupyter_history *history, size_t at)
 	return false;
 }
 
-static bool is_wanted(const struct jupyter_history *history, size_t at, const struct wish *wish)
+static bool is_wanted(const struct jupyter_history *history, size_t at, const struct query *query)
 {
 	const struct jupyter_entry *entry = &history->entries[at];
 
-	if (strcmp(wish->kind, "range") == 0)
-		return (int64_t)entry->line >= wish->first && (int64_t)entry->line < wish->last;
-	if (strcmp(wish->kind, "search") == 0)
-		return fnmatch(wish->pattern, entry->code, 0) == 0 &&
-		       !(wish->unique && comes_again(history, at));
-	return strcmp(wish->kind, "tail") == 0;
+	if (strcmp(query->kind, "range") == 0)
+		return (int64_t)entry->line >= query->first && (int64_t)entry->line < query->last;
+	if (strcmp(query->kind, "search") == 0)
+		return fnmatch(query->pattern, entry->code, 0) == 0 &&
+		       !(query->unique && comes_again(history, at));
+	return strcmp(query->kind, "tail") == 0;
 }
 
 static void write_entry(struct json_writer *json, const struct jupyter_entry *entry,
@@ -128,23 +128,23 @@ static void write_entry(struct json_writer *json, const struct jupyter_entry *en
 
 /* Writes the last `count` matching entries, oldest first. */
 static void write_entries(struct json_writer *json, const struct jupyter_history *history,
-			  const struct wish *wish)
+			  const struct query *query)
 {
 	size_t begin = history->count;
-	int64_t left = wish->count;
+	int64_t left = query->count;
 
 	while (begin > 0 && left != 0)
-		if (is_wanted(history, --begin, wish))
+		if (is_wanted(history, --begin, query))
 			left--;
 	for (size_t i = begin; i < history->count; i++)
-		if (is_wanted(history, i, wish))
-			write_entry(json, &history->entries[i], wish->with_output);
+		if (is_wanted(history, i, query))
+			write_entry(json, &history->entries[i], query->with_output);
 }
 
 void jupyter_history_write(struct json_writer *json, const struct jupyter_history *history,
 			   const struct json_value *content)
 {
-	struct wish wish = {
+	struct query query = {
 		.kind = json_get_str(content, "hist_access_type"),
 		.pattern = json_get_str(content, "pattern"),
 		.count = number_of(content, "n", -1),
@@ -154,10 +154,10 @@ void jupyter_history_write(struct json_writer *json, const struct jupyter_histor
 		.with_output = flag_of(content, "output"),
 	};
 
-	if (strcmp(wish.kind, "range") == 0)
-		wish.count = -1;
+	if (strcmp(query.kind, "range") == 0)
+		query.count = -1;
 	json_write_key(json, "history");
 	json_write_array_begin(json);
-	write_entries(json, history, &wish);
+	write_entries(json, history, &query);
 	json_write_array_end(json);
 }

@@ -21,7 +21,7 @@
 #define LIST_IDS_MAX 100u
 
 /* The parameters of a list. */
-struct wish {
+struct query {
 	uint64_t limit;
 	char before[NAME_SIZE];
 	char ids[LIST_IDS_MAX][NAME_SIZE];
@@ -187,7 +187,7 @@ static bool is_digits(const char *text)
 }
 
 /* Lists the files with the query's ids that exist, as one page. */
-static void list_named(struct request *request, const struct wish *wish)
+static void list_named(struct request *request, const struct query *query)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	struct json_writer json;
@@ -196,12 +196,12 @@ static void list_named(struct request *request, const struct wish *wish)
 	json_write_object_begin(&json);
 	json_write_key(&json, "data");
 	json_write_array_begin(&json);
-	for (size_t i = 0; i < wish->count; i++) {
+	for (size_t i = 0; i < query->count; i++) {
 		cleanup_call struct call call = CALL_INIT;
 		struct api_stored_file file;
 		const enum call_status status =
 			call_make(request, API_STORED_SHOW,
-				  &(struct api_stored_show_in){ .file = name_id(wish->ids[i]) },
+				  &(struct api_stored_show_in){ .file = name_id(query->ids[i]) },
 				  &file, &call);
 
 		if (status == CALL_GONE)
@@ -223,14 +223,14 @@ static void list_named(struct request *request, const struct wish *wish)
 }
 
 /* False: it was refused. */
-static bool read_wish(struct request *request, struct wish *ret)
+static bool read_query(struct request *request, struct query *ret)
 {
 	const char *at = request_head(request)->query;
 	char name[64], value[NAME_SIZE];
 	struct err err;
 	int more;
 
-	*ret = (struct wish){ .limit = LIST_USUAL };
+	*ret = (struct query){ .limit = LIST_USUAL };
 	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
 		if (strcmp(name, "page") == 0 || strcmp(name, "after_id") == 0) {
 			memcpy(ret->before, value, sizeof(ret->before));
@@ -256,14 +256,14 @@ static bool read_wish(struct request *request, struct wish *ret)
 }
 
 /* Newest first; the page token is the last file, in the old or the new parameter. */
-static void list_page(struct request *request, const struct wish *wish)
+static void list_page(struct request *request, const struct query *query)
 {
 	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
 	cleanup_call struct call call = CALL_INIT;
 	const struct api_stored_list_in in = {
 		.has_limit = true,
-		.limit = wish->limit < LIST_MAX ? wish->limit : LIST_MAX,
-		.before = wish->before[0] != '\0' ? name_id(wish->before) : NULL,
+		.limit = query->limit < LIST_MAX ? query->limit : LIST_MAX,
+		.before = query->before[0] != '\0' ? name_id(query->before) : NULL,
 	};
 	struct api_stored_files out;
 	const struct api_stored_file *files;
@@ -294,13 +294,13 @@ static void list_page(struct request *request, const struct wish *wish)
 void files_list(struct request *request)
 {
 	/* Too large for a coroutine's stack. */
-	struct wish *wish = mem_new0(1, sizeof(*wish));
+	struct query *query = mem_new0(1, sizeof(*query));
 
-	if (read_wish(request, wish)) {
-		if (wish->count > 0)
-			list_named(request, wish);
+	if (read_query(request, query)) {
+		if (query->count > 0)
+			list_named(request, query);
 		else
-			list_page(request, wish);
+			list_page(request, query);
 	}
-	free(wish);
+	free(query);
 }

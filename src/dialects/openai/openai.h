@@ -34,33 +34,36 @@
 #define OPENAI_CODE_LANGUAGE "python"
 #define OPENAI_SHELL "shell" /* its tool's name, here and for models */
 
-/* ---- talk.c ---- */
+/* ---- transcript.c ---- */
 /* Collects a conversation's messages: what a model says in one turn is one message, and its results
  * are another. */
-struct talk {
+struct transcript {
 	struct json_writer *writer;
 	struct buf text, calls, results, images; /* of the open turn; JSON except for `text` */
 	struct buf sealed;			 /* sealed reasoning of that turn */
 	bool is_open, has_said; /* has_said: more than reasoning */
 };
-void talk_init(struct talk *talk, struct json_writer *writer);
-void talk_done(struct talk *talk);
-#define cleanup_talk __attribute__((cleanup(talk_done)))
-int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *err);
+void transcript_init(struct transcript *transcript, struct json_writer *writer);
+void transcript_done(struct transcript *transcript);
+#define cleanup_transcript __attribute__((cleanup(transcript_done)))
+int transcript_assistant(struct transcript *transcript, const char *text, size_t len,
+			 struct err *err);
 /* `arguments`: JSON of an object, or any text. */
-int talk_call(struct talk *talk, const char *id, const char *name, const char *arguments,
-	      size_t len, struct err *err);
-int talk_code(struct talk *talk, const char *id, const char *code, size_t len, struct err *err);
+int transcript_call(struct transcript *transcript, const char *id, const char *name,
+		    const char *arguments, size_t len, struct err *err);
+int transcript_code(struct transcript *transcript, const char *id, const char *code, size_t len,
+		    struct err *err);
 /* Adds sealed reasoning to the open turn, or to the next one. */
-int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err);
-int talk_result(struct talk *talk, const char *id, const char *text, size_t len, struct err *err);
+int transcript_sealed(struct transcript *transcript, const char *text, size_t len, struct err *err);
+int transcript_result(struct transcript *transcript, const char *id, const char *text, size_t len,
+		      struct err *err);
 /* Adds a data URL; for results, or for the next user message. */
-int talk_image(struct talk *talk, const char *url, struct err *err);
+int transcript_image(struct transcript *transcript, const char *url, struct err *err);
 /* Completes the open messages. */
-int talk_close(struct talk *talk, struct err *err);
+int transcript_close(struct transcript *transcript, struct err *err);
 /* Adds a user message, with the images before it. */
-int talk_user(struct talk *talk, const char *role, const struct buf *text,
-	      const char *const *files, size_t file_count, struct err *err);
+int transcript_user(struct transcript *transcript, const char *role, const struct buf *text,
+		    const char *const *files, size_t file_count, struct err *err);
 
 /* ---- order.c ---- */
 struct order {
@@ -123,11 +126,11 @@ int chat_order_read(const char *json, size_t len, struct order *ret, struct buf 
 void chat_create(struct request *request);
 
 /* ---- input.c ---- */
-int input_write(const struct json_value *input, struct order *order, struct talk *talk,
+int input_write(const struct json_value *input, struct order *order, struct transcript *transcript,
 		struct err *err);
 /* Reads a message's content in any form: its text, images and files. */
-int input_content(const struct json_value *content, struct order *order, struct talk *talk,
-		  struct buf *text, struct err *err);
+int input_content(const struct json_value *content, struct order *order,
+		  struct transcript *transcript, struct buf *text, struct err *err);
 
 /* ---- items.c ---- */
 /* ITEM_SEALED: reasoning without visible text. */

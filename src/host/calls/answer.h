@@ -25,7 +25,7 @@ struct session *answer_session_named(struct host *host, const struct request *re
 struct session *answer_session_for_files(struct host *host, const struct request *req,
 					 const char *id);
 /* What somebody wants of a new session; NULL, zero and false: it was left out. */
-struct session_wish {
+struct session_params {
 	const char *template_name, *language, *name;
 	struct front_limits limits;
 	struct api_bytes metadata;
@@ -37,11 +37,11 @@ struct session_wish {
 };
 /* A session that the request may have, to be opened; NULL when it was answered with an error. */
 struct session *answer_session_add(struct host *host, const struct request *req,
-				   const struct session_wish *wish);
+				   const struct session_params *params);
 /* It goes through the same door as any that could not be opened, without a thread. */
 void answer_open_failed(struct session *session, struct job *job, const struct err *err);
 /* With its job, of kind OPEN: gives it what is wanted. False: that could not be, and was answered. */
-bool answer_session_prepare(struct host *host, const struct session_wish *wish,
+bool answer_session_prepare(struct host *host, const struct session_params *params,
 			    struct session *session, struct job *job);
 /* And then queues it. */
 void answer_session_open(struct session *session, struct job *job);

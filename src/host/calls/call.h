@@ -16,18 +16,13 @@
 API_EACH_CALL(DECLARE_HANDLER)
 #undef DECLARE_HANDLER
 
-/* What a call that makes a session takes, as a struct session_wish, but for when it ends. */
-#define SESSION_WISH_OF(in)                                                                        \
-	{                                                                                          \
-		.template_name = (in)->template,                                                   \
-		.language = (in)->language,                                                        \
-		.name = (in)->name,                                                                \
-		.limits = session_limits_of((in)->limits),                                         \
-		.metadata = (in)->metadata,                                                        \
-		.has_idle = (in)->has_idle_timeout_ms,                                             \
-		.idle_ms = (in)->idle_timeout_ms,                                                  \
-		.policy = (in)->policy != NULL ? (in)->policy->isolate_cpu : 0,                    \
-		.env = (in)->env,                                                                  \
+/* What a call that makes a session takes, as a struct session_params, but for when it ends. */
+#define SESSION_PARAMS_OF(in)                                                                     \
+	{                                                                                         \
+		.template_name = (in)->template, .language = (in)->language, .name = (in)->name,  \
+		.limits = session_limits_of((in)->limits), .metadata = (in)->metadata,            \
+		.has_idle = (in)->has_idle_timeout_ms, .idle_ms = (in)->idle_timeout_ms,          \
+		.policy = (in)->policy != NULL ? (in)->policy->isolate_cpu : 0, .env = (in)->env, \
 	}
 /* session_ends() of `expires_in_s` and `expires_at`. */
 #define SESSION_ENDS(host, req, in, ret)                                                         \

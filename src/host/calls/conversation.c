@@ -17,7 +17,7 @@
 
 #define cleanup_db_run __attribute__((cleanup(db_run_done)))
 
-bool talk_is_kept(const struct api_run_create_in *in)
+bool run_conversation_is_persisted(const struct api_run_create_in *in)
 {
 	if (in->has_keep_conversation)
 		return in->keep_conversation;
@@ -101,8 +101,8 @@ static int take_earlier(struct run *run, const struct request *req,
 	return take_results(run, req, &in->results);
 }
 
-int talk_take(struct run *run, const struct request *req,
-	      const struct api_run_create_in *in)
+int run_conversation_take(struct run *run, const struct request *req,
+			  const struct api_run_create_in *in)
 {
 	struct host *host = run->host;
 	struct err err;
@@ -120,7 +120,7 @@ int talk_take(struct run *run, const struct request *req,
 	return 0;
 }
 
-const char *talk_session(struct run *run, const struct api_run_create_in *in)
+const char *run_conversation_session(struct run *run, const struct api_run_create_in *in)
 {
 	const struct session *session;
 

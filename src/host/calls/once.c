@@ -293,7 +293,7 @@ static void ready(struct session *session, struct job *opened)
 void handle_execute_once(struct host *host, const struct request *req,
 			 const struct api_execute_once_in *in)
 {
-	struct session_wish wish = SESSION_WISH_OF(in);
+	struct session_params params = SESSION_PARAMS_OF(in);
 	struct once once = { 0 };
 	struct job *files = NULL, *job;
 	struct session *session;
@@ -303,11 +303,11 @@ void handle_execute_once(struct host *host, const struct request *req,
 	if ((in->keep && !answer_check_scope(host, req, FRONT_SCOPE_SESSIONS)) ||
 	    !may_ask(host, req, in))
 		return;
-	if (!is_new(host, req, in, &once) || !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
+	if (!is_new(host, req, in, &once) || !SESSION_ENDS(host, req, in, &params.ends_ms) ||
 	    !quota_execution(host, req, NULL, in->timeout_ms))
 		return;
 	has_files = take_files(host, req, &in->files, &files);
-	session = has_files ? answer_session_add(host, req, &wish) : NULL;
+	session = has_files ? answer_session_add(host, req, &params) : NULL;
 	job = job_new(session, JOB_OPEN, req->id);
 	job->box.imports = files;
 	if (session == NULL) {
@@ -330,7 +330,7 @@ void handle_execute_once(struct host *host, const struct request *req,
 		(void)buf_add(&job->code, in->code.data, in->code.len, &err);
 	if (err.code != ERR_OK)
 		answer_open_failed(session, job, &err);
-	else if (answer_session_prepare(host, &wish, session, job)) {
+	else if (answer_session_prepare(host, &params, session, job)) {
 		ready(session, job);
 		answer_session_open(session, job);
 	}

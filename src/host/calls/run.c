@@ -171,11 +171,11 @@ static int put_files(struct run *run, const struct api_list *files, struct err *
 static struct session *take_session(struct host *host, const struct request *req,
 				    const struct api_run_create_in *in, const char *session)
 {
-	const struct session_wish wish = { .template_name = in->template,
-					   .language = in->language };
+	const struct session_params params = { .template_name = in->template,
+					       .language = in->language };
 
 	return session != NULL ? answer_session_named(host, req, session, true)
-			       : answer_session_add(host, req, &wish);
+			       : answer_session_add(host, req, &params);
 }
 
 /* It was begun, or is under way: what is known of it. */
@@ -350,13 +350,13 @@ static struct run *take_on(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 		return NULL;
 	}
-	if (talk_take(run, req, in) == 0 && take_question(run, req, in) == 0) {
-		run->settings.keeps_talk = talk_is_kept(in);
+	if (run_conversation_take(run, req, in) == 0 && take_question(run, req, in) == 0) {
+		run->settings.persists_conversation = run_conversation_is_persisted(in);
 		is_kept = run_keep_begin(run, in->idempotency_key, hash, &err) == 0;
 		if (!is_kept)
 			front_fail_err(host, req->id, &err);
 	}
-	session = talk_session(run, in);
+	session = run_conversation_session(run, in);
 	if (is_kept)
 		run->session = take_session(host, req, in, session);
 	run->made_session = session == NULL;

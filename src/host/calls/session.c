@@ -218,30 +218,30 @@ static char *metadata_of(const struct api_bytes *given)
 }
 
 struct session *answer_session_add(struct host *host, const struct request *req,
-				   const struct session_wish *wish)
+				   const struct session_params *params)
 {
-	struct front_limits limits = wish->limits;
-	uint64_t idle_ms = wish->has_idle ? wish->idle_ms : host->config.idle_ms;
+	struct front_limits limits = params->limits;
+	uint64_t idle_ms = params->has_idle ? params->idle_ms : host->config.idle_ms;
 	struct session *session;
 
-	if (!takes_sessions(host, req) || !is_free(host, req, wish->name) ||
-	    !quota_session(host, req, &limits, wish->has_idle, &idle_ms) ||
+	if (!takes_sessions(host, req) || !is_free(host, req, params->name) ||
+	    !quota_session(host, req, &limits, params->has_idle, &idle_ms) ||
 	    !admission_check(host, req, &limits))
 		return NULL;
 	session = session_add(host, req->tenant, &limits);
 	session->measured.is_admitted = true;
 	host->admission.opening++;
 	(void)snprintf(session->given.name, sizeof(session->given.name), "%s",
-		       wish->name != NULL ? wish->name : "");
+		       params->name != NULL ? params->name : "");
 	(void)snprintf(session->row.template_name, sizeof(session->row.template_name), "%s",
-		       wish->template_name != NULL ? wish->template_name : "");
+		       params->template_name != NULL ? params->template_name : "");
 	(void)snprintf(session->row.language, sizeof(session->row.language), "%s",
-		       wish->language != NULL ? wish->language : language_default()->name);
-	if (wish->metadata.data != NULL)
-		session->row.metadata = metadata_of(&wish->metadata);
-	session->row.tools = asking_keep(&wish->tools);
+		       params->language != NULL ? params->language : language_default()->name);
+	if (params->metadata.data != NULL)
+		session->row.metadata = metadata_of(&params->metadata);
+	session->row.tools = asking_keep(&params->tools);
 	session->row.idle_ms = idle_ms;
-	session->row.policy = wish->policy;
+	session->row.policy = params->policy;
 	return session;
 }
 
@@ -252,20 +252,20 @@ void answer_open_failed(struct session *session, struct job *job, const struct e
 	session_job_done(session, job);
 }
 
-bool answer_session_prepare(struct host *host, const struct session_wish *wish,
+bool answer_session_prepare(struct host *host, const struct session_params *params,
 			    struct session *session, struct job *job)
 {
 	struct err err;
 
 	tenant_share_note(host, job);
-	if (answer_take_env(job, &wish->env, &err) < 0) {
+	if (answer_take_env(job, &params->env, &err) < 0) {
 		answer_open_failed(session, job, &err);
 		return false;
 	}
 	if (job->box.env.len > 0 &&
 	    buf_add(&session->kept.env, job->box.env.data, job->box.env.len, &err) < 0)
 		transaction_fail(host, &err);
-	persist_set_expiry(session, wish->ends_ms);
+	persist_set_expiry(session, params->ends_ms);
 	session->box.engine = prewarmed_take(host);
 	row_before_open_begin(session);
 	return true;
@@ -304,7 +304,7 @@ static void imported(struct session *session, struct job *job)
 void handle_session_create(struct host *host, const struct request *req,
 			   const struct api_session_create_in *in)
 {
-	struct session_wish wish = SESSION_WISH_OF(in);
+	struct session_params params = SESSION_PARAMS_OF(in);
 	cleanup_snapshot_begin struct snapshot_begin begin;
 	struct session *session;
 	struct file_mount *mounts;
@@ -313,11 +313,10 @@ void handle_session_create(struct host *host, const struct request *req,
 	char *volumes;
 	struct err err;
 
-	wish.tools = in->tools;
-	if (!snapshot_begin_take(host, req, in->snapshot, &wish, &begin) ||
-	    !asking_is_good(host, req, &in->tools) ||
-	    !asking_fits(host, req, &in->tools) ||
-	    !SESSION_ENDS(host, req, in, &wish.ends_ms) ||
+	params.tools = in->tools;
+	if (!snapshot_begin_take(host, req, in->snapshot, &params, &begin) ||
+	    !asking_is_good(host, req, &in->tools) || !asking_fits(host, req, &in->tools) ||
+	    !SESSION_ENDS(host, req, in, &params.ends_ms) ||
 	    !volume_mounts_take(host, req, &in->volumes, &volumes))
 		return;
 	if (!folders_take(host, req, in->grant, &folders) ||
@@ -326,7 +325,7 @@ void handle_session_create(struct host *host, const struct request *req,
 		free(volumes);
 		return;
 	}
-	session = answer_session_add(host, req, &wish);
+	session = answer_session_add(host, req, &params);
 	job = job_new(session, JOB_OPEN, req->id);
 	job->box.imports = imports;
 	job->box.mounts = mounts;
@@ -346,7 +345,7 @@ void handle_session_create(struct host *host, const struct request *req,
 	session->given.held_by = in->held ? req->id : 0;
 	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
 		answer_open_failed(session, job, &err);
-	else if (answer_session_prepare(host, &wish, session, job))
+	else if (answer_session_prepare(host, &params, session, job))
 		answer_session_open(session, job);
 }
 

@@ -16,7 +16,7 @@
 
 #define PLACES_FIRST 8u
 #define EVENT_HEAD_BYTES 64u /* of each in a frame, about */
-#define BATCH_EVENTS (RING_BATCH_BYTES / EVENT_HEAD_BYTES)
+#define BATCH_EVENTS (EVENT_BUFFER_BATCH_BYTES / EVENT_HEAD_BYTES)
 
 struct event {
 	uint64_t id;
@@ -106,7 +106,7 @@ static void make_room(struct event_buffer *buffer)
 /* The size is a program's choice: without memory for it the event counts as gone. */
 static char *copy(const char *json, size_t len)
 {
-	char *text = len <= RING_EVENT_MAX ? malloc(len + 1) : NULL;
+	char *text = len <= EVENT_BUFFER_EVENT_MAX ? malloc(len + 1) : NULL;
 
 	if (text != NULL) {
 		memcpy(text, json, len);
@@ -121,10 +121,10 @@ static size_t bytes_max(void)
 	const size_t count = atomic_load(&all_count);
 	size_t share;
 
-	if (count == 0 || atomic_load(&all_bytes) <= RING_ALL_BYTES)
-		return RING_BYTES_MAX;
-	share = RING_ALL_BYTES / count;
-	return share < RING_LEAST_BYTES ? RING_LEAST_BYTES : share;
+	if (count == 0 || atomic_load(&all_bytes) <= EVENT_BUFFER_ALL_BYTES)
+		return EVENT_BUFFER_BYTES_MAX;
+	share = EVENT_BUFFER_ALL_BYTES / count;
+	return share < EVENT_BUFFER_LEAST_BYTES ? EVENT_BUFFER_LEAST_BYTES : share;
 }
 
 bool event_buffer_push(struct event_buffer *buffer, const char *name, const char *json, size_t len)
@@ -136,7 +136,7 @@ bool event_buffer_push(struct event_buffer *buffer, const char *name, const char
 
 	(void)pthread_mutex_lock(&buffer->lock);
 	while (buffer->count > 0 &&
-	       (buffer->count == RING_EVENTS_MAX || buffer->bytes + len > max))
+	       (buffer->count == EVENT_BUFFER_EVENTS_MAX || buffer->bytes + len > max))
 		drop_oldest(buffer);
 	if (text != NULL) {
 		make_room(buffer);
@@ -205,7 +205,7 @@ static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *ar
 		/* Of two in a row with a gap between them the second is of the next batch. */
 		if ((!buffer->is_finished && strcmp(event->name, "done") == 0) ||
 		    (count > 0 && (event->id != events[count - 1].id + 1 ||
-				   bytes + event->len > RING_BATCH_BYTES)))
+				   bytes + event->len > EVENT_BUFFER_BATCH_BYTES)))
 			break;
 		tell(event, arena, &events[count++]);
 		bytes += event->len + EVENT_HEAD_BYTES;

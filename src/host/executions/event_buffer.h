@@ -14,13 +14,14 @@
 #include "api/arena.h"
 #include "api/calls.h"
 
-#define RING_EVENTS_MAX 4096u
-#define RING_BYTES_MAX ((size_t)8 * 1024 * 1024)
-#define RING_EVENT_MAX ((size_t)32 * 1024 * 1024) /* a longer one is left out, as if it were gone */
+#define EVENT_BUFFER_EVENTS_MAX 4096u
+#define EVENT_BUFFER_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define EVENT_BUFFER_EVENT_MAX \
+	((size_t)32 * 1024 * 1024) /* a longer one is left out, as if it were gone */
 /* When all rings together hold more than this, each keeps no more than its share of it, or the least. */
-#define RING_ALL_BYTES ((size_t)128 * 1024 * 1024)
-#define RING_LEAST_BYTES ((size_t)256 * 1024)
-#define RING_BATCH_BYTES ((size_t)40 * 1024)
+#define EVENT_BUFFER_ALL_BYTES ((size_t)128 * 1024 * 1024)
+#define EVENT_BUFFER_LEAST_BYTES ((size_t)256 * 1024)
+#define EVENT_BUFFER_BATCH_BYTES ((size_t)40 * 1024)
 
 struct event_buffer;
 
@@ -45,7 +46,7 @@ void event_buffer_reader_back(struct event_buffer *buffer);
 bool event_buffer_is_unread(struct event_buffer *buffer);
 
 /*
- * The events after `after`: at least one if there is one, then as many as fit into RING_BATCH_BYTES;
+ * The events after `after`: at least one if there is one, then as many as fit into EVENT_BUFFER_BATCH_BYTES;
  * and whether they are the last. What it gives is of the arena. False: there is nothing new yet.
  */
 bool event_buffer_read(struct event_buffer *buffer, uint64_t after, struct arena *arena,

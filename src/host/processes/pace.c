@@ -35,7 +35,7 @@ static bool should_hold(const struct process *process)
 {
 	const uint64_t slowest = slowest_of(process);
 	const unsigned most =
-		event_buffer_all_bytes() > RING_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
+		event_buffer_all_bytes() > EVENT_BUFFER_ALL_BYTES / 2 ? UNREAD_FEW : UNREAD_MOST;
 
 	return process->io.waits_when_full && slowest != UINT64_MAX &&
 	       process->row.last_event > slowest && process->row.last_event - slowest >= most;

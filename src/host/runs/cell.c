@@ -73,7 +73,7 @@ static void read_told(const struct job *job, struct agent_client_result *ret)
 	};
 	/* What its text leaves out, and nothing else of the store. */
 	for (size_t i = 0;
-	     i < job->result.object_count && ret->handle_count < CONVERSE_HANDLES_MAX; i++)
+	     i < job->result.object_count && ret->handle_count < AGENT_CLIENT_HANDLES_MAX; i++)
 		if (strncmp(job->result.objects[i].id, "out_", 4) == 0)
 			ret->handles[ret->handle_count++] = job->result.objects[i].id;
 	memcpy(ret->images, told->images, sizeof(ret->images));

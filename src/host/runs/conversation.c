@@ -103,7 +103,7 @@ static void on_event(const struct driver_event *event, void *arg)
 
 /* ---- the driver ----------------------------------------------------------------------------- */
 
-/* A agent_client_open_fn: of this talk's cells alone. */
+/* A agent_client_open_fn: of this conversation's cells alone. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	const struct run *run = arg;

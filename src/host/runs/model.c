@@ -84,10 +84,10 @@ static int missing(struct err *err, const char *what)
 	return err_remedy(err, "whoever runs the daemon names models in models.ini: docs/agent.md");
 }
 
-int run_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
-			 struct err *err)
+int run_model_choose(const struct host *host, const char *query, struct models_choice *ret,
+		     struct err *err)
 {
-	const struct models_wish req = { .model = wish, .env = look_up };
+	const struct models_query req = { .model = query, .env = look_up };
 	struct err inner;
 
 	*ret = (struct models_choice){ 0 };
@@ -95,7 +95,7 @@ int run_model_choose(const struct host *host, const char *wish, struct models_ch
 		return missing(err, "this daemon has no model");
 	if (models_choose(host->runs.models, &req, ret, &inner) < 0) {
 		models_choice_done(ret);
-		if (wish == NULL)
+		if (query == NULL)
 			return missing(err,
 				       "no model is named, and this daemon has no standard one");
 		/* Of a key that is missing a client learns no more than that. */

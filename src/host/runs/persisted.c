@@ -61,8 +61,8 @@ static int write_end(const struct run *run, struct err *err)
 	if (!run->failed &&
 	    buf_add(&row.answer, buf_text(&run->json), run->json.len, err) < 0)
 		return (int)err->code;
-	if (buf_add(&row.conversation, buf_text(&run->driver.talked), run->driver.talked.len,
-		    err) < 0)
+	if (buf_add(&row.conversation, buf_text(&run->driver.conversation),
+		    run->driver.conversation.len, err) < 0)
 		return (int)err->code;
 	if (run->stop == AGENT_STOP_CALLS)
 		row.usage = run->driver.usage;

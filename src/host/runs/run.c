@@ -32,7 +32,7 @@ struct run *run_new(struct host *host, struct tenant *tenant, struct err *err)
 	run->tenant = tenant;
 	run->events = event_buffer_new();
 	run->question = BUF_INIT(FRONT_QUESTION_MAX);
-	run->load = BUF_INIT(AGENT_TALK_MAX);
+	run->load = BUF_INIT(AGENT_CONVERSATION_MAX);
 	run->json = BUF_INIT(JSON_MAX);
 	run_driver_init(run);
 	run->about = host->about;

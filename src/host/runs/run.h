@@ -142,11 +142,11 @@ void run_drop_puts(struct run *run);
 
 /* ---- calls/conversation.c ---- */
 /* What the run begins or goes on with; -1: it was answered why not. */
-int talk_take(struct run *run, const struct request *req,
-	      const struct api_run_create_in *in);
-bool talk_is_kept(const struct api_run_create_in *in);
+int run_conversation_take(struct run *run, const struct request *req,
+			  const struct api_run_create_in *in);
+bool run_conversation_is_persisted(const struct api_run_create_in *in);
 /* The session that the request names, or that of the run it goes on with; NULL: a new one. */
-const char *talk_session(struct run *run, const struct api_run_create_in *in);
+const char *run_conversation_session(struct run *run, const struct api_run_create_in *in);
 
 /* ---- conversation.c ---- */
 /* Before anything else of its driver. */
@@ -176,11 +176,11 @@ void run_kept_events(struct host *host, uint64_t request, uint64_t after,
 /* Reads the file of models again. What is wrong with it leaves what was there. */
 int run_models_load(struct host *host, struct err *err);
 /*
- * `wish` NULL: the standard one. ERR_NOT_FOUND: it is none of those that the file names. With its
+ * `query` NULL: the standard one. ERR_NOT_FOUND: it is none of those that the file names. With its
  * key: models_choice_done().
  */
-int run_model_choose(const struct host *host, const char *wish, struct models_choice *ret,
-			 struct err *err);
+int run_model_choose(const struct host *host, const char *query, struct models_choice *ret,
+		     struct err *err);
 /* The names that `model` can be, one after the other: 0 to …; false past the end. */
 bool run_model_at(const struct host *host, size_t index, char *ret, size_t size);
 /* Of one question, within what the file allows. */

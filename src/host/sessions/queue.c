@@ -57,7 +57,8 @@ void session_pump(struct session *session)
 	job->times.submitted_ns = clock_mono_ns();
 	/* Of these two the loop writes what is to be kept meanwhile (sessions/row_before_open.c, session_end()). */
 	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->transactions.is_early))
-		pool_submit_beside(session->host->pools.main, session->tenant->lane, &job->item);
+		pool_submit_to_other_cpu(session->host->pools.main, session->tenant->lane,
+					 &job->item);
 	else
 		pool_submit_to(session->host->pools.main, session->tenant->lane, &job->item);
 }

@@ -248,8 +248,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 	case KERNEL_RESUME:
 		resume(items, count);
 		return 0;
-	case KERNEL_SEAT:
-		resume_take_seat(fds, nfds);
+	case KERNEL_CGROUP_JOIN:
+		resume_join_cgroups(fds, nfds);
 		break;
 	case KERNEL_PING:
 		fd_close_all(fds, nfds);

@@ -295,8 +295,8 @@ static void handle(const struct kernel_head *head, size_t count, int *fds, size_
 		if (nfds == 1)
 			tools_packet(count, fds[0]);
 		break;
-	case KERNEL_SEAT:
-		resume_take_seat(fds, nfds);
+	case KERNEL_CGROUP_JOIN:
+		resume_join_cgroups(fds, nfds);
 		break;
 	case KERNEL_PARK:
 		resume_park();

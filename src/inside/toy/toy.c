@@ -173,8 +173,8 @@ static int handle(const struct kernel_head *head, const struct kernel_item *item
 		resume_apply(control);
 		(void)resume_reopen(items, count);
 		return 0;
-	case KERNEL_SEAT:
-		resume_take_seat(fds, nfds);
+	case KERNEL_CGROUP_JOIN:
+		resume_join_cgroups(fds, nfds);
 		return 0;
 	case KERNEL_PING:
 		return kernel_send(control, KERNEL_PONG, head->id, NULL, NULL, 0, err);

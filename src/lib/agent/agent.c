@@ -135,7 +135,7 @@ static void read_told(const reckon_execution *execution, struct agent_client_res
 		ret->images[ret->image_count++] = (struct agent_client_image){
 			.mime = image.mime, .bytes = image.bytes, .len = image.len
 		};
-	while (ret->handle_count < CONVERSE_HANDLES_MAX) {
+	while (ret->handle_count < AGENT_CLIENT_HANDLES_MAX) {
 		const char *handle = execution_handle(execution, ret->handle_count);
 
 		if (handle == NULL)
@@ -298,7 +298,7 @@ static int start(reckon_agent *agent, const reckon_agent_options *options, struc
 	agent->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (agent->wake_fd < 0)
 		return err_sys(err, "eventfd");
-	if (launch_find_beside("reckon-agent", &path, err) < 0)
+	if (launch_find_sibling("reckon-agent", &path, err) < 0)
 		return (int)err->code;
 	return driver_open(&agent->driver, path, &model, err);
 }
@@ -494,7 +494,8 @@ static struct reckon_answer *take_answer(reckon_agent *agent, const char *questi
 	memcpy(answer->calls, driver->calls, sizeof(answer->calls));
 	answer->call_count = driver->call_count;
 	driver->call_count = 0; /* the answer owns them now */
-	(void)buf_add(&answer->conversation, buf_text(&driver->talked), driver->talked.len, &full);
+	(void)buf_add(&answer->conversation, buf_text(&driver->conversation),
+		      driver->conversation.len, &full);
 	return answer;
 }
 

@@ -23,7 +23,7 @@ struct reckon_answer *answer_new(void)
 	answer->question = BUF_INIT(AGENT_ANSWER_MAX);
 	/* A byte that is not UTF-8 becomes three bytes. */
 	answer->text = BUF_INIT(3 * (size_t)AGENT_ANSWER_MAX);
-	answer->conversation = BUF_INIT(AGENT_TALK_MAX);
+	answer->conversation = BUF_INIT(AGENT_CONVERSATION_MAX);
 	answer->stop = AGENT_STOP_FAILED;
 	return answer;
 }

@@ -57,7 +57,7 @@ static int read_settings(const reckon_agent_options *options, struct agent_setti
 		.price_in = options->price_in,
 		.price_cached = options->price_cached,
 		.price_out = options->price_out,
-		.keeps_talk = options->keep_conversation != 0,
+		.persists_conversation = options->keep_conversation != 0,
 	};
 	if (choose("protocol", options->protocol, protocols, ARRAY_LEN(protocols), &ret->protocol,
 		   err) < 0 ||

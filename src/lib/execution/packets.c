@@ -235,7 +235,7 @@ static void handle(struct run *run, const struct kernel_head *head, size_t count
 	case KERNEL_SHUTDOWN:
 	case KERNEL_CONFIGURE:
 	case KERNEL_RESUME:
-	case KERNEL_SEAT:
+	case KERNEL_CGROUP_JOIN:
 	case KERNEL_PARK:
 	case KERNEL_PING:
 	case KERNEL_TOOLS:

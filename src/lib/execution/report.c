@@ -509,8 +509,8 @@ static void add_files(struct run *run)
 
 static void note_success(struct run *run, uint64_t code)
 {
-	uint64_t times = repeat_detector_note_success(&run->session->stuck, code,
-					    record_output_fingerprint(run->record));
+	uint64_t times = repeat_detector_note_success(&run->session->repeats, code,
+						      record_output_fingerprint(run->record));
 	char text[160];
 
 	if (times < REPEATS_NOTED || !record_has_output(run->record))
@@ -542,7 +542,7 @@ static void note_repeats(struct run *run, enum record_status status)
 	failure.error = repeat_detector_error_fingerprint(syntax, error.name, error.value,
 							  error.source, code);
 	failure.files_after = shared_changes(session->shared);
-	repeat_detector_note_failure(&session->stuck, &failure, &repeat);
+	repeat_detector_note_failure(&session->repeats, &failure, &repeat);
 	record_set_repeat(run->record, &repeat);
 }
 

@@ -405,7 +405,7 @@ static void add_error(struct record *record, enum record_status status, struct p
 static void add_repeat(const struct record *record, struct pieces *pieces)
 {
 	struct piece *piece = add_piece(pieces, PART_REPEAT);
-	char line[STUCK_LINE_SIZE];
+	char line[REPEAT_LINE_SIZE];
 	struct err ignored;
 
 	if (record->repeat.count == 0)

@@ -15,7 +15,7 @@
 #include "lib/record/state.h"
 #include "lib/shape/line.h"
 
-#define MESSAGE_SIZE (2 * STUCK_LINE_SIZE + 4)
+#define MESSAGE_SIZE (2 * REPEAT_LINE_SIZE + 4)
 
 void record_view_error(const struct record *record, struct record_error_view *ret)
 {
@@ -61,7 +61,7 @@ size_t record_file_count(const struct record *record)
 
 static void say(const struct repeat_detector_repeat *repeat, char ret[MESSAGE_SIZE])
 {
-	char line[STUCK_LINE_SIZE], advice[STUCK_LINE_SIZE];
+	char line[REPEAT_LINE_SIZE], advice[REPEAT_LINE_SIZE];
 
 	repeat_detector_describe(repeat, line);
 	repeat_detector_advise(repeat, advice);

@@ -265,17 +265,17 @@ uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax,
 
 /* Stores them in ascending order; if there are too many, drops the second, so that the first and
  * the last ones stay. */
-static void add_sequence(uint64_t sequences[STUCK_SEQUENCES_MAX], size_t *count, uint64_t sequence)
+static void add_sequence(uint64_t sequences[REPEAT_SEQUENCES_MAX], size_t *count, uint64_t sequence)
 {
 	size_t at = *count;
 
-	if (*count == STUCK_SEQUENCES_MAX) {
+	if (*count == REPEAT_SEQUENCES_MAX) {
 		if (sequence < sequences[0])
 			sequences[0] = sequence;
 		if (sequence < sequences[1])
 			return;
 		memmove(sequences + 1, sequences + 2,
-			(STUCK_SEQUENCES_MAX - 2) * sizeof(*sequences));
+			(REPEAT_SEQUENCES_MAX - 2) * sizeof(*sequences));
 		at = --*count;
 	}
 	while (at > 0 && sequences[at - 1] > sequence) {
@@ -292,14 +292,15 @@ static uint64_t last_sequence(const struct repeat_detector_entry *entry)
 }
 
 /* Describes the entries with the same code, error, or both; false if there is none. */
-static bool find(const struct repeat_detector *stuck, const struct repeat_detector_failure *failure,
-		 bool same_code, bool same_error, struct repeat_detector_repeat *ret)
+static bool find(const struct repeat_detector *detector,
+		 const struct repeat_detector_failure *failure, bool same_code, bool same_error,
+		 struct repeat_detector_repeat *ret)
 {
 	const struct repeat_detector_entry *latest = NULL;
 
 	memset(ret, 0, sizeof(*ret));
-	for (size_t i = 0; i < ARRAY_LEN(stuck->entries); i++) {
-		const struct repeat_detector_entry *entry = &stuck->entries[i];
+	for (size_t i = 0; i < ARRAY_LEN(detector->entries); i++) {
+		const struct repeat_detector_entry *entry = &detector->entries[i];
 
 		if (entry->count == 0 || (same_code && entry->code != failure->code) ||
 		    (same_error && entry->error != failure->error))
@@ -321,13 +322,13 @@ static bool find(const struct repeat_detector *stuck, const struct repeat_detect
 }
 
 /* The entry of this exact failure, else a free one, else the least recently seen. */
-static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck,
+static struct repeat_detector_entry *entry_for(struct repeat_detector *detector,
 					       const struct repeat_detector_failure *failure)
 {
-	struct repeat_detector_entry *oldest = &stuck->entries[0];
+	struct repeat_detector_entry *oldest = &detector->entries[0];
 
-	for (size_t i = 0; i < ARRAY_LEN(stuck->entries); i++) {
-		struct repeat_detector_entry *entry = &stuck->entries[i];
+	for (size_t i = 0; i < ARRAY_LEN(detector->entries); i++) {
+		struct repeat_detector_entry *entry = &detector->entries[i];
 
 		if (entry->count > 0 && entry->code == failure->code &&
 		    entry->error == failure->error)
@@ -340,29 +341,32 @@ static struct repeat_detector_entry *entry_for(struct repeat_detector *stuck,
 	return oldest;
 }
 
-void repeat_detector_note_failure(struct repeat_detector *stuck,
+void repeat_detector_note_failure(struct repeat_detector *detector,
 				  const struct repeat_detector_failure *failure,
 				  struct repeat_detector_repeat *ret)
 {
 	struct repeat_detector_entry *entry;
 
-	if (!find(stuck, failure, true, true, ret) && !find(stuck, failure, false, true, ret) &&
-	    !find(stuck, failure, true, false, ret))
+	if (!find(detector, failure, true, true, ret) &&
+	    !find(detector, failure, false, true, ret) &&
+	    !find(detector, failure, true, false, ret))
 		memset(ret, 0, sizeof(*ret));
-	entry = entry_for(stuck, failure);
+	entry = entry_for(detector, failure);
 	entry->count++;
 	entry->files_after = failure->files_after;
 	add_sequence(entry->sequences, &entry->sequence_count, failure->sequence);
-	stuck->in_a_row = 0;
+	detector->in_a_row = 0;
 }
 
-uint64_t repeat_detector_note_success(struct repeat_detector *stuck, uint64_t code, uint64_t output)
+uint64_t repeat_detector_note_success(struct repeat_detector *detector, uint64_t code,
+				      uint64_t output)
 {
-	if (stuck->in_a_row > 0 && stuck->last_code == code && stuck->last_output == output)
-		return ++stuck->in_a_row;
-	stuck->last_code = code;
-	stuck->last_output = output;
-	stuck->in_a_row = 1;
+	if (detector->in_a_row > 0 && detector->last_code == code &&
+	    detector->last_output == output)
+		return ++detector->in_a_row;
+	detector->last_code = code;
+	detector->last_output = output;
+	detector->in_a_row = 1;
 	return 1;
 }
 
@@ -383,12 +387,12 @@ static void list_sequences(const struct repeat_detector_repeat *repeat, char *re
 }
 
 void repeat_detector_describe(const struct repeat_detector_repeat *repeat,
-			      char ret[STUCK_LINE_SIZE])
+			      char ret[REPEAT_LINE_SIZE])
 {
-	char list[STUCK_SEQUENCES_MAX * 22 + 8];
+	char list[REPEAT_SEQUENCES_MAX * 22 + 8];
 
 	list_sequences(repeat, list, sizeof(list));
-	(void)snprintf(ret, STUCK_LINE_SIZE,
+	(void)snprintf(ret, REPEAT_LINE_SIZE,
 		       "seen %" PRIu64 " times in this session (executions %.120s): %s error, code "
 		       "%s; files %s since",
 		       repeat->count, list, repeat->same_error ? "same" : "another",
@@ -396,7 +400,7 @@ void repeat_detector_describe(const struct repeat_detector_repeat *repeat,
 		       repeat->same_files ? "unchanged" : "changed");
 }
 
-void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE])
+void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char ret[REPEAT_LINE_SIZE])
 {
 	const char *advice =
 		"The change did not reach the cause: look at the values in the failing "
@@ -409,5 +413,5 @@ void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char re
 					      "at the values in the failing line.";
 	else if (repeat->same_code)
 		advice = "The same code fails in another way now: look at what it depends on.";
-	(void)snprintf(ret, STUCK_LINE_SIZE, "%s", advice);
+	(void)snprintf(ret, REPEAT_LINE_SIZE, "%s", advice);
 }

@@ -13,9 +13,9 @@
 
 #include "languages/languages.h"
 
-#define STUCK_FAILURES_MAX 64
-#define STUCK_SEQUENCES_MAX 8 /* executions that are listed: the first and the last ones */
-#define STUCK_LINE_SIZE 256
+#define REPEAT_FAILURES_MAX 64
+#define REPEAT_SEQUENCES_MAX 8 /* executions that are listed: the first and the last ones */
+#define REPEAT_LINE_SIZE 256
 
 /* One execution that failed. */
 struct repeat_detector_failure {
@@ -27,13 +27,13 @@ struct repeat_detector_failure {
 struct repeat_detector_entry {
 	uint64_t code, error, files_after;
 	uint64_t count; /* 0: free */
-	uint64_t sequences[STUCK_SEQUENCES_MAX]; /* ascending; the first stays */
+	uint64_t sequences[REPEAT_SEQUENCES_MAX]; /* ascending; the first stays */
 	size_t sequence_count;
 };
 
 /* Zero it at first. */
 struct repeat_detector {
-	struct repeat_detector_entry entries[STUCK_FAILURES_MAX];
+	struct repeat_detector_entry entries[REPEAT_FAILURES_MAX];
 	uint64_t last_code, last_output; /* of the last execution, if it succeeded */
 	uint64_t in_a_row;		  /* how often they were equal */
 };
@@ -41,7 +41,7 @@ struct repeat_detector {
 /* What is known of a repeated failure; `count` 0: it is new. */
 struct repeat_detector_repeat {
 	uint64_t count; /* including this one */
-	uint64_t sequences[STUCK_SEQUENCES_MAX];
+	uint64_t sequences[REPEAT_SEQUENCES_MAX];
 	size_t sequence_count;
 	bool same_code, same_error, same_files; /* compared with the last time */
 };
@@ -61,16 +61,17 @@ uint64_t repeat_detector_error_fingerprint(const struct language_syntax *syntax,
  * Stores a failure. Describes in *ret earlier failures with the same code and error; else with the
  * same error; else with the same code.
  */
-void repeat_detector_note_failure(struct repeat_detector *stuck,
+void repeat_detector_note_failure(struct repeat_detector *detector,
 				  const struct repeat_detector_failure *failure,
 				  struct repeat_detector_repeat *ret);
 
 /* Stores a success; returns how often the same code gave the same output in a row, from 1. */
-uint64_t repeat_detector_note_success(struct repeat_detector *stuck, uint64_t code,
+uint64_t repeat_detector_note_success(struct repeat_detector *detector, uint64_t code,
 				      uint64_t output);
 
 /* "seen 3 times in this session (executions 1, 2, 5): same error, code unchanged; …" */
 void repeat_detector_describe(const struct repeat_detector_repeat *repeat,
-			      char ret[STUCK_LINE_SIZE]);
+			      char ret[REPEAT_LINE_SIZE]);
 /* Advice about it, a sentence or two. */
-void repeat_detector_advise(const struct repeat_detector_repeat *repeat, char ret[STUCK_LINE_SIZE]);
+void repeat_detector_advise(const struct repeat_detector_repeat *repeat,
+			    char ret[REPEAT_LINE_SIZE]);

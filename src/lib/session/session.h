@@ -93,7 +93,7 @@ struct reckon_session {
 	uint64_t sequence; /* of the last execution */
 	struct known known; /* names of variables, as the kernel told them */
 	struct loss loss;
-	struct repeat_detector stuck; /* failures so far */
+	struct repeat_detector repeats; /* failures so far */
 	int no_input[2]; /* an input at its end for every cell that has none, and its peek; or -1 */
 	struct stray_set strays; /* pipes that earlier executions left open */
 

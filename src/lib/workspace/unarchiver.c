@@ -55,7 +55,7 @@ static int start(struct unarchiver *unarchiver, int file, const char *format, st
 	cleanup_fd int theirs = -1;
 	int pair[2];
 
-	if (launch_find_beside("reckon-unarchiver", &path, err) < 0)
+	if (launch_find_sibling("reckon-unarchiver", &path, err) < 0)
 		return (int)err->code;
 	(void)snprintf(kind, sizeof(kind), "%s", format != NULL ? format : "");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

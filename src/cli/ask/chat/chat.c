@@ -191,7 +191,7 @@ int ask_chat(struct ask *ask, struct err *err)
 		(void)setvbuf(stdin, NULL, _IONBF, 0);
 	while (ask->view.output.status == 0 && read_question(ask)) {
 		begun = true;
-		if (ask_converse(ask, err) < 0) {
+		if (ask_once(ask, err) < 0) {
 			close_editor(ask);
 			return (int)err->code;
 		}

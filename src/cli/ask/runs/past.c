@@ -73,7 +73,7 @@ static size_t first_question(const struct ask *ask)
 
 static int send(struct past *past, struct err *err)
 {
-	const int rc = past->fields > 0 ? agent_client_tell(past->ask->driver.talk, AGENT_HISTORY,
+	const int rc = past->fields > 0 ? agent_client_tell(past->ask->driver.client, AGENT_HISTORY,
 							    &past->frame, err)
 					: 0;
 
@@ -121,7 +121,7 @@ static int add_record(struct past *past, const struct journal_item *cell, struct
 		return err_wrap(err, "record");
 	agent_client_result_read(record, &result);
 	for (size_t i = 0; i < result.handle_count; i++)
-		agent_client_offer(past->ask->driver.talk, result.handles[i]);
+		agent_client_offer(past->ask->driver.client, result.handles[i]);
 	rc = add_outcome(past, cell->status, result.text, result.len, err);
 	if (rc == 0 && result.image_count > 0)
 		rc = agent_pack_u64(&past->frame, AGENT_TAG_IMAGES, result.image_count, err);

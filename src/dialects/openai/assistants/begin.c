@@ -28,13 +28,13 @@ struct beginning {
 	struct request *request;
 	const struct thread_order *order;
 	struct many messages;
-	struct order talk; /* the parser of content needs one */
+	struct order transcript; /* the parser of content needs one */
 	char session[ID_SIZE];
 	bool runs_code;
 	struct buf told;
 };
 
-const struct json_value *thread_wish(const struct thread_order *order, const char *key)
+const struct json_value *thread_option(const struct thread_order *order, const char *key)
 {
 	const struct json_value *value = json_read_member(order->body, key);
 
@@ -155,7 +155,7 @@ static int take_message_files(struct beginning *beginning, const struct json_val
 static int prepare(struct beginning *beginning)
 {
 	const struct thread_order *order = beginning->order;
-	const struct json_value *tools = thread_wish(order, "tools");
+	const struct json_value *tools = thread_option(order, "tools");
 
 	for (size_t i = 0; i < json_read_count(tools); i++)
 		beginning->runs_code |=
@@ -175,8 +175,8 @@ static int prepare(struct beginning *beginning)
 /* ---- its conversation ----------------------------------------------------------------------- */
 
 /* Adds an image that is a file. */
-static int say_image(struct beginning *beginning, const struct json_value *part, struct talk *talk,
-		     struct err *err)
+static int say_image(struct beginning *beginning, const struct json_value *part,
+		     struct transcript *transcript, struct err *err)
 {
 	const char *id = json_get_text(json_read_member(part, "image_file"), "file_id");
 	cleanup_buf struct buf url = BUF_INIT(OPENAI_TALK_MAX);
@@ -184,14 +184,14 @@ static int say_image(struct beginning *beginning, const struct json_value *part,
 	if (id == NULL)
 		return 0;
 	if (files_read_image(beginning->request, id, &url) == 0)
-		return talk_image(talk, buf_text(&url), err);
+		return transcript_image(transcript, buf_text(&url), err);
 	err_clear(err); /* an answer was sent */
 	return -1;
 }
 
 /* Adds a message's text. Skips images in the model's messages: it has seen these figures. */
 static int say_text(struct beginning *beginning, const struct json_value *content, bool is_model,
-		    struct talk *talk, struct buf *text, struct err *err)
+		    struct transcript *transcript, struct buf *text, struct err *err)
 {
 	for (size_t i = 0; i < json_read_count(content); i++) {
 		const struct json_value *part = json_read_at(content, i);
@@ -203,15 +203,15 @@ static int say_text(struct beginning *beginning, const struct json_value *conten
 		if (value != NULL && ((text->len > 0 && buf_addc(text, '\n', err) < 0) ||
 				      buf_add(text, value, len, err) < 0))
 			return (int)err->code;
-		if (url != NULL && talk_image(talk, url, err) < 0)
+		if (url != NULL && transcript_image(transcript, url, err) < 0)
 			return (int)err->code;
-		if (!is_model && say_image(beginning, part, talk, err) < 0)
+		if (!is_model && say_image(beginning, part, transcript, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int say_cell(struct talk *talk, const struct json_value *call, struct err *err)
+static int say_cell(struct transcript *transcript, const struct json_value *call, struct err *err)
 {
 	const struct json_value *cell = json_read_member(call, "code_interpreter");
 	const struct json_value *outputs = json_read_member(cell, "outputs");
@@ -220,7 +220,7 @@ static int say_cell(struct talk *talk, const struct json_value *call, struct err
 	size_t len;
 	const char *code = json_read_text(json_read_member(cell, "input"), &len);
 
-	if (id == NULL || code == NULL || talk_code(talk, id, code, len, err) < 0)
+	if (id == NULL || code == NULL || transcript_code(transcript, id, code, len, err) < 0)
 		return id == NULL || code == NULL ? 0 : (int)err->code;
 	for (size_t i = 0; i < json_read_count(outputs); i++) {
 		const char *logs = json_read_text(
@@ -229,10 +229,11 @@ static int say_cell(struct talk *talk, const struct json_value *call, struct err
 		if (logs != NULL && buf_add(&text, logs, len, err) < 0)
 			return (int)err->code;
 	}
-	return talk_result(talk, id, buf_text(&text), text.len, err);
+	return transcript_result(transcript, id, buf_text(&text), text.len, err);
 }
 
-static int say_function(struct talk *talk, const struct json_value *call, struct err *err)
+static int say_function(struct transcript *transcript, const struct json_value *call,
+			struct err *err)
 {
 	const struct json_value *function = json_read_member(call, "function");
 	const char *id = json_get_text(call, "id"), *name = json_get_text(function, "name");
@@ -243,12 +244,12 @@ static int say_function(struct talk *talk, const struct json_value *call, struct
 		return 0;
 	if (output == NULL)
 		output = "";
-	if (talk_call(talk, id, name, arguments, strlen(arguments), err) < 0)
+	if (transcript_call(transcript, id, name, arguments, strlen(arguments), err) < 0)
 		return (int)err->code;
-	return talk_result(talk, id, output, strlen(output), err);
+	return transcript_result(transcript, id, output, strlen(output), err);
 }
 
-static int say_step(struct talk *talk, const struct json_value *step, struct err *err)
+static int say_step(struct transcript *transcript, const struct json_value *step, struct err *err)
 {
 	const struct json_value *calls =
 		json_read_member(json_read_member(step, "step_details"), "tool_calls");
@@ -256,15 +257,15 @@ static int say_step(struct talk *talk, const struct json_value *step, struct err
 	for (size_t i = 0; i < json_read_count(calls); i++) {
 		const struct json_value *call = json_read_at(calls, i);
 
-		if ((json_get_is(call, "type", "function") ? say_function : say_cell)(talk, call,
-										      err) < 0)
+		if ((json_get_is(call, "type", "function") ? say_function
+							   : say_cell)(transcript, call, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
 }
 
 /* Adds the steps of a run, before its first message. */
-static int say_steps(struct beginning *beginning, const char *run, struct talk *talk,
+static int say_steps(struct beginning *beginning, const char *run, struct transcript *transcript,
 		     struct err *err)
 {
 	struct many steps = { 0 };
@@ -274,13 +275,13 @@ static int say_steps(struct beginning *beginning, const char *run, struct talk *
 	if (rc < 0)
 		err_clear(err); /* an answer was sent */
 	for (size_t i = 0; rc == 0 && i < steps.count; i++)
-		rc = say_step(talk, object_at(&steps, i), err);
+		rc = say_step(transcript, object_at(&steps, i), err);
 	many_done(&steps);
 	return rc;
 }
 
 static int say(struct beginning *beginning, const struct json_value *message, const char **last_run,
-	       struct talk *talk, struct err *err)
+	       struct transcript *transcript, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
 	const char *run = json_get_text(message, "run_id");
@@ -288,17 +289,19 @@ static int say(struct beginning *beginning, const struct json_value *message, co
 
 	if (run != NULL && (*last_run == NULL || strcmp(run, *last_run) != 0)) {
 		*last_run = run;
-		if (say_steps(beginning, run, talk, err) < 0)
+		if (say_steps(beginning, run, transcript, err) < 0)
 			return -1;
 	}
-	if (!is_model && talk_close(talk, err) < 0)
+	if (!is_model && transcript_close(transcript, err) < 0)
 		return -1;
-	if (say_text(beginning, json_read_member(message, "content"), is_model, talk, &text, err) <
-	    0)
+	if (say_text(beginning, json_read_member(message, "content"), is_model, transcript, &text,
+		     err) < 0)
 		return -1;
 	if (is_model)
-		return text.len > 0 ? talk_assistant(talk, buf_text(&text), text.len, err) : 0;
-	return talk_user(talk, "user", &text, NULL, 0, err);
+		return text.len > 0
+			       ? transcript_assistant(transcript, buf_text(&text), text.len, err)
+			       : 0;
+	return transcript_user(transcript, "user", &text, NULL, 0, err);
 }
 
 static int write_messages(struct beginning *beginning, struct json_writer *json, struct err *err)
@@ -306,21 +309,22 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 	const size_t count = beginning->messages.count;
 	cleanup_buf struct buf words = BUF_INIT(64);
 	const char *last_run = NULL;
-	cleanup_talk struct talk talk;
+	cleanup_transcript struct transcript transcript;
 
-	talk_init(&talk, json);
+	transcript_init(&transcript, json);
 	json_write_key(json, "messages");
 	json_write_array_begin(json);
 	for (size_t i = 0; i < count; i++)
-		if (say(beginning, object_at(&beginning->messages, i), &last_run, &talk, err) < 0)
+		if (say(beginning, object_at(&beginning->messages, i), &last_run, &transcript,
+			err) < 0)
 			return -1;
-	if (talk_close(&talk, err) < 0)
+	if (transcript_close(&transcript, err) < 0)
 		return -1;
 	/* Here only a message of a person's is answered. */
 	if (count == 0 ||
 	    json_get_is(object_at(&beginning->messages, count - 1), "role", "assistant")) {
 		if (buf_adds(&words, "Go on.", err) < 0 ||
-		    talk_user(&talk, "user", &words, NULL, 0, err) < 0)
+		    transcript_user(&transcript, "user", &words, NULL, 0, err) < 0)
 			return -1;
 	}
 	json_write_array_end(json);
@@ -331,7 +335,7 @@ static int write_instructions(const struct beginning *beginning, struct json_wri
 			      struct err *err)
 {
 	const char *more = json_get_text(beginning->order->body, "additional_instructions");
-	const char *text = json_read_text(thread_wish(beginning->order, "instructions"), NULL);
+	const char *text = json_read_text(thread_option(beginning->order, "instructions"), NULL);
 	cleanup_buf struct buf whole = BUF_INIT(OPENAI_TALK_MAX);
 
 	if ((text != NULL && buf_adds(&whole, text, err) < 0) ||
@@ -345,8 +349,8 @@ static int write_instructions(const struct beginning *beginning, struct json_wri
 
 static void write_tools(const struct thread_order *order, struct json_writer *json)
 {
-	const struct json_value *tools = thread_wish(order, "tools");
-	const struct json_value *choice = thread_wish(order, "tool_choice");
+	const struct json_value *tools = thread_option(order, "tools");
+	const struct json_value *choice = thread_option(order, "tool_choice");
 	const char *word = json_read_text(choice, NULL);
 	bool beside = true;
 
@@ -374,7 +378,7 @@ static void write_tools(const struct thread_order *order, struct json_writer *js
 		word = OPENAI_CODE_LANGUAGE;
 	if (word != NULL)
 		json_write_member_string(json, "tool_choice", word);
-	(void)json_read_bool(thread_wish(order, "parallel_tool_calls"), &beside);
+	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &beside);
 	json_write_member_bool(json, "parallel_tool_calls", beside);
 }
 
@@ -385,13 +389,13 @@ static void write_sampling(const struct thread_order *order, struct json_writer 
 	} numbers[] = { { "temperature", "temperature" },
 			{ "top_p", "top_p" },
 			{ "max_completion_tokens", "max_tokens" } };
-	const char *effort = json_read_text(thread_wish(order, "reasoning_effort"), NULL);
+	const char *effort = json_read_text(thread_option(order, "reasoning_effort"), NULL);
 
 	json_write_key(json, "sampling");
 	json_write_object_begin(json);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		/* 1 is the default that an assistant shows: do not pass it on as a setting. */
-		const struct json_value *value = thread_wish(order, numbers[i].key);
+		const struct json_value *value = thread_option(order, numbers[i].key);
 		double number = 1.0;
 
 		if (json_read_double(value, &number) && number != 1.0)
@@ -404,7 +408,7 @@ static void write_sampling(const struct thread_order *order, struct json_writer 
 
 static int write_conversation(struct beginning *beginning, struct buf *ret, struct err *err)
 {
-	const struct json_value *format = thread_wish(beginning->order, "response_format");
+	const struct json_value *format = thread_option(beginning->order, "response_format");
 	struct json_writer json;
 
 	err_clear(err);
@@ -428,7 +432,7 @@ static int write_conversation(struct beginning *beginning, struct buf *ret, stru
 static int begin(struct beginning *beginning, const struct buf *conversation, char ret_run[ID_SIZE])
 {
 	struct api_run_create_in in = {
-		.model = json_read_text(thread_wish(beginning->order, "model"), NULL),
+		.model = json_read_text(thread_option(beginning->order, "model"), NULL),
 		.conversation = { conversation->data, conversation->len },
 		.session = beginning->runs_code ? beginning->session : NULL,
 		.template = beginning->runs_code ? NULL : OPENAI_CODE_LANGUAGE,

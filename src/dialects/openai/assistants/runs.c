@@ -148,7 +148,7 @@ static int write_begun(const struct thread_order *order, const char *id, struct 
 	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
 		const bool is_own = strcmp(wishes[i], "metadata") == 0;
 		const struct json_value *value = is_own ? json_read_member(order->body, wishes[i])
-							: thread_wish(order, wishes[i]);
+							: thread_option(order, wishes[i]);
 
 		json_write_key(&json, wishes[i]);
 		if (json_read_kind(value) != JSON_KIND_NULL)
@@ -162,7 +162,7 @@ static int write_begun(const struct thread_order *order, const char *id, struct 
 		else
 			json_write_null(&json);
 	}
-	(void)json_read_bool(thread_wish(order, "parallel_tool_calls"), &beside);
+	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &beside);
 	json_write_member_bool(&json, "parallel_tool_calls", beside);
 	json_write_key(&json, "truncation_strategy");
 	json_write_raw(&json, truncation, strlen(truncation));

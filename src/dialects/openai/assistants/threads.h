@@ -95,7 +95,7 @@ struct thread_order {
 	const struct json_value *kept; /* the thread's document */
 };
 /* A field of the body, else of the assistant. */
-const struct json_value *thread_wish(const struct thread_order *order, const char *key);
+const struct json_value *thread_option(const struct thread_order *order, const char *key);
 int thread_begin(struct request *request, const struct thread_order *order, char ret_run[ID_SIZE]);
 
 /* ---- messages.c ---- */

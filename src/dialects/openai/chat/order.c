@@ -14,7 +14,8 @@
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static int take_calls(const struct json_value *calls, struct talk *talk, struct err *err)
+static int take_calls(const struct json_value *calls, struct transcript *transcript,
+		      struct err *err)
 {
 	for (size_t i = 0; i < json_read_count(calls); i++) {
 		const struct json_value *call = json_read_at(calls, i);
@@ -27,14 +28,14 @@ static int take_calls(const struct json_value *calls, struct talk *talk, struct 
 		if (id == NULL || name == NULL || arguments == NULL)
 			return err_set(err, ERR_INVALID, "tool_calls: id, function.name and "
 				       "function.arguments are needed");
-		if (talk_call(talk, id, name, arguments, len, err) < 0)
+		if (transcript_call(transcript, id, name, arguments, len, err) < 0)
 			return (int)err->code;
 	}
 	return 0;
 }
 
-static int take_message(const struct json_value *message, struct order *order, struct talk *talk,
-			struct err *err)
+static int take_message(const struct json_value *message, struct order *order,
+			struct transcript *transcript, struct err *err)
 {
 	const struct json_value *content = json_read_member(message, "content");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
@@ -49,39 +50,40 @@ static int take_message(const struct json_value *message, struct order *order, s
 		return err_set(err, ERR_INVALID,
 			       "role: it is system, developer, user, assistant or "
 			       "tool");
-	if (!is_tool && !is_model && talk_close(talk, err) < 0)
+	if (!is_tool && !is_model && transcript_close(transcript, err) < 0)
 		return (int)err->code;
 	if (json_read_kind(content) != JSON_KIND_NULL &&
-	    input_content(content, order, talk, &text, err) < 0)
+	    input_content(content, order, transcript, &text, err) < 0)
 		return (int)err->code;
 	if (is_tool) {
 		if (json_get_text(message, "tool_call_id") == NULL)
 			return err_set(err, ERR_INVALID, "tool_call_id: it is missing");
-		return talk_result(talk, json_get_text(message, "tool_call_id"), buf_text(&text),
-				   text.len, err);
+		return transcript_result(transcript, json_get_text(message, "tool_call_id"),
+					 buf_text(&text), text.len, err);
 	}
 	if (is_model)
-		return talk_assistant(talk, buf_text(&text), text.len, err) < 0
+		return transcript_assistant(transcript, buf_text(&text), text.len, err) < 0
 			       ? (int)err->code
-			       : take_calls(json_read_member(message, "tool_calls"), talk, err);
+			       : take_calls(json_read_member(message, "tool_calls"), transcript,
+					    err);
 	for (size_t i = first; i < order->file_count; i++)
 		files[i - first] = order->files[i].path;
-	return talk_user(talk, is_user ? "user" : "system", &text, files,
-			 order->file_count - first, err);
+	return transcript_user(transcript, is_user ? "user" : "system", &text, files,
+			       order->file_count - first, err);
 }
 
 static int write_messages(struct order *order, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *messages = json_read_member(order->body, "messages");
-	cleanup_talk struct talk talk;
+	cleanup_transcript struct transcript transcript;
 
-	talk_init(&talk, writer);
+	transcript_init(&transcript, writer);
 	json_write_key(writer, "messages");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(messages); i++)
-		if (take_message(json_read_at(messages, i), order, &talk, err) < 0)
+		if (take_message(json_read_at(messages, i), order, &transcript, err) < 0)
 			return err_wrap(err, "messages[%zu]", i);
-	if (talk_close(&talk, err) < 0)
+	if (transcript_close(&transcript, err) < 0)
 		return (int)err->code;
 	json_write_array_end(writer);
 	return 0;

@@ -92,8 +92,8 @@ static int take_file(const struct json_value *part, struct order *order, struct 
 		       : (int)err->code;
 }
 
-static int take_image(const struct json_value *part, const struct order *order, struct talk *talk,
-		      struct err *err)
+static int take_image(const struct json_value *part, const struct order *order,
+		      struct transcript *transcript, struct err *err)
 {
 	const struct brought *brought = files_brought(order, part);
 	const struct json_value *url = json_read_member(part, "image_url");
@@ -105,11 +105,11 @@ static int take_image(const struct json_value *part, const struct order *order, 
 	if (text == NULL)
 		return err_set(err, ERR_INVALID,
 			       "input_image: only image_url and file_id are taken");
-	return talk_image(talk, text, err);
+	return transcript_image(transcript, text, err);
 }
 
-static int take_part(const struct json_value *part, struct order *order, struct talk *talk,
-		     struct buf *text, struct err *err)
+static int take_part(const struct json_value *part, struct order *order,
+		     struct transcript *transcript, struct buf *text, struct err *err)
 {
 	size_t len;
 	const char *words = json_read_text(json_read_member(part, "text"), &len);
@@ -119,7 +119,7 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 	if (words != NULL)
 		return buf_add_line(text, words, len, err);
 	if (is(part, "input_image") || is(part, "image_url"))
-		return take_image(part, order, talk, err);
+		return take_image(part, order, transcript, err);
 	if (is(part, "input_file"))
 		return take_file(part, order, err);
 	if (is(part, "file"))
@@ -128,8 +128,8 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 		       type_of(part));
 }
 
-int input_content(const struct json_value *content, struct order *order, struct talk *talk,
-		  struct buf *text, struct err *err)
+int input_content(const struct json_value *content, struct order *order,
+		  struct transcript *transcript, struct buf *text, struct err *err)
 {
 	size_t len;
 	const char *words = json_read_text(content, &len);
@@ -139,15 +139,15 @@ int input_content(const struct json_value *content, struct order *order, struct 
 	if (json_read_kind(content) != JSON_KIND_ARRAY)
 		return err_set(err, ERR_INVALID, "content: a string or an array of parts");
 	for (size_t i = 0; i < json_read_count(content); i++)
-		if (take_part(json_read_at(content, i), order, talk, text, err) < 0)
+		if (take_part(json_read_at(content, i), order, transcript, text, err) < 0)
 			return (int)err->code;
 	return 0;
 }
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-static int take_message(const struct json_value *item, struct order *order, struct talk *talk,
-			struct err *err)
+static int take_message(const struct json_value *item, struct order *order,
+			struct transcript *transcript, struct err *err)
 {
 	const struct json_value *content = json_read_member(item, "content");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
@@ -157,22 +157,23 @@ static int take_message(const struct json_value *item, struct order *order, stru
 	if (role == NULL)
 		return err_set(err, ERR_INVALID, "role: it is missing");
 	if (strcmp(role, "assistant") == 0)
-		return input_content(content, order, talk, &text, err) < 0
+		return input_content(content, order, transcript, &text, err) < 0
 			       ? (int)err->code
-			       : talk_assistant(talk, buf_text(&text), text.len, err);
+			       : transcript_assistant(transcript, buf_text(&text), text.len, err);
 	if (strcmp(role, "developer") == 0)
 		role = "system";
 	if (strcmp(role, "user") != 0 && strcmp(role, "system") != 0)
 		return err_set(err, ERR_INVALID,
 			       "role: it is user, assistant, system or developer");
-	if (talk_close(talk, err) < 0 || input_content(content, order, talk, &text, err) < 0)
+	if (transcript_close(transcript, err) < 0 ||
+	    input_content(content, order, transcript, &text, err) < 0)
 		return (int)err->code;
 	for (size_t i = first; i < order->file_count; i++)
 		files[i - first] = order->files[i].path;
-	return talk_user(talk, role, &text, files, order->file_count - first, err);
+	return transcript_user(transcript, role, &text, files, order->file_count - first, err);
 }
 
-static int take_call(const struct json_value *item, struct talk *talk, struct err *err)
+static int take_call(const struct json_value *item, struct transcript *transcript, struct err *err)
 {
 	const char *id = json_get_text(item, "call_id"), *name = json_get_text(item, "name");
 	size_t len;
@@ -181,23 +182,23 @@ static int take_call(const struct json_value *item, struct talk *talk, struct er
 	if (id == NULL || name == NULL || arguments == NULL)
 		return err_set(err, ERR_INVALID, "function_call: call_id, name and arguments are "
 			       "needed");
-	return talk_call(talk, id, name, arguments, len, err);
+	return transcript_call(transcript, id, name, arguments, len, err);
 }
 
-static int take_output(const struct json_value *item, struct order *order, struct talk *talk,
-		       struct err *err)
+static int take_output(const struct json_value *item, struct order *order,
+		       struct transcript *transcript, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
 	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL)
 		return err_set(err, ERR_INVALID, "function_call_output: call_id is missing");
-	if (input_content(json_read_member(item, "output"), order, talk, &text, err) < 0)
+	if (input_content(json_read_member(item, "output"), order, transcript, &text, err) < 0)
 		return (int)err->code;
-	return talk_result(talk, id, buf_text(&text), text.len, err);
+	return transcript_result(transcript, id, buf_text(&text), text.len, err);
 }
 
-static int take_cell(const struct json_value *item, struct talk *talk, struct err *err)
+static int take_cell(const struct json_value *item, struct transcript *transcript, struct err *err)
 {
 	const struct json_value *outputs = json_read_member(item, "outputs");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
@@ -207,7 +208,7 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 
 	if (id == NULL || code == NULL)
 		return err_set(err, ERR_INVALID, "code_interpreter_call: id and code are needed");
-	if (talk_code(talk, id, code, len, err) < 0)
+	if (transcript_code(transcript, id, code, len, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < json_read_count(outputs); i++) {
 		const char *logs = json_read_text(
@@ -216,11 +217,12 @@ static int take_cell(const struct json_value *item, struct talk *talk, struct er
 		if (logs != NULL && buf_add_line(&text, logs, len, err) < 0)
 			return (int)err->code;
 	}
-	return talk_result(talk, id, buf_text(&text), text.len, err);
+	return transcript_result(transcript, id, buf_text(&text), text.len, err);
 }
 
 /* Adds the commands as the model wrote them. */
-static int take_commands(const struct json_value *item, struct talk *talk, struct err *err)
+static int take_commands(const struct json_value *item, struct transcript *transcript,
+			 struct err *err)
 {
 	const struct json_value *action = json_read_member(item, "action");
 	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
@@ -231,7 +233,7 @@ static int take_commands(const struct json_value *item, struct talk *talk, struc
 			       "shell_call: call_id and action.commands are needed");
 	if (json_read_dump(action, &json, err) < 0)
 		return (int)err->code;
-	return talk_call(talk, id, OPENAI_SHELL, buf_text(&json), json.len, err);
+	return transcript_call(transcript, id, OPENAI_SHELL, buf_text(&json), json.len, err);
 }
 
 /* Adds one command's output. */
@@ -257,7 +259,8 @@ static int add_command_output(const struct json_value *output, struct buf *text,
 	return buf_add_line(text, status, strlen(status), err);
 }
 
-static int take_commands_output(const struct json_value *item, struct talk *talk, struct err *err)
+static int take_commands_output(const struct json_value *item, struct transcript *transcript,
+				struct err *err)
 {
 	const struct json_value *output = json_read_member(item, "output");
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
@@ -269,42 +272,43 @@ static int take_commands_output(const struct json_value *item, struct talk *talk
 	for (size_t i = 0; i < json_read_count(output); i++)
 		if (add_command_output(json_read_at(output, i), &text, err) < 0)
 			return (int)err->code;
-	return talk_result(talk, id, buf_text(&text), text.len, err);
+	return transcript_result(transcript, id, buf_text(&text), text.len, err);
 }
 
 /* Drops the visible reasoning; the sealed part goes back to its model. */
-static int take_thoughts(const struct json_value *item, struct talk *talk, struct err *err)
+static int take_thoughts(const struct json_value *item, struct transcript *transcript,
+			 struct err *err)
 {
 	size_t len;
 	const char *sealed = json_read_text(json_read_member(item, "encrypted_content"), &len);
 
-	return sealed != NULL ? talk_sealed(talk, sealed, len, err) : 0;
+	return sealed != NULL ? transcript_sealed(transcript, sealed, len, err) : 0;
 }
 
-static int take_item(const struct json_value *given, struct order *order, struct talk *talk,
-		     struct err *err)
+static int take_item(const struct json_value *given, struct order *order,
+		     struct transcript *transcript, struct err *err)
 {
 	const struct json_value *item = references_item(order, given);
 
 	if (is(item, "message"))
-		return take_message(item, order, talk, err);
+		return take_message(item, order, transcript, err);
 	if (is(item, "function_call"))
-		return take_call(item, talk, err);
+		return take_call(item, transcript, err);
 	if (is(item, "function_call_output"))
-		return take_output(item, order, talk, err);
+		return take_output(item, order, transcript, err);
 	if (is(item, "code_interpreter_call"))
-		return take_cell(item, talk, err);
+		return take_cell(item, transcript, err);
 	if (is(item, "shell_call"))
-		return take_commands(item, talk, err);
+		return take_commands(item, transcript, err);
 	if (is(item, "shell_call_output"))
-		return take_commands_output(item, talk, err);
+		return take_commands_output(item, transcript, err);
 	if (is(item, "reasoning"))
-		return take_thoughts(item, talk, err);
+		return take_thoughts(item, transcript, err);
 	return err_set(err, ERR_INVALID, "an item of type '%.60s' is not supported here",
 		       type_of(item));
 }
 
-int input_write(const struct json_value *input, struct order *order, struct talk *talk,
+int input_write(const struct json_value *input, struct order *order, struct transcript *transcript,
 		struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
@@ -312,18 +316,19 @@ int input_write(const struct json_value *input, struct order *order, struct talk
 	const char *words = json_read_text(input, &len);
 
 	for (size_t i = 0; i < order->earlier_count; i++)
-		if (take_item(json_read_member(order->earlier[i], "object"), order, talk, err) < 0)
+		if (take_item(json_read_member(order->earlier[i], "object"), order, transcript,
+			      err) < 0)
 			return err_wrap(err, "conversation: item %zu", i);
-	if (order->earlier_count > 0 && talk_close(talk, err) < 0)
+	if (order->earlier_count > 0 && transcript_close(transcript, err) < 0)
 		return (int)err->code;
 	if (words != NULL)
 		return buf_add(&text, words, len, err) < 0
 			       ? (int)err->code
-			       : talk_user(talk, "user", &text, NULL, 0, err);
+			       : transcript_user(transcript, "user", &text, NULL, 0, err);
 	if (json_read_kind(input) != JSON_KIND_ARRAY)
 		return err_set(err, ERR_INVALID, "input: a string or an array of items");
 	for (size_t i = 0; i < json_read_count(input); i++)
-		if (take_item(json_read_at(input, i), order, talk, err) < 0)
+		if (take_item(json_read_at(input, i), order, transcript, err) < 0)
 			return err_wrap(err, "input[%zu]", i);
-	return talk_close(talk, err);
+	return transcript_close(transcript, err);
 }

@@ -176,9 +176,9 @@ static int write_messages(struct order *order, const struct json_value *before,
 {
 	const struct json_value *messages = json_read_member(before, "messages");
 	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
-	cleanup_talk struct talk talk;
+	cleanup_transcript struct transcript transcript;
 
-	talk_init(&talk, writer);
+	transcript_init(&transcript, writer);
 	json_write_key(writer, "messages");
 	json_write_array_begin(writer);
 	for (size_t i = 0; i < json_read_count(messages); i++) {
@@ -187,7 +187,7 @@ static int write_messages(struct order *order, const struct json_value *before,
 			return (int)err->code;
 		json_write_raw(writer, buf_text(&json), json.len);
 	}
-	if (input_write(json_read_member(order->body, "input"), order, &talk, err) < 0)
+	if (input_write(json_read_member(order->body, "input"), order, &transcript, err) < 0)
 		return (int)err->code;
 	json_write_array_end(writer);
 	return 0;

@@ -38,23 +38,23 @@ static bool is_in(const struct api_list *env, const char *variable)
 	return false;
 }
 
-/* Of two of one name the wish's counts. */
-static bool take_env(struct host *host, const struct request *req, struct session_wish *wish,
+/* Of two of one name the request's counts. */
+static bool take_env(struct host *host, const struct request *req, struct session_params *params,
 		     struct snapshot_begin *begin)
 {
 	const struct buf *kept = &begin->row.env;
-	const char *const *given = wish->env.items;
-	size_t most = wish->env.count, count = 0;
+	const char *const *given = params->env.items;
+	size_t most = params->env.count, count = 0;
 
 	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
 		most++;
 	begin->env = mem_new0(most + 1, sizeof(*begin->env));
 	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
-		if (!is_in(&wish->env, kept->data + at))
+		if (!is_in(&params->env, kept->data + at))
 			begin->env[count++] = kept->data + at;
-	for (size_t i = 0; i < wish->env.count; i++)
+	for (size_t i = 0; i < params->env.count; i++)
 		begin->env[count++] = given[i];
-	wish->env = (struct api_list){ begin->env, count };
+	params->env = (struct api_list){ begin->env, count };
 	if (count <= FRONT_ENV_MAX)
 		return true;
 	front_fail(host, req->id, API_ERR_INVALID,
@@ -63,9 +63,9 @@ static bool take_env(struct host *host, const struct request *req, struct sessio
 	return false;
 }
 
-static void take_limits(struct front_limits *wish, const struct front_limits *kept)
+static void take_limits(struct front_limits *params, const struct front_limits *kept)
 {
-#define TAKE(name) wish->name = wish->name != 0 ? wish->name : kept->name
+#define TAKE(name) params->name = params->name != 0 ? params->name : kept->name
 	TAKE(wall_ms);
 	TAKE(cpu_ms);
 	TAKE(memory_bytes);
@@ -80,7 +80,7 @@ static void take_limits(struct front_limits *wish, const struct front_limits *ke
 }
 
 bool snapshot_begin_take(struct host *host, const struct request *req, const char *id,
-			 struct session_wish *wish, struct snapshot_begin *ret)
+			 struct session_params *params, struct snapshot_begin *ret)
 {
 	struct db_snapshot *row = &ret->row;
 	char message[96];
@@ -102,13 +102,13 @@ bool snapshot_begin_take(struct host *host, const struct request *req, const cha
 		front_fail_err(host, req->id, &err);
 		return false;
 	}
-	if (wish->template_name == NULL)
-		wish->template_name = row->template_name;
-	if (wish->language == NULL)
-		wish->language = row->language;
-	wish->policy |= row->policy;
-	take_limits(&wish->limits, &row->limits);
-	return quota_disk(host, req, row->bytes) && take_env(host, req, wish, ret);
+	if (params->template_name == NULL)
+		params->template_name = row->template_name;
+	if (params->language == NULL)
+		params->language = row->language;
+	params->policy |= row->policy;
+	take_limits(&params->limits, &row->limits);
+	return quota_disk(host, req, row->bytes) && take_env(host, req, params, ret);
 }
 
 void snapshot_begin_give(struct snapshot_begin *begin, struct session *session, struct job *job)

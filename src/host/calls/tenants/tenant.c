@@ -73,15 +73,15 @@ static bool refuse_last(struct host *host, const struct request *req)
 	return false;
 }
 
-static void take_quotas(const struct api_quotas_wish *wish, struct front_quotas *ret)
+static void take_quotas(const struct api_quotas_update *params, struct front_quotas *ret)
 {
 	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++) {
-		const struct api_field *field = &api_type_quotas_wish.fields[i];
+		const struct api_field *field = &api_type_quotas_update.fields[i];
 		uint64_t value;
 
-		if (!api_is_given(field, wish))
+		if (!api_is_given(field, params))
 			continue;
-		memcpy(&value, api_at(field, wish), sizeof(value));
+		memcpy(&value, api_at(field, params), sizeof(value));
 		/* Named with nothing: as everybody's again. */
 		ret->given &= ~((uint64_t)1 << i);
 		ret->given |= (uint64_t)(value != 0) << i;
@@ -91,7 +91,7 @@ static void take_quotas(const struct api_quotas_wish *wish, struct front_quotas 
 
 /* What is asked for over what `row` has; false when it was answered. */
 static bool take_fields(struct host *host, const struct request *req, const char *name,
-			const struct api_quotas_wish *quotas, struct db_tenant *row)
+			const struct api_quotas_update *quotas, struct db_tenant *row)
 {
 	const struct tenant *other;
 

@@ -25,7 +25,7 @@ void db_run_init(struct db_run *run)
 	memset(run, 0, sizeof(*run));
 	run->question = BUF_INIT(FRONT_QUESTION_MAX);
 	run->answer = BUF_INIT(ANSWER_MAX);
-	run->conversation = BUF_INIT(AGENT_TALK_MAX);
+	run->conversation = BUF_INIT(AGENT_CONVERSATION_MAX);
 }
 
 void db_run_done(struct db_run *run)

@@ -1,5 +1,5 @@
 /*
- * test_converse.c - a conversation with agents that behave, and with those that do not.
+ * test_agent_client.c - a conversation with agents that behave, and with those that do not.
  *
  * Runs in:  the unit suite; started by itself as "reckon-agent", it is one.
  * Reads:    frames and records of its own.
@@ -136,41 +136,41 @@ static struct agent_client *begin(const char *name, bool images)
 {
 	struct agent_client_model model = { .settings = { .images = images }, .model = name,
 					.base_url = "https://there/v1", .key = "k" };
-	struct agent_client *talk = NULL;
+	struct agent_client *client = NULL;
 	struct err err;
 
-	assert_ok(&err, agent_client_open("/proc/self/exe", &model, &talk, &err));
-	return talk;
+	assert_ok(&err, agent_client_open("/proc/self/exe", &model, &client, &err));
+	return client;
 }
 
 /* The next frame; its result. */
-static int next(struct agent_client *talk, struct agent_client_frame *frame, struct err *err)
+static int next(struct agent_client *client, struct agent_client_frame *frame, struct err *err)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < TURNS && rc == 0; i++) {
-		rc = agent_client_take(talk, frame, err);
+		rc = agent_client_take(client, frame, err);
 		if (rc == 0)
-			agent_client_wait(talk, -1, ENOUGH_MS);
+			agent_client_wait(client, -1, ENOUGH_MS);
 	}
 	return rc;
 }
 
-static void expect(struct agent_client *talk, struct agent_client_frame *frame, unsigned type)
+static void expect(struct agent_client *client, struct agent_client_frame *frame, unsigned type)
 {
 	struct err err;
 
-	assert_int_equal(next(talk, frame, &err), 1);
+	assert_int_equal(next(client, frame, &err), 1);
 	assert_int_equal(frame->type, type);
 }
 
-static void expect_text(struct agent_client *talk, const char *text)
+static void expect_text(struct agent_client *client, const char *text)
 {
 	struct agent_client_frame frame;
 	const char *got;
 	size_t len;
 
-	expect(talk, &frame, AGENT_TEXT);
+	expect(client, &frame, AGENT_TEXT);
 	got = agent_client_read_text(&frame, &len);
 	assert_int_equal(len, strlen(text));
 	assert_memory_equal(got, text, len);
@@ -181,25 +181,26 @@ UNIT_TEST(a_question_is_asked_and_answered)
 	static const char *const files[] = { "a.csv (1 KB)", "b.csv (2 KB)" };
 	const struct agent_client_result result = { .status = "error", .text = "Traceback", .len = 9,
 						.repeat = 0 };
-	struct agent_client *talk = begin("good", false);
+	struct agent_client *client = begin("good", false);
 	struct agent_client_frame frame;
 	struct agent_client_end ended;
 	struct err err;
 	const int fds = unit_open_fds();
 
-	assert_int_equal(agent_client_state(talk), AGENT_STATE_STARTING);
+	assert_int_equal(agent_client_state(client), AGENT_STATE_STARTING);
 	for (unsigned i = 0; i < 2; i++) {
 		if (i == 0)
-			expect(talk, &frame, AGENT_READY);
-		assert_int_equal(agent_client_state(talk), AGENT_STATE_IDLE);
-		assert_ok(&err, agent_client_ask(talk, "why?", 4, files, i == 0 ? 2 : 0, &err));
-		expect_text(talk, i == 0 ? "2/0: 9=why?(4) 10=a.csv (1 KB)(12) 10=b.csv (2 KB)(12)"
-					 : "2/0: 9=why?(4)");
-		expect(talk, &frame, AGENT_EXECUTE);
-		assert_int_equal(agent_client_state(talk), AGENT_STATE_RUNNING);
-		assert_ok(&err, agent_client_answer(talk, &result, &err));
-		expect_text(talk, "3/9: 11=error(5) 9=Traceback(9)");
-		expect(talk, &frame, AGENT_DONE);
+			expect(client, &frame, AGENT_READY);
+		assert_int_equal(agent_client_state(client), AGENT_STATE_IDLE);
+		assert_ok(&err, agent_client_ask(client, "why?", 4, files, i == 0 ? 2 : 0, &err));
+		expect_text(client,
+			    i == 0 ? "2/0: 9=why?(4) 10=a.csv (1 KB)(12) 10=b.csv (2 KB)(12)"
+				   : "2/0: 9=why?(4)");
+		expect(client, &frame, AGENT_EXECUTE);
+		assert_int_equal(agent_client_state(client), AGENT_STATE_RUNNING);
+		assert_ok(&err, agent_client_answer(client, &result, &err));
+		expect_text(client, "3/9: 11=error(5) 9=Traceback(9)");
+		expect(client, &frame, AGENT_DONE);
 		agent_client_read_end(&frame, &ended);
 		assert_int_equal(ended.stop, AGENT_STOP_ANSWER);
 		assert_int_equal(ended.usage.in, 7);
@@ -209,7 +210,7 @@ UNIT_TEST(a_question_is_asked_and_answered)
 		assert_string_equal(ended.remedy, "");
 	}
 	assert_int_equal(unit_open_fds(), fds);
-	agent_client_close(talk);
+	agent_client_close(client);
 	assert_int_equal(unit_open_fds(), fds - 1);
 }
 
@@ -233,48 +234,49 @@ UNIT_TEST(an_output_is_read_when_a_result_named_it)
 	const int fds = unit_open_fds();
 
 	for (unsigned has_store = 0; has_store < 2; has_store++) {
-		struct agent_client *talk = begin("reads", false);
+		struct agent_client *client = begin("reads", false);
 		struct agent_client_frame frame;
 		unsigned opened = 0;
 		struct err err;
 
 		if (has_store)
-			agent_client_pages(talk, open_lines, &opened);
-		expect(talk, &frame, AGENT_READY);
-		assert_ok(&err, agent_client_ask(talk, "?", 1, NULL, 0, &err));
-		expect_text(talk, "2/0: 9=?(1)");
+			agent_client_pages(client, open_lines, &opened);
+		expect(client, &frame, AGENT_READY);
+		assert_ok(&err, agent_client_ask(client, "?", 1, NULL, 0, &err));
+		expect_text(client, "2/0: 9=?(1)");
 		/* Nothing was named yet. */
-		expect_text(talk, "10/8: 11=ok(2) 9=Error: no output of (58)");
-		expect(talk, &frame, AGENT_EXECUTE);
-		assert_ok(&err, agent_client_answer(talk, &result, &err));
-		expect_text(talk, "3/9: 11=ok(2) 9=cut(3)");
-		expect_text(talk, has_store ? "10/10: 11=ok(2) 9=two\nthree\n(10)"
-					    : "10/10: 11=ok(2) 9=Error: outputs canno(40)");
+		expect_text(client, "10/8: 11=ok(2) 9=Error: no output of (58)");
+		expect(client, &frame, AGENT_EXECUTE);
+		assert_ok(&err, agent_client_answer(client, &result, &err));
+		expect_text(client, "3/9: 11=ok(2) 9=cut(3)");
+		expect_text(client, has_store ? "10/10: 11=ok(2) 9=two\nthree\n(10)"
+					      : "10/10: 11=ok(2) 9=Error: outputs canno(40)");
 		assert_int_equal(opened, has_store);
-		expect(talk, &frame, AGENT_DONE);
-		agent_client_close(talk);
+		expect(client, &frame, AGENT_DONE);
+		agent_client_close(client);
 	}
 	assert_int_equal(unit_open_fds(), fds);
 }
 
 UNIT_TEST(an_interrupt_is_said_once)
 {
-	struct agent_client *talk = begin("good", false);
+	struct agent_client *client = begin("good", false);
 	struct agent_client_frame frame;
 	struct err err;
 
-	expect(talk, &frame, AGENT_READY);
-	assert_ok(&err, agent_client_ask(talk, "why?", 4, NULL, 0, &err));
-	expect(talk, &frame, AGENT_TEXT);
+	expect(client, &frame, AGENT_READY);
+	assert_ok(&err, agent_client_ask(client, "why?", 4, NULL, 0, &err));
+	expect(client, &frame, AGENT_TEXT);
 	for (unsigned i = 0; i < 1000; i++)
-		assert_ok(&err, agent_client_interrupt(talk, &err));
-	expect(talk, &frame, AGENT_EXECUTE);
+		assert_ok(&err, agent_client_interrupt(client, &err));
+	expect(client, &frame, AGENT_EXECUTE);
 	/* It breaks the rules when it has been asked to do anything else. */
-	assert_ok(&err, agent_client_answer(talk, &(struct agent_client_result){ .status = "ok",
-									 .text = "" }, &err));
-	expect_text(talk, "4/0:");
-	expect(talk, &frame, AGENT_DONE);
-	agent_client_close(talk);
+	assert_ok(&err, agent_client_answer(
+				client, &(struct agent_client_result){ .status = "ok", .text = "" },
+				&err));
+	expect_text(client, "4/0:");
+	expect(client, &frame, AGENT_DONE);
+	agent_client_close(client);
 }
 
 UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
@@ -292,18 +294,18 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 			.mime = "image/png", .bytes = image, .is_encoded = i != 2,
 			.len = i < 2 ? AGENT_IMAGE_MAX + i : 4 };
 	for (unsigned eyes = 0; eyes < 2; eyes++) {
-		struct agent_client *talk = begin("good", eyes != 0);
+		struct agent_client *client = begin("good", eyes != 0);
 		struct agent_client_frame frame;
 		const char *got;
 		struct err err;
 		size_t got_len, images = 0;
 
-		expect(talk, &frame, AGENT_READY);
-		assert_ok(&err, agent_client_ask(talk, "?", 1, NULL, 0, &err));
-		expect(talk, &frame, AGENT_TEXT);
-		expect(talk, &frame, AGENT_EXECUTE);
-		assert_ok(&err, agent_client_answer(talk, &result, &err));
-		expect(talk, &frame, AGENT_TEXT);
+		expect(client, &frame, AGENT_READY);
+		assert_ok(&err, agent_client_ask(client, "?", 1, NULL, 0, &err));
+		expect(client, &frame, AGENT_TEXT);
+		expect(client, &frame, AGENT_EXECUTE);
+		assert_ok(&err, agent_client_answer(client, &result, &err));
+		expect(client, &frame, AGENT_TEXT);
 		got = agent_client_read_text(&frame, &got_len);
 		assert_non_null(memmem(got, got_len, "(2097151)", 9));
 		for (const char *at = got; (at = memmem(at, got_len - (size_t)(at - got), " 13=",
@@ -312,7 +314,7 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 		assert_int_equal(images, eyes != 0 ? AGENT_IMAGES_MAX - 1 : 0);
 		if (eyes != 0) /* bytes become base 64 */
 			assert_non_null(memmem(got, got_len, "13=image/png(18)", 16));
-		agent_client_close(talk);
+		agent_client_close(client);
 	}
 	free(text);
 	free(image);
@@ -326,44 +328,44 @@ UNIT_TEST(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone)
 	} cases[] = { { "gone", ERR_LOST }, { "early", ERR_PROTOCOL } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct agent_client *talk = begin(cases[i].name, false);
+		struct agent_client *client = begin(cases[i].name, false);
 		struct agent_client_frame frame;
 		struct err err;
 
-		assert_err(&err, cases[i].code, next(talk, &frame, &err));
+		assert_err(&err, cases[i].code, next(client, &frame, &err));
 		assert_non_null(strstr(err.text, "reckon-agent"));
-		agent_client_close(talk);
+		agent_client_close(client);
 	}
 }
 
 UNIT_TEST(an_agent_that_does_not_listen_is_not_waited_for)
 {
 	char *text = mem_new0(60000, 1);
-	struct agent_client *talk = begin("deaf", false);
+	struct agent_client *client = begin("deaf", false);
 	struct err err;
 	int rc = 0;
 
 	memset(text, 'q', 60000);
 	for (unsigned i = 0; i < 1000 && rc == 0; i++)
-		rc = agent_client_ask(talk, text, 60000, NULL, 0, &err);
+		rc = agent_client_ask(client, text, 60000, NULL, 0, &err);
 	assert_int_equal(rc, ERR_PROTOCOL);
 	assert_non_null(strstr(err.text, "does not read"));
-	agent_client_close(talk);
+	agent_client_close(client);
 	free(text);
 }
 
 UNIT_TEST(a_missing_program_is_an_agent_that_is_gone)
 {
 	const struct agent_client_model model = { .model = "m", .base_url = "http://h/", .key = "" };
-	struct agent_client *talk = NULL;
+	struct agent_client *client = NULL;
 	struct agent_client_frame frame;
 	struct err err;
 
 	/* It may be noticed when the first frame is sent, or when one is waited for. */
-	if (agent_client_open("/nonexistent/reckon-agent", &model, &talk, &err) == 0)
-		assert_true(next(talk, &frame, &err) < 0);
+	if (agent_client_open("/nonexistent/reckon-agent", &model, &client, &err) == 0)
+		assert_true(next(client, &frame, &err) < 0);
 	assert_non_null(strstr(err.text, "reckon-agent"));
-	agent_client_close(talk);
+	agent_client_close(client);
 }
 
 UNIT_TEST(a_record_is_read_as_a_model_wants_it)

@@ -1,5 +1,5 @@
 /*
- * talk.c - collects turns of a conversation from OpenAI's single items.
+ * transcript.c - collects turns of a conversation from OpenAI's single items.
  *
  * Runs in:  reckon-front-openai and tests.
  * Reads:    text of any client.
@@ -10,23 +10,23 @@
 #include "base/cleanup.h"
 #include "dialects/openai/openai.h"
 
-void talk_init(struct talk *talk, struct json_writer *writer)
+void transcript_init(struct transcript *transcript, struct json_writer *writer)
 {
-	*talk = (struct talk){ .writer = writer,
-			       .text = BUF_INIT(OPENAI_TALK_MAX),
-			       .calls = BUF_INIT(OPENAI_TALK_MAX),
-			       .results = BUF_INIT(OPENAI_TALK_MAX),
-			       .images = BUF_INIT(OPENAI_TALK_MAX),
-			       .sealed = BUF_INIT(OPENAI_TALK_MAX) };
+	*transcript = (struct transcript){ .writer = writer,
+					   .text = BUF_INIT(OPENAI_TALK_MAX),
+					   .calls = BUF_INIT(OPENAI_TALK_MAX),
+					   .results = BUF_INIT(OPENAI_TALK_MAX),
+					   .images = BUF_INIT(OPENAI_TALK_MAX),
+					   .sealed = BUF_INIT(OPENAI_TALK_MAX) };
 }
 
-void talk_done(struct talk *talk)
+void transcript_done(struct transcript *transcript)
 {
-	buf_done(&talk->text);
-	buf_done(&talk->calls);
-	buf_done(&talk->results);
-	buf_done(&talk->images);
-	buf_done(&talk->sealed);
+	buf_done(&transcript->text);
+	buf_done(&transcript->calls);
+	buf_done(&transcript->results);
+	buf_done(&transcript->images);
+	buf_done(&transcript->sealed);
 }
 
 static int begin(struct json_writer *json, struct buf *out, struct err *err)
@@ -59,29 +59,30 @@ static int write_array(struct json_writer *writer, const char *key, struct buf *
 }
 
 /* Results without a turn of the model here belong to an earlier turn of the conversation. */
-int talk_close(struct talk *talk, struct err *err)
+int transcript_close(struct transcript *transcript, struct err *err)
 {
-	struct json_writer *writer = talk->writer;
+	struct json_writer *writer = transcript->writer;
 
 	/* Reasoning with nothing after it belongs to a turn that is not here: drop it. */
-	if (talk->is_open && (talk->has_said || talk->sealed.len == 0)) {
+	if (transcript->is_open && (transcript->has_said || transcript->sealed.len == 0)) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "assistant");
-		json_write_member_text(writer, "text", buf_text(&talk->text), talk->text.len);
-		if (write_array(writer, "calls", &talk->calls, err) < 0 ||
-		    (talk->sealed.len > 0 &&
-		     write_array(writer, "sealed", &talk->sealed, err) < 0))
+		json_write_member_text(writer, "text", buf_text(&transcript->text),
+				       transcript->text.len);
+		if (write_array(writer, "calls", &transcript->calls, err) < 0 ||
+		    (transcript->sealed.len > 0 &&
+		     write_array(writer, "sealed", &transcript->sealed, err) < 0))
 			return (int)err->code;
 		json_write_object_end(writer);
-		buf_clear(&talk->text);
+		buf_clear(&transcript->text);
 	}
-	buf_clear(&talk->sealed);
-	talk->is_open = talk->has_said = false;
-	if (talk->results.len > 0) {
+	buf_clear(&transcript->sealed);
+	transcript->is_open = transcript->has_said = false;
+	if (transcript->results.len > 0) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "tool");
-		if (write_array(writer, "results", &talk->results, err) < 0 ||
-		    write_array(writer, "images", &talk->images, err) < 0)
+		if (write_array(writer, "results", &transcript->results, err) < 0 ||
+		    write_array(writer, "images", &transcript->images, err) < 0)
 			return (int)err->code;
 		json_write_object_end(writer);
 	}
@@ -89,25 +90,27 @@ int talk_close(struct talk *talk, struct err *err)
 }
 
 /* Text of the model after results begins its next turn. */
-static int open_turn(struct talk *talk, struct err *err)
+static int open_turn(struct transcript *transcript, struct err *err)
 {
-	if (talk->results.len > 0 && talk_close(talk, err) < 0)
+	if (transcript->results.len > 0 && transcript_close(transcript, err) < 0)
 		return (int)err->code;
-	talk->is_open = true;
+	transcript->is_open = true;
 	return 0;
 }
 
-int talk_assistant(struct talk *talk, const char *text, size_t len, struct err *err)
+int transcript_assistant(struct transcript *transcript, const char *text, size_t len,
+			 struct err *err)
 {
-	if ((talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
-	    (talk->text.len > 0 && buf_addc(&talk->text, '\n', err) < 0))
+	if ((transcript->calls.len > 0 && transcript_close(transcript, err) < 0) ||
+	    open_turn(transcript, err) < 0 ||
+	    (transcript->text.len > 0 && buf_addc(&transcript->text, '\n', err) < 0))
 		return (int)err->code;
-	talk->has_said = true;
-	return buf_add(&talk->text, text, len, err);
+	transcript->has_said = true;
+	return buf_add(&transcript->text, text, len, err);
 }
 
 /* Reasoning comes before its effects: after calls it begins the next turn. */
-int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err)
+int transcript_sealed(struct transcript *transcript, const char *text, size_t len, struct err *err)
 {
 	cleanup_buf struct buf one = BUF_INIT(OPENAI_TALK_MAX);
 	struct json_writer json;
@@ -116,40 +119,42 @@ int talk_sealed(struct talk *talk, const char *text, size_t len, struct err *err
 	if (!sealed_write(text, len, &json))
 		return 0; /* not sealed by us: no provider could read it */
 	if (json_write_finish(&json, err) < 0 ||
-	    (talk->calls.len > 0 && talk_close(talk, err) < 0) || open_turn(talk, err) < 0 ||
-	    (talk->sealed.len > 0 && buf_addc(&talk->sealed, ',', err) < 0))
+	    (transcript->calls.len > 0 && transcript_close(transcript, err) < 0) ||
+	    open_turn(transcript, err) < 0 ||
+	    (transcript->sealed.len > 0 && buf_addc(&transcript->sealed, ',', err) < 0))
 		return (int)err->code;
-	return buf_add(&talk->sealed, one.data, one.len, err);
+	return buf_add(&transcript->sealed, one.data, one.len, err);
 }
 
-static int begin_call(struct talk *talk, struct json_writer *json, const char *id,
+static int begin_call(struct transcript *transcript, struct json_writer *json, const char *id,
 		      const char *name, struct err *err)
 {
-	if (open_turn(talk, err) < 0 || begin(json, &talk->calls, err) < 0)
+	if (open_turn(transcript, err) < 0 || begin(json, &transcript->calls, err) < 0)
 		return (int)err->code;
-	talk->has_said = true;
+	transcript->has_said = true;
 	json_write_member_string(json, "id", id);
 	json_write_member_string(json, "name", name);
 	json_write_key(json, "arguments");
 	return 0;
 }
 
-int talk_call(struct talk *talk, const char *id, const char *name, const char *arguments,
-	      size_t len, struct err *err)
+int transcript_call(struct transcript *transcript, const char *id, const char *name,
+		    const char *arguments, size_t len, struct err *err)
 {
 	struct json_writer json;
 
-	if (begin_call(talk, &json, id, name, err) < 0)
+	if (begin_call(transcript, &json, id, name, err) < 0)
 		return (int)err->code;
 	json_write_text(&json, arguments, len);
 	return end(&json, err);
 }
 
-int talk_code(struct talk *talk, const char *id, const char *code, size_t len, struct err *err)
+int transcript_code(struct transcript *transcript, const char *id, const char *code, size_t len,
+		    struct err *err)
 {
 	struct json_writer json;
 
-	if (begin_call(talk, &json, id, OPENAI_CODE_LANGUAGE, err) < 0)
+	if (begin_call(transcript, &json, id, OPENAI_CODE_LANGUAGE, err) < 0)
 		return (int)err->code;
 	json_write_object_begin(&json);
 	json_write_member_text(&json, "code", code, len);
@@ -157,18 +162,19 @@ int talk_code(struct talk *talk, const char *id, const char *code, size_t len, s
 	return end(&json, err);
 }
 
-int talk_result(struct talk *talk, const char *id, const char *text, size_t len, struct err *err)
+int transcript_result(struct transcript *transcript, const char *id, const char *text, size_t len,
+		      struct err *err)
 {
 	struct json_writer json;
 
-	if (begin(&json, &talk->results, err) < 0)
+	if (begin(&json, &transcript->results, err) < 0)
 		return (int)err->code;
 	json_write_member_string(&json, "id", id);
 	json_write_member_text(&json, "text", text, len);
 	return end(&json, err);
 }
 
-int talk_image(struct talk *talk, const char *url, struct err *err)
+int transcript_image(struct transcript *transcript, const char *url, struct err *err)
 {
 	static const char data[] = "data:image/", mark[] = ";base64,";
 	const char *comma = strstr(url, mark);
@@ -178,22 +184,22 @@ int talk_image(struct talk *talk, const char *url, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       "image_url: only data URLs (data:image/png;base64,…) "
 			       "are taken: there is no network here");
-	if (begin(&json, &talk->images, err) < 0)
+	if (begin(&json, &transcript->images, err) < 0)
 		return (int)err->code;
 	json_write_member_text(&json, "mime", url + 5, (size_t)(comma - url) - 5);
 	json_write_member_string(&json, "base64", comma + sizeof(mark) - 1);
 	return end(&json, err);
 }
 
-int talk_user(struct talk *talk, const char *role, const struct buf *text,
-	      const char *const *files, size_t file_count, struct err *err)
+int transcript_user(struct transcript *transcript, const char *role, const struct buf *text,
+		    const char *const *files, size_t file_count, struct err *err)
 {
-	struct json_writer *writer = talk->writer;
+	struct json_writer *writer = transcript->writer;
 
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "role", role);
 	json_write_member_text(writer, "text", buf_text(text), text->len);
-	if (write_array(writer, "images", &talk->images, err) < 0)
+	if (write_array(writer, "images", &transcript->images, err) < 0)
 		return (int)err->code;
 	json_write_key(writer, "files");
 	json_write_array_begin(writer);

@@ -1,5 +1,5 @@
 /*
- * wishes.c - what the user wants of the model beside the question: instructions, temperature, effort.
+ * settings.c - what the user wants of the model beside the question: instructions, temperature, effort.
  *
  * Runs in:  reckon ask.
  * Reads:    the command line, files of the user's.
@@ -52,7 +52,7 @@ static int read_standing(struct buf *ret, struct err *err)
 	return read_file(path, false, ret, err);
 }
 
-int ask_wishes_take_temperature(struct ask *ask, const char *value, struct err *err)
+int ask_settings_take_temperature(struct ask *ask, const char *value, struct err *err)
 {
 	char *end;
 	const double number = strtod(value, &end);
@@ -67,7 +67,7 @@ int ask_wishes_take_temperature(struct ask *ask, const char *value, struct err *
 	return 0;
 }
 
-int ask_wishes_load(struct ask *ask, struct err *err)
+int ask_settings_load(struct ask *ask, struct err *err)
 {
 	struct buf *text = &ask->system;
 
@@ -112,7 +112,7 @@ static int write_document(const struct ask *ask, struct buf *ret, struct err *er
 	return json_write_finish(&json, err);
 }
 
-int ask_wishes_tell(struct ask *ask, struct err *err)
+int ask_settings_tell(struct ask *ask, struct err *err)
 {
 	cleanup_buf struct buf document = BUF_INIT(DOCUMENT_MAX);
 
@@ -120,5 +120,5 @@ int ask_wishes_tell(struct ask *ask, struct err *err)
 		return 0;
 	if (write_document(ask, &document, err) < 0)
 		return (int)err->code;
-	return agent_client_load(ask->driver.talk, document.data, document.len, err);
+	return agent_client_load(ask->driver.client, document.data, document.len, err);
 }

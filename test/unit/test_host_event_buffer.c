@@ -1,5 +1,5 @@
 /*
- * test_host_ring.c - events of an execution: in order, from any id, counted when they are gone.
+ * test_host_event_buffer.c - events of an execution: in order, from any id, counted when they are gone.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -107,29 +107,29 @@ static void follow(struct event_buffer *ring, uint64_t total)
 		missing += got.gap;
 	} while (!got.end);
 	assert_int_equal(events + missing, total);
-	assert_true(events <= RING_EVENTS_MAX && missing > 0);
+	assert_true(events <= EVENT_BUFFER_EVENTS_MAX && missing > 0);
 }
 
 UNIT_TEST(what_is_gone_is_counted)
 {
 	struct event_buffer *ring = event_buffer_new();
 
-	for (unsigned i = 0; i < RING_EVENTS_MAX + 100; i++)
+	for (unsigned i = 0; i < EVENT_BUFFER_EVENTS_MAX + 100; i++)
 		event_buffer_push(ring, "stream", "{\"a\":1}", 7);
 	event_buffer_finish(ring);
-	follow(ring, RING_EVENTS_MAX + 100);
+	follow(ring, EVENT_BUFFER_EVENTS_MAX + 100);
 	event_buffer_free(ring);
 }
 
 UNIT_TEST(bytes_are_bounded_too)
 {
 	struct event_buffer *ring = event_buffer_new();
-	char *large = malloc(RING_BYTES_MAX / 2);
+	char *large = malloc(EVENT_BUFFER_BYTES_MAX / 2);
 
 	assert_non_null(large);
-	memset(large, 'x', RING_BYTES_MAX / 2);
+	memset(large, 'x', EVENT_BUFFER_BYTES_MAX / 2);
 	for (int i = 0; i < 5; i++)
-		event_buffer_push(ring, "display_data", large, RING_BYTES_MAX / 2);
+		event_buffer_push(ring, "display_data", large, EVENT_BUFFER_BYTES_MAX / 2);
 	event_buffer_finish(ring);
 	follow(ring, 5);
 	event_buffer_free(ring);
@@ -151,8 +151,9 @@ UNIT_TEST(all_rings_together_are_bounded)
 	for (int turn = 0; turn < 16; turn++)
 		for (int i = 0; i < COUNT; i++)
 			event_buffer_push(rings[i], "stream", large, SIZE);
-	assert_true(event_buffer_all_bytes() > before + RING_ALL_BYTES / 2);
-	assert_true(event_buffer_all_bytes() <= before + RING_ALL_BYTES + COUNT * (size_t)SIZE);
+	assert_true(event_buffer_all_bytes() > before + EVENT_BUFFER_ALL_BYTES / 2);
+	assert_true(event_buffer_all_bytes() <=
+		    before + EVENT_BUFFER_ALL_BYTES + COUNT * (size_t)SIZE);
 	for (int i = 0; i < COUNT; i++) {
 		event_buffer_finish(rings[i]);
 		follow(rings[i], 16);
@@ -183,12 +184,12 @@ UNIT_TEST(room_is_given_back)
 UNIT_TEST(one_that_is_too_large_is_missing)
 {
 	struct event_buffer *ring = event_buffer_new();
-	char *large = calloc(1, RING_EVENT_MAX + 1);
+	char *large = calloc(1, EVENT_BUFFER_EVENT_MAX + 1);
 	struct got got;
 
 	assert_non_null(large);
 	event_buffer_push(ring, "stream", "{}", 2);
-	event_buffer_push(ring, "display_data", large, RING_EVENT_MAX + 1);
+	event_buffer_push(ring, "display_data", large, EVENT_BUFFER_EVENT_MAX + 1);
 	event_buffer_push(ring, "stream", "{}", 2);
 	event_buffer_finish(ring);
 	assert_true(read_once(ring, 1, &got));

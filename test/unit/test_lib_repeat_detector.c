@@ -1,5 +1,5 @@
 /*
- * test_lib_stuck.c - whether an execution repeats what failed before.
+ * test_lib_repeat_detector.c - whether an execution repeats what failed before.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -104,7 +104,7 @@ UNIT_TEST(failures_are_counted)
 {
 	struct repeat_detector stuck = { 0 };
 	struct repeat_detector_repeat repeat;
-	char line[STUCK_LINE_SIZE];
+	char line[REPEAT_LINE_SIZE];
 
 	fails(&stuck, 1, 10, 20, 0, &repeat);
 	assert_int_equal(repeat.count, 0);
@@ -136,7 +136,7 @@ UNIT_TEST(the_oldest_are_forgotten)
 	struct repeat_detector stuck = { 0 };
 	struct repeat_detector_repeat repeat;
 
-	for (uint64_t i = 1; i <= STUCK_FAILURES_MAX; i++)
+	for (uint64_t i = 1; i <= REPEAT_FAILURES_MAX; i++)
 		fails(&stuck, i, i, i, 0, &repeat);
 	fails(&stuck, 100, 1, 1, 0, &repeat);
 	assert_int_equal(repeat.count, 2);
