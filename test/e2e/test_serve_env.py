@@ -42,6 +42,18 @@ def test_one_execution(server, session, language, code, dies, stops):
     assert shown() == "7 of the session"
 
 
+def test_any_number_of_variables(server):
+    """The list of three is as long as the memory that malloc() gives for it: none may follow it."""
+    code = "import os; print(*(os.environ[f'A{i}'] for i in range(%d)), os.environ.get('A%d'))"
+    for count in range(1, 9):
+        env = {f"A{i}": str(i) for i in range(count)}
+        shown = " ".join([*env.values(), "None\n"])
+        named = server.create(env=env)
+        assert server.execute(named, code % (count, count))["stdout"] == shown
+        assert server.execute(named, code % (count, count), env=env)["stdout"] == shown
+        server.ask("DELETE", f"/sessions/{named}")
+
+
 def test_what_is_refused_and_what_is_kept(server, session):
     def ask(body, **headers):
         return server.ask("POST", f"/sessions/{session}/executions", {"code": PYTHON, **body}, headers)
