@@ -343,6 +343,21 @@ def test_a_message_over_the_bound_ends_it_at_once_and_says_so(server):
             assert time.monotonic() - started < 15
 
 
+def test_who_sends_on_behind_a_wrong_frame_sees_an_end_and_no_reset(server):
+    """A socket that is closed with unread bytes is reset, and a reset can overtake the close frame."""
+    with kernel(server) as (_, channels):
+        sock = channels.socket.sock
+        sock.sendall(frame(0x83, b"{}") + b"y" * 300_000)
+        sock.settimeout(SECONDS)
+        came = b""
+        while piece := sock.recv(65536):
+            came += piece
+        assert struct.pack("!H", 1002) in came[-130:]
+        for _ in range(3):  # for a while what still comes is read, and nobody is reset
+            sock.sendall(b"z" * 1000)
+            time.sleep(0.05)
+
+
 def test_who_may_connect(server):
     own = start(server)
     for key in ("", "rk_wrong", "x" * 5000):
