@@ -206,6 +206,25 @@ UNIT_TEST_WITH(only_what_changed_is_told, set_up, tear_down)
 }
 
 /* A file is put while a cell works on others: those are the cell's, until it ends. */
+/* A file keeps its size, its inode and, within one tick of the clock, its stamps. */
+UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_told, set_up, tear_down)
+{
+	struct fixture *fixture = *state;
+	char text[16];
+
+	for (unsigned i = 0; i < 100; i++) {
+		reckon_workspace *taken;
+
+		/* Two contents, which are in the store soon, make the look shorter than a tick. */
+		(void)snprintf(text, sizeof(text), "%08u", i % 2);
+		put(fixture->from_fd, "a", text, 8);
+		run(fixture, &bounds);
+		taken = take(fixture);
+		assert_non_null(find(taken, "a"));
+		done(taken);
+	}
+}
+
 UNIT_TEST_WITH(a_part_is_kept_alone, set_up, tear_down)
 {
 	static const char *const paths[] = { "new/deep/x", "gone" };
