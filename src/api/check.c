@@ -301,16 +301,15 @@ static int check_need(const struct api_type *type, const struct api_field *field
 	unsigned word;
 
 	if (other == NULL)
-		return err_set(err, ERR_INVALID, "%s goes with nothing", field->name);
+		return err_set(err, ERR_INVALID, "%s cannot be used here", field->name);
 	if (other->kind == API_FLAG)
-		return is_set(other, value)
-			       ? 0
-			       : err_set(err, ERR_INVALID, "%s goes with \"%s\": true",
-					 field->name, other->name);
+		return is_set(other, value) ? 0
+					    : err_set(err, ERR_INVALID, "%s needs \"%s\": true",
+						      field->name, other->name);
 	memcpy(&word, api_at(other, value), sizeof(word));
 	if (word == field->needs_value || (word == 0 && field->needs_or_none))
 		return 0;
-	return err_set(err, ERR_INVALID, "%s goes with \"%s\": \"%s\"", field->name, other->name,
+	return err_set(err, ERR_INVALID, "%s needs \"%s\": \"%s\"", field->name, other->name,
 		       other->words[field->needs_value - 1]);
 }
 

@@ -27,7 +27,7 @@ const struct opt_command cmd_audit_table = {
 	.name = "audit",
 	.of_daemon = true,
 	.operands = "ls|verify",
-	.summary = "who did what with a daemon, and whether that record is whole",
+	.summary = "show who did what with a daemon, and verify that log",
 	.notes = "\n"
 		 "  reckon audit verify --state /var/lib/reckon\n"
 		 "\n"

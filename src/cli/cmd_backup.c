@@ -28,14 +28,14 @@ static const struct opt_item restore_items[] = {
 
 static int run_copy(const struct opt_command *self, int argc, char **argv)
 {
-	return state_command_run(self, argc, argv, "name the directory of the backup", NULL);
+	return state_command_run(self, argc, argv, "missing argument DIRECTORY", NULL);
 }
 
 const struct opt_command cmd_backup_table = {
 	.name = "backup",
 	.of_daemon = true,
 	.operands = "DIR",
-	.summary = "copy a daemon's state, which may run meanwhile",
+	.summary = "back up a daemon's state, also while it runs",
 	.notes = "\n"
 		 "  reckon backup --keep 30 /backup/reckon\n"
 		 "  reckon backup --verify /backup/reckon\n"
@@ -54,7 +54,7 @@ const struct opt_command cmd_restore_table = {
 	.name = "restore",
 	.of_daemon = true,
 	.operands = "DIR",
-	.summary = "put a snapshot of reckon backup back",
+	.summary = "restore a snapshot of reckon backup",
 	.notes = "\n"
 		 "  reckon restore --state /var/lib/reckon-new /backup/reckon\n"
 		 "  reckon restore --objects --state /var/lib/reckon /backup/reckon\n"

@@ -55,13 +55,13 @@ static int spell_key(const char *key, struct buf *ret, struct err *err)
 		return buf_adds(ret, key, err);
 	if (strncmp(key, KEY_PREFIX, prefix) != 0 || strlen(key) != prefix + KEY_CHARACTERS ||
 	    buf_addf(&text, err, "%s=", key + prefix) < 0)
-		return err_set(err, ERR_INVALID, "the API key is none: it begins with rk_");
+		return err_set(err, ERR_INVALID, "invalid API key: a key begins with rk_");
 	for (size_t i = 0; i < text.len; i++)
 		text.data[i] = text.data[i] == '-'   ? '+'
 			       : text.data[i] == '_' ? '/'
 						     : text.data[i];
 	if (base64_decode(text.data, text.len, &bits, err) < 0 || bits.len != KEY_BYTES)
-		return err_set(err, ERR_INVALID, "the API key is none: it is not whole");
+		return err_set(err, ERR_INVALID, "invalid API key: it is incomplete");
 	if (buf_adds(ret, "e2b_", err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < bits.len; i++)
@@ -147,7 +147,7 @@ static int run_env(const struct opt_command *self, int argc, char **argv)
 static const struct opt_command env_table = {
 	.name = "e2b env",
 	.operands = "",
-	.summary = "print the variables with which E2B's SDKs use a daemon",
+	.summary = "print the variables that E2B's SDKs need",
 	.notes = "\n  eval \"$(reckon e2b env)\" && python3 program.py",
 	.items = env_items,
 	.count = ARRAY_LEN(env_items),

@@ -53,7 +53,7 @@ static int take_count(const char *value, const char *name, uint64_t *ret, struct
 	if (parse_count(value, &count, err) < 0)
 		return err_wrap(err, "--%s", name);
 	if (count == 0)
-		return err_set(err, ERR_INVALID, "--%s: 0 lines are nothing", name);
+		return err_set(err, ERR_INVALID, "--%s must be at least 1", name);
 	*ret = count;
 	return 0;
 }
@@ -111,14 +111,14 @@ static int check_choice(struct fetch *fetch, struct err *err)
 	if (ways > 1) {
 		err_set(err, ERR_INVALID,
 			"--range, --lines, --head and --tail cannot be used together");
-		return err_remedy(err, "--grep goes with the last three");
+		return err_remedy(err, "--grep works with the last three");
 	}
 	if (fetch->has_range && choice->needle != NULL)
 		return err_set(err, ERR_INVALID, "--grep looks at lines, not at a --range");
 	if (choice->needle != NULL && (choice->needle[0] == '\0' || strchr(choice->needle, '\n')))
 		return err_set(err, ERR_INVALID, "--grep takes a text of one line");
 	if (fetch->path != NULL && (ways > fetch->has_range || choice->needle != NULL)) {
-		err_set(err, ERR_INVALID, "-o writes all of it, or a --range");
+		err_set(err, ERR_INVALID, "-o writes the whole output or a --range");
 		return err_remedy(err, "redirect stdout to keep chosen lines");
 	}
 	fetch->is_paged = strcmp(fetch->command, "output") == 0 && fetch->path == NULL &&
@@ -276,7 +276,7 @@ int output_run(const struct opt_command *self, int argc, char **argv, struct out
 	int rc = opt_parse(self, argc, argv, take, &fetch, &err);
 
 	if (rc == 0 && fetch.id == NULL) {
-		rc = err_set(&err, ERR_INVALID, "%s: which one?", self->name);
+		rc = err_set(&err, ERR_INVALID, "%s: missing argument HANDLE", self->name);
 		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
 	}
 	if (rc == 0 && check_choice(&fetch, &err) < 0)
@@ -349,7 +349,7 @@ const struct opt_command cmd_output_table = {
 	.name = "output",
 	.is_minor = true,
 	.operands = "HANDLE",
-	.summary = "read on where output was cut (out_...)",
+	.summary = "read output that was cut (out_...)",
 	.items = output_items,
 	.count = ARRAY_LEN(output_items),
 	.run = cmd_fetch,
@@ -364,7 +364,7 @@ const struct opt_command cmd_artifact_table = {
 	.name = "artifact",
 	.is_minor = true,
 	.operands = "ID",
-	.summary = "fetch a file that an execution left (ar_...)",
+	.summary = "fetch a file that an execution produced (ar_...)",
 	.items = artifact_items,
 	.count = ARRAY_LEN(artifact_items),
 	.run = cmd_fetch,

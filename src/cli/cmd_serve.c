@@ -95,7 +95,7 @@ static int run_serve(const struct opt_command *self, int argc, char **argv)
 const struct opt_command cmd_serve_table = {
 	.name = "serve",
 	.operands = "",
-	.summary = "offer sessions over HTTP, in the foreground",
+	.summary = "serve sessions over HTTP, in the foreground",
 	.notes = "\n"
 		 "  reckon serve --listen 127.0.0.1:7263\n"
 		 "\n"

@@ -116,7 +116,7 @@ const struct opt_command cmd_model_table = {
 	.name = "model",
 	.is_minor = true,
 	.operands = "ls | install [FILE.gguf [NAME]] | rm NAME",
-	.summary = "local models for reckon ask, served by llama.cpp",
+	.summary = "install, list or remove local models for reckon ask",
 	.notes = "\n"
 		 "install without FILE sets up smollm2, a model of 135 million parameters that\n"
 		 "shows how it works and can do little; see docs/agent.md.",

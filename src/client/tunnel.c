@@ -145,7 +145,8 @@ static int read_until(struct client_tunnel *tunnel, const char *end, struct buf 
 
 		if (n == 0 || n == -1)
 			return end == NULL ? 0
-					   : err_set(err, ERR_PROTOCOL, "the server hung up");
+					   : err_set(err, ERR_PROTOCOL,
+						     "the server closed the connection");
 		if (n > 0 && buf_add(ret, chunk, (size_t)n, err) == 0)
 			continue;
 		if (n > 0)

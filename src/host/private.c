@@ -57,7 +57,7 @@ static int take_lock(int dir_fd, const char *name, struct err *err)
 	if (fd < 0)
 		return err_sys(err, "open %s", lock_name);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		(void)err_set(err, ERR_DENIED, "your private daemon runs already");
+		(void)err_set(err, ERR_DENIED, "your private daemon is already running");
 		return err_remedy(err, "reckon session ls uses it");
 	}
 	(void)TAKE_FD(fd); /* held until the process ends */

@@ -255,8 +255,8 @@ def test_instructions_temperature_and_effort(reckon, provider, system, temperatu
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--temperature", "hot"), "is not a temperature"), (("--temperature", "3"), "is not a temperature"),
-    (("--effort", "huge"), "is not a choice"), (("--system", "@nowhere.md"), "nowhere.md")])
+    (("--temperature", "hot"), "invalid temperature"), (("--temperature", "3"), "invalid temperature"),
+    (("--effort", "huge"), "invalid value"), (("--system", "@nowhere.md"), "nowhere.md")])
 def test_wishes_that_are_none(reckon, args, words):
     done = reckon("ask", "--model", "openai/m", *args, "?", env={"OPENAI_API_KEY": "k"}).expect(2, 125)
     assert words in done.err
@@ -775,8 +775,8 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
     assert answer["answer"] == "It is `42`."
 
 
-@pytest.mark.parametrize("name,words", [("run.docx", "names no form"), ("old.md", "exists"),
-                                        ("no/such/../x.txt", "names no form")])
+@pytest.mark.parametrize("name,words", [("run.docx", "unknown file format"), ("old.md", "exists"),
+                                        ("no/such/../x.txt", "unknown file format")])
 def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
     reckon.file("old.md", "mine")
     with ModelServer() as model:

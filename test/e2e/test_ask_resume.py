@@ -606,7 +606,7 @@ def test_image_goes_with_a_question(reckon):
         ask(reckon, model, "--vision", "on", "How much?").expect(125)
         done = reckon("ask", "--resume", "--vision", "on", "--image", "dot.png",
                       env=env(model)).expect(2)
-    assert "goes with a question" in done.err
+    assert "needs a question" in done.err
 
 
 def test_it_is_in_the_help(reckon):

@@ -222,7 +222,7 @@ def test_a_kept_run_is_saved_in_every_form(reckon):
     jsonschema.validate(question, ASK)
     assert question["answer"] == "It is **42**." and whole["id"] == run.name
     assert "exists" in reckon("runs", "save", "a.md").expect(2).err
-    assert "names no form" in reckon("runs", "save", "a.doc").expect(2).err
+    assert "unknown file format" in reckon("runs", "save", "a.doc").expect(2).err
 
 
 def test_the_list_and_taking_away(reckon):
@@ -433,7 +433,7 @@ def test_cells_run_again_in_a_new_session(reckon):
         assert "run again in it: 3 ran" in "\n".join(texts_of(model.asked[2]))
         model.script.append(Reply(text="Still."))
         assert "nothing runs again" in chat(["And?"], "--resume", "--rerun").err
-    assert "--rerun goes with" in reckon("chat", "--rerun", "--model", "openai/m").expect(2).err
+    assert "--rerun needs" in reckon("chat", "--rerun", "--model", "openai/m").expect(2).err
 
 
 def cells_again(reckon, *args, words):
@@ -456,13 +456,13 @@ def test_cells_that_run_again_need_the_leave_of_new_ones(reckon):
     shown, told, result = cells_again(reckon, "--approve", "always", words="ynyy")
     assert all(f"cell {number} of run" in shown for number in (1, 2, 3)) and "b = 2" in shown
     assert "2 cells ran again" in shown and "1 did not run, as you said" in shown
-    assert "1 did not run, because the person did not allow it" in told and "['a', 'c']" in result
+    assert "1 did not run, because the user did not allow it" in told and "['a', 'c']" in result
     # One word for all of them, the model's own among them.
     shown, told, result = cells_again(reckon, "--approve", "always", words="a")
     assert "4 cells ran again" in shown and "['a', 'b', 'c']" in result
     # "q" ends the running again; the question is asked all the same, and its cell asked for.
     shown, told, result = cells_again(reckon, "--approve", "always", words="yqy")
-    assert "1 cell ran again" in shown and "the person stopped that" in told and "['a']" in result
+    assert "1 cell ran again" in shown and "the user stopped that" in told and "['a']" in result
 
 
 def test_cells_that_run_again_are_asked_for_where_they_could_write(reckon):

@@ -458,7 +458,7 @@ def test_a_notebook_runs_its_code_cells(reckon):
 @pytest.mark.parametrize("text, why", [
     (b"x = 1", "is not a notebook: it is not JSON"), (b"{}", "is not a notebook: it has no cells"),
     (b'{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
-     "its language is none that Reckon runs"),
+     "Reckon has no kernel for its language"),
     (b'{"cells": [{"cell_type": "code", "source": "a\\u0000b"}]}', "")])
 def test_what_is_no_notebook_is_refused(reckon, text, why):
     reckon.file("nb.ipynb", text)

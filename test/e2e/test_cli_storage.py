@@ -95,8 +95,8 @@ def test_what_no_session_can_have_is_refused_in_words_of_the_options(private):
     private("session", "create", "there", "-t", "python").expect(0)
     for words, *args in (
             ("there is no volume nix", "-v", "nix"),
-            ("'/srv' is not the name of a volume", "-v", "/srv:/mnt/x"),
-            ("'./x' is not the name of a volume", "--volume", "./x"),
+            ("invalid volume name '/srv'", "-v", "/srv:/mnt/x"),
+            ("invalid volume name './x'", "--volume", "./x"),
             ("is not a place for a mount", "-v", "nix:/srv"),
             ("is not a place for a mount", "-v", "nix:/mnt/../etc"),
             ("is the workspace itself", "-v", "nix:/mnt/data/x"),
@@ -110,8 +110,8 @@ def test_what_no_session_can_have_is_refused_in_words_of_the_options(private):
     assert private("session", "ls", "-q").expect(0).out == "there\n"
     # Of our own there are none.
     for args, option in ((["-v", "x"], "--volume"), (["--snapshot", "x"], "--snapshot")):
-        refused(private("run", *args, "-c", "1"), f"{option} goes with -s")
-        refused(private("repl", *args), f"{option} goes with -s")
+        refused(private("run", *args, "-c", "1"), f"{option} needs -s")
+        refused(private("repl", *args), f"{option} needs -s")
 
 
 def test_a_session_takes_four_volumes_and_no_fifth(private):
@@ -157,7 +157,7 @@ def test_files_of_a_volume_go_both_ways(private):
     private("files", "rm", *of, "up/").expect(0)
     assert private("files", "ls", *of).out.count("\n") == 2
     refused(private("files", "rm", *of, "up"), "there is no up")
-    refused(private("files", "rm", *of, "."), "names no file")
+    refused(private("files", "rm", *of, "."), "invalid file name")
     refused(private("files", "ls", "-s", "x", *of), "cannot be used together")
     refused(private("files", "ls", "--volume", "nix"), "there is no volume nix")
     shutil.rmtree(private.cwd / "down")
@@ -199,7 +199,7 @@ def test_a_snapshot_is_made_begun_with_and_removed(private):
 @pytest.mark.one_user
 def test_snapshots_that_cannot_be_made_or_found_are_said(private):
     private("session", "create", "one", "-t", "python").expect(0)
-    refused(private("snapshot", "create"), "which session?", "reckon session ls")
+    refused(private("snapshot", "create"), "missing argument SESSION", "reckon session ls")
     refused(private("snapshot", "create", "nix"), "there is no session named nix")
     refused(private("snapshot", "create", "one", "-n", ""), "--name", "empty")
     refused(private("snapshot", "create", "one", "-n", "sn_x"), "--name", "sn_")

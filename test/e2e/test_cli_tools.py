@@ -152,7 +152,7 @@ def test_a_person_approves(reckon, tools, where, request):
             term.until(lambda: term.text.count("[a]lways this tool:") >= count, f"question {count}")
             return term
         asked(1).wait("made-0").write("n\n")
-        term.wait("denied: the person at the terminal said no")
+        term.wait("denied: the user at the terminal said no")
         asked(2).wait("made-1").write("perhaps\n")
         assert not (reckon.cwd / "made").exists()
         asked(3).write("y\n")
@@ -180,4 +180,4 @@ except tools.ToolDenied as error: print(error)""")
     assert (done.status, done.out) == (0, "there is no terminal to ask whether it may run\n"), done
     assert not (reckon.cwd / "made").exists()
     done = reckon("run", "--approve", "-c", "1")
-    assert done.status == 2 and "--approve goes with --tools" in done.err, done
+    assert done.status == 2 and "--approve needs --tools" in done.err, done

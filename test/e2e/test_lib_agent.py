@@ -221,7 +221,7 @@ def test_an_agent_that_is_killed_ends_the_conversation(lines):
 
 @pytest.mark.parametrize("words, why", [
     (["+steps=5000", "?x"], "max_steps"),
-    (["+budget=5", "?x"], "a budget needs prices"),
+    (["+budget=5", "?x"], "a budget needs a price"),
     (["+verify=twice", "?x"], "verify"),
     (["?"], "a question is UTF-8 text"),
 ])

@@ -79,7 +79,7 @@ def test_a_session_that_was_there_is_left_alone(reckon, home):
 def test_a_refusal_is_remembered(reckon, home):
     client = start(reckon, home, DECLINE, CANCEL, DECLINE, ACCEPT)
     declined = mount(client, home / "project")
-    assert declined["isError"] and "the person declined" in text_of(declined)
+    assert declined["isError"] and "the user declined" in text_of(declined)
     for path, more in (("~/project", {}), ("~/project", {"write": True}), (home / "project/.", {})):
         again = mount(client, path, **more)
         assert again["isError"] and "not asked again" in text_of(again)

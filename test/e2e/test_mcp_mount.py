@@ -119,7 +119,7 @@ NOT_GRANTED = [
     ("{state}/private", "what Reckon keeps"), ("{home}/project:/mnt/data", "the workspace itself"),
     ("{home}/project:/etc", "not a place for a mount"), ("{home}/project:/mnt/../etc", "not a place"),
     ("{home}/project:/mnt/a/b", "cannot be mounted at"), ("{home}/data", "cannot be mounted at"),
-    ("", "names no directory")]
+    ("", "invalid directory")]
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)

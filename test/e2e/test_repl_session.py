@@ -131,5 +131,5 @@ def test_the_session_stays_when_the_console_is_left(console, shared):
                                   ["--isolate-cpu", "core"]])
 def test_what_does_not_go_with_a_session_is_refused_by_name(shared, args):
     done = shared("repl", "-s", "x", *args, stdin="1\n").expect(2)
-    assert f"{args[0]} does not go with -s" in done.err
-    assert "go with -s" in shared("repl", "--url", "http://x", stdin="1\n").expect(2).err
+    assert f"{args[0]} cannot be used with -s" in done.err
+    assert "need -s" in shared("repl", "--url", "http://x", stdin="1\n").expect(2).err

@@ -446,13 +446,13 @@ def test_drain_from_the_command_line(reckon):
     with Server(reckon) as server:
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
         session = server.create()
-        assert "1 is there" in reckon("drain", env=env).expect(0).out
+        assert "draining: 1 session left" in reckon("drain", env=env).expect(0).out
         assert server.ask("POST", "/sessions", {"template": "python"}).code == "draining"
         with reckon.start("drain", "--wait", "--json", env=env) as waiting:
             server.ask("DELETE", f"/sessions/{session}")
             out, _ = waiting.communicate(timeout=60)
         assert parse_json(out) == {"draining": True, "sessions": 0}
-        assert "new sessions are taken" in reckon("undrain", env=env).expect(0).out
+        assert "accepting new sessions" in reckon("undrain", env=env).expect(0).out
         server.create()
         assert reckon("drain", env={**env, "RECKON_API_KEY": "rk_wrong"}).status == 125
 

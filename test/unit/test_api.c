@@ -303,7 +303,8 @@ UNIT_TEST_WITH(what_is_wrong_is_named, NULL, drop_arena)
 		  "limits.processes must be from 1 to 4194304" },
 		{ API_SESSION_CREATE, "{\"limits\":[]}", "limits must be an object" },
 		{ API_SESSION_CREATE, "{\"idle_timeout_s\":\"1\"}", "a number of seconds" },
-		{ API_SESSION_CREATE, "{\"expires_in_s\":1,\"expires_at\":\"2030-01-01T00:00:00Z\"}",
+		{ API_SESSION_CREATE,
+		  "{\"expires_in_s\":1,\"expires_at\":\"2030-01-01T00:00:00Z\"}",
 		  "expires_in_s and expires_at cannot be used together" },
 		{ API_SESSION_CREATE, "{\"expires_at\":\"tomorrow\"}", "RFC 3339" },
 		{ API_SESSION_CREATE, "{\"policy\":{\"network\":\"all\"}}",
@@ -318,12 +319,11 @@ UNIT_TEST_WITH(what_is_wrong_is_named, NULL, drop_arena)
 		{ API_EXECUTE, "{\"code\":\"\",\"stream\":true,\"background\":true}",
 		  "stream and background cannot be used together" },
 		{ API_EXECUTE, "{\"code\":\"\",\"disconnect_grace_s\":1}",
-		  "disconnect_grace_s goes with \"on_disconnect\": \"cancel\"" },
+		  "disconnect_grace_s needs \"on_disconnect\": \"cancel\"" },
 		{ API_EXECUTE, "{\"code\":\"\",\"max_text\":1023}", "max_text must be from 1024" },
-		{ API_EXECUTE_ONCE, "{\"code\":\"\",\"name\":\"a\"}",
-		  "name goes with \"keep\": true" },
+		{ API_EXECUTE_ONCE, "{\"code\":\"\",\"name\":\"a\"}", "name needs \"keep\": true" },
 		{ API_EXECUTE_ONCE, "{\"code\":\"\",\"name\":\"a\",\"keep\":false}",
-		  "name goes with \"keep\": true" },
+		  "name needs \"keep\": true" },
 	};
 	union {
 		struct api_session_create_in create;

@@ -76,7 +76,8 @@ UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
 		const char *body, *says;
 	} bad[] = {
 		{ "{\"question\":\"1\",\"files\":\"a\"}", "files must be a list" },
-		{ "{\"question\":\"1\",\"files\":[1]}", "files must be a list of objects or strings" },
+		{ "{\"question\":\"1\",\"files\":[1]}",
+		  "files must be a list of objects or strings" },
 		{ "{\"question\":\"1\",\"files\":[\"\"]}", "files.path must have 1 to 4095" },
 		{ "{\"question\":\"1\",\"files\":[{}]}", "files.path is missing" },
 		{ "{\"question\":\"1\",\"files\":[{\"path\":\"a\",\"mode\":1}]}",
@@ -92,7 +93,7 @@ UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
 		{ "{\"question\":\"1\",\"session\":\"se_1\",\"keep\":true}",
 		  "session and keep cannot be used together" },
 		{ "{\"question\":\"1\",\"on_disconnect\":\"continue\",\"disconnect_grace_s\":1}",
-		  "disconnect_grace_s goes with" },
+		  "disconnect_grace_s needs" },
 	};
 	struct api_run_create_in in;
 	const struct api_run_file *file;

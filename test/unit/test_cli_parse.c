@@ -63,7 +63,7 @@ UNIT_TEST(what_is_no_size_is_refused_and_explained)
 		if (parse_size(rows[i], &bytes, &err) != ERR_INVALID)
 			fail_msg("'%s' was taken as %llu", rows[i], (unsigned long long)bytes);
 		assert_int_equal(bytes, 7);
-		assert_non_null(strstr(err.text, "is not a size"));
+		assert_non_null(strstr(err.text, "invalid size"));
 		assert_true(err.remedy[0] != '\0');
 	}
 }

@@ -93,7 +93,7 @@ int port_connect(struct shell *shell, const struct warden_port *port, int *ret_f
 	cleanup_fd int fd = -1;
 
 	if (port->number == 0)
-		return err_set(err, ERR_INVALID, "0 is not the number of a port");
+		return err_set(err, ERR_INVALID, "invalid port 0");
 	if (make_socket(shell->netns_fd, port->is_v6 != 0 ? AF_INET6 : AF_INET, &fd, err) < 0)
 		return (int)err->code;
 	/* What is still connecting must not meet the next box with this namespace. */

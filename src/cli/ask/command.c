@@ -177,8 +177,9 @@ static int check_daemon(const struct ask *ask, struct err *err)
 	if ((ask->view.run.session == NULL && ask->resume.session_id == NULL) ||
 	    fits_a_daemon(&ask->view.run))
 		return 0;
-	err_set(err, ERR_INVALID, "--mount, --isolate-cpu, --strict and --private do not go with a "
-				  "daemon's session");
+	err_set(err, ERR_INVALID,
+		"--mount, --isolate-cpu, --strict and --private cannot be used with a "
+		"daemon's session");
 	return err_remedy(err, "leave them out, or run without -s and --resume");
 }
 

@@ -116,7 +116,7 @@ static int choose(const char *value, const char *const *words, unsigned *ret, st
 		*ret = i;
 		return 0;
 	}
-	return err_set(err, ERR_INVALID, "'%.60s' is not a choice here", value);
+	return err_set(err, ERR_INVALID, "invalid value '%.60s'", value);
 }
 
 static int count_up_to(const char *value, uint64_t max, uint64_t *ret, struct err *err)
@@ -301,7 +301,7 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return err_remedy(err, "see reckon ask; reckon runs show --json has a chat");
 	}
 	if (ask->resume.rerun && !ask->resume.wanted)
-		return err_set(err, ERR_INVALID, "--rerun goes with --resume");
+		return err_set(err, ERR_INVALID, "--rerun needs --resume");
 	if (ask->question.len == 0 && ask->resume.wanted && !ask->is_chat) {
 		if (ask_open_check(ask, err) < 0)
 			return (int)err->code;

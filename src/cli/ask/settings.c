@@ -60,7 +60,7 @@ int ask_settings_take_temperature(struct ask *ask, const char *value, struct err
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || strpbrk(value, "xXeE") != NULL ||
 	    number > 2 || end[-1] == '.' ||
 	    (value[0] == '0' && value[1] >= '0' && value[1] <= '9')) {
-		(void)err_set(err, ERR_INVALID, "'%.60s' is not a temperature", value);
+		(void)err_set(err, ERR_INVALID, "invalid temperature '%.60s'", value);
 		return err_remedy(err, "from 0 to 2, as in 0.2");
 	}
 	ask->temperature = value;

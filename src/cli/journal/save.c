@@ -331,8 +331,8 @@ int journal_save_check(const char *path, struct err *err)
 	    text_ends_with(path, ".sh") || text_ends_with(path, ".md") ||
 	    text_ends_with(path, ".json"))
 		return check_place(path, err);
-	err_set(err, ERR_INVALID, "'%.100s' names no form", path);
-	return err_remedy(err, "its end says which: .ipynb, .py, .sh, .md or .json");
+	err_set(err, ERR_INVALID, "unknown file format '%.100s'", path);
+	return err_remedy(err, "use a name that ends in .ipynb, .py, .sh, .md or .json");
 }
 
 int journal_save(const struct journal *journal, const char *path, bool as_ask, const char *folder,

@@ -29,7 +29,7 @@ static const struct opt_item uninstall_items[] = {
 const struct opt_command jupyter_install_table = {
 	.name = "jupyter install",
 	.operands = "",
-	.summary = "offer Jupyter a kernel whose cells run in a Reckon session",
+	.summary = "install a Jupyter kernel that runs in a Reckon session",
 	.notes =
 		"\n"
 		"  reckon jupyter install -t data --memory 4G -m .:/mnt/work:rw\n"
@@ -44,7 +44,7 @@ const struct opt_command jupyter_install_table = {
 const struct opt_command jupyter_uninstall_table = {
 	.name = "jupyter uninstall",
 	.operands = "NAME",
-	.summary = "take such a kernel away",
+	.summary = "remove that Jupyter kernel",
 	.items = uninstall_items,
 	.count = ARRAY_LEN(uninstall_items),
 	.run = jupyter_uninstall,
@@ -57,7 +57,7 @@ static const struct opt_command *const subs[] = {
 const struct opt_command cmd_jupyter_table = {
 	.name = "jupyter",
 	.operands = "COMMAND",
-	.summary = "kernels for JupyterLab, notebooks, papermill",
+	.summary = "use Reckon as a kernel of JupyterLab, nbclient or papermill",
 	.subs = subs,
 	.is_minor = true,
 	.run = cli_run_sub,

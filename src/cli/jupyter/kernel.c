@@ -32,7 +32,7 @@ static int run_kernel(const struct opt_command *self, int argc, char **argv)
 const struct opt_command jupyter_kernel_table = {
 	.name = "jupyter kernel",
 	.operands = "",
-	.summary = "be a kernel, for a Jupyter client: kernel.json names this command",
+	.summary = "run as a Jupyter kernel (kernel.json names this command)",
 	.items = kernel_items,
 	.count = ARRAY_LEN(kernel_items),
 	.run = run_kernel,

@@ -59,7 +59,7 @@ static int take_name(struct spec *spec, const char *name, struct err *err)
 	spec->name = name;
 	if (id_is_name(name, strlen(name), "se"))
 		return 0;
-	err_set(err, ERR_INVALID, "'%.100s' can be no kernel's name", name);
+	err_set(err, ERR_INVALID, "invalid kernel name '%.100s'", name);
 	return err_remedy(err, "letters, digits, '.', '_' and '-', at most 63");
 }
 

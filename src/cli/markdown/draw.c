@@ -376,7 +376,7 @@ int markdown_draw(const struct markdown_look *look, const char *text, size_t len
 	if (rc != 0) {
 		rc = drawing->err.code != ERR_OK
 			     ? (int)drawing->err.code
-			     : err_set(&drawing->err, ERR_LIMIT, "more than md4c takes");
+			     : err_set(&drawing->err, ERR_LIMIT, "the Markdown text is too long");
 		*err = drawing->err;
 		ret->len = before;
 		if (ret->data != NULL)

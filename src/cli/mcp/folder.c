@@ -148,7 +148,7 @@ int folder_check(const char *asked, bool writable, struct folder *ret, struct er
 		return (int)err->code;
 	why = why_not(folder.real);
 	if (why != NULL) {
-		(void)err_set(err, ERR_DENIED, "nobody is asked for this folder: %s", why);
+		(void)err_set(err, ERR_DENIED, "this folder cannot be granted: %s", why);
 		return err_remedy(err, "ask for another one; a person can give folders with "
 				       "`reckon mcp --mount`");
 	}
@@ -157,7 +157,7 @@ int folder_check(const char *asked, bool writable, struct folder *ret, struct er
 		return err_remedy(err, "ask for the folder that the file is in");
 	}
 	if (access(folder.real, writable ? R_OK | W_OK | X_OK : R_OK | X_OK) < 0)
-		return err_set(err, ERR_DENIED, "the person's own account may not %s this folder",
+		return err_set(err, ERR_DENIED, "the user's own account may not %s this folder",
 			       writable ? "write to" : "read");
 	folder.device = st.st_dev;
 	folder.inode = st.st_ino;

@@ -313,10 +313,10 @@ static void take_person(struct folders *folders, struct folder_request *request,
 	if (text_is(result, "action", "decline")) {
 		if (folders->refused_count < REFUSED_MAX)
 			folders->refused[folders->refused_count++] = request->folder;
-		fail(folders, request, "the person declined: the folder is not there",
+		fail(folders, request, "the user declined: the folder was not added",
 		     "do not ask for it again; go on without it");
 	} else {
-		fail(folders, request, "the person did not answer: the folder is not there",
+		fail(folders, request, "the user did not answer: the folder was not added",
 		     "say what it is needed for, and ask again when they agree");
 	}
 	forget(folders, request);
@@ -342,7 +342,7 @@ static void take_roots(struct folders *folders, struct folder_request *request,
 		return;
 	}
 	fail(folders, request, "the folder is outside of what this client works on (its roots)",
-	     "ask for a folder in them, or ask the person to add this one to them");
+	     "ask for a folder in them, or ask the user to add this one to them");
 	forget(folders, request);
 }
 
@@ -420,11 +420,11 @@ static struct folder_request *check(struct folders *folders, struct folder_reque
 	struct err err;
 
 	if (!can_ask) {
-		fail(folders, request, "this client cannot ask its person for a folder",
-		     "the person can give one with `reckon mcp --mount`");
+		fail(folders, request, "this client cannot ask its user for a folder",
+		     "the user can add one with `reckon mcp --mount`");
 	} else if (request->asked == NULL) {
 		fail(folders, request, "the argument path is missing",
-		     "pass the path of a folder of the person's computer");
+		     "pass the path of a folder of the user's computer");
 	} else if (take_again(folders, request, params)) {
 		request->line = (struct buf){ 0 };
 	} else if (folder_check(request->asked, request->folder.writable, &request->folder,
@@ -433,10 +433,10 @@ static struct folder_request *check(struct folders *folders, struct folder_reque
 	} else if ((granted = find_granted(folders, &request->folder)) != NULL) {
 		answer_granted(folders, request, granted);
 	} else if (was_refused(folders, &request->folder)) {
-		fail(folders, request, "the person declined this folder, and is not asked again",
+		fail(folders, request, "the user declined this folder and is not asked again",
 		     "go on without it");
 	} else if (!make_room(folders)) {
-		fail(folders, request, "too many questions wait for the person", NULL);
+		fail(folders, request, "too many questions wait for the user", NULL);
 	} else {
 		return request;
 	}

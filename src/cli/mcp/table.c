@@ -11,14 +11,15 @@
 #include "cli/mcp/mcp.h"
 
 static const struct opt_item mcp_items[] = {
-	{ MCP_OPT_CLIENT, "client", "NAME", "install: claude-code, claude-desktop, cursor, vscode, …",
-	  OPT_HINT_CHOICE, "claude-code claude-desktop cursor gemini vscode windsurf", false },
-	{ MCP_OPT_CONFIG, "config", "FILE", "install: the client's configuration, if not the usual one",
-	  OPT_HINT_FILE, NULL, false },
+	{ MCP_OPT_CLIENT, "client", "NAME",
+	  "install: claude-code, claude-desktop, cursor, vscode, …", OPT_HINT_CHOICE,
+	  "claude-code claude-desktop cursor gemini vscode windsurf", false },
+	{ MCP_OPT_CONFIG, "config", "FILE",
+	  "install: the client's configuration, if not the usual one", OPT_HINT_FILE, NULL, false },
 	{ MCP_OPT_MAX_TEXT, "max-text", "BYTES", "text of one result (16384)", OPT_HINT_NONE, NULL,
 	  false },
-	{ MCP_OPT_APPROVE, "approve", NULL, "ask the person before code runs, or files or variables go",
-	  OPT_HINT_NONE, NULL, false },
+	{ MCP_OPT_APPROVE, "approve", NULL,
+	  "ask the user before code runs, or files or variables go", OPT_HINT_NONE, NULL, false },
 	{ MCP_OPT_MOUNT, "mount", "SRC[:DST][:ro|rw]",
 	  "let sessions see a folder of this computer, read-only, at /mnt/NAME (repeatable)",
 	  OPT_HINT_FILE, NULL, false },

@@ -91,7 +91,7 @@ static bool go_on(struct probe *probe)
 		return true;
 	}
 	if (rc >= 0 && clock_mono_ns() > probe->deadline_ns)
-		rc = err_set(&err, ERR_TIMEOUT, "reckon-agent says nothing");
+		rc = err_set(&err, ERR_TIMEOUT, "reckon-agent does not respond");
 	if (rc < 0)
 		fail(probe->row, &err);
 	return rc < 0;

@@ -154,7 +154,7 @@ static int run_models(const struct opt_command *self, int argc, char **argv)
 const struct opt_command cmd_models_table = {
 	.name = "models",
 	.operands = "[PROVIDER]...",
-	.summary = "which models reckon ask can use, and whether they work",
+	.summary = "list models for reckon ask, and check them",
 	.notes = "\n"
 		 "What is configured: in ~/.config/reckon/models.ini, by OPENAI_API_KEY,\n"
 		 "ANTHROPIC_API_KEY, GEMINI_API_KEY and their kin, by reckon model install. Each\n"

@@ -58,7 +58,7 @@ static const char *scan_milli(const char *text, uint64_t *ret_milli)
 
 static int bad_size(const char *text, struct err *err)
 {
-	err_set(err, ERR_INVALID, "'%.60s' is not a size", text);
+	err_set(err, ERR_INVALID, "invalid size '%.60s'", text);
 	return err_remedy(err, "write a number and K, M, G or T, as in 512M or 1.5G");
 }
 
@@ -91,7 +91,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct err *err)
 
 static int bad_duration(const char *text, struct err *err)
 {
-	err_set(err, ERR_INVALID, "'%.60s' is not a duration", text);
+	err_set(err, ERR_INVALID, "invalid duration '%.60s'", text);
 	return err_remedy(err, "write a number and ms, s, m or h, as in 30s or 1.5m");
 }
 
@@ -130,7 +130,7 @@ int parse_cpus(const char *text, uint32_t *ret_percent, struct err *err)
 
 	if (rest == NULL || *rest != '\0' || milli < 10 || milli % 10 != 0 ||
 	    milli / 10 > UINT32_MAX) {
-		err_set(err, ERR_INVALID, "'%.60s' is not a number of cores", text);
+		err_set(err, ERR_INVALID, "invalid number of cores '%.60s'", text);
 		return err_remedy(err, "write a number from 0.01, as in 1 or 0.5");
 	}
 	*ret_percent = (uint32_t)(milli / 10);
@@ -143,7 +143,7 @@ int parse_count(const char *text, uint64_t *ret_count, struct err *err)
 	const char *rest = scan_milli(text, &milli);
 
 	if (rest == NULL || *rest != '\0' || strchr(text, '.') != NULL) {
-		err_set(err, ERR_INVALID, "'%.60s' is not a whole number", text);
+		err_set(err, ERR_INVALID, "invalid number '%.60s'", text);
 		return err_remedy(err, "write digits only, as in 64");
 	}
 	*ret_count = milli / FRACTION_SCALE;
@@ -174,7 +174,7 @@ int parse_range(const char *text, uint64_t *ret_offset, uint64_t *ret_length, st
 	bool is_open = false;
 
 	if (!split_range(text, &first, &last, &is_open)) {
-		err_set(err, ERR_INVALID, "'%.60s' is not a range of bytes", text);
+		err_set(err, ERR_INVALID, "invalid range of bytes '%.60s'", text);
 		return err_remedy(err, "write FIRST-LAST or FIRST-, counting from 0");
 	}
 	*ret_offset = first;
@@ -188,7 +188,7 @@ int parse_lines(const char *text, uint64_t *ret_first, uint64_t *ret_last, struc
 	bool is_open = false;
 
 	if (!split_range(text, &first, &last, &is_open) || first == 0) {
-		err_set(err, ERR_INVALID, "'%.60s' is not a range of lines", text);
+		err_set(err, ERR_INVALID, "invalid range of lines '%.60s'", text);
 		return err_remedy(err, "write FIRST:LAST or FIRST:, counting from 1");
 	}
 	*ret_first = first;
@@ -209,7 +209,7 @@ int parse_env(const char *text, struct err *err)
 	while (is_name_char(*at, at == text))
 		at++;
 	if (at == text || *at != '=' || !utf8_is_valid(text, strlen(text))) {
-		err_set(err, ERR_INVALID, "'%.60s' is not NAME=value", text);
+		err_set(err, ERR_INVALID, "invalid variable '%.60s': expected NAME=value", text);
 		return err_remedy(err, "a name has letters, digits and _, as in LANG=C.UTF-8");
 	}
 	return 0;
@@ -222,7 +222,7 @@ int parse_template(const char *text, struct err *err)
 	const size_t len = strlen(text);
 
 	if (len == 0 || len > 63 || strspn(text, allowed) != len || strchr("._-", text[0])) {
-		err_set(err, ERR_INVALID, "'%.60s' is not the name of a template", text);
+		err_set(err, ERR_INVALID, "invalid template name '%.60s'", text);
 		return err_remedy(err, "see reckon template ls");
 	}
 	return 0;
@@ -257,7 +257,7 @@ int parse_session(const char *text, struct err *err)
 	    (strncmp(text, "se_", 3) == 0 && strlen(text) < ID_SIZE &&
 	     strspn(text + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text + 3)))
 		return 0;
-	err_set(err, ERR_INVALID, "'%.80s' is not a session's name", text);
+	err_set(err, ERR_INVALID, "invalid session name '%.80s'", text);
 	return err_remedy(err, "1 to 63 letters, digits, '.', '_' and '-'");
 }
 
@@ -278,7 +278,7 @@ int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct e
 	colon = strrchr(text, ':');
 	file = colon != NULL ? dup_range(text, colon) : mem_strdup(text);
 	if (file[0] == '\0') {
-		err_set(err, ERR_INVALID, "'%.100s' names no file", text);
+		err_set(err, ERR_INVALID, "invalid file name '%.100s'", text);
 		return err_remedy(err, "write FILE or FILE:NAME");
 	}
 	name = colon != NULL ? mem_strdup(colon + 1) : base_name(text);
@@ -327,7 +327,7 @@ int parse_mount_spec(const char *text, char **ret_source, char **ret_target, boo
 			split = at;
 	source = dup_range(text, split != NULL ? split : end);
 	if (source[0] == '\0') {
-		err_set(err, ERR_INVALID, "'%.100s' names no directory", text);
+		err_set(err, ERR_INVALID, "invalid directory '%.100s'", text);
 		return err_remedy(err, "write SRC[:DST][:ro|rw]");
 	}
 	if (split != NULL) {
@@ -359,7 +359,7 @@ int parse_volume_spec(const char *text, char **ret_name, char **ret_path, bool *
 	colon = memchr(text, ':', (size_t)(end - text));
 	name = dup_range(text, colon != NULL ? colon : end);
 	if (!id_is_name(name, strlen(name), "-")) {
-		err_set(err, ERR_INVALID, "'%.80s' is not the name of a volume", name);
+		err_set(err, ERR_INVALID, "invalid volume name '%.80s'", name);
 		return err_remedy(err, "write NAME[:/mnt/PATH][:ro]; reckon volume ls shows what "
 				       "there is");
 	}

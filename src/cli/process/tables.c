@@ -32,7 +32,7 @@ const struct opt_command cmd_exec_table = {
 	.name = "exec",
 	.is_minor = true,
 	.operands = "-- COMMAND [ARG...]",
-	.summary = "run a program in a session, beside its kernels",
+	.summary = "run a program in a session, next to its kernels",
 	.notes = "\n"
 		 "  reckon exec -s tuesday -- make -j2\n"
 		 "  tar c . | reckon exec -s tuesday -- tar x\n"
@@ -56,7 +56,7 @@ const struct opt_command cmd_shell_table = {
 	.name = "shell",
 	.is_minor = true,
 	.operands = "",
-	.summary = "a shell in a session, in your terminal",
+	.summary = "open a shell in a session",
 	.notes =
 		"\n"
 		"What runs in the session writes to your terminal as it is, as with ssh. When the\n"
@@ -77,7 +77,7 @@ const struct opt_command cmd_ps_table = {
 	.name = "ps",
 	.is_minor = true,
 	.operands = "",
-	.summary = "programs that were started in a session",
+	.summary = "list the programs of a session",
 	.items = ps_items,
 	.count = ARRAY_LEN(ps_items),
 	.run = remote_exec,

@@ -71,9 +71,9 @@ static int run(const struct opt_command *self, int argc, char **argv, const char
 	else if (drain.remote.json)
 		status = remote_print_json(answer);
 	else
-		(void)printf("reckon: %s sessions are taken; %" PRId64 " %s there\n",
-			     method[0] == 'P' ? "no new" : "new", sessions,
-			     sessions == 1 ? "is" : "are");
+		(void)printf("reckon: %s: %" PRId64 " session%s%s\n",
+			     method[0] == 'P' ? "draining" : "accepting new sessions", sessions,
+			     sessions == 1 ? "" : "s", method[0] == 'P' ? " left" : "");
 	json_read_free(answer);
 	client_close(client);
 	return status;

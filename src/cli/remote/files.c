@@ -84,7 +84,7 @@ static int begin(struct files *files, const struct opt_command *self, int argc, 
 	if (status >= 0)
 		return status;
 	if (needs_names && files->count == 0) {
-		(void)err_set(&err, ERR_INVALID, "which files?");
+		(void)err_set(&err, ERR_INVALID, "missing argument FILE");
 		(void)err_remedy(&err, "reckon %s %s", self->name, self->operands);
 		return cli_complain_of(self, &err);
 	}
@@ -414,7 +414,7 @@ static int rm_one(struct files *files, const char *name, struct err *err)
 
 	/* All of them at once is hardly what was meant. */
 	if (files_is_within("", name))
-		return err_set(err, ERR_INVALID, "'%.200s' names no file", name);
+		return err_set(err, ERR_INVALID, "invalid file name '%.200s'", name);
 	plain[files_name_length(plain)] = '\0';
 	if (path_of(files, plain, &where, err) < 0 ||
 	    (files->volume == NULL && buf_adds(&where, "?recursive=1", err) < 0))

@@ -295,7 +295,8 @@ int remote_logs(const struct opt_command *self, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (logs.follow && (logs.remote.json || logs.remote.name != NULL)) {
-		(void)err_set(&err, ERR_INVALID, "--follow goes with the list alone");
+		(void)err_set(&err, ERR_INVALID,
+			      "--follow and an execution's id cannot be used together");
 		return cli_complain_of(self, &err);
 	}
 	term_width_locale();

@@ -76,7 +76,7 @@ static int open_target(const char *path, bool force, struct target *target, stru
 	if (target->dir < 0)
 		return err_sys(err, "%.200s", folder);
 	if (!force && fstatat(target->dir, target->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		err_set(err, ERR_INVALID, "there already");
+		err_set(err, ERR_INVALID, "already exists");
 		return err_remedy(err, "-f replaces it");
 	}
 	return run_files_create(target->dir, target->name, target->temp, &target->fd, err);

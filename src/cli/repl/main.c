@@ -269,7 +269,7 @@ int cmd_repl(const struct opt_command *self, int argc, char **argv)
 const struct opt_command cmd_repl_table = {
 	.name = "repl",
 	.operands = "",
-	.summary = "an interactive session at the terminal",
+	.summary = "work in a session interactively",
 	.notes = "%help lists its commands. Ctrl-C stops a cell, Ctrl-D leaves.\n"
 		 "Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = repl_items,

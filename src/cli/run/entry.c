@@ -64,7 +64,7 @@ static int check_options(const struct run *run, struct err *err)
 	if (run->session != NULL || run->json || run->events || run->tools_path != NULL ||
 	    run->out_path != NULL) {
 		err_set(err, ERR_INVALID,
-			"--entry goes with none of -s, --json, --events, --tools, -o");
+			"--entry cannot be used with -s, --json, --events, --tools or -o");
 		return err_remedy(err,
 				  "its program prints; -m DIR:DST:rw lends a folder to write to");
 	}

@@ -98,13 +98,13 @@ static int take_language(struct run *run, const struct json_value *notebook, str
 	const struct language *language = language_of(notebook);
 
 	if (language == NULL) {
-		(void)err_set(err, ERR_INVALID, "its language is none that Reckon runs");
+		(void)err_set(err, ERR_INVALID, "Reckon has no kernel for its language");
 		return err_remedy(err, "-l says in which one to run it");
 	}
 	if (run->language == NULL)
 		run->language = language->name;
 	else if (!run->language_given && strcmp(run->language, language->name) != 0)
-		return err_set(err, ERR_INVALID, "it is %s, other cells are not",
+		return err_set(err, ERR_INVALID, "the notebook is in %s, other cells are not",
 			       language->prose_name);
 	return 0;
 }

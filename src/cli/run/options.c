@@ -357,7 +357,8 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 		run->on_disconnect = value;
 		if (strcmp(value, "continue") == 0 || strcmp(value, "cancel") == 0)
 			return 0;
-		return err_set(err, ERR_INVALID, "'%.60s' is neither continue nor cancel", value);
+		return err_set(err, ERR_INVALID,
+			       "invalid value '%.60s': expected continue or cancel", value);
 	case OPT_TOOLS:
 		run->tools_path = value;
 		return 0;
@@ -433,7 +434,7 @@ static int check_fit(const struct run *run, struct err *err)
 
 	if (option == NULL)
 		return 0;
-	(void)err_set(err, ERR_INVALID, "%s does not go with -s: the session is a daemon's",
+	(void)err_set(err, ERR_INVALID, "%s cannot be used with -s: the session is a daemon's",
 		      option);
 	if (run->mount_count > 0)
 		return err_remedy(err, "-f, or reckon files put, takes files there");
@@ -445,15 +446,16 @@ int run_options_check_session(const struct run *run, struct err *err)
 	if (run->session != NULL)
 		return check_fit(run, err);
 	if (run->volume_count > 0 || run->snapshot != NULL) {
-		err_set(err, ERR_INVALID, "--%s goes with -s: a daemon keeps it, for sessions that "
-			"stay", run->volume_count > 0 ? "volume" : "snapshot");
+		err_set(err, ERR_INVALID,
+			"--%s needs -s: a daemon keeps it, for sessions that "
+			"stay",
+			run->volume_count > 0 ? "volume" : "snapshot");
 		return err_remedy(err, "name the session: -s NAME%s",
 				  run->volume_count > 0 ? "; -m shows a directory without one" : "");
 	}
 	if (run->url == NULL && run->key == NULL)
 		return 0;
-	err_set(err, ERR_INVALID,
-		"--url and --key go with -s: without a session no daemon is asked");
+	err_set(err, ERR_INVALID, "--url and --key need -s: without a session no daemon is asked");
 	return err_remedy(err, "name the session: -s NAME --url URL");
 }
 
@@ -467,17 +469,17 @@ int run_options_check(struct run *run, struct err *err)
 	}
 	if (run->approve && run->tools_path == NULL) {
 		err_set(err, ERR_INVALID,
-			"--approve goes with --tools: it asks before each call of one");
+			"--approve needs --tools: it asks before each call of one");
 		return err_remedy(err, "reckon run --tools FILE --approve");
 	}
 	if (run->session == NULL && run->on_disconnect != NULL) {
 		err_set(err, ERR_INVALID,
-			"--on-disconnect goes with -s: a session of one's own ends "
+			"--on-disconnect needs -s: a session of one's own ends "
 			"with its program");
 		return err_remedy(err, "reckon run -s NAME --on-disconnect cancel");
 	}
 	if (run->entry == NULL && run->workdir != NULL) {
-		err_set(err, ERR_INVALID, "--workdir goes with --entry: cells begin in /mnt/data");
+		err_set(err, ERR_INVALID, "--workdir needs --entry: cells begin in /mnt/data");
 		return err_remedy(err, "os.chdir() in a cell, or reckon run --entry FILE DIR");
 	}
 	if (run->entry != NULL)

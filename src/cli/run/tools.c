@@ -313,7 +313,7 @@ static const char *denial(struct call *call)
 	case 'e':
 		return "the cell has ended";
 	case 'n':
-		return "the person at the terminal said no";
+		return "the user at the terminal said no";
 	default:
 		return "there is no terminal to ask whether it may run";
 	}

@@ -164,7 +164,7 @@ int storage_snapshot_create(const struct opt_command *self, int argc, char **arg
 	if (status >= 0)
 		return status;
 	if (creation.remote.name == NULL) {
-		(void)err_set(&err, ERR_INVALID, "which session?");
+		(void)err_set(&err, ERR_INVALID, "missing argument SESSION");
 		(void)err_remedy(&err, "reckon session ls shows what there is");
 		return cli_complain_of(self, &err);
 	}

@@ -35,7 +35,7 @@ int term_image_parse(const char *word, enum term_image_mode *ret, struct err *er
 		*ret = words[i].mode;
 		return 0;
 	}
-	err_set(err, ERR_INVALID, "'%.60s' is no way to show images", word);
+	err_set(err, ERR_INVALID, "invalid way to show images '%.60s'", word);
 	return err_remedy(err, "auto, kitty, sixel, iterm2, blocks or none");
 }
 

@@ -53,7 +53,8 @@ static int add_tool(const struct json_value *tool, struct order *order, struct e
 	if (name == NULL || json_read_kind(schema) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "tools: a tool has a name and an input_schema");
 	if (is_strict)
-		return err_set(err, ERR_INVALID, "tools: strict does not go with allowed_callers");
+		return err_set(err, ERR_INVALID,
+			       "tools: strict and allowed_callers cannot be used together");
 	if (order->lent_count == ANTHROPIC_LENT_MAX)
 		return err_set(err, ERR_INVALID, "tools: code may call at most %u",
 			       ANTHROPIC_LENT_MAX);

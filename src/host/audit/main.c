@@ -293,7 +293,7 @@ static int take_options(int argc, char **argv, struct audited *of, char *state, 
 	}
 	if (optind != argc - 1 ||
 	    (strcmp(argv[optind], "ls") != 0 && strcmp(argv[optind], "verify") != 0))
-		return err_set(err, ERR_INVALID, "say ls or verify");
+		return err_set(err, ERR_INVALID, "expected ls or verify");
 	return 0;
 }
 

@@ -66,7 +66,7 @@ static int take_options(int argc, char **argv, struct backup_options *ret, struc
 			return (int)err->code;
 	}
 	if (optind != argc - 1)
-		return err_set(err, ERR_INVALID, "name the directory of the backup");
+		return err_set(err, ERR_INVALID, "missing argument DIRECTORY");
 	ret->target = argv[optind];
 	return 0;
 }

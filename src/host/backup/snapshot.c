@@ -73,7 +73,7 @@ int snapshot_open(int target_fd, const char *id, char ret_id[BACKUP_ID_SIZE], in
 	if (code == 0 && id == NULL && ids.count == 0)
 		code = err_set(err, ERR_NOT_FOUND, "there is no snapshot");
 	if (code == 0 && id != NULL && strchr(id, '/') != NULL)
-		code = err_set(err, ERR_INVALID, "'%.40s' is not a snapshot", id);
+		code = err_set(err, ERR_INVALID, "'%.40s' is not a snapshot of this backup", id);
 	if (code == 0) {
 		(void)snprintf(ret_id, BACKUP_ID_SIZE, "%s",
 			       id != NULL ? id : ids.id[ids.count - 1]);

@@ -89,7 +89,7 @@ static int take_earlier(struct run *run, const struct request *req,
 
 	db_run_init(&row);
 	if (in->question == NULL && in->results.count == 0)
-		return refuse_invalid(host, req, "continues goes with results or a question");
+		return refuse_invalid(host, req, "continues needs results or a question");
 	if (find(host, req, in->continues, &row) < 0)
 		return -1;
 	if (buf_add(&run->load, row.conversation.data, row.conversation.len, &err) < 0)
@@ -110,7 +110,7 @@ int run_conversation_take(struct run *run, const struct request *req,
 	if (in->continues != NULL)
 		return take_earlier(run, req, in);
 	if (in->results.count > 0)
-		return refuse_invalid(host, req, "results go with continues");
+		return refuse_invalid(host, req, "results need continues");
 	if (in->question == NULL && in->conversation.data == NULL)
 		return refuse_invalid(host, req,
 				      "a question, conversation or continues is missing");

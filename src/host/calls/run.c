@@ -44,8 +44,8 @@ static bool may_begin(struct host *host, const struct request *req)
 	if (mine >= host->config.tenant_runs_max) {
 		refuse(host, req->id,
 		       &(struct refusal){ .error = API_ERR_QUOTA,
-					  .message = "as many questions of this tenant are being "
-						     "answered as may be",
+					  .message =
+						  "the tenant's limit of runs at a time is reached",
 					  .remedy = "wait for one, or interrupt one",
 					  .retry_s = BUSY_RETRY_S,
 					  .quota = "agent_runs",
@@ -55,9 +55,8 @@ static bool may_begin(struct host *host, const struct request *req)
 	}
 	if (all < host->config.runs_max)
 		return true;
-	front_fail(host, req->id, API_ERR_BUSY, "as many questions are being answered as may be",
-		  "", "ask again later, or start the daemon with a larger --agent-runs",
-		  BUSY_RETRY_S);
+	front_fail(host, req->id, API_ERR_BUSY, "the limit of runs at a time is reached", "",
+		   "ask again later, or start the daemon with a larger --agent-runs", BUSY_RETRY_S);
 	return false;
 }
 

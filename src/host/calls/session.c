@@ -202,8 +202,8 @@ static bool takes_sessions(struct host *host, const struct request *req)
 			  host->config.sessions_max) >=
 	    host->config.sessions_max) {
 		observe_refused(host, "sessions");
-		front_fail(host, req->id, API_ERR_BUSY, "as many sessions are open as may be",
-			  "", "delete one, or start the daemon with a larger --max-sessions", 5);
+		front_fail(host, req->id, API_ERR_BUSY, "the limit of open sessions is reached", "",
+			   "delete one, or start the daemon with a larger --max-sessions", 5);
 		return false;
 	}
 	return true;

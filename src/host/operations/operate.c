@@ -97,9 +97,8 @@ static struct api_draining set_draining(struct host *host, bool on)
 	/* `drain --wait` asks again and again: told is only what changes. */
 	if (on != lifecycle_is_drained(&host->life) &&
 	    lifecycle_move(&host->life, on ? LIFECYCLE_DRAINING : LIFECYCLE_SERVING)) {
-		log_line(LOG_WARN,
-			 on ? "no new sessions are taken" : "new sessions are taken again",
-			 "sessions=%u", host->sessions.count);
+		log_line(LOG_WARN, on ? "draining" : "accepting new sessions", "sessions=%u",
+			 host->sessions.count);
 		audit_note(host, on ? "daemon.drain" : "daemon.undrain", "", "ok", "sessions=%u",
 			   host->sessions.count);
 	}

@@ -123,7 +123,8 @@ static void open_box(struct job *job)
 	/* What never was cannot be lost, and what is kept of a parked session is where it was. */
 	job->error.code = RECKON_EUNAVAILABLE;
 	(void)snprintf(job->error.message, sizeof(job->error.message), "%s",
-		       "the session could not be opened: the warden hung up, or this daemon has "
+		       "the session could not be opened: the warden closed the connection, or this "
+		       "daemon has "
 		       "too few descriptors");
 	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
 		       "try again; its log says why");

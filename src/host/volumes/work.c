@@ -331,7 +331,7 @@ static int work_on(struct job *job, struct volume_work *work, const struct volum
 	case VOLUME_EMPTY:
 		return empty(job->host, work, place, err);
 	}
-	return err_set(err, ERR_SYSTEM, "nothing is to be done");
+	return err_set(err, ERR_SYSTEM, "nothing to do");
 }
 
 void volume_work(struct job *job)

@@ -26,8 +26,8 @@ static int choose(const char *what, const char *value, const char *const *words,
 			*ret = i;
 			return 0;
 		}
-	(void)err_set(err, ERR_INVALID, "%s is '%.40s'", what, value != NULL ? value : "");
-	return err_remedy(err, "see reckon_agent.h for what it may be");
+	(void)err_set(err, ERR_INVALID, "invalid %s '%.40s'", what, value != NULL ? value : "");
+	return err_remedy(err, "reckon_agent.h lists the values");
 }
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise)
@@ -72,7 +72,7 @@ static int read_settings(const reckon_agent_options *options, struct agent_setti
 		return err_set(err, ERR_INVALID, "text_bytes is %" PRIu64 ", from 1 KiB to 1 MiB",
 			       options->text_bytes);
 	if (ret->budget_micro > 0 && ret->price_in == 0 && ret->price_out == 0)
-		return err_set(err, ERR_INVALID, "a budget needs prices");
+		return err_set(err, ERR_INVALID, "a budget needs a price");
 	return 0;
 }
 

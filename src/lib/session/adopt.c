@@ -118,7 +118,7 @@ static int take_packets(struct reckon_session *session, uint64_t id, unsigned *s
 		if (n == ERR_TIMEOUT)
 			return 0;
 		if (n == 0)
-			return err_set(err, ERR_LOST, "its kernel hung up");
+			return err_set(err, ERR_LOST, "its kernel closed the connection");
 		if (n < 0)
 			return n;
 		if (kernel_may_send(session->state, head.type) && head.id == id)

@@ -44,7 +44,7 @@ static void on_save(struct ask *ask, const char *rest)
 
 	if (rest[0] == '\0') {
 		(void)err_set(&err, ERR_INVALID,
-			      "which file? Its end says the form: .ipynb, .py, .md "
+			      "missing argument FILE, which ends in .ipynb, .py, .md "
 			      "or .json");
 		complain("save", &err);
 	} else if (journal_save_check(rest, &err) < 0 ||
@@ -84,7 +84,7 @@ static void on_file(struct ask *ask, const char *rest)
 	struct err err;
 
 	if (rest[0] == '\0')
-		(void)err_set(&err, ERR_INVALID, "which file? FILE, or FILE:NAME");
+		(void)err_set(&err, ERR_INVALID, "missing argument FILE or FILE:NAME");
 	else if (put_file(ask, rest, &err) == 0)
 		return;
 	complain("file", &err);

@@ -21,7 +21,7 @@ int ask_open_check(struct ask *ask, struct err *err)
 		return err_remedy(err, "reckon ask --resume %s \"QUESTION\" FILE...", journal->id);
 	}
 	if (ask->view.run.file_count > 0)
-		return err_set(err, ERR_INVALID, "--image goes with a question");
+		return err_set(err, ERR_INVALID, "--image needs a question");
 	ask->resume.is_open = true;
 	ask->resume.before = journal_last_question(journal)->usage;
 	return 0;

@@ -302,12 +302,12 @@ static int run_all_again(struct ask *ask, struct err *err)
 	if (buf_addf(&ask->note, err,
 		     " The cells above were run again in it: %zu ran%s, %zu of them "
 		     "ended otherwise than before.",
-		     counts.ran, interrupt_count() > 0 ? " before the person stopped that" : "",
+		     counts.ran, interrupt_count() > 0 ? " before the user stopped that" : "",
 		     counts.other) < 0)
 		return (int)err->code;
 	if (counts.left_out == 0)
 		return 0;
-	return buf_addf(&ask->note, err, " %zu did not run, because the person did not allow it.",
+	return buf_addf(&ask->note, err, " %zu did not run, because the user did not allow it.",
 			counts.left_out);
 }
 

@@ -69,8 +69,9 @@ static int parse(const struct opt_command *self, int argc, char **argv, struct r
 	runs->names = mem_new0((size_t)argc + 1, sizeof(*runs->names));
 	rc = opt_parse(self, argc, argv, take, runs, &err);
 	if (rc == 0 && (runs->count < least || runs->count > most)) {
-		(void)err_set(&err, ERR_INVALID, runs->count < least ? "%s: which run?"
-								     : "%s: too many words",
+		(void)err_set(&err, ERR_INVALID,
+			      runs->count < least ? "%s: missing argument RUN"
+						  : "%s: too many words",
 			      self->name);
 		rc = err_remedy(&err, "reckon %s %s", self->name, self->operands);
 	}
@@ -347,7 +348,7 @@ static const struct opt_item ls_items[] = {
 static const struct opt_command ls_table = {
 	.name = "runs ls",
 	.operands = "",
-	.summary = "list runs, those used last first",
+	.summary = "list runs, most recently used first",
 	.items = ls_items,
 	.count = ARRAY_LEN(ls_items),
 	.run = runs_ls,
@@ -360,7 +361,7 @@ static const struct opt_item show_items[] = {
 static const struct opt_command show_table = {
 	.name = "runs show",
 	.operands = "[ID]",
-	.summary = "questions, code, output and answers of a run (the last one)",
+	.summary = "show questions, code, output and answers of a run",
 	.items = show_items,
 	.count = ARRAY_LEN(show_items),
 	.run = runs_show,
@@ -395,7 +396,7 @@ const struct opt_command cmd_runs_table = {
 	.name = "runs",
 	.is_minor = true,
 	.operands = "COMMAND",
-	.summary = "what reckon ask and reckon chat have kept: list, show, save, remove",
+	.summary = "list, show, save or remove what ask and chat have kept",
 	.notes =
 		"\n"
 		"  reckon runs                        what there is\n"

@@ -142,10 +142,10 @@ static int take_answer(struct tool *tool, const struct json_value *answer)
 	if (action != NULL && strcmp(action, "accept") == 0)
 		return 1;
 	if (action != NULL && strcmp(action, "decline") == 0)
-		(void)tool_fail(tool, "the person declined this: it was not done",
+		(void)tool_fail(tool, "the user declined this: it was not done",
 				"do not try it again as it is; ask what is wanted instead");
 	else
-		(void)tool_fail(tool, "the person did not approve this: it was not done",
+		(void)tool_fail(tool, "the user did not approve this: it was not done",
 				"say what you want to do and why, and try again when they agree");
 	return 0;
 }

@@ -281,7 +281,7 @@ static int mount(struct tool *tool)
 
 	if (grant_of(tool->mcp) == NULL)
 		return tool_fail(tool, "no folder of a computer can be had here",
-				 "`reckon mcp` on the person's own computer asks for one, in a "
+				 "`reckon mcp` on the user's own computer asks for one, in a "
 				 "client that has elicitation");
 	if (name != NULL)
 		found = find_named(tool, name, session, &had, &has_mounts, &code);

@@ -72,8 +72,9 @@ static int take_conversation(const struct json_value *body, struct order *order,
 	if (id == NULL || id[0] == '\0' || strlen(id) >= sizeof(order->conversation))
 		return err_set(err, ERR_INVALID, "conversation: an id, or an object with one");
 	if (order->previous != NULL)
-		return err_set(err, ERR_INVALID, "conversation: it does not go with "
-			       "previous_response_id");
+		return err_set(err, ERR_INVALID,
+			       "conversation and previous_response_id "
+			       "cannot be used together");
 	(void)snprintf(order->conversation, sizeof(order->conversation), "%s", id);
 	return 0;
 }

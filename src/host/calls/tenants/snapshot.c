@@ -93,8 +93,8 @@ static bool has_room(struct host *host, const struct request *req, const char *s
 	}
 	if (count < SNAPSHOTS_MAX)
 		return quota_disk(host, req, size);
-	front_fail(host, req->id, API_ERR_LIMIT,
-		   "the tenant has 100 snapshots, and may have no more", "", "remove one", 0);
+	front_fail(host, req->id, API_ERR_LIMIT, "limit reached: the tenant has 100 snapshots", "",
+		   "remove one", 0);
 	return false;
 }
 

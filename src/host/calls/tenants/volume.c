@@ -110,8 +110,8 @@ static bool may_make(struct host *host, const struct request *req, const char *n
 		count += at->tenant == req->tenant;
 	if (count < VOLUMES_MAX)
 		return quota_disk(host, req, 0);
-	front_fail(host, req->id, API_ERR_LIMIT, "the tenant has 100 volumes, and may have no more",
-		   "", "remove one", 0);
+	front_fail(host, req->id, API_ERR_LIMIT, "limit reached: the tenant has 100 volumes", "",
+		   "remove one", 0);
 	return false;
 }
 
