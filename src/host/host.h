@@ -180,6 +180,7 @@ struct host {
 	struct admission admission;
 	struct files files;
 	struct volumes volumes;
+	struct held_snapshot *held_snapshots; /* calls/tenants/snapshot_held.c */
 	struct observer seen;
 	struct auditor auditor;
 	struct monotonic monotonic;

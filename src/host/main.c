@@ -27,6 +27,7 @@
 #include "host/backup/backup.h"
 #include "host/operations/doctor.h"
 #include "host/calls/tenants/document.h"
+#include "host/calls/tenants/snapshot_held.h"
 #include "host/host.h"
 #include "host/sessions/restart/adopt.h"
 #include "host/jobs.h"
@@ -167,6 +168,7 @@ static void on_tick(void *arg)
 	operate_tick(host);
 	observe_tick(host);
 	retain_tick(host);
+	snapshot_tick(host);
 	audit_archive_tick(host);
 	audit_tick(host);
 	trim_tick(host);
@@ -253,7 +255,8 @@ static int start(struct host *host, struct err *err)
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
 	    sign_lock(host, err) < 0 || load_secret(host, err) < 0 ||
 	    tenant_setup(host, err) < 0 || audit_setup(host, err) < 0 ||
-	    volumes_load(host, err) < 0 || persist_revive(host, err) < 0 ||
+	    volumes_load(host, err) < 0 || snapshot_load(host, err) < 0 ||
+	    persist_revive(host, err) < 0 ||
 	    observe_setup(host, err) < 0 ||
 	    run_models_load(host, err) < 0 || key_setup(host, key, err) < 0)
 		return (int)err->code;

@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import pathlib
 import subprocess
 
 from reckon_serve import SECONDS, Server
@@ -59,3 +60,11 @@ def take(response: http.client.HTTPResponse):
         return response.status, response.headers, json.loads(text)
     except ValueError:
         return response.status, response.headers, text
+
+
+def front_of(server):
+    """The pid of the process that speaks E2B."""
+    [pid] = {int(pid) for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
+             for pid in (task / "children").read_text().split()
+             if pathlib.Path(f"/proc/{pid}/comm").read_text() == "reckon-front-e2\n"}
+    return pid

@@ -9,6 +9,9 @@ SNAPSHOT = Field("snapshot", "id", "Id of a snapshot, sn_…", place="path", req
 NAME = Field("name", "text", "Not of one alone: the newest of a name stands first in lists", least=1,
              most=128, form="line")
 
+HELD = Field("held", "flag", "It is removed when the client of this request goes away, at a CANCEL of "
+             "this call, and when the daemon starts", place="internal")
+
 SNAPSHOT_STRUCT = Struct("snapshot", "A snapshot.", (
     Field("id", "text", "sn_…", required=True),
     Field("name", "text", "As it was given", nullable=True),
@@ -36,7 +39,8 @@ CALLS = (
          "Keep the files of a session as they are", "Made", "sessions", grows=True,
          description="What executes or waits in its first kernel is waited for. Its template, "
          "language, environment, limits and policy are kept with them; its memory is not.",
-         takes=(SESSION, NAME), gives=SNAPSHOT_STRUCT, status=201, errors=(404, 409, 410, 413, 507),
+         takes=(SESSION, NAME, HELD), gives=SNAPSHOT_STRUCT, status=201,
+         errors=(404, 409, 410, 413, 507),
          operation="createSnapshot", body="SnapshotCreate"),
     Call("snapshot_list", "GET", "snapshots", "Snapshots of the tenant, newest first", "A page",
          "read", takes=(

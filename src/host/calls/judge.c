@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "host/calls/call.h"
 #include "host/calls/tenants/document.h"
+#include "host/calls/tenants/snapshot_held.h"
 #include "host/host.h"
 #include "host/sessions/gone.h"
 #include "host/about.h"
@@ -285,8 +286,9 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	about_end(host);
 }
 
-static void drop_upload(struct host *host, uint64_t request)
+static void request_gone(struct host *host, uint64_t request)
 {
+	snapshot_let_go(host, request, request);
 	for (size_t i = 0; i < HOST_UPLOADS_MAX; i++)
 		if (host->files.uploads[i].ticket == request)
 			upload_drop(&host->files.uploads[i]);
@@ -303,6 +305,7 @@ static void session_opened(struct session *session, struct job *opened)
 const struct module calls_module = {
 	.session_opened = session_opened,
 	.session_paused = session_reply_shown,
-	.request_gone = drop_upload,
+	.request_gone = request_gone,
+	.front_lost = snapshot_let_go,
 	.session_not_kept = once_transaction_failed,
 };

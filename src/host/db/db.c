@@ -220,6 +220,8 @@ static const char *const versions[] = {
 	 "CREATE INDEX snapshot_file_by_content ON snapshot_file(content) WHERE kind = 1;"
 	 "CREATE TRIGGER snapshot_gone AFTER DELETE ON snapshot"
 	 " BEGIN DELETE FROM snapshot_file WHERE snapshot = OLD.id; END;"),
+	/* snapshot.c: those that do not outlive the request that made them. */
+	"ALTER TABLE snapshot ADD COLUMN held INTEGER NOT NULL DEFAULT 0;",
 };
 
 int db_exec(struct db *db, const char *sql, struct err *err)

@@ -5,7 +5,8 @@
  * Reads:    bodies of anybody.
  * Never:    forks a sandbox in whose memory something would be lost: that is 409, and says what.
  *
- * A snapshot is made, sandboxes begin with it, and it is removed.
+ * A snapshot is made, sandboxes begin with it, and it is removed: with this request at the latest, since
+ * it is held by it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -223,9 +224,12 @@ void e2b_fork(struct e2b *e2b)
 	    !e2b_is_awake(e2b, &parent) || !is_free(e2b, &parent) ||
 	    call_or_refuse(e2b->request, API_SNAPSHOT_CREATE,
 			   &(struct api_snapshot_create_in){ .session = session,
-							     .name = E2B_SNAPSHOT_PREFIX "fork" },
+							     .name = E2B_SNAPSHOT_PREFIX "fork",
+							     .has_held = true,
+							     .held = true },
 			   &snapshot, &made) < 0)
 		return;
+	upstream_cancel_when_gone(e2b->request, made.frame);
 	fork.snapshot = snapshot.id;
 	fork.parent = &parent;
 	fork.volumes = volumes_of(e2b, &parent);

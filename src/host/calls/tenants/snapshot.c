@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "host/calls/call.h"
+#include "host/calls/tenants/snapshot_held.h"
 #include "host/db/tables/snapshot.h"
 #include "host/host.h"
 #include "host/sessions/gone.h"
@@ -134,7 +135,8 @@ static int add_audited(struct host *host, struct db_snapshot *row, uint64_t *ret
 }
 
 /* Of what the manifest says now, which is as the workspace is. It answers, when all is kept. */
-static void make(struct session *session, const struct request *req, const char *name)
+static void make(struct session *session, const struct request *req, const char *name,
+		 bool is_held)
 {
 	struct host *host = session->host;
 	cleanup_arena struct arena arena = { 0 };
@@ -145,7 +147,9 @@ static void make(struct session *session, const struct request *req, const char 
 	bool is_own;
 
 	db_snapshot_init(&row);
-	if (!has_room(host, req, session->row.id))
+	row.is_held = is_held;
+	if (!has_room(host, req, session->row.id) ||
+	    (is_held && !front_is_pending(host, req->id)))
 		return;
 	if (transaction_join(host, &is_own, &err) < 0) {
 		front_fail_err(host, req->id, &err);
@@ -155,6 +159,8 @@ static void make(struct session *session, const struct request *req, const char 
 		front_fail_err(host, req->id, &err);
 	} else {
 		session->tenant->row.kept_bytes += row.size + kept;
+		if (is_held)
+			snapshot_hold(host, &row, req->id);
 		reply = tell(&arena, &row);
 		reply_snapshot_create(host, req->id, &reply);
 	}
@@ -162,7 +168,7 @@ static void make(struct session *session, const struct request *req, const char 
 }
 
 /* The workspace was looked at, and what that found is in the manifest. */
-static void looked(struct session *session, struct job *job)
+static void looked_for(struct session *session, struct job *job, bool is_held)
 {
 	struct host *host = session->host;
 	const struct request req = { .id = job->request, .tenant = session->tenant };
@@ -177,7 +183,17 @@ static void looked(struct session *session, struct job *job)
 	else if (job->error.code < 0)
 		front_fail_reckon(host, job->request, &job->error);
 	else
-		make(session, &req, job->path);
+		make(session, &req, job->path, is_held);
+}
+
+static void looked(struct session *session, struct job *job)
+{
+	looked_for(session, job, false);
+}
+
+static void looked_held(struct session *session, struct job *job)
+{
+	looked_for(session, job, true);
 }
 
 /* Nothing can have changed since the last look. */
@@ -203,14 +219,14 @@ void handle_snapshot_create(struct host *host, const struct request *req,
 			   session->box.missing->why, "bring them back, or do without: "
 			   "POST /sessions/{id}/restore with `intact`", 0);
 	} else if (is_still(session)) {
-		make(session, req, in->name);
+		make(session, req, in->name, in->held);
 	} else if (life_stands_still(session->life)) {
 		front_fail(host, req->id, API_ERR_SESSION_PAUSED,
 			   "the session is just being paused, or resumed", "", "ask again", 1);
 	} else {
 		job = job_new(session, JOB_KEEP, req->id);
 		job->how = JOB_HOW_THOROUGH;
-		job->on_done = looked;
+		job->on_done = in->held ? looked_held : looked;
 		job->path = in->name != NULL ? mem_strdup(in->name) : NULL;
 		session_enqueue(session, job);
 	}
@@ -277,23 +293,10 @@ void handle_snapshot_show(struct host *host, const struct request *req,
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-static int remove_audited(struct host *host, const struct db_snapshot *row, struct err *err)
-{
-	int code;
-
-	if (audit_begin(host, err) < 0)
-		return (int)err->code;
-	code = db_snapshot_remove(host->db, row->id, err);
-	if (code >= 0)
-		code = audit_add(host, "snapshot.delete", row->id, "ok", err, "%s", "");
-	return audit_end(host, code, err);
-}
-
 /* Contents that nothing else names go when they are collected (files/gc.c). */
 void handle_snapshot_delete(struct host *host, const struct request *req,
 			    const struct api_snapshot_delete_in *in)
 {
-	uint64_t *kept = &req->tenant->row.kept_bytes;
 	cleanup_snapshot struct db_snapshot row;
 	struct err err;
 	bool is_own;
@@ -305,11 +308,9 @@ void handle_snapshot_delete(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 		return;
 	}
-	if (remove_audited(host, &row, &err) < 0) {
+	if (snapshot_remove(host, req->tenant, &row, &err) < 0)
 		front_fail_err(host, req->id, &err);
-	} else {
-		*kept -= row.size < *kept ? row.size : *kept;
+	else
 		reply_done(host, req->id);
-	}
 	transaction_leave(host, is_own, 0);
 }

@@ -114,7 +114,7 @@ static int add_row(struct db *db, const struct db_snapshot *snapshot, struct err
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	if (db_prepare(db, "INSERT INTO snapshot VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	if (db_prepare(db, "INSERT INTO snapshot VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, snapshot->id);
@@ -133,6 +133,7 @@ static int add_row(struct db *db, const struct db_snapshot *snapshot, struct err
 	db_bind_text(statement, 14,
 		     snapshot->not_kept_why[0] != '\0' ? snapshot->not_kept_why : NULL);
 	db_bind_bytes(statement, 15, snapshot->env.data, snapshot->env.len);
+	(void)sqlite3_bind_int(statement, 16, snapshot->is_held ? 1 : 0);
 	return db_step(db, statement, err);
 }
 
@@ -210,6 +211,22 @@ int db_snapshot_remove(struct db *db, const char *id, struct err *err)
 int db_snapshot_drop(struct db *db, const char *tenant, struct err *err)
 {
 	return run_with(db, "DELETE FROM snapshot WHERE tenant = ?", tenant, NULL, err);
+}
+
+int db_snapshot_held(struct db *db, db_snapshot_held_fn *fn, void *arg, struct err *err)
+{
+	cleanup_statement sqlite3_stmt *statement = NULL;
+	char id[ID_SIZE], tenant[ID_SIZE];
+	int found;
+
+	if (db_prepare(db, "SELECT id, tenant FROM snapshot WHERE held <> 0", &statement, err) < 0)
+		return (int)err->code;
+	while ((found = db_step(db, statement, err)) == 1) {
+		db_column_text(statement, 0, id, sizeof(id));
+		db_column_text(statement, 1, tenant, sizeof(tenant));
+		fn(id, tenant, arg);
+	}
+	return found;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

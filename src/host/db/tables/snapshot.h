@@ -28,6 +28,7 @@ struct db_snapshot {
 	uint64_t not_kept;
 	char not_kept_why[160];
 	struct buf env; /* as in struct db_persisted */
+	bool is_held; /* it goes with the request that made it; only written */
 };
 void db_snapshot_init(struct db_snapshot *snapshot);
 void db_snapshot_done(struct db_snapshot *snapshot);
@@ -46,6 +47,9 @@ int db_snapshot_find(struct db *db, const char *tenant, const char *id, struct d
 int db_snapshot_count(struct db *db, const char *tenant, uint64_t *ret, struct err *err);
 int db_snapshot_remove(struct db *db, const char *id, struct err *err);
 int db_snapshot_drop(struct db *db, const char *tenant, struct err *err); /* all of them */
+/* Those that are held: what an earlier run left of them. */
+typedef void db_snapshot_held_fn(const char *id, const char *tenant, void *arg);
+int db_snapshot_held(struct db *db, db_snapshot_held_fn *fn, void *arg, struct err *err);
 
 int db_snapshot_files(struct db *db, const char *id, reckon_workspace **ret, struct err *err);
 /* They become the manifest of that session. ERR_NOT_FOUND: it was removed meanwhile. */
