@@ -12,6 +12,7 @@
  *   {"command": "remove", "path"}                    {}
  *   {"command": "read", "path"}                      {"size"}, and behind that line the bytes
  *   {"command": "write", "path", "prefix", "attributes"}
+ *   {"command": "compose", "path", "paths"}          {}; these become that one, and are gone
  *   {"command": "attributes", "paths", "prefix", "attributes"}: in place of those with the prefix
  *
  * One line of JSON says what came of it; {"error", "message"} when nothing did.
@@ -139,7 +140,7 @@ static int list(const char *path, const struct json_value *input)
 }
 
 /* The folders above it, and with `whole` itself. Negative: errno. */
-static int make_folders(const char *path, bool whole)
+int files_make_folders(const char *path, bool whole)
 {
 	char folder[PATH_MAX];
 
@@ -177,7 +178,7 @@ static int mkdir_one(const char *path)
 			       : files_fail("is_file",
 					    "path already exists but it is not a directory: %s",
 					    path);
-	if (make_folders(path, true) < 0)
+	if (files_make_folders(path, true) < 0)
 		return files_fail_as(errno, path);
 	return answer_entry(path, true);
 }
@@ -191,7 +192,7 @@ static int move_one(const char *path, const struct json_value *input)
 		return files_fail("invalid", "to: an absolute path is required");
 	if (lstat(path, &st) < 0)
 		return files_fail_as(errno, path);
-	if (make_folders(to, false) < 0)
+	if (files_make_folders(to, false) < 0)
 		return files_fail_as(errno, to);
 	if (rename(path, to) < 0 && (errno != EXDEV || files_carry(path, to) < 0))
 		return files_fail_as(errno, errno == ENOENT ? path : to);
@@ -233,7 +234,7 @@ static int write_one(const char *path, const struct json_value *input, const cha
 	struct err err;
 	ssize_t n;
 
-	if (make_folders(path, false) < 0)
+	if (files_make_folders(path, false) < 0)
 		return files_fail_as(errno, path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
 	if (fd < 0)
@@ -267,6 +268,13 @@ static int set_attributes(const struct json_value *input)
 	return answer_nothing();
 }
 
+static int compose(const char *path, const struct json_value *input)
+{
+	const int status = files_compose(json_read_member(input, "paths"), path);
+
+	return status == EXIT_SUCCESS ? answer_nothing() : status;
+}
+
 /* ---- the program ---------------------------------------------------------------------------- */
 
 static int run(const struct json_value *input, const char *ahead, size_t ahead_len)
@@ -296,6 +304,8 @@ static int run(const struct json_value *input, const char *ahead, size_t ahead_l
 		return read_one(path);
 	if (strcmp(command, "write") == 0)
 		return write_one(path, input, ahead, ahead_len);
+	if (strcmp(command, "compose") == 0)
+		return compose(path, input);
 	return files_fail("invalid", "command: unknown");
 }
 

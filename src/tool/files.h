@@ -2,6 +2,7 @@
  * files.h - what the files of reckon-files share.
  *
  *   files.c       commands, answers
+ *   files_compose.c  several files become one
  *   files_tree.c  entries as they are told, whole trees, extended attributes
  */
 #pragma once
@@ -18,6 +19,13 @@
 /* Answers; what the program exits with. */
 int files_fail(const char *code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int files_fail_as(int number, const char *path);
+
+/* The folders above it, and with `whole` itself. Negative: errno. */
+int files_make_folders(const char *path, bool whole);
+
+/* ---- files_compose.c ---- */
+/* What the program exits with; it has answered, unless that is EXIT_SUCCESS. */
+int files_compose(const struct json_value *paths, const char *to);
 
 /* ---- files_tree.c ---- */
 /* {"name", "path", "size", "link_mode", "mode", "owner", "group", "modified_s", "target",

@@ -158,6 +158,7 @@ void e2b_logs(struct e2b *e2b);
 /* ---- metrics.c ---- */
 void e2b_metrics(struct e2b *e2b);
 void e2b_metrics_of_several(struct e2b *e2b);
+void e2b_metrics_of_envd(struct e2b *e2b); /* the last sample, in its words */
 
 /* ---- templates.c ---- */
 /* What a sandbox begins with: a template, or a snapshot; neither is the default template. The rest is

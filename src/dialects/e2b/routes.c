@@ -216,6 +216,9 @@ static void envd(struct e2b *e2b)
 	static const struct e2b_route routes[] = {
 		{ HTTP_VERB_GET, "files", e2b_files },
 		{ HTTP_VERB_POST, "files", e2b_files },
+		{ HTTP_VERB_POST, "files/compose", e2b_compose },
+		{ HTTP_VERB_GET, "envs", e2b_envs },
+		{ HTTP_VERB_GET, "metrics", e2b_metrics_of_envd },
 	};
 
 	if (e2b_is_rpc(request_head(e2b->request)))

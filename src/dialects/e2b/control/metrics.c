@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "dialects/e2b/e2b.h"
 
 #define ANSWER_MAX (1u << 20)
-#define DISK_DEFAULT (1024u * 1024u * UINT64_C(1024))
-#define MEMORY_DEFAULT (1024u * 1024u * UINT64_C(1024))
+#define MIB (1024u * 1024u)
+#define DISK_DEFAULT (MIB * UINT64_C(1024))
+#define MEMORY_DEFAULT (MIB * UINT64_C(1024))
 
 #define SANDBOXES_MAX 100u /* asked for at once */
 #define IDS_SIZE 8192u
@@ -36,59 +38,81 @@ static void take_window(const struct e2b *e2b, struct window *ret)
 	}
 }
 
-static void write_percent(struct json_writer *json, double percent)
+/* One sample, and what it has to be set against. */
+struct sample {
+	double t, percent; /* seconds since 1970; of one processor */
+	uint64_t memory, disk;
+	uint64_t cpu_count, memory_total, disk_total;
+};
+
+static void write_percent(struct json_writer *json, const char *key, double percent)
 {
 	/* In hundredths; json_write_seconds() writes what is left of the point. */
 	const double bounded = percent < 0 ? 0 : percent > 1e6 ? 1e6 : percent;
 
-	json_write_key(json, "cpuUsedPct");
+	json_write_key(json, key);
 	json_write_seconds(json, (uint64_t)(bounded * 100) * UINT64_C(10000000));
 }
 
-static void write_sample(struct json_writer *json, const struct api_limits *limits, double t,
-			 uint64_t memory, double percent, uint64_t disk)
+static void write_sample(struct json_writer *json, const struct sample *sample)
 {
 	json_write_object_begin(json);
-	e2b_write_moment(json, "timestamp", (uint64_t)(t * 1000));
-	json_write_member_uint(json, "timestampUnix", (uint64_t)t);
-	json_write_member_uint(json, "cpuCount",
-			       limits->cpu_percent != 0 ? (limits->cpu_percent + 99) / 100 : 1);
-	write_percent(json, percent);
-	json_write_member_uint(json, "memUsed", memory);
-	json_write_member_uint(json, "memTotal",
-			       limits->memory_bytes != 0 ? limits->memory_bytes : MEMORY_DEFAULT);
+	e2b_write_moment(json, "timestamp", (uint64_t)(sample->t * 1000));
+	json_write_member_uint(json, "timestampUnix", (uint64_t)sample->t);
+	json_write_member_uint(json, "cpuCount", sample->cpu_count);
+	write_percent(json, "cpuUsedPct", sample->percent);
+	json_write_member_uint(json, "memUsed", sample->memory);
+	json_write_member_uint(json, "memTotal", sample->memory_total);
 	json_write_member_uint(json, "memCache", 0);
-	json_write_member_uint(json, "diskUsed", disk);
-	json_write_member_uint(json, "diskTotal",
-			       limits->disk_bytes != 0 ? limits->disk_bytes : DISK_DEFAULT);
+	json_write_member_uint(json, "diskUsed", sample->disk);
+	json_write_member_uint(json, "diskTotal", sample->disk_total);
 	json_write_object_end(json);
+}
+
+/* Without a sample: what is known of the sandbox all the same. */
+static void begin_sample(const struct api_limits *limits, const struct json_value *all,
+			 struct sample *ret)
+{
+	int64_t disk = 0;
+
+	(void)json_read_int(json_read_member(all, "workspace_bytes"), &disk);
+	*ret = (struct sample){
+		.disk = disk > 0 ? (uint64_t)disk : 0,
+		.cpu_count = limits->cpu_percent != 0 ? (limits->cpu_percent + 99) / 100 : 1,
+		.memory_total = limits->memory_bytes != 0 ? limits->memory_bytes : MEMORY_DEFAULT,
+		.disk_total = limits->disk_bytes != 0 ? limits->disk_bytes : DISK_DEFAULT,
+	};
+}
+
+/* The sample of this number; `at` 0 is the first, and *cpu_s belongs to the one before. */
+static void take_sample(const struct json_value *samples, size_t at, double *cpu_s,
+			struct sample *sample)
+{
+	const struct json_value *from = json_read_at(samples, at);
+	const double before_t = sample->t, before_cpu = *cpu_s;
+	int64_t memory = 0;
+
+	(void)json_read_double(json_read_member(from, "t"), &sample->t);
+	(void)json_read_double(json_read_member(from, "cpu_s"), cpu_s);
+	(void)json_read_int(json_read_member(from, "memory_bytes"), &memory);
+	sample->memory = memory > 0 ? (uint64_t)memory : 0;
+	sample->percent = before_t > 0 && sample->t > before_t
+				  ? (*cpu_s - before_cpu) / (sample->t - before_t) * 100
+				  : 0;
 }
 
 static void write_samples(struct json_writer *json, const struct api_limits *limits,
 			  const struct json_value *all, const struct window *window)
 {
 	const struct json_value *samples = json_read_member(all, "samples");
-	double before_t = 0, before_cpu = 0;
-	int64_t disk = 0;
+	struct sample sample;
+	double cpu_s = 0;
 
-	(void)json_read_int(json_read_member(all, "workspace_bytes"), &disk);
-
+	begin_sample(limits, all, &sample);
 	for (size_t i = 0; i < json_read_count(samples); i++) {
-		const struct json_value *sample = json_read_at(samples, i);
-		double t = 0, cpu = 0, percent = 0;
-		int64_t memory = 0;
-
-		(void)json_read_double(json_read_member(sample, "t"), &t);
-		(void)json_read_double(json_read_member(sample, "cpu_s"), &cpu);
-		(void)json_read_int(json_read_member(sample, "memory_bytes"), &memory);
-		if (before_t > 0 && t > before_t)
-			percent = (cpu - before_cpu) / (t - before_t) * 100;
-		before_t = t;
-		before_cpu = cpu;
-		if (t < window->start || (window->end > 0 && t > window->end))
-			continue;
-		write_sample(json, limits, t, memory > 0 ? (uint64_t)memory : 0, percent,
-			     disk > 0 ? (uint64_t)disk : 0);
+		take_sample(samples, i, &cpu_s, &sample);
+		if (sample.t >= window->start && (window->end <= 0 || sample.t <= window->end))
+			write_sample(json, &sample);
 	}
 }
 
@@ -127,6 +151,16 @@ static enum call_status fetch(const struct e2b *e2b, const char *id, struct metr
 	return status;
 }
 
+static bool fetch_or_refuse(const struct e2b *e2b, const char *id, struct metrics *ret)
+{
+	const enum call_status status = fetch(e2b, id, ret);
+
+	if (status == CALL_FAILED)
+		call_refuse(e2b->request, ret->shown.failure != NULL ? ret->shown.failure
+								     : ret->call.failure);
+	return status == CALL_OK;
+}
+
 void e2b_metrics(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
@@ -134,15 +168,10 @@ void e2b_metrics(struct e2b *e2b)
 	struct window window = { 0 };
 	struct json_writer json;
 	char id[E2B_ID_SIZE];
-	enum call_status status;
 
 	e2b_session_id(e2b->part[1], id);
 	take_window(e2b, &window);
-	status = fetch(e2b, id, &metrics);
-	if (status == CALL_FAILED)
-		call_refuse(e2b->request, metrics.shown.failure != NULL ? metrics.shown.failure
-									: metrics.call.failure);
-	if (status != CALL_OK)
+	if (!fetch_or_refuse(e2b, id, &metrics))
 		return;
 	json_write_init(&json, &body);
 	json_write_array_begin(&json);
@@ -228,5 +257,47 @@ void e2b_metrics_of_several(struct e2b *e2b)
 	}
 	json_write_object_end(&json);
 	json_write_object_end(&json);
+	e2b_answer_json(e2b, 200, &json, NULL);
+}
+
+/* ---- as envd tells it ----------------------------------------------------------------------- */
+
+static void write_of_envd(struct json_writer *json, const struct sample *sample)
+{
+	json_write_object_begin(json);
+	json_write_member_uint(json, "ts", (uint64_t)sample->t);
+	json_write_member_uint(json, "cpu_count", sample->cpu_count);
+	write_percent(json, "cpu_used_pct", sample->percent);
+	json_write_member_uint(json, "mem_total", sample->memory_total);
+	json_write_member_uint(json, "mem_used", sample->memory);
+	json_write_member_uint(json, "mem_cache", 0);
+	json_write_member_uint(json, "mem_total_mib", sample->memory_total / MIB);
+	json_write_member_uint(json, "mem_used_mib", sample->memory / MIB);
+	json_write_member_uint(json, "disk_used", sample->disk);
+	json_write_member_uint(json, "disk_total", sample->disk_total);
+	json_write_object_end(json);
+}
+
+/* The last sample; of a sandbox that has none yet, nothing used at this moment. */
+void e2b_metrics_of_envd(struct e2b *e2b)
+{
+	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	cleanup_metrics struct metrics metrics = METRICS_INIT;
+	const struct json_value *samples;
+	struct json_writer json;
+	struct sample sample;
+	double cpu_s = 0;
+
+	if (!fetch_or_refuse(e2b, e2b->target.session, &metrics) ||
+	    !e2b_is_awake(e2b, &metrics.session))
+		return;
+	samples = json_read_member(metrics.all, "samples");
+	begin_sample(metrics.session.limits, metrics.all, &sample);
+	for (size_t i = 0; i < json_read_count(samples); i++)
+		take_sample(samples, i, &cpu_s, &sample);
+	if (sample.t <= 0)
+		sample.t = (double)clock_wall_ms() / 1000;
+	json_write_init(&json, &body);
+	write_of_envd(&json, &sample);
 	e2b_answer_json(e2b, 200, &json, NULL);
 }

@@ -3,6 +3,8 @@
  *
  *   files.c       /files: whole files, signed addresses
  *   upload.c      bodies that become files
+ *   compose.c     files that become one
+ *   envs.c        /envs: variables
  *   path.c        a client's paths, ours
  *   rpc.c         Connect: messages, streams, errors
  *   entry.h       a file or folder as it is told
@@ -34,6 +36,17 @@ void e2b_files(struct e2b *e2b);
 
 /* ---- upload.c ---- */
 void e2b_upload(struct e2b *e2b, const char *path);
+/* What envd says of a file that was written; `metadata` in JSON, or NULL. */
+void e2b_write_written(struct json_writer *json, const char *path, const char *metadata);
+
+bool e2b_is_user(const char *name); /* "" is one, too */
+void e2b_refuse_user(const struct e2b *e2b, const char *name);
+
+/* ---- compose.c ---- */
+void e2b_compose(struct e2b *e2b);
+
+/* ---- envs.c ---- */
+void e2b_envs(struct e2b *e2b);
 
 /* ---- encoded.c ---- */
 /* Whether the body is as it is or gzip; answers when it is neither. Called before it is read. */

@@ -239,9 +239,18 @@ static void read_file(struct e2b *e2b, const struct e2b_path *path)
 	}
 }
 
-static bool is_user(const char *name)
+bool e2b_is_user(const char *name)
 {
 	return name[0] == '\0' || strcmp(name, "user") == 0 || strcmp(name, "root") == 0;
+}
+
+void e2b_refuse_user(const struct e2b *e2b, const char *name)
+{
+	char message[256];
+
+	(void)snprintf(message, sizeof(message),
+		       "error looking up user '%.128s': user: unknown user", name);
+	answer_refuse_simple(e2b->request, 401, "unauthorized", message, NULL);
 }
 
 void e2b_files(struct e2b *e2b)
@@ -249,7 +258,6 @@ void e2b_files(struct e2b *e2b)
 	const enum http_verb verb = request_head(e2b->request)->verb;
 	struct query *query = arena_new(e2b->arena, 1, sizeof(*query));
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
-	char message[256];
 
 	if (!take_query(e2b, query)) {
 		e2b_refuse(e2b, 400, "the query is malformed");
@@ -258,10 +266,8 @@ void e2b_files(struct e2b *e2b)
 	if (http_header(request_head(e2b->request), "x-access-token") == NULL &&
 	    take_signature(e2b, query, verb == HTTP_VERB_GET ? "read" : "write") < 0)
 		return;
-	if (!is_user(query->user)) {
-		(void)snprintf(message, sizeof(message),
-			       "error looking up user '%s': user: unknown user", query->user);
-		answer_refuse_simple(e2b->request, 401, "unauthorized", message, NULL);
+	if (!e2b_is_user(query->user)) {
+		e2b_refuse_user(e2b, query->user);
 		return;
 	}
 	if (verb == HTTP_VERB_POST)

@@ -17,7 +17,7 @@ struct inside_order {
 	const char *command, *path;
 	const char *to;	       /* of a move */
 	int64_t depth;	       /* of a list */
-	const char *const *paths; /* of attributes */
+	const char *const *paths; /* of attributes, and of what is composed */
 	size_t path_count;
 	const char *attributes; /* an object in JSON, in place of those that are there; NULL: none */
 	const char *bytes;

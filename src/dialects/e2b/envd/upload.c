@@ -59,7 +59,7 @@ static int commit(const struct e2b *e2b, const struct e2b_path *path, uint64_t t
 	return status == CALL_OK ? 0 : -1;
 }
 
-static void write_written(struct json_writer *json, const char *path, const char *metadata)
+void e2b_write_written(struct json_writer *json, const char *path, const char *metadata)
 {
 	json_write_object_begin(json);
 	json_write_member_string(json, "path", path);
@@ -158,7 +158,7 @@ static void answer_written(const struct e2b *e2b, const char *const *paths, size
 	json_write_init(&json, &answer);
 	json_write_array_begin(&json);
 	for (size_t i = 0; i < count; i++)
-		write_written(&json, paths[i], metadata);
+		e2b_write_written(&json, paths[i], metadata);
 	json_write_array_end(&json);
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
