@@ -186,3 +186,22 @@ void request_end_at_eof(struct request *request)
 	if (conn_of(request)->read_ended)
 		request->client = CLIENT_GONE;
 }
+
+void request_outlive(struct request *request)
+{
+	if (request->client == CLIENT_GONE)
+		return;
+	request->client = CLIENT_MAY_GO;
+	conn_of(request)->http.keep_alive = false;
+}
+
+void request_part(struct request *request)
+{
+	struct conn *conn = conn_of(request);
+	const struct log_context about = request->access.about;
+
+	if (!conn->is_dead)
+		conn_part(conn);
+	access_end(conn, request->answer == ANSWER_ENDED);
+	request->access.about = about; /* of what it asks reckond from here on */
+}

@@ -1,10 +1,12 @@
 """Builds of templates without an SDK: what is refused, whose they are, limits, and what a crash leaves."""
 import io
+import json
 import os
 import signal
 import tarfile
 import time
 
+from e2b_client import front_of
 from reckon_serve import SECONDS
 
 HASH = "a" * 64
@@ -212,17 +214,96 @@ def test_templates_of_a_tenant_are_its_own(server):
     assert server.control("POST", "/v2/sandboxes", {"templateID": "mine"}, key=key)[0] == 201
 
 
-def test_builds_that_no_tag_leads_to_are_gone(server):
-    first, _ = build(server, name="mine:v1")
+def test_of_builds_that_no_tag_leads_to_the_outcome_alone_stays(server):
+    first, _ = build(server, run("echo first"), name="mine:v1")
     second, _ = build(server, name="mine:v1")
-    assert [each["id"] for each in documents(server)["builds"]] == [second["buildID"]]
+    assert [each["id"] for each in documents(server)["builds"]] == [second["buildID"], first["buildID"]]
     assert len(get(server, "snapshots")["snapshots"]) == 1 and server.control("GET", "/snapshots")[2] == []
     assert server.control("POST", "/templates/tags", {"target": "mine:v1", "tags": ["v2"]})[2] == {"buildID": second["buildID"], "tags": ["v2"]}
     assert server.control("DELETE", "/templates/tags", {"name": "mine", "tags": ["v1"]})[0] == 204
     assert [each["tag"] for each in server.control("GET", "/templates/mine/tags")[2]] == ["v2"]
     assert server.control("DELETE", "/templates/tags", {"name": "mine", "tags": ["v2"]})[0] == 204
-    assert documents(server)["builds"] == documents(server)["templates"] == [] and get(server, "snapshots")["snapshots"] == []
-    refused(server.control("GET", f"/templates/mine/builds/{first['buildID']}/status"), 404)
+    assert documents(server)["templates"] == [] and get(server, "snapshots")["snapshots"] == []
+    for made in (first, second):
+        assert look(server, made)["status"] == "ready"
+    assert "first" in [each["message"] for each in look(server, first)["logEntries"]]
+    # They go by themselves, and so do their logs.
+    for each in documents(server)["builds"] + documents(server)["build-logs"]:
+        assert each["expires_at"] is not None, each
+    refused(server.control("POST", "/v2/sandboxes", {"templateID": "mine"}), 404)
+    refused(server.control("POST", "/templates/tags", {"target": "mine:v1", "tags": ["v3"]}), 404)
+
+
+def test_of_outcomes_the_newest_stay(server):
+    ended = {"template": "mine", "status": "error", "why": "long ago", "tags": [], "env": []}
+    ids = [f"{i:08x}-0000-4000-8000-000000000000" for i in range(40)]
+    for each in ids:
+        assert server.ask("PUT", f"/documents/e2b.builds/{each}", {"value": ended, "metadata": {"template": "mine", "state": "over"}}).status == 200
+    made, _ = build(server)
+    assert {each["id"] for each in documents(server)["builds"]} == {made["buildID"], *ids[-32:]}
+    assert look(server, {**made, "buildID": ids[-1]})["reason"]["message"] == "long ago"
+    refused(server.control("GET", f"/templates/mine/builds/{ids[0]}/status"), 404)
+
+
+def unasked(server, *names):
+    """Waits until nothing goes on any more, without asking for a build or a template; what is kept of each."""
+    end = time.monotonic() + SECONDS
+    while get(server, "sessions?status=live")["sessions"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return [get(server, f"documents/e2b.builds/{each['buildID']}")["value"]["status"] for each in names]
+
+
+def test_what_came_of_a_build_stays_though_nobody_asks(server):
+    good, bad, cut = ask(server), ask(server, "bad"), ask(server, "cut")
+    assert begin(server, good, run("echo made > a; echo told"))[0] == 202
+    assert begin(server, bad, run("echo why >&2; exit 3"))[0] == 202
+    assert unasked(server, good, bad) == ["ready", "error"]
+    assert begin(server, cut, run("sleep 1000"))[0] == 202
+    for _ in range(2):
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        server.start()
+        told = look(server, good)
+        assert told["status"] == "ready" and "told" in [each["message"] for each in told["logEntries"]], told
+        told = look(server, bad)
+        assert told["status"] == "error" and told["reason"]["message"].endswith("exit status 3"), told
+        assert "why" in [each["message"] for each in told["reason"]["logEntries"]]
+        told = finish(server, cut, "error")
+        assert "daemon" in told["reason"]["message"] or "gone" in told["reason"]["message"], told
+    sandbox = server.sandbox(templateID="mine")
+    assert server.data(sandbox, 49983, "GET", "/files?path=a")[2] == b"made\n"
+
+
+def test_a_build_goes_on_when_its_client_or_the_front_goes(server):
+    made = ask(server)
+    connection = server.connect()
+    connection.request("POST", f"/v2/templates/mine/builds/{made['buildID']}", json.dumps({"steps": [run("sleep 1; echo made > a")]}),
+                       {"X-API-Key": server.e2b_key})
+    answer = connection.getresponse()
+    assert (answer.status, answer.read(), answer.headers["Connection"]) == (202, b"", "close")
+    connection.close()
+    assert unasked(server, made) == ["ready"]
+    # Without the process that follows it, whoever asks finds what is left to do.
+    other = ask(server, "other")
+    assert begin(server, other, run("sleep 1; echo made > a"))[0] == 202
+    os.kill(front_of(server), signal.SIGKILL)
+    finish(server, other)
+    # Several at once do not do it twice.
+    again = ask(server, "again")
+    assert begin(server, again, run("true"))[0] == 202
+    finish(server, again)
+    assert unasked(server, made, other, again) == ["ready"] * 3 and len(get(server, "snapshots")["snapshots"]) == 3
+
+
+def test_a_daemon_stops_at_once_while_a_template_is_built(server):
+    made = ask(server)
+    assert begin(server, made, run("sleep 1000"))[0] == 202
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < SECONDS / 2
+    server.start()
+    finish(server, made, "error")
 
 
 def test_builds_at_once_are_bounded(server):

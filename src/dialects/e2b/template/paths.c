@@ -38,7 +38,8 @@ static void alias(struct e2b *e2b)
 static void build_image(struct e2b *e2b)
 {
 	e2b_refuse(e2b, 501, "this server builds no images: a template is built by steps "
-			     "(Template.build), or with `reckon template build`");
+			     "(Template.build, also of Template().fromDockerfile()), or with "
+			     "`reckon template build`");
 }
 
 static void refuse_change(struct e2b *e2b)

@@ -18,6 +18,7 @@
 
 #define CLAIM_MS 30000u /* so long nobody else goes on with what one has begun to finish */
 #define PATCH_SIZE 16384u
+#define UNTAGGED_MAX 32u /* builds of a template that are over and that no tag leads to */
 #define ENV_BYTES_MAX (32u * 1024u) /* of a session's variables */
 
 static bool is(const struct build *build, const char *status)
@@ -83,7 +84,9 @@ static int fail(const struct e2b *e2b, struct build *build, const char *why, con
 	if (code != 0)
 		return code < 0 ? -1 : 0;
 	template_end_session(e2b, session);
-	return end_pending(e2b, build->template, build->id);
+	return end_pending(e2b, build->template, build->id) < 0
+		       ? -1
+		       : template_sweep(e2b, build->template);
 }
 
 /* Why the process ended, where the script did not say it. */
@@ -91,7 +94,9 @@ static const char *why_of(const struct e2b *e2b, const struct api_process *proce
 {
 	char text[400];
 
-	if (process->state == API_PROCESS_STATE_LOST)
+	/* What a process wrote is in the memory of its daemon alone. */
+	if (process->state == API_PROCESS_STATE_LOST ||
+	    (process->has_exit_code && process->exit_code == 0))
 		return "the daemon was started anew while the template was built";
 	(void)snprintf(text, sizeof(text), "the build was ended: %.300s",
 		       process->cause == API_PROCESS_CAUSE_TIMEOUT	   ? "it took more than an hour"
@@ -271,17 +276,10 @@ int template_settle_all(const struct e2b *e2b, const char *name)
 
 /* ---- what no tag leads to ------------------------------------------------------------------- */
 
-int template_drop_build(const struct e2b *e2b, const struct build *build)
+static int drop_snapshot(const struct e2b *e2b, const struct build *build)
 {
 	cleanup_call struct call call = CALL_INIT;
 
-	if (template_forget(e2b, BUILDS, build->id, NULL) < 0 ||
-	    template_forget(e2b, LOGS, build->id, NULL) < 0)
-		return -1;
-	if (!is(build, "ready") && !is(build, "error")) {
-		template_end_session(e2b, build->session);
-		template_end_session(e2b, build->uploads);
-	}
 	return build->snapshot == NULL ||
 			       call_make(e2b->request, API_SNAPSHOT_DELETE,
 					 &(struct api_snapshot_delete_in){
@@ -289,6 +287,40 @@ int template_drop_build(const struct e2b *e2b, const struct build *build)
 					 NULL, &call) != CALL_GONE
 		       ? 0
 		       : -1;
+}
+
+int template_drop_build(const struct e2b *e2b, const struct build *build)
+{
+	if (template_forget(e2b, BUILDS, build->id, NULL) < 0 ||
+	    template_forget(e2b, LOGS, build->id, NULL) < 0)
+		return -1;
+	if (!is(build, "ready") && !is(build, "error")) {
+		template_end_session(e2b, build->session);
+		template_end_session(e2b, build->uploads);
+	}
+	return drop_snapshot(e2b, build);
+}
+
+/* Its files go; that it was ready can be asked for as long as that of one that failed. */
+static int retire(const struct e2b *e2b, struct build *build)
+{
+	if (drop_snapshot(e2b, build) < 0)
+		return -1;
+	build->snapshot = NULL;
+	return build_put(e2b, build) < 0 ? -1 : 0;
+}
+
+/* `number` of the newer ones have no tag, either. */
+static int sweep_one(const struct e2b *e2b, const char *id, size_t number)
+{
+	struct build build;
+	const int found = build_get(e2b, id, &build);
+
+	if (found <= 0)
+		return found;
+	if (number >= UNTAGGED_MAX)
+		return template_drop_build(e2b, &build);
+	return is(&build, "ready") && build.snapshot != NULL ? retire(e2b, &build) : 0;
 }
 
 static bool has_tag(const struct json_value *tags, const char *build)
@@ -312,18 +344,13 @@ int template_sweep(const struct e2b *e2b, const char *name)
 	const struct json_value *tags = json_read_member(document.value, "tags");
 	const char *const *ids;
 	struct api_list list;
+	size_t untagged = 0;
 
 	if (found < 0 || build_list(e2b, name, "over", &list) < 0)
 		return -1;
 	ids = list.items;
-	for (size_t i = 0; i < list.count; i++) {
-		struct build build;
-		const int code = has_tag(tags, ids[i]) ? 0 : build_get(e2b, ids[i], &build);
-
-		/* What failed is there to be asked about, and goes by itself. */
-		if (code < 0 || (code > 0 && is(&build, "ready") &&
-				 template_drop_build(e2b, &build) < 0))
+	for (size_t i = 0; i < list.count; i++)
+		if (!has_tag(tags, ids[i]) && sweep_one(e2b, ids[i], untagged++) < 0)
 			return -1;
-	}
 	return 0;
 }

@@ -254,23 +254,38 @@ static int find(const struct e2b *e2b, struct build *ret)
 	return -1;
 }
 
-void template_start(struct e2b *e2b)
+/* Begins it and answers. False: it was refused, or nobody is left. */
+static bool begin_and_answer(const struct e2b *e2b, struct start *start)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);
-	struct start *start = arena_new(e2b->arena, 1, sizeof(*start));
 	const char *uploads;
 
 	if (body == NULL || find(e2b, &start->build) < 0)
-		return;
-	start->script = BUF_INIT(TEMPLATE_SCRIPT_MAX);
+		return false;
 	uploads = start->build.uploads;
-	if (take_all(e2b, body, start) == 0 && is_room(e2b) && open_session(e2b, start) == 0) {
-		if (begin(e2b, start) < 0) {
-			template_end_session(e2b, start->build.session);
-		} else {
-			template_end_session(e2b, uploads);
-			e2b_answer_empty(e2b, 202);
-		}
+	if (take_all(e2b, body, start) < 0 || !is_room(e2b) || open_session(e2b, start) < 0)
+		return false;
+	/* From here on it is followed, whether its client waits for the answer or not. */
+	request_outlive(e2b->request);
+	if (begin(e2b, start) < 0) {
+		template_end_session(e2b, start->build.session);
+		return false;
 	}
+	template_end_session(e2b, uploads);
+	e2b_answer_empty(e2b, 202);
+	return true;
+}
+
+void template_start(struct e2b *e2b)
+{
+	struct start *start = arena_new(e2b->arena, 1, sizeof(*start));
+	bool has_begun;
+
+	start->script = BUF_INIT(TEMPLATE_SCRIPT_MAX);
+	has_begun = begin_and_answer(e2b, start);
 	buf_done(&start->script);
+	if (!has_begun)
+		return;
+	request_part(e2b->request);
+	template_follow(e2b, &start->build);
 }

@@ -14,8 +14,6 @@
 
 #define LIST_MAX 200u
 #define WAITING_S 3600u	      /* a build that nobody begins is gone then */
-#define BUILDING_S (4u * 3600u) /* longer than its session lasts */
-#define ERROR_S (7u * 86400u)
 
 void template_document_done(struct template_document *document)
 {
@@ -235,9 +233,7 @@ static bool is(const struct build *build, const char *status)
 int build_put(const struct e2b *e2b, struct build *build)
 {
 	cleanup_buf struct buf value = BUF_INIT(TEMPLATE_VALUE_MAX);
-	const uint64_t seconds = is(build, "waiting") ? WAITING_S
-				 : is(build, "error") ? ERROR_S
-						      : BUILDING_S;
+	const uint64_t seconds = is(build, "waiting") ? WAITING_S : TEMPLATE_KEPT_S;
 	const bool is_over = is(build, "error") || is(build, "ready");
 	cleanup_call struct call call = CALL_INIT;
 	struct api_document out;
@@ -260,7 +256,8 @@ int build_put(const struct e2b *e2b, struct build *build)
 				   .id = build->id,
 				   .value = { value.data, value.len },
 				   .metadata = { metadata, strlen(metadata) },
-				   .has_expires_in_ms = !is(build, "ready"),
+				   .has_expires_in_ms =
+					   !is(build, "ready") || build->snapshot == NULL,
 				   .expires_in_ms = seconds * 1000,
 				   .if_none_match = build->etag[0] == '\0' ? "*" : NULL,
 				   .if_match = build->etag[0] != '\0' ? build->etag : NULL },

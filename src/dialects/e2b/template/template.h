@@ -4,6 +4,7 @@
  *   paths.c    which path is what
  *   request.c  a build is asked for; where its files go
  *   start.c    what a build begins with, and its beginning
+ *   follow.c   waits for its end when the client is answered
  *   steps.c    steps of a client become lines of the script
  *   script.c   the script that does them in a sandbox
  *   told.c     what the script wrote becomes entries of a log, and what the build found out
@@ -14,10 +15,11 @@
  *   names.c    names and tags
  *   store.c    their documents
  *
- * A build is a document, and while it goes on a session with one process in it, the script. Nobody
- * waits for that: whoever asks for the build, or for its template, finds that it has ended and does
- * what is left to do. What is left is done in an order in which each step may be the last before a
- * crash, and be done again:
+ * A build is a document, and while it goes on a session with one process in it, the script. The
+ * request that began it waits for that when its client has its answer (follow.c). Should this process
+ * end, whoever asks for the build, or for its template, finds that it has ended and does what is left
+ * to do. What is left is done in an order in which each step may be the last before a crash, and be
+ * done again:
  *
  *   waiting    asked for; files may be sent
  *   building   the script runs
@@ -40,6 +42,7 @@
 #define TEMPLATE_TAG_DEFAULT "default"
 #define TEMPLATE_FOLDER ".e2b-build" /* of the workspace, as long as a build lasts */
 #define TEMPLATE_LIFE_MS (2u * 3600u * 1000u) /* of a build's session */
+#define TEMPLATE_KEPT_S (7u * 86400u) /* what came of a build, and its log */
 #define TEMPLATE_ID_SIZE 40u
 
 /* ---- names.c ---- */
@@ -138,10 +141,14 @@ int template_kept_told(const struct e2b *e2b, const struct build *build, struct 
 int template_settle(const struct e2b *e2b, struct build *build, struct told *ret);
 /* The same of all builds of a template that have not ended. */
 int template_settle_all(const struct e2b *e2b, const char *name);
-/* Removes builds that no tag leads to. */
+/* Removes the files of builds that no tag leads to; what came of the newest of them stays a while. */
 int template_sweep(const struct e2b *e2b, const char *name);
 /* A build with its log and snapshot. */
 int template_drop_build(const struct e2b *e2b, const struct build *build);
+
+/* ---- follow.c ---- */
+/* Of a build that has just begun, behind request_part(): until it is over. */
+void template_follow(const struct e2b *e2b, struct build *build);
 
 /* ---- show.c ---- */
 /* 1: the build that NAME:TAG leads to, ready; 0: there is none. Negative: answered. */

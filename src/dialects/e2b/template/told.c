@@ -291,7 +291,10 @@ int template_keep_told(const struct e2b *e2b, const struct build *build, const s
 	return call_make(e2b->request, API_DOCUMENT_PUT,
 			 &(struct api_document_put_in){ .collection = LOGS,
 							.id = build->id,
-							.value = { value.data, value.len } },
+							.value = { value.data, value.len },
+							.has_expires_in_ms = true,
+							.expires_in_ms =
+								TEMPLATE_KEPT_S * 1000u },
 			 NULL, &call) == CALL_GONE
 		       ? -1
 		       : 0;
