@@ -179,14 +179,20 @@ static bool is_health(const struct e2b *e2b)
 /* Whether the sandbox is there: 502 is the answer when it is not. */
 static void health(struct e2b *e2b)
 {
+	cleanup_buf struct buf body = BUF_INIT(8);
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session session;
+	struct err err;
 
 	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
 			   &(struct api_session_show_in){ .session = e2b->target.session },
-			   &session, &call) == 0 &&
-	    e2b_is_awake(e2b, &session))
-		e2b_answer_empty(e2b, e2b->target.side == E2B_ENVD ? 204 : 200);
+			   &session, &call) < 0 ||
+	    !e2b_is_awake(e2b, &session))
+		return;
+	if (e2b->target.side == E2B_ENVD)
+		e2b_answer_empty(e2b, 204);
+	else if (buf_adds(&body, "\"OK\"", &err) == 0)
+		e2b_answer(e2b, 200, &body, NULL);
 }
 
 static void interpret(struct e2b *e2b)

@@ -7,11 +7,15 @@ sandbox = Sandbox.create(timeout=300)
 for more in ({}, {"user": "user"}, {"user": "root"}):
     shown = sandbox.commands.run("id -u; echo $HOME", **more)
     assert shown.stdout == "1000\n/home/user\n", (more, shown)
-try:
-    sandbox.commands.run("true", user="nobody")
-    raise AssertionError("there is no such user")
-except AuthenticationException as error:
-    assert "nobody" in str(error)
+    assert sandbox.files.list("/home/user", **more) == []
+for call in (lambda: sandbox.commands.run("true", user="nobody"), lambda: sandbox.files.list("/", user="nobody"),
+             lambda: sandbox.files.exists("a", user="nobody"), lambda: sandbox.files.read("a", user="nobody"),
+             lambda: sandbox.files.make_dir("a", user="nobody"), lambda: sandbox.files.watch_dir("/home/user", user="nobody")):
+    try:
+        call()
+        raise AssertionError("there is no such user")
+    except AuthenticationException as error:
+        assert "nobody" in str(error)
 
 sandbox.git.init("repository")
 assert sandbox.files.exists("repository/.git")

@@ -68,6 +68,8 @@ bool e2b_is_rpc(const struct http *http);
 void e2b_rpc_refuse(struct request *request, unsigned status, const char *message);
 /* Whether the body is of the media type that the method takes; answers when it is not. */
 bool e2b_rpc_check(const struct e2b *e2b);
+/* Whether the user that the head names is one of a box; answers when it is not. */
+bool e2b_rpc_user(const struct e2b *e2b);
 /* The message that asks; NULL when that was answered with an error. */
 struct json_value *e2b_rpc_take(const struct e2b *e2b);
 /* Answers a unary call. */

@@ -378,7 +378,7 @@ void e2b_filesystem(struct e2b *e2b, const char *method)
 			continue;
 		cleanup_json struct json_value *message = e2b_rpc_take(e2b);
 
-		if (message != NULL)
+		if (message != NULL && e2b_rpc_user(e2b))
 			methods[i].fn(e2b, message);
 		return;
 	}

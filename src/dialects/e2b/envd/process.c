@@ -3,11 +3,10 @@
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    messages of anybody.
- * Never:    knows a user but the one that a box has: `user` and `root` are both uid 1000 in it.
+ * Never:    ends a process but that which the message names.
  */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "api/json_out.h"
 #include "base/cleanup.h"
@@ -17,32 +16,6 @@
 
 #define INPUT_MAX (4u * 1024u * 1024u)
 #define ANSWER_MAX ((size_t)16 << 20)
-#define USER_MAX 64u
-
-/* ---- who ------------------------------------------------------------------------------------ */
-
-bool e2b_process_user(const struct e2b *e2b)
-{
-	const char *value = http_header(request_head(e2b->request), "authorization");
-	cleanup_buf struct buf name = BUF_INIT(4096);
-	char message[128];
-	struct err ignored;
-	size_t len;
-
-	if (value == NULL || strncasecmp(value, "basic ", 6) != 0)
-		return true;
-	value += 6;
-	if (base64_decode(value, strlen(value), &name, &ignored) < 0)
-		(void)buf_adds(&name, "?", &ignored);
-	len = strcspn(buf_text(&name), ":");
-	if (len == 0 || (len == 4 && (memcmp(name.data, "user", 4) == 0 ||
-				      memcmp(name.data, "root", 4) == 0)))
-		return true;
-	(void)snprintf(message, sizeof(message), "invalid username: '%.*s'",
-		       (int)(len < USER_MAX ? len : USER_MAX), buf_text(&name));
-	e2b_rpc_refuse(e2b->request, 401, message);
-	return false;
-}
 
 /* Of a process that ended meanwhile it is the same as of one that is not there. */
 static void refuse(const struct e2b *e2b, const struct api_failure *failure)
@@ -319,7 +292,7 @@ static int take_inputs(struct input *input)
 static void stream_input(struct e2b *e2b)
 {
 	struct input input = { .e2b = e2b, .body = BUF_INIT(2 * E2B_RPC_MAX), .call = CALL_INIT };
-	int code = e2b_rpc_check(e2b) && e2b_process_user(e2b) ? call_check_key(e2b->request) : -1;
+	int code = e2b_rpc_check(e2b) && e2b_rpc_user(e2b) ? call_check_key(e2b->request) : -1;
 
 	while (code == 0) {
 		code = request_body_some(e2b->request, add_input, &input);
@@ -356,7 +329,7 @@ void e2b_process(struct e2b *e2b, const char *method)
 			continue;
 		cleanup_json struct json_value *message = e2b_rpc_take(e2b);
 
-		if (message != NULL && e2b_process_user(e2b))
+		if (message != NULL && e2b_rpc_user(e2b))
 			methods[i].fn(e2b, message);
 		return;
 	}

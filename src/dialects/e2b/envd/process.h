@@ -16,7 +16,5 @@ void e2b_process_connect(struct e2b *e2b, const struct json_value *message);
  * ended. Its texts are the call's. False when that was answered with an error. */
 bool e2b_process_select(const struct e2b *e2b, const struct json_value *message, bool running_only,
 			struct api_process *ret, struct call *call);
-/* Whether the user that the head names is one of a box; answers when it is not. */
-bool e2b_process_user(const struct e2b *e2b);
 /* Of a message's `pty`; false: there is none. */
 bool e2b_process_size(const struct json_value *message, struct api_pty *ret);

@@ -3,7 +3,8 @@
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    heads and bodies of anybody.
- * Never:    takes a message in another form than its Content-Type says.
+ * Never:    takes a message in another form than its Content-Type says, or knows a user but the one
+ *           that a box has: `user` and `root` are both uid 1000 in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,14 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "codec/base64.h"
 #include "dialects/e2b/envd/envd.h"
 
 #define STREAM_JSON "application/connect+json"
 #define FILESYSTEM E2B_RPC_FILESYSTEM
 #define PROCESS "process.Process"
 #define ANSWER_MAX ((size_t)48 << 20)
+#define USER_MAX 64u
 #define PING_S 90u
 #define PING_S_MAX 300u
 
@@ -148,6 +151,29 @@ bool e2b_rpc_check(const struct e2b *e2b)
 	answer_refuse_simple(
 		e2b->request, 415, "unsupported_media_type",
 		streams ? "the body must be " STREAM_JSON : "the body must be " E2B_JSON, NULL);
+	return false;
+}
+
+bool e2b_rpc_user(const struct e2b *e2b)
+{
+	const char *value = http_header(request_head(e2b->request), "authorization");
+	cleanup_buf struct buf name = BUF_INIT(4096);
+	char message[128];
+	struct err ignored;
+	size_t len;
+
+	if (value == NULL || strncasecmp(value, "basic ", 6) != 0)
+		return true;
+	value += 6;
+	if (base64_decode(value, strlen(value), &name, &ignored) < 0)
+		(void)buf_adds(&name, "?", &ignored);
+	len = strcspn(buf_text(&name), ":");
+	if (len == 0 || (len == 4 && (memcmp(name.data, "user", 4) == 0 ||
+				      memcmp(name.data, "root", 4) == 0)))
+		return true;
+	(void)snprintf(message, sizeof(message), "invalid username: '%.*s'",
+		       (int)(len < USER_MAX ? len : USER_MAX), buf_text(&name));
+	e2b_rpc_refuse(e2b->request, 401, message);
 	return false;
 }
 
