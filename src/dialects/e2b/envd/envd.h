@@ -11,7 +11,7 @@
  *   inside.h      files beside the workspace, by a program in the box
  *   encoded.c     gzip and metadata of uploads and downloads
  *   filesystem.c  the service filesystem.Filesystem
- *   watch.c       its methods that tell of changes
+ *   watch.c       its methods that tell of changes: a stream; watcher.c: for those who ask
  */
 #pragma once
 
@@ -92,6 +92,8 @@ void e2b_filesystem(struct e2b *e2b, const char *method);
 
 /* ---- watch.c ---- */
 void e2b_watch_dir(struct e2b *e2b, const struct json_value *message);
+
+/* ---- watcher.c ---- */
 /* The same for clients that ask what is new. */
 void e2b_watcher_create(struct e2b *e2b, const struct json_value *message);
 void e2b_watcher_events(struct e2b *e2b, const struct json_value *message);

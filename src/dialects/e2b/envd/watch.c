@@ -11,27 +11,15 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/id.h"
-#include "dialects/e2b/envd/entry.h"
+#include "dialects/e2b/envd/watch.h"
 #include "dialects/events.h"
 
-#define EVENT_MAX ((size_t)1 << 20)
-#define EVENTS_MAX ((size_t)16 << 20) /* of one answer; what is beyond comes with the next */
 #define BEAT "{\"keepalive\":{}}"
-#define MISSED "watcher error: changes were missed, list the folder"
-#define LIMITED "more folders than can be watched: watch a smaller one, or without recursive"
-
-/* What is watched. */
-struct watch {
-	const struct e2b *e2b;
-	const char *root; /* whole */
-	bool has_entry;	  /* what is there is told with what happened to it */
-};
 
 /* ---- events --------------------------------------------------------------------------------- */
 
 /* What is asked to be watched; false: answered. */
-static bool take(struct e2b *e2b, const struct json_value *message, struct watch *watch,
+bool watch_take(struct e2b *e2b, const struct json_value *message, struct watch *watch,
 		 struct api_watch_in *in)
 {
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
@@ -56,7 +44,7 @@ static bool take(struct e2b *e2b, const struct json_value *message, struct watch
 	return true;
 }
 
-static void refuse(const struct watch *watch, const struct api_failure *failure)
+void watch_refuse(const struct watch *watch, const struct api_failure *failure)
 {
 	const bool is_file = failure->error == API_ERR_DENIED;
 	char message[E2B_PATH_SIZE + 64];
@@ -71,7 +59,7 @@ static void refuse(const struct watch *watch, const struct api_failure *failure)
 }
 
 /* One that E2B knows. Negative: nobody waits any more. */
-static int write_change(const struct watch *watch, struct json_writer *json, const char *type,
+int watch_write_change(const struct watch *watch, struct json_writer *json, const char *type,
 			const char *name)
 {
 	cleanup_buf struct buf whole = BUF_INIT(2 * E2B_PATH_SIZE);
@@ -91,12 +79,8 @@ static int write_change(const struct watch *watch, struct json_writer *json, con
 	return code;
 }
 
-/* A change of ours is up to two of theirs: a rename is one of the old name, and a new name. */
-struct change {
-	const char *type, *name;
-};
-
-static size_t changes_of(const char *event, const struct json_value *value, struct change ret[2])
+size_t watch_changes_of(const char *event, const struct json_value *value,
+			struct watch_change ret[2])
 {
 	static const struct {
 		const char *event, *type;
@@ -107,21 +91,21 @@ static size_t changes_of(const char *event, const struct json_value *value, stru
 	const char *path = e2b_rpc_text(value, "path");
 
 	if (strcmp(event, "rename") == 0) {
-		ret[0] = (struct change){ "RENAME", e2b_rpc_text(value, "from") };
-		ret[1] = (struct change){ "CREATE", path };
+		ret[0] = (struct watch_change){ "RENAME", e2b_rpc_text(value, "from") };
+		ret[1] = (struct watch_change){ "CREATE", path };
 		return 2;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (strcmp(known[i].event, event) != 0)
 			continue;
-		ret[0] = (struct change){ known[i].type, path[0] != '\0' ? path : "." };
+		ret[0] = (struct watch_change){ known[i].type, path[0] != '\0' ? path : "." };
 		return 1;
 	}
 	return 0;
 }
 
 /* What a watch cannot go on after; NULL: it can. */
-static const char *error_of(const char *event, const struct json_value *value,
+const char *watch_error_of(const char *event, const struct json_value *value,
 			    const char **ret_code)
 {
 	bool is_limited = false;
@@ -129,23 +113,23 @@ static const char *error_of(const char *event, const struct json_value *value,
 	(void)json_read_bool(json_read_member(value, "limited"), &is_limited);
 	if (is_limited || strcmp(event, "limit") == 0) {
 		*ret_code = "resource_exhausted";
-		return LIMITED;
+		return WATCH_LIMITED;
 	}
 	*ret_code = "internal";
-	return strcmp(event, "overflow") == 0 ? MISSED : NULL;
+	return strcmp(event, "overflow") == 0 ? WATCH_MISSED : NULL;
 }
 
 /* ---- WatchDir ------------------------------------------------------------------------------- */
 
-static int send_change(const struct watch *watch, const struct change *change)
+static int send_change(const struct watch *watch, const struct watch_change *change)
 {
-	cleanup_buf struct buf text = BUF_INIT(EVENT_MAX);
+	cleanup_buf struct buf text = BUF_INIT(WATCH_EVENT_MAX);
 	struct json_writer json;
 
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);
 	json_write_key(&json, "filesystem");
-	if (write_change(watch, &json, change->type, change->name) < 0)
+	if (watch_write_change(watch, &json, change->type, change->name) < 0)
 		return -1;
 	json_write_object_end(&json);
 	return e2b_rpc_send(watch->e2b, &json);
@@ -169,21 +153,21 @@ static int send_start(const struct watch *watch)
 static int send_event(const struct watch *watch, const struct api_event *event)
 {
 	cleanup_json struct json_value *value = NULL;
-	struct change changes[2];
+	struct watch_change changes[2];
 	const char *code, *error;
 	struct err err;
 	size_t count;
 
-	if (json_read_parse(event->data.data, event->data.len, EVENT_MAX, &value, &err) < 0) {
-		e2b_rpc_end(watch->e2b, "internal", MISSED);
+	if (json_read_parse(event->data.data, event->data.len, WATCH_EVENT_MAX, &value, &err) < 0) {
+		e2b_rpc_end(watch->e2b, "internal", WATCH_MISSED);
 		return -1;
 	}
-	error = error_of(event->name, value, &code);
+	error = watch_error_of(event->name, value, &code);
 	if (error != NULL) {
 		e2b_rpc_end(watch->e2b, code, error);
 		return -1;
 	}
-	count = changes_of(event->name, value, changes);
+	count = watch_changes_of(event->name, value, changes);
 	for (size_t i = 0; i < count; i++)
 		if (send_change(watch, &changes[i]) < 0)
 			return -1;
@@ -198,7 +182,7 @@ static int go_on(const struct watch *watch, const struct next_event *next)
 	if (next->kind == EVENT_QUIET)
 		return e2b_rpc_beat(watch->e2b, BEAT);
 	if (next->kind == EVENT_GAP)
-		e2b_rpc_end(watch->e2b, "internal", MISSED);
+		e2b_rpc_end(watch->e2b, "internal", WATCH_MISSED);
 	else if (next->kind == EVENT_FAILED)
 		answer_break_off(watch->e2b->request);
 	return -1;
@@ -208,7 +192,7 @@ static int go_on(const struct watch *watch, const struct next_event *next)
 static int begin(const struct watch *watch, const struct next_event *next)
 {
 	if (next->kind == EVENT_FAILED)
-		refuse(watch, next->failure);
+		watch_refuse(watch, next->failure);
 	if (next->kind != EVENT_NEXT || e2b_rpc_begin(watch->e2b) < 0 || send_start(watch) < 0)
 		return -1;
 	return send_event(watch, &next->event); /* whether it is limited */
@@ -233,7 +217,7 @@ void e2b_watch_dir(struct e2b *e2b, const struct json_value *message)
 	struct watch watch;
 	uint64_t ms;
 
-	if (!take(e2b, message, &watch, &in))
+	if (!watch_take(e2b, message, &watch, &in))
 		return;
 	events_open(&reader, e2b->request, API_WATCH, &in);
 	(void)events_next(&reader, 0, &call, &next);
@@ -250,188 +234,4 @@ void e2b_watch_dir(struct e2b *e2b, const struct json_value *message)
 			return;
 	}
 	e2b_rpc_end(e2b, "deadline_exceeded", E2B_RPC_LATE);
-}
-
-/* ---- CreateWatcher, GetWatcherEvents, RemoveWatcher ----------------------------------------- */
-
-/*
- * reckond keeps how far a watcher has come, by a name. Its id is that name, and behind a colon the
- * folder, when entries are wanted. Somebody who makes one up is told of their own sandbox's files.
- */
-static bool take_watcher(const struct e2b *e2b, const struct json_value *message,
-			 struct watch *watch, struct api_watch_in *in)
-{
-	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-					 "0123456789";
-	const char *id = e2b_rpc_text(message, "watcherId");
-	const size_t len = strspn(id, characters);
-
-	*watch = (struct watch){ .e2b = e2b };
-	if (len == 0 || len >= ID_SIZE || (id[len] != '\0' && id[len] != ':')) {
-		e2b_rpc_refuse(e2b->request, 404, "watcher with this id not found");
-		return false;
-	}
-	watch->has_entry = id[len] == ':';
-	watch->root = watch->has_entry ? id + len + 1 : "";
-	*in = (struct api_watch_in){ .session = e2b->target.session,
-				     .reader = arena_text(e2b->arena, id, len),
-				     .has_goes_on = true,
-				     .goes_on = true };
-	return true;
-}
-
-static void refuse_watcher(const struct watch *watch, const struct api_watch_in *in,
-			   const struct api_failure *failure)
-{
-	char message[128];
-
-	if (failure->error != API_ERR_NOT_FOUND) {
-		call_refuse(watch->e2b->request, failure);
-		return;
-	}
-	(void)snprintf(message, sizeof(message), "watcher with id %s not found", in->reader);
-	e2b_rpc_refuse(watch->e2b->request, 404, message);
-}
-
-static enum call_status forget_watcher(const struct watch *watch, struct api_watch_in *in,
-				       struct call *call)
-{
-	in->has_goes_on = in->goes_on = true;
-	in->has_forget = in->forget = true;
-	return call_make(watch->e2b->request, API_WATCH, in, NULL, call);
-}
-
-static void refuse_error(const struct watch *watch, const char *code, const char *error)
-{
-	e2b_rpc_refuse(watch->e2b->request, strcmp(code, "internal") == 0 ? 500 : 429, error);
-}
-
-/* Negative: it was answered, or nobody waits any more. */
-static int write_events(const struct watch *watch, struct json_writer *json,
-			const struct api_events *events)
-{
-	const struct api_event *event = events->events.items;
-
-	if (events->has_missing && events->missing > 0) {
-		refuse_error(watch, "internal", MISSED);
-		return -1;
-	}
-	for (size_t i = 0; i < events->events.count; i++, event++) {
-		cleanup_json struct json_value *value = NULL;
-		struct change changes[2];
-		const char *code = "internal", *error = MISSED;
-		struct err err;
-		size_t count;
-
-		if (json_read_parse(event->data.data, event->data.len, EVENT_MAX, &value, &err) ==
-		    0)
-			error = error_of(event->name, value, &code);
-		if (error != NULL) {
-			refuse_error(watch, code, error);
-			return -1;
-		}
-		count = changes_of(event->name, value, changes);
-		for (size_t j = 0; j < count; j++)
-			if (write_change(watch, json, changes[j].type, changes[j].name) < 0)
-				return -1;
-	}
-	return 0;
-}
-
-/* Whether its `start` says that not all can be watched. */
-static bool is_limited(const struct api_events *events)
-{
-	const struct api_event *event = events->events.items;
-	cleanup_json struct json_value *value = NULL;
-	const char *code;
-	struct err err;
-
-	return events->events.count > 0 &&
-	       (json_read_parse(event->data.data, event->data.len, EVENT_MAX, &value, &err) < 0 ||
-		error_of(event->name, value, &code) != NULL);
-}
-
-void e2b_watcher_create(struct e2b *e2b, const struct json_value *message)
-{
-	cleanup_buf struct buf id = BUF_INIT(2 * E2B_PATH_SIZE), body = BUF_INIT(8 * E2B_PATH_SIZE);
-	cleanup_call struct call call = CALL_INIT;
-	struct api_events events;
-	struct api_watch_in in;
-	struct json_writer json;
-	enum call_status status;
-	struct watch watch;
-	char name[ID_SIZE];
-	struct err err;
-
-	if (!take(e2b, message, &watch, &in))
-		return;
-	if (id_new(name, "fw", &err) < 0 ||
-	    buf_addf(&id, &err, "%s%s%s", name, watch.has_entry ? ":" : "",
-		     watch.has_entry ? watch.root : "") < 0) {
-		e2b_rpc_refuse(e2b->request, 500, err.text);
-		return;
-	}
-	in.reader = name;
-	status = call_make(e2b->request, API_WATCH, &in, &events, &call);
-	if (status == CALL_FAILED)
-		refuse(&watch, call.failure);
-	if (status != CALL_OK)
-		return;
-	if (is_limited(&events)) {
-		if (forget_watcher(&watch, &in, &call) != CALL_GONE)
-			refuse_error(&watch, "resource_exhausted", LIMITED);
-		return;
-	}
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "watcherId", id.data);
-	json_write_object_end(&json);
-	e2b_rpc_answer(e2b, &json);
-}
-
-void e2b_watcher_events(struct e2b *e2b, const struct json_value *message)
-{
-	cleanup_buf struct buf body = BUF_INIT(2 * EVENTS_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	struct json_writer json;
-	struct api_watch_in in;
-	struct watch watch;
-
-	if (!take_watcher(e2b, message, &watch, &in))
-		return;
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_key(&json, "events");
-	json_write_array_begin(&json);
-	while (body.len < EVENTS_MAX) {
-		struct api_events events;
-		const enum call_status status =
-			call_make(e2b->request, API_WATCH, &in, &events, &call);
-
-		if (status == CALL_FAILED)
-			refuse_watcher(&watch, &in, call.failure);
-		if (status != CALL_OK || write_events(&watch, &json, &events) < 0)
-			return;
-		if (events.events.count == 0)
-			break;
-	}
-	json_write_array_end(&json);
-	json_write_object_end(&json);
-	e2b_rpc_answer(e2b, &json);
-}
-
-void e2b_watcher_remove(struct e2b *e2b, const struct json_value *message)
-{
-	cleanup_call struct call call = CALL_INIT;
-	enum call_status status;
-	struct api_watch_in in;
-	struct watch watch;
-
-	if (!take_watcher(e2b, message, &watch, &in))
-		return;
-	status = forget_watcher(&watch, &in, &call);
-	if (status == CALL_FAILED)
-		refuse_watcher(&watch, &in, call.failure);
-	else if (status == CALL_OK)
-		e2b_rpc_empty(e2b);
 }
