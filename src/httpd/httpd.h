@@ -94,10 +94,10 @@ void request_learn_key(struct request *request, const char *key, bool is_good);
 void request_end_at_eof(struct request *request);
 
 /*
- * Lets the handler continue after its answer, for work that nobody waits for. Call request_outlive()
- * before the answer, which then ends the connection, and request_part() behind answer_end(): only a
- * short answer is sure to arrive. Functions that wait for reckond work as before. The handler keeps
- * its stack and its connection slot until it returns.
+ * Lets the handler continue after its answer, for work that nobody waits for. Call
+ * request_outlive() before the answer, which then ends the connection, and request_part() behind
+ * answer_end(): only a short answer is sure to arrive. Functions that wait for reckond work as
+ * before. The handler keeps its stack and its connection slot until it returns.
  */
 void request_outlive(struct request *request);
 void request_part(struct request *request);

@@ -1,5 +1,5 @@
 /*
- * session_env.c - the variables that a session was opened with, for a dialect that has to tell them.
+ * session_env.c - the variables that a session was opened with, for a dialect that tells them.
  *
  * Runs in:  reckond's loop.
  * Reads:    the host's own state.

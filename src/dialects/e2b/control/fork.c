@@ -5,8 +5,8 @@
  * Reads:    bodies of anybody.
  * Never:    forks a sandbox in whose memory something would be lost: that is 409, and says what.
  *
- * A snapshot is made, sandboxes begin with it, and it is removed: with this request at the latest, since
- * it is held by it.
+ * A snapshot is made, sandboxes begin with it, and it is removed: at the latest with this request, by
+ * which it is held.
  */
 #include <stdio.h>
 #include <string.h>

@@ -38,7 +38,7 @@ void template_follow(const struct e2b *e2b, struct build *build)
 	memcpy(id, build->id, sizeof(id));
 	if (wait_for(e2b, build) < 0)
 		return;
-	/* What is left to do may have to wait: for room for a snapshot, or for somebody else who does it. */
+	/* What is left to do may have to wait: for room for a snapshot, or for another who does it. */
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		if (round > 0 && request_pause(e2b->request, AGAIN_MS) < 0)
 			return;

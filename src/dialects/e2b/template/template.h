@@ -16,15 +16,15 @@
  *   store.c    their documents
  *
  * A build is a document, and while it goes on a session with one process in it, the script. The
- * request that began it waits for that when its client has its answer (follow.c). Should this process
- * end, whoever asks for the build, or for its template, finds that it has ended and does what is left
- * to do. What is left is done in an order in which each step may be the last before a crash, and be
+ * request that began it waits for that when its client has its answer (follow.c). Should the front
+ * end, whoever asks for the build, or for its template, finds that it has ended and does what is
+ * left to do. That is done in an order in which each step may be the last before a crash, and be
  * done again:
  *
  *   waiting    asked for; files may be sent
  *   building   the script runs
- *   finishing  it has done everything; what it found out is written down, the snapshot follows, then
- *              the tags
+ *   finishing  it has done everything; what it found out is written down, the snapshot follows,
+ *              then the tags
  *   ready, error
  */
 #pragma once
