@@ -208,6 +208,8 @@ void session_end(struct session *session, enum api_error end, const char *why,
 		 uint64_t request);
 /* Ends the sessions that are held by one of these requests, which are over. */
 void session_let_go(struct host *host, uint64_t first, uint64_t last);
+/* And this one, if it was held by a request of an earlier daemon: that connection is gone. */
+void session_let_go_after_restart(struct session *session);
 void session_tick(struct host *host); /* expiry, interrupts that came too early */
 /* With its row, which its transaction keeps. */
 int session_commit_start(struct session *session, struct err *err);

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from leftovers import PATIENCE
+from one_shot import post
 from reckon_serve import Server, kill, wait_gone
 from test_serve_durable import wardens
 from waiting import eventually
@@ -226,6 +227,37 @@ def test_processes_are_lost_and_told(server):
     answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo on > made"})
     assert answer.status == 201
     eventually(lambda: server.ask("GET", f"/sessions/{session}/files/made").status == 200)
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_what_a_request_held_ends_with_it(server, how):
+    """Its client's connection is gone, and cannot come back: it does not live until its idle time."""
+    kept = server.create()
+    ok(server.execute(kept, "x = 1"))
+
+    def ask():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            post(server, "/piston/api/v2/execute", {
+                "language": "python", "version": "*", "run_timeout": 60000,
+                "files": [{"content": "import time\ntime.sleep(31557603)", "name": "held.py"}]})
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    eventually(lambda: running(b"held.py"))
+    held, = (each["id"] for each in server.ask("GET", "/sessions").json["sessions"]
+             if each["id"] != kept)
+    if how == "SIGKILL":
+        crash(server)
+    else:
+        server.stop()
+        server.start()
+    asking.join()
+    eventually(lambda: server.ask("GET", f"/sessions/{held}").status == 410)
+    error = server.ask("GET", f"/sessions/{held}").json["error"]
+    assert error["code"] == "session_closed", error
+    if how == "SIGKILL":
+        assert "the request that it was for is over" in str(error), error
+    assert ok(server.execute(kept, "print(x)")) == "1\n"
 
 
 def test_files_are_put_and_fetched_as_ever(server):

@@ -79,7 +79,7 @@ const struct api_policy *session_tell_policy(struct arena *arena, uint64_t polic
 				       FRONT_POLICY_ISOLATE_SPECULATION,
 		       "rows keep these bits");
 	reply->network = API_POLICY_NETWORK_NONE;
-	reply->isolate_cpu = policy & ~DB_POLICY_ONCE;
+	reply->isolate_cpu = policy & ~DB_POLICY_OURS;
 	return reply;
 }
 
@@ -343,6 +343,7 @@ void handle_session_create(struct host *host, const struct request *req,
 	if (in->grant != NULL)
 		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
 	session->given.held_by = in->held ? req->id : 0;
+	session->row.policy |= in->held ? DB_POLICY_HELD : 0;
 	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
 		answer_open_failed(session, job, &err);
 	else if (answer_session_prepare(host, &params, session, job))

@@ -114,9 +114,12 @@ int db_retain_sessions(struct db *db, const char *before, uint64_t ended_before_
 		       unsigned *ret, struct err *err);
 
 /* ---- sessions ---- */
-/* It was made for one execution, and ends with it, or stays from then on: of a policy only we know
- * this. */
+/* Of a policy only we know these.
+ * It was made for one execution, and ends with it, or stays from then on. */
 #define DB_POLICY_ONCE (1ull << 62)
+/* It ends with the request that opened it; after a restart there is none. */
+#define DB_POLICY_HELD (1ull << 61)
+#define DB_POLICY_OURS (DB_POLICY_ONCE | DB_POLICY_HELD)
 
 struct db_session {
 	char id[ID_SIZE];
@@ -125,7 +128,7 @@ struct db_session {
 	char template_name[64];
 	char language[64];
 	struct front_limits limits;
-	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_ONCE */
+	uint64_t policy; /* FRONT_POLICY_…, and DB_POLICY_OURS */
 	char *metadata; /* JSON, or NULL */
 	char *tools;	/* likewise; db_tools_each() */
 	char *volumes;	/* that it has mounted, or NULL (volumes/mounts.c) */

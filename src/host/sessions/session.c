@@ -220,6 +220,8 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	transaction_leave(host, is_own, 1); /* the CLOSE */
 }
 
+#define LET_GO_WHY "the request that it was for is over"
+
 /* One that is being opened ends when it is open: nobody is left whom to tell of it. */
 void session_let_go(struct host *host, uint64_t first, uint64_t last)
 {
@@ -229,9 +231,14 @@ void session_let_go(struct host *host, uint64_t first, uint64_t last)
 		next = at->next;
 		if (life_is_live(at->life) && at->given.held_by != 0 &&
 		    at->given.held_by >= first && at->given.held_by <= last)
-			session_end(at, API_ERR_SESSION_CLOSED,
-				    "the request that it was for is over", 0);
+			session_end(at, API_ERR_SESSION_CLOSED, LET_GO_WHY, 0);
 	}
+}
+
+void session_let_go_after_restart(struct session *session)
+{
+	if ((session->row.policy & DB_POLICY_HELD) != 0 && session->given.held_by == 0)
+		session_end(session, API_ERR_SESSION_CLOSED, LET_GO_WHY, 0);
 }
 
 void session_leave(struct session *session)
@@ -241,7 +248,8 @@ void session_leave(struct session *session)
 
 	if (life_is_closing(session->life))
 		return;
-	if (once_is(session) && !(session->alone.is_to_stay && life_is_live(session->life))) {
+	if ((session->row.policy & DB_POLICY_HELD) != 0 ||
+	    (once_is(session) && !(session->alone.is_to_stay && life_is_live(session->life)))) {
 		session_end(session, API_ERR_SESSION_CLOSED, "the daemon is stopping", 0);
 		return;
 	}

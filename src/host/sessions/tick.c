@@ -32,6 +32,8 @@ static void tick_one(struct session *session, uint64_t now)
 	process_tick(session);
 	watch_tick(session);
 	once_done(session); /* of one that was cancelled before it began, or cut off by a crash */
+	if (life_is_live(session->life))
+		session_let_go_after_restart(session);
 	if (!life_is_live(session->life))
 		return;
 	if (folders_are_over(session)) {

@@ -110,7 +110,7 @@ static int fill(const struct session *session, const char *name, struct db_snaps
 	memcpy(row->language, session->row.language, sizeof(row->language));
 	(void)snprintf(row->name, sizeof(row->name), "%s", name != NULL ? name : "");
 	row->limits = session->row.limits;
-	row->policy = session->row.policy & ~DB_POLICY_ONCE;
+	row->policy = session->row.policy & ~DB_POLICY_OURS;
 	row->not_kept = kept->not_kept;
 	(void)snprintf(row->not_kept_why, sizeof(row->not_kept_why), "%s", kept->not_kept_why);
 	clock_rfc3339_now(row->created_at);

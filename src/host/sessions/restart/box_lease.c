@@ -21,8 +21,9 @@ unsigned box_lease_seconds(const struct session *session)
 {
 	const struct config *config = &session->host->config;
 
-	/* A private daemon ends because nobody needs it; what was asked for once needs no successor. */
-	if (config->is_private || (session->row.policy & DB_POLICY_ONCE) != 0)
+	/* A private daemon ends because nobody needs it; what was asked for once, or is held by a
+	 * request, needs no successor. */
+	if (config->is_private || (session->row.policy & DB_POLICY_OURS) != 0)
 		return 0;
 	return (unsigned)(config->adopt_grace_ms / 1000);
 }
