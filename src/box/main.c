@@ -39,6 +39,7 @@
 #include "box/filter/denial.h"
 #include "box/module.h"
 #include "box/procfile.h"
+#include "box/request.h"
 #include "box/requests/answer.h"
 #include "box/resources/resource.h"
 #include "box/sessions/lease.h"
@@ -380,10 +381,17 @@ static const struct option options[] = {
 	{ "listen-fd", required_argument, NULL, 'l' }, { "client-fd", required_argument, NULL, 'c' },
 	{ "templates", required_argument, NULL, 't' }, { "libexec", required_argument, NULL, 'x' },
 	{ "idle-seconds", required_argument, NULL, 'i' }, { "park", required_argument, NULL, 'p' },
-	{ "shells", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 },
+	{ "shells", required_argument, NULL, 's' }, { "request-fd", required_argument, NULL, 'r' },
+	{ "sweep", no_argument, NULL, 'w' }, { NULL, 0, NULL, 0 },
 };
 
-static int parse(struct warden *warden, int argc, char **argv, int *ret_client, struct err *err)
+/* What the command line says that is not of the warden itself; -1: not given. */
+struct given {
+	int client, request;
+	bool sweeps;
+};
+
+static int parse(struct warden *warden, int argc, char **argv, struct given *ret, struct err *err)
 {
 	ssize_t n;
 	char *slash;
@@ -401,7 +409,13 @@ static int parse(struct warden *warden, int argc, char **argv, int *ret_client, 
 			warden->listen_fd = (int)number;
 			break;
 		case 'c':
-			*ret_client = (int)number;
+			ret->client = (int)number;
+			break;
+		case 'r':
+			ret->request = (int)number;
+			break;
+		case 'w':
+			ret->sweeps = true;
 			break;
 		case 't':
 			(void)snprintf(warden->template_dir, sizeof(warden->template_dir), "%s",
@@ -424,9 +438,12 @@ static int parse(struct warden *warden, int argc, char **argv, int *ret_client, 
 			return err_set(err, ERR_INVALID, "unknown option");
 		}
 	}
-	if (warden->template_dir[0] == '\0' || (warden->listen_fd < 0) == (*ret_client < 0))
+	if (ret->sweeps || ret->request >= 0)
+		return 0;
+	if (warden->template_dir[0] == '\0' || (warden->listen_fd < 0) == (ret->client < 0))
 		return err_set(err, ERR_INVALID,
-			       "needs --templates and one of --listen-fd, --client-fd");
+			       "needs --templates and one of --listen-fd, --client-fd, or "
+			       "--request-fd, or --sweep");
 	return 0;
 }
 
@@ -446,12 +463,28 @@ static int start(struct warden *warden, int client, struct err *err)
 static const struct module *const modules[] = { &sessions_module, &processes_module, &templates_module,
 						&requests_module, NULL };
 
+/* Everything until it serves, and whoever asked for it is told how that went. */
+static int begin(struct warden *warden, const struct given *given, struct err *err)
+{
+	const char *rotate;
+
+	if (given->request >= 0 && request_take(warden, given->request, err) < 0)
+		return (int)err->code;
+	log_init("warden");
+	rotate = getenv("RECKON_ROTATE");
+	if (rotate != NULL)
+		warden->rotate_kernels = (unsigned)strtoul(rotate, NULL, 10);
+	if (set_up(warden, err) < 0 || start(warden, given->client, err) < 0)
+		return (int)err->code;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct warden *warden = mem_new0(1, sizeof(*warden));
-	const char *rotate = getenv("RECKON_ROTATE");
+	struct given given = { .client = -1, .request = -1 };
 	struct err err = { 0 };
-	int client = -1;
+	int code;
 
 	log_init("warden");
 	warden->modules = modules;
@@ -459,10 +492,15 @@ int main(int argc, char **argv)
 	warden->listen_fd = -1;
 	warden->park_target = 1;
 	warden->shell_target = 2;
-	if (rotate != NULL)
-		warden->rotate_kernels = (unsigned)strtoul(rotate, NULL, 10);
-	if (parse(warden, argc, argv, &client, &err) < 0 || set_up(warden, &err) < 0 ||
-	    start(warden, client, &err) < 0) {
+	code = parse(warden, argc, argv, &given, &err);
+	if (code == 0 && given.sweeps) {
+		cgroup_host_sweep();
+		return 0;
+	}
+	if (code == 0)
+		code = begin(warden, &given, &err);
+	request_answer(given.request, &err);
+	if (code < 0) {
 		log_line(LOG_ERROR, "cannot start", "why=\"%s\" remedy=\"%s\"", err.text,
 			 err.remedy);
 		return 125;

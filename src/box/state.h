@@ -34,6 +34,7 @@
 #include "box/mount/shell.h"
 #include "box/twin/twin.h"
 #include "languages/languages.h"
+#include "wire/launch.h"
 
 #define STATE_TEMPLATES_MAX 32
 #define STATE_SESSIONS_MAX 4096
@@ -264,7 +265,7 @@ struct warden {
 	bool sched_slice_armed;
 	struct box_kernel *beginning, *beginning_last;
 	uint64_t denials_due_ns; /* when boxes that made too many refused calls go on; 0: none wait */
-	char template_dir[512];
+	char template_dir[LAUNCH_PATH_SIZE];
 	char libexec_dir[512];
 	struct cgroup_host cgroups;
 	struct filter_program filter;

@@ -7,6 +7,8 @@
  *
  *   caller --lock, bind, listen--> socket --fork, setsid, fork, exec--> reckon-warden (fd 3)
  *
+ * Where a service manager starts wardens (launch_manager.c) it gets the socket instead.
+ *
  * The socket listens before the warden runs: a connection succeeds at once and waits in the queue,
  * so "started" and "ready" are the same.
  */
@@ -34,6 +36,7 @@
 #define WARDEN_FD 3
 #define FAILURE_FD 4
 #define BACKLOG 128
+#define IDLE_SECONDS 900
 
 struct place {
 	int dir_fd;
@@ -323,11 +326,19 @@ static int start_shared(const struct place *place, const char *warden, const cha
 	cleanup_fd int listener = -1, log = -1;
 	cleanup_free char *exe = mem_strdup(warden), *dir = mem_strdup(template_dir);
 	char log_name[72];
+	char idle[16];
 	struct plan plan = { .warden = warden, .daemonize = true };
+	int started;
 	pid_t pid;
 
 	if (listen_at(place, &listener, err) < 0)
 		return (int)err->code;
+	started = launch_by_manager(listener, template_dir, IDLE_SECONDS, err);
+	if (started < 0)
+		(void)unlinkat(place->dir_fd, place->socket_name, 0);
+	if (started != 0)
+		return started < 0 ? started : 0;
+	(void)snprintf(idle, sizeof(idle), "%d", IDLE_SECONDS);
 	(void)snprintf(log_name, sizeof(log_name), "%.60s.log", place->socket_name);
 	log = openat(place->dir_fd, log_name,
 		     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -337,7 +348,7 @@ static int start_shared(const struct place *place, const char *warden, const cha
 	plan.sock = listener;
 	plan.stdio = log;
 	char *argv[] = { exe, (char[]){ "--listen-fd" }, (char[]){ "3" },
-			 (char[]){ "--idle-seconds" }, (char[]){ "900" },
+			 (char[]){ "--idle-seconds" }, idle,
 			 (char[]){ "--templates" }, dir, NULL };
 
 	memcpy(plan.argv, argv, sizeof(argv));

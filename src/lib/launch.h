@@ -32,6 +32,13 @@ int launch_private(const char *warden, const char *template_dir, int *ret_sock, 
 		   struct err *err);
 
 /*
+ * Has a service manager start a warden on `listener`, in a control group that is not the caller's.
+ * 1: it serves; 0: there is no such manager ($RECKON_WARDEN_SOCKET), or it does not answer.
+ */
+int launch_by_manager(int listener, const char *template_dir, unsigned idle_seconds,
+		      struct err *err);
+
+/*
  * Connects to all running wardens of this user, including those of an earlier installation; at most
  * `max`, no more than LAUNCH_RUNNING_MAX. Starts none, and skips one that does not accept.
  */

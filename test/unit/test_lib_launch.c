@@ -16,11 +16,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file/fd.h"
 #include "lib/launch.h"
+#include "wire/launch.h"
 
 extern char **environ;
 
@@ -281,6 +284,119 @@ UNIT_TEST_WITH(test_a_warden_that_cannot_run, setup, teardown)
 	}
 }
 
+/* ---- a service manager that starts it ------------------------------------------------------- */
+
+enum manager { MANAGER_STARTS, MANAGER_FAILS, MANAGER_CLOSES, MANAGER_IS_GONE };
+
+/* In a child: what comes through its socket becomes a warden that says "managed", once. */
+__attribute__((noreturn)) static void manage(int door, enum manager how)
+{
+	struct launch_request request;
+	struct err err = { 0 };
+	const int sock = accept(door, NULL, NULL);
+	int listener = -1, client;
+	size_t nfds;
+
+	if (fd_recv_msg(sock, &request, sizeof(request), &listener, 1, &nfds, &err) !=
+		    (ssize_t)sizeof(request) ||
+	    nfds != 1 || request.version != LAUNCH_VERSION || request.idle_seconds != 900 ||
+	    strcmp(request.template_dir, "/managed") != 0 || strcmp(request.log, "debug") != 0 ||
+	    request.rotate[0] != '\0')
+		_exit(1);
+	if (how == MANAGER_CLOSES)
+		_exit(0);
+	err_clear(&err);
+	if (how == MANAGER_FAILS)
+		(void)err_set(&err, ERR_LIMIT, "too many wardens");
+	if (fd_send_msg(sock, &err, sizeof(err), NULL, 0, &err) < 0)
+		_exit(2);
+	if (how == MANAGER_FAILS)
+		_exit(0);
+	client = accept(listener, NULL, NULL);
+	_exit(client >= 0 && send(client, "managed", 7, 0) == 7 ? 0 : 3);
+}
+
+static pid_t start_manager(const struct place *place, enum manager how)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int door = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/manager", place->dir);
+	(void)unlink(address.sun_path);
+	assert_int_equal(bind(door, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(setenv("RECKON_WARDEN_SOCKET", address.sun_path, 1), 0);
+	assert_int_equal(setenv("RECKON_LOG", "debug", 1), 0);
+	if (how != MANAGER_IS_GONE)
+		assert_int_equal(listen(door, 1), 0);
+	pid = how == MANAGER_IS_GONE ? 0 : fork();
+	if (pid == 0 && how != MANAGER_IS_GONE)
+		manage(door, how);
+	(void)close(door);
+	return pid;
+}
+
+static void end_manager(const struct place *place, pid_t pid)
+{
+	char path[128];
+	int status = 0;
+
+	if (pid > 0)
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	(void)snprintf(path, sizeof(path), "%s/manager", place->dir);
+	assert_int_equal(unlink(path), 0);
+	(void)unsetenv("RECKON_WARDEN_SOCKET");
+	(void)unsetenv("RECKON_LOG");
+}
+
+UNIT_TEST_WITH(test_a_service_manager_starts_it, setup, teardown)
+{
+	const struct place *place = *state;
+	const pid_t pid = start_manager(place, MANAGER_STARTS);
+	char text[2048];
+	struct err err;
+	int sock;
+
+	assert_ok(&err, launch_join_shared(place->warden, "/managed", &sock, &err));
+	listen_to(sock, text, sizeof(text));
+	assert_string_equal(text, "managed");
+	end_manager(place, pid);
+}
+
+UNIT_TEST_WITH(test_a_service_manager_tells_why_it_does_not, setup, teardown)
+{
+	const struct place *place = *state;
+	const pid_t pid = start_manager(place, MANAGER_FAILS);
+	struct err err;
+	int sock;
+
+	assert_err(&err, ERR_LIMIT, launch_join_shared(place->warden, "/managed", &sock, &err));
+	assert_string_equal(err.text, "too many wardens");
+	end_manager(place, pid);
+}
+
+UNIT_TEST_WITH(test_without_a_service_manager_it_is_forked, setup, teardown)
+{
+	const struct place *place = *state;
+	char text[2048];
+	struct err err;
+	int sock;
+
+	for (enum manager how = MANAGER_CLOSES; how <= MANAGER_IS_GONE; how++) {
+		const pid_t pid = start_manager(place, how);
+
+		assert_ok(&err, launch_join_shared(place->warden, "/managed", &sock, &err));
+		listen_to(sock, text, sizeof(text));
+		assert_non_null(strstr(text, "--templates,/managed,"));
+		end_manager(place, pid);
+		assert_int_equal(sscanf(text, "pid=%d", &(int){ 0 }), 1);
+		/* It ends, so that the next one is started. */
+		assert_int_equal(kill((pid_t)strtol(text + 4, NULL, 10), SIGKILL), 0);
+		while (kill((pid_t)strtol(text + 4, NULL, 10), 0) == 0)
+			(void)usleep(1000);
+	}
+}
 
 int main(int argc, char **argv)
 {

@@ -217,6 +217,28 @@ void cgroup_host_open(struct cgroup_host *host)
 	explain(host);
 }
 
+void cgroup_host_sweep(void)
+{
+	/* The group of systemd for what a unit starts beside its main process, when it delegates. */
+	static const char control[] = "/.control";
+
+	for (int i = 0; i <= CG_COUNT; i++) {
+		const char *controller = i < CG_COUNT ? controller_names[i] : NULL;
+		char point[256], own[256], path[520];
+		size_t len;
+
+		if (!find_mount(controller, point) ||
+		    !find_own_group(controller != NULL ? controller : "", own, sizeof(own)))
+			continue;
+		len = strlen(own);
+		if (len >= strlen(control) && strcmp(own + len - strlen(control), control) == 0)
+			own[len - strlen(control)] = '\0';
+		(void)snprintf(path, sizeof(path), "%s%s", point, own);
+		cgroup_base_sweep(path, "");
+		cgroup_base_sweep(point, "");
+	}
+}
+
 int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const char *root,
 			struct err *err)
 {

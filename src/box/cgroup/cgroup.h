@@ -37,6 +37,11 @@ struct cgroup_host {
  */
 void cgroup_host_open(struct cgroup_host *host);
 void cgroup_host_close(struct cgroup_host *host); /* removes our (empty) directories */
+/*
+ * Ends what dead wardens left in their groups next to the calling process, and removes these. What
+ * is frozen does not die of a SIGKILL on v1, so it is thawed, too.
+ */
+void cgroup_host_sweep(void);
 
 /* As cgroup_host_open for tests: `root` has one folder per v1 controller, or is a v2 tree. */
 int cgroup_host_open_at(struct cgroup_host *host, enum cgroup_kind kind, const char *root,

@@ -14,9 +14,11 @@
  */
 #include "host/sessions/restart/adopt.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -89,8 +91,21 @@ static void adopt_next(struct host *host)
 	}
 }
 
+/* A warden in our control group is ended with us by a service manager, and its boxes with it. */
+static void check_manager(const struct host *host)
+{
+	const char *path = secure_getenv("RECKON_WARDEN_SOCKET");
+
+	if (path == NULL || path[0] == '\0' || host->config.adopt_grace_ms == 0 ||
+	    access(path, W_OK) == 0)
+		return;
+	log_line(LOG_WARN, "kernels will not outlive a crash of this service",
+		 "why=\"cannot ask for a warden at %s: %s\"", path, strerror(errno));
+}
+
 void adopt_start(struct host *host)
 {
+	check_manager(host);
 	adopt_next(host);
 }
 
