@@ -105,21 +105,43 @@ def test_a_program_builds_against_it(installed, tmp_path):
 
 # ---- systemd ------------------------------------------------------------------------------------
 
+SERVICES = ("reckon.service", "reckon-warden@.service")
+OTHERS = ("reckon.slice", "reckon.socket", "reckon-warden.socket")
+
+
 def rendered(tmp_path):
-    """The units as installed, but for a program that is there."""
-    shutil.copy(SYSTEMD / "reckon.socket", tmp_path)
-    text = (BUILD / "packaging/reckon.service").read_text(encoding="utf-8")
-    assert "@" not in text
-    unit = tmp_path / "reckon.service"
-    unit.write_text(re.sub(r"ExecStart=\S+", f"ExecStart={BUILD}/bin/reckon", text))
-    return unit
+    """The units as installed, but for programs that are there; the service's."""
+    for name in OTHERS:
+        shutil.copy(SYSTEMD / name, tmp_path)
+    for name in SERVICES:
+        text = (BUILD / "packaging" / name).read_text(encoding="utf-8")
+        assert not re.search(r"@\w+@", text)
+        text = re.sub(r"(ExecStart=|ExecStopPost=)\S+/libexec/reckon/", rf"\1{BUILD}/libexec/", text)
+        (tmp_path / name).write_text(
+            re.sub(r"ExecStart=\S+/bin/reckon ", f"ExecStart={BUILD}/bin/reckon ", text))
+    return tmp_path / "reckon.service"
 
 
 def test_systemd_understands_the_units(tmp_path):
-    unit = rendered(tmp_path)
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit,
-                           tmp_path / "reckon.socket"], capture_output=True, text=True, check=False)
+    rendered(tmp_path)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+                           *(tmp_path / name for name in (*SERVICES, *OTHERS))],
+                          capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def directives(name):
+    return re.findall(r"^(\w+=.*)", (SYSTEMD / f"{name}.in").read_text(encoding="utf-8"), re.M)
+
+
+def test_a_warden_may_do_what_the_service_may():
+    """It was a part of it, and is its most powerful one; what it sees has to be the same."""
+    service, warden = (set(directives(name)) for name in SERVICES)
+    of_its_own = {each.split("=")[0] for each in warden - service}
+    assert of_its_own == {"Description", "CollectMode", "Type", "ExecStart", "TimeoutStopSec",
+                          "StandardOutput", "ReadWritePaths"}
+    walls = re.compile("Protect|Private|Capability|Ambient|NoNew|Device|Keyring|Limit|Delegate|UMask")
+    assert not [each for each in service - warden if walls.match(each)]
 
 
 def exposure(unit):
