@@ -1,10 +1,10 @@
 /*
- * launch.c - how a program of a client gets into a box.
+ * launch.c - starts a client's program in a box.
  *
  * Runs in:  the warden, and a child that executes reckon-launch at once.
  * Reads:    the launcher's fixed-size reports, sent before the program runs; /proc.
- * Never:    lets a program run before all its walls were seen from outside, or waits for it: a
- *           program of the box can stop a process of the same user at any moment.
+ * Never:    lets a program run before the warden has verified its walls from outside, or blocks on
+ *           the launcher: programs in the box can stop a process of the same user at any time.
  */
 #include "box/processes/process.h"
 
@@ -115,7 +115,7 @@ static void answer(const struct box_process *process, const struct err *failure)
 	client_send(process->starter, &reply, fds, count);
 }
 
-/* Nothing of it stays. */
+/* Reports the failure to the client and drops the process. */
 static void give_up(struct warden *warden, struct box_process *process, const struct err *why)
 {
 	answer(process, why);
@@ -130,7 +130,7 @@ static void close_boot(struct warden *warden, struct box_process *process)
 		(void)close(TAKE_FD(process->boot));
 }
 
-/* The program runs: its limit of time begins. */
+/* The program has started: starts its time limit and answers the client. */
 static void begin(struct warden *warden, struct box_process *process)
 {
 	struct pollfd over = { .fd = process->as.made.kernel_pidfd, .events = POLLIN };
@@ -139,7 +139,7 @@ static void begin(struct warden *warden, struct box_process *process)
 	process->state = PROCESS_RUNNING;
 	process->as.death_watch.ready = process_ended;
 	process->timer_watch.ready = process_timer;
-	/* Whatever is measured of the box from here on is not a cell's alone. */
+	/* From now on the box's counters include this process: no cell may claim them alone. */
 	usage_forget(process->as.session);
 	usage_note_process(process->as.session);
 	process->deadline_ns =
@@ -149,12 +149,13 @@ static void begin(struct warden *warden, struct box_process *process)
 	process->starter = NULL;
 	if (process->master >= 0)
 		(void)close(TAKE_FD(process->master));
-	/* It may have been quick. */
+	/* The program may already have ended, and ended_early() may have removed this watch. */
 	if (poll(&over, 1, 0) > 0)
 		process_ended(warden, &process->as.death_watch, 0);
 }
 
-/* The report of a process that must be our child: `sender` is what the socket layer says. */
+/* Receives a report, and the sender's pid from the socket layer; verify() checks that it is our
+ * child. */
 static ssize_t receive(int sock, struct launch_report *ret, int fds[2], pid_t *ret_sender)
 {
 	union {
@@ -183,7 +184,7 @@ static ssize_t receive(int sock, struct launch_report *ret, int fds[2], pid_t *r
 	return n;
 }
 
-/* The last number of the line is that of the innermost namespace, the box's. */
+/* The line's last number is the pid in the innermost namespace, the box's. */
 static int32_t inner_pid(pid_t pid)
 {
 	char text[8192];
@@ -208,7 +209,8 @@ static int verify(struct warden *warden, struct box_process *process, pid_t send
 	struct session *session = process->as.session;
 	struct twin_kernel *made = &process->as.made;
 
-	/* Killed meanwhile and reaped, its number may be another's; that would not be our child. */
+	/* If the sender was killed and reaped meanwhile, its pid may name a process that is not our
+	 * child. */
 	if ((pid_t)procfile_number(sender, "status", "PPid:", 10, 0) != getpid())
 		return err_set(err, ERR_LOST, "a new process ended before it was ready");
 	made->kernel = sender;
@@ -227,7 +229,7 @@ static int verify(struct warden *warden, struct box_process *process, pid_t send
 
 static void ended_early(struct warden *warden, struct watch *watch, uint32_t events);
 
-/* Behind its walls: watched from here on, and let go. */
+/* The process stands behind its walls: watches it and lets it execute the program. */
 static int let_go(struct warden *warden, struct box_process *process, struct err *err)
 {
 	process->as.death_watch = (struct watch){ .ready = ended_early, .arg = process,
@@ -294,7 +296,8 @@ static void boot_ready(struct warden *warden, struct watch *watch, uint32_t even
 	give_up(warden, process, &err);
 }
 
-/* Whether it was a failure, or a program that was quick, says the socket; see begin(). */
+/* The process ended before the warden knew that its program runs. The socket tells whether it
+ * failed or its program was quick; see begin(). */
 static void ended_early(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct box_process *process = watch->arg;
@@ -304,7 +307,7 @@ static void ended_early(struct warden *warden, struct watch *watch, uint32_t eve
 	boot_ready(warden, &process->boot_watch, 0);
 }
 
-/* Until the program runs; see process_timer(). */
+/* The launch timer; process_timer() replaces it once the program runs. */
 static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct box_process *process = watch->arg;

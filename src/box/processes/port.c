@@ -1,9 +1,10 @@
 /*
- * port.c - the TCP ports on which something in a box listens, from outside the box.
+ * port.c - lists the TCP ports on which programs in a box listen, and connects to them from
+ * outside.
  *
  * Runs in:  the warden.
  * Reads:    /proc/PID/net/tcp and tcp6 of the box's pid 1, which the kernel writes.
- * Never:    connects to anything but the loopback addresses of the box, or waits for it.
+ * Never:    connects to anything but the box's loopback addresses, or waits for a connection.
  */
 #include "box/processes/port.h"
 
@@ -31,7 +32,7 @@ struct helper {
 	int fd; /* negative: -errno */
 };
 
-/* In the warden's memory and descriptors, but in a network namespace of its own choice. */
+/* Shares the warden's memory and descriptors, but joins the box's network namespace. */
 static int helper_main(void *arg)
 {
 	struct helper *helper = arg;
@@ -46,9 +47,9 @@ static int helper_main(void *arg)
 }
 
 /*
- * A socket belongs to the network namespace in which it was made, whoever uses it. A rootless warden
- * could join the box's, and never return to the host's: so a helper makes it, while the warden stands
- * still, in the table of descriptors that they share.
+ * A socket belongs to the network namespace in which it was created, whoever uses it. A rootless
+ * warden could join the box's namespace but never return to the host's. So a helper creates the
+ * socket in the descriptor table that it shares with the warden, which is suspended meanwhile.
  */
 static int make_socket(int netns, int family, int *ret_fd, struct err *err)
 {
@@ -81,7 +82,7 @@ static int begin_connect(int fd, const struct warden_port *port, struct err *err
 	if (connect(fd, to, port->is_v6 != 0 ? sizeof(v6) : sizeof(v4)) == 0 ||
 	    errno == EINPROGRESS)
 		return 0;
-	/* Without ::1 there is nobody at it. */
+	/* If the box has no ::1, nothing listens there. */
 	if (errno == ECONNREFUSED || errno == EADDRNOTAVAIL || errno == ENETUNREACH)
 		return err_set(err, ERR_NOT_FOUND, "nothing listens on port %u", port->number);
 	return err_sys(err, "connect to port %u of the box", port->number);
@@ -96,7 +97,8 @@ int port_connect(struct shell *shell, const struct warden_port *port, int *ret_f
 		return err_set(err, ERR_INVALID, "invalid port 0");
 	if (make_socket(shell->netns_fd, port->is_v6 != 0 ? AF_INET6 : AF_INET, &fd, err) < 0)
 		return (int)err->code;
-	/* What is still connecting must not meet the next box with this namespace. */
+	/* A connection that is still being made must not reach the next box: do not recycle the
+	 * namespace. */
 	shell->has_guests = true;
 	if (begin_connect(fd, port, err) < 0)
 		return (int)err->code;
@@ -106,7 +108,7 @@ int port_connect(struct shell *shell, const struct warden_port *port, int *ret_f
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-/* As the kernel writes it: 32-bit words of the host's byte order, as hexadecimal digits. */
+/* Linux writes an address as 32-bit words in host byte order, in hexadecimal digits. */
 static bool take_address(const char *text, size_t digits, uint8_t *ret)
 {
 	for (size_t word = 0; word < digits / 8; word++) {
@@ -123,7 +125,7 @@ static bool take_address(const char *text, size_t digits, uint8_t *ret)
 	return true;
 }
 
-/* "   0: 0100007F:2135 00000000:0000 0A …"; false: no socket that listens. */
+/* Parses " 0: 0100007F:2135 00000000:0000 0A …"; false: the socket does not listen. */
 static bool take_line(const char *line, bool is_v6, struct warden_listener *ret)
 {
 	const size_t digits = is_v6 ? 32 : 8;
@@ -169,7 +171,7 @@ static void add_table(pid_t init, const char *name, bool is_v6, struct warden_po
 		if (is_head)
 			continue;
 		if (!take_line(line, is_v6, &listener))
-			break; /* the connected ones follow */
+			break; /* connected sockets follow */
 		if (is_listed(ret, &listener))
 			continue; /* SO_REUSEPORT */
 		if (ret->count == WARDEN_PORTS_MAX) {

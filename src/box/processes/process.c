@@ -1,10 +1,11 @@
 /*
- * process.c - the life of a program that a client started in a box.
+ * process.c - a program that a client started in a box: its usage, limits, signals and end.
  *
  * Runs in:  the warden.
  * Reads:    control groups, /proc and wait statuses.
- * Never:    lets anything outlive its session, or signals a number that may be another's: a process
- *           is signalled by its pidfd, and its group while it is not reaped.
+ * Never:    lets anything outlive its session, or signals a pid that may have been reused: it
+ *           signals a process by its pidfd, and its process group only while the process is not
+ *           reaped.
  */
 #include "box/processes/process.h"
 
@@ -26,7 +27,7 @@
 #include "box/resources/resource.h"
 #include "box/sys.h"
 
-#define LOOK_MIN_NS 20000000ull /* between two looks at the processor time */
+#define LOOK_MIN_NS 20000000ull /* between two checks of the processor time */
 
 struct box_process *process_find(const struct session *session, uint32_t number)
 {
@@ -47,7 +48,7 @@ static uint64_t since_fork(pid_t pid, int own, int children)
 	return (uint64_t)(ticks[0] + ticks[1]) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What the group does not count is of the process itself, as long as it is there. */
+/* Takes what the cgroup does not count from the process's own /proc files, until it is reaped. */
 static void from_proc(struct box_process *process, struct warden_usage *usage)
 {
 	const pid_t pid = process->as.made.kernel;
@@ -108,7 +109,7 @@ static uint64_t cpu_ns(const struct box_process *process)
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
-/* What is left of its processor time lasts at least so long, with all processors at work on it. */
+/* The earliest time at which the process can reach its limit: all processors may run it at once. */
 static uint64_t next_look_ns(const struct box_process *process)
 {
 	const uint64_t limit = process->how.cpu_ms * 1000000u;
@@ -138,7 +139,7 @@ static void end_by_limit(struct warden *warden, struct box_process *process, uin
 {
 	process->limit = limit;
 	(void)sys_pidfd_signal(process->as.made.kernel_pidfd, SIGKILL);
-	/* Its end comes through the pidfd, and takes the rest along. */
+	/* The pidfd reports the end; process_ended() then also kills what it left running. */
 	(void)cgroup_process_kill(&warden->cgroups, process->as.session->shell.name,
 				  process->as.id);
 }
@@ -297,7 +298,7 @@ void process_release(struct warden *warden, struct box_process *process)
 	process->state = PROCESS_RELEASED;
 	process->starter = NULL;
 	session->process_count--;
-	/* Else tried again later: the box's group cannot go before it. */
+	/* Retried later if it fails: the box's cgroup cannot be removed before this one. */
 	(void)remove_group(warden, process);
 }
 
@@ -307,7 +308,7 @@ void process_drop_all(struct warden *warden, struct session *session)
 		forget_watches(warden, at);
 		if (at->as.made.kernel_pidfd >= 0)
 			(void)sys_pidfd_signal(at->as.made.kernel_pidfd, SIGKILL);
-		/* The listener holds the box's user namespace as long as it is open. */
+		/* As long as the seccomp listener is open, it holds the box's user namespace. */
 		twin_done(&at->as.made);
 		at->as.is_up = false;
 		at->starter = NULL;
@@ -331,7 +332,7 @@ void process_reap(const struct session *session, pid_t pid, int status)
 		}
 }
 
-/* Whose START is not answered yet need not be. */
+/* A START that is not answered yet needs no answer: its client is gone. */
 static void conn_gone(struct warden *warden, struct conn *conn)
 {
 	(void)warden;
@@ -353,7 +354,8 @@ int process_signal(struct box_process *process, const struct warden_signal *sign
 		return err_set(err, ERR_INVALID, "there is no signal %u", signal->number);
 	if (process->state != PROCESS_RUNNING || process->as.end.kernel_reaped)
 		return err_set(err, ERR_NOT_FOUND, "the process has ended");
-	/* Not reaped, it keeps its number, which is that of its group too: it leads a session. */
+	/* Before it is reaped, it keeps its pid, which also names its process group: it leads a
+	 * session. */
 	if (signal->is_leader == 0 && kill(-process->as.made.kernel, number) == 0)
 		return 0;
 	if (sys_pidfd_signal(process->as.made.kernel_pidfd, number) < 0)
@@ -366,7 +368,7 @@ void process_status(struct warden *warden, struct box_process *process,
 {
 	struct pollfd over = { .fd = process->as.made.kernel_pidfd, .events = POLLIN };
 
-	/* Who was woken by the pidfd may ask before our own event came. */
+	/* A client that the pidfd woke may ask before the warden handles its own event. */
 	if (process->state == PROCESS_RUNNING && poll(&over, 1, 0) > 0)
 		process_ended(warden, &process->as.death_watch, 0);
 	if (process->state != PROCESS_ENDED)

@@ -1,16 +1,17 @@
 /*
- * sweep.c - ends what a kernel that is gone has left behind in its box.
+ * sweep.c - kills what an ended kernel left running in its box.
  *
  * Runs in:  the warden, and a short-lived child that has joined the box's pid namespace.
  * Reads:    cgroup.procs, or /proc where there is no freezer.
- * Never:    ends a process of another kernel that lives, or pid 1.
+ * Never:    kills a process of another live kernel, or pid 1.
  *
- * When no other kernel and no client's process lives, everything but pid 1 goes: one kill(-1) inside the pid namespace,
- * which no fork can run away from. Else the kernel's group says what is its (cgroup/kernel.c).
- * Where the host gives us no freezer, descent does: a process belongs to the kernel among its
- * ancestors, and an orphan, adopted by pid 1, to the one whose session id it kept. An orphan that
- * called setsid() can then not be told from another kernel's, and is left: `reckon doctor` names
- * the missing freezer, and closing the session ends it.
+ * If no other kernel lives, and no client's process that may keep children, everything but pid 1 is
+ * killed: by kill(-1) inside the pid namespace, which no fork can escape. Otherwise the kernel's
+ * cgroup tells what belongs to it (cgroup/kernel.c). On a host without a freezer, descent decides:
+ * a process belongs to the kernel or client's process among its ancestors, and an orphan, adopted
+ * by pid 1, to the one whose session id it still has. An orphan that called setsid() cannot be
+ * attributed and stays: `reckon doctor` reports the missing freezer, and closing the session ends
+ * the orphan.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +46,7 @@ __attribute__((noreturn)) static void kill_all_here(void)
 {
 	for (int tries = 0; tries < ALL_TRIES; tries++) {
 		if (kill(-1, SIGKILL) < 0 && errno == ESRCH)
-			_exit(0); /* nobody is left but pid 1 and us */
+			_exit(0); /* only pid 1 and this process are left */
 		(void)nanosleep(&pause_time, NULL);
 	}
 	_exit(1);
@@ -60,7 +61,8 @@ __attribute__((noreturn)) static void join_and_kill(const struct shell *shell)
 		_exit(2);
 	pid = fork();
 	if (pid == 0) {
-		(void)syscall(SYS_close_range, 0, ~0u, 0); /* nothing of ours in there */
+		/* The box must not reach the warden's descriptors. */
+		(void)syscall(SYS_close_range, 0, ~0u, 0);
 		kill_all_here();
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
@@ -68,7 +70,7 @@ __attribute__((noreturn)) static void join_and_kill(const struct shell *shell)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
 }
 
-/* 0 when nobody is left. Rootless, the box can stop the helper: then it is tried again. */
+/* 0 if no process is left. Rootless, the box can stop the helper: the caller then tries again. */
 static int sweep_all(const struct shell *shell)
 {
 	const pid_t pid = fork();
@@ -93,13 +95,13 @@ static int sweep_all(const struct shell *shell)
 
 struct members {
 	const struct session *session;
-	const void *gone; /* kernel or process */
+	const void *gone; /* the kernel or process that ended */
 	pid_t gone_pid;
 	ino_t ns;
 	pid_t init;
 };
 
-/* The kernel or client's process that has this number, or had it. */
+/* The live kernel or client's process with this pid, or the ended one that had it. */
 static const void *owner_with(const struct members *members, pid_t pid)
 {
 	const struct session *session = members->session;
@@ -116,7 +118,7 @@ static const void *owner_with(const struct members *members, pid_t pid)
 	return pid == members->gone_pid ? members->gone : NULL;
 }
 
-/* Whom a process descends from; NULL: nobody knows. */
+/* The kernel or client's process that a process descends from; NULL: unknown. */
 static const void *owner_of(const struct members *members, pid_t pid)
 {
 	static const int fields[2] = { 4, 6 }; /* parent and session id */

@@ -1,9 +1,9 @@
-/* answer.h - what clients ask, and the answers. */
+/* answer.h - answers to the requests of clients. */
 #pragma once
 
 #include "box/state.h"
 
-/* server.c: what a client that said HELLO asks, or its HELLO. Takes the descriptors. */
+/* server.c: answers one request; takes the descriptors. */
 void server_answer(struct warden *warden, struct conn *conn, const struct warden_request *request,
 		   const int *fds, size_t nfds);
 
@@ -14,7 +14,7 @@ void answer_open(struct warden *warden, struct conn *conn,
 			const struct warden_request *request, const int *fds, size_t nfds);
 void answer_context(struct warden *warden, struct conn *conn, struct session *session,
 			   const struct warden_request *request, struct warden_reply *reply);
-/* A context that its client left, to the one that has the session now. */
+/* Gives a context that lost its client to the client that has the session now. */
 void answer_adopt_kernel(struct warden *warden, struct conn *conn, struct session *session,
 			 const struct warden_request *request, struct warden_reply *reply);
 void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel *kernel,

@@ -3,7 +3,7 @@
  *
  * Runs in:  the warden.
  * Reads:    fixed-size requests of processes of the same user (clients/client.c).
- * Never:    gives a client that wants all walls a box that lacks one.
+ * Never:    gives a strict client a box that lacks a wall.
  */
 #include "box/requests/answer.h"
 
@@ -52,7 +52,7 @@ static void fill_opened(const struct warden *warden, const struct box_kernel *ke
 		ret->unheld |= WARDEN_UNHELD_CPU;
 }
 
-/* To the client of an OPEN, a BRANCH or an ADOPT; from now on the session is the client's. */
+/* Gives a session to the client of an OPEN, a BRANCH or an ADOPT, which owns it from now on. */
 static void give(struct warden *warden, struct conn *conn, struct session *session,
 		 enum warden_warmth warmth, struct warden_reply *reply)
 {
@@ -123,7 +123,8 @@ void answer_open(struct warden *warden, struct conn *conn,
 	if (code == 0)
 		code = session_open(warden, &request->open, fds, &session, &warmth, &reply.err);
 	if (code >= 0 && session == NULL) {
-		/* A zygote is warming up: this connection waits, and is not read meanwhile. */
+		/* A zygote is warming up: the request waits, and its connection is not read
+		 * meanwhile. */
 		conn->pending = true;
 		conn->pending_request = *request;
 		memcpy(conn->pending_fds, fds, nfds * sizeof(*fds));
@@ -138,7 +139,7 @@ void answer_open(struct warden *warden, struct conn *conn,
 		give(warden, conn, session, warmth, &reply);
 }
 
-/* Something has to warm up first: this connection waits, and is not read meanwhile. */
+/* A zygote has to warm up first: the request waits, and its connection is not read meanwhile. */
 static void postpone(struct conn *conn, const struct warden_request *request)
 {
 	conn->pending = true;
@@ -146,7 +147,7 @@ static void postpone(struct conn *conn, const struct warden_request *request)
 	conn->pending_nfds = 0;
 }
 
-/* With a connection of its own. An error is not answered yet. */
+/* Gives a kernel to the client, with a connection of its own. On failure the caller answers. */
 static int give_kernel(struct warden *warden, struct conn *conn, struct box_kernel *kernel,
 		       enum warden_warmth warmth, struct warden_reply *reply)
 {
@@ -206,7 +207,7 @@ void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel 
 
 	if (code == 0) {
 		postpone(conn, request);
-		/* By then it has another number, or none. */
+		/* Name the kernel by its number, which it keeps until the next attempt. */
 		conn->pending_request.kernel = kernel->id;
 		return;
 	}
@@ -238,7 +239,7 @@ void answer_branch(struct warden *warden, struct conn *conn, struct box_kernel *
 {
 	struct session *session;
 
-	/* The copy is a session, and would have no connection that may end it. */
+	/* The copy is a session of its own, and a context's connection may not close a session. */
 	if (conn->is_member)
 		(void)err_set(&reply->err, ERR_INVALID,
 			      "a context cannot be branched; branch its session");

@@ -1,9 +1,9 @@
 /*
- * server.c - the closed table of what clients may ask, and the answers.
+ * server.c - dispatches the requests of clients; it rejects any that is not in its table.
  *
  * Runs in:  the warden.
  * Reads:    fixed-size requests of processes of the same user (clients/client.c).
- * Never:    takes a request for what is not this client's.
+ * Never:    lets a client reach a session or kernel that is not its own.
  */
 #include <string.h>
 #include <unistd.h>
@@ -88,7 +88,7 @@ static void answer_kernel(struct warden *warden, struct conn *conn, struct sessi
 	client_send(conn, reply, NULL, 0);
 }
 
-/* Requests about the processes of one session. True: it is answered later. */
+/* Requests about the processes of one session. True: the answer follows later. */
 static bool answer_process(struct warden *warden, struct conn *conn, struct session *session,
 			   const struct warden_request *request, const int *fds, size_t nfds,
 			   struct warden_reply *reply)
@@ -271,7 +271,7 @@ void server_answer(struct warden *warden, struct conn *conn, const struct warden
 	client_drop(warden, conn);
 }
 
-/* What waited for a zygote. */
+/* Retries the requests that waited for a zygote. */
 static void retry_pending(struct warden *warden)
 {
 	for (size_t i = 0; i < warden->conn_top; i++) {

@@ -3,10 +3,11 @@
  *
  * Runs in:  the warden.
  * Reads:    what server.c has checked.
- * Never:    refuses a session for a share that this host cannot give; walls/probe.c says so.
+ * Never:    refuses a session because this host cannot enforce its share; walls/probe.c reports
+ *           that.
  *
- * A group lives as long as it has a session. Its cgroup is called by a number, for a box can read
- * the name of its own.
+ * A group lives as long as it has a session. Its cgroup is named by a number instead of the group's
+ * name, because a box can read the name of its own cgroup.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ uint32_t group_cap(const struct session *session)
 	return own == 0 || (all > 0 && all < own) ? all : own;
 }
 
-/* v1 knows no limit of a box that is above its group's: neither before nor after a change. */
+/* v1 rejects a box's limit above its group's, so boxes are lowered before the group and raised
+ * after it. */
 static int cap_members(struct warden *warden, const struct group *group, struct err *err)
 {
 	for (size_t i = 0; i < warden->slot_count; i++) {
@@ -93,7 +95,7 @@ static int apply(struct warden *warden, struct group *group, const struct cgroup
 	return code;
 }
 
-/* NULL: it could not be made. */
+/* NULL on failure. */
 static struct group *make(struct warden *warden, const char *name, struct err *err)
 {
 	struct group *group = mem_new0(1, sizeof(*group));
@@ -111,7 +113,8 @@ static struct group *make(struct warden *warden, const char *name, struct err *e
 	return group;
 }
 
-/* A kernel that was made before anybody asked for it; others are born where they belong. */
+/* v1: makes a kernel that ran before its session entered the group join the group's cgroup. Kernels
+ * that start later are born in it. */
 static int send_cgroup_join(struct warden *warden, const struct session *session, int prepared,
 			    struct err *err)
 {
@@ -141,7 +144,7 @@ static int join(struct warden *warden, struct session *session, struct group *gr
 		(void)close(TAKE_FD(tasks_fd));
 	if (tasks_fd < 0 && cgroup_group_enter(host, group->dir, name, size, err) < 0)
 		return (int)err->code;
-	/* On v2 it is another group than the one that was measured and limited. */
+	/* On v2 the box has a new cgroup now, which was neither measured nor limited yet. */
 	if (host->kind == CGROUP_V2)
 		session->is_limited = session->kernels[0]->used.is_measured = false;
 	session->group = group;

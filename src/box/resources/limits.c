@@ -1,5 +1,5 @@
 /*
- * limits.c - the limits of a box: filled in, and put into force from outside.
+ * limits.c - fills in the limits of a box, and applies them from outside.
  *
  * Runs in:  the warden.
  * Reads:    a request that server.c has checked.
@@ -32,7 +32,8 @@ void limits_fill(const struct template *of, struct warden_limits *limits)
 	if (limits->inodes == 0)
 		limits->inodes = 100000;
 	if (limits->file_bytes == 0)
-		/* Above the quota, so that a full workspace is what a program is told of. */
+		/* Above the quota, so that a program that fills the workspace gets ENOSPC, not
+		 * EFBIG. */
 		limits->file_bytes = limits->disk_bytes + (1u << 20);
 	if (limits->pids == 0)
 		limits->pids = 128;
@@ -57,9 +58,10 @@ static int set_rlimit(pid_t pid, int resource, uint64_t value, struct err *err)
 }
 
 /*
- * Descriptors on their way through sockets are counted per host user, against the limit of whoever
- * sends one more. Rootless, that user is the caller: few enough must be left over for the caller's
- * own programs, and for new kernels, which keep the warden's limit until this one is set.
+ * Linux counts the descriptors that are in flight through sockets per host user, and compares the
+ * count with the limit of each sender. Rootless, that user is the caller: this limit leaves enough
+ * for the caller's own programs, and for new kernels, which have the warden's limit until this one
+ * is set.
  */
 static uint64_t descriptors(const struct warden *warden)
 {
@@ -79,9 +81,11 @@ int limits_apply_process(const struct warden *warden, const struct session *sess
 	    set_rlimit(pid, RLIMIT_MSGQUEUE, 0, err) < 0 ||
 	    set_rlimit(pid, RLIMIT_SIGPENDING, 1024, err) < 0)
 		return (int)err->code;
-	/* A second wall behind the pids cgroup, which counts what it refuses and so has to be met
-	 * first; and the only one where there is none. The count is per user namespace since Linux
-	 * 5.14, so other sessions do not matter. */
+	/*
+	 * A second wall behind the pids cgroup, and the only one without it. The cgroup counts what
+	 * it refuses, so it has to be reached first. The count is per user namespace since Linux
+	 * 5.14, so other sessions do not matter.
+	 */
 	return set_rlimit(pid, RLIMIT_NPROC,
 			  limits->pids + BOX_OWN_PIDS +
 				  (cgroup_has(&warden->cgroups, CG_PIDS) ? NPROC_SLACK : 0),
@@ -110,7 +114,7 @@ static int limit_disk(struct session *session, struct err *err)
 	return 0;
 }
 
-/* Pid 1 and, where they are counted, twins. */
+/* The processes that are not the user's: pid 1 and, if the cgroup counts them, twins. */
 static unsigned own_pids(const struct warden *warden, const struct session *session)
 {
 	unsigned count = 1;
@@ -121,7 +125,7 @@ static unsigned own_pids(const struct warden *warden, const struct session *sess
 	return count;
 }
 
-/* The kernel takes no number beyond its own bound. */
+/* Linux rejects a number above PIDS_MAX. */
 static unsigned all_pids(const struct warden *warden, const struct session *session)
 {
 	const unsigned own = own_pids(warden, session);
@@ -149,7 +153,7 @@ int limits_apply(struct warden *warden, struct session *session, struct err *err
 		.cpu_percent = limits->cpu_percent > 0 ? group_cap(session) : 0,
 	};
 
-	/* A box that was made ahead of need has the limits that most ask for. */
+	/* A box that was made ahead of need may have these limits already. */
 	if (is_done)
 		return 0;
 	session->is_limited = false;

@@ -1,18 +1,18 @@
 /*
- * sched_slice.c - short turns of a processor for a cell that begins, long ones for one that computes.
+ * sched_slice.c - gives a cell that begins short scheduler slices, and one that computes long ones.
  *
  * Runs in:  the warden.
  * Reads:    which cells run, and since when.
- * Never:    gives anybody more of the processors than his weight: only when, not how much.
+ * Never:    changes how much processor time a task gets, which its weight decides; only when.
  *
- * Linux (EEVDF, 6.12 or later) runs whom it owes time in the order in which their next turn would be
- * over. Of two with equally long turns the one that wakes up waits for the other's, which is looked
- * at with the next tick of the clock, 4 ms later: a short cell beside another tenant's long one
- * takes several times as long as alone. So a cell begins with short turns, and comes first; when it has
- * not ended after BEGINS_NS it gets long ones, which also cost less.
+ * Linux (EEVDF, 6.12 or later) picks, among the tasks that it owes time, the one whose next slice
+ * would end first. Of two tasks with equal slices, the one that wakes up waits until the other's
+ * slice is over, which Linux checks at the next clock tick, 4 ms later: a short cell beside another
+ * tenant's long one takes several times as long as alone. So a cell begins with short slices and
+ * runs first; if it has not ended after BEGINS_NS it gets long ones, which also cost less.
  *
- * An earlier Linux looks at none of this, nor does a host where the tasks of a box are not ours to
- * set (rootless, with a range of uids).
+ * This has no effect on an earlier Linux, nor where the warden may not set the slices of a box's
+ * tasks (rootless, with a range of uids).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,11 +28,11 @@
 #include "box/state.h"
 
 #define BEGINS_NS 2000000u
-#define SHORT_NS 500000u /* longer than those of whoever serves: base/process/priority.c, base/process/rt_boost.c */
+#define SHORT_NS 500000u /* longer than the daemons' own: base/process/{priority,rt_boost}.c */
 #define LONG_NS 12000000u
-#define TASKS_MAX 256 /* of a kernel that are given long turns */
+#define TASKS_MAX 256 /* tasks of one kernel that get long slices */
 
-/* Its threads, too: those of a matrix product compute like itself. */
+/* Includes all threads: those of a matrix product compute as much as the main one. */
 static void set_all(pid_t pid, uint64_t turn_ns)
 {
 	const struct dirent *entry;
@@ -66,7 +66,7 @@ static void arm(struct warden *warden, uint64_t delay_ns)
 		timerfd_settime(warden->sched_slice_watch.fd, 0, &when, NULL) == 0;
 }
 
-/* The oldest of those that begin is first. */
+/* The list of beginning cells is ordered by age, the oldest first. */
 static void on_time(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	const uint64_t now = clock_mono_ns();
@@ -90,7 +90,7 @@ void sched_slice_begin(struct warden *warden, struct box_kernel *kernel)
 {
 	sched_slice_end(warden, kernel);
 	if (!kernel->is_up)
-		return; /* its number may be another's by now */
+		return; /* its pid may be reused by now */
 	if (kernel->turn.ns != SHORT_NS)
 		priority_turns(kernel->made.kernel, SHORT_NS);
 	kernel->turn.ns = SHORT_NS;

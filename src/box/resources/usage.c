@@ -40,7 +40,8 @@ static void read_io(pid_t pid, uint64_t *ret_read, uint64_t *ret_written)
 	*ret_written = procfile_find(text, "wchar:", 10, *ret_written);
 }
 
-/* utime, stime and those of reaped children, in clock ticks. */
+/* User and system time of the process and its reaped children, in ns; Linux counts them in clock
+ * ticks. */
 static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 {
 	static const int fields[4] = { 14, 15, 16, 17 };
@@ -52,7 +53,7 @@ static void read_cpu(pid_t pid, uint64_t *ret_user, uint64_t *ret_system)
 	*ret_system = (uint64_t)(ticks[1] + ticks[3]) * tick_ns;
 }
 
-/* Cells that run at the same time in one box: none of them can be told from the other's. */
+/* The counters cannot tell apart cells that run at the same time in one box. */
 static void begin_running(struct box_kernel *kernel)
 {
 	kernel->used.is_running = true;
@@ -94,12 +95,15 @@ void usage_begin(struct warden *warden, struct box_kernel *kernel)
 
 	begin_running(kernel);
 	sched_slice_begin(warden, kernel);
-	/* Another's peak is not to be forgotten. */
+	/* A reset would lose the peak of another running cell. */
 	if (!kernel->used.is_shared)
 		cgroup_reset_peak(&warden->cgroups, session->shell.name);
-	/* After the first execution the last reading is the base: nothing but processor time moves
-	 * much between cells, and what does belongs to the next one. Opening a dozen control files
-	 * is a good part of a short cell. With other kernels in the box no reading lasts. */
+	/*
+	 * After the first execution the last reading is the baseline: between cells only processor
+	 * time changes much, and the next cell is charged with the rest. Opening a dozen control
+	 * files would take a good part of a short cell. If the box has other kernels or processes,
+	 * a reading does not stay valid.
+	 */
 	if (kernel->used.is_measured && kernel_count_up(session, kernel) == 0 &&
 	    process_count_up(session) == 0) {
 		kernel->used.base = kernel->used.last;
@@ -122,7 +126,7 @@ void usage_prepare(struct warden *warden, struct box_kernel *kernel)
 
 	if (!cgroup_has(&warden->cgroups, CG_MEMORY) || !cgroup_has(&warden->cgroups, CG_CPUACCT))
 		return;
-	cgroup_reset_peak(&warden->cgroups, name); /* which opens it for writing */
+	cgroup_reset_peak(&warden->cgroups, name); /* opens the file for writing */
 	cgroup_read(&warden->cgroups, name, &kernel->used.last);
 	read_io(kernel->made.kernel, &kernel->used.base_read, &kernel->used.base_written);
 	kernel->used.is_measured = true;
@@ -133,7 +137,7 @@ static uint64_t since(uint64_t now, uint64_t base)
 	return now > base ? now - base : 0;
 }
 
-/* Pid 1 and twins are ours. */
+/* Pid 1 and twins are not the user's. */
 static unsigned count_own(const struct warden *warden, const struct box_kernel *kernel)
 {
 	unsigned count = 1;
@@ -160,7 +164,7 @@ static void from_cgroup(struct warden *warden, struct box_kernel *kernel, struct
 	ret->memory_peak_bytes = now.memory_peak_bytes;
 	ret->oom_kills = since(now.oom_kills, base->oom_kills);
 	ret->pids_refused = since(now.pids_refused, base->pids_refused);
-	/* A kernel that keeps no peak is sampled here. */
+	/* On a Linux that keeps no peak, the current count stands in for it. */
 	peak = now.pids_peak > base->pids_peak ? now.pids_peak : now.pids;
 	peak = since(peak, count_own(warden, kernel));
 	if (peak > kernel->used.processes_peak)
