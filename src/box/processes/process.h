@@ -55,8 +55,8 @@ void process_go_on(const struct session *session, uint64_t span_ns);
 /* sweep.c */
 /* Kills what an ended kernel left running in its box; waits a limited time until it is gone. */
 void sweep_after(struct warden *warden, struct box_kernel *kernel);
-/* Kills what an ended process left running, on a host without a freezer to tell what belongs to it.
- * */
+/* Kills what an ended process left running, on a host without a freezer that tells what is its
+ * own. */
 void sweep_process(const struct session *session, const struct box_process *process);
 
 /* ---- of process.c, for launch.c ---- */

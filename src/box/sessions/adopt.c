@@ -1,16 +1,17 @@
 /*
- * adopt.c - sessions that outlive their connection for a while, frozen, until another adopts them.
+ * adopt.c - keeps a session frozen for a while after its connection ended, until a client adopts
+ * it.
  *
  * Runs in:  the warden.
  * Reads:    leases of clients, which are of the same user; /proc/meminfo.
- * Never:    lets anything of a box run while nobody has it, or gives a session or a kernel to two.
+ * Never:    lets a box run while no client has it, or gives a session or a kernel to two clients.
  *
- * When a connection ends and nothing of its session executes, what belonged to that client alone
- * (processes, contexts without a lease) ends, and the box is frozen. Its memory stays what it was,
- * so the number of such boxes is bounded, and there are none where the host is short of memory.
+ * When a connection ends and its session executes nothing, the warden ends what belonged to that
+ * client alone (processes, contexts without a lease) and freezes the box. A frozen box keeps its
+ * memory, so their number is bounded, and the warden keeps none while the host is short of memory.
  *
- * Connections of one client end one after the other: so a context with a lease outlives its own for
- * a moment, and is asked for a moment after its session was.
+ * The connections of one client end one after the other, and a client that adopts a session asks
+ * for its contexts afterwards: so a context with a lease may be without a connection for LEFT_NS.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -29,8 +30,8 @@
 #include "box/walls/probe.h"
 
 #define SECOND_NS 1000000000ull
-#define LEFT_NS (30 * SECOND_NS) /* a kernel without a client, in a box that has one */
-#define MEMORY_PART 16u /* of the host's memory has to be available */
+#define LEFT_NS (30 * SECOND_NS) /* for how long a kernel in an open box may have no client */
+#define MEMORY_PART 16u /* at least 1/16 of the host's memory has to be available */
 
 int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
 	      struct err *err)
@@ -46,7 +47,7 @@ int lease_set(struct warden *warden, struct session *session, const struct warde
 	if (warden->single_client)
 		return err_set(err, ERR_INVALID, "a private warden ends with its client");
 	other = lease_find(warden, asked->key);
-	/* Whoever knows the lease has another box for the session by now. */
+	/* The client that knows the lease has another box for its session by now. */
 	if (other != NULL && other != session && other->state == SESSION_FROZEN)
 		session_end(warden, other);
 	else if (other != NULL && other != session)
@@ -78,7 +79,7 @@ bool lease_leave_kernel(struct warden *warden, struct box_kernel *kernel)
 	return true;
 }
 
-/* Nobody asked for them; those of a frozen box wait with it. */
+/* Ends kernels that no client adopted in time; those of a frozen box wait with it. */
 static void end_left(struct warden *warden, uint64_t now)
 {
 	uint64_t due = 0;
@@ -118,7 +119,7 @@ static bool is_memory_short(void)
 	return available < total / MEMORY_PART;
 }
 
-/* Why it is not worth waiting, or NULL. */
+/* Why the session cannot wait to be adopted, or NULL. */
 static const char *why_not(const struct warden *warden, const struct session *session)
 {
 	if (session->state != SESSION_OPEN || session->init_reaped || !session->kernels[0]->is_up)
@@ -135,7 +136,8 @@ static const char *why_not(const struct warden *warden, const struct session *se
 	return is_memory_short() ? "the host is short of memory" : NULL;
 }
 
-/* Nobody who comes knows of them; and they might be in the middle of something. */
+/* Ends processes and contexts without a lease: the next client does not know them, and they might
+ * be in the middle of something. */
 static void end_what_is_not_kept(struct warden *warden, struct session *session)
 {
 	struct box_process *next;
@@ -226,7 +228,7 @@ static int find_frozen(struct warden *warden, const struct conn *conn,
 {
 	struct session *found = lease_is_zero(shown->key) ? NULL : lease_find(warden, shown->key);
 
-	/* Its client went just now, and we have not looked there yet. */
+	/* Its client has just hung up, and the warden has not handled that event yet. */
 	if (found != NULL && found->state == SESSION_OPEN && found->conn != conn &&
 	    has_hung_up(found->conn)) {
 		client_drop(warden, found->conn);
@@ -245,7 +247,7 @@ int lease_adopt(struct warden *warden, const struct conn *conn, const struct war
 
 	if (find_frozen(warden, conn, shown, &session, err) < 0 || session == NULL)
 		return (int)err->code;
-	/* As when it is opened: who says so has no session with a wall less. */
+	/* As in answer_open(): a strict client gets no session that lacks a wall. */
 	if (conn->strict && probe_strict(warden, err) < 0)
 		return (int)err->code;
 	if (conn->strict && session->unheld != 0)

@@ -1,10 +1,10 @@
 /*
- * context.c - further kernels in a box, and fresh ones in the place of others.
+ * context.c - adds kernels to a box, and replaces kernels by fresh ones.
  *
  * Runs in:  the warden.
  * Reads:    what server.c has checked.
- * Never:    hands out a kernel with a wall less than the first one had: it is made, limited,
- *           guarded and verified by the same functions.
+ * Never:    hands out a kernel with fewer walls than the first one: the same functions make, limit,
+ *           guard and verify it.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static int check_box(struct warden *warden, const struct session *session, struc
 	if (template_find(warden, session->of->name, &now, err) < 0)
 		return (int)err->code;
 	if (now != session->of || now->stamp != session->stamp) {
-		/* Its tree is mounted in the box, and is not what a new kernel would be made of. */
+		/* The box has the old tree mounted, but a new kernel would come from the new
+		 * one. */
 		(void)err_set(err, ERR_UNAVAILABLE,
 			      "template \"%s\" was rebuilt after the session was opened",
 			      now->name);
@@ -40,7 +41,7 @@ static int check_box(struct warden *warden, const struct session *session, struc
 	return 0;
 }
 
-/* 1 when it runs behind its walls; 0 when a zygote is not ready yet. */
+/* Returns 1 if the kernel runs behind its walls, 0 if a zygote is not ready yet. */
 static int fill_place(struct warden *warden, struct box_kernel *kernel, uint32_t flags,
 		      enum warden_warmth *ret_warmth, struct err *err)
 {
@@ -92,7 +93,7 @@ int context_add(struct warden *warden, struct session *session, const struct war
 	(void)snprintf(kernel->language, sizeof(kernel->language), "%s", how->language);
 	code = fill_place(warden, kernel, how->flags, ret_warmth, err);
 	if (code <= 0) {
-		/* The place may be another's by the time that the zygote is ready. */
+		/* Another context may take the place before the zygote is ready. */
 		context_remove(warden, kernel);
 		return code;
 	}

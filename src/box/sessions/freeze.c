@@ -1,9 +1,10 @@
 /*
- * freeze.c - a box that stands still until its client says go on: memory, processes and files stay.
+ * freeze.c - freezes a box until its client thaws it: memory, processes and files stay.
  *
  * Runs in:  the warden.
  * Reads:    nothing of the box but which tasks it has (twin/task_freeze.c).
- * Never:    leaves to its end what could not die: a box is thawed before that.
+ * Never:    leaves a box frozen when it is to end: session_end() thaws it first, so that it can
+ *           die.
  */
 #include "box/sessions/freeze.h"
 
@@ -21,7 +22,7 @@ int freeze_begin(struct warden *warden, struct session *session, struct err *err
 	if (session->frozen != NULL)
 		return 0;
 	frozen = mem_new0(1, sizeof(*frozen));
-	/* No kernel is stopped yet: all tasks are to be. */
+	/* 0: no kernel is stopped already, so all tasks are to be stopped. */
 	if (task_freeze_begin(frozen, &warden->cgroups, &session->shell, 0, err) < 0) {
 		task_freeze_end(frozen);
 		free(frozen);

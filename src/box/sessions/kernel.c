@@ -1,9 +1,9 @@
 /*
- * kernel.c - the life of one kernel in a box: made, verified, ended.
+ * kernel.c - makes, verifies and ends one kernel in a box.
  *
  * Runs in:  the warden.
  * Reads:    /proc and wait statuses.
- * Never:    reads a byte that a kernel wrote, or keeps what a dead one has left running.
+ * Never:    reads a byte that a kernel wrote, or leaves processes of a dead kernel running.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 #include "box/state.h"
 #include "box/walls/verify.h"
 
-#define COLLECT_TRIES 2000 /* of 0.1 ms: what is killed ends sooner */
+#define COLLECT_TRIES 2000 /* 0.1 ms apart: a killed process ends sooner */
 
 struct box_kernel *kernel_new(struct session *session, unsigned place)
 {
@@ -47,9 +47,9 @@ struct box_kernel *kernel_new(struct session *session, unsigned place)
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /*
- * Wait status of an ended kernel. Its parent is the twin, which will never wait for it: with the
- * twin gone the kernel comes to us, its subreaper. (Its /proc entry would show the status only to
- * who may trace it, and an ended process cannot be shown to be ours.)
+ * Returns the wait status of an ended kernel. Its parent is the twin, which never waits for it:
+ * once the twin is dead, the kernel becomes a child of the warden, its subreaper. (/proc shows the
+ * status only to a process that may trace the kernel.)
  */
 static int collect_status(struct box_kernel *kernel)
 {
@@ -68,7 +68,7 @@ static int collect_status(struct box_kernel *kernel)
 		else
 			(void)nanosleep(&pause, NULL);
 	}
-	/* Never to be killed again: the number may soon be somebody else's. */
+	/* Nobody may kill this pid again: it may soon be reused. */
 	kernel->made.twin = 0;
 	return kernel->end.status;
 }
@@ -85,7 +85,7 @@ static void note_end(struct warden *warden, struct box_kernel *kernel)
 	struct warden_ended *ended = &kernel->end.ended;
 	int status;
 
-	/* The accounts first: those in /proc go with the status. */
+	/* Read the usage first: the /proc files vanish when the process is reaped. */
 	usage_read(warden, kernel, &ended->usage);
 	usage_end(warden, kernel);
 	status = collect_status(kernel);
@@ -113,7 +113,8 @@ static void forget_watches(struct warden *warden, struct box_kernel *kernel)
 	kernel->denials.is_paused = false;
 }
 
-/* The kernel's pidfd became readable: it ended. Its processes end with it, the box does not. */
+/* The kernel's pidfd became readable: the kernel has ended. Its processes end with it, the box
+ * stays. */
 static void kernel_ended(struct warden *warden, struct watch *watch, uint32_t events)
 {
 	struct box_kernel *kernel = watch->arg;
@@ -139,7 +140,7 @@ void kernel_kill(struct warden *warden, struct box_kernel *kernel)
 	usage_end(warden, kernel);
 	twin_kill(&kernel->made);
 	usage_close(kernel);
-	/* The listener holds the box's user namespace as long as it is open. */
+	/* As long as the seccomp listener is open, it holds the box's user namespace. */
 	twin_done(&kernel->made);
 	twin_drop(&kernel->seed);
 	if (kernel->control_host >= 0)
@@ -256,7 +257,8 @@ int kernel_spawn(struct warden *warden, struct box_kernel *kernel, struct zygote
 {
 	struct twin_spawn how;
 
-	/* A seed was told how to begin before anybody asked for anything. */
+	/* A seed was begun before this request: from another zygote, or without speculation
+	 * control. */
 	if (kernel->seed.twin > 0 &&
 	    (kernel->seed.zygote != zygote->pid ||
 	     (kernel->session->guards & WARDEN_OPEN_NO_SPECULATION) != 0))

@@ -1,9 +1,9 @@
 /*
- * lease.c - the secret by which a session that lost its client is found again.
+ * lease.c - leases: secrets with which a client finds a session that lost its connection.
  *
  * Runs in:  the warden.
  * Reads:    leases of clients, which are of the same user.
- * Never:    tells a wrong lease from one that is unknown.
+ * Never:    answers a wrong lease differently from an unknown one.
  */
 #include "box/sessions/lease.h"
 
@@ -16,7 +16,7 @@
 
 #define BUSY_MAX 1024u
 
-/* As long for a first byte that differs as for the last. */
+/* Takes the same time wherever the keys differ. */
 static bool is_equal(const uint8_t left[WARDEN_LEASE_SIZE], const uint8_t right[WARDEN_LEASE_SIZE])
 {
 	volatile uint8_t differ = 0;
@@ -26,7 +26,7 @@ static bool is_equal(const uint8_t left[WARDEN_LEASE_SIZE], const uint8_t right[
 	return differ == 0;
 }
 
-/* All are looked at, whichever it is. */
+/* Compares with all sessions, so that the time does not tell which one has the lease. */
 struct session *lease_find(const struct warden *warden, const uint8_t key[WARDEN_LEASE_SIZE])
 {
 	struct session *found = NULL;
@@ -119,7 +119,8 @@ void lease_leave_frozen(struct warden *warden, struct session *session)
 
 void lease_drop(struct warden *warden, struct session *session)
 {
-	/* Its tasks have had their SIGKILL, which a task that is traced obeys as it stands. */
+	/* Its tasks need not be resumed: they got SIGKILL, which also ends a task that is stopped
+	 * by tracing. */
 	if (session->state == SESSION_FROZEN)
 		lease_leave_frozen(warden, session);
 	lease_forget(session);

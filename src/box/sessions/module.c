@@ -1,9 +1,9 @@
 /*
- * module.c - what sessions have to hear of.
+ * module.c - how sessions react to events of other parts.
  *
  * Runs in:  the warden.
- * Reads:    nothing of a client's.
- * Never:    keeps a session whose client is gone longer than its lease says.
+ * Reads:    nothing that a client sent.
+ * Never:    keeps a session without a client for longer than its lease says.
  */
 #include "box/module.h"
 #include "box/sessions/lease.h"
@@ -24,7 +24,7 @@ static void conn_gone(struct warden *warden, struct conn *conn)
 	}
 }
 
-/* A box in which nobody is who could ask for another kernel. */
+/* Ends a parked or frozen session: it has no client that could request another kernel. */
 static void kernel_ended(struct warden *warden, struct box_kernel *kernel)
 {
 	struct session *session = kernel->session;

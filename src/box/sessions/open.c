@@ -1,9 +1,9 @@
 /*
- * open.c - how a session comes to be: out of what was made ahead of need, or as a copy of another.
+ * open.c - opens sessions, from what was made ahead of need or as a copy of another session.
  *
  * Runs in:  the warden.
  * Reads:    what the server has checked.
- * Never:    gives away a box of which a wall is missing that its client asked for.
+ * Never:    hands out a box without a wall that its client requested and this host can raise.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 	const uint64_t start = clock_mono_ns();
 	uint64_t boxed;
 
-	/* Of another language that preloads, nothing is parked. */
+	/* Only kernels of the usual zygote are parked. */
 	if (of->parked != NULL && *warmth == WARDEN_WARM && zygote->kind == zygote_usual_kind() &&
 	    (open->flags & (WARDEN_OPEN_NO_PARKED | WARDEN_OPEN_NO_SPECULATION)) == 0) {
 		*ret = of->parked;
@@ -37,7 +37,7 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 		(*ret)->shell_us = (*ret)->spawn_us = 0;
 		return 0;
 	}
-	/* What was begun was told how before anybody asked for anything. */
+	/* A kernel that was begun ahead of need has no speculation control. */
 	if (pool_take_shell(warden, of,
 			    (open->flags & WARDEN_OPEN_NO_SPECULATION) == 0 ? zygote : NULL, ret,
 			    err) < 0)
@@ -53,10 +53,10 @@ static int take_or_spawn(struct warden *warden, struct template *of, const struc
 	return 0;
 }
 
-/* Before the session is its client's: it has run nothing of the user's yet. */
+/* Call before the client gets the session: it has not run user code yet. */
 static int raise_guards(struct session *session, const struct twin_kernel *made, struct err *err)
 {
-	/* A plain parent of a kernel without twin runs none of its memory, and stays outside. */
+	/* The parent of a kernel without a twin does not run its memory and stays outside. */
 	const pid_t pids[3] = { made->kernel, session->shell.init, made->twin };
 
 	return guard_raise(session->guards, pids, made->traced ? 3 : 2, made->kernel,
@@ -100,7 +100,7 @@ struct branch_files {
 	const struct warden *warden;
 	const struct box_kernel *from;
 	struct session *to;
-	struct resume files; /* what the parent has open */
+	struct resume files; /* the files that the parent has open */
 };
 
 static int copy_while_still(void *arg, struct err *err)
@@ -111,7 +111,7 @@ static int copy_while_still(void *arg, struct err *err)
 	return copy_workspace(&files->from->session->shell, &files->to->shell, err);
 }
 
-/* The copy's memory is the user's: nothing of it runs before this. */
+/* The copy's memory holds user code: none of it runs before this. */
 static int finish_copy(void *arg, const struct twin_kernel *made, struct err *err)
 {
 	const struct branch_files *files = arg;

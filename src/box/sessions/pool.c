@@ -1,7 +1,7 @@
 /*
- * pool.c - boxes and kernels made ahead of need.
+ * pool.c - makes boxes and kernels ahead of need.
  *
- * Runs in:  the warden, when nobody waits for it.
+ * Runs in:  the warden, when no client waits for it.
  * Reads:    nothing.
  * Never:    makes more than its targets.
  */
@@ -21,7 +21,7 @@ static bool suits(const struct twin_seed *seed, const struct zygote_proc *zygote
 int pool_take_shell(struct warden *warden, struct template *of, const struct zygote_proc *zygote,
 		    struct session **ret, struct err *err)
 {
-	/* From the end, where the one is that was begun. */
+	/* Search from the end, where the box with a begun kernel is. */
 	for (size_t i = of->shell_count; i-- > 0;) {
 		if (!suits(&of->shells[i]->kernels[0]->seed, zygote))
 			continue;
@@ -48,9 +48,9 @@ static bool wants_parked(const struct warden *warden, const struct template *of)
 }
 
 /*
- * Begins the kernel of a pooled shell; true when there was something to do. All get a twin, and
- * the last one, which is taken first, a kernel: the others stay of use to a branch, whose kernel is
- * to be the first process in its box, and to other zygotes.
+ * Takes one step towards a kernel in a pooled box; true if there was something to do. Every box
+ * gets a twin; only the last one, which is taken first, also gets a kernel. The others stay usable
+ * for other zygotes, and for a branch, whose kernel has to be the first process in its box.
  */
 static bool seed_one(struct warden *warden, struct template *of)
 {
@@ -75,7 +75,7 @@ static bool seed_one(struct warden *warden, struct template *of)
 	return false;
 }
 
-/* What most sessions are asked for, so that opening one finds nothing left to do. */
+/* Does what most sessions need, so that opening one finds nothing left to do. */
 static void prepare_parked(struct warden *warden, struct session *session)
 {
 	struct box_kernel *kernel = session->kernels[0];
@@ -116,7 +116,7 @@ static bool refill_template(struct warden *warden, struct template *of)
 			log_line(LOG_WARN, "cannot build a box", "why=\"%s\"", err.text);
 			return false;
 		}
-		/* At the front: the one with a kernel, if there is one, stays the last. */
+		/* Insert at the front: a box with a kernel stays the last. */
 		memmove(&of->shells[1], &of->shells[0], of->shell_count++ * sizeof(of->shells[0]));
 		of->shells[0] = session;
 		return true;

@@ -1,8 +1,8 @@
 /*
- * session.c - the life of a session as the warden sees it.
+ * session.c - makes, finds, ends and reaps sessions.
  *
  * Runs in:  the warden.
- * Reads:    nothing of a client's.
+ * Reads:    nothing that a client sent.
  * Never:    reads a byte that a kernel wrote.
  */
 #include <stdlib.h>
@@ -128,7 +128,7 @@ void session_end(struct warden *warden, struct session *session)
 	session_leave_conn(session);
 }
 
-/* Out of memory takes the twin too, and the kernel's status may be here first. */
+/* An out-of-memory kill takes the twin too, and the kernel's status may arrive here first. */
 static void reap_kernel(struct box_kernel *kernel, pid_t pid, int status)
 {
 	if (kernel->made.twin == pid) {
@@ -154,7 +154,8 @@ void session_reap(struct warden *warden, pid_t pid, int status)
 			if (at->kernels[k] != NULL)
 				reap_kernel(at->kernels[k], pid, status);
 		process_reap(at, pid, status);
-		/* Pid 1 or the twin gone means that the kernel is gone or going: its pidfd says so. */
+		/* Nothing to do if pid 1 or a twin died: the kernel's pidfd reports the kernel's
+		 * end. */
 	}
 }
 

@@ -1,17 +1,18 @@
 /*
- * spare.c - what boxes use one after the other, or share.
+ * spare.c - network namespaces that boxes use one after the other, and procfs mounts that they
+ * share.
  *
  * Runs in:  the warden.
  * Reads:    nothing.
  * Never:    gives a network namespace to two live boxes.
  *
- * Network namespaces are dear to make (0.4 ms) and to destroy (another 0.4 ms of kernel time, later),
- * and an ended box leaves nothing in its own but the loopback interface, so they are kept and
- * joined by the next box. No two live boxes ever share one.
+ * A network namespace takes 0.4 ms to make and, later, another 0.4 ms of kernel time to destroy. An
+ * ended box leaves only the loopback interface in its own, so the next box joins it. No two live
+ * boxes ever share one.
  *
- * Each user namespace has its own /proc/sys/user, and Linux keeps all of those that were looked up
- * in one procfs in one list, which it walks three times to find that a new one is not in it: with a
- * thousand boxes a millisecond for each further one. So each box looks in one of some procfs.
+ * Each user namespace has its own /proc/sys/user. Linux keeps all of them that were looked up in
+ * one procfs in one list, and walks it three times before it adds a new one: with a thousand boxes
+ * that takes a millisecond for each further box. So the boxes are spread over several procfs.
  */
 #include <unistd.h>
 

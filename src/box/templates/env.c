@@ -1,9 +1,9 @@
 /*
- * env.c - the variables that programs of a template begin with.
+ * env.c - the environment of a template's programs.
  *
  * Runs in:  the warden.
  * Reads:    nothing: template.ini was read by template.c.
- * Never:    hands on a variable of the warden's own.
+ * Never:    passes on a variable of the warden's own environment.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ size_t template_zygote_env(const struct template *of, const char **env, size_t m
 		"HOME=/home/user", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TZ=UTC",
 		"PATH=/opt/template/bin:/usr/local/bin:/usr/bin:/bin:/opt/reckon/bin", "TERM=dumb",
 		"MPLBACKEND=Agg", "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1",
-		"LD_BIND_NOW=1", /* zygote.c takes it away */
+		"LD_BIND_NOW=1", /* kernels do not inherit it: inside/zygote.c unsets it */
 	};
 	size_t count = 0;
 
@@ -35,7 +35,7 @@ size_t template_env(const struct template *of, const char **env, size_t max)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(env[i], "LD_BIND_NOW=1") != 0) /* the zygote's alone */
+		if (strcmp(env[i], "LD_BIND_NOW=1") != 0) /* for zygotes only */
 			env[kept++] = env[i];
 	env[kept] = NULL;
 	return kept;

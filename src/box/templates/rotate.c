@@ -1,18 +1,18 @@
 /*
- * rotate.c - zygotes do not live for ever.
+ * rotate.c - replaces zygotes after a while.
  *
- * Runs in:  the warden; looked at in each turn of its loop, so that no load puts it off.
+ * Runs in:  the warden, in each turn of its loop, so that load does not delay it.
  * Reads:    the clock, its own counts.
- * Never:    lets a session wait for a zygote that warms up: the old one serves until then.
+ * Never:    lets a session wait for a successor that warms up: the old zygote serves until then.
  *
- * All kernels of one zygote have one address layout and one seed of str hashes, so what a session
- * learns about its own is true of its neighbours'. It stops being true after a while:
+ * All kernels of one zygote have the same address layout and seed of str hashes, so a session that
+ * learns its own knows its neighbours'. Replacing the zygote bounds for how long:
  *
  *   old serves ── due ──▶ successor warms up beside it ── ready ──▶ successor serves, old ends
  *
- * What was made ahead of need from the old one (the parked kernel, half kernels in pooled boxes)
- * ends with it; a box without a kernel holds nothing of it. Sessions that are open live on, and can be branched: their twins are
- * processes of their own.
+ * What was made ahead of need from the old zygote (the parked kernel, begun kernels in pooled
+ * boxes) ends with it; boxes without a kernel stay. Open sessions live on and can be branched:
+ * their twins are separate processes.
  */
 
 #include "base/clock.h"
@@ -22,9 +22,9 @@
 #include "box/templates/template.h"
 
 #define MINUTE_NS 60000000000ull
-#define ROTATE_KERNELS 1000		/* so many kernels … */
+#define ROTATE_KERNELS 1000		/* after this many kernels … */
 #define ROTATE_EARLIEST (10 * MINUTE_NS) /* … but not sooner: warming up takes a core for seconds */
-#define ROTATE_LATEST (240 * MINUTE_NS)	/* with fewer, but for the one that is parked */
+#define ROTATE_LATEST (240 * MINUTE_NS)	/* with fewer, but not for the parked one alone */
 
 static struct zygote_proc *successor_of(struct zygote_proc *zygote)
 {
@@ -45,7 +45,7 @@ static bool is_due(const struct warden *warden, const struct zygote_proc *zygote
 	       (zygote->kernels > 1 && age >= ROTATE_LATEST);
 }
 
-/* The old one goes on, and is asked again when it is due anew. */
+/* The old zygote goes on, and counts anew until it is due again. */
 static void rotate_failed(struct zygote_proc *zygote)
 {
 	struct zygote_proc *serving = zygote->of->zygotes[zygote->kind];

@@ -1,9 +1,9 @@
 /*
- * template.c - templates on disk.
+ * template.c - loads templates from disk.
  *
  * Runs in:  the warden.
  * Reads:    TEMPLATES/NAME/template.ini, which belongs to the same user.
- * Never:    keeps one that was rebuilt: who lives on of it has what it began with.
+ * Never:    serves a template that was rebuilt since: it loads it anew. Open sessions keep theirs.
  */
 #include <ini.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static uint64_t parse_size(const char *text)
 	}
 }
 
-/* Being read, and what is wrong with the line that ends it. */
+/* The template that is being read, and what is wrong with its first invalid line. */
 struct reading {
 	struct template *of;
 	const char *why;
@@ -94,7 +94,7 @@ static int on_ini_line(void *arg, const char *section, const char *name, const c
 	else if (strcmp(section, "limits") == 0 && strcmp(name, "memory") == 0)
 		of->memory_bytes = parse_size(value);
 	if (reading->why == NULL)
-		reading->why = why; /* of the first line that is named */
+		reading->why = why; /* ini_parse() names the first invalid line */
 	return why == NULL;
 }
 

@@ -1,9 +1,9 @@
 /*
- * zygote.c - the zygotes of a template: started, warm, ended.
+ * zygote.c - starts, watches and ends the zygotes of a template.
  *
  * Runs in:  the warden, and a child that becomes a zygote.
  * Reads:    what a zygote reports before it is warm.
- * Never:    waits for a zygote to warm up: the loop is told.
+ * Never:    waits for a zygote to warm up: the loop learns of it by an event.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -36,8 +36,9 @@ struct start {
 };
 
 /*
- * Twins are forks of a zygote and stand outside of every box. They join its namespaces and its root,
- * and a branch's fetches descriptors of ours, which as root can do anything: all the rest goes.
+ * Twins are forks of a zygote and run outside every box. They join the namespaces and the root of a
+ * box, and a branch's twin fetches descriptors of the warden. These three capabilities suffice for
+ * that; all others of root are dropped.
  */
 static int keep_needed_caps(struct err *err)
 {
@@ -49,7 +50,7 @@ static int keep_needed_caps(struct err *err)
 		if (cap != needed[0] && cap != needed[1] && cap != needed[2] &&
 		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return err_sys(err, "drop a capability of a zygote");
-	/* What is inherited by exec would come past the bounding set. */
+	/* Inheritable capabilities would survive the exec in spite of the bounding set. */
 	if (syscall(SYS_capget, &head, caps) < 0)
 		return err_sys(err, "read the capabilities of a zygote");
 	caps[0].inheritable = caps[1].inheritable = 0;
@@ -66,7 +67,7 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 	};
 	const char *env[STATE_ENV_MAX + 16];
 	char program[64];
-	/* The cold one has to be there at once: "-" spares it what makes its forks cheaper, too. */
+	/* The bare zygote has to be ready at once: "-" also skips what makes its forks cheaper. */
 	const char *modules = zygote_is_preloaded(start->kind) ? start->of->modules : "-";
 	const char *argv[] = { program, tree.template_tree != NULL ? "/opt/template" : "-", modules,
 			       NULL };
@@ -86,7 +87,7 @@ __attribute__((noreturn)) static void zygote_main(const struct start *start)
 	else if (mount_template_root(&tree, &report.err) == 0 &&
 		 keep_needed_caps(&report.err) == 0) {
 		const int null_fd = open("/dev/null", O_RDWR);
-		/* 3 and 4 may be taken by each other: park both above first. */
+		/* Each may be open as 3 or 4 now: move both out of the way first. */
 		const int sock = fcntl(start->sock, F_DUPFD, 100);
 		const int filter = fcntl(start->warden->filter_fd, F_DUPFD, 101);
 
@@ -160,8 +161,8 @@ static void on_ready(struct warden *warden, struct watch *watch, uint32_t events
 	(void)events;
 	n = fd_recv_msg(zygote->sock, &ready, sizeof(ready), NULL, 0, &nfds, &err);
 	if (zygote->state == ZYGOTE_WARM) {
-		/* A warm zygote says nothing, so it ended. It is started again when it is next
-		 * needed; running sessions do not depend on it. */
+		/* A warm zygote sends nothing, so it has ended. The next kernel that needs it
+		 * starts another one; running sessions do not depend on it. */
 		log_line(LOG_WARN, "a zygote ended", "template=%s", zygote->of->name);
 		zygote_forget(warden, zygote);
 	} else if (n != (ssize_t)sizeof(ready)) {
@@ -217,7 +218,7 @@ int zygote_of(struct warden *warden, struct template *of, unsigned kind,
 		return 0;
 	case ZYGOTE_FAILED:
 		*err = zygote->failure;
-		/* Told once; the next try starts a new one. */
+		/* Report the failure once; the next try starts a new zygote. */
 		zygote->state = ZYGOTE_ABSENT;
 		return (int)err->code;
 	}
@@ -246,8 +247,8 @@ void zygote_ended(struct warden *warden, pid_t pid)
 	if (zygote == NULL)
 		return;
 	zygote->pid = 0;
-	/* Nobody may be served from it any more. One that was warming up is left to its socket,
-	 * which says why it failed. */
+	/* It cannot serve any longer. If it was still warming up, its socket tells why it
+	 * failed. */
 	if (zygote->state == ZYGOTE_WARM)
 		zygote_forget(warden, zygote);
 }
@@ -269,8 +270,8 @@ int zygote_pick(struct warden *warden, struct template *of, const char *language
 		return zygote_of(warden, of, bare, ret, err);
 	if ((flags & WARDEN_OPEN_WAIT_WARM) == 0 && of->zygotes[preloaded]->state != ZYGOTE_WARM &&
 	    of->zygotes[preloaded]->state != ZYGOTE_FAILED) {
-		/* The bare interpreter is there in a few milliseconds and serves the first call;
-		 * the preloaded one warms up next to it. */
+		/* The bare interpreter is ready in a few milliseconds and serves the first call,
+		 * while the preloaded one warms up. */
 		if (zygote_of(warden, of, bare, &cold, err) < 0)
 			return (int)err->code;
 		if (cold != NULL && zygote_of(warden, of, preloaded, &warm, err) < 0)
