@@ -1,9 +1,9 @@
 /*
- * loop.c - what the warden's loop waits for.
+ * loop.c - adds descriptors to the warden's event loop, and removes them.
  *
  * Runs in:  the warden.
  * Reads:    nothing.
- * Never:    waits; main.c does.
+ * Never:    waits for events: main.c does.
  */
 #include <sys/epoll.h>
 

@@ -49,10 +49,10 @@
 #include "box/templates/template.h"
 #include "box/twin/trace.h"
 
-#define TICK_MS 20	  /* while something is being waited for without an event */
+#define TICK_MS 20	  /* while waiting for something that raises no event */
 /*
- * Pools are refilled when no request came for so long. Making a box blocks for some milliseconds
- * (box/twin/twin.h): the first cells of the session that emptied the pool go before.
+ * Pools are refilled when no event came for so long. Making a box blocks for some milliseconds
+ * (box/twin/twin.h): the first cells of the session that emptied the pool take precedence.
  */
 #define REFILL_AFTER_MS 25
 #define FINISH_MS 3000
@@ -67,9 +67,11 @@ static void reap(struct warden *warden)
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		if (WIFSTOPPED(status)) {
-			/* A zygote that got a signal may go on, and a task of a box that did not
-			 * stop in time for a branch; stopped twins report nothing. SIGKILL needs
-			 * no help. */
+			/*
+			 * Let a zygote that got a signal go on, and also a task of a box that
+			 * stopped too late for a branch. Stopped twins report nothing, and SIGKILL
+			 * needs no help.
+			 */
 			const int sig = status >> 16 == 0 ? WSTOPSIG(status) : 0;
 
 			if (!zygote_is_one(warden, pid) || trace_pass_signal(pid, sig) != 0)
@@ -112,10 +114,10 @@ static int write_own(const char *file, const char *text, struct err *err)
 }
 
 /*
- * The process that stays behind in the outer pid namespace, so that whoever started us sees our
- * end. Who wants us to end knows its number alone, so it hands signals on; and it is the one who
- * still sees which other wardens live. Should it be killed, pid 1 of the inner namespace goes
- * with it.
+ * This process stays in the outer pid namespace, so that whoever started the warden sees its end.
+ * It passes signals on, because others know only its pid; and it alone still sees which other
+ * wardens live, so it removes the cgroups. If it is killed, pid 1 of the inner namespace dies with
+ * it.
  */
 __attribute__((noreturn)) static void wait_for(pid_t pid, struct cgroup_host *cgroups,
 					       const sigset_t *awaited)
@@ -133,7 +135,8 @@ __attribute__((noreturn)) static void wait_for(pid_t pid, struct cgroup_host *cg
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 125);
 }
 
-/* Twins are turned back to our pid namespace after each kernel, so it has to be ours too. */
+/* A twin returns to its own pid namespace after it made a kernel, under the pid that the warden
+ * knows: so the warden has to be in that namespace, too. */
 static int become_pid_one(struct cgroup_host *cgroups, struct err *err)
 {
 	sigset_t awaited;
@@ -208,7 +211,8 @@ static int become_namespace_root(struct warden *warden, struct err *err)
 	return become_pid_one(&warden->cgroups, err);
 }
 
-/* Whoever came first had a small limit, which we got from him, and all who come later would have. */
+/* The warden inherited a small limit from the client that started it, and later clients would get
+ * it, too. */
 static void be_broken_by_limit(struct warden *warden, rlim_t limit)
 {
 	if (warden->broken.code != ERR_OK)
@@ -230,10 +234,11 @@ static int set_up(struct warden *warden, struct err *err)
 	sigset_t caught;
 
 	priority_raise();
-	/* Cgroups first: their files and our number are those of the outer namespaces. */
+	/* Cgroups first: their files, and our pid in their names, belong to the outer
+	 * namespaces. */
 	cgroup_host_open(&warden->cgroups);
 	if (become_namespace_root(warden, &warden->broken) < 0) {
-		/* Say so to whoever asks, and go soon: the host may be mended meanwhile. */
+		/* Report it to every client, and end soon: the host may be repaired meanwhile. */
 		log_line(LOG_INFO, "no session can start", "why=\"%s\"", warden->broken.text);
 		warden->idle_ns = warden->idle_ns > 0 ? BROKEN_IDLE_NS : 0;
 	}
@@ -252,10 +257,10 @@ static int set_up(struct warden *warden, struct err *err)
 	if (watch_add(warden, &warden->signal_watch, EPOLLIN, err) < 0 ||
 	    sched_slice_setup(warden, err) < 0)
 		return (int)err->code;
-	/* Kernels whose twin died come to us. */
+	/* Kernels whose twin died become our children. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_sys(err, "become the reaper");
-	/* As many as there may be, down to the hard limit of whoever may not raise it. */
+	/* As many as possible: without the right to raise the hard limit, up to that limit. */
 	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && setrlimit(RLIMIT_NOFILE, &files) < 0) {
 		now.rlim_cur = now.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &now);
@@ -271,9 +276,9 @@ static int set_up(struct warden *warden, struct err *err)
 }
 
 /*
- * Handles one event; false when none came in time. One at a time, since a handler may free what a
- * later event names; epoll gives them in the order in which they came, and that order counts: a
- * client's BEGIN comes before the system calls of the cell that it begins.
+ * Handles one event; false if none came in time. One at a time, because a handler may free what a
+ * later event names. epoll returns events in the order in which they came, and that order matters:
+ * a client's BEGIN comes before the system calls of its cell.
  */
 static bool dispatch(struct warden *warden, int timeout_ms)
 {
@@ -287,7 +292,7 @@ static bool dispatch(struct warden *warden, int timeout_ms)
 	return true;
 }
 
-/* How long to wait for a request before something else is done. */
+/* How long to wait for an event before the loop does something else. */
 static int first_wait_ms(const struct warden *warden, bool refill)
 {
 	if (warden->denials_due_ns != 0)
@@ -301,8 +306,9 @@ static bool is_idle(const struct warden *warden)
 }
 
 /*
- * Whoever comes next starts the warden that is installed now, under another name (lib/launch.c), so
- * that nobody would find us any more. Until the last client has gone we are what its sessions need.
+ * Whether another warden program was installed since. New clients start that one, under another
+ * name (lib/launch.c), and do not find this one any longer. Until its last client has gone, its
+ * sessions still need it.
  */
 static bool is_replaced(void)
 {
@@ -312,7 +318,7 @@ static bool is_replaced(void)
 
 	if (len <= 0 || stat("/proc/self/exe", &ours) < 0)
 		return false;
-	/* " (deleted)" stands behind it then, and is not there either. */
+	/* If the program was deleted, the link ends with " (deleted)", and no such file exists. */
 	path[len] = '\0';
 	return stat(path, &there) < 0
 		       ? errno == ENOENT
@@ -351,7 +357,7 @@ static void run(struct warden *warden)
 	}
 }
 
-/* Kills everything and waits until it is reaped, bounded. */
+/* Kills everything and waits a limited time until it is reaped. */
 static void finish(struct warden *warden)
 {
 	const uint64_t until = clock_mono_ns() + FINISH_MS * 1000000ull;

@@ -1,5 +1,5 @@
 /*
- * members.c - who lives in a box.
+ * members.c - counts what lives in a box.
  *
  * Runs in:  the warden.
  * Reads:    the warden's own lists.

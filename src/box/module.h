@@ -1,8 +1,8 @@
 /*
- * module.h - what the parts of the warden tell each other.
+ * module.h - events that parts of the warden report to others.
  *
- * Calls go down: a part calls those that it is built on (state.h has their order). What those have
- * to tell comes up by the hooks that each part names in its module.c; main.c lists the parts.
+ * Calls go down: a part calls those that it is built on (state.h has their order). These report
+ * upwards through hooks; each part sets its own in a struct module, and main.c lists the parts.
  */
 #pragma once
 
@@ -15,31 +15,32 @@ struct template;
 struct warden;
 struct zygote_proc;
 
-/* NULL: it does not care. */
+/* Any hook may be NULL. */
 struct module {
 	/* ---- clients ---- */
-	/* A connection has ended; what its client had is still there. */
+	/* A connection has ended; its sessions and kernels still exist. */
 	void (*conn_gone)(struct warden *warden, struct conn *conn);
 
 	/* ---- templates ---- */
 	void (*zygote_warm)(struct warden *warden, struct zygote_proc *zygote);
 	void (*zygote_failed)(struct zygote_proc *zygote);
-	/* One of both, or an end: who waited for a zygote is to try again. */
+	/* After either of these, or the end of a warm zygote: whatever waits should try again. */
 	void (*zygote_settled)(struct warden *warden);
-	/* Another serves in the place of the one that had this number. */
+	/* Another zygote has replaced the one with this pid. */
 	void (*zygote_replaced)(struct warden *warden, struct template *of, pid_t old);
-	/* It is loaded anew, or the warden ends: nothing is made ahead of need from this one. */
+	/* The template is loaded anew, or the warden ends: end what was made from it ahead of
+	 * need. */
 	void (*template_dropped)(struct warden *warden, struct template *of);
 
 	/* ---- resources ---- */
-	void (*execution_over)(struct box_kernel *kernel); /* or it was cut off */
+	void (*execution_over)(struct box_kernel *kernel); /* also if it was cut off */
 
 	/* ---- kernels ---- */
-	/* Before what it left in its box is ended; when the box is, nothing is left. */
+	/* Called before the processes that it left are killed. A hook may end the whole session. */
 	void (*kernel_ended)(struct warden *warden, struct box_kernel *kernel);
 };
 
-/* Ends with NULL; they are told in this order. */
+/* Calls this hook of every part, in the order of warden->modules, which ends with NULL. */
 #define MODULE_EACH(warden, hook, ...)                                                         \
 	do {                                                                                   \
 		for (const struct module *const *at_ = (warden)->modules; *at_ != NULL; at_++) \
@@ -47,5 +48,5 @@ struct module {
 				(*at_)->hook(__VA_ARGS__);                                     \
 	} while (0)
 
-/* What each part has to hear. */
+/* The hooks of each part. */
 extern const struct module processes_module, requests_module, sessions_module, templates_module;

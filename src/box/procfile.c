@@ -1,9 +1,9 @@
 /*
- * procfile.c - numbers out of /proc/PID/… files.
+ * procfile.c - reads numbers from /proc/PID/… files.
  *
  * Runs in:  the warden.
- * Reads:    files that the kernel writes; a process chooses only its name, in stat.
- * Never:    fails: what cannot be read is 0 or what the caller says.
+ * Reads:    files that Linux writes; a process chooses only its name, in stat.
+ * Never:    fails: what it cannot read is 0, or the caller's default.
  */
 #include "box/procfile.h"
 

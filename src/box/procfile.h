@@ -1,21 +1,22 @@
-/* procfile.h - numbers out of /proc/PID/… files. */
+/* procfile.h - reads numbers from /proc/PID/… files. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The whole file as text, terminated; what does not fit is left out. Negative when it is not there. */
+/* Reads a file as text, terminated, cut to `size`. Returns its length, negative if it cannot be
+ * read. */
 ssize_t procfile_text(pid_t pid, const char *file, char *ret, size_t size);
 
 /*
  * The number behind `key` at the beginning of a line of /proc/PID/FILE ("VmData:", "rchar:"), in
- * `base` 8, 10 or 16; `otherwise` when the file or the line is not there.
+ * `base` 8, 10 or 16; `otherwise` if the file or the line is missing.
  */
 uint64_t procfile_number(pid_t pid, const char *file, const char *key, int base,
 			 uint64_t otherwise);
 
-/* The same in a text that procfile_text() read. */
+/* The same from a text that procfile_text() read. */
 uint64_t procfile_find(const char *text, const char *key, int base, uint64_t otherwise);
 
 /*

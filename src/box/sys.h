@@ -35,7 +35,8 @@ static inline int sys_pidfd_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
-/* struct landlock_ruleset_attr of Linux 6.12; an older one takes what is not zero. */
+/* struct landlock_ruleset_attr of Linux 6.12; an older one accepts it if what it does not know is
+ * 0. */
 struct sys_landlock_attr {
 	uint64_t handled_access_fs, handled_access_net, scoped;
 };

@@ -1,9 +1,9 @@
 /*
  * guard.c - walls against side channels of the processor.
  *
- * Runs in:  the warden, and a short-lived child that hands a cookie on.
- * Reads:    /proc/PID/status, and cookies as the kernel tells them.
- * Never:    calls a wall raised that it did not see from outside.
+ * Runs in:  the warden, and a short-lived child that passes a cookie on.
+ * Reads:    /proc/PID/status, and cookies as Linux reports them.
+ * Never:    reports a wall as raised that it has not verified from outside.
  */
 #include "box/walls/guard.h"
 
@@ -38,8 +38,8 @@ bool guard_core_is_there(const char **ret_why)
 }
 
 /*
- * A cookie is given on by who has it, and whoever has it keeps it: so not the warden itself makes
- * it, or all boxes that it builds afterwards would share it.
+ * Only a task that has a cookie can pass it on, and it keeps the cookie. So a child makes it: if
+ * the warden did, all boxes that it builds afterwards would share it.
  */
 static int hand_out(pid_t member, const pid_t *pids, size_t count)
 {
@@ -74,7 +74,7 @@ static int check_cookies(pid_t member, const pid_t *pids, size_t count, struct e
 				       strerror(-code));
 }
 
-/* `member` 0: a new cookie; else that of this process. */
+/* `member` 0: gives a new cookie; otherwise that of this process. */
 static int give_cookie(pid_t member, const pid_t *pids, size_t count, struct err *err)
 {
 	const char *why;
@@ -101,7 +101,7 @@ int guard_core_own(const pid_t *pids, size_t count, struct err *err)
 	return give_cookie(0, pids, count, err);
 }
 
-/* What /proc says of a task, and what that is worth; the first column of each pair is Linux's. */
+/* Linux's words in /proc/PID/status, and what each means here. */
 static const struct word {
 	const char *text;
 	enum guard_speculation state;
@@ -133,7 +133,8 @@ static enum guard_speculation state_of(const char *status, const char *key,
 	return GUARD_UNKNOWN;
 }
 
-/* A task is as safe as the weaker of the two; one that could be safer is told first. */
+/* A task is as safe as the weaker of the two; if one of them could be off and is not,
+ * GUARD_LOOSE. */
 enum guard_speculation guard_speculation_of(const char *status)
 {
 	const enum guard_speculation store = state_of(status, "Speculation_Store_Bypass:",
@@ -146,7 +147,7 @@ enum guard_speculation guard_speculation_of(const char *status)
 	return store == GUARD_HELD && branch == GUARD_HELD ? GUARD_HELD : GUARD_UNKNOWN;
 }
 
-/* Both can be switched for a task, or need not be: then ours can be held. */
+/* Whether both can be switched off for a task, or need not be. */
 bool guard_speculation_is_there(void)
 {
 	static const unsigned long both[] = { PR_SPEC_STORE_BYPASS, PR_SPEC_INDIRECT_BRANCH };

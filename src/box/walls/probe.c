@@ -1,9 +1,9 @@
 /*
- * probe.c - which walls stand on this host, found out by trying.
+ * probe.c - finds out by trying which walls stand on this host.
  *
  * Runs in:  the warden, when a client asks (`reckon doctor`) or insists (strict mode).
  * Reads:    the host's kernel interfaces.
- * Never:    calls a wall "on" that it did not see working.
+ * Never:    reports a wall as "on" that it has not seen working.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "box/walls/guard.h"
 #include "box/walls/probe.h"
 
-/* Runs `attempt` in a child; 0 when it returned 0, else its errno. */
+/* Runs `attempt` in a child; 0 if it returned 0, else its errno. */
 static int try_in_child(int (*attempt)(void))
 {
 	int status;
@@ -94,7 +94,8 @@ static int try_proc(void)
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID) < 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -1;
-	/* A pid namespace takes effect for children; vfork would do, but errno must come back. */
+	/* A pid namespace takes effect only for children, hence the fork; errno comes back as its
+	 * status. */
 	{
 		int status;
 		pid_t pid = fork();
@@ -165,7 +166,7 @@ static void add_cgroup(const struct warden *warden, struct warden_walls *walls, 
 		    "run as root, or: systemd-run --user --scope -p Delegate=yes", "%s", cost);
 }
 
-/* A file that may be written to by all cannot be any more. */
+/* A file that everybody may write to must be closed for writing now. */
 static int try_landlock(void)
 {
 	const struct sys_landlock_attr attr = { .handled_access_fs =
@@ -194,7 +195,7 @@ static void add_landlock(struct warden_walls *walls)
 		    "file access rests on mounts and uids alone (%s)", strerror(why));
 }
 
-/* Options of a session: no wall is missing where they are absent, until one asks for them. */
+/* Options of a session: without them no wall is missing, unless a session requests them. */
 static void add_guards(struct warden_walls *walls)
 {
 	const char *why;

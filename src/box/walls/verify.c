@@ -1,9 +1,9 @@
 /*
- * verify.c - read from outside that a kernel stands behind its walls.
+ * verify.c - verifies from outside that a kernel stands behind its walls.
  *
  * Runs in:  the warden, before it hands a kernel out.
  * Reads:    /proc/PID/status, ns and cgroup.
- * Never:    believes what the kernel says of itself.
+ * Never:    trusts what the kernel says about itself.
  */
 #include "box/walls/verify.h"
 
@@ -105,7 +105,8 @@ static bool list_has(const char *list, size_t len, const char *word)
 	return false;
 }
 
-/* The line of a controller in the text of /proc/PID/cgroup: its path, and how long that is. */
+/* Finds the line of a controller in the text of /proc/PID/cgroup; returns its path and the path's
+ * length. */
 static const char *group_of(const char *text, const char *controller, size_t *ret_len)
 {
 	for (const char *line = text; *line != '\0';) {
@@ -127,7 +128,8 @@ static const char *group_of(const char *text, const char *controller, size_t *re
 	return NULL;
 }
 
-/* Equal, or below it: further kernels have groups of their own below their box's (v2). */
+/* The kernel's group has to be its box's, or one below it: further kernels have their own there
+ * (v2). */
 static int check_groups(pid_t pid, pid_t init, struct err *err)
 {
 	static const char *const controllers[] = { "memory", "pids", "" };
@@ -135,7 +137,7 @@ static int check_groups(pid_t pid, pid_t init, struct err *err)
 
 	if (procfile_text(pid, "cgroup", own, sizeof(own)) <= 0 ||
 	    procfile_text(init, "cgroup", box, sizeof(box)) <= 0)
-		return 0; /* no control groups on this host: probe.c says so */
+		return 0; /* no control groups on this host: probe.c reports that */
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
 		size_t own_len = 0, box_len = 0;
 		const char *mine = group_of(own, controllers[i], &own_len);
