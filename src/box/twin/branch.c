@@ -1,19 +1,19 @@
 /*
- * branch.c - copies a live kernel into another shell.
+ * branch.c - copies a live kernel into another box.
  *
  * Runs in:  the warden.
  * Reads:    registers and one code word of stopped processes.
- * Never:    runs an instruction of the session's memory outside its box, but for one `syscall`
- *           whose bytes were checked while nothing else could change them.
+ * Never:    runs an instruction of the session's memory outside its box, except one `syscall` whose
+ *           bytes it checked while nothing else could change them.
  *
- *   1. K stands in its cell boundary's recvmsg: stop it, keep its registers.
- *   2. Freeze the box: no process that shares the memory may change it under us.
- *   3. T stands behind an untouched `syscall`: make it fork. T2 is a copy-on-write image of the
- *      session, born outside. Give it a page of ours to make calls from, and memory of its own
- *      where it would share it. Copy the files. The parent goes on from here.
+ *   1. K waits for its next packet (recvmsg): stop it, save its registers.
+ *   2. Freeze the box: no process that shares the memory may change it during the copy.
+ *   3. T stands right behind an untouched `syscall`: make it fork. T2 is a copy-on-write image of
+ *      the session, born outside the box. Give it a page of our own to make calls from, and copies
+ *      of the memory that it would share. Copy the files. The parent continues.
  *   4. T2 enters the new shell's pid namespace and makes K2 with clone(CLONE_VM).
- *   5. K2 joins the other namespaces, gets its descriptors, drops everything, loads the filter:
- *      one list of system calls run natively from a page of ours.
+ *   5. K2 joins the other namespaces, gets its descriptors, drops all privileges, loads the filter:
+ *      one list of system calls that it runs from a page of our own.
  *   6. K2 gets K's registers and repeats the recvmsg.
  */
 #include "box/twin/twin.h"
@@ -42,17 +42,17 @@
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-#define BUSY_NS 150000000ull /* a kernel that has said DONE is at its boundary by then */
+#define BUSY_NS 150000000ull /* until then a kernel that has sent DONE waits in recvmsg */
 #define CAP_COUNT 41 /* CAP_CHECKPOINT_RESTORE + 1; higher ones are refused harmlessly */
 
 struct branching {
 	const struct twin_branch *how;
 	struct trace_regs kernel_regs;
 	struct trace_fpregs kernel_fp;
-	int kernel_sig; /* that the stop held back */
+	int kernel_sig; /* the signal that the stop held back */
 	bool is_stopped;
-	struct trace_regs own; /* of T2, behind a `syscall` on a page of ours */
-	struct trace_regs twin_regs; /* where T and T2 stand otherwise */
+	struct trace_regs own; /* of T2, right behind the `syscall` on our page */
+	struct trace_regs twin_regs; /* where T stands, and T2 at the end */
 	uint64_t page;
 	pid_t twin;   /* T2 */
 	pid_t kernel; /* K2 */
@@ -72,8 +72,8 @@ static int call(pid_t pid, const struct trace_regs *base, long *ret, struct err 
 }
 
 /*
- * Step 1. A kernel that has just said DONE may still be on its way to the cell boundary, so it is
- * given a moment to get there.
+ * Step 1. A kernel that has just sent DONE may not have reached its recvmsg yet, so it gets a
+ * moment to do so.
  */
 static int stop_parent(struct branching *b, struct err *err)
 {
@@ -102,14 +102,14 @@ static int stop_parent(struct branching *b, struct err *err)
 }
 
 /*
- * T2 joins the new box's cgroups, from open files of ours. It was born without
- * descriptors, so that the numbers of those it gets are known beforehand.
+ * T2 joins the new box's cgroups through open files of the warden. It was born without descriptors,
+ * so the numbers of those that it fetches are known beforehand.
  */
 static int join_cgroups(const struct branching *b, const struct cgroup_joins *joins,
 			struct err *err)
 {
 	struct trace_list_call calls[2 * CG_COUNT + 4] = { 0 };
-	const size_t own = joins->count + 1; /* 0: our pidfd, 1…: joins, then `leave` */
+	const size_t own = joins->count + 1; /* 0: the warden's pidfd, 1…: joins, then `leave` */
 	size_t count = 0;
 
 	calls[count++] = (struct trace_list_call){ .nr = SYS_pidfd_open,
@@ -156,18 +156,18 @@ static int join_groups(const struct branching *b, struct err *err)
 }
 
 /*
- * Steps 2 and 3, with the box already frozen. T2's page of our own and its own copies of shared
- * memory are made before anything runs again: the page that holds the `syscall` may be one that
- * user code shares between T and T2 (MAP_SHARED, or a private map of a file it can write to), and
- * could be changed once the parent goes on.
+ * Step 3, with the box already frozen. T2 gets its page of our own and its copies of shared memory
+ * before anything runs again: the page that holds the `syscall` may be one that T and T2 share
+ * (MAP_SHARED, or a private map of a file that user code can write to), and user code could change
+ * it once the parent continues.
  */
 static int copy_memory(struct branching *b, struct err *err)
 {
 	const pid_t twin = b->how->parent->twin;
 	/*
-	 * A child of T's parent, not of T: the end of a branch would otherwise reach T as SIGCHLD in
-	 * the middle of a later branch, and leave a zombie that T never waits for. The zygote, and
-	 * the warden after it, reap.
+	 * Make T2 a child of T's parent, not of T: otherwise the end of a branch would reach T as
+	 * SIGCHLD in the middle of a later branch, and leave a zombie that T never waits for. The
+	 * zygote reaps it, or the warden after the zygote.
 	 */
 	const uint64_t args[6] = { CLONE_PARENT | SIGCHLD };
 	struct err ignored;
@@ -176,11 +176,11 @@ static int copy_memory(struct branching *b, struct err *err)
 
 	if (trace_regs_get(twin, &b->twin_regs, err) < 0)
 		return (int)err->code;
-	/* The file behind its page may be written to from another box, which does not stand still. */
+	/* Another box, which is not frozen, may write to the file behind T's page. */
 	if (trace_own_instruction(twin, &b->twin_regs, &b->how->parent->code, err) < 0)
 		return (int)err->code;
 	code = trace_call(twin, &b->twin_regs, SYS_clone, args, &b->twin, &result, err);
-	/* Wherever the step led, T stands where it stood. */
+	/* Whatever the step did, put T back where it stood. */
 	(void)trace_regs_set(twin, &b->twin_regs, &ignored);
 	if (code < 0)
 		return code;
@@ -189,14 +189,14 @@ static int copy_memory(struct branching *b, struct err *err)
 	if (trace_wait_stop(b->twin, &event, err) < 0 ||
 	    trace_own_page(b->twin, &b->twin_regs, &b->own, &b->page, err) < 0)
 		return (int)err->code;
-	/* The parent's box must not pay for the copy. */
+	/* The copy must not be charged to the parent's box. */
 	if (join_groups(b, err) < 0 ||
 	    (unshare_is_needed(b->twin) && unshare_memory(b->twin, &b->own, err) < 0))
 		return (int)err->code;
 	return b->how->while_still != NULL ? b->how->while_still(b->how->arg, err) : 0;
 }
 
-/* Step 4. The descriptors made here are inherited by K2. */
+/* Step 4. K2 inherits the descriptors that are made here. */
 static int make_kernel(struct branching *b, struct err *err)
 {
 	const struct twin_branch *how = b->how;
@@ -224,7 +224,7 @@ static int make_kernel(struct branching *b, struct err *err)
 		return (int)err->code;
 	if (result <= 0 || b->kernel <= 0)
 		return err_set(err, ERR_SYSTEM, "cannot clone the branch's kernel");
-	/* Its kernel was born in the freezer's group; it has to stay out of it itself. */
+	/* K2 was born in the freezer's group; T2 itself has to stay out of it. */
 	if (cgroup_has_joins(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
 	    twin_leave_freezer(b->twin, &base, b->page + 2048, err) < 0)
 		return (int)err->code;
@@ -239,7 +239,7 @@ static int make_kernel(struct branching *b, struct err *err)
 	return trace_wait_stop(b->kernel, &event, err);
 }
 
-/* What the list refers to; laid out by us, read by K2's kernel side. */
+/* What the list's system calls refer to: the warden lays it out in K2's memory. */
 struct list_data {
 	char null_path[16];
 	char workspace[16];
@@ -274,7 +274,7 @@ static size_t add_optional(struct list *list, long nr, uint64_t a, uint64_t b, u
 	return at;
 }
 
-/* The same walls in the same order as inside/enter.c. */
+/* Raises the same walls in the same order as inside/enter.c. */
 static void write_list(const struct branching *b, struct list *list)
 {
 	const int all = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
@@ -287,7 +287,7 @@ static void write_list(const struct branching *b, struct list *list)
 		(void)add(list, SYS_dup3, (uint64_t)b->landlock_fd, LANDLOCK, O_CLOEXEC, 0);
 	(void)add(list, SYS_close_range, 0, CONTROL - 1, 0, 0);
 	(void)add(list, SYS_close_range, NOTHING, ~0u, 0, 0);
-	/* The lowest free numbers are 0, 1, 2 in turn. */
+	/* Each open() takes the lowest free number: 0, 1, 2. */
 	for (int i = 0; i < 3; i++)
 		(void)add(list, SYS_openat, (uint64_t)AT_FDCWD,
 			  TRACE_DATA(offsetof(struct list_data, null_path)), O_RDWR, 0);
@@ -300,7 +300,8 @@ static void write_list(const struct branching *b, struct list *list)
 	(void)add(list, SYS_setresgid, BOX_GID, BOX_GID, BOX_GID, 0);
 	(void)add(list, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0);
 	if (b->how->no_speculation) {
-		/* What the host cannot switch fails; walls/guard.c reads from outside what came of it. */
+		/* Fails where the host cannot switch it; walls/guard.c verifies the result from
+		 * outside. */
 		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS,
 				   PR_SPEC_FORCE_DISABLE);
 		(void)add_optional(list, SYS_prctl, PR_SET_SPECULATION_CTRL,
@@ -342,8 +343,8 @@ static int enter_box(const struct branching *b, long *ret_notify, struct err *er
 	const size_t filter_bytes = b->how->filter_len * sizeof(struct sock_filter);
 	const size_t data_len = sizeof(struct list_data);
 	/*
-	 * On our page, not on K2's stack: that is wherever user code put it, for instance in a private
-	 * map of a file, whose pages somebody else can have taken away and filled anew.
+	 * On our page, not on K2's stack: user code chose where that is, for instance in a private
+	 * map of a file, whose pages another process can have dropped and filled anew.
 	 */
 	const uint64_t place = b->page + 4096;
 	cleanup_free struct list_data *data = calloc(1, data_len);
@@ -396,7 +397,7 @@ static int start_kernel(struct branching *b, struct err *err)
 {
 	struct trace_regs regs = b->kernel_regs;
 
-	/* Behind all walls: from here on it may run what the session's memory says. */
+	/* All walls stand: from here on K2 may run what the session's memory says. */
 	if (trace_drop_page(b->kernel, &b->twin_regs, b->page, err) < 0)
 		return (int)err->code;
 	trace_restart_call(&regs);

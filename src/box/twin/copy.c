@@ -1,5 +1,5 @@
 /*
- * copy.c - the files of a session that is branched.
+ * copy.c - copies the files of a session that is branched.
  *
  * Runs in:  a short-lived child of the warden; for an empty workspace there is none.
  * Reads:    a tree that user code has made: every name is opened relative to its directory,
@@ -35,7 +35,7 @@ static int copy_bytes(int in, int out, off_t size, struct err *err)
 {
 	off_t at = 0;
 
-	/* Holes stay holes: a sparse file costs what it held. */
+	/* Holes stay holes: a sparse file takes only what its data takes. */
 	while (at < size) {
 		off_t data = lseek(in, at, SEEK_DATA);
 		off_t hole = data >= 0 ? lseek(in, data, SEEK_HOLE) : -1;
@@ -84,7 +84,8 @@ static int copy_link(int from, int to, const char *name, struct err *err)
 	return symlinkat(text, to, name) < 0 ? err_sys(err, "copy a symbolic link") : 0;
 }
 
-/* Owner, then mode (a change of owner clears set-id bits, which nosuid ignores anyway), then times. */
+/* Sets the owner, then the mode (a new owner clears set-id bits, which nosuid ignores), then
+ * times. */
 static int copy_attributes(const struct copying *copying, int to, const char *name,
 			   const struct stat *st, struct err *err)
 {
@@ -179,7 +180,7 @@ static bool is_empty(int fd)
 	while (dir != NULL && entries <= 2 && (entry = readdir(dir)) != NULL)
 		entries++; /* "." and ".." are two */
 	if (dir != NULL)
-		rewinddir(dir); /* a copied descriptor reads on from the same place */
+		rewinddir(dir); /* the duplicate shares its position with `fd` */
 	return dir != NULL && entries <= 2;
 }
 

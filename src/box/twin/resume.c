@@ -1,5 +1,5 @@
 /*
- * resume.c - tells a branch what its parent had open.
+ * resume.c - tells a branch which files its parent had open.
  *
  * Runs in:  the warden, while the parent is stopped.
  * Reads:    /proc/PID/fd and fdinfo of the kernel; paths are only sent back into a box.
@@ -69,7 +69,7 @@ int resume_send(const struct resume *resume, int control_fd, struct err *err)
 
 	for (size_t i = 0; i < resume->count; i++) {
 		const struct resume_file *file = &resume->files[i];
-		/* Creating or truncating again would lose what was copied. */
+		/* Creating or truncating the file again would lose the copied contents. */
 		const int flags = file->flags & ~(O_CREAT | O_EXCL | O_TRUNC);
 
 		if (pack_number(&payload, KERNEL_TAG_OPEN_FD, (unsigned)file->fd, err) < 0 ||

@@ -1,4 +1,4 @@
-/* resume.h - tells a branch what its parent had open. */
+/* resume.h - tells a branch which files its parent had open. */
 #pragma once
 
 #include <stdint.h>

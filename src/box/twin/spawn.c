@@ -1,5 +1,5 @@
 /*
- * spawn.c - a fresh kernel in a shell.
+ * spawn.c - starts a fresh kernel in a box.
  *
  * Runs in:  the warden.
  * Reads:    trace events; the new kernel's one boot message, sent before it runs user code.
@@ -27,8 +27,8 @@
 
 
 /*
- * T was left with descriptors of the zygote, and its next children would be born in the box's pid
- * namespace: close everything and turn pid_ns_for_children back to its own.
+ * T still has descriptors of the zygote, and its next children would be born in the box's pid
+ * namespace: closes everything and sets pid_ns_for_children back to T's own.
  */
 static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err)
 {
@@ -38,10 +38,10 @@ static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err
 
 	if (trace_regs_get(twin, &base, err) < 0)
 		return (int)err->code;
-	/* Asked once: reading maps costs as much as a good part of the start. */
+	/* Looked up once per zygote: reading maps takes a good part of the time of a start. */
 	if (how->code->inode == 0 && trace_code_find(twin, &base, how->code, err) < 0)
 		return (int)err->code;
-	/* Frozen with the box it could not be told to fork. */
+	/* If the twin were frozen with the box, it could not fork for a branch. */
 	if (cgroup_has_joins(how->cgroups) && cgroup_has(how->cgroups, CG_FREEZER) &&
 	    twin_leave_freezer(twin, &base, trace_stack(&base) - 512, err) < 0)
 		return (int)err->code;
@@ -59,7 +59,8 @@ static int settle_twin(const struct twin_spawn *how, pid_t twin, struct err *err
 	return trace_call(twin, &base, SYS_close_range, args, NULL, &result, err);
 }
 
-/* Writes "0" to the descriptor that it was given for that; `digit` is where the digit may lie. */
+/* Makes the twin write "0" to ZYGOTE_LEAVE_FD; `digit` is where in its memory the digit may be
+ * placed. */
 int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit, struct err *err)
 {
 	const uint64_t args[6] = { ZYGOTE_LEAVE_FD, digit, 1 };
@@ -77,7 +78,7 @@ int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit
 				     strerror((int)-result));
 }
 
-/* Zygote -> twin, which stops at its birth. */
+/* Follows the zygote's fork to the twin, which stops at its birth. */
 static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err *err)
 {
 	int event;
@@ -85,14 +86,14 @@ static int follow_twin(const struct twin_spawn *how, pid_t *ret_twin, struct err
 	if (trace_until_fork(how->zygote, ret_twin, err) < 0 ||
 	    trace_continue(how->zygote, err) < 0 || trace_wait_stop(*ret_twin, &event, err) < 0)
 		return (int)err->code;
-	/* Memory is charged to the group of the task that owns the map: T, before K exists. Where
-	 * there are `tasks` files it joins through them itself, before anything else. */
+	/* Linux charges memory to the group of the task that owns the map: T, which has to be in it
+	 * before K exists. With `tasks` files T joins by itself, before anything else. */
 	return cgroup_has_joins(how->cgroups)
 		       ? 0
 		       : cgroup_attach_twin(how->cgroups, how->shell->name, *ret_twin, err);
 }
 
-/* Twin -> kernel. */
+/* Follows the twin's fork to the kernel. */
 int twin_advance(const struct twin_spawn *how, struct twin_seed *seed, struct err *err)
 {
 	int event;
@@ -114,7 +115,7 @@ static int let_kernel_go(const struct twin_spawn *how, pid_t kernel, struct err 
 	return trace_detach(kernel, 0, err);
 }
 
-/* The kernel's one boot message, with its pid as the socket layer vouches for it. */
+/* Receives the kernel's one boot message; the socket layer vouches for the sender's pid. */
 static int receive_boot(int sock, int *ret_notify, pid_t *ret_pid, struct err *err)
 {
 	struct pollfd wait = { .fd = sock, .events = POLLIN };
@@ -205,7 +206,7 @@ int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err
 	(void)close(pair[1]);
 	if (code == 0 && how->traced) {
 		code = follow_twin(how, &seed.twin, err);
-		/* It may stand still for ever, and whoever asked it next would wait as long. */
+		/* The zygote may never move again, and every later request would wait for it. */
 		if (code < 0)
 			(void)kill(how->zygote, SIGKILL);
 	}
@@ -217,7 +218,7 @@ int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err
 	return 0;
 }
 
-/* A kernel without a twin runs already; it has read nothing yet but our descriptors. */
+/* A kernel without a twin runs already; so far it has only read our descriptors. */
 static int adopt_untraced(const struct twin_spawn *how, pid_t sender, struct twin_kernel *kernel,
 			  struct err *err)
 {

@@ -3,10 +3,10 @@
  *
  * Runs in:  the warden.
  * Reads:    /proc: which tasks live in the box's pid namespace.
- * Never:    goes on while one of them still runs.
+ * Never:    lets the caller go on while one of them runs, unless it asked not to wait.
  *
- * The freezer does it in one step. Without one each task is traced and interrupted, again and again
- * until a look at all of them finds no new one.
+ * The freezer stops all tasks in one step. Without one, each task is traced and interrupted, and
+ * this is repeated until a scan finds no new task.
  */
 #include "box/twin/task_freeze.h"
 
@@ -23,7 +23,7 @@
 
 #define ROUNDS_MAX 32
 
-/* The namespace file is one inode for all who are in it. */
+/* All processes in a namespace show the same inode for it. */
 static bool is_inside(const char *pid, const struct stat *ns)
 {
 	char path[64];
@@ -41,7 +41,7 @@ static bool is_known(const struct task_freeze *still, pid_t tid)
 	return false;
 }
 
-/* 1: stopped a new one; 0: it ended meanwhile, or was known. */
+/* 1: stopped a new task; 0: the task ended meanwhile, or is stopped already. */
 static int stop_task(struct task_freeze *still, pid_t tid, struct err *err)
 {
 	int sig, code;
@@ -135,7 +135,7 @@ int task_freeze_begin(struct task_freeze *still, const struct cgroup_host *cgrou
 int task_freeze_soon(struct task_freeze *still, const struct cgroup_host *cgroups,
 		     const struct shell *shell, struct err *err)
 {
-	/* Whoever waits for one box that will not stand still holds up all the others. */
+	/* Waiting for one box that does not stop would delay all others. */
 	if (!cgroup_has(cgroups, CG_FREEZER))
 		return task_freeze_begin(still, cgroups, shell, 0, err);
 	*still = (struct task_freeze){ .cgroups = cgroups, .shell = shell, .is_frozen = true };

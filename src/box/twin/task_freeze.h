@@ -1,4 +1,5 @@
-/* task_freeze.h - stops everything that could change a session's memory, with or without a freezer. */
+/* task_freeze.h - stops everything that could change a session's memory, with or without
+ * freezer. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@ struct task_freeze {
 	const struct cgroup_host *cgroups;
 	const struct shell *shell;
 	bool is_frozen;
-	size_t count; /* stopped one by one */
+	size_t count; /* tasks that were stopped one by one */
 	struct {
 		pid_t tid;
 		int sig;
@@ -23,12 +24,13 @@ struct task_freeze {
 };
 
 /*
- * Stops all tasks of the box but `kernel`, which is stopped already. ERR_TIMEOUT or ERR_LIMIT when
- * they cannot be stopped; task_freeze_end() is to be called in any case.
+ * Stops all tasks of the box except `kernel`, which is stopped already (0: none is). ERR_TIMEOUT or
+ * ERR_LIMIT if they cannot be stopped; call task_freeze_end() in any case.
  */
 int task_freeze_begin(struct task_freeze *still, const struct cgroup_host *cgroups,
 		     const struct shell *shell, pid_t kernel, struct err *err);
-/* The same of a box whose tasks need not have stopped when this returns, but run nothing more. */
+/* As task_freeze_begin() for all tasks, but with a freezer it does not wait: a task inside a system
+ * call stops when it leaves that. */
 int task_freeze_soon(struct task_freeze *still, const struct cgroup_host *cgroups,
 		     const struct shell *shell, struct err *err);
 void task_freeze_end(struct task_freeze *still);

@@ -3,8 +3,8 @@
  *
  * Runs in:  the warden.
  * Reads:    registers and one code word of stopped processes.
- * Never:    lets a process go on that shares memory with user code, but for one checked
- *           instruction or a page of our own.
+ * Never:    resumes a process that shares memory with user code, except for one checked instruction
+ *           or from a page of our own.
  */
 #include "box/twin/trace.h"
 
@@ -47,7 +47,7 @@ int trace_seize(pid_t pid, struct err *err)
 	return 0;
 }
 
-/* A task that is on its way out cannot be traced, and the kernel of the system says EPERM for it. */
+/* Linux says EPERM for a task that is about to end and can no longer be traced. */
 static bool has_ended(pid_t pid)
 {
 	char path[64], line[512];
@@ -58,7 +58,8 @@ static bool has_ended(pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT; /* reaped meanwhile; what we cannot look at may still run */
+		/* Reaped meanwhile; if it cannot be read, it may still run. */
+		return errno == ENOENT;
 	len = read(fd, line, sizeof(line) - 1);
 	if (len <= 0)
 		return len < 0 && errno == ESRCH;
@@ -67,7 +68,7 @@ static bool has_ended(pid_t pid)
 	return name_end != NULL && name_end[1] == ' ' && strchr("ZX", name_end[2]) != NULL;
 }
 
-/* One that did not stand still in time is ours until its late stop is seen: see trace_stray(). */
+/* A task that did not stop in time stays traced until its late stop is seen: see trace_stray(). */
 static bool is_held(pid_t pid)
 {
 	static const char field[] = "\nTracerPid:\t";
@@ -191,7 +192,7 @@ int trace_until_fork(pid_t pid, pid_t *ret_child, struct err *err)
 			return (int)err->code;
 		if (is_fork_event(event))
 			return trace_event_pid(pid, ret_child, err);
-		/* A signal is passed on; a trace stop of another kind is not one. */
+		/* Pass a signal on; trace stops of another kind carry none. */
 		sig = (event >> 8) == 0 ? event & 0xff : 0;
 		if (trace_pass_signal(pid, sig) < 0)
 			return err_sys(err, "continue process %d", (int)pid);
@@ -264,8 +265,8 @@ static int tampered(pid_t pid, const char *how, struct err *err)
 }
 
 /*
- * Writing a word back to its page, as a debugger does, gives the process a copy of that page: what
- * the file behind it holds from then on, which another box or the host may change, is not seen.
+ * Writing a word back to its place, as a debugger does, gives the process a copy of that page of
+ * its own: what another box or the host later writes to the file behind it does not appear there.
  */
 static int take_page(pid_t pid, uint64_t address, const struct trace_code *code, struct err *err)
 {
@@ -310,7 +311,7 @@ int trace_own_instruction(pid_t pid, const struct trace_regs *regs, const struct
 	return 0;
 }
 
-/* One stop of a call. 1: it is done, 0: it goes on. */
+/* Handles one stop during a call. 1: the call is done, 0: it goes on. */
 static int take_stop(pid_t pid, const struct trace_regs *base, pid_t *ret_child, long *ret,
 		     struct err *err)
 {
@@ -324,7 +325,8 @@ static int take_stop(pid_t pid, const struct trace_regs *base, pid_t *ret_child,
 					 : tampered(pid, "a child nobody asked for", err);
 	if (trace_regs_get(pid, &regs, err) < 0)
 		return (int)err->code;
-	/* A child of this one ended, before the step: no signal of user code gets here. */
+	/* SIGCHLD of an ended child, before the step: signals of user code do not reach this
+	 * process. */
 	if (event == SIGCHLD && trace_address(&regs) == trace_arch_call_address(base))
 		return 0;
 	if (event != SIGTRAP)
@@ -406,7 +408,8 @@ static int place_list(pid_t pid, uint64_t page, const struct trace_list_call *ca
 	return write_memory(pid, page, image, TABLE_OFFSET + table_len + data_len, err);
 }
 
-/* Memory of the process's own and of nobody else's, wherever it says that it was given some. */
+/* Maps private memory in the process, and verifies in its maps that the returned address is such
+ * memory. */
 static int map_pages(pid_t pid, const struct trace_regs *base, uint64_t len, uint64_t *ret,
 		     struct err *err)
 {

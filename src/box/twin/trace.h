@@ -24,16 +24,18 @@ struct trace_fpregs {
 	size_t len;
 };
 
-int trace_seize(pid_t pid, struct err *err); /* follows forks and clones; dies with us */
-/* The same, but follows nothing; ERR_LOST when it has ended. */
+/* Also traces its forks and clones; all die with the warden. */
+int trace_seize(pid_t pid, struct err *err);
+/* The same without forks and clones; ERR_LOST if the process has ended. */
 int trace_hold(pid_t pid, struct err *err);
 /*
- * Stops a seized process and waits for it, but not for long: a process can be where nothing stops
- * it (ERR_TIMEOUT; should it stop later, trace_stray() lets it go). *ret_sig is a signal that was
- * about to be delivered and is for trace_detach() to give back, or 0.
+ * Stops a seized process and waits a limited time for it, because in some calls nothing stops a
+ * process (ERR_TIMEOUT; if it stops later, trace_stray() lets it go). *ret_sig is a signal that was
+ * about to be delivered, for trace_detach() to pass on, or 0.
  */
 int trace_interrupt(pid_t pid, int *ret_sig, struct err *err);
-bool trace_stray(pid_t pid, int status); /* lets a late one go; false: it did not stop that way */
+/* Lets a late one go; false: it stopped for another reason. */
+bool trace_stray(pid_t pid, int status);
 int trace_wait_stop(pid_t pid, int *ret_event, struct err *err);
 int trace_event_pid(pid_t pid, pid_t *ret_pid, struct err *err);
 int trace_continue(pid_t pid, struct err *err);
@@ -42,7 +44,7 @@ int trace_pass_signal(pid_t pid, int sig);
 int trace_detach(pid_t pid, int sig, struct err *err);
 /* Waits for the next fork or clone of `pid`, letting it run; signals are passed on. */
 int trace_until_fork(pid_t pid, pid_t *ret_child, struct err *err);
-/* From inside a clone to just behind its `syscall` instruction. */
+/* Steps from inside a clone to right behind its `syscall` instruction. */
 int trace_finish_call(pid_t pid, struct err *err);
 
 int trace_regs_get(pid_t pid, struct trace_regs *ret, struct err *err);
@@ -52,7 +54,7 @@ int trace_fpregs_set(pid_t pid, const struct trace_fpregs *regs, struct err *err
 
 /* The system call the process is blocked in (-1: none) and its first argument. */
 long trace_blocked_in(const struct trace_regs *regs, uint64_t *ret_arg0);
-/* Makes regs of an interrupted call repeat it. */
+/* Changes the registers of an interrupted call so that it is made again. */
 void trace_restart_call(struct trace_regs *regs);
 uint64_t trace_stack(const struct trace_regs *regs);
 uint64_t trace_address(const struct trace_regs *regs); /* of the next instruction */
@@ -65,24 +67,24 @@ struct trace_code {
 	uint64_t device, inode;
 };
 
-/* Where a process stands that has run nothing but our own code yet. */
+/* Finds the code in which a process stands that has run nothing but our own code yet. */
 int trace_code_find(pid_t pid, const struct trace_regs *regs, struct trace_code *ret,
 		    struct err *err);
 
 /*
  * Gives a process that stands behind a `syscall` a copy of that instruction's page that nobody
- * outside of its memory can change, and checks it. Whoever shares the memory has to stand still.
- * ERR_DENIED when the page is shared or of another file than `code`: a private page of a file goes
- * away when that is truncated, and what comes back is what the file holds then.
+ * outside its memory can change, and checks the instruction. All tasks that share the memory have
+ * to be stopped. ERR_DENIED if the page is shared or belongs to another file than `code`:
+ * truncating a file drops its private pages, and what comes back is what the file holds then.
  */
 int trace_own_instruction(pid_t pid, const struct trace_regs *regs, const struct trace_code *code,
 			  struct err *err);
 
 /*
  * Executes one system call in `pid`, which stands as above with `base` registers. The result goes
- * to *ret (negative errno for a failed call). A child made by it is stopped and in *ret_child. The
- * instruction is looked at before and after, and so is where the process stands: ERR_DENIED when
- * it did anything else than this call.
+ * to *ret (negative errno for a failed call). A child made by it is stopped, and its pid in
+ * *ret_child. Checks the instruction before and after, and where the process stands: ERR_DENIED if
+ * it did anything but this call.
  */
 int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t args[6],
 	       pid_t *ret_child, long *ret, struct err *err);
@@ -90,9 +92,10 @@ int trace_call(pid_t pid, const struct trace_regs *base, long nr, const uint64_t
 #define TRACE_OWN_BYTES 32768u
 
 /*
- * Maps TRACE_OWN_BYTES of our own into `pid` with the list code at their start, and *ret_base to stand behind its
- * `syscall`: what runs from there does not depend on memory that user code can still reach. The
- * mapping itself runs from `base`. trace_drop_page() unmaps it, from `base` of the process's own.
+ * Maps TRACE_OWN_BYTES of our own into `pid` with the list code at their start, and makes *ret_base
+ * stand behind its `syscall`: what runs from there does not depend on memory that user code can
+ * still reach. The mapping itself runs from `base`. trace_drop_page() unmaps it; its `base` must
+ * stand in the process's own code.
  */
 int trace_own_page(pid_t pid, const struct trace_regs *base, struct trace_regs *ret_base,
 		   uint64_t *ret_page, struct err *err);

@@ -1,13 +1,13 @@
 /*
- * trace_aarch64.c - the few words of arm64's calling convention that trace.c needs.
+ * trace_aarch64.c - the parts of arm64's calling convention that trace.c needs.
  *
  * Runs in:  the warden.
  * Reads:    registers of stopped processes.
  * Never:    makes a system call.
  *
- * A process that is stopped in a call which would be restarted has already been turned back to its
- * `svc` with its first argument in x0 (arch/arm64/kernel/signal.c), unlike on x86-64; the number is
- * in x8.
+ * When a process is stopped in a call that would be restarted, Linux has already set it back to its
+ * `svc`, with its first argument in x0 (arch/arm64/kernel/signal.c), unlike on x86-64; the number
+ * is in x8.
  */
 #include "box/twin/trace_arch.h"
 

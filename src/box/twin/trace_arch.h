@@ -1,4 +1,4 @@
-/* trace_arch.h - the few words of a processor's calling convention that trace.c needs. */
+/* trace_arch.h - the parts of a processor's calling convention that trace.c needs. */
 #pragma once
 
 #include <stdint.h>
@@ -10,17 +10,17 @@ struct trace_list_code {
 	uint32_t len;
 };
 
-/* Regs such that one step executes nr(args) with the `syscall` instruction behind which they stand. */
+/* Sets regs so that one step from the `syscall` that they stand behind executes nr(args). */
 void trace_arch_call(struct trace_regs *regs, long nr, const uint64_t args[6]);
 long trace_arch_result(const struct trace_regs *regs);
-/* Regs that start the list runner at `code` over `count` entries at `table`. */
+/* Sets regs to run the list code at `code` over `count` entries at `table`. */
 void trace_arch_list(struct trace_regs *regs, uint64_t code, uint64_t table, uint64_t count);
-/* Loop over struct trace_list_call entries, then trap. */
+/* The list code: a loop over struct trace_list_call entries, then a trap. */
 struct trace_list_code trace_arch_list_code(void);
-/* Where a process stands that ran a list of `code` to its trap. */
+/* Where a process stands after the list code at `code` has reached its trap. */
 uint64_t trace_arch_list_end(uint64_t code);
-/* Whether the word at (pc - 4 … pc) ends in a `syscall` instruction. */
+/* The address of the `syscall` instruction that regs stand behind. */
 uint64_t trace_arch_call_address(const struct trace_regs *regs);
-/* Where the list code has its `syscall` instruction, and regs that stand right behind it. */
+/* Sets regs to stand right behind the `syscall` instruction of the list code at `code`. */
 void trace_arch_stand_in_list(struct trace_regs *regs, uint64_t code);
-int trace_arch_is_call(uint64_t word);
+int trace_arch_is_call(uint64_t word); /* whether it begins with a `syscall` instruction */

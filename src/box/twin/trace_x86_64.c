@@ -1,5 +1,5 @@
 /*
- * trace_x86_64.c - the few words of x86-64's calling convention that trace.c needs.
+ * trace_x86_64.c - the parts of x86-64's calling convention that trace.c needs.
  *
  * Runs in:  the warden.
  * Reads:    registers of stopped processes.

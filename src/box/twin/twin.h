@@ -2,8 +2,8 @@
  * twin.h - kernels and their twins.
  *
  * A twin T is a fork of a zygote, outside every box. It made the kernel K with clone(CLONE_VM), so
- * both share one memory, and stands stopped for ever behind that system call. A live session is
- * copied by making T fork: see twin_branch(). inside/zygote.c has the other half of the story.
+ * both share one memory, and stays stopped right behind that system call. A live session is copied
+ * by making T fork: see twin_branch(). inside/zygote.c has the other half.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct twin_kernel {
 	pid_t twin;	 /* T, or the plain parent of a kernel without twin */
 	pid_t kernel;	 /* K */
 	int kernel_pidfd; /* readable once K has ended */
-	int notify_fd;	 /* denied system calls */
+	int notify_fd;	 /* reports denied system calls */
 	bool traced;	 /* T is a real twin */
-	struct trace_code code; /* where T stands */
+	struct trace_code code; /* the file of the code in which T stands */
 };
 
 struct twin_spawn {
@@ -33,7 +33,7 @@ struct twin_spawn {
 	struct cgroup_place place;
 	int control_fd; /* the kernel's end; stays the caller's */
 	bool no_speculation;
-	struct trace_code *code; /* where all twins of this zygote stand; the first one fills it in */
+	struct trace_code *code; /* of all twins of this zygote; the first one fills it in */
 };
 
 /* A kernel begun ahead of need: T, stopped at its birth; and K, stopped at its own. */
@@ -46,18 +46,18 @@ struct twin_seed {
 
 int twin_prepare(const struct twin_spawn *how, struct twin_seed *ret, struct err *err);
 
-/* T does its part, among others has pages copied that K will write to, and makes K, which has run
- * nothing. Without effect where nothing is traced. On failure the seed is for twin_drop(). */
+/* Lets T do its part (it also copies pages that K will write to) and make K, which has run nothing
+ * yet. No effect if nothing is traced. On failure the caller calls twin_drop(). */
 int twin_advance(const struct twin_spawn *how, struct twin_seed *seed, struct err *err);
 
-/* The rest. Takes the seed, also when it fails. */
+/* Completes the kernel. Takes the seed, also on failure. */
 int twin_complete(const struct twin_spawn *how, struct twin_seed *seed, struct twin_kernel *ret,
 		  struct err *err);
 
 /* Ends a seed that is not needed. */
 void twin_drop(struct twin_seed *seed);
 
-/* Both halves: a fresh kernel in a shell. On failure nothing of it is left running. */
+/* Both in one: a fresh kernel in a box. On failure nothing of it is left running. */
 int twin_spawn(const struct twin_spawn *how, struct twin_kernel *ret, struct err *err);
 
 struct twin_branch {
@@ -68,22 +68,22 @@ struct twin_branch {
 	int control_fd; /* the copy's end of its control socket, in the warden */
 	const void *filter; /* struct sock_filter array */
 	unsigned short filter_len;
-	/* Called while the parent's processes stand still: copy what must be consistent. */
+	/* Called while the parent's processes are stopped: copy what must be consistent. */
 	int (*while_still)(void *arg, struct err *err);
-	/* Called when the copy stands behind its walls, before it runs: what only it lacks. */
+	/* Called when the copy stands behind its walls, before it runs: add what it still lacks. */
 	int (*before_start)(void *arg, const struct twin_kernel *made, struct err *err);
 	void *arg;
 	bool no_speculation;
 };
 
 /*
- * Copies a live kernel that is blocked at its cell boundary into another shell. The parent is
- * untouched and goes on. ERR_INVALID when it is busy, ERR_DENIED when its memory was tampered
- * with, ERR_UNAVAILABLE without a twin.
+ * Copies a live kernel that waits for its next packet into another box. The parent is unchanged and
+ * continues. ERR_INVALID if it is busy, ERR_DENIED if its memory was tampered with, ERR_UNAVAILABLE
+ * without a twin.
  */
 int twin_branch(const struct twin_branch *how, struct twin_kernel *ret, struct err *err);
 
-/* See cgroup/cgroup.h, struct cgroup_joins. */
+/* Takes the twin out of the box's freezer: see struct cgroup_joins. */
 int twin_leave_freezer(pid_t twin, const struct trace_regs *base, uint64_t digit, struct err *err);
 
 /* Kills T (and K, should it still live); reaping is the warden's. */

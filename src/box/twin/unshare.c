@@ -112,7 +112,7 @@ bool unshare_is_needed(pid_t pid)
 	struct areas areas = { .count = 0 };
 	struct err ignored;
 
-	/* What cannot be read is for unshare_memory() to complain about. */
+	/* If the maps cannot be read, unshare_memory() reports it. */
 	return find_shared(pid, &areas, &ignored) < 0 || areas.count > 0;
 }
 

@@ -10,8 +10,8 @@
 bool unshare_is_needed(pid_t pid);
 
 /*
- * fork() leaves MAP_SHARED areas shared: each of them becomes a new one with the same contents,
- * charged to the memory cgroup that the process is in by then.
- * `base` stands behind a `syscall` of our own. ERR_LIMIT when there is too much of it.
+ * After fork() MAP_SHARED areas are still shared: replaces each of them by a new one with the same
+ * contents, charged to the memory cgroup that the process is in now. `base` stands behind a
+ * `syscall` of our own. ERR_LIMIT if there is too much shared memory.
  */
 int unshare_memory(pid_t pid, const struct trace_regs *base, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * vma.c - the memory areas of another process, asked for by address.
+ * vma.c - looks up the memory areas of another process by address.
  *
  * Runs in:  the warden.
  * Reads:    /proc/PID/maps of a stopped process.
- * Never:    believes a name in it, which user code may choose.
+ * Never:    trusts a name in it, which user code can choose.
  */
 #include "box/twin/vma.h"
 
@@ -34,7 +34,7 @@ struct procmap_query {
 #define PROCMAP_QUERY_COVERING_OR_NEXT_VMA 0x10
 #endif
 
-/* A number and what ends it ('\0': anything), which is passed. */
+/* Parses a number, and skips the character `end` behind it ('\0': accepts any, skips none). */
 static bool take_number(const char **text, int base, char end, uint64_t *ret)
 {
 	char *at;
@@ -91,7 +91,8 @@ static int read_next(int maps, uint64_t address, bool shared, struct vma *ret, s
 	if (file == NULL || fseek(file, 0, SEEK_SET) < 0)
 		return err_sys(err, "read maps");
 	while (fgets(line, sizeof(line), file) != NULL) {
-		/* A long name comes in pieces, of which only the first is a line. */
+		/* A line with a long name comes in pieces, of which only the first can be
+		 * parsed. */
 		const bool is_first = starts;
 		struct vma vma;
 
@@ -115,7 +116,8 @@ int vma_next(int maps, uint64_t address, bool shared, struct vma *ret, struct er
 	};
 	uint64_t flags;
 
-	/* Linux 6.11 and later search for us: reading 600 lines takes longer than the fork. */
+	/* Linux 6.11 and later search by themselves: reading 600 lines takes longer than the
+	 * fork. */
 	if (ioctl(maps, PROCMAP_QUERY, &query) < 0) {
 		if (errno == ENOENT)
 			return 0;

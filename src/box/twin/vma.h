@@ -1,4 +1,4 @@
-/* vma.h - the memory areas of another process, asked for by address. */
+/* vma.h - looks up the memory areas of another process by address. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 struct vma {
 	uint64_t from, to;
 	int prot;	/* PROT_… */
-	bool is_shared; /* MAP_SHARED: a write reaches whoever else maps it */
-	bool is_anonymous; /* private, and of no file */
+	bool is_shared; /* MAP_SHARED: a write reaches all who map it */
+	bool is_anonymous; /* private, not of a file */
 	uint64_t device, inode; /* of its file */
 };
 
@@ -19,10 +19,10 @@ struct vma {
 int vma_open(pid_t pid, int *ret_fd, struct err *err);
 
 /*
- * The area that covers `address` or is the next one above, of the shared ones only when `shared`.
- * 1: found, 0: none.
+ * Finds the area that covers `address`, or else the next one above it; with `shared` only shared
+ * areas. 1: found, 0: none.
  */
 int vma_next(int maps, uint64_t address, bool shared, struct vma *ret, struct err *err);
 
-/* The area that covers `address`; ERR_NOT_FOUND when there is none. */
+/* The area that covers `address`; ERR_NOT_FOUND if there is none. */
 int vma_at(pid_t pid, uint64_t address, struct vma *ret, struct err *err);
