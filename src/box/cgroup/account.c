@@ -1,8 +1,8 @@
 /*
- * account.c - what the processes of a box have used.
+ * account.c - reads what the processes of a box have used.
  *
  * Runs in:  the warden.
- * Reads:    the kernel's control files.
+ * Reads:    Linux's control files.
  * Never:    fails: what this host does not count is 0.
  */
 #include "box/cgroup/cgroup.h"
@@ -12,7 +12,7 @@
 #include "box/cgroup/file.h"
 #include "box/cgroup/group.h"
 
-/* The total is exact; its parts are counted in ticks, too coarse for a cell, and only divide it. */
+/* The total is exact. Its parts are counted in ticks, too coarse for a cell, and only divide it. */
 static void read_cpu_v1(int base, const char *name, struct cgroup_usage *ret)
 {
 	const uint64_t total = cgroup_file_number(base, name, "cpuacct.usage");

@@ -1,10 +1,10 @@
 /*
- * base.c - a warden's own directory in each hierarchy, and those of wardens that are gone.
+ * base.c - makes a warden's own directory in each hierarchy, and removes those of dead wardens.
  *
  * Runs in:  the warden.
  * Reads:    names of groups, locks on them, /proc/PID/stat.
- * Never:    removes a group whose warden lives, in whichever pid namespace that is, or ends what is
- *           in it.
+ * Never:    removes a group, or ends what is in it, while its warden lives in whichever pid
+ *           namespace.
  */
 #include "box/cgroup/base.h"
 
@@ -29,7 +29,7 @@
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu /* Linux: PROC_PID_INIT_INO */
 #define SWEEP_TRIES 10
 #define SWEEP_PAUSE_NS 2000000
-#define TRIES 20 /* of making one that others sweep away before it is locked */
+#define TRIES 20 /* attempts: others may sweep a new one away before it is locked */
 
 static unsigned long pid_namespace(void)
 {
@@ -69,7 +69,7 @@ static int lock(int fd)
 {
 	int code;
 
-	/* Who sweeps holds it for a moment; nobody else has our name. */
+	/* A warden that sweeps holds it for a moment; no other warden has our name. */
 	do
 		code = flock(fd, LOCK_EX);
 	while (code < 0 && errno == EINTR);
@@ -92,7 +92,7 @@ int cgroup_base_make(const struct cgroup_host *host, int at)
 			continue;
 		if (is_open_already(host, &opened))
 			return TAKE_FD(fd);
-		/* A file system without such locks is not a reason to have no limits. */
+		/* Without such locks in this file system, go on: that must not cost the limits. */
 		(void)lock(fd);
 		if (stat(path, &there) == 0 && is_same(&opened, &there))
 			return TAKE_FD(fd);
@@ -102,7 +102,7 @@ int cgroup_base_make(const struct cgroup_host *host, int at)
 
 /* ---- those of the dead ---------------------------------------------------------------------- */
 
-/* A number may be somebody else's by now, or belong to an ended process that nobody waits for. */
+/* Whether this is a live warden: its pid may be reused by now, or be that of a zombie. */
 static bool is_warden(long pid)
 {
 	char path[64], text[128] = "";
@@ -112,7 +112,7 @@ static bool is_warden(long pid)
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		/* Where /proc shows us only our own processes. */
+		/* /proc may show only our own processes. */
 		return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 	if (read(fd, text, sizeof(text) - 1) <= 0)
 		return false;
@@ -122,7 +122,8 @@ static bool is_warden(long pid)
 	       end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
-/* What its warden had frozen cannot die before it is thawed (v1), which nobody else would do. */
+/* On v1, tasks that a dead warden froze cannot die before they are thawed, and no one else does
+ * that. */
 static void end_tasks(int group)
 {
 	struct err ignored;
@@ -156,8 +157,8 @@ int cgroup_base_remove(const char *path)
 }
 
 /*
- * Wardens of before there were locks have a bare number, which can be looked up by who is in the
- * first namespace, too. What cannot be told is left alone.
+ * A bare pid may be that of a warden of an old version, which has no lock. Whoever is in the first
+ * pid namespace can look it up; what cannot be determined is left alone.
  */
 static bool is_left_alone(const char *name)
 {

@@ -7,7 +7,7 @@
  *           strict mode refuses.
  *
  * v1: <hierarchy>/<own group>/reckon-<pid>/<box>, in each of memory, pids, cpu, cpuacct, freezer.
- * v2: <own group, when it was given to us; else its parent or root>/reckon-<pid>/<box>/{box,twin}.
+ * v2: <own group if delegated to us, else its parent or the top>/reckon-<pid>/<box>/{box,twin}.
  */
 #include "box/cgroup/cgroup.h"
 
@@ -28,7 +28,7 @@
 #include "box/cgroup/group.h"
 #include "box/cgroup/settle.h"
 
-#define CLOSE_TRIES 200 /* of 10 ms */
+#define CLOSE_TRIES 200 /* 10 ms apart */
 #define SOCKETS_MIN (4ull << 20)
 #define SOCKETS_MAX (64ull << 20)
 
@@ -150,9 +150,9 @@ static void adopt_v2(struct cgroup_host *host, int base)
 }
 
 /*
- * A v2 group with processes of its own cannot hand controllers to children. One that was given to
- * us, by systemd or a container, is emptied of them; else ours is made beside the group we run in,
- * and as root also directly below the top.
+ * A v2 group that has processes cannot enable controllers for its children. If the group that we
+ * run in was delegated to us, by systemd or a container, its processes are moved out of the way;
+ * otherwise our group is made next to it, or else directly below the top.
  */
 static void open_v2(struct cgroup_host *host)
 {
@@ -164,7 +164,7 @@ static void open_v2(struct cgroup_host *host)
 	if (!find_mount(NULL, point) || !find_own_group("", own, sizeof(own)))
 		return;
 	(void)snprintf(parent, sizeof(parent), "%s%s", point, own);
-	/* From then on we run in a group below it. */
+	/* If so, we now run in a group below it. */
 	settled = cgroup_settle(parent, own[0] == '\0');
 	if (settled && !find_own_group("", own, sizeof(own)))
 		return;
@@ -277,7 +277,8 @@ void cgroup_host_close(struct cgroup_host *host)
 		(void)snprintf(path, sizeof(path), "%s/%s", host->parent[i], host->name);
 		while (cgroup_base_remove(path) < 0 && tries-- > 0)
 			(void)nanosleep(&pause, NULL);
-		/* A warden that was killed may have been too busy dying when we swept at our start. */
+		/* Tasks of a killed warden may still have been ending when we swept at our
+		 * start. */
 		cgroup_base_sweep(host->parent[i], host->name);
 	}
 	host->kind = CGROUP_NONE;
@@ -311,13 +312,13 @@ int cgroup_create(const struct cgroup_host *host, const char *name, struct err *
 }
 
 /*
- * Buffers of TCP and UDP: v1 counts them beside memory, and not at all before a limit is set. With v2
- * they are memory like any other.
+ * Limits the buffers of TCP and UDP: v1 counts them separately from memory, and only once a limit
+ * is set. v2 counts them as memory.
  */
 static void limit_sockets(const struct cgroup_host *host, const char *group, uint64_t memory_bytes)
 {
 	uint64_t bytes = memory_bytes / 8;
-	struct err ignored; /* a kernel without them: walls/probe.c says so */
+	struct err ignored; /* not every Linux has this file */
 
 	bytes = bytes < SOCKETS_MIN ? SOCKETS_MIN : bytes > SOCKETS_MAX ? SOCKETS_MAX : bytes;
 	(void)cgroup_file_write_u64(host->base[CG_MEMORY], group, "memory.kmem.tcp.limit_in_bytes",
@@ -331,9 +332,11 @@ static int limit_v1(const struct cgroup_host *host, const char *name,
 	struct err ignored;
 
 	if (host->base[CG_MEMORY] >= 0 && limits->memory_bytes > 0) {
-		/* Without swap accounting the second file is absent, and nothing can be swapped
-		 * out of sight of the limit on hosts without swap. Raising and lowering need
-		 * opposite orders, so the combined limit is tried on both sides. */
+		/*
+		 * Without swap accounting the memsw file is missing; a host without swap does not
+		 * need it. Raising and lowering need opposite orders, so the combined limit is
+		 * tried before and after.
+		 */
 		(void)cgroup_file_write_u64(host->base[CG_MEMORY], plain,
 					    "memory.memsw.limit_in_bytes", limits->memory_bytes,
 					    &ignored);
@@ -365,8 +368,8 @@ static int limit_v2(const struct cgroup_host *host, const char *name,
 		if (cgroup_file_write_u64(base, name, "memory.max", limits->memory_bytes, err) < 0)
 			return (int)err->code;
 		(void)cgroup_file_write(base, name, "memory.swap.max", "0", &ignored);
-		/* A kernel and its twin share their memory, so an out-of-memory kill takes both; the
-		 * box, with its files and its other kernels, stays. */
+		/* A kernel and its twin share their memory, so an out-of-memory kill takes both;
+		 * the box stays, with its files and its other kernels. */
 		(void)cgroup_file_write(base, name, "memory.oom.group", "0", &ignored);
 	}
 	cgroup_part_name(part, sizeof(part), name, "box");
@@ -454,7 +457,7 @@ static bool is_frozen(const struct cgroup_host *host, const char *group)
 	return n > 0 && strncmp(text, "FROZEN", 6) == 0;
 }
 
-/* *ret_group is the group that it is about. */
+/* Requests the state; *ret_group is the group's name in the freezer's hierarchy. */
 static int tell_freezer(const struct cgroup_host *host, const char *name, bool frozen,
 			char ret_group[128], struct err *err)
 {
@@ -497,7 +500,7 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 	char part[128];
 
 	if (host->kind == CGROUP_V2) {
-		/* Not a walk over the processes: a fork bomb makes them faster than we can read. */
+		/* Do not list the processes: a fork bomb makes them faster than we can read. */
 		if (cgroup_file_write(host->base[CG_FREEZER], name, "cgroup.kill", "1", &ignored) ==
 		    0)
 			return;
@@ -512,7 +515,7 @@ void cgroup_kill(const struct cgroup_host *host, const char *name)
 				: cgroup_file_kill_procs(host->base[CG_PIDS],
 							 cgroup_name_in(host, CG_PIDS, name), 0);
 
-		/* A frozen process does not see its SIGKILL before it thaws; then that comes first. */
+		/* A frozen process dies only once it is thawed; its SIGKILL then comes first. */
 		if (host->base[CG_FREEZER] >= 0)
 			(void)cgroup_file_write(host->base[CG_FREEZER],
 						cgroup_name_in(host, CG_FREEZER, name),
@@ -544,7 +547,8 @@ int cgroup_remove(const struct cgroup_host *host, const char *name, struct err *
 			return err_sys(err, "remove cgroup %s", name);
 		return 0;
 	}
-	/* In a group, where its kernels are; and where they, pid 1 and the twins were born. */
+	/* In a group (v1) a box has two cpu directories: one in the group, where its kernels are,
+	 * and one in which they, pid 1 and the twins were born. */
 	if (plain != name && host->base[CG_CPU] >= 0 &&
 	    unlinkat(host->base[CG_CPU], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_sys(err, "remove cgroup %s", name);

@@ -1,9 +1,9 @@
 /*
- * cpu.c - how much of a processor a group may have.
+ * cpu.c - limits the processor time of a group.
  *
  * Runs in:  the warden.
  * Reads:    nothing.
- * Never:    tells boxes from groups of boxes: their files are the same.
+ * Never:    distinguishes boxes from groups of boxes: their files are the same.
  */
 #include <stdio.h>
 

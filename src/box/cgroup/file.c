@@ -1,13 +1,13 @@
 /*
- * file.c - reading and writing one control file below a directory descriptor.
+ * file.c - reads and writes control files below a directory descriptor.
  *
  * Runs in:  the warden.
- * Reads:    the kernel's cgroup files.
+ * Reads:    Linux's cgroup files.
  * Never:    keeps more than KEPT_MAX descriptors open: a thousand boxes have five groups each.
  *
- * To open a control file costs several times what reading it does, and the same few are read after
- * each cell: so those used last stay open. A group that was removed, or a process that ended, answers
- * with an error, also when there is a new one of its name; then its file is opened anew.
+ * Opening a control file takes several times as long as reading it, and the same few are read after
+ * each cell: so the last ones stay open. The file of a removed group or an ended process returns an
+ * error, even if a new one has the same name; it is then opened anew.
  */
 #include "box/cgroup/file.h"
 
@@ -76,7 +76,7 @@ static ssize_t read_control(int base, const char *group, const char *file, char 
 /* ---- files that stay open --------------------------------------------------------------- */
 
 #define KEPT_MAX 256u
-#define KEPT_TRIES 8u /* places from the one on that a name's sum tells */
+#define KEPT_TRIES 8u /* places to try, from the one that a name's hash selects */
 
 static struct kept {
 	int base;
@@ -91,7 +91,7 @@ static bool is_kept(const struct kept *place, int base, const char *path)
 	return place->base == base && strcmp(place->path, path) == 0;
 }
 
-/* Its own place, else the one that may go: a free one, or that which was used longest ago. */
+/* The file's own place, else one to reuse: a free one, or the one that was used longest ago. */
 static struct kept *kept_place(int base, const char *path)
 {
 	static uint64_t clock;
@@ -239,7 +239,7 @@ int cgroup_file_move_procs(int base, const char *from, const char *to, struct er
 
 		if (end == line)
 			break;
-		/* One that has ended meanwhile is in no group. */
+		/* A process that has ended meanwhile is in no group. */
 		if (cgroup_file_write_u64(base, to, "cgroup.procs", (uint64_t)pid, err) < 0 &&
 		    err->errnum != ESRCH)
 			return (int)err->code;

@@ -1,4 +1,4 @@
-/* file.h - reading and writing one control file below a directory descriptor. */
+/* file.h - reads and writes control files below a directory descriptor. */
 #pragma once
 
 #include <stddef.h>
@@ -12,11 +12,11 @@ int cgroup_file_write(int base, const char *group, const char *file, const char 
 		      struct err *err);
 int cgroup_file_write_u64(int base, const char *group, const char *file, uint64_t value,
 			  struct err *err);
-/* Asks for the controllers in a group's children (v2); those that the parent lacks stay off. */
+/* Enables the controllers for a group's children (v2); those that the parent lacks stay off. */
 void cgroup_file_enable(int base, const char *group);
 /*
- * As text, terminated; what does not fit is left out. Negative, or 0, when it cannot be read. This,
- * and what stands below, is for what is used again and again: the file stays open.
+ * Reads a file as text, terminated, cut to `size`. Returns its length; negative or 0 if it cannot
+ * be read. This function and the next three keep the file open, because it will be used again.
  */
 ssize_t cgroup_file_text(int base, const char *group, const char *file, char *text, size_t size);
 /* Writes "0" to a file that is read as well. */
@@ -27,10 +27,11 @@ uint64_t cgroup_file_number(int base, const char *group, const char *file);
 uint64_t cgroup_file_key(int base, const char *group, const char *file, const char *key);
 /* Closes the files of a group, and of those in it, that are kept open. */
 void cgroup_file_forget(const char *group);
-/* Sends SIGKILL to every process of the group but `spare` (0: none); how many there were. */
+/* Sends SIGKILL to every process of the group but `spare` (0: none); returns how many there
+ * were. */
 int cgroup_file_kill_procs(int base, const char *group, pid_t spare);
 
-/* Moves every process from one group to another; how many there were, or an error. */
+/* Moves every process from one group to another; returns how many there were, or an error. */
 int cgroup_file_move_procs(int base, const char *from, const char *to, struct err *err);
 
 /* "NAME/PART", the group of a part of a box (v2). */

@@ -2,8 +2,9 @@
  * group.c - groups of boxes that share processor time as if they were one.
  *
  * Runs in:  the warden.
- * Reads:    the numbers of a box's processes (v2).
- * Never:    moves a process on v1: Linux waits for all processors while nobody may fork.
+ * Reads:    the pids of a box's processes (v2).
+ * Never:    moves a process on v1: Linux would wait for all processors, and block all forks
+ *           meanwhile.
  */
 #include "box/cgroup/group.h"
 
@@ -21,7 +22,7 @@
 #define MOVE_ROUNDS 16
 #define NEXT "next" /* the directory of the box that enters the group next, v1 */
 #define NAME_SIZE 96
-#define SHARES 1024u /* v1: what CGROUP_WEIGHT is called there */
+#define SHARES 1024u /* v1: as much as CGROUP_WEIGHT */
 
 int cgroup_group_create(const struct cgroup_host *host, const char *group, struct err *err)
 {
@@ -55,7 +56,7 @@ int cgroup_group_share(const struct cgroup_host *host, const char *group,
 	return cgroup_cpu_limit(host, group, share->percent, err);
 }
 
-/* Until nobody is left: what forks while we read is met again. */
+/* Repeats until no process is left, because some may fork while we read. */
 static int move_part(int base, const char *from, const char *to, const char *part, struct err *err)
 {
 	char old[128], new[128];
@@ -81,7 +82,7 @@ static int enter_v2(const struct cgroup_host *host, const char *old, const char 
 		return (int)err->code;
 	if (move_part(base, old, new, "box", err) < 0 ||
 	    move_part(base, old, new, "twin", err) < 0) {
-		/* Whatever is in them ends with its box. */
+		/* What is already in the new groups ends with its box. */
 		(void)cgroup_remove(host, new, &ignored);
 		return (int)err->code;
 	}
@@ -126,7 +127,7 @@ int cgroup_group_prepare(const struct cgroup_host *host, const char *group)
 	return tasks_fd;
 }
 
-/* Within one directory v1 lets a group be called something else. */
+/* v1 allows a group to be renamed within its directory. */
 int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
 				size_t size)
 {

@@ -8,47 +8,49 @@
 
 #include "box/cgroup/cgroup.h"
 
-#define CGROUP_WEIGHT 100u /* of a group that nobody gave one, and of a box without a group */
+#define CGROUP_WEIGHT 100u /* of a group without a given weight, and of a box without a group */
 
 struct cgroup_share {
 	uint32_t weight;  /* 1 to 10000, against other groups and boxes without one */
 	uint32_t percent; /* of one processor, for all of the group; 0: no limit */
 };
 
-/* name.c: false where this host does not let us share processor time out. */
+/* name.c: whether this host can divide processor time among groups. */
 bool cgroup_has_groups(const struct cgroup_host *host);
 
 int cgroup_group_create(const struct cgroup_host *host, const char *group, struct err *err);
 int cgroup_group_share(const struct cgroup_host *host, const char *group,
 		       const struct cgroup_share *share, struct err *err);
-void cgroup_group_remove(const struct cgroup_host *host, const char *group); /* an empty one */
+/* The group has to be empty. */
+void cgroup_group_remove(const struct cgroup_host *host, const char *group);
 
 /*
- * Puts a box, whose kernel has not run anything of a user's, into a group; `name` is changed. On v1
- * its processes stay where they are until they join it themselves: to move them would make
- * every fork of the host wait.
+ * Puts a box whose kernel has not run user code into a group, and changes `name`. On v1 its
+ * processes stay where they are until they join by themselves: moving them would make every fork on
+ * the host wait.
  */
 int cgroup_group_enter(const struct cgroup_host *host, const char *group, char *name, size_t size,
 		       struct err *err);
 /*
- * Makes what the next box is going to need that enters the group, when there is time: on v1 its
- * directory. Returns the open file that is told of below, which the caller closes; -1: nothing was
- * prepared. Once per box; what nobody needed goes with the group.
+ * Prepares what the next box that enters the group needs: on v1 its directory. Returns the open
+ * file of cgroup_group_join(), which the caller closes, or -1: nothing was prepared. Call once per
+ * box; what stays unused is removed with the group.
  */
 int cgroup_group_prepare(const struct cgroup_host *host, const char *group);
-/* As cgroup_group_enter(), with what was prepared; < 0: it is not to be had, and enter() is. */
+/* As cgroup_group_enter(), with what was prepared; < 0: not possible, call cgroup_group_enter(). */
 int cgroup_group_enter_prepared(const struct cgroup_host *host, const char *group, char *name,
 				size_t size);
-/* v1: the open file that the box's kernel writes "0" to, to get there. -1: nothing is to be done. */
+/* v1: *ret is the open file to which the box's kernel writes "0" to join. -1: nothing to do. */
 int cgroup_group_join(const struct cgroup_host *host, const char *name, int *ret, struct err *err);
 
-/* cpu.c: of one processor, for a group as it is named in that hierarchy; 0: no limit. */
+/* cpu.c: limits a group, named as in the cpu hierarchy, to percent of one processor; 0: no
+ * limit. */
 int cgroup_cpu_limit(const struct cgroup_host *host, const char *group, uint32_t percent,
 		     struct err *err);
-/* The share of a processor that one box may have; 0: no limit. */
+/* Limits one box to percent of one processor; 0: no limit. */
 int cgroup_group_limit_box(const struct cgroup_host *host, const char *name, uint32_t percent,
 			   struct err *err);
 
-/* name.c: what a box is called in the hierarchy of one controller. */
+/* name.c: the name of a box in the hierarchy of one controller. */
 const char *cgroup_name_in(const struct cgroup_host *host, enum cgroup_controller controller,
 			   const char *name);

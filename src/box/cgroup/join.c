@@ -1,5 +1,5 @@
 /*
- * join.c - groups that processes join themselves.
+ * join.c - opens groups that processes join by themselves.
  *
  * Runs in:  the warden; cgroup_join() also in its children.
  * Reads:    nothing.

@@ -2,12 +2,13 @@
  * kernel.c - the groups of the further kernels of a box.
  *
  * Runs in:  the warden.
- * Reads:    the kernel's cgroup files.
- * Never:    limits anything here: what limits a box are the groups above.
+ * Reads:    Linux's cgroup files.
+ * Never:    limits anything here: the groups above limit a box.
  *
  * The first kernel of a box lives in the box's own group, each further one in a group below it:
- * NAME/k1, NAME/k2 … of the freezer's hierarchy (v1), NAME/box/k1 … (v2). Nobody can leave a group
- * from inside, however often he forks and whoever adopts him: so it is known whose a process is.
+ * NAME/k1, NAME/k2 … of the freezer's hierarchy (v1), NAME/box/k1 … (v2). A process cannot leave a
+ * group from inside, however often it forks and whoever adopts it: so the group tells which kernel
+ * it belongs to.
  */
 #include "box/cgroup/cgroup.h"
 
@@ -62,7 +63,7 @@ void cgroup_kernel_remove(const struct cgroup_host *host, const char *name, unsi
 	(void)unlinkat(host->base[CG_FREEZER], group, AT_REMOVEDIR);
 }
 
-/* v1: one group, not those below it, although they are frozen too for as long as it takes. */
+/* The groups below are frozen for as long, too. */
 static int freeze_group(const struct cgroup_host *host, const char *group, bool frozen)
 {
 	const bool is_v2 = host->kind == CGROUP_V2;
@@ -75,9 +76,9 @@ static int freeze_group(const struct cgroup_host *host, const char *group, bool 
 }
 
 /*
- * What is on its way into the freezer forks no more: the signal that stops it makes a fork that
- * has begun start anew. So the list is whole after a round or two; whoever cannot be stopped just
- * now (an uninterruptible wait) is killed all the same.
+ * A task that is about to freeze cannot complete a fork: the signal that stops it makes a fork that
+ * has begun start anew. So the list is complete after a round or two; a task that cannot stop now
+ * (in an uninterruptible wait) is killed all the same.
  */
 int cgroup_kernel_kill(const struct cgroup_host *host, const char *name, unsigned place,
 		       pid_t spare)

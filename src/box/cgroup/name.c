@@ -1,5 +1,5 @@
 /*
- * name.c - which controllers there are, and what a box is called in their hierarchies.
+ * name.c - tells which controllers there are, and the name of a box in their hierarchies.
  *
  * Runs in:  the warden.
  * Reads:    nothing.
@@ -25,7 +25,8 @@ bool cgroup_has_groups(const struct cgroup_host *host)
 {
 	if (!cgroup_has(host, CG_CPU))
 		return false;
-	/* cpu and cpuacct are one hierarchy as a rule; with others in it no box could be in two. */
+	/* cpu and cpuacct usually share one hierarchy. If others share it, too, a box would be
+	 * split between two of their groups. */
 	return host->kind == CGROUP_V2 ||
 	       !(is_with_cpu(host, CG_MEMORY) || is_with_cpu(host, CG_PIDS) ||
 		 is_with_cpu(host, CG_FREEZER));

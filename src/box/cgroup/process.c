@@ -2,14 +2,14 @@
  * process.c - the groups of the processes that a client starts in a box.
  *
  * Runs in:  the warden.
- * Reads:    the kernel's cgroup files.
- * Never:    limits anything here: what limits a box are the groups above.
+ * Reads:    Linux's cgroup files.
+ * Never:    limits anything here: the groups above limit a box.
  *
  * Each process has a group of its own below its box's, NAME/pN (v1: in the hierarchies of memory,
- * pids, cpuacct and freezer; v2: NAME/box/pN). Nobody leaves it from inside, however often he forks:
- * so it is known whose a process is, and what it used. On v2 the box's group holds processes itself,
- * so its children have no controllers of memory and pids: there only processor time is exact, and
- * the rest is counted by the members that are there when somebody looks.
+ * pids, cpuacct and freezer; v2: NAME/box/pN). It cannot leave the group from inside, however often
+ * it forks: so the group tells what belongs to it, and what it used. On v2 the box's group has
+ * processes itself, so its children get no controllers of memory and pids: there only processor
+ * time is exact, the number of processes is counted at each reading, and memory is not known.
  */
 #include "box/cgroup/process.h"
 
@@ -107,7 +107,8 @@ int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_
 {
 	struct cgroup_joins joins = { .leave = -1 };
 
-	/* The processor's group first: where it is mounted with its accounts, the own one counts. */
+	/* The cpu group first: if cpuacct is in the same hierarchy, the process's own group is
+	 * joined last and counts. */
 	for (int pass = 0; host->kind == CGROUP_V1 && pass < 2; pass++)
 		for (int i = 0; i < CG_COUNT; i++) {
 			if (host->base[i] < 0 || is_own((enum cgroup_controller)i) != (pass == 1))
@@ -221,7 +222,8 @@ static void read_v1(const struct cgroup_host *host, const char *box, uint32_t nu
 		group_name(host, CG_CPUACCT, box, number, group, sizeof(group));
 		total = cgroup_file_number(cpu, group, "cpuacct.usage");
 		user = cgroup_file_number(cpu, group, "cpuacct.usage_user");
-		/* Read one after the other; the total is exact, its parts are counted in ticks. */
+		/* The two are read one after the other; the total is exact, user time is counted in
+		 * ticks. */
 		ret->cpu_user_ns = user < total ? user : total;
 		ret->cpu_system_ns = total - ret->cpu_user_ns;
 	}

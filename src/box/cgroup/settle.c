@@ -1,10 +1,10 @@
 /*
- * settle.c - a v2 group that was given to us, made fit to have groups below it.
+ * settle.c - makes a v2 group that was delegated to us fit to have groups below it.
  *
  * Runs in:  the warden, once, before it makes its own group.
- * Reads:    the group's marks, its controllers and the numbers of its processes.
- * Never:    moves a process out of a group that nobody gave us: beside a login shell stand a
- *           user's other programs.
+ * Reads:    the group's attributes, its controllers and the pids of its processes.
+ * Never:    moves a process out of a group that was not delegated to us: that of a login shell also
+ *           has the user's other programs.
  */
 #include "box/cgroup/settle.h"
 
@@ -21,7 +21,7 @@
 #include "box/cgroup/file.h"
 
 #define LEAF "daemon"
-#define PASSES 20 /* what forks while we read is met again */
+#define PASSES 20 /* processes may fork while we read */
 
 static bool read_file(int dir, const char *name, char *text, size_t size)
 {
@@ -32,7 +32,7 @@ static bool read_file(int dir, const char *name, char *text, size_t size)
 	return n > 0;
 }
 
-/* systemd leaves its mark where the manager that made the group may: as root, or as a user. */
+/* systemd marks a group that it delegates: as root with trusted.delegate, else user.delegate. */
 static bool is_delegated(const char *group)
 {
 	char value[4];
@@ -42,7 +42,7 @@ static bool is_delegated(const char *group)
 	       value[0] == '1';
 }
 
-/* Moves every process; how many there were. */
+/* Moves every process; returns how many it moved. */
 static int move_all(int dir, const char *text)
 {
 	struct err ignored;
@@ -55,7 +55,7 @@ static int move_all(int dir, const char *text)
 		if (end == at)
 			break;
 		(void)snprintf(pid, sizeof(pid), "%ld", number);
-		/* 0: a process outside our pid namespace, which is not ours to move. */
+		/* 0: a process outside our pid namespace, which we may not move. */
 		if (number > 0 &&
 		    cgroup_file_write(dir, LEAF, "cgroup.procs", pid, &ignored) == 0)
 			count++;
@@ -79,7 +79,7 @@ bool cgroup_settle(const char *group, bool is_top)
 	if (dir < 0 ||
 	    (!is_delegated(group) && !(is_top && faccessat(dir, "cgroup.type", F_OK, 0) == 0)))
 		return false;
-	/* Nothing is moved for a group that has no limit to give. */
+	/* Move nothing if the group offers no limits. */
 	if (!read_file(dir, "cgroup.controllers", text, sizeof(text)) ||
 	    (strstr(text, "memory") == NULL && strstr(text, "pids") == NULL))
 		return false;

@@ -1,5 +1,6 @@
 /*
- * client.c - the connections of clients: they come, are read, are told what ended, and go.
+ * client.c - accepts, reads and closes the connections of clients, and sends them replies and
+ * events.
  *
  * Runs in:  the warden.
  * Reads:    fixed-size requests of processes of the same user.
@@ -19,20 +20,20 @@
 #include "box/module.h"
 #include "box/state.h"
 
-#define SEND_TIMEOUT_MS 500 /* everybody else waits for so long, once */
+#define SEND_TIMEOUT_MS 500 /* all other clients wait meanwhile, once */
 
 void client_send(const struct conn *conn, const struct warden_reply *reply, const int *fds,
 		 size_t nfds)
 {
 	struct err err;
 
-	/* It is told, not asked: an answer would wake the client in the middle of its cell. */
+	/* BEGIN has no answer, which would wake the client in the middle of its cell. */
 	if (reply->type == WARDEN_BEGIN)
 		return;
 	/*
-	 * A client that is gone is noticed when its connection is read. One that does not read what
-	 * it is told (SEND_TIMEOUT_MS) has missed an answer, so its connection is worth nothing:
-	 * shut, it is found gone in its turn.
+	 * A client that is gone is noticed when its connection is read. One that has not read for
+	 * SEND_TIMEOUT_MS has missed an answer, so its connection is useless: shut it down, and the
+	 * loop will drop it.
 	 */
 	if (fd_send_msg(conn->watch.fd, reply, sizeof(*reply), fds, nfds, &err) < 0) {
 		log_line(LOG_DEBUG, "cannot answer a client", "why=\"%s\"", err.text);
@@ -83,7 +84,7 @@ static void watch_room(struct warden *warden, struct conn *conn, bool on)
 	(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_MOD, conn->watch.fd, &event);
 }
 
-/* False when there is no room for the rest either. */
+/* False if there is no room for all of them. */
 static bool tell_rest_of(const struct conn *conn, struct session *session)
 {
 	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
@@ -98,7 +99,7 @@ static bool tell_rest_of(const struct conn *conn, struct session *session)
 	return true;
 }
 
-/* Ends that a client could not be told of because it did not read; now it did. */
+/* Sends the events for which the client's socket had no room; it has room now. */
 static void tell_rest(struct warden *warden, struct conn *conn)
 {
 	for (size_t i = 0; i < warden->slot_count; i++)
@@ -115,8 +116,8 @@ static bool is_sound(const struct conn *conn, const struct warden_request *reque
 }
 
 /*
- * Says why the connection ends, if its client reads. A request of another version has another
- * length, and was cut; all versions begin alike.
+ * Tells the client why its connection ends, if there is room. A request of another version has
+ * another length and may have been cut, but all versions begin alike.
  */
 static void refuse(const struct conn *conn, const struct warden_request *request,
 		   const struct err *why)
@@ -171,7 +172,7 @@ static void on_ready(struct warden *warden, struct watch *watch, uint32_t events
 	warden->on_request(warden, conn, &request, fds, nfds);
 }
 
-/* The first of the free ones; NULL when there is none. */
+/* Finds a free connection; NULL if all are in use. */
 static struct conn *free_conn(struct warden *warden)
 {
 	if (warden->free_conns == NULL && warden->conn_top < STATE_CONNS_MAX)
@@ -190,7 +191,7 @@ static int adopt(struct warden *warden, int sock, struct conn **ret, struct err 
 		return err_sys(err, "identify a client");
 	if (setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
 		return err_sys(err, "bound the time that answers take");
-	/* Inside our user namespace our own uid is 0, and other users have no number. */
+	/* In our user namespace our own uid is 0, and the uids of other users are not mapped. */
 	if (peer.uid != geteuid())
 		return err_set(err, ERR_DENIED, "a client of another user (%u)", peer.uid);
 	conn = free_conn(warden);
@@ -253,7 +254,7 @@ void client_kernel_ended(struct warden *warden, struct box_kernel *kernel)
 
 	if (conn == NULL || tell_ended(conn, kernel) == 0)
 		return;
-	/* Kernels may end by the hundred while their owner does something else. */
+	/* Hundreds of kernels may end while their client does something else. */
 	kernel->end.is_untold = true;
 	if (!conn->has_untold)
 		watch_room(warden, conn, true);
@@ -272,7 +273,8 @@ void client_forget_session(struct warden *warden, struct session *session)
 		if (at == NULL || at->conn == NULL || !at->conn->is_member)
 			continue;
 		at->end.ended.cause = WARDEN_END_CLOSED;
-		/* Should there be no room, its requests are answered with NOT_FOUND all the same. */
+		/* If there is no room, the client learns it from ERR_NOT_FOUND for its next
+		 * request. */
 		(void)tell_ended(at->conn, at);
 		at->conn = NULL;
 	}

@@ -2,8 +2,8 @@
  * args.h - which arguments of setsockopt, ioctl, prctl and fcntl pass.
  *
  * Drawn from what CPython, bash, coreutils and the libraries of the templates use: sockets of
- * asyncio and multiprocessing, terminals of curses and pty, descriptors of subprocess. All are 32
- * bit wide for the kernel of the system, and so compared (docs/internals/filter.md).
+ * asyncio and multiprocessing, terminals of curses and pty, descriptors of subprocess. Linux reads
+ * 32 bits of each, and the filter compares those (docs/internals/filter.md).
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Programs of BPF: memory of the system's that no group is charged for. Reported. */
+/* BPF programs: they take memory of the system that is charged to no group. Reported. */
 static const uint32_t sockopt_denied[] = {
 	26 /* SO_ATTACH_FILTER */, 27 /* SO_DETACH_FILTER */, 44 /* SO_LOCK_FILTER */,
 	50 /* SO_ATTACH_BPF */, 51 /* SO_ATTACH_REUSEPORT_CBPF */,
 	52 /* SO_ATTACH_REUSEPORT_EBPF */, 68 /* SO_DETACH_REUSEPORT_BPF */,
 };
 
-/* Wishes, which the system cuts to a bound of the whole host: done without effect. */
+/* Only hints, which Linux limits for the whole host: they succeed without effect. */
 static const uint32_t sockopt_ignored[] = { SO_SNDBUF, SO_RCVBUF };
 
 static const uint32_t sockopt_socket[] = {
@@ -56,7 +56,7 @@ static const struct {
 	{ IPPROTO_IP, sockopt_ip, sizeof(sockopt_ip) / sizeof(uint32_t) },
 };
 
-/* What feeds a terminal, changes flags of files, or an interface. Reported. */
+/* Requests that feed a terminal, or change flags of files, file systems or interfaces. Reported. */
 static const uint32_t ioctl_denied[] = {
 	0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */, 0x5423 /* TIOCSETD */,
 	0x40086602 /* FS_IOC_SETFLAGS */, 0x401c5820 /* FS_IOC_FSSETXATTR */,
@@ -65,9 +65,9 @@ static const uint32_t ioctl_denied[] = {
 	0x89a0 /* SIOCBRADDBR */,
 };
 
-/* The rest is ENOTTY, which is what a file says that does not know a request. */
+/* All others get ENOTTY, as from a file that does not know the request. */
 static const uint32_t ioctl_allowed[] = {
-	/* terminals, of which there are those only that a box has made itself */
+	/* terminals: a box has only those that were made in it */
 	0x5401 /* TCGETS */, 0x5413 /* TIOCGWINSZ */, 0x540f /* TIOCGPGRP */, 0x5402 /* TCSETS */,
 	0x5403 /* TCSETSW */, 0x5404 /* TCSETSF */, 0x5405 /* TCGETA */, 0x5409 /* TCSBRK */,
 	0x540a /* TCXONC */, 0x540b /* TCFLSH */, 0x540e /* TIOCSCTTY */, 0x5410 /* TIOCSPGRP */,
@@ -79,15 +79,15 @@ static const uint32_t ioctl_allowed[] = {
 	/* descriptors */
 	0x541b /* FIONREAD */, 0x5421 /* FIONBIO */, 0x5450 /* FIONCLEX */, 0x5451 /* FIOCLEX */,
 	0x5452 /* FIOASYNC */, 0x5460 /* FIOQSIZE */,
-	/* cp --reflink, in a mount whose file system can do it */
+	/* cp --reflink, in a mount whose file system supports it */
 	0x40049409 /* FICLONE */, 0x4020940d /* FICLONERANGE */,
-	/* the own loopback: names, flags, addresses to read */
+	/* the box's loopback: reading its names, flags and addresses */
 	0x8910 /* SIOCGIFNAME */, 0x8912 /* SIOCGIFCONF */, 0x8913 /* SIOCGIFFLAGS */,
 	0x8915 /* SIOCGIFADDR */, 0x891b /* SIOCGIFNETMASK */, 0x8921 /* SIOCGIFMTU */,
 	0x8927 /* SIOCGIFHWADDR */, 0x8933 /* SIOCGIFINDEX */,
 };
 
-/* The rest is reported. */
+/* All others are reported. */
 static const uint32_t prctl_allowed[] = {
 	PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS,
 	PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS,
@@ -98,7 +98,7 @@ static const uint32_t prctl_allowed[] = {
 
 static const uint32_t fcntl_denied[] = { 1024 /* F_SETLEASE */, 1026 /* F_NOTIFY */ };
 
-/* The rest is EINVAL. */
+/* All others get EINVAL. */
 static const uint32_t fcntl_allowed[] = {
 	0 /* F_DUPFD */, 1 /* F_GETFD */, 2 /* F_SETFD */, 3 /* F_GETFL */, 4 /* F_SETFL */,
 	5 /* F_GETLK */, 6 /* F_SETLK */, 7 /* F_SETLKW */, 8 /* F_SETOWN */, 9 /* F_GETOWN */,

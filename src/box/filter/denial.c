@@ -2,12 +2,12 @@
  * denial.c - counts and refuses the system calls that the filter reports.
  *
  * Runs in:  the warden.
- * Reads:    fixed-size notifications from the kernel (seccomp_unotify(2)).
+ * Reads:    fixed-size notifications of Linux (seccomp_unotify(2)).
  * Never:    looks at the caller's memory or lets a call through: the answer is always EPERM.
  *
- * The caller waits for the answer, so a process that makes refused calls in a loop is slowed down
- * by its own doing; beyond a budget per turn of the loop a box is left to wait longer, so that it
- * cannot keep the warden busy.
+ * The caller waits for the answer, so a process that makes refused calls in a loop slows itself
+ * down. After FREE_DENIALS calls, every BUDGET_PER_TURN further ones make its kernel wait for
+ * PAUSE_NS, so that it cannot keep the warden busy.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -22,7 +22,7 @@
 
 #define BUDGET_PER_TURN 32
 #define PAUSE_NS 2000000ull
-#define FREE_DENIALS 1024 /* per execution, before a box has to wait */
+#define FREE_DENIALS 1024 /* per execution, before the kernel has to wait */
 
 static void count(struct box_kernel *kernel, int nr)
 {
@@ -59,7 +59,7 @@ void denial_ready(struct warden *warden, struct watch *watch, uint32_t events)
 	struct box_kernel *kernel = watch->arg;
 
 	if ((events & EPOLLIN) == 0) {
-		/* Hung up: nobody is left who could make a call. */
+		/* Hung up: no process is left that could make a call. */
 		watch_remove(warden, watch);
 		return;
 	}

@@ -43,7 +43,7 @@
 #define OFF_ARCH ((uint32_t)offsetof(struct seccomp_data, arch))
 #define OFF_ARG(n) ((uint32_t)(offsetof(struct seccomp_data, args) + 8u * (n))) /* low half */
 
-/* What a system call number leads to. */
+/* What the filter does with a system call number. */
 enum verdict {
 	VERDICT_ENOSYS,
 	VERDICT_ALLOW,
@@ -111,7 +111,7 @@ static void and_k(struct filter_program *p, uint32_t mask)
 
 static void check_socket(struct filter_program *p)
 {
-	/* An empty network namespace does not cut AF_VSOCK; only this does. */
+	/* An empty network namespace does not block AF_VSOCK; only this check does. */
 	load(p, OFF_ARG(0));
 	ret_if(p, BPF_JEQ, AF_UNIX, RET_ALLOW);
 	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
@@ -147,7 +147,8 @@ static void check_futex(struct filter_program *p)
 static void ret_if_any(struct filter_program *p, const uint32_t *values, size_t count,
 		       uint32_t action)
 {
-	/* One jump for each, to the one return behind them: each kernel has the filter translated. */
+	/* One jump each to a single return: Linux translates the filter for each kernel, so keep it
+	 * short. */
 	for (size_t i = 0; i < count; i++)
 		emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values[i],
 						     (uint8_t)(count - i), 0));
@@ -263,11 +264,12 @@ static void emit_verdict(struct filter_program *p, enum verdict verdict)
 		check_setsockopt(p);
 		break;
 	case VERDICT_RWF:
-		/* Whether a page is in memory is for nobody to ask who shares the file. */
+		/* A box must not learn which pages of a shared file are in memory. */
 		check_mask(p, 5, RWF_NOWAIT, RET_ERRNO(EOPNOTSUPP));
 		break;
 	case VERDICT_FADVISE:
-		/* It is only advice: nobody has a page taken away that a neighbour may need. */
+		/* Ignored, as advice may be: a box must not evict pages that its neighbours may
+		 * need. */
 		check_list(p, 3, dontneed, 1, RET_ERRNO(0), RET_ALLOW);
 		break;
 	}
@@ -280,8 +282,9 @@ struct range {
 };
 
 /*
- * Binary search over ranges lo..hi. Conditional jumps reach 255 instructions, so only a longer left
- * half is stepped over with an unconditional one: each kernel has the filter translated anew.
+ * Binary search over ranges lo..hi. Conditional jumps reach 255 instructions, so a longer left half
+ * is skipped with an unconditional one; only then, because Linux translates the filter for each
+ * kernel.
  */
 static void emit_tree(struct filter_program *p, const struct range *ranges, size_t lo, size_t hi)
 {
@@ -297,7 +300,7 @@ static void emit_tree(struct filter_program *p, const struct range *ranges, size
 	emit_tree(p, ranges, lo, mid - 1);
 	left = (unsigned short)(p->len - test - 1);
 	if (p->len >= FILTER_INSNS_MAX) {
-		p->len = FILTER_INSNS_MAX + 1; /* which is seen at the end */
+		p->len = FILTER_INSNS_MAX + 1; /* filter_compile() reports it */
 		return;
 	}
 	if (left <= 255) {
@@ -342,7 +345,7 @@ int filter_compile(struct filter_program *p, struct err *err)
 	ret(p, SECCOMP_RET_KILL_PROCESS);
 	load(p, OFF_NR);
 #ifdef X32_BIT
-	/* syscall(-1) is nobody's ABI: it falls through to ENOSYS as the kernel would have it. */
+	/* syscall(-1) belongs to no ABI: it gets ENOSYS, as Linux itself would answer. */
 	ret_if(p, BPF_JGE, 0x80000000u, RET_ERRNO(ENOSYS));
 	ret_if(p, BPF_JGE, X32_BIT, SECCOMP_RET_KILL_PROCESS);
 #endif

@@ -1,11 +1,11 @@
 /*
  * filter.h - the system call filter of a kernel.
  *
- * An allow-list compiled into a range tree (the kernel runs a filter once per system call number
- * when it is loaded, so depth is start-up time), argument filters behind the numbers that need
- * them. Unknown numbers get ENOSYS so that libraries fall back; a foreign architecture or ABI is
- * killed; what is known to be dangerous is reported to the warden, which counts it and answers
- * EPERM (SECCOMP_RET_USER_NOTIF), so that a denial can be told to whoever wrote the code.
+ * An allow-list compiled into a range tree (Linux runs a filter once per system call number when it
+ * is loaded, so depth is start-up time), with argument filters behind the numbers that need them.
+ * Unknown numbers get ENOSYS so that libraries fall back; a foreign architecture or ABI is killed;
+ * what is known to be dangerous is reported to the warden, which counts it and answers EPERM
+ * (SECCOMP_RET_USER_NOTIF), so that the author of the code can be told.
  */
 #pragma once
 

@@ -53,8 +53,8 @@ static int reopen_here(int fd, int *ret, struct stat *ret_st, struct err *err)
 }
 
 /*
- * A user namespace that shows files of the directory's owner as the box's own: the session's uid
- * is nobody's on the host, so without this it could not read what only the owner may.
+ * Makes a user namespace that shows files of the directory's owner as the box's own: the session's
+ * host uid owns nothing, so without this the box could not read what only the owner may.
  */
 static int owner_map(const struct stat *st, const struct session *session, int *ret,
 		     struct err *err)

@@ -1,9 +1,10 @@
 /*
  * mount.c - what a box sees of the file system.
  *
- * Runs in:  children of the warden, before they run anything else.
+ * Runs in:  children of the warden, before they run anything else; mount_clone_dir() and
+ *           mount_own_sysctl() in the warden.
  * Reads:    the host's system tree.
- * Never:    runs after user code has started in the namespace, but for resizing.
+ * Never:    runs after user code has started in the namespace, except to resize.
  *
  * A template's root is built once, by the process that becomes its zygote: a small tmpfs with
  * read-only copies of the host's /usr and of the template, and an /etc of our own. Each box copies
@@ -27,7 +28,7 @@
 #include "box/sys.h"
 
 #define TERMINALS_MAX "96" /* in one box; 64 are for the client, see WARDEN_TERMINALS_MAX */
-#define STAGE "/tmp" /* where the new root is put together; exists everywhere */
+#define STAGE "/tmp" /* where the new root is assembled; exists everywhere */
 
 static int clone_tree(int at, const char *path, int *ret_fd)
 {
@@ -65,7 +66,7 @@ static const struct shown {
 	{ "/usr", "usr", 0, 0, 1 },
 	{ "/etc/alternatives", "etc/alternatives", 0, 0, 0 },
 	{ "/etc/fonts", "etc/fonts", 0, 0, 0 },
-	/* Debian keeps there what a Java machine does not start without. */
+	/* Debian keeps files there without which a Java VM does not start. */
 	{ "/etc/java-17-openjdk", "etc/java-17-openjdk", 0, 0, 0 },
 	{ "/etc/java-21-openjdk", "etc/java-21-openjdk", 0, 0, 0 },
 	{ "/etc/ssl/certs", "etc/ssl/certs", 0, 0, 0 },
@@ -76,7 +77,7 @@ static const struct shown {
 	{ "/dev/full", "dev/full", 1, 1, 1 },
 	{ "/dev/random", "dev/random", 1, 1, 1 },
 	{ "/dev/urandom", "dev/urandom", 1, 1, 1 },
-	/* Whoever opens it gets the terminal that he is on already, or none. */
+	/* A process that opens it gets the terminal that it already has, or none. */
 	{ "/dev/tty", "dev/tty", 1, 1, 0 },
 };
 
@@ -171,7 +172,7 @@ static int attach_dir_ro(int tree, const char *target, struct err *err)
 	return 0;
 }
 
-/* The distribution's own Python packages stay out of every template. */
+/* Hides the distribution's own Python packages: a template sees only those that it brings. */
 static int hide_dist_packages(struct err *err)
 {
 	static const char *const hidden[] = { "usr/lib/python3/dist-packages",
@@ -222,8 +223,8 @@ int mount_template_root(const struct mount_tree *tree, struct err *err)
 		return err_sys(err, "copy the mount %s", tree->template_tree);
 	if (clone_tree(AT_FDCWD, tree->libexec_dir, &libexec_tree) < 0)
 		return err_sys(err, "copy the mount %s", tree->libexec_dir);
-	/* A fresh procfs would show the outer pid namespace, which rootless we do not own. This copy
-	 * serves the zygote; every box covers it with one of its own. */
+	/* A fresh procfs would show the outer pid namespace, which a rootless warden does not own.
+	 * The zygote uses this copy; every box covers it with its own. */
 	if (clone_tree(AT_FDCWD, "/proc", &proc_tree) < 0)
 		return err_sys(err, "copy the mount /proc");
 	if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=300,mode=755") <
@@ -270,8 +271,8 @@ static int protect_mnt(unsigned long read_only, struct err *err)
 }
 
 /*
- * Terminals of the box's own: no name and no ioctl in it reaches those of another box or of the
- * host. The host's limit (kernel.pty.max) is for all boxes together, so each has a small one.
+ * Gives the box terminals of its own: no name and no ioctl in it reaches those of another box or of
+ * the host. The host's limit (kernel.pty.max) is for all boxes together, so each has a small one.
  */
 static int mount_terminals(struct err *err)
 {
@@ -287,9 +288,11 @@ int mount_session_dirs(const struct mount_quota *quota, struct err *err)
 
 	if (procview_mount(quota, err) < 0 || mount_terminals(err) < 0)
 		return (int)err->code;
-	/* A /mnt of the box's own: the root is shared by the template's boxes, so there could be no
-	 * mount points for host directories; and Landlock's rule for /mnt has to lie on what is
-	 * mounted there, because it passes over covered directories. */
+	/*
+	 * Each box has its own /mnt: the template's boxes share the root, which therefore has no
+	 * mount points for host directories; and Landlock's rule for /mnt must refer to what is
+	 * mounted there, because it ignores covered directories.
+	 */
 	if (mount_tmpfs("/mnt", 0, 65536, 64, ",mode=755", err) < 0)
 		return (int)err->code;
 	if (mkdir("/mnt/data", 0755) < 0)
@@ -399,7 +402,7 @@ int mount_landlock_rules(int *ret_fd, struct err *err)
 	/* Bits 0..12 are ABI 1, 13 (refer) is ABI 2, 14 (truncate) is ABI 3; device ioctls of
 	 * ABI 5 stay unhandled: seccomp judges ioctl. */
 	const uint64_t all = abi >= 3 ? (1u << 15) - 1 : abi == 2 ? (1u << 14) - 1 : (1u << 13) - 1;
-	/* Linux lets everybody make a device 0/0, which an overlay takes for a deleted file. */
+	/* Linux lets every user make a device 0/0, which overlayfs takes for a deleted file. */
 	const uint64_t own = all & ~(uint64_t)(LANDLOCK_ACCESS_FS_MAKE_CHAR |
 					       LANDLOCK_ACCESS_FS_MAKE_BLOCK);
 	const uint64_t device = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |

@@ -26,7 +26,8 @@ struct mount_quota {
 	gid_t gid;
 };
 
-/* In a copy of a template root's namespace: own /proc, /mnt/data, /tmp, /dev/shm. */
+/* In a copy of a template root's namespace: mounts the box's own /proc, /dev/pts, /mnt, /mnt/data,
+ * /tmp and /dev/shm. */
 int mount_session_dirs(const struct mount_quota *quota, struct err *err);
 
 /* Changes the sizes of the session's directories (caller is in the box's mount namespace). */
@@ -39,17 +40,17 @@ int mount_session_resize(const struct mount_quota *quota, struct err *err);
 int mount_host_dirs(const int *trees, const char *const *targets, size_t count, struct err *err);
 
 /*
- * A detached copy of the mount at dir_fd: nosuid, nodev, read-only unless writable. Files of the
- * directory's owner appear as owned by uid_inside when userns_fd >= 0 (an id-mapped mount).
+ * A detached copy of the mount at dir_fd: nosuid, nodev, read-only unless writable. With userns_fd
+ * >= 0 files appear with the owners that this user namespace maps theirs to (an id-mapped mount).
  */
 int mount_clone_dir(int dir_fd, int writable, int userns_fd, int *ret_tree, struct err *err);
 
 /*
- * *ret_dir: /proc/sys/user of a procfs that nobody else sees, for the calling process's pid
- * namespace. What is looked up there is of whoever looks.
+ * *ret_dir: /proc/sys/user of a private procfs, for the calling process's pid namespace. A process
+ * that opens a file there gets the values of its own user namespace.
  */
 int mount_own_sysctl(int *ret_dir, struct err *err);
 
-/* A Landlock ruleset for the current root: read all, write /mnt, /tmp, /dev/shm, /dev/null…
- * *ret_fd is -1 when the kernel has no Landlock. */
+/* Makes a Landlock ruleset for the current root: read all, write /mnt, /tmp, /dev/shm, /dev/null…
+ * *ret_fd is -1 if Linux has no Landlock. */
 int mount_landlock_rules(int *ret_fd, struct err *err);

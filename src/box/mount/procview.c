@@ -3,12 +3,12 @@
  *
  * Runs in:  children of the warden, before they run anything else.
  * Reads:    the names in a fresh procfs.
- * Never:    leaves a file of the host's uncovered: what it cannot cover it does not mount.
+ * Never:    leaves a file of the host uncovered: if it cannot cover all, it mounts processes alone.
  *
- * Programs ask /proc how much memory and how many processors there are, and fail without an answer.
- * The host's is none of their business. So a whole procfs is mounted, and every name in it that is
- * no process is covered with a bind mount: some with files in /run/box, a tmpfs of the session's
- * own, which its kernel keeps up to date (src/inside/procview.c); some with fixed files of the
+ * Programs read from /proc how much memory and how many processors there are, and fail without it,
+ * but must not see the host's. So a whole procfs is mounted, and every name in it that is not a
+ * process is covered with a bind mount: some with files in /run/box, a tmpfs of the session's own,
+ * which its kernel keeps up to date (src/inside/procview.c); some with fixed files of the
  * template's root, in /run/proc; all others with an empty file or directory. The names are read,
  * not listed here, so that a later Linux shows no more.
  */
@@ -49,7 +49,7 @@ static const char *const fixed_files[][2] = {
 	{ "sys/kernel/domainname", "(none)\n" },
 	{ "sys/kernel/hostname", "sandbox\n" },
 	{ "sys/kernel/ngroups_max", "65536\n" },
-	{ "sys/kernel/osrelease", NULL }, /* NULL: from uname(), which says it to everybody */
+	{ "sys/kernel/osrelease", NULL }, /* NULL: from uname(), which any program may call */
 	{ "sys/kernel/ostype", "Linux\n" },
 	{ "sys/kernel/overflowgid", "65534\n" },
 	{ "sys/kernel/overflowuid", "65534\n" },
@@ -66,7 +66,7 @@ static const char *const fixed_files[][2] = {
 	{ "version", NULL },
 };
 
-/* Of the session's own: the kernel brings them up to date before each cell. */
+/* The session's own: its kernel updates them before each cell. */
 static const char *const own_files[] = { "cpuinfo", "loadavg", "meminfo", "stat", "uptime" };
 
 static int write_at(int dir_fd, const char *name, const char *text, mode_t mode, struct err *err)
@@ -186,7 +186,7 @@ static bool is_own(const char *name)
 	return false;
 }
 
-/* Processes, and links, all of which lead to the asking process. */
+/* Whether a name stays visible: processes, and links, which all lead to the reading process. */
 static bool is_shown(const struct dirent *entry)
 {
 	return isdigit((unsigned char)entry->d_name[0]) || entry->d_name[0] == '.' ||
@@ -209,7 +209,7 @@ static int cover(const struct dirent *entry, struct err *err)
 	return 0;
 }
 
-/* Whether each name that is not a process is on another file system than procfs. */
+/* Checks that each name that is not a process is on another file system than procfs. */
 static int check_covered(DIR *dir, struct err *err)
 {
 	struct stat proc, st;

@@ -4,15 +4,15 @@
 #include "base/err.h"
 #include "box/mount/mount.h"
 
-/* In the root of a template, which is the working directory: what all its boxes see alike. */
+/* Makes the fixed files that all boxes of a template see, in its root, the working directory. */
 int procview_skeleton(struct err *err);
 
 /*
- * Mounts /proc in a box. Everything but processes is covered: by files of the session's own, by
- * small fixed ones, else by nothing. What cannot be covered is not mounted: then the box has
- * processes alone.
+ * Mounts /proc in a box. Covers everything but processes: with files of the session's own, with
+ * small fixed ones, or with empty ones. If something cannot be covered, the box sees processes
+ * alone.
  */
 int procview_mount(const struct mount_quota *quota, struct err *err);
 
-/* The memory limit has changed. */
+/* Call when the memory limit has changed. */
 int procview_resize(const struct mount_quota *quota, struct err *err);

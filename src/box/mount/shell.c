@@ -27,7 +27,7 @@
 #include "box/sys.h"
 #include "wire/zygote.h"
 
-/* From the child: how far it got. With SHELL_MAPPED comes the Landlock ruleset, if any. */
+/* A message of the child: an error, or success. The first one has the Landlock ruleset, if any. */
 struct shell_report {
 	struct err err;
 };
@@ -44,9 +44,9 @@ static int bring_lo_up(struct err *err)
 }
 
 /*
- * What a socket of TCP of this network namespace may hold. The host's values may be for fast links: with
- * 32 MiB per socket the descriptors of one process would be gigabytes, where no group counts them. (That of other
- * sockets is rmem_default of the host; the filter lets nobody ask for more.)
+ * Bounds what a TCP socket of this network namespace may hold. The host's values may be for fast
+ * links: with 32 MiB per socket the descriptors of one process could hold gigabytes that no group
+ * counts. (Other sockets get the host's rmem_default; the filter lets no program raise it.)
  */
 static void bound_buffers(void)
 {
@@ -69,7 +69,7 @@ static int join_root(const struct shell_plan *plan, int *ret_sysctl, struct err 
 {
 	if (setns(plan->root_ns_fd, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
 		return err_sys(err, "copy the template's mount namespace");
-	/* The box's own /proc will not show sysctls; this one still does. */
+	/* Open it now: the box's own /proc will not show sysctls. */
 	*ret_sysctl = plan->sysctl_dir >= 0
 			      ? plan->sysctl_dir
 			      : open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -80,7 +80,7 @@ static int join_root(const struct shell_plan *plan, int *ret_sysctl, struct err 
 	return 0;
 }
 
-/* Needs CAP_SYS_RESOURCE in the new user namespace, which its maker has. */
+/* Needs CAP_SYS_RESOURCE in the new user namespace, which the process that made it has. */
 static int forbid_user_namespaces(int sysctl_dir, struct err *err)
 {
 	cleanup_fd int fd = openat(sysctl_dir, "max_user_namespaces", O_WRONLY | O_CLOEXEC);
@@ -127,8 +127,8 @@ static int child_prepare(const struct shell_plan *plan, const char *name, int so
 }
 
 /*
- * Whether the warden still holds its end. Asked once its death would be ours: it may have died
- * before, and its pid cannot be seen from in here.
+ * Whether the warden still holds its end. Call after PR_SET_PDEATHSIG: the warden may have died
+ * before that, and its pid is not visible in here.
  */
 static bool warden_lives(int sock)
 {
@@ -148,7 +148,8 @@ __attribute__((noreturn)) static void child_main(const struct shell_plan *plan,
 	struct err ignored;
 	sigset_t none;
 
-	/* Else we would keep our own line to a dead warden open, and wait at it for ever. */
+	/* Otherwise this process would keep the socket of a dead warden open, and wait on it for
+	 * ever. */
 	(void)close(wardens_end);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -156,7 +157,7 @@ __attribute__((noreturn)) static void child_main(const struct shell_plan *plan,
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)setsid();
 	if (child_prepare(plan, group, sock, &report.err) == 0) {
-		/* After the change of uid, which clears it. */
+		/* After the change of uid, which clears this. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (warden_lives(sock) && chdir("/") == 0)
 			(void)execve("/opt/reckon/reckon-init", argv, envp);

@@ -29,7 +29,7 @@ struct shell {
 	uid_t host_uid;	   /* … as the host sees it */
 	gid_t gid;
 	gid_t host_gid;
-	bool has_guests; /* a socket of its network namespace is, or was, in other hands */
+	bool has_guests; /* a socket of its network namespace was handed out: do not recycle that */
 	struct mount_quota quota;
 };
 
@@ -37,7 +37,7 @@ struct shell_plan {
 	const struct cgroup_host *cgroups;
 	int root_ns_fd;	   /* mount namespace of the template's root */
 	int netns_fd;	   /* to recycle, or -1; becomes the shell's */
-	int sysctl_dir;	   /* /proc/sys/user to be used, or -1 for that of the template's root */
+	int sysctl_dir;	   /* /proc/sys/user to use, or -1 for that of the template's root */
 	unsigned slot;
 	uid_t uid, host_uid;
 	gid_t gid, host_gid;
@@ -52,7 +52,7 @@ int shell_build(const struct shell_plan *plan, struct shell *ret, struct err *er
 typedef int shell_fn(void *arg, struct err *err);
 int shell_run_in(const struct shell *shell, shell_fn *fn, void *arg, struct err *err);
 
-/* SIGKILL to pid 1: the kernel ends every process of the box. Reaping is the warden's. */
+/* Sends SIGKILL to pid 1: Linux then ends every process of the box. The warden reaps them. */
 void shell_kill(const struct shell *shell);
 
 /* Closes descriptors; returns the network namespace for recycling through ret_netns, or -1. */
