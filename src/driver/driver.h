@@ -21,9 +21,9 @@
  *
  * A conversation may have the application's own tools. When the model calls one, the run is parked:
  * driver_step() returns DRIVER_PARKED, `calls` has the calls, and driver_continue() resumes with
- * their results. With settings.persists_conversation `conversation` holds the conversation after each end, as one
- * JSON document (docs/conversation.schema.json): driver_load() loads it into another driver, in any
- * process, at any later time.
+ * their results. With settings.persists_conversation `conversation` holds the conversation after
+ * each end, as one JSON document (docs/conversation.schema.json): driver_load() loads it into
+ * another driver, in any process, at any later time.
  *
  * The model's output is hostile: the driver bounds it and checks that code is text.
  */

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-front, reckon-unarchiver and reckon-agent, once, single-threaded.
  * Reads:    nothing.
- * Never:    goes on when a part of the fence that this kernel has cannot be put up.
+ * Never:    goes on if it cannot put up a part of the fence that this Linux supports.
  */
 #include "fence/fence.h"
 
@@ -40,7 +40,7 @@
 #define INSNS_MAX 320
 #define AT_EMPTY 0x1000u /* AT_EMPTY_PATH */
 
-/* <linux/landlock.h> of the build host may be older than the kernel we run on. */
+/* <linux/landlock.h> of the build host may be older than the running Linux. */
 #define RULE_PATH 1
 #define RULE_PORT 2
 #define READ_FILE (UINT64_C(1) << 2)

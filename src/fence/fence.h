@@ -20,7 +20,6 @@
 #define FENCE_UID_AGENT 0x6fff1c5du
 #define FENCE_UID_NOBODY 65534u /* if the host does not map those */
 
-/* mmap and mprotect (never of memory that runs), and fstat, are always allowed. */
 /* What the process may still reach. */
 struct fence_reach {
 	const char *const *files; /* files to open for reading; missing ones are skipped */
@@ -36,6 +35,7 @@ struct fence {
 	uint64_t file_max;    /* largest file that it may write, in bytes; UINT64_MAX: no limit */
 	uint64_t memory_max;
 	uint64_t cpu_s; /* 0: no limit */
+	/* Allowed system calls; mmap and mprotect (not executable) and fstat always are. */
 	const int *allowed;
 	size_t allowed_count;
 	/* NULL: nothing. A reach also allows threads and internet sockets, because a resolver needs

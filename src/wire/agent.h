@@ -11,10 +11,10 @@
  *    | START -------------------------->  |   settings and key, once; then the agent fences itself
  *    | <------------------------- READY   |   the fence stands; nothing was sent to the network
  *    | HISTORY ------------------------>  |   any number: what was said before
- *    | or TALK ------------------------>  |   a whole conversation, see docs/conversation.schema.json
+ *    | or CONVERSATION ---------------->  |   a whole one, see docs/conversation.schema.json
  *    | ASK ---------------------------->  |   a question
  *    | or CONTINUE -------------------->  |   no question: answer the conversation's last message
- *    | <-- TEXT, THOUGHT, SEALED, CODE, NOTICE, TURN |   any number: to show
+ *    | <-- TEXT, THOUGHT, SEALED, CODE, DISCARD, NOTICE, TURN |   any number: to show
  *    | <--------------------- EXECUTE (n) |   one cell at a time
  *    | RESULT (n) --------------------->  |   exactly one for each
  *    | <------------------------ PAGE (m) |   a part of an output that a RESULT named
@@ -22,7 +22,7 @@
  *    | <------------------------ LOOK (m) |   are these files in the workspace?
  *    | LOOKED (m) -------------------->  |   exactly one for each
  *    | <-------------------------- CALL   |   any number: calls of the application's tools
- *    | <------------------------ TALKED   |   the conversation as it is now, if START requested it
+ *    | <-------------- CONVERSATION_NOW   |   the conversation as it is now, if START requested it
  *    | <-------------------------- DONE   |   how it ended; another ASK or CONTINUE may follow
  *    | LIST --------------------------->  |   which models are there? instead of an ASK
  *    | <------------ MODELS, or DONE with what went wrong
@@ -190,7 +190,7 @@ struct agent_settings {
 	uint64_t price_in, price_cached, price_out;
 	uint64_t price_written; /* for writing to a cache; 0: the protocol's usual ratio */
 	uint64_t limit, echo; /* enum agent_limit, enum agent_echo; for Chat Completions */
-	uint64_t persists_conversation; /* non-zero: each DONE is preceded by a TALKED */
+	uint64_t persists_conversation; /* non-zero: CONVERSATION_NOW before each DONE */
 	uint64_t has_shell;  /* non-zero: commands can run in a shell beside the cells */
 	uint64_t verify; /* enum agent_verify */
 };
@@ -288,7 +288,7 @@ struct agent_past {
 	uint64_t images;
 };
 
-/* "answer", "steps", …; for JSON. Never NULL. */
+/* "answer", "max_steps", …; for JSON. Never NULL. */
 const char *agent_stop_name(enum agent_stop stop);
 
 /* What the parent knows about its agent. */

@@ -66,9 +66,9 @@ enum kernel_type {
 		11, /* DATA: JSON, [{"name","description","parameters"}]; fd: a socket for calls
 			      of the EXECUTE that follows (docs/internals/questions.md); no answer */
 	KERNEL_CGROUP_JOIN = 15, /* fd: a group's `tasks`, to write "0" to; no answer. Only
-				   the warden sends it, before all other packets             */
+				   the warden sends it, before any packet of a client        */
 	KERNEL_PARK = 16,	 /* no client yet: the kernel may prepare what a first cell
-				   needs; no answer. Comes before a SEAT                     */
+				   needs; no answer. Comes before a CGROUP_JOIN              */
 	KERNEL_PING = 17,	 /* -> PONG with its id, once the kernel is idle. All earlier
 			     packets belong to the host before a restart                 */
 	/* kernel to host */

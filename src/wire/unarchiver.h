@@ -8,7 +8,7 @@
  *
  *   unpack:  READY (ENTRY (DATA* DATA_END)?)* END      DATA only after an ENTRY of a file
  *   pack:    READY, then from libreckon (ADD [a file])* FINISH, then END
- *   FAIL may replace any frame after READY, and is the last.
+ *   FAIL may replace any frame of the unarchiver, and is the last.
  *
  * unarchiver_take() checks the order, the lengths and the paths of each frame: a frame that passes
  * names nothing outside of the target folder.

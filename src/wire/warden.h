@@ -118,10 +118,12 @@ struct warden_other {
 
 /* Zero means "no limit", except where a default is named. */
 struct warden_limits {
-	uint64_t memory_bytes; /* per process (RLIMIT_DATA) and, with disk, for the whole box */
-	uint64_t disk_bytes;   /* of /mnt/data, and of /tmp; default 1 GiB */
-	uint64_t inodes;       /* in each of the two; default 100000 */
-	uint64_t file_bytes;   /* largest file (RLIMIT_FSIZE) */
+	/* Per process (RLIMIT_DATA) and, with disk_bytes, for the whole box; half of it bounds /tmp and
+	 * /dev/shm each. Default: the template's, or 1 GiB. */
+	uint64_t memory_bytes;
+	uint64_t disk_bytes;   /* of /mnt/data; default 1 GiB */
+	uint64_t inodes;       /* in /mnt/data, /tmp and /dev/shm each; default 100000 */
+	uint64_t file_bytes;   /* largest file (RLIMIT_FSIZE); default disk_bytes + 1 MiB */
 	uint32_t pids;	       /* processes and threads in the box; default 128 */
 	uint32_t cpu_percent;  /* share of CPU time, 100 = one core */
 };
@@ -258,7 +260,7 @@ struct warden_usage {
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
 	uint64_t memory_peak_bytes;
-	uint64_t read_bytes;	/* through read-like system calls of the kernel and reaped children */
+	uint64_t read_bytes;	/* by read-like system calls of the kernel and reaped children */
 	uint64_t written_bytes;
 	uint64_t processes_peak;
 	uint64_t oom_kills;
@@ -268,8 +270,8 @@ struct warden_usage {
 	uint64_t memory_bytes; /* of the whole box, now; 0 if no cgroup reports it */
 	uint32_t from_cgroup;
 	uint32_t denied_count;
-	/* Another kernel of the box ran a cell meanwhile: all numbers except read_bytes,
-	 * written_bytes and denied cover the whole box, hence both cells. */
+	/* Another cell or a process ran in the box meanwhile: all numbers except read_bytes,
+	 * written_bytes and denied cover the whole box, hence both. */
 	uint32_t is_shared;
 	uint32_t reserved;
 	struct warden_denial denied[WARDEN_DENIED_MAX];
@@ -341,7 +343,7 @@ struct warden_walls {
 struct warden_reply {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t type;	  /* of the request, or WARDEN_EVENT_ENDED */
+	uint16_t type;	  /* of the request, or WARDEN_EVENT_… */
 	uint32_t seq;	  /* of the request, 0 for events */
 	uint32_t session;
 	uint32_t kernel; /* of the request; ENDED: the kernel that ended */
