@@ -95,7 +95,7 @@ struct zygote_proc {
 	int sock;
 	int root_ns_fd; /* mount namespace of the template's root */
 	bool traced;
-	struct trace_code code; /* of its twins: twin.h */
+	struct trace_code code; /* see struct twin_kernel */
 	struct watch watch;
 	struct err failure;
 	struct template *of;
@@ -156,7 +156,7 @@ struct kernel_denials {
 	struct denial list[WARDEN_DENIED_MAX];
 	size_t count;
 	uint64_t total;
-	bool is_paused; /* its watch */
+	bool is_paused; /* its watch is removed for a while */
 };
 
 struct kernel_end {
@@ -169,7 +169,7 @@ struct kernel_end {
 /* One kernel of a box, or the place where one was. */
 struct box_kernel {
 	struct session *session;
-	unsigned place;	   /* index among the session's; 0: the first one */
+	unsigned place;	   /* index in the session's `kernels`; 0: the first one */
 	uint32_t id;	   /* its number: a new one for each kernel in this place */
 	struct conn *conn; /* the connection that it belongs to, or NULL */
 	char language[WARDEN_NAME_SIZE];

@@ -1,7 +1,7 @@
 /*
  * sys.h - system calls that glibc 2.36 has no wrapper for, and their newer constants.
  *
- * Numbers come from <asm/unistd.h>; a call that the running kernel lacks fails with ENOSYS and is
+ * Numbers come from <asm/unistd.h>; a call that the running Linux lacks fails with ENOSYS and is
  * reported by walls/probe.c.
  */
 #pragma once

@@ -3,7 +3,8 @@
  *
  * Runs in:  the warden.
  * Reads:    Linux's cgroup files.
- * Never:    keeps more than KEPT_MAX descriptors open: a thousand boxes have five groups each.
+ * Never:    keeps more than KEPT_MAX + KEPT_TRIES descriptors open: a thousand boxes have five
+ *           groups each.
  *
  * Opening a control file takes several times as long as reading it, and the same few are read after
  * each cell: so the last ones stay open. The file of a removed group or an ended process returns an

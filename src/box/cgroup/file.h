@@ -19,7 +19,7 @@ void cgroup_file_enable(int base, const char *group);
  * be read. This function and the next three keep the file open, because it will be used again.
  */
 ssize_t cgroup_file_text(int base, const char *group, const char *file, char *text, size_t size);
-/* Writes "0" to a file that is read as well. */
+/* Writes "0" to a file that is also read. */
 void cgroup_file_reset(int base, const char *group, const char *file);
 /* A file that holds one number; 0 when it cannot be read. */
 uint64_t cgroup_file_number(int base, const char *group, const char *file);

@@ -25,7 +25,7 @@
 #include "box/cgroup/file.h"
 #include "box/cgroup/group.h"
 
-#define GONE_TRIES 400 /* of 0.5 ms */
+#define GONE_TRIES 400 /* 0.5 ms apart */
 #define KILL_ROUNDS 16
 
 void cgroup_kernel_group(const struct cgroup_host *host, const char *name, unsigned place,

@@ -27,7 +27,7 @@
 #include "box/cgroup/group.h"
 
 #define KILL_ROUNDS 16
-#define GONE_TRIES 400 /* of 0.5 ms */
+#define GONE_TRIES 400 /* 0.5 ms apart */
 
 static const enum cgroup_controller own_v1[] = { CG_MEMORY, CG_PIDS, CG_CPUACCT, CG_FREEZER };
 

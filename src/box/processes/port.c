@@ -3,7 +3,7 @@
  * outside.
  *
  * Runs in:  the warden.
- * Reads:    /proc/PID/net/tcp and tcp6 of the box's pid 1, which the kernel writes.
+ * Reads:    /proc/PID/net/tcp and tcp6 of the box's pid 1, which Linux writes.
  * Never:    connects to anything but the box's loopback addresses, or waits for a connection.
  */
 #include "box/processes/port.h"

@@ -32,7 +32,7 @@
 #include "box/state.h"
 #include "box/sys.h"
 
-#define ALL_TRIES 400 /* of 0.5 ms */
+#define ALL_TRIES 400 /* 0.5 ms apart */
 #define ALL_TIMEOUT_MS 1000
 #define ALL_AGAIN 3
 #define LISTED_ROUNDS 64

@@ -62,5 +62,5 @@ void pool_drop(struct warden *warden, struct template *of);
 /* spare.c */
 int spare_take_netns(struct warden *warden); /* or -1 */
 void spare_keep_netns(struct warden *warden, int fd);
-void spare_make_sysctls(struct warden *warden); /* once */
+void spare_make_sysctls(struct warden *warden); /* call once */
 int spare_sysctl_dir(const struct warden *warden, unsigned slot); /* or -1; owned by the pool */

@@ -47,7 +47,7 @@ int trace_seize(pid_t pid, struct err *err)
 	return 0;
 }
 
-/* Linux says EPERM for a task that is about to end and can no longer be traced. */
+/* Whether a task has ended or is about to: Linux does not let it be traced, and says EPERM. */
 static bool has_ended(pid_t pid)
 {
 	char path[64], line[512];

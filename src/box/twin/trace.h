@@ -26,7 +26,7 @@ struct trace_fpregs {
 
 /* Also traces its forks and clones; all die with the warden. */
 int trace_seize(pid_t pid, struct err *err);
-/* The same without forks and clones; ERR_LOST if the process has ended. */
+/* The same without forks and clones; 0 also if we trace it already, ERR_LOST if it has ended. */
 int trace_hold(pid_t pid, struct err *err);
 /*
  * Stops a seized process and waits a limited time for it, because in some calls nothing stops a
