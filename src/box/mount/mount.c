@@ -8,8 +8,8 @@
  *
  * A template's root is built once, by the process that becomes its zygote: a small tmpfs with
  * read-only copies of the host's /usr and of the template, and an /etc of our own. Each box copies
- * that namespace and adds four mounts. All sources are opened before the new root covers anything,
- * so that they may lie below the place where it is put together.
+ * that namespace and adds mounts of its own. All sources are opened before the new root covers
+ * anything, so that they may lie below the place where it is assembled.
  */
 #include "box/mount/mount.h"
 

@@ -207,7 +207,7 @@ void answer_restart(struct warden *warden, struct conn *conn, struct box_kernel 
 
 	if (code == 0) {
 		postpone(conn, request);
-		/* Name the kernel by its number, which it keeps until the next attempt. */
+		/* Names the kernel by its number, which it keeps until the next attempt. */
 		conn->pending_request.kernel = kernel->id;
 		return;
 	}

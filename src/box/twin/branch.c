@@ -11,7 +11,7 @@
  *   3. T stands right behind an untouched `syscall`: make it fork. T2 is a copy-on-write image of
  *      the session, born outside the box. Give it a page of our own to make calls from, and copies
  *      of the memory that it would share. Copy the files. The parent continues.
- *   4. T2 enters the new shell's pid namespace and makes K2 with clone(CLONE_VM).
+ *   4. T2 enters the new box's pid namespace and makes K2 with clone(CLONE_VM).
  *   5. K2 joins the other namespaces, gets its descriptors, drops all privileges, loads the filter:
  *      one list of system calls that it runs from a page of our own.
  *   6. K2 gets K's registers and repeats the recvmsg.
@@ -42,7 +42,7 @@
 #include "wire/kernel.h"
 #include "wire/zygote.h"
 
-#define BUSY_NS 150000000ull /* until then a kernel that has sent DONE waits in recvmsg */
+#define BUSY_NS 150000000ull /* by then a kernel that has sent DONE waits in recvmsg */
 #define CAP_COUNT 41 /* CAP_CHECKPOINT_RESTORE + 1; higher ones are refused harmlessly */
 
 struct branching {

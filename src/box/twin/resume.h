@@ -20,8 +20,8 @@ struct resume {
 	size_t count;
 };
 
-/* Lists the regular files below /mnt/data that a stopped kernel has open. Never fails: what it
- * cannot read is not reopened, and the branch sees EBADF. */
+/* Lists the files below /mnt/data that a stopped kernel has open, at most RESUME_FILES_MAX. Never
+ * fails: what it cannot read is not opened again, and the branch sees EBADF. */
 void resume_collect(struct resume *ret, pid_t kernel);
 
 /* Sends KERNEL_RESUME as the branch's first packet. */

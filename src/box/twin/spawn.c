@@ -3,7 +3,7 @@
  *
  * Runs in:  the warden.
  * Reads:    trace events; the new kernel's one boot message, sent before it runs user code.
- * Never:    lets a kernel run before it is in its cgroups.
+ * Never:    lets a kernel run user code before it is in its cgroups.
  */
 #include "box/twin/twin.h"
 
