@@ -41,6 +41,30 @@ UNIT_TEST(long_names_come_back)
 	tar_reader_done(&reader);
 }
 
+/* A folder's name ends in "/", which goes; the root's is all of its name. */
+UNIT_TEST(slashes_at_the_end_of_a_name_go)
+{
+	static const char *const names[][2] = {
+		{ "a/", "a" }, { "a//", "a" }, { "/", "/" }, { "//", "/" }
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct tar_entry given = { .kind = TAR_FOLDER,
+						 .path = names[i][0],
+						 .link = "" };
+		cleanup_buf struct buf text = BUF_INIT(1u << 20);
+		struct tar_reader reader;
+		struct tar_entry entry;
+		struct err err;
+
+		assert_ok(&err, tar_write_head(&text, &given, &err));
+		tar_reader_init(&reader);
+		assert_int_equal(tar_read_head(&reader, text.data, &entry, &err), TAR_ENTRY);
+		assert_string_equal(entry.path, names[i][1]);
+		tar_reader_done(&reader);
+	}
+}
+
 /* "1048576 path=…\n" */
 UNIT_TEST(names_have_an_end)
 {

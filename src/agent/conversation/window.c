@@ -127,8 +127,8 @@ static size_t tail_of(const struct buf *text, size_t max)
 	return (size_t)(from - text->data);
 }
 
-/* False: it would not become shorter by much. */
-static bool cut_middle(struct model_result *result, size_t head_max, size_t tail_max)
+/* Does nothing when the result would not become shorter by much. */
+static void cut_middle(struct model_result *result, size_t head_max, size_t tail_max)
 {
 	const struct buf *text = whole_of(result);
 	cleanup_buf struct buf cut = BUF_INIT(head_max + tail_max + MARK_MAX);
@@ -137,7 +137,7 @@ static bool cut_middle(struct model_result *result, size_t head_max, size_t tail
 	uint64_t first, last;
 
 	if (result->text.len <= head_max + tail_max + SPARE_BYTES)
-		return false;
+		return;
 	head = head_of(text, head_max);
 	tail = tail_of(text, tail_max);
 	first = count_lines(text->data, head);
@@ -156,7 +156,6 @@ static bool cut_middle(struct model_result *result, size_t head_max, size_t tail
 			       result->number, head, tail - 1);
 	(void)buf_add(&cut, text->data + tail, text->len - tail, &ignored);
 	replace(result, &cut);
-	return true;
 }
 
 /* All of it in one line. */
@@ -212,7 +211,7 @@ static void shorten(struct model_turn *turn, bool is_brief)
 		if (is_brief)
 			(void)make_brief(&turn->results[i]);
 		else
-			(void)cut_middle(&turn->results[i], HEAD_BYTES, TAIL_BYTES);
+			cut_middle(&turn->results[i], HEAD_BYTES, TAIL_BYTES);
 	}
 	drop_images(turn);
 }
@@ -300,7 +299,7 @@ static void shorten_last(struct model_conversation *conv, uint64_t tokens_max)
 
 		if (result->text.len > excess + keep)
 			keep = result->text.len - (size_t)excess;
-		(void)cut_middle(result, keep / 3 * 2, keep / 3);
+		cut_middle(result, keep / 3 * 2, keep / 3);
 		tokens = window_estimate(conv);
 	}
 	if (tokens > tokens_max)
