@@ -684,7 +684,7 @@ def test_a_question_in_a_session_that_stays(reckon):
     [session] = [line for line in lines_of(kept(reckon)[0]) if line["type"] == "session"]
     assert session["name"] == "tuesday" and session["id"].startswith("se_")
     for option in (("-m", "."), ("--private",), ("--strict",), ("--isolate-cpu", "core")):
-        assert "do not go with" in ask(reckon, model, "-s", "tuesday", *option, "?").expect(2).err
+        assert "cannot be used with" in ask(reckon, model, "-s", "tuesday", *option, "?").expect(2).err
     assert "cannot be changed" in ask(reckon, model, "-s", "tuesday", "--memory", "64M",
                                       "?").expect(2).err
 

@@ -61,7 +61,7 @@ def test_a_volume_is_made_shown_listed_and_removed(private):
         refused(private("volume", "create", name), "1 to 63 letters")
     refused(private("volume", "create"), "missing argument NAME")
     for args in (["show"], ["show", ""], ["rm"]):
-        refused(private("volume", *args), "which volume?", "reckon volume ls")
+        refused(private("volume", *args), "missing argument VOLUME", "reckon volume ls")
     for args in (["show", "nix"], ["rm", "nix"], ["show", "nix" * 99], ["rm", "n/x"]):
         refused(private("volume", *args), "there is no volume n", "reckon volume ls")
     # Each is tried; by name and by id.
@@ -205,7 +205,7 @@ def test_snapshots_that_cannot_be_made_or_found_are_said(private):
     refused(private("snapshot", "create", "one", "-n", "sn_x"), "--name", "sn_")
     refused(private("snapshot", "create", "one", "two"), "unexpected argument 'two'")
     for args in (["show"], ["rm"]):
-        refused(private("snapshot", *args), "which snapshot?", "reckon snapshot ls")
+        refused(private("snapshot", *args), "missing argument SNAPSHOT", "reckon snapshot ls")
     for name in ("a\nb", "x" * 129):
         refused(private("snapshot", "create", "one", "-n", name), "one line of 1 to 128")
     for args in (["show", "nix"], ["rm", "nix"], ["show", "a b"], ["show", "sn_x"]):

@@ -109,7 +109,7 @@ int remote_print_words(const struct json_value *rows, const char *key);
 /* "2 min", "3 h", "5 d" since an RFC 3339 time; "" when it is none. */
 void remote_age(const char *moment, char ret[REMOTE_AGE_SIZE]);
 
-/* "which volume?" when there is no name: what the command is called is what it is about. */
+/* "missing argument VOLUME" when there is no name; the noun is the first word of the command. */
 int remote_need(const struct opt_command *self, const char *name, struct err *err);
 
 /*

@@ -5,6 +5,7 @@
  * Reads:    the command line.
  * Never:    removes anything before each name was looked at.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,13 @@
 int remote_need(const struct opt_command *self, const char *name, struct err *err)
 {
 	const int len = (int)strcspn(self->name, " ");
+	char noun[32] = { 0 };
 
 	if (name != NULL && name[0] != '\0')
 		return 0;
-	(void)err_set(err, ERR_INVALID, "which %.*s?", len, self->name);
+	for (int i = 0; i < len && i + 1 < (int)sizeof(noun); i++)
+		noun[i] = (char)toupper((unsigned char)self->name[i]);
+	(void)err_set(err, ERR_INVALID, "missing argument %s", noun);
 	return err_remedy(err, "reckon %.*s ls shows what there is", len, self->name);
 }
 
