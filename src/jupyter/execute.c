@@ -15,7 +15,6 @@
 #include "codec/jupyter/jupyter.h"
 #include "jupyter/inner.h"
 
-#define EXPRESSIONS_MAX 16u
 
 struct cell {
 	struct kernel *kernel;
@@ -168,13 +167,14 @@ static struct json_value *run(struct cell *cell, const char *code, size_t len)
 }
 
 /* An expression's value: the main result of a cell that is nothing else. */
-static void write_expression(struct cell *cell, struct json_writer *json, const char *code)
+static void write_expression(struct cell *cell, struct json_writer *json, const char *code,
+			     size_t len)
 {
 	cleanup_buf struct buf unused = BUF_INIT(0);
 	struct cell expression = { .kernel = cell->kernel,
 				   .request = cell->request,
 				   .value = &unused };
-	struct json_value *record = run(&expression, code, strlen(code));
+	struct json_value *record = run(&expression, code, len);
 	const struct json_value *result = json_read_at(json_read_member(record, "results"), 0);
 
 	json_write_object_begin(json);
@@ -192,16 +192,17 @@ static void write_expressions(struct cell *cell, struct json_writer *json)
 	const struct json_value *wanted =
 		json_read_member(cell->request->content, "user_expressions");
 	const struct json_value *value;
-	const char *name;
+	const char *name, *code;
+	size_t len;
 
 	json_write_key(json, "user_expressions");
 	json_write_object_begin(json);
-	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value);
-	     i++)
-		if (json_read_text(value, NULL) != NULL) {
-			json_write_key(json, name);
-			write_expression(cell, json, json_read_text(value, NULL));
-		}
+	for (size_t i = 0; json_read_member_at(wanted, i, &name, &value); i++) {
+		json_write_key(json, name);
+		code = jupyter_expression_code(json, i, value, &len);
+		if (code != NULL)
+			write_expression(cell, json, code, len);
+	}
 	json_write_object_end(json);
 }
 

@@ -73,7 +73,14 @@ def test_expressions_and_comms(server):
         found = seen[-1][1]["user_expressions"]
         assert found["a"] == {"status": "ok", "data": {"text/plain": "42"}, "metadata": {}}
         assert (found["b"]["status"], found["b"]["ename"]) == ("error", "ZeroDivisionError")
-        assert set(found) == {"a", "b"} and seen[-1][1]["execution_count"] == 1
+        assert (found["c"]["status"], found["c"]["ename"]) == ("error", "TypeError")
+        assert set(found) == {"a", "b", "c"} and seen[-1][1]["execution_count"] == 1
+        found = channels.run("x", user_expressions={f"e{i}": f"x + {i}" for i in range(18)})[-1][1][
+            "user_expressions"]
+        assert found["e15"]["data"]["text/plain"] == "21" and len(found) == 18
+        assert found["e16"] == found["e17"] == {
+            "status": "error", "ename": "TooManyExpressions", "traceback": [],
+            "evalue": "only the first 16 expressions are evaluated"}
         assert channels.run("1 / 0", user_expressions={"a": "x"})[-1][1]["status"] == "error"
         seen = channels.request("comm_open", {"comm_id": "c", "target_name": "t", "data": {}})
         assert [kind for kind, _ in seen] == ["stream", "comm_close"]

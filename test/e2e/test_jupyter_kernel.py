@@ -85,6 +85,9 @@ def test_cells(jupyter):
         reply, _ = run(client, "", user_expressions={"a": "x + 1", "b": "nothing"})
         assert reply["user_expressions"]["a"]["data"]["text/plain"] == "8"
         assert reply["user_expressions"]["b"]["ename"] == "NameError"
+        reply, _ = run(client, "", user_expressions={f"e{i}": f"x + {i}" for i in range(17)})
+        assert reply["user_expressions"]["e15"]["data"]["text/plain"] == "22"
+        assert reply["user_expressions"]["e16"]["ename"] == "TooManyExpressions"
         # What a display becomes later.
         _, seen = run(client, "from IPython.display import display\n"
                               "h = display(1, display_id=True); h.update(2)")

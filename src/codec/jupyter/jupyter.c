@@ -49,6 +49,26 @@ void jupyter_write_value(struct json_writer *json, const char *key, const struct
 	buf_done(&text);
 }
 
+const char *jupyter_expression_code(struct json_writer *json, size_t i,
+				    const struct json_value *value, size_t *ret_len)
+{
+	const char *code = json_read_text(value, ret_len);
+	char text[64];
+
+	if (code != NULL && i < JUPYTER_EXPRESSIONS_MAX)
+		return code;
+	(void)snprintf(text, sizeof(text), "only the first %u expressions are evaluated",
+		       JUPYTER_EXPRESSIONS_MAX);
+	json_write_object_begin(json);
+	json_write_member_string(json, "status", "error");
+	json_write_member_string(json, "ename", code == NULL ? "TypeError" : "TooManyExpressions");
+	json_write_member_string(json, "evalue",
+				 code == NULL ? "an expression must be a string" : text);
+	jupyter_write_value(json, "traceback", NULL, "[]");
+	json_write_object_end(json);
+	return NULL;
+}
+
 static bool is_own(const char *type)
 {
 	const char *slash = strchr(type, '/');

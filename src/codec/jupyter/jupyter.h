@@ -17,6 +17,12 @@ bool jupyter_content(const char *name, const struct json_value *event, uint64_t 
 void jupyter_write_failure(struct json_writer *json, const struct json_value *record);
 /* Writes the members data (without Reckon's own types) and metadata. */
 void jupyter_write_bundle(struct json_writer *json, const struct json_value *event);
+/* A reply evaluates the first of a request's user_expressions, as many as this. */
+#define JUPYTER_EXPRESSIONS_MAX 16u
+/* Returns the code of the expression at index `i` of a request. NULL: it must not be evaluated, and
+ * this function wrote its value, an error that says why. */
+const char *jupyter_expression_code(struct json_writer *json, size_t i,
+				    const struct json_value *value, size_t *ret_len);
 /* Writes a member with the value unchanged, or `otherwise` if there is none. */
 void jupyter_write_value(struct json_writer *json, const char *key, const struct json_value *value,
 			 const char *otherwise);

@@ -15,7 +15,6 @@
 #include "dialects/jupyter/server.h"
 
 #define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */
-#define EXPRESSIONS_MAX 16u
 #define WAIT_MS (24u * 3600u * 1000u) /* for somebody who is asked for a line */
 
 /* ---- what a cell gives ---------------------------------------------------------------------- */
@@ -215,13 +214,10 @@ static int write_expressions(const struct cell *cell, struct json_writer *json)
 
 	json_write_key(json, "user_expressions");
 	json_write_object_begin(json);
-	for (size_t i = 0; i < EXPRESSIONS_MAX && json_read_member_at(wanted, i, &name, &value);
-	     i++) {
-		code = json_read_text(value, &len);
-		if (code == NULL)
-			continue;
+	for (size_t i = 0; json_read_member_at(wanted, i, &name, &value); i++) {
 		json_write_key(json, name);
-		if (write_expression(cell, json, code, len) < 0)
+		code = jupyter_expression_code(json, i, value, &len);
+		if (code != NULL && write_expression(cell, json, code, len) < 0)
 			return -1;
 	}
 	json_write_object_end(json);
