@@ -526,6 +526,37 @@ int http_query_next(const char **at, char *name, size_t name_size, char *value, 
 	return 1;
 }
 
+const char *http_cookie_next(const char **at, size_t *ret_len)
+{
+	const char *begin = *at + strspn(*at, "; \t");
+	const size_t len = strcspn(begin, ";");
+
+	*at = begin + len;
+	*ret_len = len;
+	return *begin != '\0' ? begin : NULL;
+}
+
+bool http_cookie(const struct http *http, const char *name, char *ret, size_t size)
+{
+	const size_t name_len = strlen(name);
+
+	for (size_t i = 0; i < http->header_count; i++) {
+		const char *at = http->header[i].value, *cookie;
+		size_t len;
+
+		if (strcmp(http->header[i].name, "cookie") != 0)
+			continue;
+		while ((cookie = http_cookie_next(&at, &len)) != NULL)
+			if (len > name_len && strncmp(cookie, name, name_len) == 0 &&
+			    cookie[name_len] == '=' && len - name_len <= size) {
+				(void)snprintf(ret, size, "%.*s", (int)(len - name_len - 1),
+					       cookie + name_len + 1);
+				return true;
+			}
+	}
+	return false;
+}
+
 /* Digits only, no overflow. */
 static bool parse_u64(const char *text, size_t len, uint64_t *ret)
 {

@@ -108,6 +108,11 @@ bool http_decode(const char *text, size_t len, char *ret, size_t size);
 int http_query_next(const char **at, char *name, size_t name_size, char *value, size_t value_size,
 		    struct err *err);
 
+/* The next name=value of a Cookie header's value; advances *at. NULL: the end. */
+const char *http_cookie_next(const char **at, size_t *ret_len);
+/* The value of the first cookie with this name; false if there is none, or if it does not fit. */
+bool http_cookie(const struct http *http, const char *name, char *ret, size_t size);
+
 /*
  * Applies a Range header to `size`: 1, first and length; 0: ignore it, send all; ERR_INVALID:
  * cannot be satisfied.

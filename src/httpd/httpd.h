@@ -106,6 +106,9 @@ void request_part(struct request *request);
 bool request_is_local(const struct request *request);
 /* Whether the Origin, if any, is a page of this machine or of the request's Host. */
 bool request_origin_is_allowed(const struct request *request);
+/* Whether a cookie may stand in for a key: the request only reads, or no page of another origin
+ * sent it. The cookie must be SameSite, Lax or Strict. */
+bool request_may_use_cookie(const struct request *request);
 
 /* Waits until another request of this process calls request_wake(): 1; 0: not within `wait_ms` (0:
  * no limit). The two handlers share the memory that the wake-up is about; it must stay valid until

@@ -214,6 +214,97 @@ def test_pages_of_this_machine_may_ask(server):
     assert ask(server, "TRACE", "/kernels").status in (404, 405)
 
 
+def visit(server, method, path, body=None, **headers):
+    """As a browser does, without a token; redirects are not followed."""
+    return server.ask(method, path, body, headers, key=False, prefix="")
+
+
+def cookies(answer):
+    return [value.split(";")[0] for value in answer.headers.get_all("Set-Cookie", [])]
+
+
+def test_a_password(server):
+    """What VS Code and Open WebUI do: the password is a key."""
+    for path, then in (("/jupyter/", "%2Fjupyter%2F"), ("/jupyter/tree?", "%2Fjupyter%2Ftree")):
+        answer = visit(server, "GET", path)
+        assert (answer.status, answer.headers["Location"]) == (302, f"/jupyter/login?next={then}")
+    answer = visit(server, "GET", "/jupyter/login?next=%2Fjupyter%2Ftree%3Fa%3D1")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/html")
+    assert 'action="/jupyter/login?next=%2Fjupyter%2Ftree%3Fa%3D1"' in answer.body.decode()
+    [xsrf] = cookies(answer)
+    assert re.fullmatch("_xsrf=[0-9a-f]{32}", xsrf) and xsrf[6:] in answer.body.decode()
+
+    def log_in(password, path="/jupyter/login", **headers):
+        return visit(server, "POST", path, f"{xsrf}&password={password}", **{
+            "Content-Type": "application/x-www-form-urlencoded", "Cookie": xsrf,
+            "X-XSRFToken": xsrf[6:], **headers})
+
+    for wrong in ("rk_wrong", "", "a%22b", "x" * 1000):
+        answer = log_in(wrong)
+        assert answer.status == 401 and "Invalid credentials" in answer.body.decode()
+        assert [each[:6] for each in cookies(answer)] == ["_xsrf="]
+    for then, location in (("", "/jupyter/"), ("?next=%2Fjupyter%2Ftree", "/jupyter/tree"),
+                           ("?next=https%3A%2F%2Fevil.example", "/jupyter/"),
+                           ("?next=%2F%2Fevil.example", "/jupyter/"),
+                           ("?next=%2Fjupyterx", "/jupyter/"), ("?next=%2Fjupyter%2F%5Ca", "/jupyter/")):
+        answer = log_in(server.key, "/jupyter/login" + then)
+        assert (answer.status, answer.headers["Location"]) == (302, location)
+    [cookie] = cookies(answer)
+    name, _, value = cookie.partition("=")
+    assert name == f"reckon-jupyter-{server.port}" and re.fullmatch("[0-9a-f]{32}", value)
+    # VS Code sends the attributes along.
+    for sent in (cookie, f"{xsrf}; {cookie}; HttpOnly; Path=/; SameSite=Strict"):
+        assert visit(server, "GET", "/jupyter/api/kernels", Cookie=sent).json == []
+        assert visit(server, "GET", "/jupyter/tree", Cookie=sent).status == 200
+    answer = visit(server, "GET", "/jupyter/login", Cookie=cookie)
+    assert (answer.status, answer.headers["Location"]) == (302, "/jupyter/")
+    # A page of another origin, be it on another port of this machine, cannot use it.
+    own = f"http://127.0.0.1:{server.port}"
+    for origin, status in ((own, 201), ("http://127.0.0.1:1", 403), ("https://evil.example", 403)):
+        assert visit(server, "POST", "/jupyter/api/kernels", b"", Cookie=cookie,
+                     Origin=origin).status == status
+        assert log_in(server.key, Origin=origin).status == (302 if status == 201 else 403)
+    assert visit(server, "POST", "/jupyter/api/kernels", b"", Cookie=cookie, **{
+        "Sec-Fetch-Site": "same-site"}).status == 403
+    [kernel_] = visit(server, "GET", "/jupyter/api/kernels", Cookie=cookie).json
+    address = f"ws://127.0.0.1:{server.port}{API}/kernels/{kernel_['id']}/channels"
+    for origin in ("http://127.0.0.1:1", "http://localhost"):
+        with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
+            websocket.create_connection(address, cookie=cookie, origin=origin, timeout=SECONDS)
+    websocket.create_connection(address, cookie=cookie, origin=own, timeout=SECONDS).close()
+    # A token that is sent counts, and not the cookie; a cookie of another key is a stranger's.
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=cookie,
+                 Authorization="token rk_wrong").status == 403
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=f"{name}=x").status == 403
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=f"{name}=").status == 403
+    assert visit(server, "GET", "/reckon/v1/sessions", Cookie=cookie).status == 401
+    answer = visit(server, "GET", "/jupyter/logout", Cookie=cookie)
+    assert answer.status == 200 and cookies(answer) == [f"{name}="]
+    assert "Max-Age=0" in answer.headers["Set-Cookie"]
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=cookie).status == 403
+    # The last 256 that were used are kept.
+    first, *_ = cookies(log_in(server.key))
+    second, *_ = cookies(log_in(server.key))
+    for _ in range(254):
+        assert log_in(server.key).status == 302
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=first).status == 200
+    assert log_in(server.key).status == 302
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=first).status == 200
+    assert visit(server, "GET", "/jupyter/api/kernels", Cookie=second).status == 403
+
+
+def test_a_socket_of_events_stays_open_and_silent(server):
+    address = f"ws://127.0.0.1:{server.port}{API}/events/subscribe"
+    with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
+        websocket.create_connection(address, timeout=SECONDS)
+    socket = websocket.create_connection(f"{address}?token={server.key}", timeout=SECONDS)
+    socket.send("{}")
+    socket.settimeout(0.5)
+    with pytest.raises(websocket.WebSocketTimeoutException):
+        socket.recv()
+    socket.close()
+
+
 def test_each_kernel_tells_its_language(server):
     shell_version = subprocess.run(["bash", "-c", "echo ${BASH_VERSION%%(*}"], capture_output=True,
                                    text=True, check=True).stdout.strip()
@@ -725,10 +816,12 @@ def test_autogen(server, name, tmp_path):
 
 
 def test_open_webui(server):
-    good, bad, plot, fresh, stranger = others("open_webui", server.port, server.key, "-")
+    good, bad, plot, fresh, stranger, by_password, mistaken = others("open_webui", server.port, server.key, "-")
     assert good == {"stdout": "süß", "stderr": "e", "result": "42"}
     assert "ZeroDivisionError" in bad["stderr"] and "\x1b" not in bad["stderr"]
     assert plot["result"].startswith("data:image/png;base64,")
     assert "NameError" in fresh["stderr"]  # a kernel for each execution
     assert "403" in stranger["stderr"]
+    assert by_password["result"] == "42", by_password
+    assert "401" in mistaken["stderr"]
     assert ask(server, "GET", "/kernels").json == []

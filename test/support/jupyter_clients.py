@@ -78,9 +78,13 @@ def open_webui():
     from open_webui.utils.code_interpreter import execute_code_jupyter
 
     async def use():
-        return [await execute_code_jupyter(f"http://{HOST}", code, token, timeout=60) for code, token in (
-            ("import sys\nx = 1; print('süß'); print('e', file=sys.stderr)\nx + 41", TOKEN),
-            ("1 / 0", TOKEN), (PLOT, TOKEN), ("x", TOKEN), ("1", "rk_wrong"))]
+        found = []
+        for code, token, password in (
+                ("import sys\nx = 1; print('süß'); print('e', file=sys.stderr)\nx + 41", TOKEN, ""),
+                ("1 / 0", TOKEN, ""), (PLOT, TOKEN, ""), ("x", TOKEN, ""), ("1", "rk_wrong", ""),
+                ("6 * 7", "", TOKEN), ("1", "", "rk_wrong")):
+            found.append(await execute_code_jupyter(f"http://{HOST}", code, token, password, timeout=60))
+        return found
 
     return asyncio.run(use())
 

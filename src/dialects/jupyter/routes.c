@@ -1,10 +1,12 @@
 /*
  * routes.c - Jupyter Server's interface below /jupyter: which path is whose.
  *
+ *   /jupyter, /jupyter/tree, /jupyter/login, /jupyter/logout
  *   /jupyter/api, /api/status, /api/me, /api/kernelspecs[/NAME]
  *   /jupyter/api/kernels[/ID[/interrupt|/restart|/channels]]
  *   /jupyter/api/sessions[/ID]
  *   /jupyter/api/contents[/PATH[/checkpoints[/ID]]], /jupyter/files/PATH
+ *   /jupyter/api/events/subscribe
  *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
  *
  * Runs in:  reckon-front-jupyter.
@@ -61,6 +63,22 @@ static void show_status(struct request *request)
 	server_answer(request, 200, &json, &body, NULL);
 }
 
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* JupyterLab connects again and again when it cannot, and complains each time: there are no events,
+ * so the socket stays silent. */
+static void serve_events(struct request *request)
+{
+	struct websocket_message message;
+	const char *protocol;
+
+	if (call_check_key(request) < 0 ||
+	    websocket_begin(request, NULL, SERVER_BODY_MAX, &protocol) < 0)
+		return;
+	while (websocket_next(request, 0, &message) >= 0)
+		;
+}
+
 /* ---- a request ------------------------------------------------------------------------------ */
 
 #define ANY (~0u)
@@ -77,8 +95,8 @@ static void serve_terminal(struct request *request, const char *rest)
 }
 
 /*
- * Pages of this machine, and of the name that was asked for, may read answers: the same that may open
- * a WebSocket elsewhere. The token counts besides, and no cookie stands in for it.
+ * Pages of this machine, and of the daemon's own name, may read answers if they have a token. There
+ * is no Access-Control-Allow-Credentials: browsers withhold from them what the cookie alone opens.
  */
 static void allow_origin(struct request *request)
 {
@@ -115,6 +133,12 @@ static void answer_preflight(struct request *request)
 static void handle(struct request *request)
 {
 	static const struct route routes[] = {
+		{ HTTP_VERB_GET, "", login_show_home, NULL },
+		{ HTTP_VERB_GET, "/", login_show_home, NULL },
+		{ HTTP_VERB_GET, "/tree", login_show_home, NULL },
+		{ HTTP_VERB_GET, "/login", login_show_form, NULL },
+		{ HTTP_VERB_POST, "/login", login_take_password, NULL },
+		{ HTTP_VERB_GET, "/logout", login_end, NULL },
 		{ HTTP_VERB_GET, "/api", server_show_version, NULL },
 		{ HTTP_VERB_GET, "/api/", server_show_version, NULL },
 		{ HTTP_VERB_GET, "/api/status", show_status, NULL },
@@ -124,12 +148,14 @@ static void handle(struct request *request)
 		{ ANY, "/api/sessions", NULL, sessions_route },
 		{ ANY, "/api/contents", NULL, contents_route },
 		{ ANY, "/api/terminals", NULL, terminals_route },
+		{ HTTP_VERB_GET, "/api/events/subscribe", serve_events, NULL },
 		{ HTTP_VERB_GET, "/files", NULL, download },
 		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
 	};
 	const char *path = request_head(request)->path + strlen("/jupyter");
 
 	allow_origin(request);
+	login_use_cookie(request);
 	if (is_preflight(request_head(request)))
 		answer_preflight(request);
 	else if (route_call(request, path, routes, ARRAY_LEN(routes)) != ROUTE_HANDLED)

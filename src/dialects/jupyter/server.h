@@ -2,6 +2,7 @@
  * server.h - what the files of the Jupyter dialect share.
  *
  *   routes.c    which path is whose
+ *   login.c     passwords and cookies instead of tokens
  *   server.c    what the server is, answers, the form of an error
  *   ids.c       a kernel's UUID is another spelling of an id; pure
  *   home.c      the session whose workspace is the folder of notebooks
@@ -76,6 +77,14 @@ struct frame_out {
 };
 int frame_write_text(const struct frame_out *out, struct buf *ret, struct err *err);
 int frame_write_binary(const struct frame_out *out, struct buf *ret, struct err *err);
+
+/* ---- login.c ---- */
+/* Uses the key in the session's cookie, if the request has no other. */
+void login_use_cookie(struct request *request);
+void login_show_home(struct request *request);
+void login_show_form(struct request *request);
+void login_take_password(struct request *request);
+void login_end(struct request *request);
 
 /* ---- home.c ---- */
 enum home { HOME_GONE = -1, HOME_NONE = 0, HOME_FOUND = 1 };

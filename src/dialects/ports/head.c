@@ -75,39 +75,10 @@ bool ports_wants_upgrade(const struct http *http)
 
 /* ---- cookies -------------------------------------------------------------------------------- */
 
-static const char *next_cookie(const char **at, size_t *ret_len)
-{
-	const char *begin = *at + strspn(*at, "; \t");
-	const size_t len = strcspn(begin, ";");
-
-	*at = begin + len;
-	*ret_len = len;
-	return *begin != '\0' ? begin : NULL;
-}
-
 static bool is_ours(const char *cookie, size_t len)
 {
 	return len > strlen(PORTS_COOKIE) && strncmp(cookie, PORTS_COOKIE "=",
 						     strlen(PORTS_COOKIE) + 1) == 0;
-}
-
-bool ports_cookie(const struct http *http, char *ret, size_t size)
-{
-	for (size_t i = 0; i < http->header_count; i++) {
-		const char *at = http->header[i].value, *cookie;
-		size_t len;
-
-		if (strcmp(http->header[i].name, "cookie") != 0)
-			continue;
-		while ((cookie = next_cookie(&at, &len)) != NULL)
-			if (is_ours(cookie, len)) {
-				(void)snprintf(ret, size, "%.*s",
-					       (int)(len - strlen(PORTS_COOKIE "=")),
-					       cookie + strlen(PORTS_COOKIE "="));
-				return true;
-			}
-	}
-	return false;
 }
 
 static int add_cookies(const char *value, struct buf *ret, struct err *err)
@@ -116,7 +87,7 @@ static int add_cookies(const char *value, struct buf *ret, struct err *err)
 	const char *cookie;
 	size_t len;
 
-	while ((cookie = next_cookie(&value, &len)) != NULL) {
+	while ((cookie = http_cookie_next(&value, &len)) != NULL) {
 		if (is_ours(cookie, len))
 			continue;
 		if (buf_addf(ret, err, "%s%.*s", between, (int)len, cookie) < 0)

@@ -29,30 +29,6 @@ static void refuse_no_port(struct request *request)
 			     "name the one on which the program listens");
 }
 
-/*
- * A foreign page can make a browser send the cookie, but only with a top-level GET (SameSite=Lax).
- * For other methods and WebSockets check where the request comes from.
- */
-static bool is_of_own_origin(const struct http *http)
-{
-	const char *origin = http_header(http, "origin");
-	const char *host = http_header(http, "host");
-	const char *site = http_header(http, "sec-fetch-site");
-	const bool only_looks = (http->verb & (HTTP_VERB_GET | HTTP_VERB_HEAD)) != 0 &&
-				http_header(http, "upgrade") == NULL;
-
-	if (only_looks)
-		return true;
-	if (origin == NULL)
-		return site == NULL || strcasecmp(site, "same-origin") == 0 ||
-		       strcasecmp(site, "none") == 0;
-	if (strncasecmp(origin, "http://", 7) == 0)
-		origin += 7;
-	else if (strncasecmp(origin, "https://", 8) == 0)
-		origin += 8;
-	return host != NULL && strcasecmp(origin, host) == 0;
-}
-
 /* A throttled address may use only keys that were good a moment ago. */
 static bool may_present_key(struct request *request)
 {
@@ -135,13 +111,13 @@ static void serve_by_host(struct request *request, const struct ports_address *a
 	/* Here Authorization belongs to the program. */
 	if (has_key(http)) {
 		fd = connect_with_key(request, address);
-	} else if (!ports_cookie(http, token, sizeof(token)) || !ports_is_token(token)) {
+	} else if (!http_cookie(http, PORTS_COOKIE, token, sizeof(token)) || !ports_is_token(token)) {
 		answer_refuse_simple(request, 401, "unauthorized",
 				     "this port is not open for everybody",
 				     "follow a link to it (POST .../sessions/ID/links), or send "
 				     "X-Reckon-Key");
 		return;
-	} else if (!is_of_own_origin(http)) {
+	} else if (!request_may_use_cookie(request)) {
 		answer_refuse_simple(request, 403, "denied",
 				     "a page of another origin asked for this", NULL);
 		return;

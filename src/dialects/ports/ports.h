@@ -55,8 +55,6 @@ int ports_request_head(struct request *request, const struct ports_address *addr
 int ports_answer_head(const struct http_answer *answer, const struct ports_address *address,
 		      struct buf *ret, struct err *err);
 bool ports_wants_upgrade(const struct http *http);
-/* The value of our cookie; false if the request has none. */
-bool ports_cookie(const struct http *http, char *ret, size_t size);
 
 /* Redirects a browser to the port's host; false: the link is invalid. */
 void ports_follow_link(struct request *request, const struct ports_address *address);

@@ -82,6 +82,31 @@ bool request_origin_is_allowed(const struct request *request)
 	return host != NULL && strcasecmp(host, authority) == 0;
 }
 
+/*
+ * A foreign page can make a browser send a SameSite cookie only with a top-level GET, but all ports
+ * of a host are one site: other methods and WebSockets need the exact origin.
+ */
+bool request_may_use_cookie(const struct request *request)
+{
+	const struct http *http = request_head(request);
+	const char *origin = http_header(http, "origin");
+	const char *host = http_header(http, "host");
+	const char *site = http_header(http, "sec-fetch-site");
+	const bool only_reads = (http->verb & (HTTP_VERB_GET | HTTP_VERB_HEAD)) != 0 &&
+				http_header(http, "upgrade") == NULL;
+
+	if (only_reads)
+		return true;
+	if (origin == NULL)
+		return site == NULL || strcasecmp(site, "same-origin") == 0 ||
+		       strcasecmp(site, "none") == 0;
+	if (strncasecmp(origin, "http://", 7) == 0)
+		origin += 7;
+	else if (strncasecmp(origin, "https://", 8) == 0)
+		origin += 8;
+	return host != NULL && strcasecmp(origin, host) == 0;
+}
+
 void origin_refuse_misdirected(void *arg)
 {
 	struct conn *conn = arg;
