@@ -55,6 +55,19 @@ def test_node(reckon, package):
         "tools": "It is 12 degrees in Bern.", "threads": "It is 42.", "poll": "completed"}
 
 
+@pytest.mark.parametrize("words", [
+    (MADE / "openai/venv/bin/python", PROGRAMS / "python_lists.py"),
+    (MADE / "openai-before/venv/bin/python", PROGRAMS / "python_lists.py"),
+    (node(), PROGRAMS / "node_lists.mjs", "openai"), (node(), PROGRAMS / "node_lists.mjs", "openai-before")],
+    ids=["python", "python-before", "node", "node-before"])
+def test_lists(reckon, words):
+    """Files, containers, and files of a container: the SDKs see each, in both orders."""
+    assert run(reckon, *words) == {
+        "files": "43210", "pages": "43210", "ascending": "01234", "purpose": "420", "after": "10",
+        "containers": "43210", "containers-limit": "43210", "containers-limit-order": "01234",
+        "containers-after-order": "34", "inside": "43210", "inside-limit": "43210", "inside-limit-order": "01234"}
+
+
 def thinking_reply(body):
     """Has thoughts; counts in the shell when there is one, and says what it gave."""
     last, names = body["input"][-1], [tool["name"] for tool in body.get("tools") or []]

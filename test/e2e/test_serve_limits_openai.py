@@ -261,6 +261,44 @@ def test_pages_of_containers(server):
         assert call(server, "GET", f"/containers?limit={limit}").status == status
 
 
+def test_pages_of_files(server):
+    """So many files are one page, which takes several calls to the daemon."""
+    made = []
+    for each in good(server, "GET", "/files")["data"]:  # what other tests left
+        good(server, "DELETE", f"/files/{each['id']}")
+    for number in range(502):
+        answer = server.ask("POST", f"/files?name=f{number}&purpose={'ab'[number % 2]}", b"x")
+        assert answer.status == 201, answer
+        made.append(answer.json["id"].replace("file_", "file-"))
+    everything = good(server, "GET", "/files")
+    assert [each["id"] for each in everything["data"]] == made[::-1] and not everything["has_more"]
+    assert (everything["first_id"], everything["last_id"]) == (made[-1], made[0])
+    page = good(server, "GET", "/files?limit=501&order=asc")
+    assert [each["id"] for each in page["data"]] == made[:501] and page["has_more"]
+    page = good(server, "GET", f"/files?order=asc&after={made[500]}")
+    assert [each["id"] for each in page["data"]] == made[501:] and not page["has_more"]
+    assert len(good(server, "GET", "/files?purpose=a")["data"]) == 251
+    empty = good(server, "GET", f"/files?after={made[0]}")
+    assert empty == {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+    for query, status in (("limit=0", 400), ("limit=10000", 200), ("limit=10001", 400), ("after=file-none", 404)):
+        assert call(server, "GET", f"/files?{query}").status == status
+
+
+def test_pages_of_a_containers_files(server):
+    made = good(server, "POST", "/containers", {"name": "c"})["id"]
+    session = made.replace("cntr_", "se_")
+    for number in range(21):
+        assert server.ask("PUT", f"/sessions/{session}/files/{number:02}", b"1").status == 200
+    page = good(server, "GET", f"/containers/{made}/files")
+    assert len(page["data"]) == 20 and page["has_more"] and page["last_id"] == page["data"][-1]["id"]
+    page = good(server, "GET", f"/containers/{made}/files?after={page['last_id']}")
+    assert [each["path"] for each in page["data"]] == ["/mnt/data/00"] and not page["has_more"]
+    for query, status in (("limit=0", 400), ("limit=100", 200), ("limit=101", 400), ("after=cfile_p30", 404),
+                          ("after=x", 404)):
+        assert call(server, "GET", f"/containers/{made}/files?{query}").status == status
+    good(server, "DELETE", f"/containers/{made}")
+
+
 def test_paths_of_a_container(server):
     """A path is in the id of a file, which has an end: a file with a longer one has no id here."""
     made = good(server, "POST", "/containers", {"name": "c"})["id"]

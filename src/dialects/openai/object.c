@@ -306,37 +306,23 @@ struct page {
 
 static int read_page(struct request *request, const char *parent, struct page *ret)
 {
-	const char *at = request_head(request)->query;
-	char name[64], value[NAME_SIZE], first[NAME_SIZE] = "", behind[NAME_SIZE] = "";
+	struct list list;
 	struct err err;
-	int more;
+	const char *after, *before;
 
-	ret->in.has_limit = true;
-	ret->in.limit = LIST_USUAL;
-	ret->in.order = API_DOCUMENT_LIST_IN_ORDER_DESC;
-	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
-		if (strcmp(name, "limit") == 0 && value[0] >= '0' && value[0] <= '9')
-			ret->in.limit = strtoull(value, NULL, 10);
-		else if (strcmp(name, "order") == 0 && strcmp(value, "asc") == 0)
-			ret->in.order = API_DOCUMENT_LIST_IN_ORDER_ASC;
-		else if (strcmp(name, "after") == 0)
-			(void)snprintf(behind, sizeof(behind), "%s", object_name(value));
-		else if (strcmp(name, "before") == 0)
-			(void)snprintf(first, sizeof(first), "%s", object_name(value));
-	}
-	if (more != 0) {
-		answer_refuse_invalid(request, &err);
+	if (list_read(request, LIST_USUAL, LIST_MAX, &list) < 0)
 		return -1;
-	}
-	if (ret->in.limit < 1 || ret->in.limit > LIST_MAX) {
-		answer_refuse_simple(request, 400, "invalid", "limit: from 1 to 100", NULL);
-		return -1;
-	}
 	/* "after" refers to the list's order, which may be newest first. */
-	(void)snprintf(ret->after, sizeof(ret->after), "%s",
-		       ret->in.order == API_DOCUMENT_LIST_IN_ORDER_ASC ? behind : first);
-	(void)snprintf(ret->before, sizeof(ret->before), "%s",
-		       ret->in.order == API_DOCUMENT_LIST_IN_ORDER_ASC ? first : behind);
+	after = list.is_ascending ? list.after : list.before;
+	before = list.is_ascending ? list.before : list.after;
+	if (after[0] != '\0')
+		(void)snprintf(ret->after, sizeof(ret->after), "%s", object_name(after));
+	if (before[0] != '\0')
+		(void)snprintf(ret->before, sizeof(ret->before), "%s", object_name(before));
+	ret->in.has_limit = true;
+	ret->in.limit = list.limit;
+	ret->in.order = list.is_ascending ? API_DOCUMENT_LIST_IN_ORDER_ASC
+					  : API_DOCUMENT_LIST_IN_ORDER_DESC;
 	ret->in.after = ret->after[0] != '\0' ? ret->after : NULL;
 	ret->in.before = ret->before[0] != '\0' ? ret->before : NULL;
 	if (parent != NULL && write_parent(parent, &ret->filter, &err) < 0)
@@ -362,10 +348,6 @@ static void write_page(struct json_writer *json, const struct api_documents *out
 	const struct api_document *documents = out->documents.items;
 	const size_t count = out->documents.count;
 
-	json_write_object_begin(json);
-	json_write_member_string(json, "object", "list");
-	json_write_key(json, "data");
-	json_write_array_begin(json);
 	for (size_t i = 0; i < count; i++) {
 		struct json_value *value = value_of(&documents[i]);
 		const struct json_value *object = json_read_member(value, "object");
@@ -376,11 +358,8 @@ static void write_page(struct json_writer *json, const struct api_documents *out
 			object_write_value(json, object);
 		json_read_free(value);
 	}
-	json_write_array_end(json);
-	json_write_member_string(json, "first_id", count > 0 ? documents[0].id : NULL);
-	json_write_member_string(json, "last_id", count > 0 ? documents[count - 1].id : NULL);
-	json_write_member_bool(json, "has_more", out->next != NULL);
-	json_write_object_end(json);
+	list_end(json, count > 0 ? documents[0].id : NULL,
+		 count > 0 ? documents[count - 1].id : NULL, out->next != NULL);
 }
 
 void object_list(struct request *request, const struct object_kind *kind, const char *parent,
@@ -395,7 +374,7 @@ void object_list(struct request *request, const struct object_kind *kind, const 
 
 	if (read_page(request, parent, &page) == 0 &&
 	    call_or_refuse(request, API_DOCUMENT_LIST, &page.in, &out, &call) == 0) {
-		json_write_init(&json, &body);
+		list_begin(&json, &body);
 		write_page(&json, &out, write, arg);
 		if (json_write_finish(&json, &err) < 0)
 			answer_refuse_simple(request, 500, "internal", err.text, NULL);

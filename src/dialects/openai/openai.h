@@ -3,6 +3,7 @@
  *
  *   routes.c      maps paths to handlers
  *   openai.c      answers, errors, models
+ *   list.c        queries of lists
  *   object.h      objects that are documents
  *   responses/    order.c: parses a request of Responses; response.h: makes a response of a run,
  *                 whole or streamed, at once or later; conversations.h: items that persist from one
@@ -203,6 +204,20 @@ int files_count(const struct json_value *ids, const char *where, struct err *err
 /* Copies files of the tenant into a session; appends their lines to `ret`. Negative: refused. */
 int files_import(struct request *request, const struct json_value *ids, const char *session,
 		 struct buf *ret);
+
+/* ---- list.c ---- */
+/* The query of a list; ids are "" if it has none, and not checked. */
+struct list {
+	uint64_t limit;
+	bool is_ascending; /* by creation; else the newest come first */
+	char after[NAME_SIZE], before[NAME_SIZE]; /* in the list's own order */
+	char purpose[65];
+};
+/* Negative: refused. */
+int list_read(struct request *request, unsigned usual, unsigned max, struct list *ret);
+void list_begin(struct json_writer *json, struct buf *body);
+/* The ids of the first and the last object; "" or NULL: the page is empty. */
+void list_end(struct json_writer *json, const char *first, const char *last, bool has_more);
 
 /* ---- openai.c ---- */
 void models_handle(struct request *request, const char *rest);

@@ -1,5 +1,5 @@
 /*
- * containers.c - sessions as containers: create, list and end them; their files.
+ * containers.c - sessions as containers: create, show and end them; their files.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    ids and paths that any client may have invented; reckond checks whose session it is.
@@ -13,19 +13,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "dialects/openai/openai.h"
+#include "dialects/openai/files/containers.h"
 #include "dialects/stored.h"
 
-#define LIST_MAX 100u
 #define PATH_PREFIX OPENAI_CONTAINER_FILE "p"
 #define PATH_BYTES_MAX 180u
 #define MINUTE_MS 60000u
 #define NAME_KEY "openai_container_name"
-
-struct container {
-	struct request *request;
-	char id[NAME_SIZE], session[ID_SIZE];
-};
 
 /* ---- a container ---------------------------------------------------------------------------- */
 
@@ -57,7 +51,7 @@ static const char *memory_of(const struct api_session *session)
 	return "1g";
 }
 
-static void write_container(struct json_writer *json, const struct api_session *session)
+void container_write(struct json_writer *json, const struct api_session *session)
 {
 	const bool is_live = strcmp(session->status, "live") == 0;
 	const uint64_t created = clock_read_s(session->created_at);
@@ -90,7 +84,7 @@ static void answer_container(struct request *request, const struct api_session *
 	struct json_writer json;
 
 	json_write_init(&json, &body);
-	write_container(&json, session);
+	container_write(&json, session);
 	openai_answer_json(request, &json);
 }
 
@@ -170,60 +164,6 @@ static void create_from_body(struct request *request)
 	json_read_free(document);
 }
 
-static int read_page(struct request *request, struct api_session_list_in *ret, char after[ID_SIZE])
-{
-	const char *at = request_head(request)->query;
-	char name[64], value[NAME_SIZE], message[60];
-	struct err err;
-	int more;
-
-	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1) {
-		if (strcmp(name, "limit") == 0 && value[0] >= '0' && value[0] <= '9')
-			ret->limit = strtoull(value, NULL, 10);
-		else if (strcmp(name, "after") == 0 &&
-			 name_swap(value, OPENAI_CONTAINER, "se_", after, ID_SIZE))
-			ret->before = after; /* the newest come first */
-	}
-	if (more != 0) {
-		answer_refuse_invalid(request, &err);
-		return -1;
-	}
-	if (ret->limit >= 1 && ret->limit <= LIST_MAX)
-		return 0;
-	(void)snprintf(message, sizeof(message), "limit: from 1 to %u", LIST_MAX);
-	answer_refuse_simple(request, 400, "invalid", message, NULL);
-	return -1;
-}
-
-static void list(struct request *request)
-{
-	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
-	cleanup_call struct call call = CALL_INIT;
-	struct api_session_list_in in = { .has_limit = true,
-					  .limit = LIST_MAX,
-					  .status = API_SESSION_LIST_IN_STATUS_LIVE };
-	struct api_sessions out;
-	const struct api_session *session;
-	struct json_writer json;
-	char after[ID_SIZE];
-
-	if (read_page(request, &in, after) < 0 ||
-	    call_or_refuse(request, API_SESSION_LIST, &in, &out, &call) < 0)
-		return;
-	session = out.sessions.items;
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "object", "list");
-	json_write_key(&json, "data");
-	json_write_array_begin(&json);
-	for (size_t i = 0; i < out.sessions.count; i++)
-		write_container(&json, &session[i]);
-	json_write_array_end(&json);
-	json_write_member_bool(&json, "has_more", out.next != NULL);
-	json_write_object_end(&json);
-	openai_answer_json(request, &json);
-}
-
 static void show(const struct container *container)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -261,7 +201,7 @@ static void delete(const struct container *container)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static bool id_of_path(const char *path, char ret[NAME_SIZE])
+bool container_id_of_path(const char *path, char ret[NAME_SIZE])
 {
 	const size_t len = strlen(path);
 	size_t used = strlen(PATH_PREFIX);
@@ -282,7 +222,7 @@ static int digit(char c)
 	return at != NULL ? (int)(at - hex) : -1;
 }
 
-static bool path_of_id(const char *id, char *ret, size_t size)
+bool container_path_of_id(const char *id, char *ret, size_t size)
 {
 	size_t len = 0;
 
@@ -299,8 +239,9 @@ static bool path_of_id(const char *id, char *ret, size_t size)
 	return len > 0;
 }
 
-static void write_file(const struct container *container, struct json_writer *json, const char *id,
-		       const char *path, uint64_t size, uint64_t created, const char *source)
+void container_write_file(const struct container *container, struct json_writer *json,
+			  const char *id, const char *path, uint64_t size, uint64_t created,
+			  const char *source)
 {
 	char whole[4200];
 
@@ -316,64 +257,13 @@ static void write_file(const struct container *container, struct json_writer *js
 	json_write_object_end(json);
 }
 
-static void write_files(const struct container *container, struct json_writer *json,
-			const struct json_value *files)
-{
-	for (size_t i = 0; i < json_read_count(files); i++) {
-		const struct json_value *file = json_read_at(files, i);
-		const char *path = json_read_text(json_read_member(file, "path"), NULL);
-		const char *at = json_read_text(json_read_member(file, "modified"), NULL);
-		int64_t size = 0;
-		char id[NAME_SIZE];
-
-		(void)json_read_int(json_read_member(file, "size"), &size);
-		if (path != NULL && id_of_path(path, id))
-			write_file(container, json, id, path, (uint64_t)size, clock_read_s(at),
-				   "assistant");
-	}
-}
-
-static void list_files(const struct container *container)
-{
-	cleanup_buf struct buf body = BUF_INIT(OPENAI_OUT_MAX);
-	cleanup_call struct call call = CALL_INIT;
-	struct api_file_list_out out;
-	struct json_value *document = NULL;
-	struct json_writer json;
-	struct err err;
-
-	if (call_or_refuse(container->request, API_FILE_LIST,
-			   &(struct api_file_list_in){ .session = container->session,
-						       .has_limit = true,
-						       .limit = 1000,
-						       .has_recursive = true,
-						       .recursive = true },
-			   &out, &call) < 0)
-		return;
-	if (json_read_parse(out.files.data, out.files.len, OPENAI_OUT_MAX, &document, &err) < 0) {
-		answer_refuse_simple(container->request, 500, "internal", err.text, NULL);
-		return;
-	}
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "object", "list");
-	json_write_key(&json, "data");
-	json_write_array_begin(&json);
-	write_files(container, &json, json_read_member(document, "files"));
-	json_write_array_end(&json);
-	json_write_member_bool(&json, "has_more", false);
-	json_write_object_end(&json);
-	json_read_free(document);
-	openai_answer_json(container->request, &json);
-}
-
 /* Opens a file of the workspace, or an artifact that an answer cited. */
 static int open_file(const struct container *container, const char *id, char *path, size_t size,
 		     struct api_download *ret, struct call *call)
 {
 	char artifact[ID_SIZE + 16];
 
-	if (path_of_id(id, path, size))
+	if (container_path_of_id(id, path, size))
 		return call_or_refuse(container->request, API_FILE_GET,
 				      &(struct api_file_get_in){ .session = container->session,
 								 .path = path }, ret, call);
@@ -396,7 +286,7 @@ static void show_file(const struct container *container, const char *id)
 	if (open_file(container, id, path, sizeof(path), &file, &call) < 0)
 		return;
 	json_write_init(&json, &body);
-	write_file(container, &json, id, path, file.size,
+	container_write_file(container, &json, id, path, file.size,
 		   file.has_modified_ms ? file.modified_ms / 1000 : 0, "assistant");
 	openai_answer_json(container->request, &json);
 }
@@ -425,13 +315,14 @@ static void answer_added(const struct container *container, const struct api_fil
 	struct json_writer json;
 	char id[NAME_SIZE];
 
-	if (!id_of_path(put->path, id)) {
+	if (!container_id_of_path(put->path, id)) {
 		answer_refuse_simple(container->request, 400, "invalid", "its name is too long",
 				     NULL);
 		return;
 	}
 	json_write_init(&json, &body);
-	write_file(container, &json, id, put->path, put->size, clock_wall_ms() / 1000, "user");
+	container_write_file(container, &json, id, put->path, put->size, clock_wall_ms() / 1000,
+			     "user");
 	openai_answer_json(container->request, &json);
 }
 
@@ -481,7 +372,7 @@ static void delete_file(const struct container *container, const char *id)
 	cleanup_call struct call call = CALL_INIT;
 	char path[NAME_SIZE];
 
-	if (!path_of_id(id, path, sizeof(path)))
+	if (!container_path_of_id(id, path, sizeof(path)))
 		answer_refuse_simple(container->request, 404, "not_found",
 				     "there is no such file in the container", NULL);
 	else if (call_or_refuse(container->request, API_FILE_DELETE,
@@ -506,7 +397,7 @@ static void handle_files(const struct container *container, const char *rest)
 
 	(void)snprintf(id, sizeof(id), "%.*s", (int)len, rest[0] == '/' ? rest + 1 : "");
 	if (rest[0] == '\0' && verb == HTTP_VERB_GET)
-		list_files(container);
+		container_list_files(container);
 	else if (rest[0] == '\0' && verb == HTTP_VERB_POST)
 		add_file(container);
 	else if (len > 0 && rest[1 + len] == '\0' && verb == HTTP_VERB_GET)
@@ -534,7 +425,7 @@ void containers_handle(struct request *request, const char *rest)
 	if (rest[0] == '\0' && verb == HTTP_VERB_POST)
 		create_from_body(request);
 	else if (rest[0] == '\0' && verb == HTTP_VERB_GET)
-		list(request);
+		containers_list(request);
 	else if (len > 0 && behind[0] == '\0' && verb == HTTP_VERB_GET)
 		show(&container);
 	else if (len > 0 && behind[0] == '\0' && verb == HTTP_VERB_DELETE)

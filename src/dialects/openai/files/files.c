@@ -13,7 +13,8 @@
 #include "dialects/openai/openai.h"
 #include "dialects/stored.h"
 
-#define LIST_MAX 100u
+#define LIST_MAX 10000u
+#define LIST_PART 500u /* what one call to reckond lists */
 #define IMPORT_MAX 50u
 
 static void write_purpose(struct json_writer *json, const struct api_bytes *metadata)
@@ -69,36 +70,63 @@ static void create(struct request *request)
 		answer_file_object(request, &file);
 }
 
+struct page {
+	char first[NAME_SIZE], last[NAME_SIZE]; /* ids */
+	bool has_more;
+};
+
+/* Writes up to `list->limit` files, in several calls. Negative: refused. */
+static int write_page(struct request *request, const struct list *list, struct json_writer *json,
+		      struct page *page)
+{
+	char at[ID_SIZE] = "";
+
+	if (list->after[0] != '\0' && !name_swap(list->after, OPENAI_FILE, "file_", at, sizeof(at)))
+		(void)snprintf(at, sizeof(at), "-");
+	page->has_more = true;
+	for (uint64_t left = list->limit; left > 0 && page->has_more;) {
+		cleanup_call struct call call = CALL_INIT;
+		struct api_stored_list_in in = {
+			.purpose = list->purpose[0] != '\0' ? list->purpose : NULL,
+			.order = list->is_ascending ? API_STORED_LIST_IN_ORDER_ASC
+						    : API_STORED_LIST_IN_ORDER_DESC,
+			.has_limit = true,
+			.limit = left < LIST_PART ? left : LIST_PART,
+		};
+		const struct api_stored_file *files;
+		struct api_stored_files out;
+
+		*(list->is_ascending ? &in.after : &in.before) = at[0] != '\0' ? at : NULL;
+		if (call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
+			return -1;
+		files = out.files.items;
+		for (size_t i = 0; i < out.files.count; i++) {
+			write_file(json, &files[i]);
+			(void)name_swap(files[i].id, "file_", OPENAI_FILE, page->last,
+					sizeof(page->last));
+			if (page->first[0] == '\0')
+				(void)snprintf(page->first, sizeof(page->first), "%s", page->last);
+		}
+		left -= out.files.count;
+		page->has_more = out.next != NULL;
+		(void)snprintf(at, sizeof(at), "%s", out.next != NULL ? out.next : "");
+	}
+	return 0;
+}
+
 static void list(struct request *request)
 {
-	cleanup_buf struct buf body = BUF_INIT(4u * 1024 * 1024);
-	cleanup_call struct call call = CALL_INIT;
-	struct api_stored_list_in in = { .has_limit = true, .limit = LIST_MAX };
-	char name[64], value[NAME_SIZE], after[ID_SIZE];
-	const char *at = request_head(request)->query;
-	struct api_stored_files out;
+	cleanup_buf struct buf body = BUF_INIT(OPENAI_OUT_MAX);
+	struct page page = { 0 };
 	struct json_writer json;
-	struct err err;
-	int more;
+	struct list list;
 
-	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value), &err)) == 1)
-		if (strcmp(name, "after") == 0 &&
-		    name_swap(value, OPENAI_FILE, "file_", after, sizeof(after)))
-			in.before = after; /* newest first */
-	if (more != 0)
-		answer_refuse_invalid(request, &err);
-	if (more != 0 || call_or_refuse(request, API_STORED_LIST, &in, &out, &call) < 0)
+	if (list_read(request, LIST_MAX, LIST_MAX, &list) < 0)
 		return;
-	json_write_init(&json, &body);
-	json_write_object_begin(&json);
-	json_write_member_string(&json, "object", "list");
-	json_write_key(&json, "data");
-	json_write_array_begin(&json);
-	for (size_t i = 0; i < out.files.count; i++)
-		write_file(&json, &((const struct api_stored_file *)out.files.items)[i]);
-	json_write_array_end(&json);
-	json_write_member_bool(&json, "has_more", out.next != NULL);
-	json_write_object_end(&json);
+	list_begin(&json, &body);
+	if (write_page(request, &list, &json, &page) < 0)
+		return;
+	list_end(&json, page.first, page.last, page.has_more);
 	openai_answer_json(request, &json);
 }
 
