@@ -68,6 +68,47 @@ def test_the_data_visualisation_sample(reckon, tmp_path):
     assert first[1]["content"].startswith("Create 3 data")
 
 
+def test_the_last_messages_of_a_thread(reckon):
+    """The model is told so many; files of the others are in the container."""
+    with ModelServer(Reply(calls=["print(open('a.txt').read())"]), Reply(text="Fine."), Reply(text="All."),
+                     Reply(text="One.")) as model, Speaking(reckon, model) as server:
+        client = server.client()
+        runs = client.beta.threads.runs
+        file = client.files.create(file=("a.txt", b"of the first"), purpose="assistants")
+        assistant = client.beta.assistants.create(model=MODEL, tools=[CODE])
+        thread = client.beta.threads.create(messages=[
+            {"role": "user", "content": "One?", "attachments": [{"file_id": file.id, "tools": [CODE]}]},
+            {"role": "assistant", "content": "Two."}, {"role": "user", "content": "Three?"}])
+
+        def run(**more):
+            made = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, **more)
+            assert made.status == "completed", made.last_error
+            return made
+
+        made = run(truncation_strategy={"type": "last_messages", "last_messages": 1}, max_prompt_tokens=5000,
+                   max_completion_tokens=900)
+        assert (made.truncation_strategy.type, made.truncation_strategy.last_messages) == ("last_messages", 1)
+        assert (made.max_prompt_tokens, made.max_completion_tokens) == (5000, 900)
+        steps = runs.steps.list(made.id, thread_id=thread.id, order="asc").data
+        assert steps[0].step_details.tool_calls[0].code_interpreter.outputs[0].logs == "of the first\n"
+        client.beta.threads.messages.create(thread.id, role="user", content="Five?")
+        for strategy in (None, {"type": "auto"}):
+            made = run(truncation_strategy=strategy) if strategy else run()
+            assert (made.truncation_strategy.type, made.truncation_strategy.last_messages) == ("auto", None)
+            if strategy is None:
+                client.beta.threads.messages.create(thread.id, role="user", content="Seven?")
+        for wrong in ({"type": "last_messages"}, {"type": "last_messages", "last_messages": 0}, {"type": "none"},
+                      {"type": "last_messages", "last_messages": 1.5}, "auto"):
+            with pytest.raises(openai.BadRequestError, match="truncation_strategy"):
+                runs.create(thread.id, assistant_id=assistant.id, truncation_strategy=wrong)
+
+    def told(number):
+        return [each["content"] for each in model.asked[number].body["messages"] if each["role"] != "system"]
+
+    assert told(0) == ["Three?"] and told(2)[:2] == ["One?", "Two."] and told(2)[-1] == "Five?"
+    assert told(3)[0] == "One?"
+
+
 class Handler(openai.AssistantEventHandler):
     def __init__(self):
         super().__init__()

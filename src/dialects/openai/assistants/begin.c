@@ -27,7 +27,8 @@ struct many {
 struct beginning {
 	struct request *request;
 	const struct thread_order *order;
-	struct many messages;
+	struct many messages; /* files of all of them are in the container */
+	size_t first_told;    /* of the messages: the model is not told the earlier ones */
 	struct order transcript; /* the parser of content needs one */
 	char session[ID_SIZE];
 	bool runs_code;
@@ -60,6 +61,38 @@ static void many_done(struct many *many)
 static const struct json_value *object_at(const struct many *many, size_t index)
 {
 	return json_read_member(many->values[index], "object");
+}
+
+bool thread_truncation(const struct thread_order *order, uint64_t *ret_last)
+{
+	const struct json_value *strategy = json_read_member(order->body, "truncation_strategy");
+	const struct json_value *last = json_read_member(strategy, "last_messages");
+	int64_t count = 0;
+
+	*ret_last = 0;
+	if (json_read_kind(strategy) == JSON_KIND_NULL || json_get_is(strategy, "type", "auto"))
+		return true;
+	if (!json_get_is(strategy, "type", "last_messages") || !json_read_int(last, &count) ||
+	    count < 1)
+		return false;
+	*ret_last = (uint64_t)count;
+	return true;
+}
+
+static int truncate_messages(struct beginning *beginning)
+{
+	uint64_t last;
+
+	if (!thread_truncation(beginning->order, &last)) {
+		answer_refuse_simple(beginning->request, 400, "invalid",
+				     "truncation_strategy: type is auto, or last_messages with "
+				     "last_messages from 1",
+				     NULL);
+		return -1;
+	}
+	if (last > 0 && last < beginning->messages.count)
+		beginning->first_told = beginning->messages.count - (size_t)last;
+	return 0;
 }
 
 /* ---- its session and files ------------------------------------------------------------------- */
@@ -314,7 +347,7 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 	transcript_init(&transcript, json);
 	json_write_key(json, "messages");
 	json_write_array_begin(json);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = beginning->first_told; i < count; i++)
 		if (say(beginning, object_at(&beginning->messages, i), &last_run, &transcript,
 			err) < 0)
 			return -1;
@@ -458,6 +491,8 @@ int thread_begin(struct request *request, const struct thread_order *order, char
 	int rc = object_each(request, &thread_message_kind, order->id, MESSAGES_MAX, take_one,
 			     &beginning.messages);
 
+	if (rc == 0)
+		rc = truncate_messages(&beginning);
 	if (rc == 0)
 		rc = prepare(&beginning);
 	if (rc == 0 && write_conversation(&beginning, &conversation, &err) < 0) {

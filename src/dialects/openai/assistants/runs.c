@@ -127,10 +127,25 @@ int thread_settle(struct request *request, const struct json_value *thread, char
 
 /* ---- starting ------------------------------------------------------------------------------- */
 
+static void write_truncation(const struct thread_order *order, struct json_writer *json)
+{
+	uint64_t last;
+
+	(void)thread_truncation(order, &last);
+	json_write_key(json, "truncation_strategy");
+	json_write_object_begin(json);
+	json_write_member_string(json, "type", last > 0 ? "last_messages" : "auto");
+	json_write_key(json, "last_messages");
+	if (last > 0)
+		json_write_uint(json, last);
+	else
+		json_write_null(json);
+	json_write_object_end(json);
+}
+
 static int write_begun(const struct thread_order *order, const char *id, struct buf *ret,
 		       struct err *err)
 {
-	static const char truncation[] = "{\"type\":\"auto\",\"last_messages\":null}";
 	static const char *const wishes[] = { "model",	      "instructions",	  "tools",
 					      "temperature",  "top_p",		  "metadata",
 					      "tool_choice",  "response_format",
@@ -164,8 +179,7 @@ static int write_begun(const struct thread_order *order, const char *id, struct 
 	}
 	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &beside);
 	json_write_member_bool(&json, "parallel_tool_calls", beside);
-	json_write_key(&json, "truncation_strategy");
-	json_write_raw(&json, truncation, strlen(truncation));
+	write_truncation(order, &json);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
 }

@@ -96,6 +96,9 @@ struct thread_order {
 };
 /* A field of the body, else of the assistant. */
 const struct json_value *thread_option(const struct thread_order *order, const char *key);
+/* How many messages at the end of the thread the model is told; 0: all. False: the body asks for
+ * something else. */
+bool thread_truncation(const struct thread_order *order, uint64_t *ret_last);
 int thread_begin(struct request *request, const struct thread_order *order, char ret_run[ID_SIZE]);
 
 /* ---- messages.c ---- */
