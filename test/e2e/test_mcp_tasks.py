@@ -152,6 +152,13 @@ def test_tasks_are_told_to_those_who_listen(server):
     assert last["taskId"] == name and last["status"] == "completed" and "42" in text_of(last["result"])
     assert "io.modelcontextprotocol/subscriptionId" in last["_meta"]
     told.close()
+    # A stream has sixteen, and who asks for more is told so.
+    told = listen(mcp, [ended] * 16)
+    assert next(told)["params"]["notifications"] == {"taskIds": [ended] * 16}
+    told.close()
+    status, _, answer = mcp.post(mcp.message("subscriptions/listen", {"notifications": {"taskIds": [ended] * 17}}))
+    assert status == 400 and answer["error"]["code"] == -32602 and answer["error"]["data"] == {"field": "taskIds", "limit": 16}
+    assert answer["error"]["message"] == "taskIds: at most 16, there are 17"
     # Who has not the extension hears of none.
     other = listen(Mcp(server, modern=True), [name])
     assert next(other)["params"]["notifications"] == {}

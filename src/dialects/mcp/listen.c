@@ -122,7 +122,17 @@ static int follow(struct listener *listener)
 	}
 }
 
-/* Takes those of the client's first tasks that exist. */
+static void refuse_tasks(struct mcp *mcp, size_t count)
+{
+	char message[96], data[64];
+
+	(void)snprintf(message, sizeof(message), "taskIds: at most %u, there are %zu", TASKS_MAX,
+		       count);
+	(void)snprintf(data, sizeof(data), "{\"field\":\"taskIds\",\"limit\":%u}", TASKS_MAX);
+	mcp_error(mcp, RPC_INVALID_PARAMS, message, data);
+}
+
+/* Takes those of the client's tasks that exist. Negative: there is nothing left to answer. */
 static int take_tasks(struct listener *listener)
 {
 	struct mcp *mcp = listener->mcp;
@@ -132,7 +142,11 @@ static int take_tasks(struct listener *listener)
 
 	if ((mcp->capabilities & RPC_HAS_TASKS) == 0 || json_read_kind(ids) != JSON_KIND_ARRAY)
 		return 0;
-	for (size_t i = 0; i < count && i < TASKS_MAX; i++) {
+	if (count > TASKS_MAX) {
+		refuse_tasks(mcp, count);
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
 		const char *id = json_read_text(json_read_at(ids, i), NULL);
 		const int found =
 			mcp_task_watch(mcp, id, &listener->tasks[listener->task_count]);
