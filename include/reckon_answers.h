@@ -33,7 +33,7 @@ enum {
 	RECKON_TOOL_ERROR,  /* `text` says what failed */
 	RECKON_TOOL_DENIED /* `text` says why it may not be called */
 };
-#define RECKON_TOOL_TEXT_MAX (1024u * 1024u)
+#define RECKON_TOOL_TEXT_MAX (5u * 1024u * 1024u)
 
 /* For the `tool_call` of this id. RECKON_ENOT_FOUND: it was answered, or there is none. */
 RECKON_PUBLIC int reckon_answers_tool(reckon_answers *answers, const char *call, int kind,

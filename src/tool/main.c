@@ -23,7 +23,7 @@
 #include "codec/json_write.h"
 #include "wire/tools.h"
 
-#define ANSWER_MAX ((size_t)8 * 1024 * 1024)
+#define ANSWER_MAX ((size_t)32 * 1024 * 1024) /* the longest text, all of it escaped */
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DENIED = 3 };
 

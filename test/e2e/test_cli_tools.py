@@ -32,7 +32,7 @@ def python(code):
 def test_a_program_answers(reckon, tools):
     path = tools(add=python("import json, sys; a = json.load(sys.stdin); print(json.dumps({'sum': a['a'] + a['b']}))"),
                  echo=["cat"], text=["echo", "-n", "no JSON"], fails=["sh", "-c", "exit 3"], missing=["/no/such"],
-                 much=["head", "-c", "2000000", "/dev/zero"])
+                 much=["head", "-c", "6000000", "/dev/zero"])
     done = reckon("run", "--tools", path, "-c", """
 print(await tools.add(a=1, b=2), tools.text.sync(), tools.echo.sync(x=['é', None]))
 for tool in (tools.fails, tools.missing, tools.much):
@@ -44,7 +44,7 @@ print(tools)""", "-c", "import asyncio\n"
     assert done.status == 0, done
     first, *rest = done.out.splitlines()
     assert first == "{'sum': 3} no JSON {'x': ['é', None]}"
-    assert rest[:3] == ["exit status 3", "/no/such cannot be run", "it printed more than 1 MiB"], rest
+    assert rest[:3] == ["exit status 3", "/no/such cannot be run", "it printed more than 5 MiB"], rest
     assert "tools.add(...): add it" in rest and rest[-1] == "True"
 
 

@@ -62,7 +62,7 @@ def test_output(module_server):
 
 def test_the_result_of_a_tool(module_server):
     """As JSON; of one that is too long the code gets an error, and the program goes on."""
-    for size, printed in ((MIB - 2, str(MIB - 2)), (MIB - 1, "the result has more than 1 MiB")):
+    for size, printed in ((5 * MIB - 2, str(5 * MIB - 2)), (5 * MIB - 1, "the result has more than 5 MiB")):
         waits = post(module_server, API + "/exec/programmatic", program(
             "try:\n    print(len(await t()))\nexcept Exception as error:\n    print(error)")).json
         call, = waits["tool_calls"]
@@ -70,3 +70,23 @@ def test_the_result_of_a_tool(module_server):
             "continuation_token": waits["continuation_token"], "user_id": "u",
             "tool_results": [{"call_id": call["id"], "result": "r" * size, "is_error": False}]}).json
         assert printed in done["stdout"], done
+    waits = post(module_server, API + "/exec/programmatic", program("t '{}' | wc -c", lang="bash")).json
+    call, = waits["tool_calls"]
+    done = post(module_server, API + "/exec/programmatic", {
+        "continuation_token": waits["continuation_token"], "user_id": "u",
+        "tool_results": [{"call_id": call["id"], "result": "r" * (5 * MIB - 2), "is_error": False}]}).json
+    assert int(done["stdout"]) in range(5 * MIB - 2, 5 * MIB + 2), done
+
+
+def test_output_of_a_program_with_tools(module_server):
+    """Of more than two MiB a beginning and an end are left, and that is said."""
+    for size in (2 * MIB, 2 * MIB + 1):
+        for stream in ("stdout", "stderr"):
+            done = post(module_server, API + "/exec/programmatic", program(
+                f"import sys\nprint('x' * {size}, end='', file=sys.{stream})")).json
+            assert done["status"] == "completed", done["error"]
+            if size == 2 * MIB:
+                assert done["stdout"] + done["stderr"] == "x" * size
+            else:
+                assert done[stream].count("x") in range(MIB, MIB + 99)
+                assert done["stderr"].endswith(f"{stream} length exceeded\n")

@@ -275,7 +275,7 @@ def test_what_is_wrong_is_refused(server, session):
     asking = Asking(server, session, "print(tools.add.sync())", tools=[ADD])
     call = asking.until("tool_call")["id"]
     for results in ([], [{"id": call}], [{"id": call, "value": 1, "error": "x"}],
-                    [{"id": call, "value": "x" * (1 << 20)}], [{"value": 1}], {"id": call, "value": 1}):
+                    [{"id": call, "value": "x" * (5 << 20)}], [{"value": 1}], {"id": call, "value": 1}):
         answer = server.ask("POST", f"{asking.path}/tool_results", {"results": results})
         assert answer.status == 400, (results, answer)
     assert server.ask("POST", f"{asking.path}/input", {}).status == 400

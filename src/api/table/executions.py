@@ -53,7 +53,7 @@ ASKS_ONCE = (
     ASKS[2],
 )
 
-RESULT_MAX = 1 << 20
+RESULT_MAX = 5 << 20
 TOOL_RESULT = Struct("tool_result", "What a call gave: one of value, error and denied.", (
     Field("id", "id", "Of the event `tool_call`", required=True),
     Field("value", "json", "What the call returns", most=RESULT_MAX, excludes=("error", "denied"),

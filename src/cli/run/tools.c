@@ -236,7 +236,7 @@ static void answer_output(const struct call *call, struct buf *output)
 		(void)json_write_finish(&json, &ignored);
 	}
 	if (value.len > RECKON_TOOL_TEXT_MAX)
-		answer(call, RECKON_TOOL_ERROR, "it printed more than 1 MiB", 26);
+		answer(call, RECKON_TOOL_ERROR, "it printed more than 5 MiB", 26);
 	else
 		answer(call, RECKON_TOOL_VALUE, buf_text(&value), value.len);
 }
@@ -268,7 +268,7 @@ static void run(struct call *call)
 	(void)close(TAKE_FD(ours)); /* one that prints too much is told by SIGPIPE */
 	status = finish(call);
 	if (got < 0)
-		answer(call, RECKON_TOOL_ERROR, "it printed more than 1 MiB", 26);
+		answer(call, RECKON_TOOL_ERROR, "it printed more than 5 MiB", 26);
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		answer_output(call, &output);
 	else {

@@ -22,7 +22,7 @@
 #define PREAMBLE_MAX (256u * 1024u)
 #define CODE_MAX ((size_t)4 << 20)
 #define NAMES_MAX (64u * 1024u)
-#define RESULT_MAX ((size_t)1 << 20)
+#define RESULT_MAX ((size_t)5 << 20)
 
 static int refuse(struct request *request, const char *message)
 {
@@ -203,7 +203,7 @@ static void take_result(struct arena *arena, const struct json_value *given,
 	if (is_error)
 		ret->error = message[0] != '\0' ? message : "the tool failed";
 	else if (json_read_dump(json_read_member(given, "result"), &value, &err) < 0)
-		ret->error = "the result has more than 1 MiB";
+		ret->error = "the result has more than 5 MiB";
 	else
 		ret->value = (struct api_bytes){ arena_text(arena, buf_text(&value), value.len),
 						 value.len };

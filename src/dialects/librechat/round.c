@@ -154,8 +154,9 @@ static void answer_calls(struct round *round)
 	librechat_answer(round->request, 200, &json, &body);
 }
 
-/* Reads everything that was stored of a stream. */
-static int read_stream(const struct round *round, const char *name, struct buf *ret)
+/* Reads everything that was stored of a stream. *ret_is_cut: the program wrote more than that. */
+static int read_stream(const struct round *round, const char *name, struct buf *ret,
+		       bool *ret_is_cut)
 {
 	const struct json_value *cut =
 		json_read_member(json_read_member(round->record, "truncated"), name);
@@ -166,9 +167,20 @@ static int read_stream(const struct round *round, const char *name, struct buf *
 	if (handle[0] != '\0')
 		found = program_fetch(&round->program->exec.code.program, API_OUTPUT_GET,
 				      &(struct api_output_get_in){ .handle = handle }, ret);
+	*ret_is_cut = cut != NULL && (found == 0 || ret->len < json_get_count(cut, "bytes_total"));
 	if (found == 0)
 		(void)buf_adds(ret, json_get_str(round->record, name), &ignored);
 	return found < 0 ? -1 : 0;
+}
+
+/* In LibreChat's own words for it. */
+static void add_cut(const char *name, struct buf *ret)
+{
+	struct err ignored;
+
+	if (ret->len > 0 && ret->data[ret->len - 1] != '\n')
+		(void)buf_addc(ret, '\n', &ignored);
+	(void)buf_addf(ret, &ignored, "%s length exceeded\n", name);
 }
 
 /* Appends what Python prints for an uncaught exception. */
@@ -219,12 +231,18 @@ static void answer_done(struct round *round)
 	cleanup_buf struct buf out = BUF_INIT(2 * LIBRECHAT_OUTPUT_MAX);
 	cleanup_buf struct buf err = BUF_INIT(2 * LIBRECHAT_OUTPUT_MAX);
 	struct json_writer json;
+	bool is_out_cut, is_err_cut;
 	const char *error;
 	char text[64];
 
 	round->record = json_read_member(round->end, "record");
-	if (read_stream(round, "stdout", &out) < 0 || read_stream(round, "stderr", &err) < 0)
+	if (read_stream(round, "stdout", &out, &is_out_cut) < 0 ||
+	    read_stream(round, "stderr", &err, &is_err_cut) < 0)
 		return;
+	if (is_err_cut)
+		add_cut("stderr", &err);
+	if (is_out_cut)
+		add_cut("stdout", &err);
 	add_traceback(round->record, &err);
 	error = error_of(round->record, text, sizeof(text));
 	begin(round, &json, &body, error != NULL ? "error" : "completed");

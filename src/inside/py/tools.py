@@ -12,7 +12,7 @@ import os
 import socket
 
 _CALL_MAX = 128 * 1024
-_ANSWER_MAX = 8 * 1024 * 1024
+_ANSWER_MAX = 32 * 1024 * 1024
 _loads, _dumps = json.loads, json.dumps
 _Socket, _pair = socket.socket, socket.socketpair
 _get_loop = asyncio.get_running_loop

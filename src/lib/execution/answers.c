@@ -121,7 +121,7 @@ int reckon_answers_tool(reckon_answers *answers, const char *call, int kind, con
 
 	if (kind < RECKON_TOOL_VALUE || kind > RECKON_TOOL_DENIED || text == NULL ||
 	    len > RECKON_TOOL_TEXT_MAX) {
-		(void)err_set(&inner, ERR_INVALID, "an answer of %zu bytes; at most 1 MiB", len);
+		(void)err_set(&inner, ERR_INVALID, "an answer of %zu bytes; at most 5 MiB", len);
 		return api_fail(err, &inner);
 	}
 	(void)pthread_mutex_lock(&answers->lock);
