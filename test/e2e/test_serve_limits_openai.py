@@ -19,6 +19,11 @@ CALLS = Reply(calls=[{"raw": "{}", "name": "f", "id": f"c{number}"} for number i
 @pytest.fixture(scope="module")
 def model():
     def answer(request):
+        last = request["messages"][-1]
+        if "Say much." in str(last["content"]):
+            return Reply(text="é" * MIB, pieces=MIB // 4)
+        if "Print much." in str(last["content"]):
+            return Reply(calls=["print('\\'\"' * 500000)"])
         return CALLS if "Call them." in str(request) else Reply(text="Hi.")
 
     with ModelServer(answer) as running:
@@ -182,6 +187,28 @@ def test_an_item_that_cannot_be_kept_is_refused(server, model):
     for given in (long["content"], [long]):
         responds(server, 413, conversation=talk, input=given)
     assert len(model.asked) == count
+
+
+def test_a_models_own_item_that_is_too_long_is_cut(server):
+    """A response that is not kept says so; a conversation keeps a part of the item, which says what is missing."""
+    talk = good(server, "POST", "/conversations", {})["id"]
+    made = responds(server, conversation=talk, input="Say much.")
+    text = made["output"][0]["content"][0]["text"]
+    assert text == "é" * MIB and made["store"] is False
+    assert call(server, "GET", f"/responses/{made['id']}").status == 404
+    assert responds(server, previous_response_id=made["id"], input="?")["store"] is True
+    item, = (each for each in good(server, "GET", f"/conversations/{talk}/items")["data"] if each["role"] == "assistant")
+    cut = item["content"][0]["text"]
+    assert item["id"] == made["output"][0]["id"] and cut.startswith("é" * (MIB // 4))
+    assert cut.endswith(f"\n[{MIB + MIB // 2} more bytes are not kept: an item of a conversation has at most 1 MiB]")
+    # What a cell printed: its code is whole.
+    talk = good(server, "POST", "/conversations", {})["id"]
+    responds(server, conversation=talk, input="Print much.", tools=[
+        {"type": "code_interpreter", "container": {"type": "auto"}}])
+    items = good(server, "GET", f"/conversations/{talk}/items?order=asc&include=code_interpreter_call.outputs")["data"]
+    assert [each["type"] for each in items] == ["message", "code_interpreter_call", "message"]
+    assert items[1]["code"] == "print('\\'\"' * 500000)"
+    assert "more bytes are not kept" in items[1]["outputs"][0]["logs"]
 
 
 def test_references(server):

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "codec/json_get.h"
 #include "dialects/openai/responses/conversations.h"
 #include "dialects/openai/object.h"
@@ -133,6 +134,92 @@ int conversation_put(struct request *request, const char *conversation,
 	return object_put(request, &conversation_item_kind, id, conversation, &shown, NULL);
 }
 
+/* ---- items of a model that are too long ------------------------------------------------------ */
+
+/* Writes the value, and of each text at most `max` bytes and a note. Sealed text is whole or null. */
+static void write_cut(struct json_writer *json, const char *key, const struct json_value *value,
+		      size_t max)
+{
+	cleanup_buf struct buf cut = BUF_INIT(OBJECT_MAX);
+	const struct json_value *member;
+	const char *name, *text;
+	struct err full;
+	size_t len = 0;
+
+	switch (json_read_kind(value)) {
+	case JSON_KIND_OBJECT:
+		json_write_object_begin(json);
+		for (size_t i = 0; json_read_member_at(value, i, &name, &member); i++) {
+			json_write_key(json, name);
+			write_cut(json, name, member, max);
+		}
+		json_write_object_end(json);
+		return;
+	case JSON_KIND_ARRAY:
+		json_write_array_begin(json);
+		for (size_t i = 0; i < json_read_count(value); i++)
+			write_cut(json, key, json_read_at(value, i), max);
+		json_write_array_end(json);
+		return;
+	case JSON_KIND_STRING:
+		text = json_read_text(value, &len);
+		if (len <= max) {
+			json_write_text(json, text, len);
+		} else if (strcmp(key, "encrypted_content") == 0) {
+			json_write_null(json);
+		} else {
+			len -= max;
+			max -= utf8_incomplete_tail(text, max);
+			(void)(buf_add(&cut, text, max, &full) < 0 ||
+			       buf_addf(&cut, &full,
+					"\n[%zu more bytes are not kept: an item of a conversation "
+					"has at most 1 MiB]", len) < 0);
+			json_write_text(json, buf_text(&cut), cut.len);
+		}
+		return;
+	case JSON_KIND_NULL:
+	case JSON_KIND_BOOL:
+	case JSON_KIND_NUMBER:
+	default:
+		object_write_value(json, value);
+	}
+}
+
+/* NULL: it is too long even so. */
+static struct json_value *cut_item(const struct json_value *item, size_t max)
+{
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_OUT_MAX);
+	struct json_value *cut = NULL;
+	struct json_writer json;
+	struct err err;
+
+	json_write_init(&json, &text);
+	write_cut(&json, "", item, max);
+	if (json_write_finish(&json, &err) < 0 ||
+	    json_read_parse(buf_text(&text), text.len, OPENAI_OUT_MAX, &cut, &err) < 0)
+		return NULL;
+	return cut;
+}
+
+/* A later response must not miss that a cell ran, or what was said: a part is better than nothing. */
+static void put_output(struct request *request, const char *conversation,
+		       const struct json_value *item)
+{
+	static const size_t sizes[] = { 512u * 1024u, 64u * 1024u, 4u * 1024u, 512u };
+	const char *id = json_get_text(item, "id");
+	struct json_value *cut = NULL;
+	size_t next = 0;
+
+	while (!can_be_kept(cut != NULL ? cut : item) && next < ARRAY_LEN(sizes)) {
+		json_read_free(cut);
+		cut = cut_item(item, sizes[next++]);
+	}
+	(void)conversation_put(request, conversation, cut != NULL ? cut : item, id, NULL);
+	json_read_free(cut);
+}
+
+/* ---- what a response adds -------------------------------------------------------------------- */
+
 /* The id of a response's index-th input: the same for every process that stores it. */
 static void input_id(const char *response, size_t index, char ret[NAME_SIZE])
 {
@@ -176,11 +263,7 @@ void conversation_extend(struct request *request, const char *conversation, cons
 	    buf_addc(&list, ']', &err) < 0 ||
 	    json_read_parse(list.data, list.len, OPENAI_OUT_MAX, &output, &err) < 0)
 		return;
-	for (size_t i = 0; i < json_read_count(output); i++) {
-		const struct json_value *item = json_read_at(output, i);
-
-		(void)conversation_put(request, conversation, item, json_get_text(item, "id"),
-				       NULL);
-	}
+	for (size_t i = 0; i < json_read_count(output); i++)
+		put_output(request, conversation, json_read_at(output, i));
 	json_read_free(output);
 }

@@ -25,6 +25,7 @@ struct response {
 	const struct json_value *kept; /* its document, for an earlier response; or NULL */
 	bool is_cancelled; /* the client cancelled it */
 	bool is_known;	   /* its end is already stored */
+	bool is_unkept;	   /* its end could not be stored: it says so with "store": false */
 	bool is_silent;	   /* its end is stored, but not sent */
 };
 

@@ -152,8 +152,15 @@ static void end(struct response *response, const struct json_value *answer, cons
 		return;
 	}
 	/* Store it before the client reads of it: the client may request it at once. */
-	if (response->order->is_stored && (!has_failed || response->order->is_background))
-		(void)stored_keep(response->request, response, &out);
+	if (response->order->is_stored && (!has_failed || response->order->is_background) &&
+	    stored_keep(response->request, response, &out) < 0 && !response->order->is_background) {
+		response->is_unkept = true;
+		buf_clear(&out);
+		if (response_write(response, ending.status, ending.why, answer, &out) < 0) {
+			answer_break_off(response->request);
+			return;
+		}
+	}
 	if (!has_failed && !response->is_known && response->order->conversation[0] != '\0')
 		conversation_extend(response->request, response->order->conversation, response->id,
 				    json_read_member(response->kept != NULL ? response->kept
