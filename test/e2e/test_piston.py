@@ -81,12 +81,17 @@ def test_each_end(server):
                                                                  "Time limit exceeded")
     done = execute(server, "python", "while True: print('x' * 1000)", run_timeout=60000)["run"]
     assert (done["signal"], done["status"]) == ("SIGKILL", "OL")
-    assert len(done["stdout"]) == 16 << 20
+    assert len(done["stdout"]) == 16 << 20 and done["message"] == "stdout length exceeded"
+    done = execute(server, "bash", "yes >&2", run_timeout=60000)["run"]
+    assert (done["signal"], done["status"]) == ("SIGKILL", "EL")
+    assert len(done["stderr"]) == 16 << 20 and done["message"] == "stderr length exceeded"
+    done = execute(server, "bash", "echo 1; sleep 0.3; echo 2 >&2; sleep 0.3; echo 3")["run"]
+    assert (done["stdout"], done["stderr"], done["output"]) == ("1\n3\n", "2\n", "1\n2\n3\n")
     done = execute(server, "python", "x = bytearray(1 << 30)", run_memory_limit=256 << 20,
                    run_timeout=20000)["run"]
     assert "MemoryError" in done["stderr"] or \
         (done["signal"], done["status"], done["message"]) == ("SIGKILL", "SG", "Memory limit exceeded")
-    check_nothing_stays(server, 6)
+    check_nothing_stays(server, 8)
 
 
 def test_a_long_input(server):
@@ -132,7 +137,7 @@ def test_a_client_from_pypi(server):
 
 @pytest.mark.parametrize("wanted, fits", [
     ("*", True), ("3", True), ("3.x", True), ("^3.1", True), (">=3.2 <4", True), ("~3", True),
-    ("2", False), ("<3", False), ("4.x", False), ("nonsense", False)])
+    ("2 || 3", True), ("2||>=3 <4", True), ("2 || 4", False), ("2", False), ("<3", False), ("4.x", False), ("nonsense", False)])
 def test_versions(server, wanted, fits):
     answer = post(server, API + "/execute", {"language": "python", "version": wanted,
                                              "files": [{"content": ""}]})

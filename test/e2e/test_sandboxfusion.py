@@ -134,6 +134,10 @@ def test_files(server):
 def test_a_large_output_is_whole(server):
     result = run("print('x' * 3000000); import sys; print('y' * 2000000, file=sys.stderr)")
     assert len(result.run_result.stdout) == 3000001 and len(result.run_result.stderr) == 2000001
+    result = run("import sys; print('oops', end='', file=sys.stderr, flush=True)\nwhile True: print('x' * 1000)", run_timeout=60)
+    assert (result.status, result.run_result.return_code) == ("Failed", -9)
+    assert len(result.run_result.stdout) == 16 << 20
+    assert result.run_result.stderr == "oops\noutput limit exceeded\n"
 
 
 def test_more_at_once_than_there_is_room_for(server, caplog):

@@ -56,11 +56,17 @@ static void finish(struct request *request, unsigned status, struct json_writer 
 		answer_text(request, status, JSON, body, NULL);
 }
 
-/* Errors of the service have status 200 and a `code`; Dify would repeat a request after a 503. */
+#define UNKNOWN_LANGUAGE "unsupported_language"
+
+/*
+ * Like dify-sandbox's own, errors of a request and of the service have status 200 and a `code`, but
+ * for a language that is none. Dify would repeat a request after a 503.
+ */
 static void refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
 	const unsigned status = refusal->status;
+	const bool is_wrong = status == 400 && strcmp(refusal->code, UNKNOWN_LANGUAGE) != 0;
 	struct json_writer json;
 
 	begin(&json, &body, -(int)status,
@@ -68,7 +74,7 @@ static void refuse(struct request *request, const struct refusal *refusal)
 	      : refusal->message != NULL ? refusal->message
 					    : refusal->code);
 	json_write_null(&json);
-	finish(request, status == 429 || status == 500 ? 200 : status, &json, &body);
+	finish(request, is_wrong || status == 429 || status == 500 ? 200 : status, &json, &body);
 }
 
 static void write_error(struct json_writer *json, const struct program_end *end)
@@ -165,7 +171,7 @@ static void run(struct request *request)
 		return;
 	language = find_language(json_read_text(json_read_member(body, "language"), NULL));
 	if (language == NULL)
-		answer_refuse_simple(request, 400, "invalid", "unsupported language", NULL);
+		answer_refuse_simple(request, 400, UNKNOWN_LANGUAGE, "unsupported language", NULL);
 	else if (json_read_text(json_read_member(body, "code"), NULL) == NULL)
 		answer_refuse_simple(request, 400, "invalid", "code is required as a string", NULL);
 	else

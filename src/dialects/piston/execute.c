@@ -183,9 +183,10 @@ void piston_judge(const struct program_end *end, struct piston_verdict *ret)
 		ret->status = "SG";
 		ret->message = "Memory limit exceeded";
 		break;
-	case PROGRAM_OUTPUT_LIMIT:
-		ret->status = "OL";
-		ret->message = "stdout length exceeded";
+	case PROGRAM_OUTPUT_LIMIT: /* the longer stream is the one that was cut */
+		ret->status = end->err.len > end->out.len ? "EL" : "OL";
+		ret->message = end->err.len > end->out.len ? "stderr length exceeded"
+							   : "stdout length exceeded";
 		break;
 	case PROGRAM_FAILED:
 		ret->status = "XX";
@@ -197,18 +198,14 @@ void piston_judge(const struct program_end *end, struct piston_verdict *ret)
 
 static void write_stage(struct json_writer *json, const char *name, const struct program_end *end)
 {
-	cleanup_buf struct buf both = BUF_INIT((size_t)2 * PROGRAM_OUTPUT_MAX);
 	struct piston_verdict verdict;
-	struct err ignored;
 
 	piston_judge(end, &verdict);
-	(void)buf_add(&both, buf_text(&end->out), end->out.len, &ignored);
-	(void)buf_add(&both, buf_text(&end->err), end->err.len, &ignored);
 	json_write_key(json, name);
 	json_write_object_begin(json);
 	json_write_member_text(json, "stdout", buf_text(&end->out), end->out.len);
 	json_write_member_text(json, "stderr", buf_text(&end->err), end->err.len);
-	json_write_member_text(json, "output", buf_text(&both), both.len);
+	json_write_member_text(json, "output", buf_text(&end->both), end->both.len);
 	json_write_key(json, "code");
 	if (verdict.code < 0)
 		json_write_null(json);
@@ -273,6 +270,7 @@ static void run(struct piston_execution *execution)
 	const struct program_language *language = execution->job.language;
 	const bool compiles = language->compile != NULL;
 
+	compiled.both.max = ran.both.max = (size_t)2 * OUTPUT_MAX;
 	if (piston_prepare(execution) < 0)
 		return;
 	if (compiles && piston_run_stage(execution, language->compile, false, &compiled) < 0)

@@ -60,23 +60,36 @@ static bool fits_one(const char *range, const struct version *have)
 	return order == 0;
 }
 
-bool piston_version_fits(const char *wanted, const char *version)
+/* All ranges of a list. */
+static bool fits_all(const char *wanted, size_t size, const struct version *have)
 {
-	const struct version have = parse(version);
+	const char *end = wanted + size;
 	char range[64];
 
-	while (*(wanted += strspn(wanted, " ")) != '\0') {
-		const size_t len = strcspn(wanted, " ");
+	while ((wanted += strspn(wanted, " ")) < end) {
+		const size_t rest = strcspn(wanted, " ");
+		const size_t len = rest < (size_t)(end - wanted) ? rest : (size_t)(end - wanted);
 
 		if (len >= sizeof(range))
 			return false;
 		memcpy(range, wanted, len);
 		range[len] = '\0';
-		if (!fits_one(range, &have))
+		if (!fits_one(range, have))
 			return false;
 		wanted += len;
 	}
 	return true;
+}
+
+bool piston_version_fits(const char *wanted, const char *version)
+{
+	const struct version have = parse(version);
+	const char *bar;
+
+	for (; (bar = strstr(wanted, "||")) != NULL; wanted = bar + 2)
+		if (fits_all(wanted, (size_t)(bar - wanted), &have))
+			return true;
+	return fits_all(wanted, strlen(wanted), &have);
 }
 
 const char *piston_version_of(char *printed, const char *name)

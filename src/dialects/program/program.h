@@ -77,6 +77,7 @@ struct program_end {
 	enum program_how how;
 	int code; /* the exit status, or the signal */
 	struct buf out, err;
+	struct buf both; /* both streams as they came; only with a bound that the caller sets */
 	double wall_s, cpu_s;
 	uint64_t memory_bytes; /* peak memory */
 	struct json_value *files; /* changes of files, as a process reports them; NULL: none */

@@ -39,6 +39,7 @@ void program_end_done(struct program_end *end)
 {
 	buf_done(&end->out);
 	buf_done(&end->err);
+	buf_done(&end->both);
 	json_read_free(TAKE_PTR(end->files));
 }
 
@@ -159,7 +160,10 @@ static int take_output(struct running *running, const struct json_value *event)
 	    base64_decode(data, len, &bytes, &err) == 0)
 		return hand_over(running, to == &running->end->err, &bytes);
 	if (data == NULL || base64_decode(data, len, &bytes, &err) < 0 ||
-	    buf_add(to, buf_text(&bytes), bytes.len < room ? bytes.len : room, &err) < 0)
+	    buf_add(to, buf_text(&bytes), bytes.len < room ? bytes.len : room, &err) < 0 ||
+	    (running->end->both.max > 0 &&
+	     buf_add(&running->end->both, buf_text(&bytes), bytes.len < room ? bytes.len : room,
+		     &err) < 0))
 		running->has_lost_some = true;
 	return bytes.len > room ? cut(running) : 0;
 }

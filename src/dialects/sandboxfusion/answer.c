@@ -38,6 +38,18 @@ static int code_of(const struct program_end *end)
 	return end->how == PROGRAM_SIGNALLED ? -end->code : -SIGKILL;
 }
 
+/* Writes the member stderr, with a note. */
+static void write_cut(struct json_writer *json, const struct buf *err)
+{
+	cleanup_buf struct buf noted = BUF_INIT(FUSION_OUTPUT_MAX + 64);
+	const bool has_line = err->len > 0 && err->data[err->len - 1] != '\n';
+	struct err full;
+
+	(void)buf_add(&noted, buf_text(err), err->len, &full);
+	(void)buf_addf(&noted, &full, "%soutput limit exceeded\n", has_line ? "\n" : "");
+	json_write_member_text(json, "stderr", buf_text(&noted), noted.len);
+}
+
 void fusion_write_stage(struct json_writer *json, const char *key, const struct program_end *end)
 {
 	if (key != NULL)
@@ -56,7 +68,10 @@ void fusion_write_stage(struct json_writer *json, const char *key, const struct 
 	else
 		json_write_null(json);
 	json_write_member_text(json, "stdout", buf_text(&end->out), end->out.len);
-	json_write_member_text(json, "stderr", buf_text(&end->err), end->err.len);
+	if (end->how == PROGRAM_OUTPUT_LIMIT)
+		write_cut(json, &end->err);
+	else
+		json_write_member_text(json, "stderr", buf_text(&end->err), end->err.len);
 	json_write_object_end(json);
 }
 
