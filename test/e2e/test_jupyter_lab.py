@@ -1,9 +1,12 @@
-"""JupyterLab in a real browser, on kernels of this machine (a kernelspec) and of a daemon (a gateway).
+"""JupyterLab in a real browser, on kernels of this machine (a kernelspec), of a daemon (a gateway), and all on a daemon.
 
 JupyterLab is in build/sdks/jupyter. RECKON_SCREENSHOTS names a folder that gets pictures of what was seen.
 """
+import contextlib
+import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -32,29 +35,23 @@ def browser():
     assert CHROMIUM is not None, "chromium is missing: tools/setup.sh test installs it"
     from playwright.sync_api import sync_playwright
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=[
+            "--no-sandbox", "--disable-gpu",
+            # A page that a test answers for is of no address, and may not speak with this machine otherwise.
+            "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets"])
 
 
-@pytest.fixture(params=["kernelspec", "gateway"])
-def lab(request, reckon):
-    """The address of a JupyterLab with a notebook; its kernels are ours."""
+def environment(reckon):
     env = {**os.environ, **reckon.env, "HOME": str(reckon.work)}
     for name in ("DATA", "RUNTIME", "CONFIG"):
         env[f"JUPYTER_{name}_DIR"] = str(reckon.work / name)
     env["JUPYTERLAB_SETTINGS_DIR"] = str(reckon.work / "settings")
-    name, options, server = "reckon-python", (), None
-    if request.param == "gateway":
-        name, server = "python3", Server(reckon)
-        server.start()
-        options = (f"--gateway-url=http://127.0.0.1:{server.port}/jupyter",
-                   f"--GatewayClient.auth_token={server.key}")
-    else:
-        reckon.env["JUPYTER_DATA_DIR"] = env["JUPYTER_DATA_DIR"]
-        reckon("jupyter", "install", "-t", "data").expect(0)
-    nbformat.write(nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(code) for code in CELLS], metadata={
-            "kernelspec": {"name": name, "display_name": "x", "language": "python"}}),
-        reckon.cwd / "work.ipynb")
+    return env
+
+
+@contextlib.contextmanager
+def jupyter_lab(reckon, env, *options):
+    """Its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with open(reckon.work / "lab.log", "wb") as log:
@@ -72,10 +69,33 @@ def lab(request, reckon):
             except OSError:
                 assert time.monotonic() < end and process.poll() is None, (reckon.work / "lab.log").read_text()
                 time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/lab/tree/work.ipynb?token=local"
+        yield port
     finally:
         process.terminate()
         process.wait(SECONDS)
+
+
+@pytest.fixture(params=["kernelspec", "gateway"])
+def lab(request, reckon):
+    """The address of a JupyterLab with a notebook; its kernels are ours."""
+    env = environment(reckon)
+    name, options, server = "reckon-python", (), None
+    if request.param == "gateway":
+        name, server = "python3", Server(reckon)
+        server.start()
+        options = (f"--gateway-url=http://127.0.0.1:{server.port}/jupyter",
+                   f"--GatewayClient.auth_token={server.key}")
+    else:
+        reckon.env["JUPYTER_DATA_DIR"] = env["JUPYTER_DATA_DIR"]
+        reckon("jupyter", "install", "-t", "data").expect(0)
+    nbformat.write(nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(code) for code in CELLS], metadata={
+            "kernelspec": {"name": name, "display_name": "x", "language": "python"}}),
+        reckon.cwd / "work.ipynb")
+    try:
+        with jupyter_lab(reckon, env, *options) as port:
+            yield f"http://127.0.0.1:{port}/lab/tree/work.ipynb?token=local"
+    finally:
         if server is not None:
             server.stop()
 
@@ -135,3 +155,61 @@ def test_a_notebook_in_a_browser(lab, browser, request):
     run(3)
     output(3, "NameError")
     picture(page, f"lab-{request.node.callspec.params['lab']}-restarted")
+
+
+def served_by(page, origin, lab):
+    """Pages and settings of JupyterLab come from the one at `lab`; its kernels, files and so on from /jupyter there."""
+    def answer(route):
+        url = route.request.url.replace(f"{origin}/jupyter/", f"{origin}/").replace(f"{origin}/", lab)
+        answer = route.fetch(url=url, headers={**route.request.headers, "authorization": "token local"})
+        text = answer.text() if "text/html" in answer.headers.get("content-type", "") else ""
+        found = re.search(r'id="jupyter-config-data" type="application/json">\s*(\{.*?\})\s*</script>', text, re.S)
+        if found is None:
+            route.fulfill(response=answer)
+            return
+        config = {**json.loads(found[1]), "baseUrl": "/jupyter/", "token": ""}
+        config.pop("wsUrl", None)
+        route.fulfill(response=answer, body=text.replace(found[1], json.dumps(config)))
+
+    page.route(re.compile(re.escape(origin) + "/(jupyter/lab|jupyter/lsp|static|lab)"), answer)
+
+
+def test_all_on_a_daemon_after_a_password(reckon, browser):
+    """Nothing that JupyterLab asks for at its start, and with a notebook, is an error."""
+    server = Server(reckon)
+    server.start()
+    origin = f"http://127.0.0.1:{server.port}"
+    wrong = []
+    try:
+        with jupyter_lab(reckon, environment(reckon)) as port:
+            page = browser.new_page(viewport={"width": 1200, "height": 1000})
+            page.set_default_timeout(SECONDS * 1000)
+            page.on("console", lambda each: wrong.append(each.text) if each.type == "error" else None)
+            page.on("pageerror", lambda each: wrong.append(str(each)))
+            page.on("response", lambda each: wrong.append((each.status, each.url)) if each.status >= 400 else None)
+            served_by(page, origin, f"http://127.0.0.1:{port}/")
+            page.goto(f"{origin}/jupyter/")
+            page.locator("input[name=password]").fill(server.key)
+            page.locator("button").click()
+            page.get_by_text("no pages").wait_for()
+            page.goto(f"{origin}/jupyter/lab")
+            page.locator(".jp-LauncherCard", has_text="Python 3 (Reckon)").first.click()
+            page.locator("#jp-main-statusbar", has_text="(Reckon) | Idle").wait_for()
+            page.locator(".jp-Notebook .cm-content").first.click()
+            page.keyboard.type("6 * 7")
+            page.keyboard.press("Shift+Enter")
+            page.locator(".jp-OutputArea-output", has_text="42").first.wait_for()
+            # The question about news is answered once for all.
+            page.locator(".Toastify__toast button", has_text="No").first.click()
+            page.keyboard.press("Control+s")
+            page.locator(".jp-Dialog input[type=text]").fill("mine.ipynb")
+            page.locator(".jp-Dialog button.jp-mod-accept").click()
+            page.locator(".jp-DirListing-item", has_text="mine.ipynb").wait_for()
+            page.wait_for_timeout(3000)
+            picture(page, "lab-daemon")
+            page.goto(f"{origin}/jupyter/logout")
+            page.get_by_text("logged out").wait_for()
+            assert page.goto(f"{origin}/jupyter/tree").url.endswith("/login?next=%2Fjupyter%2Ftree")
+    finally:
+        server.stop()
+    assert not wrong

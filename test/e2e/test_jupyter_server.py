@@ -305,6 +305,20 @@ def test_a_socket_of_events_stays_open_and_silent(server):
     socket.close()
 
 
+def test_settings_of_clients(server):
+    """As Jupyter Server's configuration: what is there is merged, and null removes."""
+    assert ask(server, "GET", "/nbconvert").json == {}
+    assert ask(server, "GET", "/config/lab").json == {}
+    assert ask(server, "PATCH", "/config/lab", '{"a": {"b": 1, "c": 2}}').json == {"a": {"b": 1, "c": 2}}
+    assert ask(server, "PATCH", "/config/lab", '{"a": {"b": null}, "d": 3}').json == {"a": {"c": 2}, "d": 3}
+    assert ask(server, "PUT", "/config/lab", '{"e": 5}').json == ask(server, "GET", "/config/lab").json == {"e": 5}
+    for method, path, body, status in (("GET", "/config", None, 404), ("GET", "/config/a/b", None, 404),
+                                       ("PUT", "/config/lab", "[]", 400), ("PATCH", "/config/lab", "{", 400),
+                                       ("DELETE", "/config/lab", None, 405), ("POST", "/nbconvert", "{}", 404)):
+        assert ask(server, method, path, body).status == status, (method, path)
+        assert ask(server, method, path, body, key="rk_wrong").status in (403, 404, 405)
+
+
 def test_each_kernel_tells_its_language(server):
     shell_version = subprocess.run(["bash", "-c", "echo ${BASH_VERSION%%(*}"], capture_output=True,
                                    text=True, check=True).stdout.strip()

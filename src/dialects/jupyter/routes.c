@@ -6,7 +6,7 @@
  *   /jupyter/api/kernels[/ID[/interrupt|/restart|/channels]]
  *   /jupyter/api/sessions[/ID]
  *   /jupyter/api/contents[/PATH[/checkpoints[/ID]]], /jupyter/files/PATH
- *   /jupyter/api/events/subscribe
+ *   /jupyter/api/config/NAME, /api/nbconvert, /api/events/subscribe
  *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
  *
  * Runs in:  reckon-front-jupyter.
@@ -79,6 +79,17 @@ static void serve_events(struct request *request)
 		;
 }
 
+/* ---- formats to export a notebook to -------------------------------------------------------- */
+
+static void list_formats(struct request *request)
+{
+	cleanup_buf struct buf body = BUF_INIT(64);
+	struct err err;
+
+	if (server_take_nothing(request) == 0 && buf_adds(&body, "{}", &err) == 0)
+		answer_text(request, 200, SERVER_JSON, &body, NULL);
+}
+
 /* ---- a request ------------------------------------------------------------------------------ */
 
 #define ANY (~0u)
@@ -149,6 +160,8 @@ static void handle(struct request *request)
 		{ ANY, "/api/contents", NULL, contents_route },
 		{ ANY, "/api/terminals", NULL, terminals_route },
 		{ HTTP_VERB_GET, "/api/events/subscribe", serve_events, NULL },
+		{ HTTP_VERB_GET, "/api/nbconvert", list_formats, NULL },
+		{ ANY, "/api/config", NULL, config_route },
 		{ HTTP_VERB_GET, "/files", NULL, download },
 		{ HTTP_VERB_GET, "/terminals/websocket", NULL, serve_terminal },
 	};

@@ -2,6 +2,7 @@
  * server.h - what the files of the Jupyter dialect share.
  *
  *   routes.c    which path is whose
+ *   config.c    settings of clients
  *   login.c     passwords and cookies instead of tokens
  *   server.c    what the server is, answers, the form of an error
  *   ids.c       a kernel's UUID is another spelling of an id; pure
@@ -77,6 +78,9 @@ struct frame_out {
 };
 int frame_write_text(const struct frame_out *out, struct buf *ret, struct err *err);
 int frame_write_binary(const struct frame_out *out, struct buf *ret, struct err *err);
+
+/* ---- config.c ---- */
+void config_route(struct request *request, const char *rest);
 
 /* ---- login.c ---- */
 /* Uses the key in the session's cookie, if the request has no other. */
