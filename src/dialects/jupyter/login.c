@@ -20,11 +20,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "dialects/jupyter/server.h"
-#include "wire/front.h"
 
 #define ROOT "/jupyter"
 #define COOKIE "reckon-jupyter"
 #define COOKIE_NAME_SIZE 32u
+#define KEY_SIZE 129u
 #define LOGIN_ID_SIZE 33u
 #define LOGINS_MAX 256u
 #define LOGIN_IDLE_NS ((uint64_t)24 * 3600 * 1000000000)
@@ -33,7 +33,7 @@
 
 static struct login {
 	char id[LOGIN_ID_SIZE]; /* "": free */
-	char key[FRONT_KEY_MAX + 1];
+	char key[KEY_SIZE];
 	uint64_t used_ns;
 } logins[LOGINS_MAX];
 
@@ -82,7 +82,7 @@ static const struct login *add(const char *key)
 
 void login_use_cookie(struct request *request)
 {
-	char key[FRONT_KEY_MAX + 1];
+	char key[KEY_SIZE];
 	struct login *login;
 
 	request_key(request, key, sizeof(key));
@@ -99,7 +99,7 @@ void login_use_cookie(struct request *request)
 static int check(struct request *request)
 {
 	cleanup_call struct call call = CALL_INIT;
-	char key[FRONT_KEY_MAX + 1];
+	char key[KEY_SIZE];
 	enum call_status status;
 
 	request_key(request, key, sizeof(key));
@@ -233,10 +233,10 @@ void login_show_form(struct request *request)
 
 /* ---- logging in and out --------------------------------------------------------------------- */
 
-static void read_password(const struct buf *body, char ret[FRONT_KEY_MAX + 1])
+static void read_password(const struct buf *body, char ret[KEY_SIZE])
 {
 	const char *at = buf_text(body);
-	char name[64], value[FRONT_KEY_MAX + 1];
+	char name[64], value[KEY_SIZE];
 	struct err ignored;
 	int more;
 
@@ -244,13 +244,13 @@ static void read_password(const struct buf *body, char ret[FRONT_KEY_MAX + 1])
 	while ((more = http_query_next(&at, name, sizeof(name), value, sizeof(value),
 				       &ignored)) != 0)
 		if (more == 1 && strcmp(name, "password") == 0)
-			(void)snprintf(ret, FRONT_KEY_MAX + 1, "%s", value);
+			(void)snprintf(ret, KEY_SIZE, "%s", value);
 }
 
 void login_take_password(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(SERVER_BODY_MAX);
-	char password[FRONT_KEY_MAX + 1], name[COOKIE_NAME_SIZE];
+	char password[KEY_SIZE], name[COOKIE_NAME_SIZE];
 	char next[PATH_SIZE], headers[PATH_SIZE + 512];
 	const struct login *login;
 	int is_good = 0;

@@ -10,7 +10,9 @@ struct container {
 	char id[NAME_SIZE], session[ID_SIZE];
 };
 
-/* ---- containers.c ---- */
+#define CONTAINER_NAME_KEY "openai_container_name" /* of a session's metadata */
+
+/* ---- containers_show.c ---- */
 void container_write(struct json_writer *json, const struct api_session *session);
 /* A file's id holds its path. False: the path is too long for one. */
 bool container_id_of_path(const char *path, char ret[NAME_SIZE]);
@@ -19,6 +21,5 @@ void container_write_file(const struct container *container, struct json_writer 
 			  const char *id, const char *path, uint64_t size, uint64_t created,
 			  const char *source);
 
-/* ---- containers_list.c ---- */
 void containers_list(struct request *request);
 void container_list_files(const struct container *container);

@@ -1,5 +1,5 @@
 /*
- * containers_list.c - lists of containers, and of the files of one, in either order.
+ * containers_show.c - a container and its files as JSON, and lists of both, in either order.
  *
  * Runs in:  reckon-front-openai.
  * Reads:    queries of any client; names of files that hostile programs chose.
@@ -15,12 +15,70 @@
 #include "codec/json_get.h"
 #include "dialects/openai/files/containers.h"
 
+#define PATH_PREFIX OPENAI_CONTAINER_FILE "p"
+#define PATH_BYTES_MAX 180u
+#define MINUTE_MS 60000u
 #define LIST_MAX 100u
 #define LIST_USUAL 20u
 #define IDS_PART 500u	   /* what one call to reckond lists */
 #define SORTED_MAX 100000u /* files of a workspace, by path; the rest is not listed */
 
 /* ---- containers ----------------------------------------------------------------------------- */
+
+static void write_name(struct json_writer *json, const struct api_bytes *metadata)
+{
+	struct json_value *document = NULL;
+	const char *name = NULL;
+	struct err err;
+
+	if (metadata->data != NULL &&
+	    json_read_parse(metadata->data, metadata->len, 64 * 1024, &document, &err) == 0)
+		name = json_read_text(json_read_member(document, CONTAINER_NAME_KEY), NULL);
+	json_write_member_string(json, "name", name != NULL ? name : "");
+	json_read_free(document);
+}
+
+static const char *memory_of(const struct api_session *session)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *word;
+	} sizes[] = { { UINT64_C(16) << 30, "64g" }, { UINT64_C(4) << 30, "16g" },
+		      { UINT64_C(1) << 30, "4g" } };
+	const uint64_t bytes = session->limits != NULL ? session->limits->memory_bytes : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		if (bytes > sizes[i].bytes)
+			return sizes[i].word;
+	return "1g";
+}
+
+void container_write(struct json_writer *json, const struct api_session *session)
+{
+	const bool is_live = strcmp(session->status, "live") == 0;
+	const uint64_t created = clock_read_s(session->created_at);
+	char id[NAME_SIZE];
+
+	if (!name_swap(session->id, "se_", OPENAI_CONTAINER, id, sizeof(id)))
+		id[0] = '\0';
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "object", "container");
+	json_write_member_uint(json, "created_at", created);
+	json_write_member_string(json, "status", is_live ? "running" : "expired");
+	json_write_key(json, "expires_after");
+	json_write_object_begin(json);
+	json_write_member_string(json, "anchor", "last_active_at");
+	json_write_member_uint(json, "minutes",
+			       (session->idle_timeout_ms + MINUTE_MS - 1) / MINUTE_MS);
+	json_write_object_end(json);
+	json_write_member_uint(json, "last_active_at", created);
+	json_write_member_string(json, "memory_limit", memory_of(session));
+	write_name(json, &session->metadata);
+	json_write_key(json, "network_policy");
+	json_write_raw(json, "{\"type\":\"disabled\"}", 19);
+	json_write_object_end(json);
+}
 
 /* Ids of all live sessions, the newest first. */
 struct ids {
@@ -124,6 +182,62 @@ void containers_list(struct request *request)
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
+
+bool container_id_of_path(const char *path, char ret[NAME_SIZE])
+{
+	const size_t len = strlen(path);
+	size_t used = strlen(PATH_PREFIX);
+
+	if (len == 0 || len > PATH_BYTES_MAX)
+		return false;
+	memcpy(ret, PATH_PREFIX, used);
+	for (size_t i = 0; i < len; i++, used += 2)
+		(void)snprintf(ret + used, NAME_SIZE - used, "%02x", (unsigned char)path[i]);
+	return true;
+}
+
+static int digit(char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *at = c != '\0' ? strchr(hex, c) : NULL;
+
+	return at != NULL ? (int)(at - hex) : -1;
+}
+
+bool container_path_of_id(const char *id, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	if (strncmp(id, PATH_PREFIX, strlen(PATH_PREFIX)) != 0)
+		return false;
+	for (const char *at = id + strlen(PATH_PREFIX); *at != '\0'; at += 2) {
+		const int high = digit(at[0]), low = high >= 0 ? digit(at[1]) : -1;
+
+		if (low < 0 || (high | low) == 0 || len + 1 >= size)
+			return false;
+		ret[len++] = (char)(high * 16 + low);
+	}
+	ret[len] = '\0';
+	return len > 0;
+}
+
+void container_write_file(const struct container *container, struct json_writer *json,
+			  const char *id, const char *path, uint64_t size, uint64_t created,
+			  const char *source)
+{
+	char whole[4200];
+
+	(void)snprintf(whole, sizeof(whole), OPENAI_WORKSPACE "%s", path);
+	json_write_object_begin(json);
+	json_write_member_string(json, "id", id);
+	json_write_member_string(json, "object", "container.file");
+	json_write_member_uint(json, "created_at", created);
+	json_write_member_uint(json, "bytes", size);
+	json_write_member_string(json, "container_id", container->id);
+	json_write_member_string(json, "path", whole);
+	json_write_member_string(json, "source", source);
+	json_write_object_end(json);
+}
 
 struct listed {
 	const char *path, *modified;
