@@ -174,6 +174,31 @@ UNIT_TEST(queries)
 	assert_err(&err, ERR_INVALID, http_query_next(&at, name, 8, value, 8, &err));
 }
 
+UNIT_TEST(cookies)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nCookie: a=1; bb=2;HttpOnly; c=\r\n"
+				   "Cookie: d=3=4; bb=5\r\n\r\n";
+	struct http http;
+	struct seen seen;
+	char value[4];
+
+	http_init(&http);
+	(void)feed(&http, text, 1000, &seen);
+	assert_int_equal(seen.last, HTTP_STEP_DONE);
+	assert_true(http_cookie(&http, "a", value, sizeof(value)));
+	assert_string_equal(value, "1");
+	assert_true(http_cookie(&http, "bb", value, sizeof(value)));
+	assert_string_equal(value, "2");
+	assert_true(http_cookie(&http, "c", value, sizeof(value)));
+	assert_string_equal(value, "");
+	assert_true(http_cookie(&http, "d", value, sizeof(value)));
+	assert_string_equal(value, "3=4");
+	assert_false(http_cookie(&http, "d", value, 3)); /* it does not fit */
+	assert_false(http_cookie(&http, "b", value, sizeof(value)));
+	assert_false(http_cookie(&http, "HttpOnly", value, sizeof(value)));
+	http_done(&http);
+}
+
 UNIT_TEST(ranges)
 {
 	static const struct {
