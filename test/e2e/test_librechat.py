@@ -525,8 +525,8 @@ def test_a_program_that_fails_between_its_calls(server):
     assert done["stdout"] == "no table\n" and "line 5" in done["stderr"]
     asked = ask_one("print(await t())")
     done = programmatic(server, continuation_token=asked["continuation_token"],
-                        tool_results=results(asked["tool_calls"], "x" * (1 << 20)))
-    assert "1 MiB" in done["stderr"]
+                        tool_results=results(asked["tool_calls"], "x" * (5 << 20)))
+    assert "5 MiB" in done["stderr"]
     assert ask_one("while True: pass", timeout=300)["error"] == "Time limit exceeded"
     assert ask_one("exit 3", lang="bash")["error"] == "Sandbox exited with code 3"
     assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # that is not a call
