@@ -31,7 +31,8 @@ def test_what_is_no_body_is_refused_in_its_form(reckon, bodies, path):
     with Server(reckon) as server:
         for body in bodies:
             answer = post(server, path, body)
-            assert 400 <= answer.status < 500, (body[:40], answer)
+            status = -answer.json["code"] if path.startswith("/dify") else answer.status
+            assert 400 <= status < 500, (body[:40], answer)
             assert key in answer.json, (body[:40], answer)
         assert post(server, path, good).status == 200  # it is as good as before
         assert post(server, path, good, headers={"Content-Type": "application/json; charset=utf-8"}).status == 200
