@@ -1068,7 +1068,8 @@ def test_only_the_client_loads_what_talks_to_the_network(reckon):
 
 
 HELP = ["session", "session create", "session ls", "session show", "session rm",
-        "session restart", "session pause", "session resume", "daemon", "daemon status", "daemon stop", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
+        "session restart", "session pause", "session resume", "session restore", "daemon", "daemon status",
+        "daemon stop", "files", "files ls", "files get", "files put", "files rm", "logs", "run"]
 
 
 @pytest.mark.one_user

@@ -318,6 +318,33 @@ def test_what_is_intact_is_handed_out_on_request(reckon, is_known):
         assert server.execute(session, "print(os.listdir() if 'os' in dir() else 1)")["stdout"] == "1\n"
 
 
+@as_root
+def test_a_command_brings_back_what_is_intact(reckon):
+    with Server(reckon) as server:
+        env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
+        session = server.create(name="tuesday")
+        server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
+        done = reckon("session", "restore", "tuesday", "--intact", env=env).expect(0)
+        assert (done.out, done.err) == ("", "")  # it has its box and lost nothing
+        server.stop(signal.SIGKILL)
+        victim, = [path for path in objects(reckon).values() if path.read_bytes() == b"second"]
+        victim.unlink()
+        server.start()
+        env["RECKON_URL"] = f"http://127.0.0.1:{server.port}"
+        for _ in range(2):
+            before = time.monotonic()
+            done = reckon("session", "restore", "tuesday", env=env).expect(125)
+            assert time.monotonic() - before < 30  # it does not wait for what is not coming
+            assert "b could not be restored" in done.err and "--intact" in done.err
+        assert "files missing  1 (" in reckon("session", "show", "tuesday", env=env).expect(0).out
+        reckon("session", "restore", "tuesday", "--intact", env=env).expect(0)
+        assert "files missing" not in reckon("session", "show", "tuesday", env=env).expect(0).out
+        done = reckon("run", "-s", "tuesday", "-c", "import os; print(os.listdir())", env=env)
+        assert done.expect(0).out == "['a']\n"
+        assert "no session named" in reckon("session", "restore", "nosuch", env=env).expect(2).err
+        assert "which session?" in reckon("session", "restore", env=env).expect(2).err
+
+
 def test_many_come_back_at_once(reckon):
     with Server(reckon) as server:
         sessions = [server.create() for _ in range(8)]

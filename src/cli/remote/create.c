@@ -1,10 +1,11 @@
 /*
- * create.c - reckon session create, show, restart, rm.
+ * create.c - reckon session create, show, restart, pause, resume, restore, rm.
  *
  * Runs in:  reckon-client.
  * Reads:    the command line, answers of a daemon.
  * Never:    ends a session but the one that was named.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,17 +95,22 @@ int remote_session_create(const struct opt_command *self, int argc, char **argv)
 
 /* ---- show ---- */
 
-static int take_one(const struct opt_command *self, int argc, char **argv, struct remote *remote)
+/* -1: its operand is the name or the id of a session; else the exit status. */
+static int check_one(const struct opt_command *self, const struct remote *remote)
 {
 	struct err err;
-	const int status = remote_parse(self, argc, argv, remote_take_all, remote);
 
-	if (status >= 0)
-		return status;
 	if (remote_need(self, remote->name, &err) == 0 && parse_session(remote->name, &err) == 0)
 		return -1;
 	(void)cli_complain_of(self, &err);
 	return EXIT_CODE_USAGE;
+}
+
+static int take_one(const struct opt_command *self, int argc, char **argv, struct remote *remote)
+{
+	const int status = remote_parse(self, argc, argv, remote_take_all, remote);
+
+	return status >= 0 ? status : check_one(self, remote);
 }
 
 static int add_time(struct buf *text, const char *name, double seconds, struct err *err)
@@ -129,6 +135,7 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 					    "paused_at" };
 	const struct json_value *limits = json_read_member(session, "limits"), *value;
 	const char *name;
+	int64_t missing = 0;
 	double idle = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -138,6 +145,11 @@ static int show_lines(const struct json_value *session, struct buf *text, struct
 		if (shown[0] != '\0' && buf_addf(text, err, "%-14s %s\n", keys[i], shown) < 0)
 			return (int)err->code;
 	}
+	if (json_read_int(json_read_member(json_read_member(session, "files_missing"), "count"),
+			  &missing) &&
+	    buf_addf(text, err, "%-14s %" PRId64 " (reckon session restore --intact gives them "
+		     "up)\n", "files missing", missing) < 0)
+		return (int)err->code;
 	if (json_read_double(json_read_member(session, "idle_timeout_s"), &idle) &&
 	    add_time(text, "idle timeout", idle, err) < 0)
 		return (int)err->code;
@@ -182,7 +194,7 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv)
 	return status;
 }
 
-/* ---- restart, pause, resume, rm ---- */
+/* ---- restart, pause, resume, restore, rm ---- */
 
 /* What the command is called is what is asked for. */
 int remote_session_tell(const struct opt_command *self, int argc, char **argv)
@@ -207,6 +219,69 @@ int remote_session_tell(const struct opt_command *self, int argc, char **argv)
 	json_read_free(session);
 	client_close(client);
 	return status;
+}
+
+struct restoring {
+	struct remote remote;
+	bool intact;
+};
+
+static int take_restore(int id, const char *value, void *arg, struct err *err)
+{
+	struct restoring *restoring = arg;
+
+	if (id != REMOTE_OPT_INTACT)
+		return remote_take_all(id, value, &restoring->remote, err);
+	restoring->intact = true;
+	return 0;
+}
+
+static bool lacks_files(struct client *client, const struct json_value *session)
+{
+	struct json_value *now = NULL;
+	struct err ignored;
+	const bool lacks = remote_session(client, json_get_str(session, "id"), &now, &ignored) == 0 &&
+			   json_read_member(now, "files_missing") != NULL;
+
+	json_read_free(now);
+	return lacks;
+}
+
+static int restore(const struct restoring *restoring, struct err *err)
+{
+	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(64);
+	struct json_value *session = NULL;
+	struct client *client = NULL;
+	int code;
+
+	if (buf_adds(&body, restoring->intact ? "{\"intact\":true}" : "{}", err) < 0 ||
+	    remote_open(&restoring->remote, &client, err) < 0)
+		return (int)err->code;
+	code = remote_session(client, restoring->remote.name, &session, err);
+	if (code == 0)
+		code = remote_path(&path, session, "/restore", err);
+	if (code == 0)
+		code = client_call(client, "POST", buf_text(&path), &body, NULL, err);
+	if (code == ERR_UNAVAILABLE && session != NULL && lacks_files(client, session))
+		(void)err_remedy(err, "--intact gives up what is missing, and keeps the rest");
+	json_read_free(session);
+	client_close(client);
+	return code;
+}
+
+int remote_session_restore(const struct opt_command *self, int argc, char **argv)
+{
+	struct restoring restoring = {
+		.remote = { .where = { .no_start = true }, .no_wait = true },
+	};
+	struct err err;
+	int status = remote_parse(self, argc, argv, take_restore, &restoring);
+
+	if (status < 0)
+		status = check_one(self, &restoring.remote);
+	if (status >= 0)
+		return status;
+	return restore(&restoring, &err) < 0 ? cli_complain_of(self, &err) : EXIT_CODE_OK;
 }
 
 static int rm_one(struct client *client, const char *name, struct err *err)

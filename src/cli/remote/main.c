@@ -59,6 +59,7 @@ static const struct {
 	{ "session restart", remote_session_tell },
 	{ "session pause", remote_session_tell },
 	{ "session resume", remote_session_tell },
+	{ "session restore", remote_session_restore },
 	{ "volume create", storage_volume_create },
 	{ "volume ls", storage_volume_ls },
 	{ "volume show", storage_volume_show },

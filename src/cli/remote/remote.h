@@ -31,13 +31,16 @@ int remote_hand_over(int argc, char **argv, const char *key);
 enum {
 	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
 	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT, REMOTE_OPT_NO_LINK, REMOTE_OPT_VOLUME,
+	REMOTE_OPT_INTACT,
 };
 
-#define REMOTE_OPTIONS                                                                            \
+#define REMOTE_OPTIONS_ADDRESS                                                                    \
 	{ REMOTE_OPT_URL, "url", "URL", "the daemon (RECKON_URL; else your private one)",          \
 	  OPT_HINT_NONE, NULL, false },                                                           \
 	{ REMOTE_OPT_KEY, "key", "KEY", "API key; RECKON_API_KEY keeps it out of ps",             \
-	  OPT_HINT_NONE, NULL, false },                                                           \
+	  OPT_HINT_NONE, NULL, false }
+#define REMOTE_OPTIONS                                                                            \
+	REMOTE_OPTIONS_ADDRESS,                                                                   \
 	{ REMOTE_OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",\
 	  OPT_HINT_NONE, NULL, false }
 #define REMOTE_OPTION_SESSION                                                                     \
@@ -196,4 +199,5 @@ int remote_tenant_forget(const struct opt_command *self, int argc, char **argv);
 int remote_admin_ls(const struct opt_command *self, int argc, char **argv);
 int remote_tenant_one(const struct opt_command *self, int argc, char **argv);
 int remote_usage(const struct opt_command *self, int argc, char **argv);
+int remote_session_restore(const struct opt_command *self, int argc, char **argv);
 int remote_session_tell(const struct opt_command *self, int argc, char **argv);

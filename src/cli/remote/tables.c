@@ -123,9 +123,30 @@ static const struct opt_command resume_table = {
 	.run = remote_exec,
 };
 
+static const struct opt_item restore_items[] = {
+	{ REMOTE_OPT_INTACT, "intact", NULL, "without the files that are missing: give them up",
+	  OPT_HINT_NONE, NULL, false },
+	REMOTE_OPTIONS_ADDRESS,
+};
+
+static const struct opt_command restore_table = {
+	.name = "session restore",
+	.operands = "SESSION",
+	.summary = "bring files back after the box was lost",
+	.notes = "\n"
+		 "Any request does that, too. While the store lacks files, or has them damaged,\n"
+		 "it fails, names the first and changes nothing; `reckon session show --json`\n"
+		 "lists them as files_missing. The cell after --intact says what was given up.",
+	.items = restore_items,
+	.count = ARRAY_LEN(restore_items),
+	.operand_hint = OPT_HINT_LIVE,
+	.operand_choices = OPT_LIVE_SESSIONS,
+	.run = remote_exec,
+};
+
 static const struct opt_command *const session_subs[] = {
-	&create_table, &ls_table,     &show_table, &restart_table,
-	&pause_table,  &resume_table, &rm_table,   NULL,
+	&create_table, &ls_table,     &show_table,    &restart_table, &pause_table,
+	&resume_table, &restore_table, &rm_table,     NULL,
 };
 
 const struct opt_command cmd_session_table = {
