@@ -4,7 +4,7 @@
  * Runs in:  programs that are clients of a daemon.
  * Reads:    bodies from any server at the address.
  * Never:    assumes that the body comes from Reckon: an HTML page is reported as one. Never repeats
- *           a key.
+ *           a key. Never tells whoever typed a command to send a request.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,13 +44,16 @@ static void redact(const struct client *client, char *text)
 int answer_error(struct client *client, const struct json_value *error, unsigned status,
 		 struct err *err)
 {
-	const char *cause = json_get_str(error, "cause"), *message = json_get_str(error, "message");
+	const char *cause = json_get_str(error, "cause");
+	char message[WORDS_SIZE], remedy[WORDS_SIZE];
 
+	words_message(json_get_str(error, "message"), message, sizeof(message));
+	words_remedy(json_get_str(error, "remedy"), remedy, sizeof(remedy));
 	client->last.status = status;
 	(void)snprintf(client->last.code, sizeof(client->last.code), "%s",
 		       json_get_str(error, "code"));
 	(void)err_set(err, code_of(status), "%s%s%s", message, cause[0] != '\0' ? ": " : "", cause);
-	(void)err_remedy(err, "%s", json_get_str(error, "remedy"));
+	(void)err_remedy(err, "%s", remedy);
 	redact(client, err->text);
 	redact(client, err->remedy);
 	return (int)err->code;

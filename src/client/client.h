@@ -8,8 +8,9 @@
  *   client_upload(), client_download()            bytes of any size, from and to descriptors
  *   client_close(client)
  *
- * Errors are struct err, like everywhere: `text` and `remedy` have the server's message, and
- * client_last() has its error code ("session_lost") for callers that need it. The mapping:
+ * Errors are struct err, like everywhere: `text` and `remedy` have the server's message, in terms of
+ * commands and options (words.c), and client_last() has its error code ("session_lost") for callers
+ * that need it. The mapping:
  *
  *   400 405 409 413 …   ERR_INVALID       the request is invalid               exit 2
  *   404                 ERR_NOT_FOUND                                          exit 2

@@ -87,6 +87,12 @@ int answer_broken(struct transfer *transfer, struct err *err);
 int answer_error(struct client *client, const struct json_value *error, unsigned status,
 		 struct err *err);
 
+#define WORDS_SIZE 512u
+/* words.c: a server's message, with options in place of fields. */
+void words_message(const char *text, char *ret, size_t size);
+/* words.c: its remedy, with commands in place of requests as well; "" when no command does it. */
+void words_remedy(const char *text, char *ret, size_t size);
+
 /* daemon.c: finds the user's private daemon, and starts it if allowed. */
 enum daemon_start {
 	DAEMON_START_ANY,

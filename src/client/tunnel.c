@@ -162,6 +162,7 @@ static int refused(const char *body, unsigned status, struct err *err)
 	struct json_value *document = NULL;
 	const struct json_value *error = NULL;
 	const char *message = NULL, *remedy = NULL;
+	char words[WORDS_SIZE];
 	struct err ignored;
 
 	if (json_read_parse(body, strlen(body), HEAD_MAX, &document, &ignored) == 0) {
@@ -175,8 +176,10 @@ static int refused(const char *body, unsigned status, struct err *err)
 			   : status == 504		  ? ERR_TIMEOUT
 							  : ERR_UNAVAILABLE,
 		      "%.250s", message != NULL ? message : "the server refused the connection");
-	if (remedy != NULL)
-		(void)err_remedy(err, "%.150s", remedy);
+	if (remedy != NULL) {
+		words_remedy(remedy, words, sizeof(words));
+		(void)err_remedy(err, "%.150s", words);
+	}
 	json_read_free(document);
 	return (int)err->code;
 }

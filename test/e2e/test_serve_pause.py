@@ -181,7 +181,8 @@ def test_the_command_pauses_and_resumes(reckon):
     reckon("session", "pause", "tuesday").expect(0)
     assert "paused" in reckon("session", "ls").expect(0).out
     assert "paused_at" in reckon("session", "show", "tuesday").expect(0).out
-    assert "reckon session resume" in reckon("run", "-s", "tuesday", "-c", "x").expect(2).err
+    refused = reckon("run", "-s", "tuesday", "-c", "x").expect(2).err
+    assert "reckon session resume SESSION" in refused and "POST" not in refused
     assert "paused already" in reckon("session", "pause", "tuesday").expect(2).err
     reckon("session", "resume", "tuesday").expect(0)
     assert reckon("run", "-s", "tuesday", "-c", "x * 7").expect(0).out == "42\n"

@@ -115,7 +115,7 @@ static int take_body(const struct native *native)
 	if (http->length > API_JSON_MAX) {
 		answer_refuse_simple(request, 413, "body_too_large",
 				     "the body is longer than 8 MiB",
-				     "put large data into files: PUT .../files/PATH");
+				     "put large data into files: PUT /reckon/v1/sessions/ID/files/PATH");
 		return -1;
 	}
 	if (http->is_chunked || http->length > BODY_BEFORE_KEY) {

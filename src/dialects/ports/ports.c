@@ -114,8 +114,8 @@ static void serve_by_host(struct request *request, const struct ports_address *a
 	} else if (!http_cookie(http, PORTS_COOKIE, token, sizeof(token)) || !ports_is_token(token)) {
 		answer_refuse_simple(request, 401, "unauthorized",
 				     "this port is not open for everybody",
-				     "follow a link to it (POST .../sessions/ID/links), or send "
-				     "X-Reckon-Key");
+				     "follow a link to it (POST /reckon/v1/sessions/ID/links), or "
+				     "send X-Reckon-Key");
 		return;
 	} else if (!request_may_use_cookie(request)) {
 		answer_refuse_simple(request, 403, "denied",

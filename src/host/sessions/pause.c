@@ -257,7 +257,7 @@ bool pause_lets(struct session *session, uint64_t request)
 		return true;
 	}
 	front_fail(session->host, request, API_ERR_SESSION_PAUSED, "the session is paused", "",
-		   "resume it: POST /sessions/{id}/resume, reckon session resume", 0);
+		   "resume it: POST /reckon/v1/sessions/ID/resume", 0);
 	return false;
 }
 

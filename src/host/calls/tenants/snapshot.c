@@ -217,7 +217,7 @@ void handle_snapshot_create(struct host *host, const struct request *req,
 		front_fail(host, req->id, API_ERR_UNAVAILABLE,
 			   "files of the session are missing in the store",
 			   session->box.missing->why, "bring them back, or do without: "
-			   "POST /sessions/{id}/restore with `intact`", 0);
+			   "POST /reckon/v1/sessions/ID/restore with `intact`", 0);
 	} else if (is_still(session)) {
 		make(session, req, in->name, in->held);
 	} else if (life_stands_still(session->life)) {
