@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from model_server import ModelServer, Reply
 from private_daemon import daemons, end
 from reckon_cli import parse_json
 from test_client import Fake, http
@@ -224,6 +225,67 @@ def test_what_a_snapshot_lacks_is_said(reckon):
     assert "no room" in done.err and "\x1b" not in done.err
 
 
+# ---- ask, chat ------------------------------------------------------------------------------
+
+def ask(reckon, model, *args, how="ask", **options):
+    return reckon(how, "--model", "openai/m", "-t", "python", *args, **options,
+                  env={"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": "sk-1"})
+
+
+def test_a_question_has_a_volume_and_the_files_of_a_snapshot(private):
+    private("volume", "create", "models").expect(0)
+    private("volume", "create", "facts").expect(0)
+    private("run", "-s", "one", "-t", "python", "-v", "facts", "-c",
+            "open('a.txt', 'w').write('of one'); open('/mnt/facts/f', 'w').write('fact')").expect(0)
+    private("snapshot", "create", "one", "-n", "begun").expect(0)
+    with ModelServer(Reply(calls=["print(open('a.txt').read(), open('/mnt/facts/f').read())\n"
+                                  "open('/mnt/models/m', 'w').write('made')"]),
+                     Reply(text="Done.")) as model:
+        done = ask(private, model, "-v", "models", "-v", "facts:/mnt/facts:ro", "--snapshot", "begun",
+                   "What?").expect(0)
+        told = str(model.asked[0].body)
+    assert done.out == "Done.\n" and "of one fact" in done.err
+    assert "/mnt/models, /mnt/facts (read-only)." in told and "files of an earlier session" in told
+    # The answer ends the session; what was written to the volume stays.
+    assert private("session", "ls", "-q").expect(0).out == "one\n"
+    private("files", "get", "--volume", "models", "m").expect(0)
+    assert (private.cwd / "m").read_text() == "made"
+
+
+@pytest.mark.one_user
+def test_a_chat_has_them_in_its_session_too_also_when_it_is_resumed(private):
+    private("volume", "create", "models").expect(0)
+    writes = Reply(calls=["open('/mnt/models/m', 'w').write('made')"])
+    reads = Reply(calls=["print(open('/mnt/models/m').read())"])
+    with ModelServer(writes, Reply(text="One."), reads, Reply(text="Two."), reads,
+                     Reply(text="Three.")) as model:
+        ask(private, model, "-v", "models", how="chat", stdin="one?\n").expect(0)
+        done = ask(private, model, "--resume", how="chat", stdin="two?\n").expect(0)
+        assert "made\n" in done.err and "/mnt/models" in str(model.asked[2].body)
+        refused(ask(private, model, "--resume", "-v", "other", how="chat", stdin="two?\n"),
+                "--volume cannot be changed")
+        refused(ask(private, model, "--resume", "--snapshot", "x", how="chat", stdin="two?\n"),
+                "--snapshot cannot be changed")
+        done = ask(private, model, "--session", "named", "-v", "models", "three?").expect(0)
+        assert "made\n" in done.err and done.out == "Three.\n"
+
+
+@pytest.mark.one_user
+@pytest.mark.parametrize("args, words", [
+    (["-v", "nix"], "--volume: there is no volume nix"),
+    (["--snapshot", "nix"], "--snapshot: there is no snapshot nix"),
+    (["-v", "a b"], "--volume"),
+    (["--snapshot", ""], "--snapshot: it is empty"),
+    (["-v", "nix", "--no-keep"], "--volume and --no-keep cannot be used together"),
+    (["--snapshot", "nix", "--private"], "--snapshot does not go with --mount, "),
+])
+def test_a_question_is_not_asked_without_what_was_named(private, args, words):
+    with ModelServer() as model:
+        done = ask(private, model, *args, "What?")
+        refused(done, words, status=done.status)
+        assert done.status in (2, 125) and not model.asked
+
+
 # ---- help -----------------------------------------------------------------------------------
 
 @pytest.mark.one_user
@@ -246,6 +308,7 @@ complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reckon; echo "${C
 """
     for words, name in (("volume rm mod", "models"), ("run -v mod", "models"), ("volume sh", "show"),
                         ("files ls --volume mod", "models"), (f"run --snapshot {snapshot[:-2]}", snapshot),
+                        ("ask -v mod", "models"), (f"chat --snapshot {snapshot[:-2]}", snapshot),
                         (f"snapshot show {snapshot[:-2]}", snapshot)):
         done = subprocess.run(["bash", "-c", f"{script}complete_words reckon {words}"], capture_output=True,
                               text=True, check=True, **private.user.switch,

@@ -138,6 +138,8 @@ KNOWS = (
      "They are in [primes.csv](sandbox:/mnt/data/primes.csv)."),
     ("Draw the first ten primes", "import matplotlib.pyplot as plt\nplt.bar(range(10), [2, 3, 5, 7, 11, 13, 17, 19, 23, 29])",
      "They are drawn."),
+    ("Train a classifier", "open('/mnt/models/classifier', 'w').write('knn')", "It is trained."),
+    ("How good is the classifier", "print(open('/mnt/models/classifier').read())", "It is good."),
     ("...", None, "What?"),
 )
 

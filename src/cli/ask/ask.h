@@ -182,7 +182,7 @@ bool ask_chat_command(struct ask *ask, const char *line);
 
 /* ---- options.c ---- */
 
-#define ASK_ITEM_COUNT 44 /* of the table of options, which is the same for ask and chat */
+#define ASK_ITEM_COUNT 46 /* of the table of options, which is the same for ask and chat */
 extern const struct opt_item ask_items[];
 int ask_options_take(int id, const char *value, void *arg, struct err *err);
 int ask_options_check(struct ask *ask, struct err *err);
@@ -233,6 +233,8 @@ int ask_place_execute(struct ask *ask, const char *code, size_t len, struct buf 
 /* 1: the session was gone, and another one is there with the files; 0: it is there. */
 int ask_place_renew(struct ask *ask, struct err *err);
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err);
+/* Whether the session is to begin with what a daemon keeps: volumes, a snapshot. */
+bool ask_wants_storage(const struct ask *ask);
 /* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
 

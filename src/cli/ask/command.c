@@ -172,8 +172,28 @@ static bool wants_daemon(const struct ask *ask)
 	       (fits_a_daemon(run) && (ask->is_chat || !ask->keep.off));
 }
 
+/* What a daemon keeps is in a session of a daemon, or nowhere. */
+static int check_storage(const struct ask *ask, struct err *err)
+{
+	const struct run *run = &ask->view.run;
+	const char *option = run->volume_count > 0 ? "volume" : "snapshot";
+
+	if (!ask_wants_storage(ask) || wants_daemon(ask))
+		return 0;
+	if (fits_a_daemon(run)) {
+		err_set(err, ERR_INVALID, "--%s and --no-keep cannot be used together: the session "
+			"of such a question is not a daemon's", option);
+		return err_remedy(err, "name the session: -s NAME");
+	}
+	err_set(err, ERR_INVALID, "--%s does not go with --mount, --isolate-cpu, --strict and "
+		"--private: a daemon keeps it", option);
+	return err_remedy(err, "leave one of them out");
+}
+
 static int check_daemon(const struct ask *ask, struct err *err)
 {
+	if (check_storage(ask, err) < 0)
+		return (int)err->code;
 	if ((ask->view.run.session == NULL && ask->resume.session_id == NULL) ||
 	    fits_a_daemon(&ask->view.run))
 		return 0;

@@ -85,6 +85,7 @@ const struct opt_item ask_items[] = {
 	{ ASK_NO_KEEP, "no-keep", NULL, "leave nothing of it for reckon runs", OPT_HINT_NONE, NULL,
 	  false },
 	RUN_OPTIONS_WHERE,
+	RUN_OPTIONS_STORAGE(true),
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
 	{ OPT_MAX_TEXT, "max-text", "SIZE", "what the model sees of one cell (16K)",

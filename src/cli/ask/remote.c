@@ -16,9 +16,8 @@
 #include "cli/cli.h"
 #include "cli/session/daemon.h"
 #include "cli/session/interrupt.h"
+#include "cli/storage/storage.h"
 #include "codec/json_get.h"
-
-#define BODY_MAX ((size_t)1024 * 1024)
 
 /* ---- the session ---- */
 
@@ -46,13 +45,10 @@ static int open_named(struct ask *ask, const char *name, struct err *err)
 /* Of a question's own: it comes and goes without a word. */
 static int make_own(struct ask *ask, const char *name, struct err *err)
 {
-	cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
 	const struct remote_body session = { .name = name };
 	struct remote_cells *at = session_daemon_at(ask->view.session);
 
-	if (remote_session_body(&ask->view.run, &session, &body, err) < 0)
-		return (int)err->code;
-	if (client_call(at->client, "POST", "sessions", &body, &at->session, err) == 0) {
+	if (storage_begin(at->client, &ask->view.run, &session, &at->session, err) == 0) {
 		ask->is_fresh = true;
 		return 0;
 	}
@@ -133,6 +129,7 @@ static enum session_daemon_which which_daemon(const struct ask *ask)
 static bool may_do_without(const struct ask *ask, const struct err *err)
 {
 	return ask->view.run.session == NULL && ask->resume.session_id == NULL &&
+	       !ask_wants_storage(ask) &&
 	       (err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT ||
 		err->code == ERR_SYSTEM || err->code == ERR_LIMIT || err->code == ERR_DENIED);
 }
@@ -152,16 +149,46 @@ static int do_without(struct ask *ask, const struct err *why)
 	return open_own(ask);
 }
 
+/* The model knows of /mnt/data alone. */
+static int note_storage(struct ask *ask, struct err *err)
+{
+	const struct json_value *volumes =
+		json_read_member(session_daemon_at(ask->view.session)->session, "volumes");
+	const size_t count = json_read_count(volumes);
+	int rc = 0;
+
+	if (count > 0)
+		rc = buf_adds(&ask->note, "What is written to these folders outlives the session: ",
+			      err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct json_value *volume = json_read_at(volumes, i);
+		bool read_only = false;
+
+		(void)json_read_bool(json_read_member(volume, "read_only"), &read_only);
+		rc = buf_addf(&ask->note, err, "%s%s%s", i > 0 ? ", " : "",
+			      json_get_str(volume, "path"), read_only ? " (read-only)" : "");
+	}
+	if (rc == 0 && count > 0)
+		rc = buf_addc(&ask->note, '.', err);
+	if (rc == 0 && ask->view.run.snapshot != NULL)
+		rc = buf_addf(&ask->note, err, "%s/mnt/data begins with files of an earlier session.",
+			      ask->note.len > 0 ? " " : "");
+	/* What is told of a run that is resumed follows. */
+	if (rc == 0 && ask->note.len > 0 && ask->resume.wanted)
+		rc = buf_addc(&ask->note, ' ', err);
+	return rc;
+}
+
 static int open_session(struct ask *ask)
 {
 	struct err err;
 
 	/* The run could not be kept, so nobody could go on with it. */
 	if (!ask->is_chat && ask->view.run.session == NULL && ask->resume.session_id == NULL &&
-	    ask->keep.fd < 0)
+	    ask->keep.fd < 0 && !ask_wants_storage(ask))
 		return open_own(ask);
 	if (session_daemon_connect(&ask->view.run, which_daemon(ask), &ask->view.session, &err) < 0 ||
-	    open_one(ask, &err) < 0) {
+	    open_one(ask, &err) < 0 || note_storage(ask, &err) < 0) {
 		if (may_do_without(ask, &err))
 			return do_without(ask, &err);
 		session_close(TAKE_PTR(ask->view.session));

@@ -19,6 +19,11 @@ int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err)
 	return session->ops->put(session, file->name, file->fd, err);
 }
 
+bool ask_wants_storage(const struct ask *ask)
+{
+	return ask->view.run.volume_count > 0 || ask->view.run.snapshot != NULL;
+}
+
 /* All of them, or with `new` those that a session that was there does not have. */
 static int put_files(struct ask *ask, bool new)
 {
