@@ -28,6 +28,7 @@ struct stream {
 	struct sse sse;
 	char id[ID_SIZE]; /* of the execution, once it is known */
 	bool is_done;
+	struct client_answer failure; /* of a "failed" event; status 0: there was none */
 	bool is_dead; /* the private daemon is gone */
 	unsigned events; /* on this connection */
 };
@@ -42,6 +43,7 @@ static int take_failure(struct stream *stream, const struct sse_event *event, st
 		return err_wrap(err, "%s", stream->client->name);
 	/* The server lost the session or the execution: there is no record. */
 	code = answer_error(stream->client, json_read_member(document, "error"), 410, err);
+	stream->failure = stream->client->last;
 	json_read_free(document);
 	return code;
 }
@@ -127,6 +129,8 @@ static int connect_once(struct stream *stream, const char *key, bool *ret_again,
 	stream->transfer = &transfer;
 	code = transfer_run(&transfer, err);
 	stream->transfer = NULL;
+	if (stream->failure.status != 0)
+		stream->client->last = stream->failure;
 	if (is_first)
 		note_id(stream, transfer.execution);
 	/* A reply that ends before its last event is broken, too: a proxy may cause that. */

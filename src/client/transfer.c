@@ -23,9 +23,10 @@
 #define SILENCE_S 60L /* four heartbeats of a stream */
 #define POLL_MS 1000
 
+/* A failure stays one: on_wake may make requests, during which this transfer goes on as well. */
 static int fail(struct transfer *transfer, int code)
 {
-	transfer->has_failed = code < 0;
+	transfer->has_failed = transfer->has_failed || code < 0;
 	return code;
 }
 
