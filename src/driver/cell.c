@@ -18,6 +18,7 @@
 
 static const char no_text[] = "This is not source code: it holds NUL, or bytes that are not UTF-8.";
 static const char stopped[] = "The question was ended.";
+static const char out_of_time[] = "The time for the question is over.";
 
 static bool is_source(const struct kernel_item *code)
 {
@@ -33,6 +34,8 @@ static const char *refusal(struct driver *driver, const struct driver_cell *cell
 		why = driver->ops->approve(cell, driver->arg);
 	if (why == NULL && driver->ops->wants_stop != NULL && driver->ops->wants_stop(driver->arg))
 		why = stopped;
+	if (why == NULL && driver_left_ns(driver, clock_mono_ns()) == 0)
+		why = out_of_time;
 	return why != NULL || !driver->is_stopping ? why : stopped;
 }
 

@@ -96,6 +96,7 @@ static void take_end(struct driver *driver, const struct agent_client_frame *fra
 	driver->checked = driver->has_answer ? end.checked : (struct agent_checked){ 0 };
 	memcpy(driver->message, end.message, sizeof(driver->message));
 	memcpy(driver->remedy, end.remedy, sizeof(driver->remedy));
+	driver->over_ns = 0;
 	driver->state = DRIVER_IDLE;
 }
 

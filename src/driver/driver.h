@@ -164,6 +164,7 @@ struct driver {
 	enum driver_state state;
 	struct agent_client *client; /* NULL: no agent runs */
 	uint64_t wall_ms, deadline_ns;
+	uint64_t over_ns; /* the question's time is over then; 0: there is no question */
 	bool has_shell; /* the owner also runs commands */
 	/* the request that waits until the agent is ready */
 	struct buf question;
@@ -247,6 +248,9 @@ int driver_interrupt(struct driver *driver, struct err *err);
 /* Whether the agent exceeded the question's time limit plus a grace period. False while a cell
  * runs. */
 bool driver_is_late(const struct driver *driver, uint64_t now_ns);
+
+/* How much of the question's time is left, a cell's time included; UINT64_MAX: no question. */
+uint64_t driver_left_ns(const struct driver *driver, uint64_t now_ns);
 
 /* ---- the cell that `execute` was called for ---- */
 

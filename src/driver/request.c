@@ -14,6 +14,8 @@
 
 /* An agent ends a question in time by itself. After this grace period it is broken. */
 #define GRACE_NS (UINT64_C(30) * 1000000000u)
+/* The agent's clock starts when it has read the question: at our end of the time it is over there. */
+#define SLACK_NS (UINT64_C(100) * 1000000u)
 
 void driver_drop_request(struct driver *driver)
 {
@@ -66,6 +68,7 @@ static void forget(struct driver *driver)
 	driver->usage = (struct agent_usage){ 0 };
 	driver->checked = (struct agent_checked){ 0 };
 	driver->step = 0;
+	driver->over_ns = 0;
 	driver->stop = AGENT_STOP_FAILED;
 	driver->has_answer = driver->is_stopping = false;
 	driver->message[0] = driver->remedy[0] = '\0';
@@ -108,6 +111,7 @@ int driver_send_request(struct driver *driver, struct err *err)
 		     : agent_client_continue(driver->client, driver->results, driver->result_count,
 					     err);
 	driver->state = DRIVER_THINKING;
+	driver->over_ns = clock_mono_ns() + driver->wall_ms * 1000000u + SLACK_NS;
 	driver_drop_request(driver);
 	return rc;
 }

@@ -23,6 +23,13 @@ int driver_tell_stop(struct driver *driver, struct err *err)
 	return agent_client_interrupt(driver->client, err);
 }
 
+uint64_t driver_left_ns(const struct driver *driver, uint64_t now_ns)
+{
+	if (driver->over_ns == 0)
+		return UINT64_MAX;
+	return driver->over_ns > now_ns ? driver->over_ns - now_ns : 0;
+}
+
 bool driver_is_late(const struct driver *driver, uint64_t now_ns)
 {
 	return (driver->state == DRIVER_THINKING ||

@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import threading
+import time
 
 import jsonschema
 import private_daemon
@@ -203,10 +204,61 @@ def test_the_budget_and_what_both_parts_cost(reckon):
 
 
 def test_the_limit_of_time(reckon):
+    """It ends the cell that runs, whose own limit is farther; its variables stay."""
     with ModelServer(SETS, Reply(calls=[BUSY])) as model:
-        done = ask(reckon, model, "--max-time", "3s", "--timeout", "4s", "How much?", "in.txt").expect(3)
+        began = time.monotonic()
+        done = ask(reckon, model, "--max-time", "4s", "--timeout", "50s", "How much?", "in.txt").expect(3)
+        assert time.monotonic() - began < 30
+        assert "runs" in done.err and "the time limit of 4 s was reached" in done.err
+        told(reckon, done)
+        _, lines = kept(reckon)
+        assert [line for line in lines if line["type"] == "answer"][-1]["stop"] == "max_time"
+        goes_on(reckon, model)
+
+
+def test_the_limit_of_time_ends_a_cell_that_ignores_interrupts(reckon):
+    stubborn = ("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                "while True: time.sleep(60)")
+    with ModelServer(SETS, Reply(calls=[stubborn])) as model:
+        began = time.monotonic()
+        done = ask(reckon, model, "--max-time", "3s", "--timeout", "90s", "How much?", "in.txt").expect(3)
+        assert time.monotonic() - began < 45
+        assert "the time limit of 3 s was reached" in done.err
         told(reckon, done)
         goes_on(reckon, model)
+
+
+def test_the_limit_of_time_ends_the_wait_behind_other_cells(reckon):
+    with reckon.start("run", "-s", "shared", *FAST, "--timeout", "90s", "-c", BUSY) as other:
+        assert other.stdout.readline() == b"runs\n"
+        with ModelServer(Reply(calls=["open('made.txt', 'w').write('made')"])) as model:
+            began = time.monotonic()
+            done = ask(reckon, model, "-s", "shared", "--max-time", "3s", "How much?", "in.txt").expect(3)
+            assert time.monotonic() - began < 30
+        assert "the time limit of 3 s was reached" in done.err
+        # What ran there was somebody else's, and goes on; what waited never runs.
+        assert other.poll() is None
+        os.killpg(other.pid, signal.SIGINT)
+        other.communicate(timeout=TIMEOUT)
+    assert reckon("run", "-s", "shared", "-c", "import os; print(os.listdir())").expect(0).out == "['in.txt']\n"
+
+
+def test_the_limit_of_time_in_a_session_of_its_own(reckon):
+    with ModelServer(SETS, Reply(calls=[BUSY])) as model:
+        began = time.monotonic()
+        done = ask(reckon, model, "--no-keep", "--max-time", "3s", "--timeout", "50s", "How much?",
+                   "in.txt").expect(3)
+        assert time.monotonic() - began < 30
+    assert "runs" in done.err and "the time limit of 3 s was reached" in done.err
+
+
+def test_each_question_of_a_chat_has_its_time(reckon):
+    quick = Reply(calls=["import time; time.sleep(1.5); print('sle' + 'pt')"])
+    with ModelServer(Reply(calls=[BUSY]), quick, quick, Reply(text="It is 42.")) as model:
+        done = reckon("chat", "--model", "openai/m", *FAST, "--max-time", "4s", env=env(model),
+                      stdin="one?\ntwo?\n")
+    assert done.err.count("the time limit of 4 s was reached") == 1
+    assert done.err.count("slept") == 2 and "It is 42." in done.out
 
 
 def test_ctrl_c(reckon):

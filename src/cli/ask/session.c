@@ -8,8 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
+
+/* A cell ends by its own limit before: of a day at most. */
+#define LEFT_MAX_MS (UINT64_C(2) * 24 * 3600 * 1000)
 
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err)
 {
@@ -98,8 +103,12 @@ int ask_place_execute(struct ask *ask, const char *code, size_t len, struct buf 
 	};
 	struct session *session = ask->view.session;
 	struct session_result result = { .record = *ret };
-	const int rc = session->ops->execute(session, &cell, &result, err);
+	const uint64_t left_ms = driver_left_ns(&ask->driver, clock_mono_ns()) / 1000000u;
+	int rc;
 
+	interrupt_after(left_ms < LEFT_MAX_MS ? left_ms + 1 : 0);
+	rc = session->ops->execute(session, &cell, &result, err);
+	interrupt_settle();
 	*ret = result.record;
 	if (rc < 0)
 		run_output_settle(&ask->view.output);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
+#include "cli/session/interrupt.h"
 #include "codec/json_read.h"
 #include "agent_client/record.h"
 
@@ -128,5 +129,8 @@ int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg)
 
 	if (rc == ERR_LOST)
 		return go_on_elsewhere(ask, err);
+	if (rc == ERR_TIMEOUT && interrupt_is_late() && interrupt_count() == 0)
+		return driver_cell_refuse(&ask->driver, "refused",
+					  "Not run: the time for the question is over.", err);
 	return rc < 0 ? rc : report(ask, &record, err);
 }

@@ -142,6 +142,15 @@ static int interrupt(const struct daemon *this, struct err *err)
 	return client_call(this->at.client, "POST", buf_text(&path), &body, NULL, err);
 }
 
+/* Of ours alone, also when it waits behind others. */
+static int cancel(struct daemon *this, struct err *err)
+{
+	cleanup_buf struct buf body = BUF_INIT(16);
+
+	return buf_adds(&body, "{}", err) < 0 ? (int)err->code
+					      : post_answer(this, "/cancel", &body, err);
+}
+
 static int leave(struct daemon *this, struct err *err)
 {
 	this->base.is_left = true;
@@ -162,7 +171,7 @@ static int on_wake(const char *id, void *arg, struct err *err)
 	if (this->tools != NULL && send_results(this, err) < 0)
 		return (int)err->code;
 	if (interrupt_count() == 0)
-		return 0;
+		return interrupt_is_late() && id[0] != '\0' ? cancel(this, err) : 0;
 	if (interrupt_count() > 1)
 		return leave(this, err);
 	if (id[0] == '\0') {
@@ -342,5 +351,8 @@ int daemon_execute(struct session *session, const struct session_cell *cell,
 	if (this->tools != NULL)
 		remote_tools_forget(this->tools);
 	buf_clear(&this->question);
+	if (code < 0 && interrupt_is_late() &&
+	    strcmp(client_last(this->at.client)->code, "execution_cancelled") == 0)
+		return err_set(err, ERR_TIMEOUT, "the cell had not begun when the time was over");
 	return code < 0 ? code : take_record(this, cell, &ret->exit_code, err);
 }

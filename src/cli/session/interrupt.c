@@ -1,5 +1,6 @@
 /*
- * interrupt.c - Ctrl-C in commands that run cells: it is counted, and passed on to what runs.
+ * interrupt.c - Ctrl-C in commands that run cells: it is counted, and passed on to what runs. So is
+ *               the end of a time.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    nothing.
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -18,22 +20,41 @@
 static atomic_int interrupts;
 static _Atomic(reckon_session *) lent;
 static atomic_int wake_fd = -1;
+static atomic_bool is_timed, is_late;
 static struct interrupt_options wanted; /* written before there is a handler */
 
-static void on_interrupt(int signo)
+static void pass_on(void)
 {
-	const int saved = errno;
 	reckon_session *session = atomic_load(&lent);
-	const int count = atomic_fetch_add(&interrupts, 1) + 1;
 
-	if (wanted.exits && count >= 3)
-		_exit(EXIT_CODE_INTERRUPTED);
 	if (session != NULL)
 		reckon_interrupt(session);
 	if (atomic_load(&wake_fd) >= 0)
 		(void)!write(atomic_load(&wake_fd), "", 1);
+}
+
+static void on_interrupt(int signo)
+{
+	const int saved = errno;
+	const int count = atomic_fetch_add(&interrupts, 1) + 1;
+
+	if (wanted.exits && count >= 3)
+		_exit(EXIT_CODE_INTERRUPTED);
+	pass_on();
 	if (wanted.also != NULL)
 		wanted.also(signo);
+	errno = saved;
+}
+
+static void on_alarm(int signo)
+{
+	const int saved = errno;
+
+	(void)signo;
+	if (atomic_load(&is_timed)) {
+		atomic_store(&is_late, true);
+		pass_on();
+	}
 	errno = saved;
 }
 
@@ -59,6 +80,37 @@ void interrupt_catch(const struct interrupt_options *options)
 
 	wanted = *options;
 	(void)sigaction(SIGINT, &interrupt, NULL);
+}
+
+void interrupt_after(uint64_t ms)
+{
+	const struct sigaction alarm = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	const struct itimerval timer = {
+		/* Again, because what is interrupted may only be about to begin. */
+		.it_interval = { .tv_sec = 1 },
+		.it_value = { .tv_sec = (time_t)(ms / 1000),
+			      .tv_usec = (suseconds_t)(ms % 1000 * 1000) },
+	};
+
+	atomic_store(&is_late, false);
+	atomic_store(&is_timed, ms > 0);
+	if (ms == 0)
+		return;
+	(void)sigaction(SIGALRM, &alarm, NULL);
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void interrupt_settle(void)
+{
+	const struct itimerval none = { 0 };
+
+	if (atomic_exchange(&is_timed, false))
+		(void)setitimer(ITIMER_REAL, &none, NULL);
+}
+
+bool interrupt_is_late(void)
+{
+	return atomic_load(&is_late);
 }
 
 int interrupt_count(void)

@@ -1,9 +1,11 @@
 /*
- * interrupt.h - Ctrl-C in commands that run cells: it is counted, and passed on to what runs.
+ * interrupt.h - Ctrl-C in commands that run cells: it is counted, and passed on to what runs. So is
+ * the end of a time.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "reckon.h"
 
@@ -18,6 +20,14 @@ struct interrupt_options {
 
 /* From here on SIGINT is counted instead of ending the program. */
 void interrupt_catch(const struct interrupt_options *options);
+
+/*
+ * Interrupts what runs in `ms` (0: does not), and each second from then on until interrupt_settle().
+ * That is not counted.
+ */
+void interrupt_after(uint64_t ms);
+void interrupt_settle(void);
+bool interrupt_is_late(void); /* it came to that since interrupt_after() */
 
 int interrupt_count(void);
 void interrupt_clear(void);
