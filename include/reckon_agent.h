@@ -116,7 +116,8 @@ typedef struct reckon_ask_options {
 	size_t size;
 	reckon_agent_event_fn *on_event; /* or NULL */
 	void *on_event_arg;
-	/* Paths in the workspace that the model is told of; NULL-terminated, or NULL: none. */
+	/* Paths in the workspace that the model is told of; NULL-terminated, or NULL: none. Of more
+	 * than 1000 it is told how many more there are. */
 	const char *const *files;
 } reckon_ask_options;
 

@@ -118,6 +118,7 @@ void outcome_add_file(struct outcome *outcome, const char *change, const struct 
 			return;
 		}
 	if (outcome->file_count == OUTCOME_FILES_MAX) {
+		outcome->files_left_out += !copied.is_deleted; /* those are not listed anyway */
 		free_file(&dropped);
 		return;
 	}
@@ -314,6 +315,8 @@ int outcome_write(const struct outcome *outcome, const struct outcome_frame *fra
 		write_calls(&writer, frame);
 	write_steps(&writer, outcome);
 	write_files(&writer, outcome, frame->link);
+	if (outcome->files_left_out > 0)
+		json_write_member_uint(&writer, "files_left_out", outcome->files_left_out);
 	outcome_write_usage(&writer, frame->usage);
 	outcome_write_cost(&writer, frame->usage, frame->has_price);
 	json_write_object_end(&writer);

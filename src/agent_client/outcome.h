@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "wire/agent.h"
 
-#define OUTCOME_FILES_MAX 4096u /* more are not listed */
+#define OUTCOME_FILES_MAX 4096u /* more are not listed, but counted */
 
 struct outcome_step {
 	char *prose; /* what the model said before it */
@@ -39,6 +39,7 @@ struct outcome {
 	size_t step_count;
 	struct outcome_file *files;
 	size_t file_count;
+	uint64_t files_left_out; /* changes of further files */
 };
 
 void outcome_init(struct outcome *outcome, size_t records_max);

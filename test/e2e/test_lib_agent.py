@@ -64,6 +64,16 @@ def lines(reckon):
     return call
 
 
+def test_files_that_are_not_named_are_counted(lines):
+    names = [f"@f{i:04}" for i in range(1003)]
+    with ModelServer(Reply(text="Many."), Reply(text="As many as may be.")) as model:
+        lines(model, *names, "?What is there?", *names[:1000], "?And now?")
+        first, second = requests(model)
+    assert "f0999 (0 bytes)" in first and "f1000" not in first
+    assert "and 3 more, which are not named here" in first
+    assert second.count("more, which are not named here") == 1  # of the first question alone
+
+
 def requests(model):
     return [str(asked.body) for asked in model.asked]
 

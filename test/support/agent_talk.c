@@ -31,7 +31,8 @@
 
 #include <reckon_agent.h>
 
-#define FILES_MAX 8
+#define FILES_MAX 1100
+#define RESULTS_MAX 8
 
 static struct {
 	reckon_engine *engine;
@@ -40,7 +41,7 @@ static struct {
 	reckon_agent_options options;
 	const char *files[FILES_MAX + 1];
 	size_t file_count;
-	reckon_tool_result results[FILES_MAX];
+	reckon_tool_result results[RESULTS_MAX];
 	size_t result_count;
 	const char *keep_path;
 	int refuses, kills, stop_at;
@@ -216,7 +217,7 @@ static int add_result(const char *word)
 {
 	char *text = strdup(word + 1), *equals = strchr(text, '=');
 
-	if (equals == NULL || talk.result_count == FILES_MAX) {
+	if (equals == NULL || talk.result_count == RESULTS_MAX) {
 		free(text);
 		return 2;
 	}

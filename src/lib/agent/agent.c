@@ -408,19 +408,30 @@ static char *describe(const reckon_agent *agent, const char *path)
 	return line;
 }
 
+/* More of them are not named, which the model is told. */
+static char *describe_rest(size_t count)
+{
+	char line[96];
+
+	(void)snprintf(line, sizeof(line), "and %zu more, which are not named here", count);
+	return mem_strdup(line);
+}
+
 static int put_question(reckon_agent *agent, const char *text, struct err *err)
 {
 	const char *const *given = agent->ask.files;
 	struct driver_question question = { .text = text, .len = strlen(text) };
 	char **files;
-	size_t count = 0;
+	size_t count = 0, total = 0;
 	int rc;
 
-	while (given != NULL && given[count] != NULL && count < FILES_MAX)
-		count++;
-	files = mem_new0(count + 1, sizeof(*files));
-	for (size_t i = 0; i < count; i++)
-		files[i] = describe(agent, given[i]);
+	while (given != NULL && given[total] != NULL)
+		total++;
+	files = mem_new0(FILES_MAX + 1, sizeof(*files));
+	for (; count < total && count < FILES_MAX; count++)
+		files[count] = describe(agent, given[count]);
+	if (total > count)
+		files[count++] = describe_rest(total - FILES_MAX);
 	question.files = (const char *const *)files;
 	question.file_count = count;
 	rc = driver_ask(&agent->driver, &question, err);
