@@ -151,6 +151,10 @@ def test_memory_used_up_is_told_as_such(reckon):
 def test_a_dead_kernel_is_the_codes_failure_and_told_in_one_line(reckon):
     done = reckon("run", "-c", "import os; os.kill(os.getpid(), 9)").expect(1)
     assert re.fullmatch(r"reckon: cell 1: kernel_died: [^\n]+\n", done.err)
+    assert "end with this command" in done.err and "-s NAME" in done.err and "stay in" not in done.err
+    done = reckon("run", "--keep-going", "-c", "open('f', 'w').close(); import os; os._exit(3)",
+                  "-c", "import os; print(os.listdir())").expect(1)
+    assert done.out == "['f']\n" and "files stay in the session" in done.err
 
 
 def test_exit_is_no_failure_of_reckon(reckon):

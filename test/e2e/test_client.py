@@ -237,8 +237,9 @@ ALIKE = {
 
 
 def comparable(text):
-    """Without what differs from run to run."""
+    """Without what differs from run to run, and what stays only in a session that does."""
     text = re.sub(r"reckon: made session .*\n", "", text)
+    text = re.sub(r"kernel_died: .*", "kernel_died", text)
     return re.sub(r"(ar|out)_[0-9a-f]+", r"\1_", text)
 
 
@@ -250,6 +251,13 @@ def test_a_session_makes_no_difference(shared, session, args):
     assert with_session.status == alone.status
     assert with_session.out == alone.out
     assert comparable(with_session.err) == comparable(alone.err)
+
+
+def test_a_kernel_that_died_leaves_its_files_in_a_session_that_stays(shared, session):
+    died = "open('f', 'w').write('kept'); import os; os._exit(3)"
+    done = shared("run", "-s", session, "-c", died).expect(1)
+    assert "files stay in the session" in done.err and "end with this command" not in done.err
+    assert shared("run", "-s", session, "-c", "open('f').read()").expect(0).out == "'kept'\n"
 
 
 def test_files_go_in_and_come_out_alike(shared, session):

@@ -505,7 +505,7 @@ def test_a_kernel_that_died_is_not_replaced_in_silence(repl, reckon):
     term = repl("-f", "in.txt")
     term.cell(1, "x = open('f.txt', 'w').write('stays')")
     term.enter("import os; os._exit(1)").prompt(3)
-    assert "the kernel is gone, with its variables; files are kept" in term.text.replace("\n", "")
+    assert "the kernel is gone, with its variables; files stay until this console ends" in term.text.replace("\n", "")
     term.enter("%files").prompt(3).enter("%get f.txt").prompt(3)
     assert (reckon.cwd / "f.txt").read_text() == "stays"
     term.enter("open('f.txt').read() + open('in.txt').read()").prompt(4)

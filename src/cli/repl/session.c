@@ -66,8 +66,9 @@ static void check_life(struct repl *repl)
 		return;
 	case ERR_KERNEL_LOST:
 		run_output_line(
-			"reckon: the kernel is gone, with its variables; files are kept (the "
-			"next cell, or %%restart, begins a fresh one)");
+			"reckon: the kernel is gone, with its variables; files %s (the next cell, "
+			"or %%restart, begins a fresh one)",
+			repl->session->id != NULL ? "are kept" : "stay until this console ends");
 		return;
 	default:
 		return;

@@ -171,6 +171,8 @@ static int run_cells(const struct run *run, struct run_output *output)
 		if (interrupt_count() > 0)
 			return first_failure != 0 ? first_failure : EXIT_CODE_INTERRUPTED;
 		output->cell = i + 1;
+		output->is_last = output->session->id == NULL &&
+				  (!run->keep_going || i + 1 == run->cell_count);
 		status = run_cell(output, &run->cells[i]);
 		if (first_failure == EXIT_CODE_OK)
 			first_failure = status;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/run/run.h"
 #include "codec/json_get.h"
@@ -89,6 +90,23 @@ static bool report_limit(const struct run_output *output, const struct json_valu
 	return true;
 }
 
+/* The length of `value` without what it says of a session that goes on. */
+static size_t without_promise(const char *value, size_t len)
+{
+	static const char *const promises[] = {
+		": its variables are gone, files stay in the session.",
+		" Variables and files stay in the session.",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(promises); i++) {
+		const size_t size = strlen(promises[i]);
+
+		if (len > size && strcmp(value + len - size, promises[i]) == 0)
+			return len - size;
+	}
+	return len;
+}
+
 /* Any other end: the record's own words, and its advice where it has some. */
 static void report_other(const struct run_output *output, const struct json_value *record,
 			 const char *status)
@@ -99,6 +117,14 @@ static void report_other(const struct run_output *output, const struct json_valu
 		json_read_text(json_read_at(json_read_member(error, "hints"), 0), NULL);
 	size_t len = strlen(value);
 
+	if (output->is_last) {
+		len = without_promise(value, len);
+		/* Advice about the next cell is of no use where there is none. */
+		if (strcmp(status, "kernel_died") == 0)
+			remedy = "look for os._exit(), a crash in native code, or a signal to the "
+				 "own process; variables and files end with this command, but in a "
+				 "session that stays: -s NAME";
+	}
 	if (remedy == NULL)
 		remedy = strcmp(status, "infra_error") == 0 ?
 				 "reckon doctor says what this host lacks" :

@@ -209,6 +209,7 @@ struct run_output {
 	const char *wall_option; /* what moves the time limit */
 	struct term_filter out, err;
 	bool is_program; /* code that ends itself has not failed */
+	bool is_last; /* whatever becomes of this cell, it ends the session if it fails */
 	bool shows_figures; /* or saves them, without an OUTDIR */
 	enum term_image_mode images; /* how stdout can show them */
 	int status; /* 0, or the exit status that a failure to write means */

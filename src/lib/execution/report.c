@@ -139,9 +139,9 @@ static void bytes_text(uint64_t bytes, char *ret, size_t size)
 
 static const char *kept_or_gone(const struct run *run)
 {
-	return run->end == RUN_DONE ? "Variables and files are kept."
+	return run->end == RUN_DONE ? "Variables and files stay in the session."
 				    : "The kernel had to be ended: its variables are gone, files "
-				      "are kept.";
+				      "stay in the session.";
 }
 
 static void explain_timeout(struct run *run)
@@ -175,7 +175,7 @@ static void explain_memory(struct run *run)
 	memory_bound(&run->session->limits, limit, sizeof(limit));
 	(void)snprintf(value, sizeof(value),
 		       "the session went over its memory limit (%s) and its kernel was ended: the "
-		       "variables are gone, files are kept.",
+		       "variables are gone, files stay in the session.",
 		       limit);
 	record_set_error(run->record, "OutOfMemory", value, NULL,
 			 "Work on less data at a time (read in chunks, select columns, smaller "
@@ -203,8 +203,8 @@ static void explain_death(struct run *run)
 	else
 		(void)snprintf(how, sizeof(how), "it closed its connection");
 	(void)snprintf(value, sizeof(value),
-		       "the kernel process ended (%s): its variables are gone, files are kept.",
-		       how);
+		       "the kernel process ended (%s): its variables are gone, files stay in the "
+		       "session.", how);
 	record_set_error(run->record, "KernelDied", value, NULL,
 			 "Run the earlier cells again: the next one begins in a fresh kernel with "
 			 "the same files. Look for os._exit(), a crash in native code, or a signal "
@@ -233,12 +233,13 @@ static void explain(struct run *run, enum record_status status)
 		return;
 	case RECORD_INTERRUPTED:
 		record_set_error(run->record, "Interrupted",
-				 "interrupted on request. Variables and files are kept.",
+				 "interrupted on request. Variables and files stay in the session.",
 				 buf_text(&run->traceback), NULL);
 		return;
 	case RECORD_KILLED:
 		record_set_error(run->record, "Killed",
-				 "ended on request: its variables are gone, files are kept.", NULL,
+				 "ended on request: its variables are gone, files stay in the session.",
+				 NULL,
 				 "The next cell runs in a fresh kernel with the same files.");
 		return;
 	case RECORD_KERNEL_DIED:
