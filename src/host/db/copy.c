@@ -1,9 +1,10 @@
 /*
- * copy.c - a database as it is at one moment, while others write it; and what it needs of the store.
+ * copy.c - copies the database at one moment, while others write it; lists the contents it refers
+ * to.
  *
- * Runs in:  a reckond of its own, for `reckon backup` and `reckon restore`.
+ * Runs in:  a separate reckond, for `reckon backup` and `reckon restore`.
  * Reads:    STATE/reckond.db, or a copy of it.
- * Never:    writes what it copies, or holds up who writes that.
+ * Never:    writes the database that it copies, or blocks its writers.
  */
 #include "host/db/copy.h"
 
@@ -19,7 +20,7 @@ static int run_backup(struct db *db, sqlite3 *to, struct err *err)
 
 	if (backup == NULL)
 		return err_set(err, ERR_SYSTEM, "copy the database: %s", sqlite3_errmsg(to));
-	/* All of it in one read transaction: of WAL, which leaves writers alone. */
+	/* Copies everything in one read transaction, which in WAL mode does not block writers. */
 	code = sqlite3_backup_step(backup, -1);
 	(void)sqlite3_backup_finish(backup);
 	if (code != SQLITE_DONE)

@@ -1,5 +1,6 @@
 /*
- * copy.h - a database as it is at one moment, while others write it; and what it needs of the store.
+ * copy.h - copies the database at one moment, while others write it; lists the contents it refers
+ * to.
  */
 #pragma once
 
@@ -7,10 +8,13 @@
 
 struct db;
 
-/* Makes the file `path`, which is not there yet. It is not part of a log: one file is all of it. */
+/* Writes a copy into the new file `path`. The copy has no log: one file is all of it. */
 int db_copy(struct db *db, const char *path, struct err *err);
-/* ERR_INVALID, with the first thing that SQLite finds wrong. */
+/* ERR_INVALID, with the first problem that SQLite finds. */
 int db_check_whole(struct db *db, struct err *err);
-/* Each content that a workspace or a stored file is made of, by SHA-256, once. */
+/*
+ * Calls `fn` once for the SHA-256 of each content that workspaces, snapshots and documents refer
+ * to.
+ */
 typedef int db_content_fn(const char *sha256, void *arg, struct err *err);
 int db_each_content(struct db *db, db_content_fn *fn, void *arg, struct err *err);

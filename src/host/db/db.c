@@ -1,9 +1,9 @@
 /*
- * db.c - the database: opening it, its tables, its secret, what a crash left.
+ * db.c - the database: opens it, creates its tables and secrets.
  *
  * Runs in:  reckond's loop.
- * Reads:    STATE/reckond.db, which is our user's alone.
- * Never:    goes on with a database of a newer version.
+ * Reads:    STATE/reckond.db, which only our user can access.
+ * Never:    uses a database of a newer version.
  */
 #include "host/db/db.h"
 
@@ -27,7 +27,7 @@
 #define BUSY_STEPS 50
 #define BUSY_AGAIN_NS (5ull * 1000000000u)
 
-/* What each version of the database added; the number of a version is its place, from 1 on. */
+/* The statements of each database version; a version's number is its position, counted from 1. */
 static const char *const versions[] = {
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;"
 	"CREATE TABLE key(hash BLOB PRIMARY KEY, created_at TEXT NOT NULL) STRICT;"
@@ -49,7 +49,7 @@ static const char *const versions[] = {
 
 	"CREATE TABLE total(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;",
 
-	/* What there is belongs to one tenant, and its keys keep all their rights. */
+	/* Existing sessions go to one tenant, and existing keys keep all their rights. */
 	"CREATE TABLE tenant(id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,"
 	" created_at TEXT NOT NULL) STRICT;"
 	"CREATE UNIQUE INDEX tenant_by_name ON tenant(name) WHERE state <> 'deleted';"
@@ -77,7 +77,10 @@ static const char *const versions[] = {
 	" wall_ms INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, memory_mib_s INTEGER NOT NULL,"
 	" bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, disk_bytes INTEGER NOT NULL,"
 	" sessions INTEGER NOT NULL, PRIMARY KEY(tenant, day)) STRICT, WITHOUT ROWID;",
-	/* What is kept of files, what executions cost, links. Taken from the records of earlier versions. */
+	/*
+	 * Versions of files, costs of executions, links. Filled from the records of earlier
+	 * versions.
+	 */
 	"CREATE TABLE version(id INTEGER PRIMARY KEY, session TEXT NOT NULL, path TEXT NOT NULL,"
 	" artifact TEXT NOT NULL, sha256 TEXT, size INTEGER NOT NULL, mime TEXT,"
 	" source TEXT NOT NULL, execution TEXT, created_at TEXT NOT NULL) STRICT;"
@@ -105,7 +108,7 @@ static const char *const versions[] = {
 	" outcome TEXT NOT NULL, detail TEXT NOT NULL, hash BLOB NOT NULL) STRICT;"
 	"CREATE INDEX session_by_end ON session(ended_at) WHERE ended_at IS NOT NULL;"
 	"CREATE INDEX version_by_execution ON version(execution) WHERE execution IS NOT NULL;",
-	/* What a session is made again from, and what must not be collected. */
+	/* What restores a session, and what the store's garbage collection must not remove. */
 	"CREATE TABLE kept(session TEXT PRIMARY KEY REFERENCES session(id), env BLOB NOT NULL,"
 	" used_ms INTEGER NOT NULL, used_boot_ms INTEGER NOT NULL, boot TEXT NOT NULL,"
 	" expires_ms INTEGER NOT NULL, kernel TEXT NOT NULL, lost_why TEXT, variables TEXT,"
@@ -128,21 +131,29 @@ static const char *const versions[] = {
 	" created_at TEXT NOT NULL, kernel TEXT NOT NULL, has_run INTEGER NOT NULL,"
 	" lost_why TEXT, variables TEXT) STRICT;"
 	"CREATE INDEX context_by_session ON context(session, id);"
-	/* sessions/persist.c: what was collected, for as long as there is room */
+	/*
+	 * restart/persist.c: objects that were removed; the oldest rows go when there are too many
+	 */
 	"CREATE TABLE tombstone(number INTEGER PRIMARY KEY, tenant TEXT NOT NULL,"
 	" digits TEXT NOT NULL, removed_at TEXT NOT NULL) STRICT;"
 	"CREATE INDEX tombstone_by_digits ON tombstone(tenant, digits);",
 
-	/* A receipt goes with its execution: a table of its own cost three pages for each cell. */
+	/*
+	 * The receipt moves into its execution's row: a separate table cost three pages for each
+	 * cell.
+	 */
 	"ALTER TABLE execution ADD COLUMN receipt TEXT;"
 	"UPDATE execution SET receipt ="
 	" (SELECT receipt FROM receipt r WHERE r.execution = execution.id);"
 	"DROP TABLE receipt;",
 
 	"ALTER TABLE session ADD COLUMN policy INTEGER NOT NULL DEFAULT 0;",
-	/* name.c: the key that started it. Of what was there already nobody knows. */
+	/* name.c: the key that started the execution; NULL for existing rows. */
 	"ALTER TABLE execution ADD COLUMN asked_by TEXT;",
-	/* run.c. It stays when its session goes, so no column is named `session` (operations/retain.c). */
+	/*
+	 * run.c. The row outlives its session, so no column is named `session`
+	 * (operations/retain.c).
+	 */
 	"CREATE TABLE run(id TEXT PRIMARY KEY, tenant TEXT NOT NULL, asked_by TEXT NOT NULL,"
 	" session_id TEXT NOT NULL, model TEXT NOT NULL, state TEXT NOT NULL, idempotency TEXT,"
 	" request_hash BLOB NOT NULL, created_at TEXT NOT NULL, ended_at TEXT,"
@@ -151,7 +162,7 @@ static const char *const versions[] = {
 	"CREATE INDEX run_by_tenant ON run(tenant, id, size);"
 	"CREATE UNIQUE INDEX run_by_key ON run(tenant, idempotency)"
 	" WHERE idempotency IS NOT NULL;",
-	/* calls/once.c: keys of code that has no session to be of. */
+	/* calls/once.c: Idempotency-Keys of code that ran without naming a session. */
 	"ALTER TABLE execution ADD COLUMN key_tenant TEXT;"
 	"DROP INDEX execution_by_key;"
 	"CREATE UNIQUE INDEX execution_by_key ON execution(session, idempotency)"
@@ -168,7 +179,9 @@ static const char *const versions[] = {
 	" last_event INTEGER NOT NULL, argv TEXT, usage TEXT, files TEXT) STRICT;"
 	"CREATE INDEX process_by_session ON process(session, id);",
 
-	/* document.c. The value stands last: lists without it do not read its pages. */
+	/*
+	 * document.c. The value is the last column, so that lists without it do not read its pages.
+	 */
 	"CREATE TABLE document(number INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL,"
 	" collection TEXT NOT NULL, id TEXT NOT NULL, etag TEXT NOT NULL, created_at TEXT NOT NULL,"
 	" changed_at TEXT NOT NULL, expires_ms INTEGER NOT NULL, size INTEGER NOT NULL,"
@@ -185,7 +198,10 @@ static const char *const versions[] = {
 	" document);"
 	"CREATE TRIGGER document_gone AFTER DELETE ON document"
 	" BEGIN DELETE FROM document_label WHERE document = OLD.number; END;",
-	/* run.c: what a later run goes on with; sums of one that waits for the application. */
+	/*
+	 * run.c: the conversation that a later run continues; usage of a run that waits for the
+	 * application.
+	 */
 	("ALTER TABLE run ADD COLUMN conversation BLOB;"
 	 "ALTER TABLE run ADD COLUMN usage BLOB;"),
 	/* tools.c */
@@ -252,8 +268,8 @@ void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size)
 }
 
 /*
- * Another process writes, which none has to: a copy that is made with VACUUM, a person at work. It
- * gets a moment to end; one that does not end does not hold up the loop again and again.
+ * Another process writes, although none should: VACUUM, or a person with the sqlite3 command. Waits
+ * for it a moment, but not again within BUSY_AGAIN_NS, so that it cannot block the loop repeatedly.
  */
 static int wait_for_other(void *arg, int count)
 {
@@ -292,7 +308,7 @@ static int add_version(struct db *db, size_t version, struct err *err)
 	return db_exec(db, number, err);
 }
 
-/* All that is missing in one transaction: a crash leaves the old version. */
+/* Applies all missing versions in one transaction: after a crash the old version is still there. */
 static int make_tables(struct db *db, struct err *err)
 {
 	int version;
@@ -317,16 +333,16 @@ int db_open(int state_fd, const char *state_dir, struct db **ret, struct err *er
 {
 	struct db *db;
 	char path[4200];
-	/* SQLite gives files it makes the mode of the database: ours alone. */
+	/* SQLite gives its other files the mode of the database: accessible to our user only. */
 	cleanup_fd int fd =
 		openat(state_fd, "reckond.db", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return err_sys(err, "open %.200s/reckond.db", state_dir);
 	/*
-	 * Closed before SQLite opens it: closing any descriptor of a file gives up all locks that
-	 * the process has on it, and another program that reads the database would then take our
-	 * log for one that nobody needs any more, and remove it.
+	 * Closes fd before SQLite opens the file: closing any descriptor of a file releases all
+	 * locks that the process has on it. Another program that reads the database would then take
+	 * our log for unused, and remove it.
 	 */
 	(void)close(TAKE_FD(fd));
 	(void)snprintf(path, sizeof(path), "%s/reckond.db", state_dir);
@@ -355,7 +371,7 @@ int db_open_existing(int state_fd, const char *state_dir, struct db **ret, struc
 		return err_sys(err, "open %.200s", path);
 	db = mem_new0(1, sizeof(*db));
 	db->log_fd = -1;
-	/* Not read-only: SQLite may have to make the shared memory of its log. */
+	/* Not read-only: SQLite may have to create the shared memory of its log. */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		(void)db_failed(db, "open", err);
@@ -419,7 +435,10 @@ int db_try_begin(struct db *db, struct err *err)
 	return code < 0 && err->errnum == EBUSY ? 1 : code;
 }
 
-/* A full disk may have rolled it back already, or have to now: no transaction stays open. */
+/*
+ * On a full disk SQLite may have rolled back already; otherwise rolls back, so that no transaction
+ * stays open.
+ */
 int db_commit(struct db *db, struct err *err)
 {
 	struct err ignored;

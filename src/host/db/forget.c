@@ -1,9 +1,9 @@
 /*
- * forget.c - removing what was said in conversations of a tenant, and what ran in them.
+ * forget.c - removes a tenant's conversations, and what ran in them.
  *
- * Runs in:  reckond's loop, within a transaction of its caller's.
+ * Runs in:  reckond's loop, within the caller's transaction.
  * Reads:    its own tables.
- * Never:    removes what is under way.
+ * Never:    removes runs or executions that have not ended.
  */
 #include "host/db/forget.h"
 
@@ -69,7 +69,7 @@ static int forget_ended(struct db *db, struct db_forget *forget, struct err *err
 
 int db_forget_runs(struct db *db, struct db_forget *forget, bool keeps_live, struct err *err)
 {
-	/* What else names an execution goes with it (operations/retain.c). */
+	/* Also removes rows of other tables that refer to these executions (retain.c). */
 	if (forget_ended(db, forget, err) < 0 ||
 	    db_remove_executions(db, "session IN (SELECT session_id" OF_RUNS ")", forget->tenant,
 				 forget->key, &forget->executions, err) < 0)

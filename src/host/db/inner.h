@@ -1,4 +1,4 @@
-/* inner.h - how db.c and rows.c speak with SQLite. */
+/* inner.h - what the files of db/ use to access SQLite. */
 #pragma once
 
 #include <sqlite3.h>
@@ -12,10 +12,10 @@
 struct db {
 	bool is_relaxed;
 	uint64_t sync_count;
-	sqlite3_int64 synced_changes; /* as of the last sync that was done or asked for */
-	int log_fd; /* for threads that sync it, or -1 */
+	sqlite3_int64 synced_changes; /* at the last sync that was done or requested */
+	int log_fd; /* for threads that sync the log, or -1 */
 	bool never_waits; /* for another process that writes; see db_try_begin() */
-	uint64_t gave_up_ns; /* when it was last found that one does not end */
+	uint64_t gave_up_ns; /* when waiting for another process was last given up; 0: never */
 	sqlite3 *sqlite;
 	struct db_log *log; /* or NULL */
 };
@@ -23,23 +23,23 @@ struct db {
 int db_failed(struct db *db, const char *what, struct err *err);
 int db_exec(struct db *db, const char *sql, struct err *err); /* any number of statements */
 
-/* ---- operations/retain.c ---- */
-/* With all that names it. */
+/* ---- retain.c ---- */
+/* Removes the session and all rows that refer to it. */
 int db_remove_session(struct db *db, const char *id, struct err *err);
-/* Those that have ended and for which `where` holds, in which ?1 and ?2 stand for texts. */
+/* Removes ended executions that match `where`, in which ?1 and ?2 are bound to `one` and `two`. */
 int db_remove_executions(struct db *db, const char *where, const char *one, const char *two,
 			 uint64_t *ret, struct err *err);
 
 /* ---- statement.c ---- */
-/* A statement for one use; given back by its scope. */
+/* A statement for one use; the end of its scope releases it. */
 void db_statement_done(sqlite3_stmt **statement);
 #define cleanup_statement __attribute__((cleanup(db_statement_done)))
 int db_prepare(struct db *db, const char *sql, sqlite3_stmt **ret, struct err *err);
-/* One statement without anything to bind or to read. */
+/* Runs one statement that has no parameters and no result rows. */
 int db_run(struct db *db, const char *sql, struct err *err);
-void db_statements_drop(struct db *db); /* before it is closed */
+void db_statements_drop(struct db *db); /* before db_close() closes the connection */
 
-/* `index` from 1. NULL text becomes NULL. */
+/* `index` counts from 1. A NULL text is bound as NULL. */
 void db_bind_text(sqlite3_stmt *statement, int index, const char *text);
 void db_bind_bytes(sqlite3_stmt *statement, int index, const void *bytes, size_t len);
 void db_column_text(sqlite3_stmt *statement, int column, char *ret, size_t size);

@@ -1,19 +1,19 @@
 /*
- * log.c - the log of the database (SQLite's WAL): its length, and when it goes into the tables.
+ * log.c - the log of the database (SQLite's WAL): its length and its checkpoints.
  *
  * Runs in:  reckond's loop; a thread of its own.
- * Reads:    how long the log is.
+ * Reads:    the length of the log.
  * Never:    lets the two threads use one connection.
  *
- * What is committed stands in the log until a checkpoint takes it into the tables; then the log
- * begins anew. A checkpoint syncs twice, so it is made beside the loop, over a connection that does
- * nothing else. What the loop commits meanwhile stays in the log, which therefore does not begin
- * anew while cells come without a pause: then it grows past LOG_PAGES_MAX, where the loop takes in
- * the little that is left.
+ * Commits are appended to the log until a checkpoint copies them into the tables; then the log
+ * starts over. A checkpoint syncs twice, so a separate thread does it, over a connection that does
+ * nothing else. Commits that the loop makes meanwhile stay in the log, so it does not start over
+ * while cells come without a pause. When the log grows past LOG_PAGES_MAX, the loop checkpoints the
+ * rest itself.
  *
- * To sync a file that grows the file system writes its own journal, too; to sync one that is only
- * written over it does not, a third cheaper where that was measured. So the log has its whole length
- * from the start: zeros are no frame to SQLite, as is what an earlier round has left.
+ * Syncing a file that grows also writes the file system's journal; syncing one that is only
+ * overwritten does not, and was a third cheaper when measured. So the log gets its full length at
+ * the start: SQLite does not take zeros, nor what an earlier round left there, for frames.
  */
 #include "host/db/log.h"
 
@@ -30,26 +30,26 @@
 #include "base/mem.h"
 #include "host/db/inner.h"
 
-#define LOG_PAGES 1000     /* then it is time for a checkpoint */
-#define LOG_PAGES_MAX 16000 /* 64 MiB, and here the loop makes it: all wait for two syncs */
-#define LOG_PAGES_TIGHT 4000 /* the same on a disk with little room */
+#define LOG_PAGES 1000     /* at this length a checkpoint is due */
+#define LOG_PAGES_MAX 16000 /* 64 MiB: here the loop checkpoints, and all wait for two syncs */
+#define LOG_PAGES_TIGHT 4000 /* the same on a disk with little space */
 #define LOG_BYTES (LOG_PAGES * (4096 + 24) + 65536)
-#define LOG_FREE_MIN (64ull * LOG_BYTES) /* with less it has not its whole length from the start */
+#define LOG_FREE_MIN (64ull * LOG_BYTES) /* with less free space the log is not filled in advance */
 
 struct db_log {
 	pthread_mutex_t lock;
 	pthread_cond_t more, done;
 	pthread_t thread;
-	sqlite3 *sqlite; /* the thread's */
+	sqlite3 *sqlite; /* the thread's connection */
 	const char *path;
-	int filled; /* the log, when it got its length just now */
+	int filled; /* descriptor of the log if it was just filled, or -1 */
 	int pages_max;
-	/* with the lock held */
+	/* protected by the lock */
 	bool is_wanted, is_ending;
-	int next; /* how many pages there are when the next one is due */
+	int next; /* number of pages at which the next checkpoint is due */
 };
 
-/* What is left in the log decides when it is looked at again. */
+/* The number of pages left in the log decides when the next checkpoint is due. */
 static void note(struct db_log *log, int pages, int taken)
 {
 	(void)pthread_mutex_lock(&log->lock);
@@ -59,7 +59,7 @@ static void note(struct db_log *log, int pages, int taken)
 	(void)pthread_cond_signal(&log->done);
 }
 
-/* The second connection; it has to read something to find out that there is a log. */
+/* Opens the second connection, which has to read something before SQLite finds the log. */
 static bool connect_again(struct db_log *log)
 {
 	if (log->sqlite != NULL)
@@ -77,7 +77,7 @@ static void checkpoint(struct db_log *log)
 {
 	int pages = 0, taken = 0;
 
-	/* One that fails leaves everything where it is, and the next one takes it. */
+	/* A checkpoint that fails changes nothing, and the next one repeats it. */
 	if (!connect_again(log) ||
 	    sqlite3_wal_checkpoint_v2(log->sqlite, "main", SQLITE_CHECKPOINT_PASSIVE, &pages,
 				      &taken) != SQLITE_OK)
@@ -89,7 +89,7 @@ static void *work(void *arg)
 {
 	struct db_log *log = arg;
 
-	/* So that the first answer need not wait for all of it. */
+	/* In this thread, so that the first answer does not wait for all of it. */
 	if (log->filled >= 0) {
 		(void)fdatasync(log->filled);
 		(void)close(TAKE_FD(log->filled));
@@ -109,7 +109,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* After each commit, in the loop. What becomes of the checkpoint is not a concern of the commit's. */
+/* Runs after each commit, in the loop. A checkpoint that fails does not fail the commit. */
 static int on_commit(void *arg, sqlite3 *sqlite, const char *name, int pages)
 {
 	struct db_log *log = arg;
@@ -118,7 +118,7 @@ static int on_commit(void *arg, sqlite3 *sqlite, const char *name, int pages)
 	if (pages < LOG_PAGES)
 		return SQLITE_OK;
 	(void)pthread_mutex_lock(&log->lock);
-	/* A disk that is too slow for what comes is waited for. */
+	/* Waits if the disk is too slow for the commits. */
 	while (pages >= log->pages_max && log->is_wanted)
 		(void)pthread_cond_wait(&log->done, &log->lock);
 	is_due = pages >= log->next && !log->is_wanted;
@@ -146,9 +146,9 @@ static bool has_room(const char *path)
 }
 
 /*
- * Nobody else writes to the log: one daemon has the state directory, and its loop is here. Through a
- * descriptor of our own, because SQLite writes no more than 128 KiB at once; it has no lock on this
- * file that closing one would give up.
+ * Nobody else writes to the log: one daemon has the state directory, and its loop is here. Uses its
+ * own descriptor, because SQLite writes at most 128 KiB at once; SQLite has no lock on this file
+ * that closing the descriptor would release.
  */
 static void fill(struct db_log *log)
 {
@@ -159,7 +159,7 @@ static void fill(struct db_log *log)
 	if (size < 0 || size >= LOG_BYTES || !has_room(log->path))
 		return;
 	zeros = mem_new0(1, (size_t)(LOG_BYTES - size));
-	/* Whatever of it there is in the end will do. */
+	/* A short write is good enough. */
 	if (pwrite(fd, zeros, (size_t)(LOG_BYTES - size), size) > 0)
 		log->filled = TAKE_FD(fd);
 	free(zeros);
@@ -180,7 +180,7 @@ static bool begin_thread(struct db_log *log)
 	sigset_t all, before;
 	bool has_begun;
 
-	/* Signals belong to the loop's thread. */
+	/* The loop's thread alone handles signals. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	has_begun = pthread_create(&log->thread, NULL, work, log) == 0;
@@ -202,7 +202,7 @@ void db_log_begin(struct db *db)
 	if (!db->is_relaxed)
 		fill(log);
 	if (!begin_thread(log)) {
-		log_free(log); /* SQLite goes on making its checkpoints in the loop */
+		log_free(log); /* SQLite continues to checkpoint in the loop */
 		return;
 	}
 	db->log = log;

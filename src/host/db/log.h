@@ -1,8 +1,8 @@
-/* log.h - the log of the database: its length, and the thread that takes it into the tables. */
+/* log.h - the log of the database: its length, and the thread that checkpoints it. */
 #pragma once
 
 struct db;
 
-/* Before the first answer, when it is known whether anything is synced (db_relax()). */
+/* Call before the first answer, when db_relax() has decided whether anything is synced. */
 void db_log_begin(struct db *db);
-void db_log_end(struct db *db); /* db_close() does it */
+void db_log_end(struct db *db); /* db_close() calls it */

@@ -1,9 +1,9 @@
 /*
- * recover.c - what an earlier run left in the database, made true again.
+ * recover.c - repairs the rows that an earlier run of the daemon left in the database.
  *
  * Runs in:  reckond's start.
  * Reads:    its own tables.
- * Never:    makes a session live that cannot be made again.
+ * Never:    leaves a session live that cannot be restored.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int run(struct db *db, const char *sql, const char *now, const char *why,
 	return 0;
 }
 
-/* Records that an earlier version wrote: what they name is looked up once. */
+/* Looks up, once, the objects that records of an earlier version refer to. */
 static int know_objects(struct db *db, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -51,7 +51,10 @@ static int know_objects(struct db *db, struct err *err)
 	return found < 0 ? found : db_note(db, "objects_known", "1", err);
 }
 
-/* Before they are: those whose workspaces an earlier version did not keep. */
+/*
+ * Reports the sessions whose workspaces an earlier version did not persist, before they become
+ * lost.
+ */
 static int tell_lost(struct db *db, db_lost_fn *fn, void *arg, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -90,7 +93,7 @@ static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
 		"UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
 		" AND id NOT IN (SELECT session FROM kept)",
 		now, NOT_KEPT_WHY, &ret->lost, err) < 0 ||
-	    /* Only who had run something had something to lose. */
+	    /* Only a session that ran something has lost variables. */
 	    run(db,
 		"UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"
 		" AND session IN (SELECT session FROM execution)",
@@ -154,7 +157,7 @@ int db_recorded(struct db *db, const char *session, char ***ret, struct err *err
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
 	(void)sqlite3_bind_int64(statement, 2, DB_RECORDED_MAX);
-	/* Behind the pointers what they point to. */
+	/* One allocation: the pointers, then the ids that they point to. */
 	ids = mem_new0(1, (DB_RECORDED_MAX + 1) * sizeof(*ids) + DB_RECORDED_MAX * ID_SIZE);
 	text = (char *)(ids + DB_RECORDED_MAX + 1);
 	while ((found = db_step(db, statement, err)) == 1 && count < DB_RECORDED_MAX) {

@@ -1,12 +1,12 @@
 /*
- * retain.c - removing what is too old, with whatever else names it.
+ * retain.c - removes executions and sessions that are too old, with all rows that refer to them.
  *
- * Runs in:  reckond's loop, within a transaction of its caller's.
- * Reads:    its own tables, and which of them there are.
- * Never:    removes more than it is told to at once, or leaves a row that names what is gone.
+ * Runs in:  reckond's loop, within the caller's transaction.
+ * Reads:    its own tables, and the list of tables.
+ * Never:    removes more than `limit` at once, or leaves a row that refers to a removed one.
  *
- * A table that has a column `session` or `execution` holds something of one, which goes with it:
- * so a new table is not forgotten here.
+ * Each table that has a column `session` or `execution` is cleared with it, so that a new table
+ * cannot be forgotten here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct tables {
 	size_t count;
 };
 
-/* Those with this column. */
+/* Finds the tables with this column. */
 static int find_tables(struct db *db, const char *column, struct tables *ret, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -69,7 +69,7 @@ int db_retain_executions(struct db *db, const char *before, unsigned limit, unsi
 
 	if (find_tables(db, "execution", &tables, err) < 0)
 		return (int)err->code;
-	/* The executions last: the others go by them. */
+	/* The execution rows go last, because the other tables are selected by them. */
 	for (size_t i = 0; i < tables.count; i++) {
 		(void)snprintf(sql, sizeof(sql), "DELETE FROM \"%s\" WHERE execution" OLD_ONES,
 			       tables.name[i]);

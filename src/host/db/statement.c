@@ -1,14 +1,14 @@
 /*
- * statement.c - statements that stay prepared between their uses.
+ * statement.c - keeps statements prepared between their uses.
  *
- * Runs in:  reckond's loop; an offline look at a state directory.
+ * Runs in:  reckond's loop; a process that opens a state directory offline.
  * Reads:    nothing.
  * Never:    gives one statement to two users at once.
  *
- * What one cell writes takes a dozen statements, and compiling them cost more than running them.
- * So a statement whose scope ends is reset and stays, in one of the places that its text names.
- * When others have those, or while it is in use (a list whose entries ask again), it is prepared
- * for one use, as if there were no places.
+ * Each cell needs a dozen statements, and compiling them cost more than running them. So a
+ * statement whose scope ends is reset and stays in one of the places that a hash of its text
+ * selects. If other statements have these places, or while the statement is in use (a callback of a
+ * list runs the same query), it is prepared for one use only.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,12 +20,12 @@
 #include "host/db/inner.h"
 
 #define PLACES 512u
-#define TRIES 8u /* places from the one on that a text's sum names */
+#define TRIES 8u /* places to try, from the hash of the text on */
 
 static struct place {
 	sqlite3_stmt *statement;
 	bool is_taken;
-} places[PLACES + TRIES]; /* of all databases of the process; the loop's thread alone comes here */
+} places[PLACES + TRIES]; /* of all databases of the process; only the loop's thread uses it */
 
 static struct place *place_of(const sqlite3 *sqlite, const char *sql)
 {
@@ -42,7 +42,7 @@ static bool is_of(const struct place *place, const sqlite3 *sqlite, const char *
 	       strcmp(sqlite3_sql(place->statement), sql) == 0;
 }
 
-/* The text's own place, else a free one, else NULL. */
+/* The place of this text, else a free one, else NULL. */
 static struct place *find(const sqlite3 *sqlite, const char *sql)
 {
 	struct place *first = place_of(sqlite, sql), *empty = NULL;
@@ -104,7 +104,7 @@ void db_statement_done(sqlite3_stmt **statement)
 		(void)sqlite3_finalize(*statement);
 		return;
 	}
-	/* What was bound belongs to whoever is leaving. */
+	/* Bound values belong to the caller, whose scope ends. */
 	(void)sqlite3_reset(*statement);
 	(void)sqlite3_clear_bindings(*statement);
 	place->is_taken = false;

@@ -1,7 +1,7 @@
 /*
- * audit.c - the table of the audit.
+ * audit.c - the rows of the audit.
  *
- * Runs in:  reckond's loop; an offline look at a state directory.
+ * Runs in:  reckond's loop; a process that opens a state directory offline.
  * Reads:    its own table.
  * Never:    changes an entry, or removes one that is not in a segment.
  */
@@ -111,7 +111,7 @@ int db_audit_list(struct db *db, uint64_t after, unsigned limit, audit_fn *fn, v
 	if (db_prepare(db, "SELECT " COLUMNS " FROM audit WHERE sequence > ? ORDER BY sequence"
 			   " LIMIT ?", &statement, err) < 0)
 		return (int)err->code;
-	/* SQLite's numbers have a sign; behind the last one there is nothing. */
+	/* SQLite's integers are signed; no entry follows INT64_MAX. */
 	(void)sqlite3_bind_int64(statement, 1,
 				 after > INT64_MAX ? INT64_MAX : (sqlite3_int64)after);
 	(void)sqlite3_bind_int64(statement, 2, limit == 0 ? -1 : (sqlite3_int64)limit);
@@ -135,7 +135,7 @@ int audit_take_one(const struct audit_entry *entry, void *ret, struct err *err)
 	return 0;
 }
 
-/* ---- what has left the table ---------------------------------------------------------------- */
+/* ---- entries that left the table ------------------------------------------------------------ */
 
 static int read_note(struct db *db, const char *name, struct audit_head *ret, struct err *err)
 {

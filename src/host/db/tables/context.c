@@ -1,9 +1,9 @@
 /*
- * context.c - contexts of live sessions: what each is made again from.
+ * context.c - the rows of contexts of live sessions, which restore them after a restart.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
- * Never:    outlives its session: whatever ends that takes the rows along.
+ * Never:    keeps a row longer than its session: whatever ends the session removes its rows.
  */
 #include "host/db/tables/context.h"
 

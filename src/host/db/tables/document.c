@@ -1,12 +1,12 @@
 /*
- * document.c - the rows of documents: found, written, listed by metadata.
+ * document.c - the rows of documents: finds, writes and lists them, also by metadata.
  *
- * Runs in:  reckond's loop, within a transaction of its caller's where it writes.
- * Reads:    its own tables; JSON of clients, by the functions of SQLite.
+ * Runs in:  reckond's loop; writes within the caller's transaction.
+ * Reads:    its own tables; JSON of clients, with SQLite's functions.
  * Never:    builds a statement from text.
  *
- * Each entry of a document's metadata has a row in document_label, so a list by metadata reads what
- * it lists and not the whole collection.
+ * Each entry of a document's metadata has a row in document_label, so a list by metadata does not
+ * read the whole collection.
  */
 #include "host/db/tables/document.h"
 
@@ -43,7 +43,7 @@ static int column_json(sqlite3_stmt *row, int column, struct buf *ret, struct er
 			    : 0;
 }
 
-/* Of HEAD, and a value or NULL. */
+/* The columns of HEAD, then a value or NULL. */
 static int read_row(sqlite3_stmt *row, struct db_document *ret, struct err *err)
 {
 	ret->number = (uint64_t)sqlite3_column_int64(row, 1);
@@ -253,7 +253,7 @@ int db_document_drop(struct db *db, const char *tenant, struct err *err)
 #define ALL                                                                                   \
 	"SELECT " HEAD VALUE " FROM document d WHERE d.tenant = ?1 AND d.collection = ?2"     \
 	" AND d.number > ?3 AND d.number < ?4" LIVES
-/* By the first entry of the filter, and of those the ones that have the others too. */
+/* Selects by the first entry of the filter, then tests the others. */
 #define WITH_LABELS                                                                           \
 	"SELECT " HEAD VALUE " FROM document_label l JOIN document d ON d.number = l.document" \
 	" WHERE l.tenant = ?1 AND l.collection = ?2"                                          \

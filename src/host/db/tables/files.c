@@ -48,7 +48,10 @@ static int add_one(struct db *db, const char *session, const struct file_kept *k
 	return db_step(db, statement, err);
 }
 
-/* What replaced the last version of a path was noted when it came: not a second time. */
+/*
+ * Whether the path's last version is this artifact. Then it was stored when it appeared, and needs
+ * no second row when it is replaced.
+ */
 static int is_last(struct db *db, const char *session, const struct file_kept *kept,
 		   struct err *err)
 {
@@ -162,7 +165,7 @@ int db_version_list(struct db *db, const char *session, const char *path, const 
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	int found;
 
-	/* Of artifacts the newest row each: what their content was called last. */
+	/* Without a path, lists each artifact's newest row, which has its last path. */
 	if (db_prepare(db, "SELECT id, path, artifact, sha256, size, mime, source, execution,"
 			   " created_at FROM version v WHERE session = ?1"
 			   " AND (?3 IS NULL OR id < CAST(?3 AS INTEGER))"

@@ -1,5 +1,5 @@
 /*
- * files.h - what is kept of a session beside its executions: versions of files, receipts, links.
+ * files.h - the rows of a session's file versions, receipts and links.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 /* ---- versions ---- */
 int db_version_add(struct db *db, const char *session, const struct file_kept *kept, size_t count,
 		   struct err *err);
-/* What a record lists as files, JSON that libreckon wrote. */
+/* Adds the files that a record lists, JSON that libreckon wrote. */
 int db_version_add_listed(struct db *db, const char *session, const char *execution,
 			  const char *files, size_t len, struct err *err);
-/* 1 when the session ever had this artifact, with the path it had last; 0 when not. */
+/* 1 if the session ever had this artifact, and its last path; otherwise 0. */
 int db_artifact_find(struct db *db, const char *session, const char *artifact, char *ret_path,
 		     size_t size, struct err *err);
 
-/* 1 when it was there. */
+/* 1 if it existed. */
 int db_artifact_forget(struct db *db, const char *session, const char *artifact, struct err *err);
 
 struct db_version {
@@ -37,7 +37,7 @@ struct db_version {
 	char created_at[CLOCK_RFC3339_SIZE];
 };
 typedef int db_version_fn(const struct db_version *version, void *arg, struct err *err);
-/* Newest first; `path` NULL: each artifact once. `before` (or NULL) is the id of a row. */
+/* Newest first; `path` NULL: each artifact once. `before` is the id of a row, or NULL. */
 int db_version_list(struct db *db, const char *session, const char *path, const char *before,
 		    unsigned limit, db_version_fn *fn, void *arg, struct err *err);
 
@@ -66,10 +66,10 @@ struct db_link {
 	uint64_t downloads;
 };
 int db_link_add(struct db *db, const struct db_link *link, struct err *err);
-/* 1 when there was one. */
+/* 1 if the link existed. */
 int db_link_remove(struct db *db, const char *session, const char *id, struct err *err);
 int db_link_find(struct db *db, const char *id, struct db_link *ret, struct err *err);
-/* 1: counted; 0: as many as may be were before. */
+/* 1: counted; 0: the link has no downloads left. */
 int db_link_use(struct db *db, const char *id, struct err *err);
 typedef int db_link_fn(const struct db_link *link, void *arg, struct err *err);
 int db_link_list(struct db *db, const char *session, const char *before, unsigned limit,

@@ -1,5 +1,5 @@
 /*
- * links.c - the rows of links, and the secret of their tokens.
+ * links.c - the rows of links.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own tables.

@@ -1,9 +1,9 @@
 /*
- * name.c - names of sessions, and what their executions ran for whom.
+ * name.c - names of sessions; code and keys of executions.
  *
  * Runs in:  reckond's loop.
- * Reads:    its own table.
- * Never:    says that a name is free: names of sessions that ended stay, and many may have had one.
+ * Reads:    its own tables.
+ * Never:    decides whether a name is free: ended sessions keep theirs, so several may share one.
  */
 #include "base/cleanup.h"
 #include "base/utf8.h"

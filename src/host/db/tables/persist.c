@@ -1,12 +1,12 @@
 /*
- * persist.c - the rows that sessions are made again from, and when they are on the disk.
+ * persist.c - the rows that restore sessions, and when commits are synced.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own tables; records, for the ids of objects in them.
- * Never:    lets a transaction of one thing hold another's answer without saying so.
  *
- * The database runs with synchronous=NORMAL, so a commit costs a write and no wait. db_sync() then
- * waits for the log once, for all commits before it: what SQLite does for each of them with FULL.
+ * The database runs with synchronous=NORMAL, so a commit writes without waiting. db_sync() then
+ * syncs the log once for all earlier commits. With synchronous=FULL, SQLite would sync each of
+ * them.
  */
 #include "host/db/tables/persist.h"
 
@@ -28,7 +28,7 @@
 
 void db_rollback(struct db *db)
 {
-	struct err ignored; /* SQLite may have rolled back by itself */
+	struct err ignored; /* SQLite may have rolled back itself */
 
 	if (sqlite3_get_autocommit(db->sqlite) == 0)
 		(void)db_run(db, "ROLLBACK", &ignored);
@@ -70,7 +70,9 @@ int db_sync_fd(struct db *db)
 {
 	const char *path;
 
-	/* It has no lock on this file that closing one would give up, and no other takes its place. */
+	/*
+	 * SQLite has no lock on this file that a close would release, and the file is not replaced.
+	 */
 	if (db->log_fd < 0) {
 		path = sqlite3_db_filename(db->sqlite, "main");
 		db->log_fd = open(sqlite3_filename_wal(path), O_RDONLY | O_CLOEXEC);
@@ -87,7 +89,7 @@ void db_sync_failed(struct db *db)
 	db->synced_changes = -1;
 }
 
-/* ---- kept ----------------------------------------------------------------------------------- */
+/* ---- state of live sessions ----------------------------------------------------------------- */
 
 void db_persisted_init(struct db_persisted *kept)
 {
@@ -311,8 +313,8 @@ static bool is_digits(const char *text, size_t len)
 }
 
 /*
- * The record is our own, but what a program printed is in it: more ids may be found than it has,
- * which keeps an object a little longer and does nothing else.
+ * The record is ours, but it contains output of programs. An id in that output only keeps its
+ * object in the store a little longer.
  */
 static int add_found(struct db *db, const char *execution, const char *record, size_t len,
 		     const char *prefix, struct err *err)

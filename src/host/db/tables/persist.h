@@ -1,5 +1,5 @@
 /*
- * persist.h - the rows that sessions are made again from, and transactions over several of them.
+ * persist.h - the rows that restore sessions; what sessions share in the store; recovery, sync.
  */
 #pragma once
 
@@ -15,106 +15,112 @@
 
 #define DB_KERNEL_SIZE 8
 #define DB_BOOT_SIZE 40
-#define DB_PAUSES_AT_END 1u /* when its time is over, instead of ending */
-#define DB_PAUSES_WITHOUT_MEMORY 4u /* … and then its files alone stay */
-#define DB_PAUSES_UNTIL_ASKED 2u /* a request that needs its box resumes it */
+#define DB_PAUSES_AT_END 1u /* when the session expires, instead of ending */
+#define DB_PAUSES_WITHOUT_MEMORY 4u /* … and keeps only its files */
+#define DB_PAUSES_UNTIL_ASKED 2u /* a request that needs the box resumes it */
 
-/* What is known of a live session beside its row. */
+/* The state of a live session, in addition to its row. */
 struct db_persisted {
-	struct buf env;	       /* "NAME=value" and a NUL, one after the other; may be secrets */
-	uint64_t used_ms;      /* of the wall clock */
-	uint64_t used_boot_ms; /* of CLOCK_BOOTTIME in boot `boot`, which no one sets */
+	struct buf env;	       /* "NAME=value" and a NUL, repeated; may contain secrets */
+	uint64_t used_ms;      /* last use, by the wall clock */
+	uint64_t used_boot_ms; /* last use, by CLOCK_BOOTTIME of boot `boot` */
 	char boot[DB_BOOT_SIZE];
-	uint64_t expires_ms; /* of the wall clock; 0: never */
+	uint64_t expires_ms; /* by the wall clock; 0: never */
 	char kernel[DB_KERNEL_SIZE]; /* "ready" or "lost" */
 	char lost_why[DB_WHY_SIZE];
-	char *variables; /* names that are known, ["a","b"], or NULL */
+	char *variables; /* names of variables, ["a","b"], or NULL */
 	char restored_at[CLOCK_RFC3339_SIZE];
 	uint64_t not_kept;
 	char not_kept_why[160];
-	char grant[ID_SIZE]; /* of folders of the host, base/process/grant.h; or "" */
-	uint64_t paused_ms; /* since when it is paused, of the wall clock; 0: it is not */
+	char grant[ID_SIZE]; /* for folders of the host, base/process/grant.h; or "" */
+	uint64_t paused_ms; /* when it was paused, by the wall clock; 0: not paused */
 	uint32_t pauses;    /* DB_PAUSES_… */
 };
 void db_persisted_init(struct db_persisted *kept);
 void db_persisted_done(struct db_persisted *kept);
 
-/* Added or replaced. */
+/* Adds the row or replaces it. */
 int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept,
 		     struct err *err);
 int db_persisted_find(struct db *db, const char *session, struct db_persisted *ret,
 		      struct err *err);
-/* Only the clock of the last use. */
+/* Updates only the time of last use. */
 int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept,
 		     struct err *err);
 
-/* The manifest of a workspace: what changed, all of it, none of it any more. */
+/* Stores changes of a workspace's manifest; if changes->is_whole, replaces all of it. */
 int db_files_change(struct db *db, const char *session, const reckon_workspace *changes,
 		    struct err *err);
 int db_files_load(struct db *db, const char *session, reckon_workspace **ret, struct err *err);
-/* Of what that statement selects for `owner`: path, kind, mode, mtime_ns, size, content. */
+/* Reads the rows that `sql` selects for `owner`: path, kind, mode, mtime_ns, size, content. */
 int db_files_read(struct db *db, const char *sql, const char *owner, reckon_workspace **ret,
 		  struct err *err);
-/* Of a session that is no more: its manifest and its environment. */
+/* Removes an ended session's state, manifest and contexts. */
 int db_persisted_drop(struct db *db, const char *session, struct err *err);
 
-/* The objects that a record names ("ar_…", "out_…"): they are needed as long as its row is there. */
+/*
+ * Stores which objects ("ar_…", "out_…") a record names: they are needed while the record exists.
+ */
 int db_objects_add(struct db *db, const char *execution, const char *record, size_t len,
 		   struct err *err);
 /*
- * The database of the other daemon that shares the store, to ask db_object_is_needed() of: a
- * private one's, or that of `reckon serve`. NULL when there is none; one that is too old needs all.
+ * Opens the database of the other daemon that shares the store (the private one, or `reckon
+ * serve`), for db_object_is_needed(). NULL if there is none. If its version is too old, all objects
+ * count as needed.
  */
 int db_open_other(const char *state_dir, bool is_private, struct db **ret, struct err *err);
-/* A tenant has it no longer. 1: it had, and *ret_size bytes. */
+/* Removes an object from a tenant. 1: the tenant had it, *ret_size is its size in bytes. */
 int db_object_disown(struct db *db, const char *tenant, const char *digits, uint64_t *ret_size,
 		     struct err *err);
 /*
- * What was collected, of those that had it: the last DB_TOMBSTONES of all tenants. 1: it is one, and
- * when.
+ * Objects that were removed from the store: the last DB_TOMBSTONES of all tenants. find() returns 1
+ * and the time if the object is one of them.
  */
 #define DB_TOMBSTONES 100000u
 int db_tombstone_add(struct db *db, const char *tenant, const char *digits, struct err *err);
 int db_tombstone_find(struct db *db, const char *tenant, const char *digits,
 		      char removed_at[CLOCK_RFC3339_SIZE], struct err *err);
-/* Whether a manifest, a snapshot or a record names the object. On doubt it does. */
+/* Whether any row names the object; also true if the database cannot be read. */
 bool db_object_is_needed(struct db *db, const char *sha256);
 
 /*
- * What an earlier run left: executions that had not ended are lost; live sessions stay, their
- * kernels are lost; those of a version that kept no workspaces are lost. How many.
+ * How many rows db_recover() changed. Executions, processes and runs that had not ended become
+ * lost. Live sessions stay live, but their kernels are lost; sessions of a version that did not
+ * persist workspaces become lost.
  */
 struct db_recovered {
 	int executions, processes, runs, lost;
 };
-/* Called in the transaction for each session that is lost. */
+/* Called in the transaction for each lost session. */
 typedef int db_lost_fn(const char *session, const char *tenant, const char *why, void *arg,
 		       struct err *err);
 int db_recover(struct db *db, const char *why, db_lost_fn *fn, void *arg, struct db_recovered *ret,
 	       struct err *err);
-/* The sessions that are live, oldest first. */
+/* Live sessions, oldest first. */
 int db_live_list(struct db *db, db_session_fn *fn, void *arg, struct err *err);
-/* The number of a session's last execution, or 0. */
+/* The sequence number of a session's last execution, or 0. */
 int db_last_sequence(struct db *db, const char *session, uint64_t *ret, struct err *err);
 
 /*
- * The ids of the session's last executions (no more than DB_RECORDED_MAX) that have ended and whose
- * end is kept, NULL behind them; one block, to be freed.
+ * The ids of the session's last executions that have ended and are not lost, newest first, at most
+ * DB_RECORDED_MAX, then NULL. One block, which the caller frees.
  */
 #define DB_RECORDED_MAX 256u
 int db_recorded(struct db *db, const char *session, char ***ret, struct err *err);
 
-/* A line of the daemon's own, by its name: "" when there is none. */
+/* A text that the daemon stores under a name; "" if there is none. */
 int db_note(struct db *db, const char *name, const char *value, struct err *err);
 void db_note_read(struct db *db, const char *name, char *ret, size_t size);
 
 void db_rollback(struct db *db);
-/* What was committed is on the disk when this returns; not when the database is relaxed. */
+/* When this returns, all commits are on the disk; if the database is relaxed, it does nothing. */
 int db_sync(struct db *db, struct err *err);
-/* The same in two steps, so that another thread can wait: what is to be synced, or -1. From then on
- * all that is committed counts as synced; who could not do it says so. */
+/*
+ * db_sync() in two steps, so that another thread can wait: returns the descriptor to sync, or -1.
+ * From then on all commits count as synced; if the sync fails, call db_sync_failed().
+ */
 int db_sync_fd(struct db *db);
 void db_sync_failed(struct db *db);
-bool db_is_synced(const struct db *db); /* nothing was written since */
+bool db_is_synced(const struct db *db); /* nothing was written since the last sync */
 void db_relax(struct db *db);
 uint64_t db_sync_count(const struct db *db);

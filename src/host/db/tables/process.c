@@ -1,9 +1,9 @@
 /*
- * process.c - rows of processes: what was started in a session, and what became of it.
+ * process.c - the rows of processes that were started in sessions.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
- * Never:    holds a variable of an environment: they may be secrets.
+ * Never:    stores environment variables: they may contain secrets.
  */
 #include "host/db/tables/process.h"
 
@@ -173,7 +173,7 @@ int db_process_list(struct db *db, const struct db_process_query *query, db_proc
 	if (db_prepare(db, "SELECT " COLUMNS " FROM process WHERE session = ?1"
 			   " AND (?2 IS NULL OR id < ?2) AND (?3 IS NULL OR tag = ?3)"
 			   " AND (?4 = 0 OR pid = ?4) AND (?5 = 0 OR state = ?5)"
-			   " AND (state <> 1 OR pid > 0)" /* it is being started */
+			   " AND (state <> 1 OR pid > 0)" /* leaves out those that are starting */
 			   " ORDER BY id DESC LIMIT ?6", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, query->session);

@@ -22,7 +22,7 @@
 #define EXECUTION_COLUMNS                                                             \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" record FROM execution"
-/* The same without the record, which may be long. */
+/* The same without the record, which can be long. */
 #define EXECUTION_HEADS                                                               \
 	"SELECT id, session, sequence, status, created_at, ended_at, why, request_hash," \
 	" NULL FROM execution"
@@ -186,7 +186,7 @@ int db_session_list(struct db *db, const char *tenant, const char *before, bool 
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	/* Ids begin with their time, so their order is that of creation. */
+	/* Ids begin with their time, so they sort by creation. */
 	if (db_prepare(db, SESSION_COLUMNS " WHERE tenant = ?3 AND (?1 IS NULL OR id < ?1)"
 				       " AND (?4 = 0 OR state = 'live') ORDER BY id DESC LIMIT ?2",
 		       &statement, err) < 0)
@@ -208,14 +208,16 @@ void db_execution_done(struct db_execution *execution)
 static int bind_json(struct db *db, sqlite3_stmt *statement, int index, const char *json,
 		     size_t len, struct err *err)
 {
-	/* Not bound it would be NULL, and the row would say that there never was a record. */
+	/*
+	 * Fails if the text cannot be bound: the column would be NULL, as if there were no record.
+	 */
 	if (json != NULL && sqlite3_bind_text64(statement, index, json, len, SQLITE_STATIC,
 						SQLITE_UTF8) != SQLITE_OK)
 		return db_failed(db, "keep a record", err);
 	return 0;
 }
 
-/* From `index` on: status, ended_at, why, record, receipt. */
+/* Binds status, ended_at, why, record and receipt, from `index` on. */
 static int bind_end(struct db *db, sqlite3_stmt *statement, int index, const struct db_end *end,
 		    struct err *err)
 {

@@ -1,11 +1,11 @@
 /*
- * run.c - rows of runs: questions to models, and what was answered.
+ * run.c - the rows of runs: a question to a model, and its answer.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
- * Never:    removes one that is under way.
+ * Never:    trims or retires a run that has not ended.
  *
- * An answer names artifacts; so do the records of its executions, which keep them in the store.
+ * Artifacts that an answer names stay in the store because the records of its executions name them.
  */
 #include "host/db/tables/run.h"
 
@@ -210,7 +210,7 @@ int db_run_trim(struct db *db, const char *tenant, uint64_t bytes_max, struct er
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 
-	/* Sizes stand in the index: no answer is read for this. */
+	/* The index contains the sizes, so this reads no answers. */
 	if (db_prepare(db, "UPDATE run SET state = 'dropped', answer = NULL,"
 			   " conversation = NULL, size = 0"
 			   " WHERE tenant = ?1 AND size > 0 AND id <= (SELECT id FROM (SELECT id,"

@@ -1,9 +1,9 @@
 /*
- * snapshot.c - the rows of snapshots, and of the files in them.
+ * snapshot.c - the rows of snapshots and of their files.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own tables, manifests of sessions.
- * Never:    has a column named `session`: it stays when its session goes (db/retain.c).
+ * Never:    names a column `session`: a snapshot outlives its session (db/retain.c).
  */
 #include "host/db/tables/snapshot.h"
 
@@ -16,7 +16,7 @@
 #define COLUMNS                                                                                 \
 	"SELECT id, tenant, of_session, name, template, language, limits, policy, created_at,"    \
 	" files, bytes, size, not_kept, not_kept_why, env FROM snapshot"
-/* Digits of an object, of the content of a file. */
+/* The digits of the object that holds a file's content. */
 #define DIGITS "substr(CAST(content AS TEXT), 1, 32)"
 
 void db_snapshot_init(struct db_snapshot *snapshot)
@@ -89,7 +89,9 @@ int db_snapshot_weigh(struct db *db, const char *tenant, const char *session, ui
 	return 0;
 }
 
-/* The tenant has them from now on, and pays for them once, however many name them. */
+/*
+ * Makes the tenant an owner of the contents. Each content counts once, however many files have it.
+ */
 static int own_files(struct db *db, const struct db_snapshot *snapshot, uint64_t *ret,
 		     struct err *err)
 {
@@ -204,7 +206,7 @@ int db_snapshot_count(struct db *db, const char *tenant, uint64_t *ret, struct e
 
 int db_snapshot_remove(struct db *db, const char *id, struct err *err)
 {
-	/* Its files go with it: a trigger. */
+	/* A trigger removes its files. */
 	return run_with(db, "DELETE FROM snapshot WHERE id = ?", id, NULL, err);
 }
 

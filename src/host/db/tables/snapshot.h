@@ -1,4 +1,7 @@
-/* snapshot.h - rows of snapshots: the files of a session as they were, and what it was made of. */
+/*
+ * snapshot.h - the rows of snapshots: the files, environment and settings of a session at one
+ * moment.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -12,18 +15,18 @@
 #include "reckon_keep.h"
 
 #define DB_SNAPSHOT_NAME_SIZE 129
-#define DB_SNAPSHOT_ROW 512u /* bytes that count for one beside what is in it */
-#define DB_SNAPSHOT_FILE 64u /* and for each entry beside its path and its content's name */
+#define DB_SNAPSHOT_ROW 512u /* bytes that count for a snapshot in addition to its contents */
+#define DB_SNAPSHOT_FILE 64u /* bytes for each entry in addition to path and content id */
 
 struct db_snapshot {
 	char id[ID_SIZE], tenant[ID_SIZE];
-	char session[ID_SIZE];		  /* of which it was made, which may be gone */
+	char session[ID_SIZE];		  /* its source, which may no longer exist */
 	char name[DB_SNAPSHOT_NAME_SIZE]; /* or "" */
 	char template_name[64], language[64];
 	struct front_limits limits;
 	uint64_t policy;
 	char created_at[CLOCK_RFC3339_SIZE];
-	uint64_t files, bytes; /* regular files, and what they hold; db_snapshot_add() fills it in */
+	uint64_t files, bytes; /* of regular files: number, contents; set by db_snapshot_add() */
 	uint64_t size;	       /* of its rows, as it counts for its tenant; likewise */
 	uint64_t not_kept;
 	char not_kept_why[160];
@@ -34,14 +37,16 @@ void db_snapshot_init(struct db_snapshot *snapshot);
 void db_snapshot_done(struct db_snapshot *snapshot);
 #define cleanup_snapshot __attribute__((cleanup(db_snapshot_done)))
 
-/* What one of this session would add to what its tenant keeps: rows, and contents that are new. */
+/* How much a snapshot of this session would add to the tenant's storage: rows and new contents. */
 int db_snapshot_weigh(struct db *db, const char *tenant, const char *session, uint64_t *ret,
 		      struct err *err);
-/* With the files that the manifest of its session has now. *ret_kept: contents that were new to the
- * tenant, in bytes. */
+/*
+ * Adds a snapshot of the files that the session's manifest lists now. *ret_kept: bytes of contents
+ * that are new to the tenant.
+ */
 int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_kept,
 		    struct err *err);
-/* 1: found; 0: this tenant has none. */
+/* 1: found; 0: the tenant does not have it. */
 int db_snapshot_find(struct db *db, const char *tenant, const char *id, struct db_snapshot *ret,
 		     struct err *err);
 int db_snapshot_count(struct db *db, const char *tenant, uint64_t *ret, struct err *err);
@@ -52,10 +57,13 @@ typedef void db_snapshot_held_fn(const char *id, const char *tenant, void *arg);
 int db_snapshot_held(struct db *db, db_snapshot_held_fn *fn, void *arg, struct err *err);
 
 int db_snapshot_files(struct db *db, const char *id, reckon_workspace **ret, struct err *err);
-/* They become the manifest of that session. ERR_NOT_FOUND: it was removed meanwhile. */
+/*
+ * Copies the files into the manifest of the session. ERR_NOT_FOUND: the snapshot was removed
+ * meanwhile.
+ */
 int db_snapshot_give(struct db *db, const char *id, const char *session, struct err *err);
 
-/* Newest first. NULL: all. */
+/* Newest first. NULL members do not restrict the list. */
 struct db_snapshot_list {
 	const char *tenant, *session, *name, *before;
 	unsigned limit;

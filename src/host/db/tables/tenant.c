@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    its own tables.
- * Never:    holds a key's text; what is kept is a keyed hash.
+ * Never:    holds a key's text; it stores a keyed hash.
  */
 #include <stdio.h>
 #include <stdlib.h>

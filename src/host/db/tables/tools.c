@@ -1,9 +1,8 @@
 /*
- * tools.c - the tools that a session's row has, one by one.
+ * tools.c - reads the tools in a session's row.
  *
  * Runs in:  reckond's loop.
- * Reads:    JSON that executions/asking.c wrote; SQLite takes it apart.
- * Never:    holds a statement while the caller does something else.
+ * Reads:    JSON that executions/asking.c wrote, with SQLite's functions.
  */
 #include "host/db/inner.h"
 

@@ -1,9 +1,9 @@
 /*
- * total.c - numbers that outlive a start of the daemon.
+ * total.c - counters that survive restarts of the daemon, and the check of the database.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own table.
- * Never:    counts: it keeps what was counted.
+ * Never:    counts: it stores what others counted.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * usage.c - what tenants keep (artifacts and outputs, by their digits) and what they used.
+ * usage.c - which objects (artifacts and outputs, by their digits) tenants own, and their usage.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own tables.
- * Never:    says of an object whose it is; only whether it is this tenant's.
+ * Never:    tells which other tenant owns an object.
  */
 #include <stdio.h>
 #include <string.h>
