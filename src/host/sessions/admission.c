@@ -1,11 +1,11 @@
 /*
- * admission.c - whether the host has memory for one more session.
+ * admission.c - checks whether the host has enough memory for one more session.
  *
  * Runs in:  reckond's loop.
  * Reads:    /proc/meminfo, /proc/self/cgroup, the files of our memory cgroups; a few times a
  *           second at most.
- * Never:    counts a session twice: one that is being opened counts by what it will need, one that
- *           is open by what it has taken.
+ * Never:    counts a session twice: a session that is being opened counts with its expected need,
+ *           an open one with the memory that it uses.
  */
 #include "host/sessions/admission.h"
 
@@ -22,15 +22,17 @@
 #include "host/tenants/quota.h"
 
 #define FRESH_NS (200ull * 1000000u)
-/* Two dozen system calls are a good part of opening a session: where there is plenty, with all
- * that was admitted since, one look lasts longer. */
+/*
+ * Reading takes two dozen system calls, a good part of the cost of opening a session. While much
+ * more memory is available than needed, a reading is used for longer.
+ */
 #define PLENTY_NS (2000ull * 1000000u)
-#define PLENTY 8u /* times what is wanted */
+#define PLENTY 8u /* times the needed memory counts as plenty */
 #define TEXT_MAX 8192
 #define DIR_SIZE 4096
 #define PATH_SIZE (DIR_SIZE + 64)
 
-/* The beginning of a file, as text; "" when it cannot be read. */
+/* Reads the beginning of a file as text; "" if it cannot be read. */
 static void read_text(const char *path, char ret[TEXT_MAX])
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -39,7 +41,7 @@ static void read_text(const char *path, char ret[TEXT_MAX])
 	ret[n > 0 ? n : 0] = '\0';
 }
 
-/* The number behind `key` at the start of a line, times `unit`. */
+/* Finds the line that begins with `key`, and returns its number times `unit`. */
 static bool find_number(const char *text, const char *key, uint64_t unit, uint64_t *ret)
 {
 	const size_t len = strlen(key);
@@ -65,10 +67,10 @@ static bool read_number(const char *dir, const char *name, uint64_t *ret)
 	(void)snprintf(path, sizeof(path), "%.4095s/%s", dir, name);
 	read_text(path, text);
 	*ret = strtoull(text, &end, 10);
-	return end != text; /* "max" is none */
+	return end != text; /* "max" is not a number: no limit */
 }
 
-/* What one cgroup leaves; its page cache could be had as well. */
+/* Memory that one cgroup has left; its page cache counts as free. */
 static uint64_t left_in(const char *dir, bool is_v2)
 {
 	char path[PATH_SIZE], text[TEXT_MAX];
@@ -84,7 +86,7 @@ static uint64_t left_in(const char *dir, bool is_v2)
 	return used < limit ? limit - used : 0;
 }
 
-/* From our own cgroup up to the root of the hierarchy. */
+/* The least of what our cgroup and its parents have left. */
 static uint64_t left_above(const char *base, const char *group, bool is_v2)
 {
 	char dir[DIR_SIZE];
@@ -106,7 +108,7 @@ static uint64_t left_above(const char *base, const char *group, bool is_v2)
 	}
 }
 
-/* The path in a line of /proc/self/cgroup for this list of controllers, or NULL. */
+/* The cgroup path from the /proc/self/cgroup line of these controllers, or NULL. */
 static char *group_of(char *text, const char *controllers)
 {
 	const size_t len = strlen(controllers);
@@ -167,7 +169,7 @@ static bool is_stale(const struct host *host, uint64_t now, uint64_t need)
 	       now - host->admission.available_ns > (has_plenty ? PLENTY_NS : FRESH_NS);
 }
 
-/* What this host has in all, and could never give: waiting would not help. */
+/* Refuses a need beyond the memory of this host, where waiting cannot help. */
 static bool is_beyond_host(struct host *host, const struct request *req, uint64_t need)
 {
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -199,7 +201,10 @@ bool admission_check(struct host *host, const struct request *req,
 	if (is_stale(host, now, need)) {
 		host->admission.available = admission_available("");
 		host->admission.available_ns = now;
-		/* What was opened meanwhile has taken its memory, or is counted as opening. */
+		/*
+		 * Sessions that opened meanwhile use their memory already; the others count as
+		 * opening.
+		 */
 		host->admission.admitted = (uint64_t)host->admission.opening * need;
 	}
 	wanted = host->admission.admitted + need + host->config.memory_reserve;

@@ -1,8 +1,8 @@
 /*
- * admission.h - whether the host has memory, and the daemon descriptors, for one more session.
+ * admission.h - checks whether the host has memory for one more session.
  *
- * Limits are promises that hardly anybody uses up, so their sum says little. What counts is what
- * the kernel says can be had without swapping, here and in each cgroup that we are in.
+ * Few sessions use their whole limit, so the sum of limits says little. The check uses the memory
+ * that the kernel can provide without swapping, on the host and in each cgroup around us.
  */
 #pragma once
 
@@ -14,23 +14,23 @@
 struct host;
 struct request;
 
-/* What the daemon has let in. */
+/* Sessions that the daemon admitted, and the host's memory. */
 struct admission {
-	unsigned opening;     /* sessions that are admitted, and not open yet */
+	unsigned opening;     /* sessions that are admitted but not open yet */
 	uint64_t memory_used; /* of all sessions, as last measured */
-	uint64_t available, available_ns; /* to be had of the host, and when that was read */
-	uint64_t admitted; /* to sessions since it was read */
+	uint64_t available, available_ns; /* memory of the host, and when it was read */
+	uint64_t admitted; /* memory for sessions admitted since then */
 };
 
 /*
- * Bytes that could still be had: the least of MemAvailable and of what each memory cgroup from
- * ours upwards leaves. UINT64_MAX when nothing can be read. `root` is "" but in tests.
+ * Available bytes: the least of MemAvailable and of what each memory cgroup from ours upwards has
+ * left. UINT64_MAX if nothing can be read. `root` is "" except in tests.
  */
 uint64_t admission_available(const char *root);
 
-/* What has to be free for a session with these limits. */
+/* Memory that must be available to admit a session with these limits. */
 uint64_t admission_need(const struct host *host, const struct front_limits *limits);
 
-/* False when there is too little; then the request was answered. */
+/* False if there is too little memory; then it answers the request. */
 bool admission_check(struct host *host, const struct request *req,
 		     const struct front_limits *limits);

@@ -1,20 +1,21 @@
 /*
- * context.c - further kernels of a session: a queue for each, so that they run at the same time.
+ * context.c - additional kernels of a session, each with its own queue, so that they run in
+ * parallel.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    closes a session while a thread still opens a context in it, or gives a context another
- *           kernel without saying so.
+ * Never:    closes a session while a thread opens a context in it, or replaces a context's kernel
+ *           without reporting it.
  *
  *   OPENING --opened--> LIVE --DELETE--> DELETING --closed--> gone, and its row
  *                       LIVE --end of the session--> CLOSING --closed--> gone
- *                       LIVE --box lost, or the daemon started again--> PARKED --a job--> LIVE
+ *                       LIVE --box lost, or the daemon restarted--> PARKED --a job--> LIVE
  *
- * A parked one has no kernel, and ends as a live one does.
+ * A parked context has no kernel, and ends as a live one does.
  *
- * A context's handle belongs to the thread that runs its job, as a session's does; libreckon lets
- * handles of one session be used at the same time. What is waiting or running when its kernel is
- * restarted, or its context deleted, fails and says so: it was written for variables that are gone.
+ * While a job runs, its thread owns the context's handle, as with a session's handle; libreckon
+ * allows handles of one session to be used in parallel. If a kernel is restarted or its context
+ * deleted, its waiting and running jobs fail: they were written for variables that no longer exist.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,9 @@ static bool context_is_closing(const struct context *context)
 	return context->state == CONTEXT_CLOSING || context->state == CONTEXT_DELETING;
 }
 
-/* The warden counts those that have a kernel; those that are parked are to come back, too. */
+/*
+ * The warden counts contexts with a kernel; parked ones count here too, because they get one again.
+ */
 bool context_has_room(const struct session *session)
 {
 	unsigned count = 1;
@@ -69,7 +72,10 @@ bool context_has_room(const struct session *session)
 	return count < HOST_KERNELS_MAX;
 }
 
-/* The oldest one, also when it is just being opened: two requests do not open two. */
+/*
+ * Returns the oldest context of the language, even while it is being opened, so that two requests
+ * do not open two. Opens one if there is none.
+ */
 struct context *context_of_language(struct session *session, const char *language)
 {
 	struct context *at = session->kernels.first;
@@ -82,7 +88,9 @@ struct context *context_of_language(struct session *session, const char *languag
 	at = context_new(session);
 	(void)snprintf(at->row.language, sizeof(at->row.language), "%s", language);
 	(void)snprintf(at->row.cwd, sizeof(at->row.cwd), "/mnt/data");
-	/* Nobody waits for the context itself. What waits in it is told when it is not opened. */
+	/*
+	 * No request waits for the context itself. If it cannot be opened, its waiting jobs fail.
+	 */
 	context_enqueue(session, at, job_new(session, JOB_CONTEXT_OPEN, 0));
 	return at;
 }
@@ -114,7 +122,7 @@ static void fail_waiting(struct context *context, enum api_error end, const char
 	context->queued = 0;
 }
 
-/* A kernel for one that has none any more; what waits goes on when it is there. */
+/* Gets a kernel for a parked context; its waiting jobs run afterwards. */
 static void reopen(struct context *context, bool adopts)
 {
 	struct session *session = context->session;
@@ -185,7 +193,7 @@ void context_enqueue(struct session *session, struct context *context, struct jo
 	pump(context);
 }
 
-/* What runs is ended without asking: nobody waits for its variables. */
+/* Kills running code at once: its variables are not needed any more. */
 static void stop_running(struct job *running, reckon_session *handle)
 {
 	if (running == NULL || running->execution == NULL)
@@ -204,12 +212,12 @@ static void begin_end(struct context *context, enum context_state state, enum ap
 		return;
 	}
 	fail_waiting(context, code, why);
-	/* One that is being opened is closed as soon as that is done. */
+	/* A context that is being opened is closed when that is done. */
 	if (context_is_live(context))
 		stop_running(context->running, context->handle);
 	context->state = state;
 	close = job_new(context->session, JOB_CONTEXT_CLOSE, request);
-	/* With its session's box. */
+	/* Its kernel waits for the next daemon, together with the session's box. */
 	if (lifecycle_is_ending(&context->session->host->life) && state != CONTEXT_DELETING &&
 	    box_lease_seconds(context->session) > 0)
 		close->how = JOB_HOW_HANDS_OVER;
@@ -239,7 +247,7 @@ static void put_row(struct context *context)
 	struct session *session = context->session;
 	struct err err;
 
-	/* Of a session that ended meanwhile nothing is kept any more. */
+	/* An ended session has no state in the database any more. */
 	if (life_has_ended(session->life))
 		return;
 	if (db_context_put(session->host->db, session->row.id, &context->row, &err) < 0)
@@ -267,14 +275,14 @@ static void park(struct context *context, const char *why)
 	put_row(context);
 }
 
-/* The kernel of one that was parked. */
+/* Handles the end of reopen(). */
 static void reopened(struct context *context, const struct job *job)
 {
 	struct session *session = context->session;
 	struct db_context *row = &context->row;
 
 	if (job->error.code < 0 && job->how == JOB_HOW_ADOPTS) {
-		/* The first job that needs it makes another one. */
+		/* The first job that needs a kernel starts a new one. */
 		log_line(LOG_INFO, "a context was not adopted",
 			 "session=%s context=%s why=\"%s\"", session->row.id, row->id,
 			 job->error.message);
@@ -284,14 +292,17 @@ static void reopened(struct context *context, const struct job *job)
 			 job->error.message);
 		if (job->error.code == RECKON_ELOST && !session_is_parked(session) &&
 		    life_is_live(session->life))
-			restore_park(session, job->error.message); /* what waits goes on then */
+			restore_park(session, job->error.message); /* waiting jobs get a new box */
 		else
 			fail_waiting(context, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!session_is_parked(session) && context_is_live(context)) {
 		context->state = CONTEXT_LIVE;
 		context->kernel_lost = false;
 		(void)snprintf(row->kernel, sizeof(row->kernel), "ready");
-		/* Told with the next record; what that leaves is the new kernel's. */
+		/*
+		 * The loss is reported with the next record. What that record leaves belongs to the
+		 * new kernel.
+		 */
 		row->lost_why[0] = '\0';
 		if (job->how != JOB_HOW_ADOPTS)
 			set_variables(row, NULL);
@@ -313,7 +324,10 @@ static void opened(struct context *context, struct job *job)
 	}
 	if (job->error.code < 0) {
 		front_fail_reckon(host, job->request, &job->error);
-		/* Of one that a language asked for; a CLOSE that waits stays, with nothing to do. */
+		/*
+		 * Fails the jobs of a context that was opened for a language. A waiting CLOSE stays
+		 * and has nothing to do.
+		 */
 		if (!context_is_closing(context))
 			fail_waiting(context, front_error_of(&job->error), job->error.message);
 		context->state = CONTEXT_CLOSING;
@@ -329,12 +343,12 @@ static void opened(struct context *context, struct job *job)
 			front_fail(host, job->request, API_ERR_SESSION_CLOSED,
 				  "the session was closed meanwhile", "", "", 0);
 		} else if (job->request != 0 && !front_is_pending(host, job->request)) {
-			/* Whoever asked for it never got its id. */
+			/* The client disconnected and never got the id. */
 			context->state = CONTEXT_LIVE;
 			context_end(context, API_ERR_SESSION_CLOSED, "nobody waited for it", 0);
 			return;
 		} else {
-			/* The box may have gone meanwhile. */
+			/* The box may have been lost meanwhile. */
 			context->state = session_is_parked(session) ? CONTEXT_PARKED : CONTEXT_LIVE;
 			context->is_unborn = host->transactions.is_open;
 			context->unborn_transaction = host->transactions.current;
@@ -360,7 +374,7 @@ void context_job_done(struct job *job)
 	if (job->kind == JOB_CONTEXT_OPEN) {
 		opened(context, job);
 		job_free(job);
-		session_pump(session); /* a CLOSE may have waited for this */
+		session_pump(session); /* a CLOSE may have waited for this job */
 		if (session_is_parked(session)) {
 			file_queue_pump(session);
 			process_pump(session);
@@ -391,7 +405,7 @@ void context_job_done(struct job *job)
 	job_free(job);
 	pump(context);
 	if (session_is_parked(session)) {
-		session_pump(session); /* a new box may have waited for this */
+		session_pump(session); /* a new box may have waited for this job */
 		file_queue_pump(session);
 		process_pump(session);
 	}

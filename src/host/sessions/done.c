@@ -1,9 +1,9 @@
 /*
- * done.c - jobs of a session that came back: it was opened, it was closed, its kernel did something.
+ * done.c - handles jobs of a session that came back: opened, closed, or done by its kernel.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
+ * Never:    answers for a session that lost its state, or keeps one whose id nobody got.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "host/sessions/restart/row_before_open.h"
 #include "host/tenants/usage.h"
 
-/* Whether somebody is there to whom the session is of use. */
+/* Whether a run or a client still waits for the session. */
 static bool is_wanted(const struct host *host, const struct job *job)
 {
 	if (job->run != NULL)
@@ -26,7 +26,7 @@ static bool is_wanted(const struct host *host, const struct job *job)
 	return front_is_pending(host, job->request);
 }
 
-/* From now on it is there, and kept. */
+/* Makes the session live and stores it. */
 static int note_opened(struct session *session, struct err *err)
 {
 	(void)snprintf(session->row.id, sizeof(session->row.id), "%s",
@@ -73,7 +73,7 @@ static void session_opened(struct session *session, struct job *job)
 	host->admission.opening -= session->measured.is_admitted;
 	session->measured.is_admitted = false;
 	if (life_is_closing(session->life)) {
-		/* Its CLOSE waits in the queue already, behind code that may run (calls/once.c). */
+		/* Its CLOSE is already in the queue, maybe behind code that runs (calls/once.c). */
 		session_interrupt(session);
 		front_fail(host, job->request, API_ERR_UNAVAILABLE, session->row.why, "", "", 0);
 		MODULE_EACH(host, job_failed, job, API_ERR_UNAVAILABLE, session->row.why);
@@ -97,7 +97,7 @@ static void session_opened(struct session *session, struct job *job)
 		execution_rowless(session, &err);
 		session_end(session, API_ERR_SESSION_LOST, err.text, 0);
 	} else if (!is_wanted(host, job) || lifecycle_is_ending(&host->life)) {
-		/* Whoever asked for it never got its id. */
+		/* The client disconnected and never got the id. */
 		usage_unopened(host, session->tenant);
 		session_end(session, API_ERR_SESSION_CLOSED, "nobody waited for it any more", 0);
 	} else {
@@ -123,7 +123,7 @@ static void session_closed(struct session *session, const struct job *job)
 			session->row.id);
 }
 
-/* It could not be opened. */
+/* Drops the code of a session that could not be opened. */
 static void drop_then(struct job *opened)
 {
 	execution_free(opened->box.then->execution);
@@ -141,7 +141,7 @@ void session_job_opened(struct job *job)
 	if (session->box.handle != NULL)
 		tenant_share_check(session->host, job);
 	if (job->box.then != NULL && session->box.handle != NULL)
-		session_run(session, job->box.then); /* its thread does already */
+		session_run(session, job->box.then); /* its thread already runs it */
 	else if (job->box.then != NULL)
 		drop_then(job);
 	session_opened(session, job);
@@ -207,5 +207,5 @@ void file_queue_job_done(struct job *job)
 		restore_park(session, job->result.why_lost.message);
 	job_free(job);
 	file_queue_pump(session);
-	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
+	session_pump(session); /* a CLOSE, or a new box, may have waited for this job */
 }

@@ -1,14 +1,14 @@
 /*
- * file_queue.c - a session's files and ports, beside whatever its kernels do: a queue and a handle
- * of their own.
+ * file_queue.c - jobs for a session's files and ports, independent of its kernels: they have their
+ * own queue and handle.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs about files that came back from the pool.
- * Never:    waits for a cell, or lets the box go while one of its files is in use.
+ * Never:    waits for a cell, or lets the box be closed while a job uses it.
  *
- * One such job of a session runs at a time, in a pool of its own: cells that take every worker leave
- * files within reach. What two jobs of a session that ran at once found changed in the workspace is
- * committed in the order in which they looked (session_job_done()).
+ * One such job of a session runs at a time, in a separate pool, so that files stay accessible while
+ * cells use all other threads. Two jobs of a session that run in parallel may both find changes in
+ * the workspace; these are committed in the order of the scans (session_job_done()).
  */
 #include "host/host.h"
 #include "host/processes/port_work.h"
@@ -67,7 +67,7 @@ bool file_queue_is_full(const struct session *session)
 	return session->file_queue.queued >= HOST_QUEUE_MAX;
 }
 
-/* A page asks for many things at once, and none of them takes long here. */
+/* The limit is high because a page makes many requests at once, each of which is short. */
 bool file_queue_is_full_of_ports(const struct session *session)
 {
 	return session->file_queue.queued_ports >= PORT_QUEUE_MAX;
@@ -93,12 +93,12 @@ void file_queue_fail_waiting(struct session *session, enum api_error end, const 
 	file_queue->queued = file_queue->queued_ports = 0;
 }
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 reckon_session *file_queue_handle(struct job *job)
 {
 	struct file_queue *file_queue = &job->session->file_queue;
 
-	/* The session's handle is read alone, as for a context. */
+	/* Only reads the session's handle, as contexts do. */
 	if (file_queue->handle == NULL)
 		(void)reckon_files_open(job->session->box.handle, &file_queue->handle, &job->error);
 	return file_queue->handle;

@@ -2,8 +2,8 @@
  * folders.c - folders of the host that a person granted to a session.
  *
  * Runs in:  reckond's loop; folders_open() in a thread of the pool.
- * Reads:    ids of grants that a client named, files of grants in the user's runtime directory.
- * Never:    mounts a folder that no running program of the person's own granted, or mounts any for
+ * Reads:    ids of grants from clients, files of grants in the user's runtime directory.
+ * Never:    mounts a folder without a grant of a program that the same user runs, or any folder for
  *           clients of a daemon that is not private.
  */
 #include "host/sessions/folders.h"

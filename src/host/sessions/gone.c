@@ -1,9 +1,9 @@
 /*
- * gone.c - what became of a session that is no more, or never was.
+ * gone.c - answers for a session that has ended or never existed.
  *
  * Runs in:  reckond's loop.
  * Reads:    the database.
- * Never:    tells it to another tenant.
+ * Never:    tells another tenant about a session.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,9 @@ void session_tell_gone(struct host *host, const struct tenant *tenant, uint64_t 
 	(void)snprintf(message, sizeof(message),
 		       "session %s is %s: its variables and files are gone", session_id, row.state);
 	if (strcmp(row.state, "live") == 0) {
-		/* Its box closes, or its end could not be kept yet (session_closed()). */
+		/*
+		 * The box is being closed, or the end could not be stored yet (session_closed()).
+		 */
 		error = API_ERR_SESSION_CLOSED;
 		(void)snprintf(message, sizeof(message), "session %s has ended", session_id);
 	}

@@ -1,5 +1,5 @@
 /*
- * gone.h - what became of a session that is no more, or never was.
+ * gone.h - answers for a session that has ended or never existed.
  */
 #pragma once
 
@@ -8,6 +8,6 @@
 struct host;
 struct tenant;
 
-/* Answers with what became of a tenant's session that is no more, or was never. */
+/* Answers why a tenant's session cannot be used: it ended, expired, was lost or never existed. */
 void session_tell_gone(struct host *host, const struct tenant *tenant, uint64_t request,
 		 const char *session_id);

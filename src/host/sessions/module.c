@@ -1,19 +1,19 @@
 /*
- * module.c - what sessions have to hear of.
+ * module.c - the hooks of sessions.
  *
  * Runs in:  reckond's loop.
- * Reads:    how far the transactions are.
+ * Reads:    the numbers of transactions.
  */
 #include "host/executions/cancel.h"
 #include "host/host.h"
 
-/* Held by a request that is over. */
+/* Ends sessions that are bound to this request. */
 static void request_gone(struct host *host, uint64_t request)
 {
 	session_let_go(host, request, request);
 }
 
-/* Each end is a transaction of its own, which may fail as well. */
+/* Ends the session in a transaction of its own, which may fail as well. */
 static void session_lost(struct session *session, const struct err *failed)
 {
 	if (session->life != SESSION_OPENING)

@@ -1,9 +1,9 @@
 /*
- * once.c - sessions that end with their only execution, or stay when its record is kept.
+ * once.c - sessions that end with their only execution, or stay when its record is stored.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back.
- * Never:    ends one whose events somebody still takes.
+ * Never:    ends a session while a client still reads its events.
  */
 #include "host/sessions/once.h"
 
@@ -14,8 +14,8 @@
 #include "host/host.h"
 #include "host/tenants/quota.h"
 
-#define READ_NS (10ull * 1000000000u) /* for a client to take the next of its events */
-#define OVER_MS 3u /* for the answer to be out: to end a box is work for more than one processor */
+#define READ_NS (10ull * 1000000000u) /* for a client to read the next event */
+#define OVER_MS 3u /* so that the answer is sent before the box ends, which keeps more than one CPU busy */
 
 bool once_is(const struct session *session)
 {
@@ -46,7 +46,7 @@ void once_keep(struct session *session, const struct job *executed)
 		transaction_fail(host, &err);
 }
 
-/* Nobody was told of it: it goes as it came (tick). */
+/* No client knows that the session was to stay, so it ends as planned (session_tick()). */
 void once_transaction_failed(struct session *session, uint64_t first, const struct err *failed)
 {
 	(void)failed;
@@ -55,7 +55,7 @@ void once_transaction_failed(struct session *session, uint64_t first, const stru
 	session->alone.stays_transaction = 0;
 }
 
-/* Whether somebody has not had all of its events yet, but goes on taking them. */
+/* Whether a client is still reading its events. */
 static bool is_unread(const struct session *session)
 {
 	const struct execution *at = session->executions.first;
@@ -64,7 +64,9 @@ static bool is_unread(const struct session *session)
 	       at->cancel != EXECUTION_ABANDONED && clock_mono_ns() - at->given_ns < READ_NS;
 }
 
-/* Whoever waits for the record need not wait for the end of the session to be kept. */
+/*
+ * Ends the session a moment later, so that the client's answer does not wait for that transaction.
+ */
 void once_done(struct session *session)
 {
 	struct host *host = session->host;

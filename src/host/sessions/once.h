@@ -1,5 +1,5 @@
 /*
- * once.h - a session for one execution: what its request brought, until its code is to run.
+ * once.h - data of a request for a one-execution session, until its code is queued.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 struct asking;
 
 struct once {
-	char key[FRONT_KEY_MAX + 1]; /* of the request; "": it has none */
-	unsigned char hash[32];	     /* of all that was asked for with it */
+	char key[FRONT_KEY_MAX + 1]; /* Idempotency-Key of the request; "": none */
+	unsigned char hash[32];	     /* of the request's content */
 	struct asking *asking;
 };

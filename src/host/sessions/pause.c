@@ -1,13 +1,13 @@
 /*
- * pause.c - paused and resumed: everything in the box stands still, and the session's time with it.
+ * pause.c - pauses and resumes sessions: the box is frozen, and the session's time limit stops.
  *
  * Runs in:  reckond's loop; pause_work() in a thread of the pool.
  * Reads:    jobs that came back, the clocks.
- * Never:    freezes what is executing: a pause waits for it; or ends a session while it is paused.
+ * Never:    freezes running code: a pause waits for its end; never ends a paused session.
  *
- * A paused session keeps its box, and so its memory, for as long as the daemon lives. When that
- * goes it has its files, as each session has, and is still paused; so is one that was paused
- * without its memory, whose box goes at once.
+ * A paused session keeps its box, and so its memory, while the daemon runs. After a restart of the
+ * daemon it is still paused and has only its files. A session that is paused without its memory
+ * gives up its box at once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "host/host.h"
 
-#define LEFT_MIN_MS 300000u /* of one whose end had come */
+#define LEFT_MIN_MS 300000u /* for a session that had less time left */
 
 static void move(struct session *session, enum session_life to)
 {
@@ -32,7 +32,7 @@ static void write_down(struct session *session)
 		transaction_fail(session->host, &err);
 }
 
-/* ---- going to sleep ------------------------------------------------------------------------- */
+/* ---- pausing -------------------------------------------------------------------------------- */
 
 static bool is_quiet(const struct session *session)
 {
@@ -97,7 +97,7 @@ void pause_work(struct job *job)
 	struct session *session = job->session;
 	reckon_error ignored;
 
-	/* Whatever becomes of the box, its files were looked at. */
+	/* Scans the files first, whatever happens to the box afterwards. */
 	if (job->kind == JOB_PAUSE || job->how == JOB_HOW_DROPS_BOX)
 		(void)reckon_workspace_keep(session->box.handle, 1, &job->error);
 	if (job->error.code < 0)
@@ -112,9 +112,9 @@ void pause_work(struct job *job)
 	}
 }
 
-/* ---- going on ------------------------------------------------------------------------------- */
+/* ---- resuming ------------------------------------------------------------------------------- */
 
-/* As if the time in between had not been. */
+/* Moves the expiry by the time that the session was paused. */
 static void give_time(struct session *session)
 {
 	struct pause *pause = &session->pause;
@@ -167,7 +167,7 @@ static void resume(struct session *session)
 		return;
 	}
 	move(session, SESSION_RESUMING);
-	/* Ahead of what waits. */
+	/* Bypasses the queue, because the waiting jobs need it. */
 	job = job_new(session, JOB_RESUME, 0);
 	if (session->pause.drops_box)
 		job->how = JOB_HOW_DROPS_BOX;
@@ -201,7 +201,7 @@ void pause_job_done(struct job *job)
 		move(session, SESSION_PAUSED);
 		pause_fail_waiting(session, API_ERR_UNAVAILABLE, job->error.message);
 	} else if (!is_pause) {
-		/* Its box may be gone: what waits makes another one. */
+		/* If the box is gone, waiting jobs make another one. */
 		if (job->result.loss == JOB_LOST_BOX && !session_is_parked(session))
 			restore_park(session, job->result.why_lost.message);
 		resumed(session);
@@ -237,7 +237,7 @@ void pause_fail_waiting(struct session *session, enum api_error error, const cha
 		move(session, SESSION_LIVE);
 }
 
-/* Whatever it is doing, it goes on soon. */
+/* Resumes the session now, or after a pause that is in progress. */
 static void want(struct session *session)
 {
 	struct pause *pause = &session->pause;

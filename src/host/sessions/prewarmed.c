@@ -1,14 +1,14 @@
 /*
- * prewarmed.c - an engine that is connected to the warden already, for the session that comes next.
+ * prewarmed.c - keeps one engine connected to the warden for the next session.
  *
- * Runs in:  reckond's loop; in a thread of the pool where it says so.
+ * Runs in:  reckond's loop; prewarmed_work() in a thread of the pool.
  * Reads:    nothing.
- * Never:    makes one before a session was opened, or keeps one that nobody needs.
+ * Never:    makes an engine before a session was opened, or keeps an unused one for long.
  *
- * Each session has an engine of its own: three dozen system calls and a round trip to the warden
- * that need not wait for a request. One is made a moment after a session was opened, when its first
- * cell has most likely run, and goes when no session came for a while: a warden ends by itself when
- * it has no connection.
+ * Each session has its own engine, which takes three dozen system calls and a round trip to the
+ * warden. To save a request that time, an engine is made shortly after a session was opened, when
+ * its first cell has most likely ended. It is closed if no session needs it for a while, because a
+ * warden ends only when it has no connection.
  */
 #include "host/sessions/prewarmed.h"
 
@@ -25,9 +25,9 @@
 struct prewarmed {
 	struct host *host;
 	struct loop_timer *timer;
-	bool is_asked; /* a job makes one */
+	bool is_asked; /* a job is making one */
 	pthread_mutex_t lock;
-	/* with the lock held */
+	/* protected by the lock */
 	reckon_engine *engine;
 	uint64_t since_ns;
 };
@@ -78,7 +78,7 @@ void prewarmed_want(struct host *host)
 	loop_timer_set(host->sessions.prewarmed->timer, SPARE_AFTER_MS);
 }
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 void prewarmed_work(struct job *job)
 {
 	struct prewarmed *prewarmed = job->host->sessions.prewarmed;
@@ -96,7 +96,7 @@ void prewarmed_work(struct job *job)
 	(void)pthread_mutex_unlock(&prewarmed->lock);
 }
 
-/* What was wrong the next session is going to find out, and tell. */
+/* Ignores errors: the next session meets them again, and reports them. */
 void prewarmed_done(struct job *job)
 {
 	job->host->sessions.prewarmed->is_asked = false;

@@ -1,5 +1,5 @@
 /*
- * queue.c - what a session is asked to do, one after the other.
+ * queue.c - the queue of jobs for a session's first kernel.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.
@@ -13,7 +13,7 @@ void job_arm(struct job *job)
 {
 	struct session *session = job->session;
 
-	/* What PATCH may have changed since the box was made. */
+	/* A PATCH may have changed these limits since the box was made. */
 	if (job->timeout_ms == 0)
 		job->timeout_ms = session->limits.wall_ms;
 	job->output_bytes = session->limits.output_bytes;
@@ -37,7 +37,7 @@ void session_pump(struct session *session)
 
 	if (session->queue.running != NULL || job == NULL || row_before_run_holds(job))
 		return;
-	/* They use the handle that goes. */
+	/* A CLOSE waits while other jobs use the session's handle. */
 	if (job->kind == JOB_CLOSE &&
 	    (session->kernels.opening > 0 || session->file_queue.running != NULL ||
 	     session->processes.jobs > 0))
@@ -55,7 +55,10 @@ void session_pump(struct session *session)
 	job_arm(job);
 	session_run(session, job);
 	job->times.submitted_ns = clock_mono_ns();
-	/* Of these two the loop writes what is to be kept meanwhile (sessions/row_before_open.c, session_end()). */
+	/*
+	 * While a thread runs one of these, the loop writes to the database
+	 * (sessions/restart/row_before_open.c, session_end()).
+	 */
 	if (job->kind == JOB_CLOSE || (job->kind == JOB_OPEN && session->transactions.is_early))
 		pool_submit_to_other_cpu(session->host->pools.main, session->tenant->lane,
 					 &job->item);

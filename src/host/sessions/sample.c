@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop, a few sessions at a time.
  * Reads:    /proc/PID/cgroup, the files of that group, /proc/PID/smaps_rollup and stat.
- * Never:    believes the box: all of it is the kernel's word.
+ * Never:    relies on data from inside the box: all values are the kernel's.
  */
 #include "host/sessions/sample.h"
 
@@ -21,7 +21,7 @@
 
 #define TEXT_SIZE 4096
 
-/* The beginning of a small file; -1 when it cannot be read. */
+/* Reads the beginning of a small file; -1 if it cannot be read. */
 static int slurp(const char *path, char text[TEXT_SIZE])
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ static int slurp(const char *path, char text[TEXT_SIZE])
 	return 0;
 }
 
-/* The number behind `key` in `text`, or the whole text's when there is no key. */
+/* The number after `key` in `text`; an empty key means the number at the start. */
 static bool number_in(const char *text, const char *key, uint64_t *ret)
 {
 	const char *at = key[0] == '\0' ? text : strstr(text, key);
@@ -51,13 +51,13 @@ static bool number_in(const char *text, const char *key, uint64_t *ret)
 	return end != at;
 }
 
-/* Where a group's own files may be: the controller's hierarchy, or the one that has all. */
+/* Reads a number from a file of the group, in the hierarchy that is mounted at `mount`. */
 static bool group_number(const char *mount, const char *group, size_t group_len, const char *file,
 			 const char *key, uint64_t *ret)
 {
 	char path[700], text[TEXT_SIZE];
 
-	/* The root group is the whole machine. */
+	/* The root group has the values of the whole machine. */
 	if (group_len <= 1 ||
 	    snprintf(path, sizeof(path), "/sys/fs/cgroup%s%.*s/%s", mount, (int)group_len, group,
 		     file) >= (int)sizeof(path))
@@ -137,7 +137,10 @@ static int from_process(pid_t pid, struct sample *ret, bool has_memory, bool has
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (has_cpu)
 		return 0;
-	/* The name may hold anything; behind it field 3 begins, and 14 and 15 are the times. */
+	/*
+	 * The name in field 2 may contain anything. After it, field 3 begins; fields 14 and 15 are
+	 * the times.
+	 */
 	if (slurp(path, text) < 0 || (at = strrchr(text, ')')) == NULL)
 		return err_set(err, ERR_NOT_FOUND, "%s cannot be read", path);
 	for (int field = 2; field < 14 && *at != '\0'; field++)

@@ -1,5 +1,5 @@
 /*
- * sample.h - what a box uses just now, seen from outside.
+ * sample.h - memory and CPU time of a box at one moment, measured from outside.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 struct sample {
 	uint64_t at_ms; /* since 1970 */
 	uint64_t memory_bytes;
-	uint64_t cpu_ns; /* so far */
+	uint64_t cpu_ns; /* total since the start */
 };
 
 /*
- * Of the box that this process is in: of its control groups where they can be read, else of the
- * process alone (its proportional share of memory). Errors when it is gone.
+ * Measures the box of process `pid`: from its control groups if they can be read, otherwise from
+ * the process alone (its proportional share of memory). Fails if the process has ended.
  */
 int sample_take(pid_t pid, struct sample *ret, struct err *err);

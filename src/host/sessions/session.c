@@ -1,12 +1,12 @@
 /*
- * session.c - a session's life: opening, expiry, its end.
+ * session.c - the life of a session: opening, lookup, end.
  *
  * Runs in:  reckond's loop.
- * Reads:    what came of opening and closing it.
- * Never:    answers for a session that lost its state, or keeps one that nobody knows of.
+ * Reads:    results of opening and closing a session.
+ * Never:    answers for a session that lost its state, or keeps one whose id nobody got.
  *
- * Its states are in state/life.h. A live session may be parked: it has no box, since the daemon was
- * started again, and gets one with the first job that needs it (restore.c).
+ * state/life.h has the states. A live session may be parked: it has no box, for example since the
+ * daemon restarted, and gets one with the first job that needs it (restart/restore.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
 
-/* Ids end in random characters: any sum of them spreads well. */
+/* Ids end in random characters, so a simple hash spreads them well. */
 static struct session **bucket_of(struct host *host, const char *id)
 {
 	uint32_t sum = 2166136261u;
@@ -120,7 +120,10 @@ void session_forget(struct session *session)
 	missing_free(session->box.missing);
 	grant_done(&session->box.folders);
 	free(session);
-	/* The last one to go ends a daemon that is stopping, unless that waits (operations/operate.c). */
+	/*
+	 * The end of the last session ends a stopping daemon, except during its grace period
+	 * (operations/operate.c).
+	 */
 	if (lifecycle_is_ending(&host->life) && !lifecycle_is_in_grace(&host->life) &&
 	    host->sessions.first == NULL)
 		loop_stop(host->loop);
@@ -206,7 +209,10 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	metrics_add(&host->seen.metrics, METRICS_ENDS,
 		    metrics_counter_label(METRICS_ENDS, state_of(end)), 1);
 	(void)snprintf(session->row.why, sizeof(session->row.why), "%s", why);
-	/* One transaction for its end and for those of all that waits; its box closes meanwhile. */
+	/*
+	 * One transaction for the end of the session and of all its waiting jobs; meanwhile its box
+	 * closes.
+	 */
 	is_kept = transaction_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
 	if (!is_kept)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
@@ -255,7 +261,7 @@ void session_leave(struct session *session)
 	}
 	MODULE_EACH(session->host, session_leaves, session);
 	session_interrupt(session);
-	/* The last look, at every byte. */
+	/* A last scan that reads every byte. */
 	look = job_new(session, JOB_KEEP, 0);
 	look->how = JOB_HOW_THOROUGH;
 	if (life_is_live(session->life) && !session_is_parked(session) && session->looks.ran_since)
@@ -271,7 +277,7 @@ void session_leave(struct session *session)
 	session_enqueue(session, close);
 }
 
-/* A transaction that could not be brought to the disk may have been committed all the same. */
+/* A transaction whose sync failed may have been committed all the same. */
 int session_keep_end_again(struct session *session, struct err *err)
 {
 	struct db_session row;

@@ -1,5 +1,5 @@
 /*
- * tick.c - what is done for sessions now and then: expiry, interrupts that came too early.
+ * tick.c - periodic work for sessions: expiry, repeated interrupts, scans after background work.
  *
  * Runs in:  reckond's loop.
  * Reads:    the clocks.
@@ -52,7 +52,7 @@ static void tick_one(struct session *session, uint64_t now)
 	if (session->queue.running == NULL && session->queue.first == NULL &&
 	    session->looks.ran_since &&
 	    !session_is_parked(session) && now - session->clock.idle_since_ns >= LOOK_AFTER_NS) {
-		/* What processes in the background did since the last cell. */
+		/* Finds changes that background processes made since the last cell. */
 		session_enqueue(session, job_new(session, JOB_KEEP, 0));
 		return;
 	}

@@ -1,16 +1,16 @@
 /*
- * token.c - a token is a key for one session, or one volume: whoever has it may do there what its
- *           maker may.
+ * token.c - a token is a key for one session or one volume, with at most the rights of the key that
+ * made it.
  *
- *   st_ the session's 26 characters, its maker's 26, 2 digits for scopes, and 43 that only reckond
- *   can make; vt_ the same of a volume
+ *   st_ the session's 26 characters, the key's 26, 2 digits for scopes, and a seal of 43 that only
+ *   reckond can make; vt_ the same for a volume
  *
  * Runs in:  reckond's loop.
- * Reads:    what a client presented.
- * Never:    keeps a token: it can be made again, and ends with its session or volume, or with the
- *           key that made it, whichever is first.
+ * Reads:    tokens and signatures from clients.
+ * Never:    stores a token: it can be computed again, and ends with its session or volume or with
+ *           the key that made it, whichever is first.
  *
- * Nothing of a token is looked up by what it holds before its last part was found to be ours.
+ * The ids in a token are looked up only after its seal was verified.
  */
 #include <sodium.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #define PREFIX_LEN 3u
 #define KEY_PREFIX "key_"
 #define KEY_PREFIX_LEN 4u
-#define NAME_LEN 26u /* of an id, behind its prefix */
+#define NAME_LEN 26u /* of an id, after its prefix */
 #define SCOPES_LEN 2u
 #define SEAL_LEN 43u
 #define KEY_AT (PREFIX_LEN + NAME_LEN)
@@ -36,15 +36,15 @@
 	((uint32_t)(FRONT_SCOPE_SESSIONS | FRONT_SCOPE_EXECUTE | FRONT_SCOPE_FILES |               \
 		    FRONT_SCOPE_READ))
 
-/* What a token may be for. */
+/* The kinds of tokens. */
 static const struct kind {
 	const char *prefix, *id_prefix;
-	const char *sealed; /* stands first in what is sealed */
-	uint32_t scopes;    /* the most that it may */
+	const char *sealed; /* domain, the first part of the sealed text */
+	uint32_t scopes;    /* the maximum */
 } of_session = { "st_", "se_", "session token 2", TOKEN_SCOPES },
   of_volume = { "vt_", "vol_", "volume token 1", VOLUME_SCOPES };
 
-/* `id` and `key` are whole ids. */
+/* `id` and `key` are full ids. */
 static void make(const struct host *host, const struct kind *kind, const char *id, const char *key,
 		 uint32_t scopes, char ret[TOKEN_SIZE])
 {
@@ -73,7 +73,7 @@ bool token_looks(const char *text, size_t len)
 	       (is_of_volume(text) || memcmp(text, of_session.prefix, PREFIX_LEN) == 0);
 }
 
-/* What its own is, of one that is there: NULL. */
+/* The tenant of the session or volume, if it exists; otherwise NULL. */
 static struct tenant *tenant_of(const struct host *host, const struct kind *kind, const char *id,
 				const struct key *maker)
 {
@@ -138,7 +138,7 @@ void session_token_gone(struct host *host, uint64_t request, const char *text)
 	db_session_done(&row);
 }
 
-/* The volume that a call is about, of those that its token is for; NULL: none. */
+/* The volume that a call is about, if a volume token may make this call; otherwise NULL. */
 static const char *volume_of(const struct request *req)
 {
 	switch (req->call - api_calls) {
@@ -180,7 +180,7 @@ bool token_may(const struct request *req)
 	return id != NULL && strcmp(id, req->key->row.id) == 0;
 }
 
-/* What the key may do in a session, as far as a token can say it. */
+/* The scopes of a token that this key makes for a session. */
 static uint32_t scopes_of(const struct host *host, const struct key *key)
 {
 	return host->config.is_private ? TOKEN_SCOPES : key->row.scopes & TOKEN_SCOPES;
@@ -207,7 +207,7 @@ void volume_token_make(const struct host *host, const char *volume, const struct
 
 /* ---- signatures ----------------------------------------------------------------------------- */
 
-/* Which token made one, as it was found: another look at the same address searches nothing. */
+/* Remembers which token made a signature, so that the same URL needs no search the next time. */
 struct found {
 	unsigned char digest[crypto_hash_sha256_BYTES];
 	char session[ID_SIZE], key[ID_SIZE];
@@ -223,10 +223,10 @@ static struct found *found_at(const unsigned char *digest)
 
 struct signature {
 	const struct api_session_signed_in *in;
-	crypto_hash_sha256_state before; /* of what stands before the token */
+	crypto_hash_sha256_state before; /* the hash of the part before the token */
 };
 
-/* Whether the SHA-256 of before, token and after is what was presented. */
+/* Whether the SHA-256 of before, token and after equals the presented digest. */
 static bool is_signed(const struct signature *signature, const char *token)
 {
 	const struct api_session_signed_in *in = signature->in;
@@ -250,7 +250,7 @@ static bool is_by(struct host *host, const struct session *session, const struct
 	return is_signed(signature, ret);
 }
 
-/* The token of this session that was signed with, by whichever key it was made. */
+/* Finds the key whose token for this session made the signature, and returns the token. */
 static bool is_of(struct host *host, const struct session *session,
 		  const struct signature *signature, char ret[TOKEN_SIZE])
 {
@@ -267,7 +267,7 @@ static bool is_of(struct host *host, const struct session *session,
 	return false;
 }
 
-/* NULL: of none that lives. */
+/* NULL: the signature is from no live session. */
 static const struct session *find_signed(struct host *host, const struct signature *signature,
 					 char ret[TOKEN_SIZE])
 {

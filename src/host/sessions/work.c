@@ -1,5 +1,5 @@
 /*
- * work.c - a session's box and its kernels: opened and closed, in a thread of the pool.
+ * work.c - opens and closes a session's box and its kernels, in a thread of the pool.
  *
  * Runs in:  a thread of reckond's pool.
  * Reads:    its job, the handles of its session.
@@ -33,7 +33,7 @@ int work_engine(struct host *host, reckon_engine **ret, reckon_error *error)
 	return reckon_engine_open(&options, ret, error);
 }
 
-/* Without a session there is no engine. */
+/* Closes the engine if the session cannot be opened, because only sessions have one. */
 static int open_with(struct session *session, const reckon_session_options *options,
 		     reckon_error *error)
 {
@@ -46,7 +46,7 @@ static int open_with(struct session *session, const reckon_session_options *opti
 	return code;
 }
 
-/* Of a session that is opened for the first time. */
+/* For a session that is opened for the first time. */
 static int make_lent(struct job *job)
 {
 	struct err err;
@@ -88,7 +88,7 @@ reckon_session_options work_options(const struct job *job)
 		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
 		.lost_variables = session->kept.variables,
 		.sequence = session->box.parked_sequence,
-		/* A daemon of one user has no one to be fair to. */
+		/* A private daemon has one user, so processor time needs no fair sharing. */
 		.group = session->host->config.is_private ? NULL : session->row.tenant,
 		.group_weight = job->box.share.weight,
 		.group_cpu_percent = job->box.share.percent,
@@ -114,13 +114,16 @@ static void open_box(struct job *job)
 			(reckon_mount){ .source = source, .target = FILE_MOUNTS_TARGET };
 	if (!volume_mounts_open(job, &volumes, folders.mounts, &options.mount_count))
 		return;
-	/* The warden of an engine that stood ready may be gone, which is not a reason to fail. */
+	/* The prewarmed engine's warden may have ended meanwhile: then tries with a new engine. */
 	if (session->box.engine != NULL && open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
 	if (work_engine(session->host, &session->box.engine, &job->error) < 0 ||
 	    open_with(session, &options, &job->error) != RECKON_ELOST)
 		return;
-	/* What never was cannot be lost, and what is kept of a parked session is where it was. */
+	/*
+	 * Not ELOST: a new session has nothing to lose, and the state of a parked one is still
+	 * stored.
+	 */
 	job->error.code = RECKON_EUNAVAILABLE;
 	(void)snprintf(job->error.message, sizeof(job->error.message), "%s",
 		       "the session could not be opened: the warden closed the connection, or this "
@@ -130,7 +133,7 @@ static void open_box(struct job *job)
 		       "try again; its log says why");
 }
 
-/* With the files of a snapshot. */
+/* Fills the workspace with the files of a snapshot. */
 static void fill_box(struct job *job)
 {
 	struct session *session = job->session;
@@ -143,7 +146,7 @@ static void fill_box(struct job *job)
 	session->box.engine = NULL;
 	if (job->error.code != RECKON_ELOST)
 		return;
-	/* The session never was: what is lost is the snapshot's. */
+	/* The session is new: only the snapshot has lost something. */
 	job->error.code = RECKON_EUNAVAILABLE;
 	(void)snprintf(job->error.remedy, sizeof(job->error.remedy), "%s",
 		       "put it back from a backup: reckon restore");
@@ -183,7 +186,7 @@ void work_context_open(struct job *job)
 	};
 	unsigned char key[RECKON_LEASE_SIZE];
 
-	close_context(context); /* one of a box that is gone */
+	close_context(context); /* left from a box that is gone */
 	if (job->how == JOB_HOW_ADOPTS) {
 		box_lease_key(job->session, row->id, key);
 		(void)reckon_context_adopt(job->session->box.handle, &options, key, &context->handle,
@@ -217,7 +220,7 @@ void work_close(struct job *job)
 	reckon_engine_close(session->box.engine);
 	session->file_queue.handle = session->box.handle = NULL;
 	session->box.engine = NULL;
-	/* One that the next daemon has keeps them. */
+	/* The next daemon continues with a leaving session, and needs them. */
 	if (!life_is_leaving(session->life))
 		file_mounts_remove(session);
 }

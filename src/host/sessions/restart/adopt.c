@@ -1,16 +1,16 @@
 /*
- * adopt.c - boxes that an earlier daemon left, with their kernels.
+ * adopt.c - takes over boxes that an earlier daemon left, with their kernels.
  *
  * Runs in:  reckond's loop; adopt_work() in a thread of the pool.
- * Reads:    the database, what libreckon says of a box.
- * Never:    goes on with a kernel that ran something of which the database does not know the end: then
- *           the session is restored from that, as without its box.
+ * Reads:    the database, what libreckon reports about a box.
+ * Never:    continues with a kernel that ran something whose end the database does not have: then
+ *           the session is restored from the database, as if its box were gone.
  *
- * A box has a lease, which only a daemon with the secret of this state directory can compute. The
- * warden keeps it frozen for `adopt-grace` seconds when the daemon ends in whatever way. The next one
- * asks for the box of each live session before it makes another, and that does not take long, since
- * the others wait no longer than they were told. The workspace is looked at, to its last byte, with
- * the next job of the session, or soon (session_tick()), and told as one change.
+ * A box has a lease, whose key only a daemon with the secret of this state directory can compute.
+ * When the daemon ends in any way, the warden keeps the box frozen for `adopt-grace` seconds. The
+ * next daemon adopts the boxes of all live sessions at its start, many at a time, because these
+ * leases expire. The next job of the session, or a job soon after (session_tick()), scans every
+ * byte of the workspace and reports all differences as one change.
  */
 #include "host/sessions/restart/adopt.h"
 
@@ -54,7 +54,7 @@ void adopt_work(struct job *job)
 		close_all(session);
 }
 
-/* False: it has to be restored, when somebody wants it. */
+/* False: the box cannot be adopted; a session that needs one is restored. */
 static bool begin(struct session *session)
 {
 	struct host *host = session->host;
@@ -77,7 +77,7 @@ static bool begin(struct session *session)
 	return true;
 }
 
-/* Whoever wants a box for one of them waits for this (restore_want()). */
+/* A session that needs a box waits until this is done (restore_want()). */
 static void adopt_next(struct host *host)
 {
 	for (struct session *at = host->sessions.first; at != NULL &&
@@ -115,7 +115,7 @@ static void adopted(struct session *session, const struct job *job)
 	struct err err;
 
 	session->box.state = BOX_THERE;
-	session->looks.ran_since = true; /* nobody has looked at its workspace yet */
+	session->looks.ran_since = true; /* its workspace is not scanned yet */
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	kept->lost_why[0] = '\0';
 	observe_adopted(session);

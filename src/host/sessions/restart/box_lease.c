@@ -1,9 +1,9 @@
 /*
- * box_lease.c - what lets the box of a session wait for the next daemon.
+ * box_lease.c - leases that let the box of a session wait for the next daemon.
  *
  * Runs in:  reckond's loop; box_lease() in a thread of the pool.
  * Reads:    the secret of leases, which does not change.
- * Never:    leases a box that nobody is to come back to.
+ * Never:    leases a box that no daemon will adopt.
  */
 #include "host/sessions/restart/box_lease.h"
 
@@ -42,11 +42,11 @@ void box_lease(const struct job *job)
 	const struct session *session = job->session;
 	reckon_session *handle = job->context != NULL ? job->context->handle : session->box.handle;
 	unsigned char key[RECKON_LEASE_SIZE];
-	reckon_error ignored; /* a session that is lost is found so by its next job */
+	reckon_error ignored; /* the next job notices a lost session */
 
 	if (handle == NULL)
 		return;
-	/* The handle's own: a row gets its id with the answer. */
+	/* Uses the handle's id, because a row gets its id only with the answer. */
 	box_lease_key(session,
 		      job->context != NULL ? reckon_context_id(handle) : reckon_session_id(handle),
 		      key);

@@ -1,9 +1,9 @@
 /*
- * persist.c - sessions kept over a restart: manifests and clocks.
+ * persist.c - stores what restores a session after a restart: manifests and clocks.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back, the database, the clocks.
- * Never:    ends a session because of a clock that was set.
+ * Never:    ends a session because the wall clock was set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "host/host.h"
 
 #define USE_WRITTEN_NS (30ull * 1000000000u)
-#define GRACE_MS 60000u /* after a start with another clock than the last use was stamped with */
+#define GRACE_MS 60000u /* minimum time that is left after a reboot */
 
 /* ---- clocks --------------------------------------------------------------------------------- */
 
@@ -51,8 +51,8 @@ bool persist_is_of_this_boot(const struct session *session)
 }
 
 /*
- * For how long nobody has used it. In the same boot that is exact, whatever became of the clock;
- * else the wall clock has to do, and a wrong one ends no session before somebody had a chance.
+ * How long the session has been idle. Exact within one boot. After a reboot only the wall clock is
+ * left; it may be wrong, so a session gets at least GRACE_MS before it expires.
  */
 uint64_t persist_idle_ms(const struct session *session)
 {
@@ -125,7 +125,7 @@ static bool take_not_kept(struct db_persisted *kept, const reckon_workspace *cha
 static int commit_changes(struct session *session, const struct job *job, struct err *err)
 {
 	const reckon_workspace *changes = job->result.changes;
-	/* Those of a context are in its own row (context_keep()). */
+	/* Variables of a context are in its own row (context_keep()). */
 	const bool has_more =
 		(int)(job->context == NULL && take_variables(&session->kept, changes)) |
 		(int)take_not_kept(&session->kept, changes);
@@ -144,7 +144,7 @@ void persist_job_done(struct session *session, struct job *job)
 	const bool has_row = !life_has_ended(session->life);
 	struct err err;
 
-	/* Nobody asked for that. */
+	/* A KEEP job is not a use, because no client asked for it. */
 	if (job->kind != JOB_KEEP)
 		persist_use(session);
 	if (job->kind == JOB_EXECUTE && job->result.json != NULL)
@@ -153,7 +153,7 @@ void persist_job_done(struct session *session, struct job *job)
 			     (session->looks.ran_since && job->kind != JOB_KEEP);
 	if (job->result.changes == NULL)
 		return;
-	/* Of a session that ended meanwhile nothing is kept any more. */
+	/* An ended session has no state in the database any more. */
 	if (has_row && commit_changes(session, job, &err) < 0)
 		transaction_fail(session->host, &err);
 }

@@ -1,10 +1,11 @@
 /*
- * restore.c - a box for a session that has none any more: its files from the store, its old id.
+ * restore.c - makes a new box for a session that has none: with its files from the store, its old
+ * id.
  *
  * Runs in:  reckond's loop; restore_work() in a thread of the pool.
  * Reads:    the manifest in the database.
- * Never:    gives out a workspace that lacks something, unless a client asked for what is intact;
- *           or gives up the list of what it was, which is tried again.
+ * Never:    continues with an incomplete workspace, unless a client asked for the intact files; or
+ *           discards the list of files after a failure: the next request tries again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 
 /* ---- what the store lacks ------------------------------------------------------------------- */
 
-/* In the pool's thread. */
+/* Runs in the pool's thread. */
 static void note_missing(const char *path, const char *why, void *arg)
 {
 	struct job *job = arg;
@@ -40,7 +41,7 @@ static void note_missing(const char *path, const char *why, void *arg)
 	if (missing->count++ >= MISSING_PATHS_MAX)
 		return;
 	if (missing->paths.len > 0)
-		missing->paths.len--; /* the bracket */
+		missing->paths.len--; /* removes the closing bracket */
 	(void)buf_addc(&missing->paths, missing->paths.len > 0 ? ',' : '[', &ignored);
 	json_write_init(&json, &missing->paths);
 	json_write_string(&json, path);
@@ -76,20 +77,20 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 	return 0;
 }
 
-/* To what the next record says of variables. */
+/* Adds to the reason that the next record reports with lost variables. */
 static void tell_lost(struct session *session, size_t count, const char *how, const char *first)
 {
 	char *why = session->kept.lost_why;
 	const size_t len = strlen(why);
 
-	/* Told already by a try that failed. */
+	/* An earlier try that failed added it already. */
 	if (count == 0 || strstr(why, how) != NULL)
 		return;
 	(void)snprintf(why + len, sizeof(session->kept.lost_why) - len, "%s%zu %s and are gone: %s",
 		       len > 0 ? "; " : "", count, how, first);
 }
 
-/* What was there and is not coming back, beside the variables. */
+/* Reports files that were not stored, and so do not come back. */
 static void tell_not_kept(struct session *session, const reckon_workspace *manifest)
 {
 	size_t count = 0;
@@ -119,7 +120,7 @@ static void begin(struct session *session)
 		return;
 	}
 	tell_not_kept(session, job->box.manifest);
-	/* Only what is known to be missing is given up: the first try finds it out. */
+	/* Gives up only files that are known to be missing, which the first try finds out. */
 	if (session->box.wants_intact && session->box.missing != NULL) {
 		job->how = JOB_HOW_INTACT;
 		tell_lost(session, session->box.missing->count, "files are missing in the store",
@@ -134,7 +135,7 @@ static void begin(struct session *session)
 
 void restore_want(struct session *session)
 {
-	/* Whatever still uses the old box comes back here, and so does one that may yet be adopted. */
+	/* Jobs that still use the old box call this again when they return; so does an adoption. */
 	if (life_is_live(session->life) && session->box.state != BOX_LEFT &&
 	    session->queue.running == NULL &&
 	    session->kernels.opening == 0 && session->file_queue.running == NULL &&
@@ -156,7 +157,7 @@ void restore_work(struct job *job)
 {
 	struct session *session = job->session;
 
-	restore_close_box(session); /* one that was lost */
+	restore_close_box(session); /* the lost box, if there is one */
 	work_open(job);
 	if (session->box.handle == NULL)
 		return;
@@ -208,7 +209,10 @@ static void restored(struct session *session)
 	session->looks.taken = 0;
 	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
 	clock_rfc3339_now(kept->restored_at);
-	/* Told with the next record; what that leaves is the new kernel's. */
+	/*
+	 * The loss is reported with the next record. What that record leaves belongs to the new
+	 * kernel.
+	 */
 	kept->lost_why[0] = '\0';
 	free(kept->variables);
 	kept->variables = NULL;
@@ -235,7 +239,7 @@ void restore_done(struct job *job)
 			 session->row.id, job->error.message);
 		(void)snprintf(why, sizeof(why), "it could not be brought back: %s",
 			       job->error.message);
-		/* The list stays, and each request tries again: what is missing may come back. */
+		/* Keeps the manifest, and each request tries again: missing files may come back. */
 		if (!session->box.wants_intact || job->how == JOB_HOW_INTACT ||
 		    job->box.missing == NULL) {
 			session->box.wants_intact = false;

@@ -1,9 +1,9 @@
 /*
- * revive.c - what an earlier run of the daemon left, as sessions without a box.
+ * revive.c - loads the sessions that an earlier run of the daemon left, without boxes.
  *
  * Runs in:  reckond, at its start and its end.
  * Reads:    the database.
- * Never:    ends a session because of a clock that was set.
+ * Never:    ends a session because the wall clock was set.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	session->row.volumes = row->volumes != NULL ? mem_strdup(row->volumes) : NULL;
 	session_index(session);
 	db_name_of(host->db, row->id, session->given.name);
-	/* After a restart of the machine there are no boxes. */
-	/* A paused one was not left behind (src/box/sessions/adopt.c). */
+	/* After a reboot there are no boxes to adopt. */
+	/* The warden keeps no boxes of paused sessions (src/box/sessions/adopt.c). */
 	session->box.state = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
 					     kept.paused_ms == 0
 				     ? BOX_LEFT

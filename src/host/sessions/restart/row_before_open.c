@@ -1,18 +1,19 @@
 /*
- * row_before_open.c - the row of a session, written while its box is made.
+ * row_before_open.c - writes a session's row while its box is being opened.
  *
  * Runs in:  reckond's loop.
  * Reads:    a session that is being opened.
  * Never:    leaves the row of a session that could not be opened.
  *
- * A session is kept before it is answered: a transaction and a sync. Both need nothing of its box,
- * so the loop makes them while a thread opens it, and the answer waits for whichever takes longer.
- * Nobody knows its id until then, and lists leave it out. When it cannot be opened its row goes
- * again, with a word in the audit; so this is done only for what could be opened the last time, and
- * for what begins with a snapshot: its files are its own before anybody can remove that.
+ * Before a new session is answered, its row needs a transaction and a sync. Neither needs the box,
+ * so the loop does both while a thread opens it, and the answer waits for whichever takes longer.
+ * Until then nobody knows the session's id, and lists leave it out. If the box cannot be opened,
+ * the row is removed and the audit says so. So this is done only for a template and language that
+ * opened the last time, and for a session from a snapshot: it gets the files before the snapshot
+ * can be removed.
  *
- * A crash in between leaves a session of which nobody was told, as one between the commit and the
- * answer does: it is there, empty, until it expires.
+ * A crash in between leaves an empty session that no client knows, as a crash between commit and
+ * answer always does; it stays until it expires.
  */
 #include "host/sessions/restart/row_before_open.h"
 
@@ -63,7 +64,10 @@ void row_before_open_write(struct session *session)
 		session->transactions.is_early = false;
 		return;
 	}
-	/* When its transaction fails it hears of it (transaction.c), and goes again when the box is there. */
+	/*
+	 * If the transaction fails later, `early_failed` is set (transaction.c), and the session
+	 * ends when its box is open.
+	 */
 	session->transactions.is_early = session_commit_start(session, &ignored) >= 0;
 	transaction_leave(host, is_own, 1); /* the job that opens it */
 }
@@ -93,5 +97,5 @@ void row_before_open_undo(struct session *session, const char *why)
 	if (session->transactions.is_early)
 		usage_unopened(session->host, session->tenant);
 	session->transactions.is_early = false;
-	session->row.id[0] = '\0'; /* it never was */
+	session->row.id[0] = '\0'; /* the session never existed */
 }

@@ -1,9 +1,9 @@
 /*
- * life.c - where a session is in its life: the states, and the moves.
+ * life.c - the states of a session and the allowed transitions.
  *
- * Runs in:  reckond's loop; life_is_leaving() in threads of the pool as well.
+ * Runs in:  reckond's loop; life_is_leaving() also in threads of the pool.
  * Reads:    nothing.
- * Never:    makes a move that is not in the table, or ends the daemon because one was asked for.
+ * Never:    makes a transition that the table lacks, or ends the daemon because of one.
  */
 #include "host/sessions/state/life.h"
 
@@ -18,10 +18,10 @@ static const struct {
 	const char *name;
 	unsigned moves;
 } states[SESSION_LIFE_COUNT_] = {
-	/* Paused at once: the daemon was started again, and finds it so. */
+	/* PAUSED: at its start the daemon finds the session paused. */
 	[SESSION_OPENING] = { "opening", TO(LIVE) | TO(PAUSED) | TO_GO },
 	[SESSION_LIVE] = { "live", TO(PAUSE_ASKED) | TO_GO },
-	/* Paused at once: it has no box. */
+	/* PAUSED: a session without a box needs no freezing. */
 	[SESSION_PAUSE_ASKED] = { "pause-asked",
 				  TO(LIVE) | TO(PAUSING) | TO(PAUSED) | TO_GO },
 	[SESSION_PAUSING] = { "pausing", TO(LIVE) | TO(PAUSED) | TO_GO },

@@ -1,5 +1,5 @@
 /*
- * session.h - what is known of one session, by part; part of host.h.
+ * session.h - the state of one session, by part; included by host.h.
  */
 #pragma once
 
@@ -30,130 +30,130 @@ struct watch;
 enum context_state {
 	CONTEXT_OPENING,
 	CONTEXT_LIVE,
-	CONTEXT_PARKED, /* it has no kernel; the first job makes it */
+	CONTEXT_PARKED, /* it has no kernel; the first job starts one */
 	CONTEXT_CLOSING,
-	CONTEXT_DELETING, /* the same, and its row goes with it */
+	CONTEXT_DELETING, /* the same, and removes its row */
 };
 
-/* A further kernel of a session: a handle and a queue of its own (sessions/context.c). */
+/* An additional kernel of a session, with its own handle and queue (sessions/context.c). */
 struct context {
-	struct context *next; /* of the session, oldest first */
+	struct context *next; /* in the session's list, oldest first */
 	struct session *session;
 	struct db_context row;
 	enum context_state state;
-	reckon_session *handle; /* the running job's, if there is one */
+	reckon_session *handle; /* the running job owns it */
 	struct job *running;
 	struct job *first, *last;
 	unsigned queued;
 	bool kernel_lost;
-	bool is_unborn;	 /* its row is in a transaction that is not on the disk */
+	bool is_unborn;	 /* its row is in a transaction that is not synced yet */
 	uint64_t unborn_transaction;
 };
 
-/* A session's files: a handle and a queue of their own (sessions/file_queue.c). */
+/* Access to a session's files, with its own handle and queue (sessions/file_queue.c). */
 struct file_queue {
-	reckon_session *handle; /* the running job's, if there is one */
+	reckon_session *handle; /* the running job owns it */
 	struct job *running, *first, *last;
 	unsigned queued, queued_ports;
 	struct watch *watches;
 };
 
-/* Made for one execution, with which it ends (calls/once.c). */
+/* For a session that was made for one execution and ends with it (calls/once.c). */
 struct session_alone {
-	struct once *once; /* of the request that opens it, until its code is to run */
-	bool is_to_stay;   /* once that execution is answered */
-	uint64_t stays_transaction; /* the transaction that says so; 0: none */
-	bool is_streamed;  /* by that request: it stays until the events of its code are read */
-	bool is_over;	   /* the execution */
+	struct once *once; /* of the request that opens the session, until its code is queued */
+	bool is_to_stay;   /* keep the session when the execution is answered */
+	uint64_t stays_transaction; /* the transaction that keeps it; 0: none */
+	bool is_streamed;  /* the request reads events: the session stays until they are read */
+	bool is_over;	   /* the execution has ended */
 	struct session *next_over;
 };
 
 enum box_state {
 	BOX_THERE, /* or a thread opens it */
-	BOX_PARKED, /* it has none; the first job that needs one makes it */
-	BOX_LEFT, /* parked, but the one that an earlier daemon left may be there */
-	BOX_IN_LINE, /* parked, and waits until fewer others are being restored */
+	BOX_PARKED, /* none; the first job that needs one makes it */
+	BOX_LEFT, /* none, but an earlier daemon may have left one to adopt */
+	BOX_IN_LINE, /* none; waits until fewer other sessions are being restored */
 };
 
-/* What is known of its box, or that it has none (sessions/restart/restore.c). */
+/* The session's box, if it has one (sessions/restart/restore.c). */
 struct session_box {
 	enum box_state state;
-	reckon_engine *engine;	/* the running job's, if there is one */
+	reckon_engine *engine;	/* the running job owns it */
 	reckon_session *handle;
-	bool wants_intact;	/* the next one does without what the store lacks */
-	bool kernel_lost;	/* until the next execution, or a restart */
-	uint64_t parked_sequence; /* of its last execution before that */
-	struct missing *missing; /* from the store, as the last try found it, or NULL */
-	struct observed *observed; /* NULL: not open */
-	struct grant folders; /* of the host, which `kept.grant` granted (sessions/folders.c) */
+	bool wants_intact;	/* the next restore leaves out files that the store lacks */
+	bool kernel_lost;	/* until the next execution or restart */
+	uint64_t parked_sequence; /* number of executions; the next box continues from here */
+	struct missing *missing; /* files that the store lacked at the last restore, or NULL */
+	struct observed *observed; /* NULL: no open box */
+	struct grant folders; /* of the host, granted by `kept.grant` (sessions/folders.c) */
 };
 
-/* What of it is in transactions that are not on the disk (transaction.c). */
+/* The session's part in transactions that are not synced yet (transaction.c). */
 struct session_transactions {
 	struct session *next;
-	bool is_listed;		/* something of it is */
-	bool is_uncommitted;	/* so is what it changed */
-	bool is_unborn;		/* so is its row */
-	uint64_t last;		/* the last one of those */
-	uint64_t birth;		/* that of its row */
-	bool end_unkept;	/* its row says that it is live, which is to be mended */
-	bool is_early;		/* its row was written before its box was there */
-	struct err early_failed; /* code ERR_OK: it was not, or is as durable as it has to be */
+	bool is_listed;		/* in the list of sessions with such transactions */
+	bool is_uncommitted;	/* workspace changes are in one of them */
+	bool is_unborn;		/* its row is in one of them */
+	uint64_t last;		/* the last of them */
+	uint64_t birth;		/* the one with its row */
+	bool end_unkept;	/* its row could not be ended, so it must be ended later */
+	bool is_early;		/* its row is written while its box is being opened */
+	struct err early_failed; /* code ERR_OK: that did not fail */
 };
 
-/* Of the boot clock, which nobody sets and sleep does not stop. */
+/* Uses the boot clock, which nobody can set and which includes sleep. */
 struct session_clock {
 	uint64_t idle_since_ns, opened_ns;
 	uint64_t expires_ns; /* 0: never */
-	bool used_since;     /* `kept` was written */
+	bool used_since;     /* since `kept` was written */
 };
 
-/* At its workspace, which are committed in their order. */
+/* Scans of the workspace, whose changes are committed in the order of the scans. */
 struct session_looks {
-	struct job *early; /* came back before what looked before them */
+	struct job *early; /* jobs that returned before the job of an earlier scan */
 	uint64_t taken;	   /* the last one that was committed */
-	bool ran_since;	   /* the last one was an execution's */
-	bool forgets;	   /* for the next job: see there */
+	bool ran_since;	   /* an execution ran since the last scan of a KEEP job */
+	bool forgets;	   /* for the next job: see `forgets` in job.h */
 };
 
-/* Its further ones. */
+/* Its contexts. */
 struct session_kernels {
 	struct context *first;
-	unsigned opening; /* which use `handle`: not to be closed meanwhile */
+	unsigned opening; /* contexts that use `handle`: do not close it meanwhile */
 };
 
-/* As last measured; counted in the tenant's sums. */
+/* As last measured; included in the tenant's sums. */
 struct session_measured {
 	uint64_t memory, workspace;
-	bool is_admitted; /* and not open yet: counted as opening */
+	bool is_admitted; /* admitted but not open yet: counted as opening */
 };
 
-/* Jobs of its first kernel. */
+/* Jobs of the session's first kernel. */
 struct session_queue {
 	struct job *running, *first, *last;
-	unsigned count; /* that wait */
+	unsigned count; /* of waiting jobs */
 };
 
 struct session_executions {
-	struct execution *first; /* unfinished ones and the last few, newest first */
-	uint64_t sequence; /* of the newest */
+	struct execution *first; /* unfinished ones and the last finished ones, newest first */
+	uint64_t sequence; /* of the newest execution */
 };
 
-/* What the request that made it said of it. */
+/* Settings from the request that made the session. */
 struct session_given {
 	char name[ID_NAME_MAX + 1]; /* or "" */
-	char snapshot[ID_SIZE]; /* it begins with the files of that one; or "" */
-	uint64_t held_by; /* it ends with this request; 0: with none */
+	char snapshot[ID_SIZE]; /* snapshot whose files it starts with; or "" */
+	uint64_t held_by; /* request that the session ends with; 0: none */
 };
 
 struct session {
-	struct session *next, *chain; /* of the host; of the same bucket, see session_find() */
+	struct session *next, *chain; /* of the host; of the hash bucket, see session_find() */
 	struct host *host;
 	struct tenant *tenant;
 	struct db_session row; /* id, template, … as in the database */
 	struct front_limits limits;
 	enum session_life life;
-	enum api_error end; /* once it is closing: what its id is answered with from now on */
+	enum api_error end; /* once it is closing: the error for requests that name it */
 	struct session_queue queue;
 	struct session_given given;
 	struct session_clock clock;
@@ -171,7 +171,7 @@ struct session {
 	struct session_transactions transactions;
 };
 
-/* It has no box, whether one is on the way or not. */
+/* Whether it has no box at the moment. */
 static inline bool session_is_parked(const struct session *session)
 {
 	return session->box.state != BOX_THERE;
