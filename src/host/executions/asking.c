@@ -1,9 +1,9 @@
 /*
- * asking.c - what running code asks its client, and the answers.
+ * asking.c - questions of running code to its client, and their answers.
  *
  * Runs in:  reckond's loop; asking_questions() in a thread of the pool.
  * Reads:    checked calls.
- * Never:    gives an answer to an execution of another tenant, or one that asked nothing.
+ * Never:    passes an answer to an execution of another tenant, or to one that asked nothing.
  *
  * The questions are events of the execution (docs/internals/questions.md).
  */
@@ -18,7 +18,7 @@
 #include "codec/json_write.h"
 #include "host/host.h"
 
-#define TOOLS_MAX 64u /* of an execution, and of a session */
+#define TOOLS_MAX 64u /* for an execution and for a session */
 #define KEPT_MAX ((size_t)256 * 1024)
 
 struct asking {
@@ -28,7 +28,7 @@ struct asking {
 	struct arena arena;
 };
 
-/* ---- what it may ask ------------------------------------------------------------------------ */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 static bool is_tool_name(const char *name)
 {

@@ -12,26 +12,26 @@ struct asking;
 struct host;
 struct session;
 
-/* Whether the tools are such; answers when they are not. */
+/* Whether the tools' names are valid and distinct; if not, answers the request. */
 bool asking_is_good(struct host *host, const struct request *req, const struct api_list *tools);
-/* Whether a session may keep as much; answers when it may not. */
+/* Whether the tools fit into a session's row; if not, answers the request. */
 bool asking_fits(struct host *host, const struct request *req, const struct api_list *tools);
-/* For the session's row; NULL: there are none. */
+/* The tools as JSON for the session's row; NULL if there are none. */
 char *asking_keep(const struct api_list *tools);
-/* *ret NULL: it may ask nothing. Without tools of its own it has the session's. */
+/* *ret is NULL if the code may ask nothing. A request without tools uses those of the session. */
 int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
 	       struct err *err);
 int asking_once(const struct session *session, const struct api_execute_once_in *in,
 		struct asking **ret, struct err *err);
-/* The same with tools that asking_keep() wrote. */
+/* The same with tools that asking_keep() encoded. */
 int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
 		struct err *err);
-/* Whether calls wait for the client; NULL: none. */
+/* Whether calls wait for an answer of the client; `asking` may be NULL. */
 bool asking_waits(const struct asking *asking);
-/* A line that it waits for; `text` NULL: the end of the input. */
+/* Answers a question for input; `text` NULL: the end of the input. */
 int asking_input(struct asking *asking, uint64_t seq, const char *text, reckon_error *error);
-/* False: that call had its answer, or nobody asked. */
+/* False: the call is already answered, or does not exist. */
 bool asking_give(struct asking *asking, const struct api_tool_result *result);
 void asking_free(struct asking *asking); /* NULL is fine */
-/* For its thread; NULL is fine. */
+/* For the thread that executes the code; `asking` may be NULL. */
 const reckon_questions *asking_questions(const struct asking *asking);

@@ -1,12 +1,13 @@
 /*
- * cancel.c - executions that are ended by a request, or when whoever asked for them goes away.
+ * cancel.c - cancels executions: by a request, or because their client disconnected.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests; who still holds an execution (lease.h).
- * Never:    takes for abandoned what somebody waits for, or what was to go on.
+ * Reads:    checked requests; leases of executions (lease.h).
+ * Never:    cancels an execution because of its lease while a client waits for it, or one without a
+ *           lease.
  *
- * One that waits in a queue leaves it: it never ran, and its Idempotency-Key is free again. One
- * that runs is interrupted as by a person, and its record says why.
+ * A queued execution leaves its queue: it never runs, and its Idempotency-Key may be used again. A
+ * running one is interrupted, and its record has the reason.
  */
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ static void cancel(struct execution *execution, const reckon_reason *reason, con
 	execution->cancel = EXECUTION_CANCELLED;
 	execution_release_key(execution);
 	execution_fail(execution, API_ERR_EXECUTION_CANCELLED, why);
-	/* A model waits for what its cell gave. */
+	/* A run may wait for the result of this cell. */
 	MODULE_EACH(session->host, job_failed, job, API_ERR_EXECUTION_CANCELLED, why);
 	job_free(job);
 }
@@ -76,7 +77,7 @@ void cancel_on_request(struct execution *execution)
 	cancel(execution, &on_request, was_cancelled);
 }
 
-/* ---- of whom nobody is left ------------------------------------------------------------------ */
+/* ---- abandoned executions ------------------------------------------------------------------- */
 
 static struct execution *find_abandoned(const struct session *session, uint64_t now_ns)
 {
@@ -92,7 +93,10 @@ void cancel_abandoned(struct session *session)
 	const uint64_t now = clock_mono_ns();
 	struct execution *execution;
 
-	/* Each look begins anew: one that ends may take older ones out of the list. */
+	/*
+	 * Searches from the start each time: cancelling one execution may remove older ones from
+	 * the list.
+	 */
 	while ((execution = find_abandoned(session, now)) != NULL) {
 		audit_note(session->host, "execution.cancel", session->row.id, "ok",
 			   "execution=%s its client went away", execution->id);

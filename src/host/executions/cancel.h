@@ -1,4 +1,6 @@
-/* cancel.h - executions that were to end when whoever asked for them goes away; see lease.h. */
+/*
+ * cancel.h - cancels executions: by a request, or because their client disconnected; see lease.h.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +10,15 @@ struct execution;
 struct host;
 struct session;
 
-/* A client says so; it has not ended. */
+/* Call only for an execution that has not ended. */
 void cancel_on_request(struct execution *execution);
-/* Those that were to end when nobody waits for them or follows them any more, and nobody does. */
+/* Cancels the session's executions whose lease is over. */
 void cancel_abandoned(struct session *session);
-void cancel_note_why(struct execution *execution); /* for the record, when it is stopped so */
-/* Whoever waited with this request went away. */
+void cancel_note_why(struct execution *execution); /* sets "client disconnected" as the reason */
+/* Removes a waiting request whose client disconnected. */
 void cancel_request_gone(struct host *host, uint64_t request);
-/* A dialect process died, and with it its connections: that ends nothing. Its requests had the ids
- * from `first` to `last`. */
+/*
+ * A dialect process crashed, whose requests had the ids from `first` to `last`. Its clients did not
+ * disconnect themselves, so this cancels nothing.
+ */
 void cancel_front_lost(struct host *host, uint64_t first, uint64_t last);

@@ -1,9 +1,9 @@
 /*
  * event_buffer.c - the events of one execution.
  *
- * Runs in:  reckond: pushed by a thread of the pool, read by the loop.
- * Reads:    events as libreckon gives them out.
- * Never:    makes the writer wait.
+ * Runs in:  reckond: a thread of the pool writes, the loop reads.
+ * Reads:    events from libreckon.
+ * Never:    blocks the writer until a reader is ready.
  */
 #include "host/executions/event_buffer.h"
 
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 #define PLACES_FIRST 8u
-#define EVENT_HEAD_BYTES 64u /* of each in a frame, about */
+#define EVENT_HEAD_BYTES 64u /* per event in a frame, approximately */
 #define BATCH_EVENTS (EVENT_BUFFER_BATCH_BYTES / EVENT_HEAD_BYTES)
 
 struct event {
@@ -27,12 +27,12 @@ struct event {
 
 struct event_buffer {
 	pthread_mutex_t lock;
-	struct event *events; /* `places`, more of them as they are needed */
+	struct event *events; /* a ring of `places`, which grows as needed */
 	size_t places, first, count, bytes;
 	uint64_t next_id;
 	bool is_finished;
-	bool is_awaited; /* somebody found nothing new and waits to be told */
-	unsigned away;	 /* readers that got something, but not the end */
+	bool is_awaited; /* a reader found nothing new and must be woken */
+	unsigned away;	 /* readers that got a part of the events, and ask for more */
 };
 
 static atomic_size_t all_bytes, all_count;
@@ -52,10 +52,10 @@ struct event_buffer *event_buffer_new(void)
 	return buffer;
 }
 
-/* The one so many behind the oldest. */
+/* The event `index` places after the oldest. */
 static struct event *event_at(const struct event_buffer *buffer, size_t index)
 {
-	size_t at = buffer->first + index; /* both are below `places` */
+	size_t at = buffer->first + index; /* no modulo: both are below `places` */
 
 	if (at >= buffer->places)
 		at -= buffer->places;
@@ -86,7 +86,7 @@ static void drop_oldest(struct event_buffer *buffer)
 	buffer->count--;
 }
 
-/* Most executions have a handful of events: room for all that a ring may hold is 200 KiB. */
+/* Starts small, because most executions have few events: a full ring takes 200 KiB. */
 static void make_room(struct event_buffer *buffer)
 {
 	const size_t places = buffer->places > 0 ? buffer->places * 2 : PLACES_FIRST;
@@ -103,7 +103,7 @@ static void make_room(struct event_buffer *buffer)
 	buffer->first = 0;
 }
 
-/* The size is a program's choice: without memory for it the event counts as gone. */
+/* A program chooses the size, so a failed allocation is not fatal: the event counts as missing. */
 static char *copy(const char *json, size_t len)
 {
 	char *text = len <= EVENT_BUFFER_EVENT_MAX ? malloc(len + 1) : NULL;
@@ -115,7 +115,10 @@ static char *copy(const char *json, size_t len)
 	return text;
 }
 
-/* Sixty-four noisy cells at once would else hold half a gigabyte that hardly anybody reads. */
+/*
+ * Limits each buffer when all together are large: otherwise 64 cells with much output would hold
+ * half a gigabyte.
+ */
 static size_t bytes_max(void)
 {
 	const size_t count = atomic_load(&all_count);
@@ -148,7 +151,7 @@ bool event_buffer_push(struct event_buffer *buffer, const char *name, const char
 		atomic_fetch_add(&all_bytes, len);
 	}
 	buffer->next_id++;
-	/* The last one is not given out before event_buffer_finish(). */
+	/* Readers get the last event only after event_buffer_finish(). */
 	was_awaited = buffer->is_awaited && strcmp(name, "done") != 0;
 	if (was_awaited)
 		buffer->is_awaited = false;
@@ -190,7 +193,7 @@ static void tell(const struct event *event, struct arena *arena, struct api_even
 	ret->data = (struct api_bytes){ arena_text(arena, event->json, event->len), event->len };
 }
 
-/* Those from the place `i` on, as many as fit; returns the place of the first that did not. */
+/* Encodes events from place `i` on, as many as fit; returns the place after the last of them. */
 static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *arena,
 			 struct api_events *ret)
 {
@@ -202,7 +205,7 @@ static size_t tell_batch(struct event_buffer *buffer, size_t i, struct arena *ar
 	for (; i < buffer->count && count < BATCH_EVENTS; i++) {
 		const struct event *event = event_at(buffer, i);
 
-		/* Of two in a row with a gap between them the second is of the next batch. */
+		/* Events in a batch are consecutive: after a gap a new batch begins. */
 		if ((!buffer->is_finished && strcmp(event->name, "done") == 0) ||
 		    (count > 0 && (event->id != events[count - 1].id + 1 ||
 				   bytes + event->len > EVENT_BUFFER_BATCH_BYTES)))

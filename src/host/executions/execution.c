@@ -1,9 +1,9 @@
 /*
- * execution.c - one execution: who waits for its record or its events, and what became of it.
+ * execution.c - one execution: the requests that wait for its record or events, and its end.
  *
  * Runs in:  reckond's loop.
- * Reads:    jobs that came back, rings.
- * Never:    gives out the end of an execution before its record is kept.
+ * Reads:    jobs that came back, event buffers.
+ * Never:    answers with the end of an execution before its record is stored.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ void execution_wait(struct execution *execution, const struct request *req)
 	execution->waiters[execution->waiter_count++] = (struct waiter){ req->id, call };
 }
 
-/* Answers a request for events if there is something to say. */
+/* Answers a request for events if there are new ones. */
 static bool try_events(struct execution *execution, uint64_t request, uint64_t after)
 {
 	const struct api_failure failure = { .error = execution->failure,
@@ -115,7 +115,7 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 
 	if (!event_buffer_read(execution->events, after, &arena, &told))
 		return false;
-	/* What a client that only sees events has to know; harmless before the end. */
+	/* For a client that reads only events; before the end it does no harm. */
 	if (execution->failed)
 		told.failure = &failure;
 	reply_execution_events(execution->session->host, request, &told);
@@ -156,7 +156,10 @@ static void publish(struct execution *execution)
 
 void execution_publish(struct host *host)
 {
-	/* Every job that ends wakes us: with thousands of sessions that is not a time for a walk. */
+	/*
+	 * Every job that ends calls this, and with thousands of sessions a walk through all is
+	 * expensive.
+	 */
 	if (host->executions.followers == 0)
 		return;
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
@@ -182,7 +185,7 @@ void execution_forget(struct execution *execution, uint64_t request)
 	lease_drop(execution->lease, request, clock_mono_ns());
 }
 
-/* Only the newest finished ones keep their events. */
+/* Frees finished executions, except the newest ones, whose events can be read again. */
 static void drop_old(struct session *session)
 {
 	struct execution *next;
@@ -195,7 +198,7 @@ static void drop_old(struct session *session)
 	}
 }
 
-/* In the transaction that is open, whole or not at all: its failure is that of all of it. */
+/* Writes into the open transaction, in which an error fails everything. */
 static int keep_record(struct execution *execution, const struct job *job, const char *status,
 		       struct err *err)
 {
@@ -248,7 +251,7 @@ static void keep(struct execution *execution, const struct job *job)
 			     : 0ull);
 	if (execution->row == EXECUTION_ROW_NONE)
 		return;
-	/* One commit: what is answered is kept, with what it cost and made. */
+	/* One commit for the record, its usage and its objects. */
 	execution->row = host->transactions.is_open ? EXECUTION_ROW_UNCOMMITTED
 						    : EXECUTION_ROW_KEPT;
 	execution->transaction = host->transactions.current;
@@ -346,7 +349,7 @@ void execution_finish(struct execution *execution, const struct job *job)
 		execution->failure = job->error.code == RECKON_ELOST ? API_ERR_UNAVAILABLE
 								     : API_ERR_INTERNAL;
 		(void)err_set(&execution->why, ERR_LOST, "%s", job->error.message);
-		/* Without a record it has not begun (reckon_execute()). */
+		/* If there is no record, the code did not begin (reckon_execute()). */
 		if (job->error.code == RECKON_ELOST)
 			execution_release_key(execution);
 	}

@@ -1,5 +1,5 @@
 /*
- * job.h - what a session is asked to do: uploads on their way, executions, jobs of the pool.
+ * job.h - uploads, executions, and the jobs that threads of the pool do for a session.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct stored;
 struct volume_work;
 struct session;
 
-/* A descriptor that the front fills, until the COMMIT with its ticket. */
+/* A descriptor that the front writes to, until the COMMIT with its ticket. */
 struct upload {
 	uint64_t ticket; /* 0: free */
 	int fd;
@@ -42,11 +42,11 @@ struct upload {
 	char actor[72];
 	char *path;
 	char *if_match, *if_none;
-	struct stored *stored; /* a file of the tenant, of no session; or NULL */
-	struct volume_work *volume; /* a file of a volume; or NULL */
+	struct stored *stored; /* if it becomes a file of the tenant, not of a session */
+	struct volume_work *volume; /* if it becomes a file of a volume */
 };
 
-/* Files whose content the store has not, or damaged. */
+/* Files whose content is missing in the store, or damaged there. */
 struct missing {
 	size_t count;
 	char why[160];	 /* of the first */
@@ -60,35 +60,35 @@ struct waiter {
 	unsigned call;
 };
 
-/* How its code is to be stopped; a later one does not take back what is harder. */
+/* How to stop running code; a later, weaker value does not replace a stronger one. */
 enum execution_stop { EXECUTION_STOP_NO, EXECUTION_STOP_INTERRUPT, EXECUTION_STOP_KILL };
 
 enum execution_cancel {
 	EXECUTION_WANTED,
-	EXECUTION_ABANDONED, /* it is stopped because nobody waits any more */
+	EXECUTION_ABANDONED, /* stopped because its client disconnected */
 	EXECUTION_CANCELLED, /* before it began */
 };
 
 enum execution_row {
-	EXECUTION_ROW_KEPT, /* or there is nothing to be kept yet */
-	EXECUTION_ROW_UNCOMMITTED, /* its record is in a transaction that is not on the disk */
-	EXECUTION_ROW_NONE, /* its session was never kept, so neither is this */
+	EXECUTION_ROW_KEPT, /* or there is no record to store yet */
+	EXECUTION_ROW_UNCOMMITTED, /* its record is in a transaction that is not synced yet */
+	EXECUTION_ROW_NONE, /* its session could not be stored, so it has no row */
 };
 
 struct execution {
-	struct execution *next; /* of the session, newest first */
+	struct execution *next; /* in the session's list, newest first */
 	struct session *session;
 	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
-	struct buf code;     /* until it has run and is kept */
-	struct pending_row *pending_row; /* until its row is; see pending_row.c */
-	/* Its row is to be on the disk before it runs, and is in this transaction; 0: not, or it is. */
+	struct buf code;     /* until it has run and its row is stored */
+	struct pending_row *pending_row; /* until its row is stored; see pending_row.c */
+	/* It runs only after this transaction, which has its row, is synced; 0: no need to wait. */
 	uint64_t first_transaction;
 	struct execution *next_first;
-	enum execution_stop stop; /* said again while it runs */
+	enum execution_stop stop; /* repeated while it runs */
 	struct asking *asking; /* what its code may ask its client; NULL: nothing */
-	const reckon_reason *reason; /* for which it is to stop, or NULL */
-	struct lease *lease;	     /* NULL: it goes on whoever leaves; see lease.h */
+	const reckon_reason *reason; /* why it is stopped, or NULL */
+	struct lease *lease;	     /* NULL: it continues if clients disconnect; see lease.h */
 	enum execution_cancel cancel;
 	struct event_buffer *events;
 	struct waiter *waiters; /* requests that get the record */
@@ -98,14 +98,14 @@ struct execution {
 		uint64_t after;
 	} *event_waiters;
 	size_t event_waiter_count;
-	enum api_error failure; /* when it finished without a record */
+	enum api_error failure; /* if it finished without a record */
 	struct err why;
 	bool failed;
 	enum execution_row row;
-	uint64_t transaction;	     /* of an uncommitted one */
+	uint64_t transaction;	     /* if its row is EXECUTION_ROW_UNCOMMITTED */
 	struct replayed replayed;
-	bool is_read;	     /* somebody has the end of its events */
-	uint64_t given_ns;   /* when events of it were last given, or it ended */
+	bool is_read;	     /* a client has read its last event */
+	uint64_t given_ns;   /* when events were last sent, or it ended */
 };
 
 enum job_kind {
@@ -127,149 +127,152 @@ enum job_kind {
 	JOB_RESTART,
 	JOB_CONTEXT_OPEN,
 	JOB_CONTEXT_CLOSE,
-	JOB_PROBE, /* of no session: is the warden there (operations/ready.c) */
+	JOB_PROBE, /* no session: is the warden available (operations/ready.c) */
 	JOB_RESTORE, /* a box for a parked session */
-	JOB_ADOPT,   /* the box that an earlier daemon left of it, if there is one */
-	JOB_SHARE,   /* of no session: what a tenant may have of the processors (tenants/tenant.c) */
-	JOB_SPARE,   /* of no session: an engine for the next one (sessions/prewarmed.c) */
+	JOB_ADOPT,   /* adopts the box that an earlier daemon left, if there is one */
+	JOB_SHARE,   /* no session: sets a tenant's share of the processors (tenants/tenant.c) */
+	JOB_SPARE,   /* no session: connects an engine in advance (sessions/prewarmed.c) */
 	JOB_PROCESS_START,
 	JOB_PROCESS_SIGNAL,
-	JOB_PROCESS_CHECK, /* is there anything left of what it started */
+	JOB_PROCESS_CHECK, /* is anything left of what it started */
 	JOB_PROCESS_CLOSE,
-	JOB_PROCESS_END, /* of all that ended, with a look at the workspace (processes/process.c) */
-	JOB_STORE,   /* of no session: keeps a file of a tenant (calls/stored.c) */
+	JOB_PROCESS_END, /* for all that ended; scans the workspace (processes/process.c) */
+	JOB_STORE,   /* no session: stores a file of a tenant (calls/tenants/stored.c) */
 	JOB_PORT_LIST,
 	JOB_PORT_CONNECT,
 	JOB_WATCH_OPEN,
 	JOB_WATCH_READ,
-	JOB_PAUSE,   /* everything in the box stands still (sessions/pause.c) */
+	JOB_PAUSE,   /* freezes the box (sessions/pause.c) */
 	JOB_RESUME,
-	JOB_KEEP,    /* a look at the workspace, without anybody who asked */
-	JOB_VOLUME,  /* of no session: about the content of a volume (volumes/work.h) */
+	JOB_KEEP,    /* scans the workspace; no request waits for it */
+	JOB_VOLUME,  /* no session: works on files of a volume (volumes/work.h) */
 	JOB_KINDS,
 };
 
 struct job;
 typedef void job_done_fn(struct session *session, struct job *job);
 
-/* What is done with jobs of a kind; the table is jobs.c. */
+/* The functions for jobs of a kind; the table is in jobs.c. */
 struct job_type {
-	void (*work)(struct job *job); /* in a thread of the pool */
-	/* And then what it changed in the workspace is taken, and whether the box is there. */
+	void (*work)(struct job *job); /* runs in a thread of the pool */
+	/*
+	 * After the work, take the changes in the workspace and check whether box and kernel still
+	 * exist.
+	 */
 	bool looks;
-	void (*begin)(struct job *job); /* its thread is about to get it; NULL: nothing is to be done */
-	void (*done)(struct job *job); /* it came back; frees it */
-	/* It did what it should, and whoever asked is told; NULL: nothing but that. */
+	void (*begin)(struct job *job); /* called just before the job is submitted; or NULL */
+	void (*done)(struct job *job); /* called when it has returned; frees it */
+	/* Answers a job that succeeded; NULL: the answer is empty. */
 	void (*answer)(struct host *host, struct job *job);
-	bool is_reading;    /* what that says needs nothing that is written with it */
-	const char *action; /* of the audit; NULL: none */
-	void (*dropped)(struct job *job); /* it will not run; NULL: nobody has to know */
+	bool is_reading;    /* the answer does not depend on the transaction that is open */
+	const char *action; /* for the audit; NULL: none */
+	void (*dropped)(struct job *job); /* called if it will not run; or NULL */
 };
 
 #define JOB_PORTS_MAX 256u
 
-/* What is asked of a job beside its kind. */
+/* Variants of job kinds. */
 enum job_how {
 	JOB_HOW_USUAL,
-	JOB_HOW_ONCE,	    /* OPEN: then `code` runs, and whoever asked gets its record (calls/once.c) */
-	JOB_HOW_LAST,	    /* of `imports`: the one that answers */
+	JOB_HOW_ONCE,	    /* OPEN: then run `code`, and answer with its record (calls/once.c) */
+	JOB_HOW_LAST,	    /* the last of `imports`, which answers */
 	JOB_HOW_DETAILED,   /* INSPECT */
-	JOB_HOW_LEADER,	    /* PROCESS_SIGNAL: to the process alone */
-	JOB_HOW_INTACT,	    /* RESTORE: what the store lacks is given up */
-	JOB_HOW_THOROUGH,   /* KEEP: a look at every byte */
-	JOB_HOW_DROPS_BOX,  /* PAUSE, RESUME: its files alone stay */
-	JOB_HOW_HANDS_OVER, /* CLOSE, CONTEXT_CLOSE: its box waits for the next daemon */
-	JOB_HOW_ADOPTS,	    /* CONTEXT_OPEN: the kernel that an earlier daemon left of it, or none */
+	JOB_HOW_LEADER,	    /* PROCESS_SIGNAL: signal only the process itself */
+	JOB_HOW_INTACT,	    /* RESTORE: leave out files that the store lacks */
+	JOB_HOW_THOROUGH,   /* KEEP: compare every byte */
+	JOB_HOW_DROPS_BOX,  /* PAUSE, RESUME: keep only the files */
+	JOB_HOW_HANDS_OVER, /* CLOSE, CONTEXT_CLOSE: the box waits for the next daemon */
+	JOB_HOW_ADOPTS,	    /* CONTEXT_OPEN: adopt an earlier daemon's kernel, or fail */
 };
 
 enum job_loss { JOB_LOST_NOTHING, JOB_LOST_KERNEL, JOB_LOST_BOX };
 
-/* When it came, a thread was asked for, one had it, and it was done. */
+/* When it was queued, submitted to the pool, begun and ended. */
 struct job_times {
 	uint64_t queued_ns, submitted_ns, ended_ns;
-	_Atomic uint64_t begun_ns; /* 0: it waits for one */
+	_Atomic uint64_t begun_ns; /* 0: it waits for a thread */
 };
 
-/* For those that make a box, or end one. */
+/* For jobs that open or close a box. */
 struct job_box {
-	struct tenant_share share;  /* of an OPEN, a RESTORE, a SHARE */
-	struct job *imports;	    /* of an OPEN: files to be copied before it is answered */
-	struct file_mount *mounts;  /* of an OPEN: files that it has by reference (files/file_mounts.c) */
-	struct job *then;	    /* OPEN: its code, if its thread goes on with it; or NULL */
+	struct tenant_share share;  /* OPEN, RESTORE, SHARE */
+	struct job *imports;	    /* OPEN: files to copy before the answer */
+	struct file_mount *mounts;  /* OPEN: files mounted by reference (files/file_mounts.c) */
+	struct job *then;	    /* OPEN: the execution that the same thread runs next; or NULL */
 	struct buf env;
 	char **env_list;
-	reckon_workspace *manifest; /* RESTORE: what the workspace was; OPEN: is to be, or NULL */
-	struct missing *missing;    /* RESTORE: what the store lacks of it, or NULL */
-	char **recorded;	    /* ADOPT: the executions that the database knows the end of */
-	unsigned lease_seconds;	    /* it waits for the next daemon so long; 0: it does not */
+	reckon_workspace *manifest; /* RESTORE: the session's files; OPEN: a snapshot's, or NULL */
+	struct missing *missing;    /* RESTORE: files that the store lacks, or NULL */
+	char **recorded;	    /* ADOPT: executions whose end the database has */
+	unsigned lease_seconds;	    /* how long the box waits for the next daemon; 0: it does not */
 };
 
-/* A PROCESS_START. */
+/* For PROCESS_START. */
 struct job_program {
-	struct buf argv_text; /* what `argv` points into */
+	struct buf argv_text; /* the texts of `argv` */
 	const char **argv;
 	uint64_t cpu_ms;
 };
 
-/* What came of it, beside its error. */
+/* The results of a job, except its error. */
 struct job_result {
 	char *json;
 	size_t json_len;
 	char status[24];
 	int fd;
 	uint64_t size;
-	reckon_cost cost;      /* of an execution */
-	struct job_told *told; /* of one for an run */
+	reckon_cost cost;      /* EXECUTE */
+	struct job_told *told; /* EXECUTE for a run */
 	struct job_part {
 		size_t at, len;
-	} files_part, receipt_part; /* of its record: where in `json` they are */
+	} files_part, receipt_part; /* their positions in `json`, the record */
 	struct job_object {
 		char id[40];
 		uint64_t size;
-	} *objects; /* artifacts and outputs that it stored */
+	} *objects; /* artifacts and outputs that the execution stored */
 	size_t object_count;
-	enum job_loss loss; /* found after the job */
+	enum job_loss loss; /* checked after the job */
 	reckon_error why_lost;
-	reckon_workspace *changes; /* what is different in the workspace since the last job */
+	reckon_workspace *changes; /* changes in the workspace since the last job */
 	reckon_port_entry *ports;  /* PORT_LIST */
 	size_t port_count;
 };
 
 struct job {
-	struct pool_item item; /* first: the pool knows no more of a job */
-	struct host *host;     /* of a PROBE, a SHARE, a SPARE, which have no session */
+	struct pool_item item; /* first: the pool sees only this part of a job */
+	struct host *host;     /* for PROBE, SHARE and SPARE, which have no session */
 	struct job_times times;
-	struct log_context about; /* the request that it came from */
+	struct log_context about; /* the request that the job is for */
 	char actor[72];
 	struct job *next;
 	enum job_kind kind;
 	enum job_how how;
 	struct session *session;
-	uint64_t request; /* who waits; 0: nobody, or those of `execution` */
-	/* It came back, instead of an answer; NULL: it is answered. */
+	uint64_t request; /* request to answer; 0: none, or the waiters of `execution` */
+	/* Called instead of answering, when the job has returned; NULL: answer `request`. */
 	job_done_fn *on_done;
 	struct execution *execution;
-	bool is_for_files; /* about files: none of a kernel's */
-	bool forgets; /* what was taken before did not reach the database */
+	bool is_for_files; /* uses the session's handle for files, not a kernel's */
+	bool forgets; /* changes of an earlier job were not committed: report the whole workspace */
 	struct context *context; /* NULL: for the session's first kernel */
-	struct run *run; /* that it is for, or NULL */
-	struct event_buffer *run_events; /* which hears what a cell's ring hears */
-	/* what to do */
-	struct buf code; /* of a question; an execution has its own */
+	struct run *run; /* the run whose cell it executes, or NULL */
+	struct event_buffer *run_events; /* also gets the cell's events; or NULL */
+	/* input */
+	struct buf code; /* for questions to a kernel; an execution has its own */
 	size_t cursor;
 	uint64_t timeout_ms;
 	uint64_t text_bytes;
 	uint64_t output_bytes;
-	char *path; /* SHARE: the tenant; PORT_CONNECT: its number */
-	int fd; /* of an upload, or of an archive that is written */
+	char *path; /* SHARE: tenant; PORT_CONNECT: port number */
+	int fd; /* upload, or archive to write */
 	struct file_work files;
-	struct stored *stored; /* of a STORE */
-	struct volume_work *volume; /* of a VOLUME */
+	struct stored *stored; /* STORE */
+	struct volume_work *volume; /* VOLUME */
 	struct watch *watch; /* WATCH_OPEN, WATCH_READ */
-	struct process *process; /* PROCESS_…; of an END the first of a chain */
+	struct process *process; /* PROCESS_…; END: the first of a chain */
 	struct job_box box;
 	struct job_program program;
-	/* what came of it */
+	/* results */
 	reckon_error error; /* code 0: success */
 	struct job_result result;
 };

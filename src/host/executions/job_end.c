@@ -1,9 +1,9 @@
 /*
- * job_end.c - jobs that came back, or will not run: whoever waits is told.
+ * job_end.c - answers requests whose jobs came back or will not run.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    forgets who waits for one.
+ * Never:    leaves a request unanswered.
  */
 #include <sys/stat.h>
 
@@ -26,7 +26,7 @@ void job_fail(struct job *job, enum api_error error, const char *why)
 	job_free(job);
 }
 
-/* What is not in the database, and told when it is done. */
+/* Audits actions that are not in the database, when they are done. */
 static void audit_job(struct host *host, const struct job *job)
 {
 	const char *action = host->job_types[job->kind].action;
@@ -42,7 +42,7 @@ static void audit_job(struct host *host, const struct job *job)
 			   job->files.to != NULL ? job->files.to : "");
 }
 
-/* Until the next execution measures the workspace again, it has grown by this much. */
+/* Adds the upload to the workspace's size until the next execution measures it. */
 static void note_upload(struct session *session, int fd)
 {
 	struct stat st;
@@ -91,7 +91,7 @@ void session_answer_job(struct session *session, struct job *job)
 	MODULE_EACH(host, job_done, job);
 }
 
-/* The early one that is next, out of its list. */
+/* Removes from the list the early job that is next. */
 static struct job *next_early(struct session *session)
 {
 	for (struct job **at = &session->looks.early; *at != NULL; at = &(*at)->next)
@@ -105,9 +105,8 @@ static struct job *next_early(struct session *session)
 }
 
 /*
- * What changed in the workspace is committed in the order in which it was looked at: of two jobs
- * that ran at once the later look may come back first, and waits for the other's, which is on its
- * way.
+ * Changes in the workspace are committed in the order of the scans. If two jobs ran in parallel,
+ * the one with the later scan may come back first. Then it waits for the other, which still runs.
  */
 void session_job_done(struct session *session, struct job *job)
 {
@@ -122,7 +121,10 @@ void session_job_done(struct session *session, struct job *job)
 	if (number != 0)
 		session->looks.taken = number;
 	host->job_types[job->kind].done(job);
-	/* One without a look may have been the session's last. */
+	/*
+	 * After a job without a scan no early job can be next, and the session may be freed
+	 * already.
+	 */
 	while (number != 0 && (job = next_early(session)) != NULL) {
 		session->looks.taken++;
 		about_begin(host, job);

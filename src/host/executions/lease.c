@@ -1,9 +1,9 @@
 /*
- * lease.c - who still cares: connections that keep an execution, or a run, from being cancelled.
+ * lease.c - the connections that keep an execution or a run from being cancelled.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.
- * Never:    grows: what a front may name is bounded.
+ * Never:    grows: the number of requests is bounded.
  */
 #include "host/executions/lease.h"
 
@@ -15,7 +15,7 @@ struct lease *lease_new(uint64_t grace_ms, uint64_t request)
 {
 	struct lease *lease = mem_new0(1, sizeof(*lease));
 
-	/* The client's number was checked by the front, which may be captured. */
+	/* The front checked this number, but a front may be compromised. */
 	lease->grace_ns = (grace_ms < GRACE_MS_MAX ? grace_ms : GRACE_MS_MAX) * 1000000u;
 	lease_take(lease, request);
 	return lease;
@@ -29,7 +29,7 @@ void lease_take(struct lease *lease, uint64_t request)
 	lease->alone_ns = lease->least_ns = 0;
 }
 
-/* Takes the ids of this range out; how many there were. */
+/* Removes the ids in this range; returns how many there were. */
 static size_t remove_range(struct lease *lease, uint64_t first, uint64_t last)
 {
 	const size_t before = lease != NULL ? lease->count : 0;
@@ -59,7 +59,9 @@ void hold_renew(struct lease *lease, uint64_t now_ns, uint64_t least_ms)
 
 void lease_lose(struct lease *lease, uint64_t first, uint64_t last)
 {
-	/* Who went before that has gone by itself, and its grace goes on. */
+	/*
+	 * A client that disconnected before the crash did so itself, so its grace period continues.
+	 */
 	(void)remove_range(lease, first, last);
 }
 

@@ -1,13 +1,13 @@
 /*
- * lease.h - who still cares: connections that keep an execution, or a run, from being cancelled.
+ * lease.h - the connections that keep an execution or a run from being cancelled.
  *
- * A client may ask that what it began ends when it goes away. What holds it is each connection that
- * waits for its answer or reads its events, known by the id of the request that it began with: the
- * front says CANCEL of that id when the connection is gone. When the last one has gone, and none
- * has come back within the grace, it is over.
+ * A client may ask that what it starts is cancelled when the client disconnects. Each connection
+ * that waits for the answer or reads events holds the lease, under the id of its request: if the
+ * connection closes, the front sends CANCEL with that id. The lease is over when the last
+ * connection has closed and none came back within the grace period.
  *
- * A dialect process that dies takes its connections along, which is not a client's doing: then nothing
- * ends.
+ * A dialect process that crashes closes its connections, but not because clients disconnected: then
+ * nothing is cancelled.
  */
 #pragma once
 
@@ -15,27 +15,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEASE_CONNECTIONS_MAX 64u /* more read as well, and do not count */
+#define LEASE_CONNECTIONS_MAX 64u /* further connections may read, but do not hold the lease */
 
 struct lease {
 	uint64_t grace_ns;
 	uint64_t requests[LEASE_CONNECTIONS_MAX];
 	size_t count;
-	uint64_t least_ns; /* see hold_renew(); 0: the grace alone */
-	uint64_t alone_ns; /* since when there is none; 0: there is one, or nobody went */
+	uint64_t least_ns; /* see hold_renew(); 0: only the grace period counts */
+	uint64_t alone_ns; /* when the last connection closed; 0: there is one, or none closed */
 };
 
 /*
- * One that `request` holds; free() it. Where nothing is to be cancelled there is none: NULL is fine
- * below, and never over.
+ * Creates a lease that `request` holds; free() it. No lease is needed if nothing is to be
+ * cancelled: the functions below accept NULL, which is never over.
  */
 struct lease *lease_new(uint64_t grace_ms, uint64_t request);
 void lease_take(struct lease *lease, uint64_t request);
-/* Its connection is gone. */
+/* The connection of the request has closed. */
 void lease_drop(struct lease *lease, uint64_t request, uint64_t now_ns);
-/* Nobody could be expected to be there until now: who has gone has so long from now on, or the
- * grace where that is longer. */
+/*
+ * No client was expected until now: if there is none, the time until the lease is over starts
+ * again, with `least_ms` or the grace period, whichever is longer.
+ */
 void hold_renew(struct lease *lease, uint64_t now_ns, uint64_t least_ms);
-/* The process of the connections with these ids died. */
+/* The front process of these requests crashed. */
 void lease_lose(struct lease *lease, uint64_t first, uint64_t last);
 bool lease_is_over(const struct lease *lease, uint64_t now_ns);

@@ -1,8 +1,8 @@
 /*
- * module.c - what executions have to hear of.
+ * module.c - the hooks of executions.
  *
  * Runs in:  reckond's loop.
- * Reads:    how far the transactions are.
+ * Reads:    the numbers of transactions.
  */
 #include "host/executions/cancel.h"
 #include "host/executions/replay.h"

@@ -3,15 +3,14 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    requests, the database.
- * Never:    lets anybody know of an execution whose row is not written.
+ * Never:    lets a request see an execution whose row is not written.
  *
- * Most cells end within a millisecond, and a transaction of its own for "it has begun" would cost
- * as much as the one for its end. So the row waits: for the end, which then writes both, or for
- * START_MS, or for whoever looks at executions or at the audit. What must be on the disk before it
- * runs (row_before_run.c) is written at once.
+ * Most cells end within a millisecond, and a transaction for the begin would cost as much as the
+ * one for the end. So the row waits: for the end, which writes both; for START_MS; or for a request
+ * that reads executions or the audit. If the row must be synced before the code runs
+ * (row_before_run.c), it is written at once.
  *
- * A start is there until its row is committed. When a transaction fails the rows that it held
- * were never there, and wait again.
+ * The pending row is kept until it is committed. If a transaction fails, its rows wait again.
  */
 #include <sodium.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@
 #include "host/host.h"
 
 #define START_MS 5u
-#define AGAIN_MS 1000u /* after a failure: the disk is full */
+#define AGAIN_MS 1000u /* after a failure, such as a full disk */
 
 struct pending_row {
 	struct pending_row *next; /* of those that wait */
@@ -86,7 +85,10 @@ bool pending_row_waits(const struct execution *execution)
 	return execution->pending_row != NULL && execution->pending_row->waits;
 }
 
-/* The code is named by its plain BLAKE2b-256, so that whoever has it can find it. */
+/*
+ * The audit identifies the code by its unkeyed BLAKE2b-256, so that a person who has the code can
+ * find the entry.
+ */
 static int put(struct host *host, const struct pending_row *start, const struct db_end *end,
 	       struct err *err)
 {
@@ -113,7 +115,9 @@ int pending_row_write(struct execution *execution, const struct db_end *end, str
 
 	if (!pending_row_waits(execution))
 		return 0;
-	/* The audit says who asked for it, not who wanted to see it written. */
+	/*
+	 * The audit names the request that started the execution, not the one that needs its row.
+	 */
 	memcpy(actor, host->actor, sizeof(actor));
 	host->about = start->about;
 	memcpy(host->actor, start->actor, sizeof(host->actor));
@@ -134,7 +138,7 @@ void pending_row_kept(struct execution *execution)
 		free(start);
 		execution->pending_row = NULL;
 	}
-	/* The kernel has it, and so has the database. */
+	/* The kernel and the database have the code. */
 	if (execution->pending_row == NULL && execution->state == EXECUTION_FINISHED)
 		buf_done(&execution->code);
 }
@@ -159,19 +163,21 @@ void pending_row_drop(struct execution *execution)
 		wait_no_more(execution->session->host, execution->pending_row);
 }
 
-/* All in one transaction, which is kept or not as a whole. */
+/* Writes all in one transaction. */
 static int write_waiting(struct host *host, struct pending_row **written, struct err *err)
 {
 	struct pending_row *next;
 
 	for (struct pending_row *start = host->executions.pending_rows; start != NULL; start = next) {
-		/* One whose end could not be kept, with its row, has ended all the same. */
+		/*
+		 * If the transaction with its end failed, the execution has ended without a record.
+		 */
 		const struct execution *execution = start->execution;
 		const struct db_end failed = { .status = "failed", .why = execution->why.text };
 		const bool has_ended = execution->state == EXECUTION_FINISHED;
 
 		next = start->next;
-		/* Nobody knows of a session that is not there yet, and it may never be. */
+		/* No client knows a session that is not open yet, and it may never be. */
 		if (execution->session->life == SESSION_OPENING)
 			continue;
 		if (pending_row_write(start->execution, has_ended ? &failed : NULL, err) < 0)
@@ -188,7 +194,7 @@ void pending_row_write_all(struct host *host)
 	struct err err;
 	int code;
 
-	/* A transaction holds what ended; what goes on is written behind it. */
+	/* An open transaction writes the ends; rows of running executions are written after it. */
 	if (host->executions.pending_rows == NULL || host->transactions.is_open)
 		return;
 	code = db_begin(host->db, &err);

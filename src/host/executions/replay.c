@@ -1,9 +1,9 @@
 /*
- * replay.c - events of executions that have ended, within one sum for all sessions.
+ * replay.c - events of ended executions that can be read again, with one limit for all sessions.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.
- * Never:    frees an execution whose end is still to be committed.
+ * Never:    selects an execution whose end is not committed yet.
  */
 #include "host/executions/replay.h"
 
@@ -49,9 +49,8 @@ void replay_remove(struct execution *execution)
 }
 
 /*
- * What a transaction or a start may still have to say something of stays; so does what has just
- * ended:
- * somebody may be about to read its last events.
+ * Skips executions that a transaction or a pending row still needs, and the one that ended last,
+ * whose last events a client may be about to read.
  */
 static struct execution *oldest_of(const struct host *host, const struct tenant *tenant)
 {

@@ -1,10 +1,10 @@
 /*
- * replay.h - executions that have ended and whose events can be read again: how many bytes of them
- * there are, and whose go first.
+ * replay.h - events of ended executions that can be read again: their size, and which go first.
  *
- * One session keeps its last HOST_RINGS_KEPT (execution.c); all of them together keep no more than
- * a sum. Past it the tenant that has the most gives up its oldest, so that a noisy one pays with
- * its own. What was given up is answered like any older execution: by its end, from its record.
+ * Each session keeps its last HOST_RINGS_KEPT executions (execution.c), and all sessions together
+ * REPLAY_BYTES_MAX bytes. Above that, the tenant with most bytes loses its oldest, so that a tenant
+ * with much output affects only itself. Requests for such an execution get its end from its record,
+ * as for any older one.
  */
 #pragma once
 
@@ -15,20 +15,22 @@
 struct execution;
 struct host;
 
-/* In a tenant. */
+/* Part of struct tenant. */
 struct replay {
 	struct execution *first, *last; /* oldest first */
 	size_t bytes;
 };
 
-/* In an execution. */
+/* Part of struct execution. */
 struct replayed {
 	struct execution *before, *next;
-	size_t bytes; /* 0: it is in no list */
+	size_t bytes; /* 0: not in a list */
 };
 
-void replay_add(struct execution *execution); /* it has ended */
+void replay_add(struct execution *execution); /* the execution has ended */
 void replay_remove(struct execution *execution);
-/* Frees what is too much, but nothing that is still to be committed. */
-/* The next that is to go, because there is too much; NULL: there is not, or none may go. */
+/*
+ * The next execution to free because the limit is exceeded; NULL: the limit is not exceeded, or
+ * none may be freed.
+ */
 struct execution *replay_victim(const struct host *host);

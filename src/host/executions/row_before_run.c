@@ -1,14 +1,13 @@
 /*
- * row_before_run.c - executions whose row is on the disk before they run.
+ * row_before_run.c - executions whose row is synced before they run.
  *
  * Runs in:  reckond's loop.
- * Reads:    how far the transactions are.
- * Never:    runs what a crash could make run twice, or lets others wait for its sync.
+ * Reads:    the numbers of transactions.
+ * Never:    runs code that a client would run again after a crash, or lets others wait for a sync.
  *
- * What is acknowledged before its end, and what has an Idempotency-Key, must be known after a crash
- * even when that comes in its first moment. Its row is a transaction of its own (transaction.c);
- * until that is on the disk its job stays at the head of its queue, and the loop goes on with what
- * others asked for.
+ * An execution that is acknowledged before its end, or has an Idempotency-Key, must be known after
+ * a crash, even if the crash comes at once. Its row gets a transaction (transaction.c); until that
+ * is synced, its job stays at the head of its queue, and the loop serves other requests.
  */
 #include "host/executions/row_before_run.h"
 
@@ -38,7 +37,7 @@ int row_before_run_write(struct execution *execution, struct err *err)
 		code = audit_end(host, pending_row_write(execution, NULL, err), err);
 	transaction_leave(host, is_own, 0);
 	if (code >= 0 && execution->failed) {
-		*err = execution->why; /* its transaction was over, and has failed */
+		*err = execution->why; /* its transaction has already failed */
 		code = (int)err->code;
 	}
 	if (code < 0)
@@ -82,8 +81,11 @@ void row_before_run_failed(struct host *host, uint64_t from, const struct err *f
 
 		row_before_run_forget(execution);
 		execution_drop(execution, failed);
-		execution_release_key(execution); /* asked again, it may run */
-		/* Without a job it is being written just now, and its writer sees what became of it. */
+		execution_release_key(execution); /* a repeated request may run it */
+		/*
+		 * No job: the row is being written by row_before_run_write(), which returns the
+		 * error.
+		 */
 		if (job == NULL)
 			continue;
 		job_free(job);

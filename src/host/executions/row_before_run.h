@@ -1,5 +1,5 @@
 /*
- * row_before_run.h - executions whose row is on the disk before they run.
+ * row_before_run.h - executions whose row is synced before they run.
  */
 #pragma once
 
@@ -13,16 +13,16 @@ struct host;
 struct job;
 
 /*
- * Writes the row, in a transaction of its own; to be called before the execution's job is queued, which
- * then waits until that transaction is on the disk. An error: it is not written, and must not run.
+ * Writes the row in a transaction. Call it before the execution's job is queued; the job then waits
+ * until that transaction is synced. On an error the row is not written, and the code must not run.
  */
 int row_before_run_write(struct execution *execution, struct err *err);
 /* In pending_row.c: */
 bool row_before_run_holds(const struct job *job); /* it has to wait, at the head of its queue */
-void row_before_run_forget(struct execution *execution); /* it has ended, or goes */
+void row_before_run_forget(struct execution *execution); /* it has ended, or is freed */
 
 /* ---- hooks of module.c ---- */
-/* More transactions are on the disk: what waited for them runs. */
+/* More transactions are synced: runs the executions that waited for them. */
 void row_before_run_kept(struct host *host);
-/* These transactions never will be: what waited for them does not run, and whoever waits is told. */
+/* Transactions from `from` on failed: fails the executions that waited for them. */
 void row_before_run_failed(struct host *host, uint64_t from, const struct err *failed);

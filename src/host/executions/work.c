@@ -1,9 +1,9 @@
 /*
- * work.c - what a job does in a thread of the pool, and of that what it asks a kernel.
+ * work.c - runs jobs in a thread of the pool; here are also the jobs for kernels.
  *
  * Runs in:  a thread of reckond's pool.
  * Reads:    its job, the handles of its session.
- * Never:    touches anything else of reckond; a ring has a lock of its own.
+ * Never:    touches anything else of reckond, except event buffers, which have locks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int on_event(const reckon_event *event, void *arg)
 	bool is_heard = event_buffer_push(job->execution->events, event->name, event->json,
 					  event->json_len);
 
-	/* That a cell is done is told of an run when its record is kept. */
+	/* A run reports a cell as done only after its record is stored. */
 	if (job->run_events != NULL && strcmp(event->name, "done") != 0)
 		is_heard |= event_buffer_push(job->run_events, event->name, event->json,
 					      event->json_len);
@@ -31,7 +31,7 @@ static int on_event(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
-/* Of the kernel that the job is for. */
+/* The handle of the kernel or of the files, depending on the job. */
 static reckon_session *handle_of(const struct job *job)
 {
 	if (job->is_for_files)
@@ -39,7 +39,10 @@ static reckon_session *handle_of(const struct job *job)
 	return job->context != NULL ? job->context->handle : job->session->box.handle;
 }
 
-/* As libreckon stored them: what a record says of them may be a kernel's own words. */
+/*
+ * Takes the ids from libreckon, which stored the objects: those in the record may be forged by the
+ * kernel.
+ */
 static void take_objects(struct job *job, const reckon_execution *done)
 {
 	struct job_result *result = &job->result;

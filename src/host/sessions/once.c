@@ -15,7 +15,7 @@
 #include "host/tenants/quota.h"
 
 #define READ_NS (10ull * 1000000000u) /* for a client to read the next event */
-#define OVER_MS 3u /* so that the answer is sent before the box ends, which keeps more than one CPU busy */
+#define OVER_MS 3u /* the answer is sent first, because ending a box uses several CPUs */
 
 bool once_is(const struct session *session)
 {
