@@ -198,7 +198,7 @@ struct job_box {
 	struct tenant_share share;  /* OPEN, RESTORE, SHARE */
 	struct job *imports;	    /* OPEN: files to copy before the answer */
 	struct file_mount *mounts;  /* OPEN: files mounted by reference (files/file_mounts.c) */
-	struct job *then;	    /* OPEN: the execution that the same thread runs next; or NULL */
+	struct job *then;	    /* OPEN: the execution that its thread runs next; or NULL */
 	struct buf env;
 	char **env_list;
 	reckon_workspace *manifest; /* RESTORE: the session's files; OPEN: a snapshot's, or NULL */

@@ -1,9 +1,9 @@
 /*
- * cell.c - a cell that a model wants: an execution of its session like any other.
+ * cell.c - executes a cell that a model wants, as an ordinary execution of the session.
  *
  * Runs in:  reckond's loop; job_told_new() in a thread of the pool.
  * Reads:    code of a model, records of libreckon.
- * Never:    runs a cell past a quota, or without its row in the history.
+ * Never:    runs a cell beyond a quota, or without its row in the history.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,11 @@
 #include "reckon_agent.h"
 
 #define REFUSED_MAX 3u
-#define TEXT_MIN 1024u /* of a record's text */
+#define TEXT_MIN 1024u /* for the text of a record */
 #define TEXT_MAX (1024u * 1024u)
 #define EVENT_MAX ((size_t)48 * 1024 * 1024)
 
-/* ---- what goes back ------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 void run_cell_refuse(struct run *run, const char *status, const char *why)
 {
@@ -39,7 +39,7 @@ static void push_record(struct run *run, const struct job *job)
 	struct json_writer writer;
 
 	if (job->result.json_len > EVENT_MAX / 2)
-		return; /* who wants it asks for the execution */
+		return; /* a client can read the execution instead */
 	run_event_begin(&writer, &json, "record");
 	json_write_member_uint(&writer, "step", run->driver.step);
 	json_write_member_string(&writer, "execution", job->execution->id);
@@ -48,7 +48,7 @@ static void push_record(struct run *run, const struct job *job)
 	run_event_end(run, &writer, "record");
 }
 
-/* A driver_ops.end. */
+/* Implements driver_ops.end. */
 void run_cell_end(const struct driver_cell_end *end, void *arg)
 {
 	struct run *run = arg;
@@ -71,7 +71,7 @@ static void read_told(const struct job *job, struct agent_client_result *ret)
 		.same = told->same,
 		.image_count = told->image_count,
 	};
-	/* What its text leaves out, and nothing else of the store. */
+	/* Outputs that the text shortens; other objects are not offered to the model. */
 	for (size_t i = 0;
 	     i < job->result.object_count && ret->handle_count < AGENT_CLIENT_HANDLES_MAX; i++)
 		if (strncmp(job->result.objects[i].id, "out_", 4) == 0)
@@ -124,7 +124,7 @@ static void push_cell(struct run *run, const char *execution, const struct drive
 	run_event_end(run, &writer, "cell");
 }
 
-/* NULL, or why it may not run now. */
+/* Why the cell may not run now, or NULL. */
 static const char *forbidden(struct run *run, const struct context *context)
 {
 	const struct request nobody = { .tenant = run->tenant };
@@ -132,13 +132,13 @@ static const char *forbidden(struct run *run, const struct context *context)
 
 	if ((context != NULL ? context->queued : session->queue.count) >= HOST_QUEUE_MAX)
 		return "Not run: too much waits for this session already.";
-	/* Who would be told is the client, and that one waits for an answer. */
+	/* Request 0, so that no refusal is sent: the client waits for the answer of the run. */
 	if (!quota_execution(run->host, &nobody, session, 0))
 		return "Not run: a quota of the person's account is reached.";
 	return NULL;
 }
 
-/* Whether it can run at all; *ret: in which kernel, NULL: the session's first one. */
+/* Whether the cell can run. *ret is the context to use, NULL for the session's first kernel. */
 static bool find_context(struct session *session, const struct driver_cell *cell,
 			 struct context **ret)
 {
@@ -155,7 +155,10 @@ static bool find_context(struct session *session, const struct driver_cell *cell
 	return *ret != NULL;
 }
 
-/* What the model wished of its command, within what the session and a record allow. */
+/*
+ * Applies the limits that the model set for its command, within those of the session and of
+ * records.
+ */
 static void bound_command(const struct session *session, const struct driver_cell *cell,
 			  struct job *job)
 {
@@ -173,7 +176,7 @@ static void bound_command(const struct session *session, const struct driver_cel
 								  : limits->output_max;
 }
 
-/* A driver_ops.execute. */
+/* Implements driver_ops.execute. */
 int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 {
 	struct run *run = arg;

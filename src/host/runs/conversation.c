@@ -1,9 +1,9 @@
 /*
- * conversation.c - the driver of a run: begun, stepped by the loop, ended; its events.
+ * conversation.c - the driver of a run: starts it, steps it from the loop, and encodes its events.
  *
  * Runs in:  reckond's loop.
- * Reads:    words of a model, which go out as JSON text.
- * Never:    waits for the agent, or keeps the key once it was told.
+ * Reads:    text of a model, which it encodes as JSON.
+ * Never:    waits for the agent, or keeps the model's key after passing it on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "languages/languages.h"
 
 #define EVENT_MAX ((size_t)8 * 1024 * 1024)
-#define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the rest is in the history */
+#define RECORDS_MAX ((size_t)16 * 1024 * 1024) /* in an answer; the history has all */
 
 static void push_text(struct run *run, const char *name, const char *text, size_t len)
 {
@@ -95,7 +95,7 @@ static void on_event(const struct driver_event *event, void *arg)
 	case DRIVER_EVENT_TURN:
 		push_turn(arg);
 		return;
-	case DRIVER_EVENT_CODE: /* the cell tells all of it in a moment */
+	case DRIVER_EVENT_CODE: /* the "cell" event later has the whole code */
 		push_code(arg, event);
 		return;
 	}
@@ -103,7 +103,7 @@ static void on_event(const struct driver_event *event, void *arg)
 
 /* ---- the driver ----------------------------------------------------------------------------- */
 
-/* A agent_client_open_fn: of this conversation's cells alone. */
+/* An agent_client_open_fn. The agent client passes only handles from this conversation. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	const struct run *run = arg;
@@ -115,7 +115,7 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return err_set(err, (enum err_code)error.code, "%s", error.message);
 }
 
-/* "NAME (12 bytes)", or the name alone. */
+/* Entries are "NAME (12 bytes)", or only the name. */
 static bool is_told_of(const struct run *run, const char *name)
 {
 	const size_t len = strlen(name);
@@ -128,8 +128,8 @@ static bool is_told_of(const struct run *run, const char *name)
 }
 
 /*
- * A agent_client_look_fn. The workspace is its session's thread's: what is known here is what its
- * own cells changed. In a session that was there before, others may have made the file.
+ * An agent_client_look_fn. The workspace belongs to the session's thread, so the loop knows only
+ * files that the run's own cells changed. In an existing session, a file may come from other cells.
  */
 static char look(const char *name, void *arg)
 {
@@ -225,7 +225,7 @@ int run_ask(struct run *run, struct err *err)
 
 	if (run->session == NULL)
 		return err_set(err, ERR_LOST, "the session is gone");
-	/* The key is fetched when it is needed, and not before. */
+	/* The key is read only when it is needed. */
 	if (run_model_choose(run->host, run->model, &choice, err) < 0)
 		return (int)err->code;
 	rc = start(run, &choice, err);

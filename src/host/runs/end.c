@@ -1,9 +1,9 @@
 /*
- * end.c - how a question ends: answered, stopped, given up by whoever asked.
+ * end.c - ends a run: it is answered, stopped or abandoned.
  *
  * Runs in:  reckond's loop.
- * Reads:    what its driver has.
- * Never:    leaves a reckon-agent behind, or whoever waits without an answer.
+ * Reads:    the results of its driver.
+ * Never:    leaves a reckon-agent running, or a waiting request unanswered.
  */
 #include "host/runs/run.h"
 
@@ -18,7 +18,7 @@
 #include "host/host.h"
 
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
-#define ANSWERED_GRACE_MS 60000u /* after the code has waited: so long to come back */
+#define ANSWERED_GRACE_MS 60000u /* for the client to come back, after code waited for it */
 #define ARTIFACTS "/reckon/v1/artifacts/"
 
 void run_drop_puts(struct run *run)
@@ -55,7 +55,7 @@ static void stop_cell(struct run *run)
 static void count_up(struct run *run)
 {
 	const struct agent_usage *all = &run->driver.usage, *before = &run->before;
-	/* A run that was taken up has the sums of the one before, which were counted. */
+	/* A continued run starts with the sums of the run before it, which are already counted. */
 	const bool is_later = all->requests >= before->requests;
 	const struct agent_usage added = {
 		.steps = all->steps - before->steps,
@@ -115,7 +115,7 @@ static int write_answer(struct run *run, struct err *err)
 	return outcome_write(&driver->outcome, &frame, &run->json, err);
 }
 
-/* The last event holds the answer. */
+/* The last event contains the answer. */
 static void push_end(struct run *run)
 {
 	cleanup_buf struct buf json = BUF_INIT(JSON_MAX + 64);
@@ -133,7 +133,7 @@ static void push_end(struct run *run)
 static void settle(struct run *run)
 {
 	struct session *session = run->session;
-	/* What goes on with a run that waits for the application needs its variables. */
+	/* A run that continues this one, after the application's results, needs the variables. */
 	const bool ends_session = run->made_session && !run->keeps_session &&
 				  run->stop != AGENT_STOP_CALLS;
 
@@ -143,14 +143,14 @@ static void settle(struct run *run)
 		run_answer_waiter(run, &run->waiters[i]);
 	run->waiter_count = 0;
 	run->session = NULL;
-	/* What nobody reads any more. */
+	/* Frees data that is not needed any more. */
 	driver_done(&run->driver);
 	if (session != NULL && ends_session && session->row.id[0] != '\0')
 		session_end(session, API_ERR_SESSION_CLOSED,
 			    "the question that it was made for has its answer", 0);
 }
 
-/* By whoever asked, whatever ended it. */
+/* Audits the end in the name of the client that started the run, whatever ended it. */
 static void note_end(struct run *run)
 {
 	struct host *host = run->host;
@@ -225,15 +225,18 @@ void run_stop(struct run *run)
 	if (run->state == RUN_ENDED)
 		return;
 	stop_cell(run);
-	/* One that has not said READY was not asked, so it has nothing to end. */
+	/* Before READY there is no question to interrupt. */
 	if (run->driver.state == DRIVER_STARTING)
 		run_end(run, AGENT_STOP_INTERRUPTED, "");
 	else if (driver_interrupt(&run->driver, &err) < 0)
 		run_end(run, AGENT_STOP_FAILED, err.text);
 }
 
-/* Nobody is going to read what it would cost. While its code waits for the client, that one may
- * work elsewhere: it comes back to answer. */
+/*
+ * Stops the run if its lease is over, because nobody would read an answer that costs money. While
+ * its code waits for the client, the client may be disconnected to work on its reply, so the lease
+ * is renewed.
+ */
 void run_stop_abandoned(struct run *run)
 {
 	const uint64_t now = clock_mono_ns();

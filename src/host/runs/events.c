@@ -1,9 +1,9 @@
 /*
- * events.c - what is told of a question, and to whom: its events, its answer.
+ * events.c - events and answers of a run, and the requests that wait for them.
  *
  * Runs in:  reckond's loop.
- * Reads:    rings.
- * Never:    tells a request anything twice.
+ * Reads:    event buffers.
+ * Never:    sends a request the same event twice.
  */
 #include "host/runs/run.h"
 
@@ -55,9 +55,9 @@ void run_event_end(struct run *run, struct json_writer *writer, const char *name
 			 err.text);
 }
 
-/* ---- who waits ------------------------------------------------------------------------------ */
+/* ---- waiting requests ----------------------------------------------------------------------- */
 
-/* Answers a request for events if there is something to say. */
+/* Answers a request for events if there are new ones. */
 static bool try_events(struct run *run, uint64_t request, uint64_t after)
 {
 	const struct api_failure failure = { .error = run->failure,

@@ -1,12 +1,13 @@
 /*
- * model.c - which models may be asked over HTTP: those that a file of the daemon's names.
+ * model.c - the models that clients may use over HTTP: those that the daemon's models.ini names.
  *
  * Runs in:  reckond's loop.
- * Reads:    models.ini; of the environment, variables that the file points to.
- * Never:    asks a model because a client or the environment of whoever started us named it.
+ * Reads:    models.ini; environment variables that the file refers to.
+ * Never:    uses a model that only a client or the daemon's environment names.
  *
- * A client chooses among [model PROVIDER/NAME], the "model" of a [provider NAME], and that of
- * [default], or says a name that [aliases] gives one of these. The limits of [default] are the most that it can ask for.
+ * A client chooses among [model PROVIDER/NAME], the "model" of a [provider NAME] and that of
+ * [default], or uses a name that [aliases] maps to one of these. The limits of [default] are
+ * maxima.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 #define STEPS_MAX 1000u
 
-/* "": there is none. A named one has to be there. */
+/* "": no file. A configured file must exist. */
 static int file_of(const struct host *host, char *ret, size_t size, bool *ret_named,
 		   struct err *err)
 {
@@ -55,7 +56,7 @@ int run_models_load(struct host *host, struct err *err)
 	return 0;
 }
 
-/* The file is ours: what it points to may be looked up, what chooses a model may not. */
+/* The file is trusted, so it may refer to variables; but no variable may choose the model. */
 static const char *look_up(const char *name)
 {
 	return strcmp(name, "RECKON_MODEL") != 0 ? getenv(name) : NULL;
@@ -98,7 +99,7 @@ int run_model_choose(const struct host *host, const char *query, struct models_c
 		if (query == NULL)
 			return missing(err,
 				       "no model is named, and this daemon has no standard one");
-		/* Of a key that is missing a client learns no more than that. */
+		/* Does not tell a client about a missing key. */
 		log_line(LOG_WARN, "a model cannot be asked", "why=\"%s\"", inner.text);
 		return missing(err, "this model cannot be asked here");
 	}
@@ -117,7 +118,7 @@ static bool add_name(char *ret, size_t size, const char *provider, const char *m
 	return len > 0 && (size_t)len < size;
 }
 
-/* What the entry lets be asked. */
+/* The name of a model that clients may use because of this entry. */
 static bool name_of(const struct models_entry *entry, char *ret, size_t size)
 {
 	if (entry->section == MODELS_MODEL)
@@ -144,7 +145,7 @@ bool run_model_at(const struct host *host, size_t index, char *ret, size_t size)
 	return false;
 }
 
-/* What was asked for, and is not more than there may be. */
+/* Checks a requested limit against the maximum. */
 static int limit(const char *name, uint64_t req, uint64_t most, uint64_t *ret, struct err *err)
 {
 	if (req == 0)

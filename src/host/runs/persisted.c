@@ -1,9 +1,9 @@
 /*
- * persisted.c - runs in the database: what was asked, what was answered, also after a restart.
+ * persisted.c - runs in the database: their questions and answers survive a restart.
  *
  * Runs in:  reckond's loop.
  * Reads:    rows of runs.
- * Never:    asks a model: what has one Idempotency-Key is asked once, whatever became of it.
+ * Never:    asks a model: a run with an Idempotency-Key is asked at most once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "host/db/tables/run.h"
 #include "host/host.h"
 
-#define ANSWERS_MAX (UINT64_C(256) * 1024 * 1024) /* of a tenant; the oldest go first */
+#define ANSWERS_MAX (UINT64_C(256) * 1024 * 1024) /* per tenant; drops the oldest beyond that */
 #define JSON_MAX ((size_t)61 * 1024 * 1024)
 
 #define cleanup_db_run __attribute__((cleanup(db_run_done)))
@@ -66,7 +66,7 @@ static int write_end(const struct run *run, struct err *err)
 		return (int)err->code;
 	if (run->stop == AGENT_STOP_CALLS)
 		row.usage = run->driver.usage;
-	/* Together, within whatever else is written just now, or not at all. */
+	/* Both change or neither, inside a transaction that may be open. */
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
 	code = db_run_end(host->db, &row, run->was_asked, err);
@@ -81,15 +81,18 @@ void run_keep_end(const struct run *run)
 {
 	struct err err;
 
-	/* What was paid for is answered all the same; after a restart it is one that was cut off. */
+	/*
+	 * The client still gets the answer that it paid for; after a restart the run counts as
+	 * interrupted.
+	 */
 	if (write_end(run, &err) < 0)
 		log_line(LOG_ERROR, "an answer could not be kept", "run=%s why=\"%s\"", run->id,
 			 err.text);
 }
 
-/* ---- what is asked of one that is not in memory ---------------------------------------------- */
+/* ---- runs that are not in memory ------------------------------------------------------------ */
 
-/* Of one that a restart cut off: an answer like any, which says so. */
+/* For a run that a restart interrupted: an ordinary answer that says so. */
 static int write_lost(const struct db_run *row, struct buf *json, struct err *err)
 {
 	const struct agent_usage usage = { 0 };
@@ -118,7 +121,7 @@ static int write_lost(const struct db_run *row, struct buf *json, struct err *er
 	return code;
 }
 
-/* What it has to say, or *ret_error with why there is nothing. */
+/* Returns the answer, or in *ret_error the reason why there is none. */
 static int answer_of(const struct db_run *row, struct buf *json, enum api_error *ret_error,
 		     char why[DB_WHY_SIZE], struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * run.c - the life of a question: made, prepared, asked; what happens around it.
+ * run.c - the life of a run: created, prepared, asked; events of its session and jobs.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back.
- * Never:    leaves a question without an end.
+ * Never:    leaves a run without an end.
  */
 #include "host/runs/run.h"
 
@@ -16,7 +16,7 @@
 
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
 #define ENDED_KEPT 200u
-#define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all of them have rows */
+#define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all runs have rows */
 
 /* ---- one of many ---------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ bool run_is_unread(const struct host *host)
 	return false;
 }
 
-/* ---- who goes -------------------------------------------------------------------------------- */
+/* ---- clients that disconnect ---------------------------------------------------------------- */
 
 static void forget_one(struct run *run, uint64_t request)
 {
@@ -140,7 +140,7 @@ static void put_files(struct run *run)
 {
 	struct job *job;
 
-	run->jobs++; /* ours, until all of them are there */
+	run->jobs++; /* keeps the count above 0 until all files are queued */
 	while ((job = run->puts) != NULL) {
 		run->puts = job->next;
 		run_expect(run, job);
@@ -198,14 +198,14 @@ void run_job_failed(struct run *run, enum api_error error, const char *why)
 										  : "lost", why);
 }
 
-/* ---- what happens around it ----------------------------------------------------------------- */
+/* ---- sessions, time, shutdown --------------------------------------------------------------- */
 
 void run_session_ends(struct session *session, const char *why)
 {
 	for (struct run *at = session->host->runs.first; at != NULL; at = at->next) {
 		if (at->session != session || at->state == RUN_ENDED)
 			continue;
-		at->keeps_session = true; /* its end is under way */
+		at->keeps_session = true; /* it is ending already */
 		run_end(at, AGENT_STOP_LOST, why);
 	}
 }
@@ -229,7 +229,7 @@ static void check(struct run *run, uint64_t now)
 			    "reckon-agent did not keep its time limit");
 }
 
-/* The oldest that ended go first. */
+/* Frees ended runs, except the newest. */
 static void drop_old(struct host *host)
 {
 	struct run *next;

@@ -1,5 +1,5 @@
 /*
- * told.c - what a model is told of a cell: read from its record.
+ * told.c - collects the result of a cell for the model from its record.
  *
  * Runs in:  job_told_new() in a thread of the pool.
  * Reads:    records of libreckon.
@@ -48,7 +48,7 @@ struct job_told *job_told_new(const reckon_execution *done)
 	unsigned same;
 	size_t len;
 	const char *text = reckon_execution_text(done, &len);
-	struct err full; /* a record's text is shorter */
+	struct err full; /* cannot happen: the text of a record is shorter */
 
 	told->text = BUF_INIT(AGENT_RESULT_MAX);
 	(void)buf_add(&told->text, text, len, &full);

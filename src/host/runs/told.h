@@ -1,5 +1,5 @@
 /*
- * told.h - what a model is told of a cell.
+ * told.h - the result of a cell for the model.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include "driver/driver.h"
 #include "reckon.h"
 
-/* What a cell's thread found for the model. */
+/* Collected by the thread that executed the cell. */
 struct job_told {
 	struct buf text;
 	uint64_t repeat, same;
-	struct agent_client_image images[AGENT_IMAGES_MAX]; /* their bytes are allocated */
+	struct agent_client_image images[AGENT_IMAGES_MAX]; /* own their bytes */
 	size_t image_count;
-	struct outcome changes; /* files alone */
+	struct outcome changes; /* only its files */
 };
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 struct job_told *job_told_new(const reckon_execution *done);
 void job_told_free(struct job_told *told); /* NULL is fine */

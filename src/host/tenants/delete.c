@@ -1,5 +1,5 @@
 /*
- * delete.c - a tenant that is deleted: its row stays, its keys go.
+ * delete.c - deletes a tenant: its row stays, its keys are revoked.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.

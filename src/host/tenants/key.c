@@ -1,13 +1,13 @@
 /*
- * key.c - API keys: "rk_" and 43 characters for 256 random bits, shown once, kept as a hash.
+ * key.c - API keys: "rk_" and 43 characters for 256 random bits, shown once, stored as a hash.
  *
  * Runs in:  reckond's loop.
- * Reads:    what a client presented.
- * Never:    keeps or logs a key. Keyed BLAKE2b suffices: what is random cannot be guessed, so a
- *           slow hash would only slow down each request.
+ * Reads:    keys from clients.
+ * Never:    stores or logs a key. Keyed BLAKE2b suffices: nobody can guess a random key, so a slow
+ *           hash would only slow down each request.
  *
- * Whatever was presented is hashed whole and looked up by its hash under a secret that nobody
- * outside knows: how long that takes says nothing about the keys that there are.
+ * A presented key is hashed as a whole, and looked up by its hash under a secret of the daemon. So
+ * the time that this takes reveals nothing about existing keys.
  */
 #include <sodium.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static struct key *take_in(struct host *host, const struct db_key *row)
 	key->tenant = tenant;
 	key->chain = *bucket;
 	*bucket = key;
-	/* By id, which is by time: lists go on behind an id. */
+	/* Sorted by id, and so by time, because pages of lists continue after an id. */
 	while (*at != NULL && strcmp((*at)->row.id, row->id) > 0)
 		at = &(*at)->next;
 	key->next = *at;
@@ -96,7 +96,7 @@ void key_forget(struct host *host, struct key *key)
 	free(key);
 }
 
-/* Its use is noted once a minute: enough to see which keys are not used any more. */
+/* Writes the time of use once a minute, which is enough to find unused keys. */
 static void note_use(struct host *host, struct key *key)
 {
 	const uint64_t now = clock_mono_ns();
@@ -111,7 +111,7 @@ static void note_use(struct host *host, struct key *key)
 			 key->row.id, err.text);
 }
 
-/* Of a private daemon the way in is the key: private.c. The admin key that it made stands for it. */
+/* A private daemon asks for no key (private.c): requests get the rights of its admin key. */
 static struct key *private_key(struct host *host)
 {
 	struct key *at = host->tenants.keys->newest;
@@ -193,7 +193,7 @@ bool key_admin_left(const struct host *host, const struct key *without,
 static int load_one(const struct db_key *row, void *arg, struct err *err)
 {
 	(void)err;
-	(void)take_in(arg, row); /* of a tenant that is deleted: nobody's */
+	(void)take_in(arg, row); /* ignores a key of a deleted tenant */
 	return 0;
 }
 
@@ -208,7 +208,10 @@ int key_setup(struct host *host, char ret_key[KEY_TEXT_SIZE], struct err *err)
 		return (int)err->code;
 	if (key_admin_left(host, NULL, NULL))
 		return 0;
-	/* Whoever can start a daemon on this directory owns all that is in it. */
+	/*
+	 * Whoever can start a daemon on this directory can read all of it, and so may have an admin
+	 * key.
+	 */
 	tenant = tenant_for_admin(host, err);
 	if (tenant == NULL)
 		return (int)err->code;

@@ -1,9 +1,9 @@
 /*
- * quota.c - what a tenant may have at once: counted in the loop, so that no race passes it.
+ * quota.c - checks a tenant's quotas; the loop counts, so requests cannot race past a quota.
  *
  * Runs in:  reckond's loop.
  * Reads:    the tenant's sums, the configuration.
- * Never:    says no without the quota's name, its value and its limit.
+ * Never:    refuses without the quota's name, its value and its limit.
  */
 #include "host/tenants/quota.h"
 
@@ -21,7 +21,7 @@
 #define DISK_DEFAULT MEMORY_DEFAULT
 #define AVERAGE_OF 8u
 #define RETRY_MAX_S 3600u
-#define RETRY_OFTEN_S 60u /* what ends when somebody wishes may end sooner than it seems */
+#define RETRY_OFTEN_S 60u /* a client may end sessions or executions earlier than the estimate */
 
 static bool is_in_ms(const char *name)
 {
@@ -56,7 +56,7 @@ void refuse(struct host *host, uint64_t request, const struct refusal *refusal)
 		     });
 }
 
-/* What the configuration gives to everybody. */
+/* The value from the configuration, for all tenants. */
 static uint64_t standard_of(const struct config *config, enum front_quota quota)
 {
 	const uint64_t standard[FRONT_QUOTA_COUNT] = {
@@ -89,7 +89,7 @@ uint64_t quota_of(const struct host *host, const struct tenant *tenant, enum fro
 
 /* ---- refusing ------------------------------------------------------------------------------- */
 
-/* Always false, for callers to return. `queue` NULL: waiting is not what helps. */
+/* Always returns false, for callers to return. `queue` NULL: waiting does not help. */
 static bool reached(struct host *host, const struct request *req, enum front_quota quota,
 		    uint64_t value, uint64_t limit, const struct front_queue *queue)
 {
@@ -126,7 +126,7 @@ static bool reached(struct host *host, const struct request *req, enum front_quo
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* A second's worth may come at once. */
+/* A token bucket that holds the requests of one second. */
 static void refill(struct tenant *tenant, uint64_t rate)
 {
 	const uint64_t now = clock_mono_ns();
@@ -176,13 +176,13 @@ uint64_t quota_memory_of(const struct front_limits *limits)
 	return limits->memory_bytes != 0 ? limits->memory_bytes : MEMORY_DEFAULT;
 }
 
-/* What is asked for and what is left out, each against the most that there may be. */
+/* Checks requested limits against the quotas, and sets missing ones to the default or the quota. */
 bool quota_limits(struct host *host, const struct request *req, struct front_limits *limits)
 {
 	const struct {
 		enum front_quota quota;
 		uint64_t *wanted;
-		uint64_t otherwise; /* 0: none */
+		uint64_t otherwise; /* the default; 0: none */
 	} rows[] = {
 		{ FRONT_QUOTA_MAX_WALL, &limits->wall_ms, 30000 },
 		{ FRONT_QUOTA_MAX_CPU, &limits->cpu_ms, 0 },
@@ -299,7 +299,7 @@ void quota_note_cpu(struct tenant *tenant, uint64_t ms)
 	tenant->cpu_ms[tenant->cpu_slot % TENANT_CPU_SLOTS] += ms;
 }
 
-/* Until so much has left the hour that there is less than `limit`. */
+/* Also estimates when enough CPU time is older than an hour, so that the rest is below `limit`. */
 static bool check_cpu(struct host *host, const struct request *req)
 {
 	struct tenant *tenant = req->tenant;
@@ -341,7 +341,7 @@ bool quota_execution(struct host *host, const struct request *req, const struct 
 	if (executions != 0 && tenant->executions >= executions)
 		return reached(host, req, FRONT_QUOTA_EXECUTIONS, tenant->executions,
 			       executions, &queue);
-	/* One that begins at once does not wait. */
+	/* An execution that begins at once does not count as waiting. */
 	if (queued != 0 && waiting >= queued && session != NULL && session->queue.running != NULL)
 		return reached(host, req, FRONT_QUOTA_QUEUED, waiting, queued, &queue);
 	if (used != 0 && tenant->memory_used >= used)
@@ -395,7 +395,7 @@ struct front_queue quota_queue(const struct host *host, uint64_t before, uint64_
 	return (struct front_queue){ before, (before + 1) * host->executions.average_ms / workers };
 }
 
-/* Sessions end one after the other, each after the time that they last on average. */
+/* Assumes that sessions end one after the other, evenly within their average lifetime. */
 struct front_queue quota_session_queue(const struct host *host, uint64_t sessions)
 {
 	const uint64_t lifetime = host->sessions.lifetime_ms != 0 ? host->sessions.lifetime_ms

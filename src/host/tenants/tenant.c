@@ -1,9 +1,9 @@
 /*
- * tenant.c - tenants: found, made, changed, removed.
+ * tenant.c - tenants: finds, adds, changes and forgets them.
  *
  * Runs in:  reckond's loop.
  * Reads:    the database, at start.
- * Never:    frees one: sessions and keys that are on their way out may still name it.
+ * Never:    frees a tenant: sessions and keys that are being closed may still refer to it.
  */
 #include "host/tenants/tenant.h"
 
@@ -39,7 +39,7 @@ static struct tenant *take_in(struct host *host, const struct db_tenant *row)
 	tenant->row = *row;
 	tenant->lane = pool_lane_new();
 	tenant->file_lane = pool_lane_new();
-	/* By id, which is by time: lists go on behind an id. */
+	/* Sorted by id, and so by time, because pages of lists continue after an id. */
 	while (*at != NULL && strcmp((*at)->row.id, row->id) > 0)
 		at = &(*at)->next;
 	tenant->next = *at;
@@ -60,7 +60,7 @@ int tenant_setup(struct host *host, struct err *err)
 	return db_tenant_list(host->db, load_one, host, err);
 }
 
-/* Of several tenants none takes all threads: an eighth is left to the others. */
+/* If there are several tenants, one tenant cannot use the last eighth of the threads. */
 static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 {
 	const unsigned all = (unsigned)host->config.workers, prewarmed = all / 8 > 0 ? all / 8 : 1;
@@ -73,7 +73,7 @@ static unsigned workers_of(const struct host *host, const struct tenant *tenant)
 	return all - prewarmed;
 }
 
-/* ---- of the processors -------------------------------------------------------------------- */
+/* ---- share of the processors ---------------------------------------------------------------- */
 
 static struct tenant_share share_of(const struct host *host, const struct tenant *tenant)
 {
@@ -95,7 +95,7 @@ void tenant_share_note(const struct host *host, struct job *job)
 	tenant->share = job->box.share = share_of(host, tenant);
 }
 
-/* To the sessions that it has; those to come bring it along. */
+/* Sets the share for existing sessions; new ones bring it with their OPEN. */
 static void share_out(struct host *host, struct tenant *tenant)
 {
 	struct job *job = job_new(NULL, JOB_SHARE, 0);
@@ -106,7 +106,7 @@ static void share_out(struct host *host, struct tenant *tenant)
 	pool_submit(host->pools.main, &job->item);
 }
 
-/* Unless those sessions are under it already. */
+/* Does so only if the share has changed. */
 static void share_again(struct host *host, struct tenant *tenant)
 {
 	const struct tenant_share now = share_of(host, tenant);
@@ -135,7 +135,9 @@ void tenant_share_check(struct host *host, const struct job *job)
 	struct tenant *tenant = job->session->tenant;
 	const struct tenant_share now = share_of(host, tenant);
 
-	/* It was changed while this one was on its way, and the warden may have heard of it last. */
+	/*
+	 * The share changed while this job ran, and its old value may have reached the warden last.
+	 */
 	if (!is_same(&job->box.share, &now))
 		share_out(host, tenant);
 }
@@ -200,7 +202,7 @@ struct tenant *tenant_of_id(struct host *host, const struct request *req, const 
 
 	if (id == NULL || strcmp(id, req->tenant->row.id) == 0)
 		return req->tenant;
-	/* Before it is looked for: who may not ask does not learn whether it is there. */
+	/* Checked first, so that only an admin learns whether another tenant exists. */
 	if ((req->key->row.scopes & FRONT_SCOPE_ADMIN) == 0) {
 		refuse(host, req->id,
 		       &(struct refusal){ .error = API_ERR_SCOPE,

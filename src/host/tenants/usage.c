@@ -1,9 +1,9 @@
 /*
- * usage.c - what tenants used: by day, from receipts; and whose an artifact or output is.
+ * usage.c - usage of tenants, by day, from receipts; which tenant owns an artifact or output.
  *
  * Runs in:  reckond's loop.
- * Reads:    what libreckon measured from outside the box, never what the box said.
- * Never:    tells two reasons apart for which an object is not there.
+ * Reads:    what libreckon measured from outside the box, never values from inside.
+ * Never:    distinguishes an object of another tenant from one that does not exist.
  */
 #include "host/tenants/usage.h"
 
@@ -68,7 +68,7 @@ void session_measured(struct session *session, uint64_t memory, uint64_t workspa
 
 void usage_unopened(struct host *host, struct tenant *tenant)
 {
-	/* What is added wraps around, here as in the table. */
+	/* The sums wrap around, in memory and in the table, so this subtracts one. */
 	usage_add(host, tenant, &(struct front_usage){ .sessions = UINT64_MAX });
 }
 

@@ -1,5 +1,5 @@
 /*
- * usage.h - what tenants used: kept by day in the database, and since the start in memory.
+ * usage.h - usage of tenants: by day in the database, and since the start in memory.
  */
 #pragma once
 
@@ -13,12 +13,12 @@ struct request;
 struct tenant;
 struct job;
 
-/* Of one tenant, now. */
+/* One tenant's values at the moment. */
 struct usage_view {
-	const char *tenant; /* its id */
+	const char *tenant; /* the tenant's id */
 	const char *name;
 	unsigned sessions, executions;
-	uint64_t memory_limit_bytes; /* sum of the limits of its sessions */
+	uint64_t memory_limit_bytes; /* sum of its sessions' limits */
 	uint64_t memory_used_bytes;  /* as last measured */
 	uint64_t workspace_bytes;
 	uint64_t kept_bytes;
@@ -27,14 +27,14 @@ struct usage_view {
 typedef void usage_fn(const struct usage_view *view, void *arg);
 void usage_each(const struct host *host, usage_fn *fn, void *arg);
 
-/* Adds to the tenant's day; a database that fails is logged. */
+/* Adds to the tenant's day; an error of the database is only logged. */
 void usage_add(struct host *host, struct tenant *tenant, const struct front_usage *usage);
-/* One session less was opened than was counted. */
+/* Subtracts a session that was counted but not opened. */
 void usage_unopened(struct host *host, struct tenant *tenant);
-/* What an execution cost and kept: to the day, the hour's CPU time, the tenant's objects. */
+/* Adds cost and objects of an execution: to the day, the hour's CPU time, the tenant's objects. */
 void usage_executed(struct host *host, const struct job *job);
-/* The tenant has this artifact or output, of so many bytes. */
+/* Records that the tenant owns this artifact or output of `size` bytes. */
 void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_t size);
-/* Whether the tenant made this artifact or output. */
+/* Whether the tenant owns this artifact or output. */
 bool usage_owns(struct host *host, const struct tenant *tenant, const char *handle);
 
