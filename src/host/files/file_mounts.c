@@ -1,16 +1,16 @@
 /*
- * file_mounts.c - files of a tenant that sessions have by reference: mounted into their boxes, read-only.
+ * file_mounts.c - files of a tenant that are mounted read-only into the boxes of its sessions.
  *
- * Runs in:  threads of the pool; file_mounts_sweep() in the loop, before anybody is there.
+ * Runs in:  threads of the pool; file_mounts_sweep() in the loop, before the first request.
  * Reads:    the store.
- * Never:    gives two tenants one file: who else has a content would be seen by its links and locks.
+ * Never:    shares a file between tenants: link counts and locks would reveal who else has it.
  *
- *   mounts/te_…/ar_…     a content, once for a tenant, by the name that the store has for it
- *   mounts/fm_…/PATH     a session's folder: links to those; it is what its boxes mount
+ *   mounts/te_…/ar_…     a content, one copy per tenant, under the id of its artifact
+ *   mounts/fm_…/PATH     a session's folder: hard links to those; its boxes mount it
  *
- * A folder is on the disk before its session is answered, and goes with it; what a crash left is
- * swept at the start. A content goes with the last folder that has it. It is a copy of the store's,
- * which shares its blocks where the file system can do that.
+ * A folder is synced before its session is answered, and removed with it; the start of the daemon
+ * removes what a crash left. A content is removed with the last folder that links to it. It is a
+ * copy from the store, which shares blocks with it if the file system supports that.
  */
 #include "host/files/file_mounts.h"
 
@@ -33,8 +33,8 @@
 #include "host/host.h"
 
 #define NOBODY ((uid_t)-1), ((gid_t)-1)
-#define NAME_SIZE 96u /* of a content, with its tenant */
-#define TRIES 3 /* another session's end may take a content away just now */
+#define NAME_SIZE 96u /* of a content, including its tenant */
+#define TRIES 3 /* the end of another session may remove a content at the same time */
 #define CHUNK ((size_t)16 * 1024 * 1024)
 
 void file_mounts_free(struct file_mount *list)
@@ -49,7 +49,7 @@ void file_mounts_free(struct file_mount *list)
 	}
 }
 
-/* One of them is the other, or a folder in which the other is. */
+/* Whether `one` is the same path as `other`, or a folder above it. */
 static bool are_in_the_way(const char *one, const char *other)
 {
 	const size_t len = strlen(one);
@@ -140,7 +140,7 @@ static int link_one(const struct session *session, int all, const struct file_mo
 	return code;
 }
 
-/* Those of a tenant that no folder has any more. */
+/* Removes the tenant's contents that no folder links to. */
 static void drop_contents(int all, const char *tenant)
 {
 	const int fd = openat(all, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -158,7 +158,7 @@ static void drop_contents(int all, const char *tenant)
 		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1)
 			(void)unlinkat(fd, entry->d_name, 0);
 	(void)closedir(dir);
-	(void)unlinkat(all, tenant, AT_REMOVEDIR); /* if it is empty */
+	(void)unlinkat(all, tenant, AT_REMOVEDIR); /* fails if it is not empty */
 }
 
 /* ---- folders -------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static bool is_had(const struct host *host, const char *name)
 	return at != NULL;
 }
 
-/* Folders first: then it is known which contents nobody has. */
+/* Called for folders first, because contents without links can be removed afterwards. */
 static void sweep(struct host *host, int all, bool are_folders)
 {
 	const int fd = openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /*
- * file_mounts.h - files of a tenant that sessions have by reference: mounted into their boxes, read-only.
+ * file_mounts.h - files of a tenant that are mounted read-only into the boxes of its sessions.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct host;
 struct session;
 
-/* One of a job that opens a session: the content, and its place below FILE_MOUNTS_TARGET. */
+/* A file for a session that is being opened: its content, and its path below FILE_MOUNTS_TARGET. */
 struct file_mount {
 	struct file_mount *next;
 	char *path;
@@ -20,15 +20,15 @@ struct file_mount {
 };
 void file_mounts_free(struct file_mount *list); /* NULL is fine */
 
-/* Whether the paths are such, and each is another one. */
+/* Checks that the paths are safe, and that none equals or is below another. */
 int file_mounts_check(const struct file_mount *list, struct err *err);
 
 /* ---- in a thread of the pool ---- */
-/* The session's folder, which row.file_mounts names, on the disk. */
+/* Makes the session's folder, named by row.file_mounts, and syncs it. */
 int file_mounts_make(const struct session *session, const struct file_mount *list, struct err *err);
 void file_mounts_remove(const struct session *session);
-/* Where a box gets it from. */
+/* The path of the folder, for mounting it into a box. */
 void file_mounts_source(const struct session *session, char ret[96]);
 
-/* At the start: what no session has. */
+/* Call at the start: removes folders that no session has. */
 void file_mounts_sweep(struct host *host);

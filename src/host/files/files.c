@@ -1,9 +1,9 @@
 /*
- * files.c - what a job did to a session's files, noted once for all who care.
+ * files.c - records what a job did to a session's files, and answers jobs about files.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back.
- * Never:    answers with an error because a note failed: that is logged, the file is there.
+ * Never:    answers with an error because recording failed: it logs that, since the file exists.
  */
 #include "host/files/files.h"
 
@@ -42,7 +42,7 @@ void file_work_keep(struct file_work *work, const char *path, const char *source
 	work->kept[work->kept_count++] = (struct file_kept){ mem_strdup(path), source, *info };
 }
 
-/* "" is not known. */
+/* "" means unknown. */
 static const char *known(const char *text)
 {
 	return text[0] != '\0' ? text : NULL;

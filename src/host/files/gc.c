@@ -1,5 +1,5 @@
 /*
- * gc.c - what nobody needs any more leaves the store.
+ * gc.c - removes objects from the store that no database row needs.
  *
  * Runs in:  reckond's loop, one directory of the store at a time.
  * Reads:    the database; names and ages in the store.
@@ -14,14 +14,17 @@
 
 #define DIRECTORIES 256u
 #define DIGITS 32u
-#define STEP_NS (10ull * 1000000000u) /* all of it in three quarters of an hour */
+#define STEP_NS (10ull * 1000000000u) /* all directories in three quarters of an hour */
 
 struct asking {
 	struct host *host;
 	struct db *other; /* or NULL */
 };
 
-/* 1: it was the tenant's, which has no more to pay for it; that it was is noted. */
+/*
+ * Takes an object from a tenant, so that its size no longer counts, and adds a tombstone. 1: the
+ * tenant had it.
+ */
 static int disown(struct host *host, struct tenant *tenant, const char *digits, struct err *err)
 {
 	uint64_t size = 0;
@@ -57,7 +60,7 @@ static bool disown_all(struct host *host, const char *sha256)
 	return true;
 }
 
-/* Asked of what is old enough: what is not needed goes at once. */
+/* Called for objects that are old enough; 0: removed at once. */
 static int is_needed(const char *sha256, void *arg)
 {
 	const struct asking *asking = arg;

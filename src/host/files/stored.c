@@ -1,8 +1,8 @@
 /*
- * stored.c - a file of a tenant on its way into the store.
+ * stored.c - stores an uploaded file of a tenant.
  *
  * Runs in:  stored_work() in a thread of the pool.
- * Reads:    what was uploaded.
+ * Reads:    the uploaded bytes.
  */
 #include "host/files/stored.h"
 

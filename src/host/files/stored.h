@@ -1,5 +1,5 @@
 /*
- * stored.h - a file of a tenant on its way into the store.
+ * stored.h - stores an uploaded file of a tenant.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct job;
 struct tenant;
 
-/* What an upload, and then the job that keeps it, knows of the file. */
+/* The file's data while it is uploaded and stored. */
 struct stored {
 	struct tenant *tenant;
 	struct db_document document;
@@ -20,4 +20,4 @@ struct stored {
 	reckon_file_info info;
 };
 void stored_free(struct stored *stored); /* NULL is fine */
-void stored_work(struct job *job); /* in a thread of the pool */
+void stored_work(struct job *job); /* runs in a thread of the pool */

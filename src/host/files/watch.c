@@ -1,13 +1,13 @@
 /*
- * watch.c - folders of sessions that clients follow.
+ * watch.c - folders of sessions that clients watch.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked calls; rings.
- * Never:    looks at a folder itself, or lets one box use up what this host can watch.
+ * Reads:    checked calls; event buffers.
+ * Never:    reads a folder itself, or lets one box use all watches of this host.
  *
- * Clients of a session that follow the same folder share one watch. It stays for a while when the last
- * one has gone, so that one whose connection broke misses nothing. A client that only asks now and
- * then has a reader in it, by a name, and need not come as often.
+ * Clients of a session that watch the same folder share one watch. It stays open for a while after
+ * the last client has gone, so that a client whose connection broke misses nothing. A client that
+ * polls has a named reader in the watch, and may take longer between two requests.
  */
 #include "host/files/watch.h"
 
@@ -21,10 +21,10 @@
 #include "host/host.h"
 
 #define OF_SESSION_MAX 8u
-#define ALL_MAX 96u		      /* Linux allows a user 128, as a rule */
+#define ALL_MAX 96u		      /* Linux usually allows 128 per user */
 #define LINGER_NS (60ull * 1000000000u)
 #define READER_NS (600ull * 1000000000u)
-#define PACE_MS 20u /* between two looks: what a box does in it is told at once */
+#define PACE_MS 20u /* between two reads: a box can cause events at any rate */
 
 static unsigned watch_count;
 
@@ -41,7 +41,7 @@ static void watch_free(struct watch *watch)
 	watch_count--;
 }
 
-/* From now on nobody finds it. */
+/* Removes the watch from its session, and frees it when no job uses it. */
 static void drop(struct watch *watch)
 {
 	struct watch **at = &watch->session->file_queue.watches;
@@ -86,7 +86,7 @@ static void on_time(void *arg)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* The one event of a reader that has none: it begins, or cannot go on where it was. */
+/* Answers with one event that is not in the buffer: the watch starts, or events were missed. */
 static void reply_place(struct watch *watch, uint64_t request, const char *name)
 {
 	char json[64];
@@ -99,7 +99,7 @@ static void reply_place(struct watch *watch, uint64_t request, const char *name)
 		    &(struct api_events){ .events = { &event, 1 } });
 }
 
-/* False: there is nothing new. Else *after is where to go on. */
+/* False: there are no new events. Otherwise *after is the position for the next read. */
 static bool try_reply(struct watch *watch, uint64_t request, uint64_t *after)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -204,7 +204,7 @@ void watch_job_dropped(struct job *job)
 		watch_free(watch);
 }
 
-/* ---- which one ------------------------------------------------------------------------------ */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 static struct watch *find(const struct session *session, const char *path, bool is_recursive,
 			  unsigned *ret_count)
@@ -256,7 +256,7 @@ static void forget(struct watch *watch, struct watch_reader *reader)
 		drop(watch);
 }
 
-/* What is new to a reader, at once. */
+/* Answers at once with the new events of a reader. */
 static void poll_watch(struct session *session, uint64_t request, const struct api_watch_in *in)
 {
 	struct watch *watch = NULL;
@@ -275,7 +275,7 @@ static void poll_watch(struct session *session, uint64_t request, const struct a
 	reply_watch(session->host, request, &(struct api_events){ 0 });
 }
 
-/* It is told all that happens from now on. */
+/* Adds a reader that gets all events from now on. */
 static bool add_reader(struct watch *watch, const char *name)
 {
 	struct watch_reader *reader = &watch->readers[watch->reader_count];
@@ -333,7 +333,7 @@ void watch_request(struct session *session, uint64_t request, const struct api_w
 	follow(watch, &(struct watch_waiter){ request, in->after, !in->has_after });
 }
 
-/* ---- those who go --------------------------------------------------------------------------- */
+/* ---- clients and watches that end ----------------------------------------------------------- */
 
 void watch_front_lost(struct host *host, uint64_t first, uint64_t last)
 {

@@ -1,8 +1,8 @@
 /*
- * watch.h - folders of sessions that clients follow: part of host.h.
+ * watch.h - folders of sessions that clients watch; included by host.h.
  *
- *   watch.c        whose requests wait, and what they are answered, in the loop
- *   watch_work.c   what the folder's events are, in a thread of the pool: a box can make that long
+ *   watch.c        waiting requests and their answers, in the loop
+ *   watch_work.c   reads a folder's events, in a thread of the pool: a box can cause many
  */
 #pragma once
 
@@ -20,44 +20,44 @@
 #define WATCH_READERS_MAX 16u
 
 struct watch {
-	struct watch *next; /* of the session */
+	struct watch *next; /* in the session's list */
 	struct session *session;
 	char *path;
 	bool is_recursive;
-	reckon_watch *handle; /* the running job's, if there is one; NULL: not open yet */
+	reckon_watch *handle; /* the running job owns it; NULL: not open yet */
 	struct event_buffer *events;
-	uint64_t base; /* ids that clients see begin behind it: never those of an earlier watch */
+	uint64_t base; /* offset of the ids that clients see, never those of an earlier watch */
 	_Atomic uint64_t pushed;
 	_Atomic bool has_ended, is_limited;
-	bool has_more; /* than one job takes at once, which are read already */
-	bool is_busy; /* a job has it */
-	bool is_lost; /* freed when that is back */
+	bool has_more; /* more events than one job reads; they are available already */
+	bool is_busy; /* a job is using it */
+	bool is_lost; /* freed when the job has returned */
 	struct loop_io *io;
-	struct loop_timer *timer; /* until it is looked at again */
+	struct loop_timer *timer; /* for the next read */
 	struct watch_waiter {
 		uint64_t request, after;
-		bool is_new; /* wants to be told that it begins */
+		bool is_new; /* wants an event when the watch starts */
 	} waiters[WATCH_WAITERS_MAX];
 	size_t waiter_count;
-	/* Clients that ask now and then, whose place is kept here. */
+	/* Clients that poll, with their positions. */
 	struct watch_reader {
 		char name[ID_SIZE];
 		uint64_t after, used_ns;
 	} readers[WATCH_READERS_MAX];
 	size_t reader_count;
-	bool is_followed; /* a client has waited, which may come back */
-	uint64_t alone_ns; /* since when nobody waits */
+	bool is_followed; /* a client has waited, and may come back */
+	uint64_t alone_ns; /* since when no request waits */
 };
 
-/* Answered at once, or when something has happened there. */
+/* Answers at once, or when there are events. */
 void watch_request(struct session *session, uint64_t request, const struct api_watch_in *in);
 void watch_job_done(struct job *job);
-void watch_job_dropped(struct job *job); /* it will not run */
-/* The box or the session is gone: everybody is told. */
+void watch_job_dropped(struct job *job); /* the job will not run */
+/* The box or the session has gone: answers all waiting requests with the error. */
 void watch_lose_all(struct session *session, enum api_error error, const char *why);
 void watch_tick(struct session *session);
-/* Whoever asked with these ids is gone. */
+/* The clients of requests with these ids have gone. */
 void watch_front_lost(struct host *host, uint64_t first, uint64_t last);
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 void work_watch(struct job *job);

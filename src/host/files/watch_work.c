@@ -2,8 +2,8 @@
  * watch_work.c - jobs about watched folders, in a thread of the pool.
  *
  * Runs in:  a thread of reckond's pool.
- * Reads:    its job and its watch; names of files are a hostile program's choice.
- * Never:    takes more events at once than EVENTS_MAX: other tenants' jobs wait.
+ * Reads:    its job and its watch; a hostile program may choose the names of files.
+ * Never:    reads more than EVENTS_MAX events in one job, because other tenants' jobs wait.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static int write_event(const reckon_watch_event *event, struct buf *ret, struct 
 	return json_write_finish(&json, err);
 }
 
-/* Whether it says no more than the one before: a program that writes says so with each call. */
+/* Whether the event equals the one before it: a program that writes causes one with each call. */
 static bool is_same(const reckon_watch_event *event, const struct buf *text,
 		    const struct buf *last)
 {

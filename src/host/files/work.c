@@ -28,7 +28,7 @@ static void failed(struct job *job, int code, const char *message, const char *r
 
 /* ---- conditions ----------------------------------------------------------------------------- */
 
-/* `"a", W/"b", *`: whether one of them is this file. A weak one is not strong enough. */
+/* Whether one of `"a", W/"b", *` is the strong ETag of this file. A weak one does not match. */
 static bool names_etag(const char *header, const char *etag)
 {
 	const size_t len = strlen(etag);
@@ -43,7 +43,7 @@ static bool names_etag(const char *header, const char *etag)
 	return false;
 }
 
-/* If-Match and If-None-Match of a request that changes a file, by what the file is now. */
+/* Checks If-Match and If-None-Match of a request that changes a file against its present state. */
 static bool may_change(struct job *job)
 {
 	const struct file_work *work = &job->files;
@@ -147,7 +147,7 @@ static int write_archive(struct job *job)
 				    job->fd, &job->files.archive, &job->error);
 }
 
-/* Where there is no room on the disk a moderate one is made in memory. */
+/* If the disk is full, switches to a file in memory, unless the workspace is too large for that. */
 static bool is_for_memory(struct job *job)
 {
 	struct statvfs disk;

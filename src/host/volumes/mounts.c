@@ -1,11 +1,11 @@
 /*
- * mounts.c - which volumes a session has, and where.
+ * mounts.c - the volumes that a session mounts, and where.
  *
  * Runs in:  reckond's loop; volume_mounts_open() in a thread of the pool.
  * Reads:    rows of sessions, which calls/tenants/volume_mounts.c made.
- * Never:    mounts what is not there.
+ * Never:    mounts a volume whose folder is missing.
  *
- * A session's row has a line for each: the id, "w" or "r", the path.
+ * A session's row has a line for each mount: the id, "w" or "r", the path.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ bool volume_mount_next(const char **text, struct volume_mount *ret)
 	return true;
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
 void volume_mounts_show(struct arena *arena, const struct session *session,
 			struct api_session *ret)

@@ -1,9 +1,9 @@
 /*
- * tick.c - what volumes take is measured while somebody can write to them, and who writes too much
- * is ended; content goes when its row has gone.
+ * tick.c - measures volumes while sessions can write to them, and ends sessions that write too
+ * much; removes contents of removed volumes.
  *
  * Runs in:  reckond's loop.
- * Reads:    what jobs measured.
+ * Reads:    results of measuring jobs.
  * Never:    ends a session because of a volume that it cannot write to.
  */
 #include <inttypes.h>
@@ -18,11 +18,11 @@
 #include "host/volumes/work.h"
 
 #define LOOK_NS 1000000000ull
-#define SHARE 20u /* of the time, at most, that a measure takes */
-#define LEFT_BYTES (512ull << 20) /* of the disk, below which nobody writes to volumes */
-#define LEFT_SHARE 50u		  /* of a small disk only this part */
+#define SHARE 20u /* a measurement takes at most 1/20 of the time */
+#define LEFT_BYTES (512ull << 20) /* with less free space on the disk, sessions with volumes end */
+#define LEFT_SHARE 50u		  /* … or less than 1/50 of a small disk */
 
-/* Ends those that can write to it; `volume` NULL: to any. */
+/* Ends sessions that can write to the volume; `volume` NULL: to any volume. */
 static void end_writers(struct host *host, const struct volume *volume, const char *why)
 {
 	struct session *next;
@@ -84,7 +84,7 @@ void volume_measured(struct host *host, const struct job *job)
 		end_writers(host, volume, why);
 }
 
-/* Files without a name can be seen by nobody but the file system: its room is looked at, too. */
+/* Checks free space, because measuring cannot see files that are open but have no name. */
 static void look_at_disk(struct host *host)
 {
 	struct statvfs disk;
@@ -98,7 +98,7 @@ static void look_at_disk(struct host *host)
 		end_writers(host, NULL, "the disk of its volumes is full");
 }
 
-/* Which ones sessions that run can write to; whether there is any. */
+/* Sets is_written for volumes that running sessions can write to. Returns whether there are any. */
 static bool look_at_sessions(struct host *host)
 {
 	bool ret = false;

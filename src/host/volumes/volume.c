@@ -1,9 +1,9 @@
 /*
- * volume.c - the volumes that there are: loaded, found, made, removed.
+ * volume.c - the volumes of the daemon: loaded, found, made, removed.
  *
  * Runs in:  reckond's loop.
  * Reads:    rows of its own database.
- * Never:    finds a volume for another tenant, or reads what is in one.
+ * Never:    finds a volume for another tenant, or reads the content of one.
  */
 #include "host/volumes/volume.h"
 
@@ -51,8 +51,8 @@ static void drop_folder(int all, const char *name)
 }
 
 /*
- * What a crash left of those that were removed goes. Content without a row may be somebody's all
- * the same, when an older database was put back: it stays, unless it is empty.
+ * Removes contents of removed volumes that a crash left. A content without a row is kept, unless it
+ * is empty: a person may have restored an older database.
  */
 static void sweep(struct host *host)
 {
@@ -170,7 +170,7 @@ struct volume *volume_add(struct host *host, struct tenant *tenant, const char *
 	if (id_new(volume->id, "vol", err) == 0) {
 		if (mkdirat(all, volume->id, 0755) == 0 &&
 		    (host->config.durability != 0 || fsync(all) == 0)) {
-			volume->is_measured = true; /* nothing is in it */
+			volume->is_measured = true; /* it is empty */
 			append(host, volume);
 			return volume;
 		}
@@ -204,7 +204,10 @@ void volumes_remove_all(struct host *host, const struct tenant *tenant)
 			volume_remove(host, at);
 }
 
-/* From then on a start removes the content, should this daemon not come to it. */
+/*
+ * Renames the folders of volumes whose removal is synced. If this daemon does not empty them, the
+ * next start does.
+ */
 void volumes_settle(struct host *host)
 {
 	char from[VOLUME_SOURCE_SIZE], to[VOLUME_SOURCE_SIZE];
@@ -230,9 +233,9 @@ static void not_kept(struct host *host, uint64_t first, const struct err *failed
 			continue;
 		at->transaction = 0;
 		if (at->is_removed)
-			at->is_removed = false; /* its row is there */
+			at->is_removed = false; /* its row still exists */
 		else
-			volume_free(host, at); /* its folder is empty, and swept at a start */
+			volume_free(host, at); /* its empty folder is removed at the next start */
 	}
 }
 

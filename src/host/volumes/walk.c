@@ -1,8 +1,8 @@
 /*
- * walk.c - what is in a volume, looked at beneath its descriptor.
+ * walk.c - lists and measures a volume, relative to its descriptor.
  *
  * Runs in:  a thread of reckond's pool.
- * Reads:    a folder that boxes change meanwhile.
+ * Reads:    a folder that boxes change at the same time.
  * Never:    follows a link, leaves the folder, or opens anything but folders.
  */
 #include <dirent.h>
@@ -22,8 +22,8 @@
 #include "host/volumes/work.h"
 
 /*
- * A folder of a box may have no permissions for anybody; its files count all the same. Where we are
- * not root it gets them back, by the inode that was opened.
+ * A box may remove all permissions of a folder, but its files still count. If we are not root and
+ * so may not open it, sets its permissions first, using the inode that was opened.
  */
 static int open_folder(int dir, const char *name)
 {
@@ -110,7 +110,7 @@ static void names_done(struct names *names)
 	free(names->items);
 }
 
-/* Names that are no text cannot be told, and are passed over. */
+/* Skips names that are not UTF-8. */
 static void read_names(struct volume_work *work, DIR *dir, struct names *ret)
 {
 	const struct dirent *entry;
@@ -142,7 +142,7 @@ static bool has_room(struct volume_work *work, const char *path)
 	return false;
 }
 
-/* What goes away meanwhile was not there. */
+/* Skips entries that disappear during the walk. */
 static void list(struct volume_work *work, DIR *dir, const char *folder, unsigned depth)
 {
 	__attribute__((cleanup(names_done))) struct names names = { 0 };
@@ -194,7 +194,7 @@ static int measure(struct volume_work *work, DIR *dir, unsigned depth, struct er
 			continue;
 		if (++work->files > VOLUME_ENTRIES_MAX)
 			work->broken = "more than 200,000 files and folders";
-		/* Hard links lead to one inode, and never out of the volume: a share each. */
+		/* Each hard link counts its share of the inode. All links are inside the volume. */
 		work->bytes += (uint64_t)st.st_blocks * 512u /
 			       (S_ISDIR(st.st_mode) || st.st_nlink < 1 ? 1 : st.st_nlink);
 		if (!S_ISDIR(st.st_mode))

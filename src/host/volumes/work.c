@@ -1,8 +1,8 @@
 /*
- * work.c - the content of a volume: read, written, removed.
+ * work.c - reads, writes and removes the content of a volume.
  *
  * Runs in:  a thread of reckond's pool; volume_work_submit() in the loop.
- * Reads:    a folder that boxes change meanwhile; what a client uploaded is only copied.
+ * Reads:    a folder that boxes change at the same time; it copies uploads without reading them.
  * Never:    follows a link, or opens anything but regular files and folders (base/file/fs.h).
  */
 #include "host/volumes/work.h"
@@ -41,7 +41,7 @@ void volume_work_submit(struct host *host, struct volume_work *work, uint64_t re
 
 /* ---- beneath the volume --------------------------------------------------------------------- */
 
-/* Whose its files are, for those that are made here. Only root can give any away. */
+/* The volume's folder, and the owner for new files. Only root can set another owner. */
 struct volume_dir {
 	int dir;
 	uid_t uid;
@@ -74,7 +74,7 @@ static int missing(const char *path, struct err *err)
 	return err_set(err, ERR_NOT_FOUND, "there is no %.200s in the volume", path);
 }
 
-/* What the functions of base say, in words of a volume. */
+/* Turns errors of base/ into messages about the volume. */
 static int failed(const char *path, struct err *err)
 {
 	if (err->code == ERR_NOT_FOUND || (err->code == ERR_SYSTEM && err->errnum == ENOENT))
@@ -86,7 +86,7 @@ static int failed(const char *path, struct err *err)
 	return (int)err->code;
 }
 
-/* The folder that it is in, and its name there: "" of the volume itself. */
+/* Opens the folder that contains `path`; *ret_name is the name there, "" for the volume itself. */
 static int open_parent(const struct volume_dir *place, const char *path, int *ret_dir,
 		       const char **ret_name, struct err *err)
 {
@@ -115,7 +115,7 @@ static int tell(struct volume_work *work, const struct volume_dir *place, struct
 	return 0;
 }
 
-/* By the inode that was opened, which needs no permission of its own. */
+/* Uses the inode that was opened, so that no permission on the file itself is needed. */
 static int set_mode(const struct volume_dir *place, const char *path, unsigned mode,
 		    struct err *err)
 {
@@ -129,7 +129,7 @@ static int set_mode(const struct volume_dir *place, const char *path, unsigned m
 		return err_set(err, ERR_DENIED, "%.200s is a symbolic link, or below one", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "open %.200s", path);
-	if (S_ISLNK(st.st_mode)) /* O_PATH opens one, too */
+	if (S_ISLNK(st.st_mode)) /* O_PATH also opens links */
 		return err_set(err, ERR_DENIED, "%.200s is a symbolic link", path);
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	return chmod(link, mode & 0777u) < 0 ? err_sys(err, "chmod %.200s", path) : 0;
@@ -178,7 +178,7 @@ static int make_folder(struct volume_work *work, const struct volume_dir *place,
 	return change(work, place, err);
 }
 
-/* A folder goes with all that is in it. */
+/* Removes a folder together with its content. */
 static int remove_one(struct volume_work *work, const struct volume_dir *place, struct err *err)
 {
 	cleanup_fd int below = -1, dir = -1;
@@ -226,7 +226,10 @@ static int copy_bytes(int from, int to, struct err *err)
 	return n < 0 ? err_sys(err, "write a file of a volume") : 0;
 }
 
-/* Beside its place, then there in one step: who reads the old one has that whole. */
+/*
+ * Writes a new file beside the old one and renames it, so that readers of the old one see all of
+ * it.
+ */
 static int put_into(const struct job *job, struct volume_work *work, const struct volume_dir *place,
 		    int dir, const char *name, struct err *err)
 {
@@ -282,7 +285,7 @@ static int put(const struct job *job, struct volume_work *work, const struct vol
 	return tell(work, place, err);
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- dispatch ------------------------------------------------------------------------------- */
 
 static int empty(const struct host *host, const struct volume_work *work,
 		 const struct volume_dir *place, struct err *err)
@@ -290,7 +293,7 @@ static int empty(const struct host *host, const struct volume_work *work,
 	char path[VOLUME_SOURCE_SIZE];
 	uint64_t removed;
 
-	/* A box that is closing may add to it: what is left then goes at the next start. */
+	/* A box that is closing may still add files: the next start removes them. */
 	if (fs_empty(place->dir, &removed, err) < 0)
 		return (int)err->code;
 	(void)snprintf(path, sizeof(path), "volumes/" VOLUME_GONE "%s", work->id);

@@ -1,5 +1,5 @@
 /*
- * work_new.c - what is to be done with a volume: made and freed.
+ * work_new.c - creates and frees jobs on volumes.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.
