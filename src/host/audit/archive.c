@@ -1,14 +1,15 @@
 /*
- * archive.c - the audit does not grow for ever: what leaves the database, and the disk.
+ * archive.c - bounds the audit: moves entries from the database to segments, and removes segments.
  *
  * Runs in:  reckond's loop, a little once a second.
  * Reads:    the configuration, the oldest entries, segments.
- * Never:    removes a row before the file that has it is on the disk, or a file before the entry
- *           that says so is.
+ * Never:    removes a row before its segment is synced, or a segment before the entry that records
+ *           its removal is synced.
  *
- * Each step is one transaction and what stands around it, so that a kill at any moment leaves
- * either the old state or the new one, and sometimes a file that is in nobody's way: one whose rows
- * are still there does not count and is written anew, one whose end was told goes with the next look.
+ * Each step is one transaction with file operations before or after it, so that a kill at any
+ * moment leaves the old state or the new one, and sometimes an extra file. A segment whose rows are
+ * still in the table is ignored, removed and written again; one whose removal is recorded is
+ * removed by the next look.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@
 
 #define MOVE_NS (1ull * 1000000000u)
 #define LOOK_NS (10ull * 1000000000u)
-#define LEAST_ENTRIES 64u /* of a segment that is made because there are too many */
+#define LEAST_ENTRIES 64u /* in a segment that is made because there are too many entries */
 
 struct hex {
 	char text[AUDIT_HASH_SIZE * 2 + 1];
@@ -38,7 +39,7 @@ static struct hex hex_of(const struct audit_head *head)
 	return hex;
 }
 
-/* As entries have it: text that sorts by time. "": there was no such time. */
+/* A time in the format of entries, which sorts by time; "" if it is before 1970. */
 static void time_before(uint64_t now_ms, uint64_t keep_ms, char ret[CLOCK_RFC3339_SIZE])
 {
 	ret[0] = '\0';
@@ -59,7 +60,7 @@ static int note_aged(const struct audit_entry *entry, void *arg, struct err *err
 	struct aged *aged = arg;
 
 	(void)err;
-	/* Clocks are set back: what stands behind a young entry stays until that is old. */
+	/* Clocks may have been set back: an entry after a young one stays until that one is old. */
 	if (strcmp(entry->field[AUDIT_AT], aged->before) >= 0)
 		aged->is_over = true;
 	if (!aged->is_over)
@@ -79,8 +80,8 @@ static int oldest_at(struct host *host, const struct audit_head *base, uint64_t 
 }
 
 /*
- * Entries that are too old: when a whole segment of them is, or when the oldest is by an eighth of
- * the time, so that there is no file for every few of them.
+ * Selects entries that are too old, if they fill a whole segment or the oldest is overdue by an
+ * eighth of the time: otherwise there would be many small files.
  */
 static int choose_old(struct host *host, const struct audit_head *base, uint64_t *ret,
 		      struct err *err)
@@ -106,7 +107,10 @@ static int choose_old(struct host *host, const struct audit_head *base, uint64_t
 	return 0;
 }
 
-/* Too many: an eighth more than there may be, down to what there may be. The last one stays. */
+/*
+ * If there are an eighth more entries than allowed, selects those above the limit. The last entry
+ * always stays.
+ */
 static void choose_many(const struct host *host, const struct audit_head *base, uint64_t *ret)
 {
 	const uint64_t most = host->config.audit_entries;
@@ -145,9 +149,9 @@ static int drop(struct host *host, const struct audit_segment *segment, struct e
 }
 
 /*
- * What a crash left: its rows are still in the database, so it goes. One whose rows are not is of a
- * time that the database knows nothing of, because that was put back from a copy: it stays, out of
- * the way.
+ * Handles a segment whose entries the database does not count as moved. After a crash its rows are
+ * still in the table, so it is removed. If they are not, the database is an older copy that was
+ * restored, so the segment is renamed and kept.
  */
 static int settle(struct host *host, const struct audit_segment *segment, struct err *err)
 {
@@ -171,7 +175,7 @@ static int settle(struct host *host, const struct audit_segment *segment, struct
 	return 0;
 }
 
-/* Before another one is written, which may begin where it does. */
+/* Call before writing another segment, which may begin at the same entry. */
 static int settle_unfinished(struct host *host, const struct audit_head *base, struct err *err)
 {
 	cleanup_segments struct audit_segments segments = { .list = NULL };
@@ -185,7 +189,7 @@ static int settle_unfinished(struct host *host, const struct audit_head *base, s
 	return 0;
 }
 
-/* 1: some were moved. */
+/* 1: entries were moved. */
 static int move(struct host *host, struct err *err)
 {
 	struct audit_head base, end;
@@ -200,7 +204,7 @@ static int move(struct host *host, struct err *err)
 	choose_many(host, &base, &last);
 	if (last <= base.sequence)
 		return 0;
-	/* A power cut takes the last rows: none may be in a file that it had taken. */
+	/* Syncs first: a segment must not contain rows that a power cut could still remove. */
 	if (settle_unfinished(host, &base, err) < 0 || transaction_sync(host, err) < 0 ||
 	    audit_segment_write(host->place.state_fd, host->db, host->tenants.key_secret, &base,
 				last,
@@ -213,7 +217,7 @@ static int move(struct host *host, struct err *err)
 	return 1;
 }
 
-/* ---- off the disk --------------------------------------------------------------------------- */
+/* ---- segments out of the archive ------------------------------------------------------------ */
 
 static bool is_too_old(const struct host *host, const struct audit_edges *edges, uint64_t now_ms)
 {
@@ -225,7 +229,10 @@ static bool is_too_old(const struct host *host, const struct audit_edges *edges,
 	return before[0] != '\0' && strcmp(edges->at, before) < 0;
 }
 
-/* That it goes is in the chain, with its last hash, and on the disk, before it does. */
+/*
+ * Records the removal in the chain, with the segment's last hash, and syncs it before the file
+ * goes.
+ */
 static int tell_prune(struct host *host, const struct audit_segment *segment,
 		      const struct audit_edges *edges, struct err *err)
 {
@@ -273,7 +280,7 @@ static int prune(struct host *host, struct err *err)
 	for (size_t i = 0; i < segments.count; i++)
 		if (segments.list[i].last <= base.sequence)
 			bytes += segments.list[i].bytes;
-	/* From the oldest on, up to the first that stays. */
+	/* Starts at the oldest, and stops at the first that is kept. */
 	for (size_t i = 0; i < segments.count && code > 0; i++) {
 		if (segments.list[i].last > base.sequence)
 			break;

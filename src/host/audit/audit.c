@@ -1,9 +1,9 @@
 /*
- * audit.c - entries of the audit, as things happen.
+ * audit.c - adds entries to the audit when things happen.
  *
  * Runs in:  reckond's loop.
- * Reads:    what is answered just now; both ends of the chain at start.
- * Never:    holds code, contents of files, or a key: code is named by its hash.
+ * Reads:    the request that is being answered; both copies of the chain's end at start.
+ * Never:    stores code, contents of files or keys: code is identified by its hash.
  */
 #include "host/audit/audit.h"
 
@@ -77,7 +77,7 @@ void audit_note(struct host *host, const char *action, const char *target, const
 			 "action=%s target=\"%s\" why=\"%s\"", action, target, err.text);
 }
 
-/* Savepoints, so that it may be within a transaction of somebody else's. */
+/* Savepoints work inside a transaction of the caller. */
 int audit_begin(struct host *host, struct err *err)
 {
 	return db_savepoint(host->db, err);
@@ -108,7 +108,7 @@ void audit_again(struct host *host)
 		log_line(LOG_ERROR, "the end of the audit cannot be read", "why=\"%s\"", err.text);
 }
 
-/* ---- the end, twice ------------------------------------------------------------------------- */
+/* ---- the second copy of the end ------------------------------------------------------------- */
 
 static void head_written(struct host *host, const struct audit_head *head,
 			 const struct err *failed)
@@ -129,14 +129,16 @@ static void write_head(struct host *host)
 	if (host->transactions.is_writing_head || auditor->written == auditor->head.sequence ||
 	    transaction_write_head(host, &auditor->head, head_written))
 		return;
-	/* At the start and at the end of the daemon. */
+	/* There is no thread at the start and at the end of the daemon. */
 	err_clear(&err);
 	(void)audit_head_write(host->place.state_fd, &auditor->head, host->tenants.key_secret,
 			       &err);
 	head_written(host, &auditor->head, &err);
 }
 
-/* What is wrong with the end, or NULL. The chain itself is for `reckon audit verify`. */
+/*
+ * What is wrong with the end of the chain, or NULL. `reckon audit verify` checks the chain itself.
+ */
 static const char *compare(const struct host *host, char text[160])
 {
 	const struct audit_head *head = &host->auditor.head;
@@ -171,7 +173,7 @@ int audit_setup(struct host *host, struct err *err)
 		return (int)err->code;
 	wrong = compare(host, text);
 	if (wrong != NULL) {
-		/* A power cut may do that too. It is told where it can be seen ever after. */
+		/* A power cut can cause this, too. An entry records it permanently. */
 		log_line(LOG_ERROR, "the audit has lost its end", "why=\"%s\"", wrong);
 		audit_note(host, "audit.damage", "", "found", "%s", wrong);
 	}
@@ -192,7 +194,7 @@ static void tell_denied(struct host *host)
 
 void audit_denied(struct host *host)
 {
-	/* A stranger who knocks all day must not fill the disk. */
+	/* Counts, because one entry for each request of a stranger could fill the disk. */
 	if (host->auditor.denied++ == 0)
 		host->auditor.denied_ns = clock_mono_ns();
 }

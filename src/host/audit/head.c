@@ -1,9 +1,9 @@
 /*
- * head.c - the end of the audit a second time, outside the database.
+ * head.c - a second copy of the end of the audit, outside the database.
  *
- * Runs in:  reckond's loop; an offline look at a state directory.
+ * Runs in:  reckond's loop and its threads; a process that opens a state directory offline.
  * Reads:    STATE/audit.head.
- * Never:    leaves half a file: it is written beside and renamed.
+ * Never:    leaves half a file: it writes a new one and renames it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ int audit_head_read(int state_fd, const unsigned char secret[32], struct audit_h
 		return (int)err->code;
 	text[n] = '\0';
 	head.sequence = strtoull(text, &end, 10);
-	/* "SEQUENCE HASH SEAL\n" and no byte more. */
+	/* Exactly "SEQUENCE HASH SEAL\n". */
 	if (end == text || strlen(end) != 2 * HEX_SIZE + 1 || end[0] != ' ' ||
 	    end[HEX_SIZE] != ' ' || end[2 * HEX_SIZE] != '\n' || !take_hex(end + 1, head.hash) ||
 	    !take_hex(end + 1 + HEX_SIZE, found))

@@ -1,11 +1,11 @@
 /*
- * main.c - reckond audit: looks at the audit of a state directory, without the daemon.
+ * main.c - reckond audit: shows or verifies the audit of a state directory, without the daemon.
  *
- * Runs in:  a reckond of its own, for `reckon audit`; the daemon may run meanwhile.
+ * Runs in:  a separate reckond, for `reckon audit`; the daemon may run at the same time.
  * Reads:    STATE/reckond.db, STATE/audit, STATE/audit.head.
  * Never:    writes.
  *
- *   verify    the chain from the first entry that there is, then its end against audit.head
+ *   verify    checks the chain from the first existing entry, then its end against audit.head
  *   ls        entries, one line each
  */
 #include <errno.h>
@@ -37,12 +37,12 @@ struct audited {
 /* ---- verify --------------------------------------------------------------------------------- */
 
 struct chain {
-	struct audit_head head; /* as far as it is whole */
-	struct audit_head kept; /* what audit.head says */
+	struct audit_head head; /* end of the part that is verified */
+	struct audit_head kept; /* contents of audit.head */
 	bool has_kept, is_met;
-	struct audit_head start;  /* what its first entry follows */
-	char removed[320];	  /* the entry that tells of the removal of `start` has this detail */
-	uint64_t told, count;	  /* that entry; how many there are */
+	struct audit_head start;  /* end of the part that was removed */
+	char removed[320];	  /* detail of the entry that must record the removal */
+	uint64_t told, count;	  /* number of that entry; number of entries */
 	char wrong[200];
 };
 
@@ -73,7 +73,7 @@ static int check_one(const struct audit_entry *entry, void *arg, struct err *err
 	return 0;
 }
 
-/* The end of the chain against the copy beside it. */
+/* Compares the end of the chain with audit.head. */
 static void check_end(const struct audited *of, struct chain *chain)
 {
 	bool sealed = false;
@@ -100,7 +100,7 @@ static void check_end(const struct audited *of, struct chain *chain)
 			       chain->kept.sequence, AUDIT_HEAD_FILE);
 }
 
-/* A beginning that is not there must have been told of by an entry of what is. */
+/* If the log starts after entry 1, a later entry must record the removal. */
 static void check_start(struct chain *chain)
 {
 	if (chain->start.sequence > 0 && chain->told == 0)
@@ -109,7 +109,7 @@ static void check_start(struct chain *chain)
 			       "were removed", chain->start.sequence);
 }
 
-/* ERR_INVALID: chain->wrong says what. */
+/* ERR_INVALID: chain->wrong has the reason. */
 static int follow(const struct audited *of, struct chain *chain, struct err *err)
 {
 	char hash[AUDIT_HASH_SIZE * 2 + 1];
@@ -153,10 +153,13 @@ static int verify(struct audited *of, struct err *err)
 
 	do {
 		chain = (struct chain){ .wrong = "" };
-		/* Before the table: a daemon that runs writes entries first, and their end then. */
+		/* Read before the table: a running daemon writes entries first, then audit.head. */
 		chain.has_kept =
 			audit_head_read(of->state_fd, of->secret, &chain.kept, &sealed, err) == 1;
-		/* Rows that it moves meanwhile stay where they are for us; a file it may remove. */
+		/*
+		 * A read transaction: we still see rows that the daemon moves meanwhile; but it may
+		 * remove a file.
+		 */
 		if (db_run(of->db, "BEGIN", err) < 0)
 			return (int)err->code;
 		code = follow(of, &chain, err);
@@ -180,7 +183,7 @@ static int verify(struct audited *of, struct err *err)
 
 /* ---- ls ------------------------------------------------------------------------------------- */
 
-/* For a person at a terminal: what a client chose must not move its cursor. */
+/* For a terminal: replaces control characters, because clients choose these texts. */
 static void put_plain(const char *text)
 {
 	for (; *text != '\0'; text++)

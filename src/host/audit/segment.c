@@ -1,9 +1,9 @@
 /*
  * segment.c - sealed files of entries that have left the database.
  *
- * Runs in:  reckond's loop; an offline look at a state directory.
+ * Runs in:  reckond's loop; a process that opens a state directory offline.
  * Reads:    STATE/audit, the table of the audit.
- * Never:    leaves half a file under a name that counts, or believes a length that a file claims.
+ * Never:    leaves half a file under the name of a segment, or trusts a length in a file.
  */
 #include "host/audit/segment.h"
 
@@ -131,7 +131,7 @@ static void name_of(const struct audit_segment *segment, char ret[AUDIT_SEGMENT_
 		       segment->first, segment->last);
 }
 
-/* Its bytes, then its name, then the directory: each on the disk before the next. */
+/* Syncs the content, renames the file, and syncs the directory, in this order. */
 static int put(int dir_fd, const char *name, const struct buf *text, struct err *err)
 {
 	cleanup_fd int fd = openat(dir_fd, NEW_FILE,

@@ -4,13 +4,13 @@
  *   FIRST-LAST.seg   the numbers of the first and the last entry, of 20 digits each
  *
  *   "reckon.audit.segment/1\n"  first (8 bytes)  hash of the entry before the first
- *   for each entry: length of what follows (4), sequence (8), each field's length (4) and its
- *                   bytes, its hash: what audit_hash() hashes, as it hashes it
- *   0 (4)  last (8)  hash of the last  when that was written (32)
- *   BLAKE2b-256 of all before, keyed with the secret of the database
+ *   for each entry: length of the rest (4), sequence (8), each field's length (4) and its
+ *                   bytes, its hash: the input of audit_hash(), then its result
+ *   0 (4)  last (8)  hash of the last entry  time of the last entry (32)
+ *   BLAKE2b-256 of all bytes before, keyed with the secret of the database
  *
- * Numbers are little endian. A segment counts when the database says that its rows are out, in the
- * transaction that removed them: until then the rows are there and the file is none of the audit.
+ * Numbers are little endian. A segment is part of the audit once the database records that its rows
+ * are moved, in the transaction that removes them; until then it is ignored.
  */
 #pragma once
 
@@ -35,14 +35,14 @@ struct audit_segments {
 	size_t count;
 };
 
-/* Those that there are; no directory: none. audit_segments_done() in any case. */
+/* Lists the segments; none if there is no directory. Always call audit_segments_done(). */
 int audit_segments_list(int state_fd, struct audit_segments *ret, struct err *err);
 void audit_segments_done(struct audit_segments *segments);
 #define cleanup_segments __attribute__((cleanup(audit_segments_done)))
 
 /*
- * Rows of the table behind `base` up to `last`, at most AUDIT_SEGMENT_ENTRIES, into a file that is
- * on the disk when this returns; *ret_end is the last of them.
+ * Writes the rows after `base` up to `last`, at most AUDIT_SEGMENT_ENTRIES, into a new file and
+ * syncs it; *ret_end is the last of them.
  */
 int audit_segment_write(int state_fd, struct db *db, const unsigned char secret[32],
 			const struct audit_head *base, uint64_t last, struct audit_segment *ret,
@@ -52,19 +52,16 @@ struct audit_edges {
 	struct audit_head before, end;
 	char at[CLOCK_RFC3339_SIZE]; /* of the last entry */
 };
-/* Without looking at the entries, or at the seal. */
+/* Reads only the first and last bytes, and does not verify the seal. */
 int audit_segment_edges(int state_fd, const struct audit_segment *segment,
 			struct audit_edges *ret, struct err *err);
-/* The entries behind `after`. ERR_INVALID: not as it was written, or not by us. */
+/* Reads the entries after `after`. ERR_INVALID: the file is damaged or the seal is not ours. */
 int audit_segment_read(int state_fd, const struct audit_segment *segment,
 		       const unsigned char secret[32], uint64_t after, audit_fn *fn, void *arg,
 		       struct err *err);
 
-/*
- * All entries behind `after` that there are, oldest first, out of segments and the table; limit 0:
- * all.
- */
+/* Reads all entries after `after`, oldest first, from segments and the table; limit 0: all. */
 int audit_walk(int state_fd, struct db *db, const unsigned char secret[32], uint64_t after,
 	       unsigned limit, audit_fn *fn, void *arg, struct err *err);
-/* What the first of all those follows; sequence 0: nothing was removed. */
+/* The entry before the first existing one; sequence 0: none was removed. */
 int audit_beginning(int state_fd, struct db *db, struct audit_head *ret, struct err *err);

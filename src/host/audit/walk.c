@@ -1,9 +1,9 @@
 /*
- * walk.c - the whole audit: what has left the database, then what is in it.
+ * walk.c - reads the whole audit: first the segments, then the table.
  *
- * Runs in:  reckond's loop; an offline look at a state directory.
+ * Runs in:  reckond's loop; a process that opens a state directory offline.
  * Reads:    STATE/audit, the table of the audit.
- * Never:    takes a segment for one whose rows are still in the table.
+ * Never:    reads a segment whose rows are still in the table.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool take_digits(const char *text, uint64_t *ret)
 	return errno == 0 && *ret > 0;
 }
 
-/* "FIRST-LAST.seg" and nothing else. */
+/* Accepts only "FIRST-LAST.seg". */
 static bool take_name(const char *name, struct audit_segment *ret)
 {
 	if (strlen(name) != 2 * DIGITS + 5 || name[DIGITS] != '-' ||
@@ -113,7 +113,7 @@ int audit_walk(int state_fd, struct db *db, const unsigned char secret[32], uint
 	cleanup_segments struct audit_segments segments = { .list = NULL };
 	struct audit_head base;
 
-	/* The database first: what it says to be out is in a file by then. */
+	/* Reads the database first: segments of rows that it counts as moved exist by then. */
 	if (db_audit_base(db, &base, err) < 0 ||
 	    (after < base.sequence && audit_segments_list(state_fd, &segments, err) < 0))
 		return (int)err->code;

@@ -1,10 +1,10 @@
 /*
- * child.c - a dialect's process: started fenced off, with a page that both see, and reaped.
+ * child.c - starts and reaps a dialect's process, which shares a page of counters with reckond.
  *
  * Runs in:  reckond's loop.
- * Reads:    numbers that a front wrote into its page, which are counts and nothing else.
- * Never:    hands a process more than its socket, its page, variables that name it, and to the native
- *           one the listener.
+ * Reads:    numbers in the page, which the front writes: only as counters.
+ * Never:    passes a process more than its socket, its page, its own environment variables and,
+ *           to the native one, the listener.
  */
 #include "host/fronts/child.h"
 
@@ -27,7 +27,7 @@
 
 #define ENV_MAX 16
 
-/* ---- what it counts ------------------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------------------------- */
 
 static void add_counts(struct front_stats *to, const struct front_stats *from)
 {
@@ -83,7 +83,7 @@ const char *front_child_program(size_t dialect)
 	return name;
 }
 
-/* What the daemon's environment holds for this dialect alone: RECKON_NAME_…, as RECKON_MCP_… . */
+/* The daemon's environment variables for this dialect: RECKON_NAME_…, such as RECKON_MCP_… . */
 static void environment_of(const char *dialect, char *ret[ENV_MAX + 1])
 {
 	char prefix[64];
@@ -96,8 +96,10 @@ static void environment_of(const char *dialect, char *ret[ENV_MAX + 1])
 	ret[count] = NULL;
 }
 
-/* Between fork and exec of a program with threads: only what is safe there. No `listener` (-1) is
- * /dev/null in its place. */
+/*
+ * Runs between fork and exec of a program with threads, so it calls only async-signal-safe
+ * functions. Without a `listener` (-1), /dev/null takes its place.
+ */
 static void __attribute__((noreturn)) become_front(const char *path, char *const *argv,
 						   char *const *environment, int sock,
 						   int listener, int page)
@@ -117,14 +119,17 @@ static void __attribute__((noreturn)) become_front(const char *path, char *const
 	_exit(127);
 }
 
-/* A page of its own for each front: what the last one counted is kept, its memory is not. */
+/*
+ * Makes a new page for each process. The counts of the old page are added to `before`, then it is
+ * unmapped.
+ */
 static int new_page(struct front_child *child, const struct config *config, int *ret_fd,
 		    struct err *err)
 {
 	cleanup_fd int fd = memfd_create("reckon-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;
 
-	/* Of one size for ever: a page that shrank would end whoever reads it. */
+	/* Seals the size: a front that shrank the page would crash its reader. */
 	if (fd < 0 || ftruncate(fd, sizeof(*child->page)) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return err_sys(err, "make a page for the front");

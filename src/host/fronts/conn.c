@@ -1,12 +1,12 @@
 /*
- * conn.c - one dialect process: what it has not been answered, its queue, its start and its end.
+ * conn.c - one dialect process: its pending requests, its queue, its start and end.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing itself; frames.c reads the frames, child.c has the process.
- * Never:    waits for the process. A breach of the protocol ends it, and nothing else.
+ * Never:    waits for the process, or does more than end it if it violates the protocol.
  *
- * Request ids get the generation of the process in their upper 16 bits, so that what was asked by a
- * process that is gone is never answered to another one.
+ * Request ids contain the generation of their process in the upper 16 bits, so that the answer to a
+ * request of an ended process never goes to another process.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@
 #include "host/host.h"
 #include "host/fronts/inner.h"
 
-#define PAUSE_FIRST_MS 20u /* before the second start in a row; the first one comes at once */
+#define PAUSE_FIRST_MS 20u /* before the second restart in a row; the first one has no pause */
 #define PAUSE_MAX_MS 250u
-#define READY_MS 30000u /* from a start to READY; but for the first start of all, which has no limit */
-#define STEADY_NS (10ull * 1000000000u) /* up for so long, it is not a start in a row any more */
+#define READY_MS 30000u /* from a start to READY; the daemon's first start has no limit */
+#define STEADY_NS (10ull * 1000000000u) /* a process that lasted this long resets the pause */
 #define MS 1000000ull
 
 struct pending {
@@ -31,7 +31,7 @@ struct pending {
 	uint64_t request;
 };
 
-/* ---- what is unanswered --------------------------------------------------------------------- */
+/* ---- pending requests ----------------------------------------------------------------------- */
 
 static struct pending **find(struct front_conn *front, uint64_t request)
 {
@@ -82,7 +82,7 @@ static void drop_pending(struct front_conn *front)
 
 /* ---- the queue ------------------------------------------------------------------------------ */
 
-/* Takes the first one out, and frees it. */
+/* Removes and frees the first entry. */
 static void drop_first(struct front_conn *front)
 {
 	struct outgoing *outgoing = front->first;
@@ -129,7 +129,7 @@ void front_flush(struct front_conn *front)
 	while ((at = front->first) != NULL && !is_held(front, at)) {
 		if (send_frame(front, at, &err) < 0 && err.code == ERR_TIMEOUT)
 			break;
-		/* Another failure means that it is gone, which the loop is going to see. */
+		/* Any other error means that the process has ended; the loop will notice. */
 		drop_first(front);
 	}
 	if (front->io != NULL)
@@ -139,8 +139,10 @@ void front_flush(struct front_conn *front)
 						  : 0));
 }
 
-/* At most one for each request that is unanswered, and as many connections as handoff.c lets in: so
- * the queue is bounded. */
+/*
+ * The queue is bounded: at most one answer for each pending request, and as many connections as
+ * handoff.c allows.
+ */
 void front_post(struct front_conn *front, enum front_type type, uint64_t request,
 		struct buf *payload, int fd)
 {
@@ -149,7 +151,7 @@ void front_post(struct front_conn *front, enum front_type type, uint64_t request
 	outgoing->type = type;
 	outgoing->request = request;
 	outgoing->fd = fd;
-	/* A connection tells nothing that a commit could take back. */
+	/* A connection does not depend on a commit. */
 	outgoing->transaction = type == FRONT_CONNECTION ? 0 : transaction_of_reply(front->host);
 	outgoing->is_reading = front->host->transactions.is_reading;
 	outgoing->payload = *payload;
@@ -182,7 +184,7 @@ void front_came_up(struct front_conn *front)
 		notify_manager("READY=1");
 	}
 	front->was_ready = true;
-	front_flush(front); /* connections that waited for it */
+	front_flush(front); /* sends the connections that waited */
 }
 
 struct front_conn *front_of_request(const struct host *host, uint64_t request)
@@ -196,7 +198,7 @@ struct front_conn *front_of_request(const struct host *host, uint64_t request)
 	return NULL;
 }
 
-/* One that no process has just now: 16 bits come round in hours of crashes. */
+/* Skips generations that are in use: 16 bits wrap after hours of crashes. */
 static uint64_t next_generation(struct host *host)
 {
 	do
@@ -234,7 +236,7 @@ static void drop_process(struct front_conn *front)
 	MODULE_EACH(front->host, front_lost, front->host, front->generation << PEER_ID_BITS,
 		    front->generation << PEER_ID_BITS | PEER_ID_MASK);
 	drop_pending(front);
-	front->generation = 0; /* another one may get it now */
+	front->generation = 0; /* another process may now get this generation */
 }
 
 static void start(struct front_conn *front)
@@ -282,9 +284,11 @@ static void on_timer(void *arg)
 		front_lost(front, "it did not come up in time");
 }
 
-/* Sessions and executions go on, however often this happens; clients see a closed connection and may
- * ask again. The native dialect has the listener and is started again; another one when a client
- * needs it. A native one that never came up is a fault of the installation: no use to go on. */
+/*
+ * Sessions and executions continue; clients see a closed connection and may repeat their requests.
+ * Restarts the native dialect, which has the listener; others start again when a client needs them.
+ * If the native one was never ready, the installation is broken, so the daemon ends.
+ */
 void front_lost(struct front_conn *front, const char *why)
 {
 	struct host *host = front->host;

@@ -1,10 +1,10 @@
 /*
- * frames.c - what a dialect process sends, judged and handed on.
+ * frames.c - checks and dispatches the frames of a dialect process.
  *
  * Runs in:  reckond's loop.
- * Reads:    frames of a process that may be captured; front_may_send(), front_check_handoff()
- *           and the field table judge them.
- * Never:    goes on with a process that broke a rule.
+ * Reads:    frames of a process that may be compromised; front_may_send(), front_check_handoff()
+ *           and the field table check them.
+ * Never:    continues with a process that violated the protocol.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static uint64_t request_of(const struct front_conn *front, const struct front_he
 	return front->generation << PEER_ID_BITS | head->id;
 }
 
-/* A new one, that is to be answered. */
+/* Registers a new request, which must be answered. */
 static int take_id(struct front_conn *front, const struct front_head *head, uint64_t *ret,
 		   struct err *err)
 {
@@ -113,6 +113,6 @@ void front_on_frame(unsigned ready, void *arg)
 			return;
 		}
 		if (front->payload.cap > FRONT_INLINE_MAX * 2)
-			buf_done(&front->payload); /* a large one is not a reason to stay large */
+			buf_done(&front->payload); /* frees a large buffer after use */
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * fronts.c - the dialect processes as a set: an answer finds the process that asked by its request's id.
+ * fronts.c - the set of dialect processes: sends each answer to the process that made the request.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing from a process.
- * Never:    answers a process what another one, or an earlier one, asked.
+ * Never:    sends an answer to another or a later process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ bool front_is_busy(const struct host *host)
 	return false;
 }
 
-/* Whom to answer, which is done once; NULL when nobody waits any more. */
+/* The process that made the request, which is no longer pending then; NULL: nobody waits. */
 static struct front_conn *take_asker(const struct host *host, uint64_t request)
 {
 	struct front_conn *front = front_of_request(host, request);
@@ -55,8 +55,9 @@ void front_reply_call(struct host *host, uint64_t request, const struct api_type
 }
 
 /*
- * JSON that is the whole answer and long goes as a sealed file beside the image, which then holds
- * null in its place: the dialect may send the file as it is. *out becomes a copy with the null.
+ * If the whole answer is one long JSON value, puts it into a sealed file that goes with the image,
+ * which gets null in its place: the dialect can send the file as it is. *out becomes a copy with
+ * the null.
  */
 static int put_apart(const struct api_type *type, const void **out, struct arena *arena,
 		     int *ret_fd, struct err *err)
@@ -100,7 +101,7 @@ void front_reply_call_fd(struct host *host, uint64_t request, const struct api_t
 		front_post(front, FRONT_REPLY, request, &payload, TAKE_FD(file));
 }
 
-/* "" is none. */
+/* "" becomes NULL. */
 static const char *text_or_null(const char *text)
 {
 	return text != NULL && text[0] != '\0' ? text : NULL;
@@ -179,7 +180,7 @@ void front_fail(struct host *host, uint64_t request, enum api_error error, const
 
 void front_fail_err(struct host *host, uint64_t request, const struct err *err)
 {
-	/* Another process writes: nothing was done, and a moment later it may be. */
+	/* Another process writes: nothing was changed, and a retry may succeed. */
 	const bool is_busy = err->errnum == EBUSY;
 
 	front_fail(host, request,
@@ -198,7 +199,10 @@ enum api_error front_error_of(const reckon_error *error)
 		{ RECKON_EDENIED, API_ERR_DENIED },
 		{ RECKON_ELIMIT, API_ERR_LIMIT },
 		{ RECKON_ETIMEOUT, API_ERR_TIMEOUT },
-		/* Of a box: its session gets another one (restore_park()), and then it can be done. */
+		/*
+		 * The box is lost: the session gets another one (restore_park()), and a retry may
+		 * succeed.
+		 */
 		{ RECKON_ELOST, API_ERR_UNAVAILABLE },
 		{ RECKON_EUNAVAILABLE, API_ERR_UNAVAILABLE },
 		{ RECKON_EKERNEL_LOST, API_ERR_KERNEL_LOST },
@@ -212,7 +216,7 @@ enum api_error front_error_of(const reckon_error *error)
 
 void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *error)
 {
-	/* libreckon's remedy assumes that there is no daemon. */
+	/* libreckon's remedy is not for clients of a daemon. */
 	if (error->code == RECKON_ELOST)
 		front_fail(host, request, front_error_of(error), error->message, "",
 			  "ask again: the session gets another box, with its files", 1);
@@ -226,7 +230,7 @@ void front_fail_reckon(struct host *host, uint64_t request, const reckon_error *
 			   0);
 }
 
-/* ---- what they count, and how they are ------------------------------------------------------ */
+/* ---- counters and states -------------------------------------------------------------------- */
 
 void front_counts(const struct host *host, struct front_stats *ret, unsigned *ret_restarts)
 {
@@ -268,7 +272,7 @@ size_t front_states(const struct host *host, struct api_dialect ret[DIALECTS_MAX
 	return dialect_count();
 }
 
-/* ---- the start and the end of all ----------------------------------------------------------- */
+/* ---- start and stop ------------------------------------------------------------------------- */
 
 int front_start(struct host *host, front_call_fn *on_call, struct err *err)
 {
@@ -294,7 +298,7 @@ void front_stop(struct host *host)
 	const uint64_t end = clock_mono_ns() + STOP_MS * 1000000ull;
 	const struct timespec pause = { .tv_nsec = 5000000 };
 
-	/* The end of our side tells each to send what it has and to go. */
+	/* End of file on its socket tells a process to send its answers and exit. */
 	for (size_t i = 0; i < dialect_count(); i++)
 		if (host->fronts.of[i] != NULL && host->fronts.of[i]->sock >= 0)
 			(void)shutdown(host->fronts.of[i]->sock, SHUT_WR);

@@ -1,10 +1,11 @@
 /*
- * handoff.c - a client's connection goes from the dialect process that read its head to another one.
+ * handoff.c - passes a client's connection from the dialect process that read its head to another
+ * one.
  *
  * Runs in:  reckond's loop.
- * Reads:    the head of a hand-off; the client's bytes behind it are passed on unread.
- * Never:    holds more connections or bytes for a process than the bounds below: one that starts, or
- *           does not read, costs its clients their connections and the daemon no memory.
+ * Reads:    the head of a hand-off; it forwards the client's bytes after it unread.
+ * Never:    queues more connections or bytes for a process than the limits below: a process that
+ *           starts or reads slowly costs its clients their connections, but no memory here.
  */
 #include <string.h>
 
@@ -13,12 +14,12 @@
 #include "host/host.h"
 #include "host/fronts/inner.h"
 
-/* For each dialect; a burst of clients that come while it starts fits. */
+/* For each dialect; enough for a burst of clients while its process starts. */
 #define WAITING_MAX 1024u
 #define WAITING_BYTES_MAX (8u * 1024u * 1024u)
 #define LOG_PAUSE_NS 1000000000ull
 
-/* A process that may be captured can bring this about as often as it likes: one line a second. */
+/* A compromised process could cause this at any rate, so it logs at most one line per second. */
 static void refuse(struct front_conn *to, const char *why)
 {
 	const uint64_t now = clock_mono_ns();
@@ -36,7 +37,7 @@ static void pass_on(struct front_conn *to, const struct front_handoff *handoff, 
 	const struct front_handoff next = { handoff->dialect, handoff->hops + 1 };
 
 	if (lifecycle_is_ending(&to->host->life) && to->sock < 0)
-		return; /* it is not started any more */
+		return; /* no process is started any more */
 	if (handoff->hops >= FRONT_HOPS_MAX) {
 		refuse(to, "it was handed on too often without a request served");
 		return;
@@ -62,7 +63,7 @@ int handoff_take(struct front_conn *from, const struct front_head *head, int *fd
 				&handoff, err) < 0)
 		return (int)err->code;
 	to = front_of_dialect(from->host, handoff.dialect, err);
-	if (to == NULL) { /* ours to answer for: the sender did nothing wrong */
+	if (to == NULL) { /* an error of ours, so the sender is not at fault */
 		log_line(LOG_ERROR, "a connection was not handed on", "why=\"%s\"", err->text);
 		return 0;
 	}

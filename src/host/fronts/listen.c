@@ -1,9 +1,9 @@
 /*
- * listen.c - the socket that clients connect to.
+ * listen.c - opens the socket that clients connect to.
  *
  * Runs in:  reckond, at its start.
- * Reads:    the address of the configuration.
- * Never:    accepts, or listens where others can reach it unless that was said.
+ * Reads:    the address in the configuration.
+ * Never:    accepts, or listens where other machines can connect unless that is configured.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ union address {
 	struct sockaddr_in6 v6;
 };
 
-/* "127.0.0.1:7263" or "[::1]:7263": addresses only, nothing is asked of a resolver. */
+/* "127.0.0.1:7263" or "[::1]:7263": only addresses, because names are not resolved. */
 static int parse_address(const char *text, union address *ret, socklen_t *ret_len, struct err *err)
 {
 	const char *colon = strrchr(text, ':');
@@ -71,7 +71,7 @@ static bool is_loopback(const union address *address)
 	return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
 }
 
-/* Port 0 is whatever is free: what it came to stands in the line that says we are ready. */
+/* With port 0 the kernel chooses a free port, which the line "listening on" then shows. */
 static void name_socket(struct host *host)
 {
 	union address address;
@@ -103,8 +103,8 @@ static int check_reach(struct host *host, const union address *address, const ch
 }
 
 /*
- * A socket that a service manager, or we before an upgrade, opened: descriptor 3, and LISTEN_PID
- * says that it is meant for us. 1: taken; 0: there is none.
+ * Takes a socket that a service manager, or reckond itself before an upgrade, opened: descriptor 3,
+ * if LISTEN_PID is our pid. 1: taken; 0: there is none.
  */
 static int take_inherited(struct host *host, struct err *err)
 {
@@ -133,7 +133,7 @@ static int take_inherited(struct host *host, struct err *err)
 			       "the socket that was passed is not a TCP listener");
 	if (check_reach(host, &address, "the socket that was passed", err) < 0)
 		return (int)err->code;
-	/* Out of the way: a front gets its socket to us as descriptor 3. */
+	/* Moves it away: fronts use descriptor 3 for their socket to reckond. */
 	host->door.fd = fcntl(INHERITED_FD, F_DUPFD_CLOEXEC, 10);
 	if (host->door.fd < 0 || fd_set_nonblock(host->door.fd, true, err) < 0)
 		return err_sys(err, "take the socket that was passed");
