@@ -1,9 +1,9 @@
 /*
- * main.c - reckond backup, reckond restore: copies of a state directory, beside the daemon.
+ * main.c - reckond backup, reckond restore: backups of a state directory, also while a daemon runs.
  *
- * Runs in:  a reckond of its own, for `reckon backup` and `reckon restore`.
+ * Runs in:  a separate reckond, for `reckon backup` and `reckon restore`.
  * Reads:    its command line.
- * Never:    says that all is well when something is missing: then it ends with 1.
+ * Never:    exits with 0 if something is missing: then it exits with 1.
  */
 #include <errno.h>
 #include <getopt.h>

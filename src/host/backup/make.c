@@ -1,13 +1,13 @@
 /*
- * make.c - a snapshot of a state directory whose daemon goes on, and whether one is whole.
+ * make.c - makes a snapshot of a state directory while its daemon runs, and verifies snapshots.
  *
- * Runs in:  a reckond of its own, for `reckon backup`.
+ * Runs in:  a separate reckond, for `reckon backup`.
  * Reads:    STATE/reckond.db, STATE/artifacts, STATE/audit.
- * Never:    writes there, or gives a snapshot its name before all of it is on the disk.
+ * Never:    writes there, or renames a snapshot to its final name before all of it is synced.
  *
- * An object is on the disk before the transaction that names it, and one that nothing names stays
- * for a while. So: objects first, which takes long; then the database, as of one moment; then the
- * objects that it names and that were not there before.
+ * The daemon syncs an object before the transaction that names it, and keeps unnamed objects for a
+ * while. So the backup copies the objects first, which takes long; then the database, at one
+ * moment; then objects that the copy names and that were added meanwhile.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,9 +27,9 @@
 #include "host/db/tables/persist.h"
 
 struct making {
-	struct db *db;	 /* whose objects are copied */
+	struct db *db;	 /* the database whose objects are copied */
 	int from_fd, to_fd;
-	FILE *list;	 /* NULL: not yet */
+	FILE *list;	 /* NULL in the first pass */
 	struct backup_counts *counts;
 };
 
@@ -58,9 +58,9 @@ static int take_object(const char *sha256, void *arg, struct err *err)
 		return 0;
 	code = object_copy(making->from_fd, making->to_fd, sha256, &size, err);
 	if (code == ERR_NOT_FOUND)
-		return 0; /* it was removed meanwhile */
+		return 0; /* the daemon has removed it */
 	if (code == ERR_LOST) {
-		/* Said once, when the snapshot is made of what there is. */
+		/* Reported only in the pass that writes the list. */
 		if (making->list != NULL)
 			tell_wrong(making->counts, err->text);
 		return 0;
@@ -109,7 +109,7 @@ static int take_segments(int state_fd, int target_fd, FILE *list, struct err *er
 
 	if (open_dir(target_fd, "audit", true, &to, err) < 0)
 		return (int)err->code;
-	if (from < 0) /* none was sealed so far */
+	if (from < 0) /* no segment exists yet */
 		return 0;
 	dir = fdopendir(fcntl(from, F_DUPFD_CLOEXEC, 0));
 	if (dir == NULL)
@@ -130,7 +130,7 @@ static int take_segments(int state_fd, int target_fd, FILE *list, struct err *er
 	return code;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the snapshot --------------------------------------------------------------------------- */
 
 static FILE *new_list(int fd, const char *name)
 {
@@ -147,14 +147,17 @@ static int end_list(FILE *list, int code, struct err *err)
 	return (fclose(list) != 0 || !synced) && code == 0 ? err_sys(err, "write a list") : code;
 }
 
-/* Into TARGET/snapshots/ID.part, which `part_fd` is. */
+/* Completes TARGET/snapshots/ID.part, which is open as `part_fd`. */
 static int fill(struct making *making, int state_fd, int target_fd, int part_fd, struct err *err)
 {
 	struct db *copy = NULL;
 	FILE *segments;
 	int code;
 
-	/* The files of the audit before the database, which says where it goes on behind them. */
+	/*
+	 * Copies segments after the database: those that the copy counts as moved exist by then.
+	 * Later ones do no harm, because the copy still has their rows.
+	 */
 	if (db_open_existing(part_fd, ".", &copy, err) < 0)
 		return (int)err->code;
 	making->db = copy;
@@ -185,7 +188,7 @@ static int make_part(struct making *making, int state_fd, int target_fd, const c
 	if (open_dir(target_fd, "snapshots", true, &snapshots, err) < 0 ||
 	    open_dir(snapshots, name, true, &part, err) < 0)
 		return (int)err->code;
-	/* Relative names: SQLite knows no directory but the one we are in. */
+	/* Uses relative names, which SQLite resolves in the current directory. */
 	if (fchdir(part) < 0)
 		return err_sys(err, "open the snapshot");
 	if (db_copy(making->db, "reckond.db", err) < 0 ||
@@ -206,7 +209,7 @@ static int open_target(const char *path, bool make, int *ret, int *ret_objects, 
 	return open_dir(*ret, "objects", make, ret_objects, err);
 }
 
-/* The time, or the next second that no snapshot has. */
+/* The current time, or the next second without a snapshot. */
 static void choose_id(int target_fd, char ret[BACKUP_ID_SIZE])
 {
 	time_t now = time(NULL);

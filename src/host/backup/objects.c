@@ -1,8 +1,8 @@
 /*
- * objects.c - objects of a store, copied by what they hold.
+ * objects.c - copies objects of a store, which are named by their hash.
  *
- * Runs in:  a reckond of its own, for `reckon backup` and `reckon restore`.
- * Reads:    objects of a store and of a backup, each byte of which it hashes on its way.
+ * Runs in:  a separate reckond, for `reckon backup` and `reckon restore`.
+ * Reads:    objects of a store and of a backup; it hashes each byte that it copies.
  * Never:    gives an object a name that is not its hash.
  */
 #include <dirent.h>
@@ -45,7 +45,7 @@ bool object_is_there(int root_fd, const char *sha256, uint64_t *ret_size)
 	return true;
 }
 
-/* Copies all that is in `from`, to nowhere when `to` is -1, and hashes it. */
+/* Copies all bytes of `from` to `to` (-1: nowhere) and hashes them. */
 static int pour(int from, int to, char ret_hex[BACKUP_SHA256_SIZE], uint64_t *ret_size,
 		struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * restore.c - a snapshot put back: whole where no daemon is, its objects alone where one runs.
+ * restore.c - restores a snapshot: all of it where no daemon runs, only its objects where one does.
  *
- * Runs in:  a reckond of its own, for `reckon restore`.
- * Reads:    a backup, each byte of whose objects it hashes on their way.
- * Never:    replaces a database, or an object that is there.
+ * Runs in:  a separate reckond, for `reckon restore`.
+ * Reads:    a backup; it hashes each byte of the objects that it copies.
+ * Never:    replaces a database, or an existing object.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static int put_segments(int target_fd, int snapshot_fd, int state_fd, struct err
 		      : snapshot_each(snapshot_fd, "segments", put_segment, &restoring, err);
 }
 
-/* The copy of the end that lies beside the database: of this database. */
+/* Writes audit.head for the restored database. */
 static int put_head(int state_fd, struct db *db, struct err *err)
 {
 	unsigned char secret[32];
@@ -87,7 +87,7 @@ static int put_head(int state_fd, struct db *db, struct err *err)
 	return code;
 }
 
-/* Last of all: with it the state is there. */
+/* The last step, which completes the state directory. */
 static int put_database(const struct backup_options *options, int snapshot_fd, int state_fd,
 			struct err *err)
 {
@@ -109,7 +109,7 @@ static int put_database(const struct backup_options *options, int snapshot_fd, i
 	return code;
 }
 
-/* Whoever holds the lock uses the directory: then only objects are put there. */
+/* If a daemon has the lock, only objects may be restored. */
 static int check_state(const struct backup_options *options, int state_fd, int *ret_lock,
 		       struct err *err)
 {

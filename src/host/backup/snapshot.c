@@ -1,9 +1,9 @@
 /*
- * snapshot.c - the snapshots of a backup: found, read, removed.
+ * snapshot.c - finds, reads and removes the snapshots of a backup.
  *
- * Runs in:  a reckond of its own, for `reckon backup` and `reckon restore`.
+ * Runs in:  a separate reckond, for `reckon backup` and `reckon restore`.
  * Reads:    TARGET/snapshots, and the lists in them.
- * Never:    removes an object that a snapshot which stays names.
+ * Never:    removes an object that a remaining snapshot names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "host/backup/backup.h"
 
-#define ID_LEN (BACKUP_ID_SIZE - 8) /* 20261125T101500Z; one that is not done has a suffix */
+#define ID_LEN (BACKUP_ID_SIZE - 8) /* 20261125T101500Z; an unfinished one has a suffix */
 
 struct ids {
 	char (*id)[BACKUP_ID_SIZE];
@@ -154,7 +154,7 @@ static int remove_snapshot(int target_fd, const char *id, struct err *err)
 							   : 0;
 }
 
-/* The lists of those that stay, before anything goes. */
+/* Reads the lists of all remaining snapshots before anything is removed. */
 static int gather(int target_fd, const struct ids *ids, size_t from, struct needed *needed,
 		  struct err *err)
 {

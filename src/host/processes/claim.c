@@ -1,12 +1,13 @@
 /*
- * claim.c - processes that begin once, whoever asks how often: requests with an Idempotency-Key.
+ * claim.c - starts a process once per Idempotency-Key, however often a client repeats the request.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, the database.
- * Never:    starts what a crash could make start twice.
+ * Never:    starts a program that a repeated request would start again after a crash.
  *
- * The row is on the disk before the program is started. Until then the job waits; what a crash cuts
- * off is lost, with its key. What could not be started never was, and its key is free again.
+ * The row is synced before the program is started; until then the job waits. A process that a crash
+ * interrupts is lost, and keeps its key. If a program cannot be started, its row is removed, and
+ * the key may be used again.
  */
 #include <string.h>
 
@@ -18,9 +19,9 @@
 #include "host/idempotency.h"
 #include "host/processes/process.h"
 
-/* ---- asked for again ------------------------------------------------------------------------ */
+/* ---- repeated requests ---------------------------------------------------------------------- */
 
-/* All but how it is followed. */
+/* Hashes all fields except the key and `stream`. */
 static int hash_request(const struct host *host, const struct api_process_create_in *in,
 			unsigned char ret[32], struct err *err)
 {
@@ -87,7 +88,7 @@ bool process_was_asked(struct host *host, const struct request *req, struct sess
 	return found != 0;
 }
 
-/* ---- its row first -------------------------------------------------------------------------- */
+/* ---- the row before the start --------------------------------------------------------------- */
 
 void process_claim(struct process *process, struct job *job)
 {
@@ -105,7 +106,7 @@ void process_claim(struct process *process, struct job *job)
 	clock_rfc3339_now(process->row.created_at);
 	process_put(process);
 	process_start(process, job);
-	transaction_leave(host, is_own, 0); /* when it could not be kept there is no process any more */
+	transaction_leave(host, is_own, 0); /* if this failed, the process is freed */
 }
 
 static struct job *take_failed(struct session *session, uint64_t first)

@@ -1,12 +1,13 @@
 /*
- * follow.c - who waits for a process's events, or for its end.
+ * follow.c - requests that wait for a process's events or its end.
  *
  * Runs in:  reckond's loop.
- * Reads:    rings.
- * Never:    lets one reader take anything from another.
+ * Reads:    event buffers.
+ * Never:    lets one reader take events from another.
  *
- * A client that follows asks again and again: between two requests its reader is away with what it
- * got. The process that speaks for it says when its connection is gone, of the last request alone.
+ * A client that follows repeats its request; between two requests its reader is `away` with the
+ * events that it got. If the client's connection closes, the dialect process reports it for the
+ * last request.
  */
 #include "host/processes/process.h"
 
@@ -34,7 +35,7 @@ void process_remove_reader(struct process *process, size_t index)
 	follow->left_at = gone.after;
 }
 
-/* Answers if there is something to say; 1: the last of it, -1: nothing yet. */
+/* Answers if there are new events. 1: including the last one; -1: there are none yet. */
 static int try_events(struct process *process, uint64_t request, uint64_t *after)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -69,7 +70,7 @@ void process_publish(struct process *process)
 	process_unhold(process);
 }
 
-/* The one that took the events up to `after` and is back. */
+/* Removes the reader that got the events up to `after`, because it asks again. */
 static void take_back(struct process *process, uint64_t after)
 {
 	struct process_followers *follow = &process->follow;

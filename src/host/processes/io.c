@@ -1,9 +1,9 @@
 /*
- * io.c - what processes write and read, moved between their descriptors and their rings.
+ * io.c - moves input and output of processes between their descriptors and their event buffers.
  *
  * Runs in:  reckond's loop.
- * Reads:    bytes of hostile programs, which become base 64 and are looked at no further.
- * Never:    waits for a program, or reads more of it than pace.c lets it.
+ * Reads:    bytes of hostile programs, which it encodes in base64 without interpreting them.
+ * Never:    waits for a program, or reads faster than pace.c allows.
  */
 #include "host/processes/process.h"
 
@@ -20,7 +20,7 @@
 
 #define CHUNK_BYTES 32768u
 #define EVENT_BYTES_MAX (CHUNK_BYTES / 3 * 4 + 128)
-#define DRAIN_NS (300ull * 1000000u) /* it has ended, others hold its output open and are silent */
+#define DRAIN_NS (300ull * 1000000u) /* how long to wait for silent holders of an ended process's output */
 
 uint64_t process_age_ns(const struct process *process)
 {
@@ -77,7 +77,7 @@ static void read_output(struct process *process, struct loop_io **io, int which,
 		close_output(process, io);
 		return;
 	}
-	/* What others write after its end goes nowhere, and does not make them wait. */
+	/* Output of others after the end is read and dropped, so that they do not block. */
 	if (process->phase == PROCESS_RUNNING)
 		push(process, name, bytes, (size_t)len);
 	process_note_read(process, (size_t)len);
@@ -164,7 +164,7 @@ void process_fail_input(struct process *process, enum api_error error, const cha
 	}
 }
 
-/* Negative: nobody will ever read it; 0: not all of it yet. */
+/* Negative: nobody can read it any more; 0: a part is not written yet; 1: all is written. */
 static int write_first(struct process *process)
 {
 	struct process_input *input = process->io.input;
@@ -228,7 +228,7 @@ void process_write(struct process *process, struct process_input *input)
 		flush(process);
 }
 
-/* Of the first one a part may have been read: the rest is not sent after it. */
+/* Drops the input of a request. If a part of it was written already, the rest is not. */
 void process_drop_input(struct process *process, uint64_t request)
 {
 	struct process_input *last = NULL;
@@ -249,7 +249,7 @@ void process_drop_input(struct process *process, uint64_t request)
 	process->io.input_last = last;
 }
 
-/* ---- watched -------------------------------------------------------------------------------- */
+/* ---- events of the loop --------------------------------------------------------------------- */
 
 static int watch(struct process *process, int which, loop_io_fn *fn, struct loop_io **ret,
 		 struct err *err)

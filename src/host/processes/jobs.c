@@ -1,9 +1,9 @@
 /*
- * jobs.c - what is asked of the warden about processes, in threads of the pool.
+ * jobs.c - jobs about processes, which ask the warden in threads of the pool.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.
- * Never:    has a program started whose row is to be on the disk first and is not.
+ * Never:    starts a program before its row is synced, if it has an Idempotency-Key.
  */
 #include "host/host.h"
 #include "host/processes/process.h"

@@ -1,5 +1,5 @@
 /*
- * leave.c - clients that go, and what is looked at now and then: processes that nobody follows.
+ * leave.c - clients that disconnect, and periodic work for processes that nobody follows.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing of a process.
@@ -98,7 +98,7 @@ static void look_who_follows(struct process *process)
 	hang_up(process, now);
 }
 
-/* ---- now and then --------------------------------------------------------------------------- */
+/* ---- periodic work -------------------------------------------------------------------------- */
 
 static void tick_one(struct process *process, uint64_t now)
 {
@@ -134,7 +134,7 @@ void process_tick(struct session *session)
 		return;
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		tick_one(at, now);
-	/* One that runs for long changes files that nobody else looks at. */
+	/* A process that runs for long changes files, so the workspace must be scanned. */
 	if (process_count(session) > 0 && now - session->processes.looked_ns >= LOOK_EVERY_NS) {
 		session->processes.looked_ns = now;
 		session->looks.ran_since = true;

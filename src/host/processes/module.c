@@ -1,8 +1,8 @@
 /*
- * module.c - what processes have to hear of.
+ * module.c - the hooks of processes.
  *
  * Runs in:  reckond's loop.
- * Reads:    how far the transactions are.
+ * Reads:    the numbers of transactions.
  */
 #include "host/host.h"
 

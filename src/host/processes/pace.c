@@ -1,22 +1,22 @@
 /*
- * pace.c - how much of what processes write is read just now.
+ * pace.c - limits how fast output of processes is read.
  *
  * Runs in:  reckond's loop.
  * Reads:    the clock, its own counts.
- * Never:    lets those that flood take the loop from everything else: in a window of time so much is
- *           read of each, and so much of all.
+ * Never:    lets processes with much output block the loop: in each time window it reads a limited
+ *           number of bytes from each process and from all.
  */
 #include "host/host.h"
 #include "host/processes/process.h"
 
 #define WINDOW_MS 10u
-#define WINDOW_ALL_BYTES (1024u * 1024u) /* when that was read of all, each gets the least */
+#define WINDOW_ALL_BYTES (1024u * 1024u) /* beyond it, each gets only the least */
 #define WINDOW_EACH_BYTES (512u * 1024u)
 #define WINDOW_LEAST_BYTES (16u * 1024u)
-#define UNREAD_MOST 64u /* events that a process which waits may be ahead of its readers */
-#define UNREAD_FEW 4u	/* when all rings together hold much */
+#define UNREAD_MOST 64u /* events that a process with waits_when_full may be ahead of its readers */
+#define UNREAD_FEW 4u	/* when all event buffers together are large */
 
-/* The event that the slowest of those who follow it has; UINT64_MAX: nobody does. */
+/* The last event that the slowest reader has; UINT64_MAX: there is no reader. */
 static uint64_t slowest_of(const struct process *process)
 {
 	uint64_t slowest = UINT64_MAX;
@@ -78,7 +78,7 @@ static void on_window(void *arg)
 			}
 }
 
-/* Until the next window. */
+/* Stops reading until the next window. */
 static void pause_output(struct host *host, struct process *process)
 {
 	struct err err;

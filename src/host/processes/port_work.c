@@ -3,7 +3,7 @@
  *
  * Runs in:  a thread of reckond's pool.
  * Reads:    its job, the handles of its session.
- * Never:    waits for a program of the box to accept: whoever speaks for the client does.
+ * Never:    waits until a program of the box accepts: the dialect process of the client does that.
  */
 #include "host/processes/port_work.h"
 

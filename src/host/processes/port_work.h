@@ -1,4 +1,4 @@
-/* port_work.h - jobs about ports: what they do in a thread of the pool, and how they are answered. */
+/* port_work.h - jobs about ports: their work in a thread of the pool, and their answers. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,9 @@ struct host;
 struct job;
 struct session;
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 void work_port(struct job *job);
-/* sessions/file_queue.c: no more connections can wait. */
+/* sessions/file_queue.c: whether no more connections can be queued. */
 bool file_queue_is_full_of_ports(const struct session *session);
-/* In the loop. */
+/* Runs in the loop. */
 void port_answer_job(struct host *host, struct job *job);

@@ -1,9 +1,9 @@
 /*
- * process.c - the life of a session's processes: start, end, loss, and the rows that tell of them.
+ * process.c - the life of a session's processes: start, end, loss, and their rows.
  *
  * Runs in:  reckond's loop.
  * Reads:    jobs that came back from the pool.
- * Never:    tells a client that a process runs, or has ended, before its row is kept.
+ * Never:    tells a client that a process runs or has ended before its row is stored.
  */
 #include "host/processes/process.h"
 
@@ -18,7 +18,7 @@
 #include "host/host.h"
 #include "host/sessions/gone.h"
 
-/* ---- made, found, gone ---------------------------------------------------------------------- */
+/* ---- create, find, free --------------------------------------------------------------------- */
 
 struct process *process_new(struct session *session, struct err *err)
 {
@@ -102,7 +102,7 @@ static void leave_nothing(struct process *process)
 		process->stay = PROCESS_CLOSES;
 }
 
-/* The handle goes when nobody needs it: with it whatever the process left. */
+/* Closes the handle if nobody needs it, which also ends programs that the process left running. */
 static void close_handle(struct process *process)
 {
 	const bool may_stay = (process->row.flags & PROCESS_DETACH) != 0 &&
@@ -151,7 +151,9 @@ static void keep_events(struct process *process)
 	process->session->host->pace.kept_bytes += process->follow.kept_bytes;
 }
 
-/* Its record is about to be kept; events and waiters wait for that with all other answers. */
+/*
+ * Its row is stored in the open transaction; events and answers wait for that, as all answers do.
+ */
 static void settle(struct process *process)
 {
 	cleanup_buf struct buf json = BUF_INIT(64u * 1024u);
@@ -182,7 +184,7 @@ static bool is_droppable(const struct process *process)
 	       !process->is_unkept && process->follow.reader_count == 0;
 }
 
-/* Only the newest ended ones keep their events, up to a sum. */
+/* Frees ended processes except the newest, within a limit of bytes. */
 static void drop_old(struct session *session)
 {
 	struct process *next;
@@ -200,7 +202,7 @@ static void drop_old(struct session *session)
 	}
 }
 
-/* When all sessions together keep too much, nobody's are. */
+/* If the events of all sessions together exceed the limit, frees all ended processes. */
 void process_drop_old(struct host *host)
 {
 	struct process *next;
@@ -217,7 +219,7 @@ void process_drop_old(struct host *host)
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
-/* It was not started: its key is free. */
+/* The program was not started, so its key may be used again. */
 static void free_key(struct process *process)
 {
 	struct err err;
@@ -243,7 +245,7 @@ static void fail_start(struct process *process, const struct job *job)
 		process_drop(process);
 		return;
 	}
-	/* The session ended while it was started. */
+	/* The session ended during the start. */
 	if (process->row.key[0] != '\0') {
 		process->row.state = API_PROCESS_STATE_LOST;
 		(void)snprintf(process->row.why, sizeof(process->row.why), "%s",
@@ -320,7 +322,7 @@ static void all_ended(struct session *session, const struct job *job)
 	drop_old(session);
 }
 
-/* ---- what came back ------------------------------------------------------------------------- */
+/* ---- returned jobs -------------------------------------------------------------------------- */
 
 static void closed(struct process *process)
 {
@@ -347,7 +349,7 @@ static void signalled(struct process *process, const struct job *job)
 		reply_done(host, job->request);
 }
 
-/* Where there are no groups for processes nobody knows, and what may be there stays. */
+/* Without control groups for processes the number is unknown, and programs may still be running. */
 static bool is_nothing_left(const struct process *process)
 {
 	return process->result.left == 0 && process->result.processes_peak > 0;
@@ -359,7 +361,7 @@ void process_job_done(struct job *job)
 	struct process *process = job->process;
 
 	observe_job(session->host, job);
-	if (job->kind == JOB_PROCESS_END) { /* file_queue_job_done() */
+	if (job->kind == JOB_PROCESS_END) { /* called by file_queue_job_done() */
 		all_ended(session, job);
 		return;
 	}
@@ -381,7 +383,7 @@ void process_job_done(struct job *job)
 	job_free(job);
 	process_pump(session);
 	file_queue_pump(session);
-	session_pump(session); /* a CLOSE, or a new box, may have waited for this */
+	session_pump(session); /* a CLOSE, or a new box, may have waited for this job */
 }
 
 /* ---- loss ----------------------------------------------------------------------------------- */
@@ -443,7 +445,7 @@ void process_transaction_failed(struct session *session, uint64_t first)
 			continue;
 		at->is_uncommitted = false;
 		at->is_unkept = true;
-		/* Whoever started it was told that this failed. */
+		/* The client got an error for the start. */
 		if (at->phase == PROCESS_RUNNING)
 			process_kill(at);
 	}

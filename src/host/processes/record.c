@@ -1,9 +1,9 @@
 /*
- * record.c - what a process used, and what changed while it ran: the parts of its row in JSON.
+ * record.c - encodes usage and changed files of a process as JSON, for its row.
  *
  * Runs in:  reckond's loop.
- * Reads:    what the warden measured, and a look at the workspace.
- * Never:    takes a word of the process itself.
+ * Reads:    measurements of the warden, and a scan of the workspace.
+ * Never:    uses data from the process itself.
  */
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static void artifact_of(const reckon_workspace_entry *entry, char *ret, size_t s
 	(void)snprintf(ret, size, "ar_%.32s", entry->content);
 }
 
-/* The first of one kind: what a list names them by. */
+/* Writes a list of at most FILES_TOLD changed or removed entries. */
 static void write_entries(struct json_writer *writer, const char *key,
 			  const reckon_workspace *changes, bool are_gone, bool by_artifact)
 {
@@ -74,7 +74,7 @@ static void note_changes(struct process *process, const reckon_workspace *change
 		buf_clear(&process->row.files);
 }
 
-/* Of the first files that changed, the contents: those that are in the store. */
+/* Adds versions of the first changed files whose contents are in the store. */
 static void note_versions(const struct process *process, const reckon_workspace *changes)
 {
 	struct session *session = process->session;

@@ -1,5 +1,5 @@
 /*
- * tell.c - how a process looks to clients.
+ * tell.c - what clients see of a process.
  *
  * Runs in:  reckond's loop.
  * Reads:    rows of the database.
@@ -16,7 +16,7 @@
 #include "host/host.h"
 #include "host/processes/process.h"
 
-#define COMMAND_HEAD_MAX 400u /* bytes of each command that a list shows */
+#define COMMAND_HEAD_MAX 400u /* bytes of each command in a list */
 #define ARGV_HEAD_MAX 4096u
 
 static const struct {

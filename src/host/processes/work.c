@@ -1,9 +1,9 @@
 /*
- * work.c - what of a process blocks: the questions to the warden.
+ * work.c - jobs about processes that block: they ask the warden.
  *
  * Runs in:  a thread of reckond's pool.
  * Reads:    its job, the handles of its process and session.
- * Never:    reads what the process wrote: the loop does.
+ * Never:    reads output of the process: the loop does.
  */
 #include <stdlib.h>
 
@@ -62,7 +62,7 @@ void work_process_check(struct job *job)
 	(void)reckon_process_status(process->handle, &process->result, &job->error);
 }
 
-/* Of all that ended since the last job of this kind, with one look at the workspace. */
+/* Handles all that ended since the last job of this kind, with one scan of the workspace. */
 void work_process_end(struct job *job)
 {
 	reckon_error ignored;
