@@ -1,9 +1,9 @@
 /*
- * doctor.c - reckond doctor: whether a state directory and the daemon that uses it are in order.
+ * doctor.c - reckond doctor: checks a state directory and the daemon that uses it.
  *
- * Runs in:  a reckond of its own, for `reckon doctor --service`; the daemon may run meanwhile.
+ * Runs in:  a separate reckond, for `reckon doctor --service`; the daemon may run at the same time.
  * Reads:    the state directory, /proc of the daemon and its front, one answer of the daemon.
- * Never:    writes, mends, or believes that what does not run is well.
+ * Never:    writes or repairs anything.
  */
 #include "host/operations/doctor.h"
 
@@ -97,7 +97,7 @@ static int note_last(const struct audit_entry *entry, void *arg, struct err *err
 	return 0;
 }
 
-/* A clock that went back makes ids that are older than those that are there. */
+/* A clock that was set back makes new ids older than existing ones. */
 static void check_clock(struct doctor *doctor, const struct audit_entry *last)
 {
 	char now[CLOCK_RFC3339_SIZE];

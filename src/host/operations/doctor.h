@@ -1,5 +1,5 @@
 /*
- * doctor.h - whether a state directory and the daemon that uses it are in order.
+ * doctor.h - checks a state directory and the daemon that uses it.
  */
 #pragma once
 
@@ -30,5 +30,5 @@ int doctor_main(int argc, char **argv);
 void doctor_say(struct doctor *doctor, enum doctor_state state, const char *name,
 		const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* ---- doctor_daemon.c: the one that runs ---- */
+/* ---- doctor_daemon.c: the running daemon ---- */
 void doctor_check_daemon(struct doctor *doctor);

@@ -1,10 +1,10 @@
 /*
- * doctor_daemon.c - the daemon that uses a state directory: does it run, answer, and stand behind
- * its walls.
+ * doctor_daemon.c - checks the daemon of a state directory: does it run, does it answer, is its
+ * front restricted.
  *
- * Runs in:  a reckond of its own, for `reckon doctor --service`.
- * Reads:    STATE/reckond.lock, /proc of the daemon and its front, the head of one answer.
- * Never:    takes the daemon's word for its walls: the kernel says what a process may.
+ * Runs in:  a separate reckond, for `reckon doctor --service`.
+ * Reads:    STATE/reckond.lock, /proc of the daemon and its front, one answer.
+ * Never:    asks the daemon about its restrictions: the kernel reports them.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define FRONT_NAME "reckon-front-"
 #define ANSWER_S 10
 
-/* A small file of /proc, or -1. */
+/* Reads a small file of /proc; -1 on failure. */
 static int slurp(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -36,7 +36,7 @@ static int slurp(const char *path, char *text, size_t size)
 	return n > 0 ? 0 : -1;
 }
 
-/* The word behind "Name:" in /proc/PID/status. */
+/* Finds the word after "Name:" in /proc/PID/status. */
 static bool status_word(const char *status, const char *name, char *ret, size_t size)
 {
 	const char *at = strstr(status, name);
@@ -51,7 +51,7 @@ static bool status_word(const char *status, const char *name, char *ret, size_t 
 	return true;
 }
 
-/* A child that speaks HTTP; of any thread, since a front may be started anew by another one. */
+/* Finds a front among the children of all threads, because any thread may have started it. */
 static long find_front(long pid)
 {
 	char path[80], children[4096], name[32];
@@ -113,7 +113,7 @@ static void check_front(struct doctor *doctor, long pid)
 				   : text);
 }
 
-/* "127.0.0.1:7263" or "[::1]:7263", as reckond wrote it. */
+/* Connects to "127.0.0.1:7263" or "[::1]:7263", in the format of the lock file. */
 static int connect_to(const char *text)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
@@ -167,7 +167,7 @@ static void check_answer(struct doctor *doctor, const char *listening)
 		doctor_say(doctor, DOCTOR_BAD, "listening", "see the daemon's log", "%s", text);
 }
 
-/* The file that the daemon runs may have been replaced since. */
+/* Checks whether the daemon's file has been replaced since it started. */
 static void check_binary(struct doctor *doctor, long pid)
 {
 	char path[64], text[300];

@@ -1,9 +1,9 @@
 /*
- * doctor_say.c - what reckond doctor found, one line after the other.
+ * doctor_say.c - collects the results of reckond doctor.
  *
- * Runs in:  a reckond of its own.
+ * Runs in:  a separate reckond.
  * Reads:    nothing.
- * Never:    tells a remedy for what is well.
+ * Never:    stores a remedy for a check that is ok.
  */
 #include "host/operations/doctor.h"
 

@@ -1,5 +1,5 @@
 /*
- * expired.c - what is older than what is kept, which its id alone says.
+ * expired.c - decides from an id alone whether its object is older than retention allows.
  *
  * Runs in:  reckond's loop.
  * Reads:    the clock.

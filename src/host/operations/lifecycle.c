@@ -1,9 +1,9 @@
 /*
- * lifecycle.c - where reckond is between its start and its end: the states, and the moves.
+ * lifecycle.c - the states of reckond from start to end, and the allowed transitions.
  *
- * Runs in:  reckond's loop, and before there is one.
+ * Runs in:  reckond's loop, and before it starts.
  * Reads:    nothing.
- * Never:    makes a move that is not in the table, or ends the process because one was asked for.
+ * Never:    makes a transition that the table lacks, or ends the process because of one.
  */
 #include "host/operations/lifecycle.h"
 

@@ -1,11 +1,11 @@
 /*
- * lifecycle.h - where reckond is between its start and its end.
+ * lifecycle.h - the states of reckond from start to end.
  *
  *   STARTING --> SERVING <--> DRAINING
  *   SERVING, DRAINING --SIGTERM--> STOP_GRACE --cells have ended--> STOPPING
  *   SERVING, DRAINING --SIGUSR2--> UPGRADE_GRACE --cells have ended--> UPGRADING
  *
- * All moves that there are stand in a table (lifecycle.c, docs/internals/daemon.md).
+ * lifecycle.c has the table of all transitions (see also docs/internals/daemon.md).
  */
 #pragma once
 
@@ -14,28 +14,28 @@
 enum lifecycle_state {
 	LIFECYCLE_STARTING, /* no loop yet */
 	LIFECYCLE_SERVING,
-	LIFECYCLE_DRAINING, /* no new sessions are taken */
-	LIFECYCLE_FAILED, /* the native front never came up */
-	LIFECYCLE_STOP_GRACE, /* cells go on, nothing begins */
-	LIFECYCLE_STOPPING, /* sessions leave; the last one to go ends the loop */
-	LIFECYCLE_UPGRADE_GRACE, /* the same two, and then the new binary */
+	LIFECYCLE_DRAINING, /* refuses new sessions */
+	LIFECYCLE_FAILED, /* the native front was never ready */
+	LIFECYCLE_STOP_GRACE, /* running cells continue, nothing new begins */
+	LIFECYCLE_STOPPING, /* sessions close; the last one ends the loop */
+	LIFECYCLE_UPGRADE_GRACE, /* as the two states above, then the new binary */
 	LIFECYCLE_UPGRADING,
 	LIFECYCLE_COUNT_,
 };
 
 struct lifecycle {
 	enum lifecycle_state state;
-	enum lifecycle_state end_began_in; /* of a state in which it ends: the one before those */
+	enum lifecycle_state end_began_in; /* while it is ending: the state before that */
 };
 
 const char *lifecycle_name(enum lifecycle_state state);
 bool lifecycle_allows(enum lifecycle_state from, enum lifecycle_state to);
-/* The only way from one state to another. False, and logged: there is no such move. */
+/* Changes the state. If the transition is not allowed, logs it and returns false. */
 bool lifecycle_move(struct lifecycle *life, enum lifecycle_state to);
 
-/* It is to end, so nothing begins any more. */
+/* Whether the daemon is ending, so that nothing new may begin. */
 bool lifecycle_is_ending(const struct lifecycle *life);
 bool lifecycle_is_in_grace(const struct lifecycle *life);
 bool lifecycle_is_upgrade(const struct lifecycle *life);
-/* Somebody drained it, perhaps before its end began. */
+/* Whether it is draining, or was when its end began. */
 bool lifecycle_is_drained(const struct lifecycle *life);

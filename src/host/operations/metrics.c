@@ -1,9 +1,9 @@
 /*
- * metrics.c - counters and histograms, and the text of Prometheus for them.
+ * metrics.c - counters and histograms, and their text for Prometheus.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own numbers.
- * Never:    makes a label of what a client chose: the values of each are in a table here.
+ * Never:    uses a client's text as a label: this file has tables of all values.
  */
 #include "host/operations/metrics.h"
 
@@ -84,7 +84,7 @@ static const struct counter {
 			      "result", &results },
 };
 
-/* Upper ends in nanoseconds, up to a zero. */
+/* Upper bounds in nanoseconds; 0 ends the list. */
 static const uint64_t fast[] = { 500 * US, 1 * MS,  2 * MS,    3 * MS,	 5 * MS,
 				 10 * MS,  20 * MS, 50 * MS,   100 * MS, 250 * MS,
 				 500 * MS, 1 * S,   2500 * MS, 10 * S,	 0 };
@@ -242,7 +242,7 @@ static int write_series(const char *name, const char *label, const char *value,
 			const uint64_t *ends, const struct metrics_series *series, struct buf *ret,
 			struct err *err)
 {
-	/* Without a label of its own the bound is the first. */
+	/* Without a label, the bound is the first label. */
 	const char *const own[] = { label, value, NULL };
 	char line[96], bound[40];
 	uint64_t total = 0;

@@ -1,5 +1,5 @@
 /*
- * notify.c - tells the service manager how it goes: READY, RELOADING, STOPPING (sd_notify).
+ * notify.c - tells the service manager the daemon's state: READY, RELOADING, STOPPING (sd_notify).
  *
  * Runs in:  reckond.
  * Reads:    NOTIFY_SOCKET.
@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "host/host.h"
 
-/* A path, or the name of an abstract socket behind "@"; nothing else is one. */
+/* Accepts only a path, or the name of an abstract socket after "@". */
 static bool address_of(const char *name, struct sockaddr_un *ret, socklen_t *ret_len)
 {
 	const size_t len = strlen(name);
@@ -30,7 +30,7 @@ static bool address_of(const char *name, struct sockaddr_un *ret, socklen_t *ret
 	memcpy(ret->sun_path, name, len);
 	if (name[0] == '@')
 		ret->sun_path[0] = '\0';
-	/* An abstract name is as long as it says; a path ends with its NUL. */
+	/* The length includes the NUL of a path; an abstract name has none. */
 	*ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (name[0] == '/'));
 	return true;
 }

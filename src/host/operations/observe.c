@@ -1,9 +1,9 @@
 /*
- * observe.c - what happens is counted where it happens, and sessions are looked at now and then.
+ * observe.c - counts events for the metrics, and takes samples of sessions periodically.
  *
  * Runs in:  reckond's loop.
  * Reads:    the host's own state, /proc and control groups of its boxes, the state directory.
- * Never:    takes longer for many sessions: a tick looks at a few.
+ * Never:    takes longer if there are many sessions: a tick samples only a few.
  */
 #include "host/operations/observe.h"
 
@@ -78,7 +78,7 @@ void observe_look(struct session *session, uint64_t now)
 		push(observed, &sample);
 }
 
-/* Where a pid of the warden's means nothing to us, what an execution cost is all there is. */
+/* If the warden's pids mean nothing to us, the costs of executions are the only samples. */
 static void note_cost(struct observed *observed, const reckon_cost *cost)
 {
 	struct timespec now;
@@ -87,7 +87,7 @@ static void note_cost(struct observed *observed, const reckon_cost *cost)
 		return;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	observed->cpu_ns += cost->cpu_ns;
-	/* Without a control group nobody knows what the box has now: its most comes next to it. */
+	/* Without a control group the present memory is unknown, so uses the peak. */
 	push(observed,
 	     &(struct sample){ .at_ms = (uint64_t)now.tv_sec * 1000 +
 					(uint64_t)now.tv_nsec / 1000000,
@@ -96,7 +96,7 @@ static void note_cost(struct observed *observed, const reckon_cost *cost)
 			       .cpu_ns = observed->cpu_ns });
 }
 
-/* ---- what happens --------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 void observe_opened(struct session *session, const struct job *job)
 {
@@ -129,7 +129,7 @@ void observe_opened(struct session *session, const struct job *job)
 				metrics_histogram_label(METRICS_START_PHASE, phases[i].phase),
 				phases[i].ns);
 	session->box.observed = mem_new0(1, sizeof(*session->box.observed));
-	/* An ordinary user's warden is pid 1 of a namespace of its own. */
+	/* An ordinary user's warden is pid 1 of its own pid namespace. */
 	session->box.observed->kernel_pid = geteuid() == 0 ? opening.kernel_pid : 0;
 }
 
@@ -140,14 +140,14 @@ void observe_adopted(struct session *session)
 	observe_kernel(session);
 }
 
-/* It may be another one since the last job. */
+/* The kernel may have changed since the last job. */
 void observe_kernel(struct session *session)
 {
 	reckon_opening opening = { .size = sizeof(opening) };
 
 	if (session->box.observed == NULL)
 		return;
-	/* As above: an ordinary user's warden counts its own pids, and ours are other processes. */
+	/* As above: pids from an ordinary user's warden would be other processes here. */
 	session->box.observed->kernel_pid = 0;
 	if (geteuid() == 0 && !session->box.kernel_lost &&
 	    reckon_session_opening(session->box.handle, &opening, NULL) == 0)
@@ -198,7 +198,7 @@ void observe_refused(struct host *host, const char *limit)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* One of the store's 256 directories in each tick: the whole of it once in a minute. */
+/* Counts one of the store's 256 directories in each tick, and so all of them in a minute. */
 static void count_store(struct host *host)
 {
 	struct observer *seen = &host->seen;
@@ -235,7 +235,10 @@ void observe_tick(struct host *host)
 
 		if (observed == NULL || !life_is_live(at->life))
 			continue;
-		/* Work began since it rested: not only after the pause of a resting one. */
+		/*
+		 * Skips a session that is not due, unless work began while it had the longer
+		 * interval.
+		 */
 		if (observed->next_ns > now &&
 		    (at->queue.running == NULL || observed->next_ns < now + LOOK_BUSY_NS))
 			continue;

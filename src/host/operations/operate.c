@@ -1,13 +1,13 @@
 /*
- * operate.c - while it runs: reload (SIGHUP), drain, the graceful end, a new binary (SIGUSR2).
+ * operate.c - reload (SIGHUP), drain, graceful stop, upgrade to a new binary (SIGUSR2).
  *
- * Runs in:  reckond's loop; operate_signal() in a second reckond that speaks to the first.
+ * Runs in:  reckond's loop; operate_signal() in a second reckond that signals the first.
  * Reads:    signals, the configuration, STATE/reckond.lock.
- * Never:    gives up a configuration or a binary that works for one that does not.
+ * Never:    replaces a working configuration or binary by one that does not work.
  *
- * An upgrade does to sessions what a stop does, and the new binary finds them. The listening socket
- * stays open, across execve(), as descriptor 3 with LISTEN_FDS, as from a service manager. Who
- * connects meanwhile waits in its queue for the new front; nobody is refused.
+ * An upgrade stops sessions as a stop does, and the new binary restores them. The listening socket
+ * stays open across execve(), as descriptor 3 with LISTEN_FDS, as from a service manager. New
+ * clients wait in its queue for the new front; none is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,7 @@ void operate_reload(void *arg)
 
 static struct api_draining set_draining(struct host *host, bool on)
 {
-	/* `drain --wait` asks again and again: told is only what changes. */
+	/* `drain --wait` repeats the call, so reports only changes. */
 	if (on != lifecycle_is_drained(&host->life) &&
 	    lifecycle_move(&host->life, on ? LIFECYCLE_DRAINING : LIFECYCLE_SERVING)) {
 		log_line(LOG_WARN, on ? "draining" : "accepting new sessions", "sessions=%u",
@@ -121,7 +121,7 @@ void handle_undrain(struct host *host, const struct request *req, const struct a
 	reply_undrain(host, req->id, &now);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- stop ----------------------------------------------------------------------------------- */
 
 static bool any_runs(const struct host *host)
 {
@@ -132,7 +132,7 @@ static bool any_runs(const struct host *host)
 	return run_count(host, NULL) > 0;
 }
 
-/* Whether somebody who follows a stream is on the way back for its end. */
+/* Whether a client that follows a stream has not got its end yet. */
 static bool any_is_unread(const struct host *host)
 {
 	for (const struct session *at = host->sessions.first; at != NULL; at = at->next)
@@ -143,7 +143,10 @@ static bool any_is_unread(const struct host *host)
 	return run_is_unread(host);
 }
 
-/* All has been done that the grace is for; a reader that went away meanwhile never comes back. */
+/*
+ * Whether nothing needs the grace period any more. A reader that disconnected may never come back,
+ * so waits for readers only for UNREAD_NS.
+ */
 static bool grace_is_over(struct host *host)
 {
 	const uint64_t now = clock_mono_ns();
@@ -159,7 +162,7 @@ static bool grace_is_over(struct host *host)
 	return now >= host->operations.unread_until_ns || !any_is_unread(host);
 }
 
-/* What waits behind what runs does not begin any more; but the cells of a run are part of it. */
+/* Fails queued executions, except cells of a run, which is still running. */
 static void fail_waiting(struct session *session)
 {
 	struct execution *next;
@@ -201,7 +204,7 @@ static void end_grace(struct host *host)
 		end_sessions(host);
 }
 
-/* The end begins: with a grace, when there is something that it is for. */
+/* Begins the end, with a grace period if something runs. */
 static void begin_end(struct host *host, bool is_upgrade)
 {
 	const bool waits = host->config.stop_grace_ms > 0 && any_runs(host);
@@ -226,7 +229,7 @@ void operate_stop(void *arg)
 {
 	struct host *host = arg;
 
-	/* A second signal ends the grace, a third one the wait for sessions. */
+	/* A second signal ends the grace period; a third one also ends the wait for sessions. */
 	if (lifecycle_is_in_grace(&host->life))
 		end_grace(host);
 	else if (lifecycle_is_ending(&host->life))
@@ -245,11 +248,11 @@ void operate_tick(struct host *host)
 
 static void binary_path(const struct host *host, char *ret, size_t size)
 {
-	/* Not /proc/self/exe: that is the old file for ever. */
+	/* Not /proc/self/exe, which stays the old file. */
 	(void)snprintf(ret, size, "%s/reckond", host->place.libexec);
 }
 
-/* Whether the new binary starts at all, and takes our options. */
+/* Whether the new binary starts and accepts our options. */
 static bool is_good_binary(const struct host *host)
 {
 	char path[600], check[] = "--check-config";
@@ -263,7 +266,9 @@ static bool is_good_binary(const struct host *host)
 	argv[host->operations.argc] = check;
 	pid = fork();
 	if (pid == 0) {
-		/* Threads hold locks: nothing but what is safe here. */
+		/*
+		 * Other threads may hold locks, so only async-signal-safe functions may be called.
+		 */
 		const int null_fd = open("/dev/null", O_RDWR);
 
 		child_reset_signals(0);
@@ -306,7 +311,7 @@ int operate_become(struct host *host)
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* dup2() onto itself would leave it close-on-exec. */
+	/* dup2() with two equal descriptors would leave close-on-exec set. */
 	if ((host->door.fd == LISTEN_FD_FIRST ? fcntl(LISTEN_FD_FIRST, F_SETFD, 0)
 						: dup2(host->door.fd, LISTEN_FD_FIRST)) < 0 ||
 	    setenv("LISTEN_FDS", "1", 1) < 0 || setenv("LISTEN_PID", pid, 1) < 0)
@@ -316,7 +321,7 @@ int operate_become(struct host *host)
 	return 125;
 }
 
-/* ---- from outside --------------------------------------------------------------------------- */
+/* ---- from another process ------------------------------------------------------------------- */
 
 int operate_signal(const struct config *config, int sig, struct err *err)
 {

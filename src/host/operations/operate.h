@@ -1,5 +1,5 @@
 /*
- * operate.h - while it runs: ready or not, reload, drain, stop, upgrade, the service manager.
+ * operate.h - reload, drain, stop and upgrade, readiness, the service manager.
  */
 #pragma once
 
@@ -15,10 +15,12 @@ struct job;
 void readiness_done(struct job *job);
 
 /* ---- operate.c ---- */
-void operate_apply(struct host *host); /* what the configuration says, to whom it concerns */
-loop_fn operate_reload, operate_stop, operate_upgrade; /* of a host */
+void operate_apply(struct host *host); /* applies the configuration */
+loop_fn operate_reload, operate_stop, operate_upgrade; /* their argument is the host */
 void operate_tick(struct host *host);
-/* Instead of ending: the new binary, with the listening socket. Returns an exit status. */
+/*
+ * Executes the new binary, which gets the listening socket. Returns an exit status if that fails.
+ */
 int operate_become(struct host *host);
 int operate_signal(const struct config *config, int sig, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
- * ready.c - whether the daemon would take and keep a new session.
+ * ready.c - whether the daemon could accept and store a new session.
  *
- * Runs in:  reckond's loop; the question to the warden in a thread of the pool.
+ * Runs in:  reckond's loop; work_probe() in a thread of the pool.
  * Reads:    the host's own state, the database, the disk.
- * Never:    asks the warden more often than every few seconds: anybody may ask us.
+ * Never:    asks the warden more often than every few seconds: clients can ask at any rate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 #define FRESH_NS (10ull * 1000000000u)
 #define WRITE_NS 500000000ull
 #define WAITING_MAX 64u
-#define FREE_MIN (64ull << 20) /* bytes; below that an upload or a record may fail any moment */
+#define FREE_MIN (64ull << 20) /* bytes; with less, uploads and records may fail at any moment */
 
 struct readiness {
-	struct job *job; /* the question that is out */
-	uint64_t asked_ns; /* when the last one was answered; 0: never */
+	struct job *job; /* asks the warden, or NULL */
+	uint64_t asked_ns; /* when the warden last answered; 0: never */
 	bool is_up;
 	char why[200];
-	uint64_t written_ns; /* when the database was last seen to be writable, or not */
+	uint64_t written_ns; /* when the database was last tested */
 	struct err written;
-	uint64_t waiting[WAITING_MAX]; /* requests that wait for the answer */
+	uint64_t waiting[WAITING_MAX]; /* requests that wait for the warden */
 	size_t waiting_count;
 };
 
@@ -39,7 +39,7 @@ static struct readiness *readiness_of(struct host *host)
 	return host->operations.readiness;
 }
 
-/* Writes a word; at most twice in a second, however often somebody asks. */
+/* Tests the database with a write, at most twice a second. */
 static bool is_writable(struct host *host, struct readiness *readiness)
 {
 	const uint64_t now = clock_mono_ns();
@@ -119,7 +119,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 	pool_submit(host->pools.main, &readiness->job->item);
 }
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 void work_probe(struct job *job)
 {
 	const reckon_engine_options options = {

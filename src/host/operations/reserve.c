@@ -1,13 +1,13 @@
 /*
- * reserve.c - room on the disk that is kept for deletions, which have to write before they free any.
+ * reserve.c - disk space reserved for deletions, which must write before they free any.
  *
  * Runs in:  reckond's loop.
- * Reads:    how much is free where the state directory is.
- * Never:    lets what only adds take the last room: that is refused while the reserve is in use.
+ * Reads:    the free space of the state directory's file system.
+ * Never:    lets data be added to the last free space: that is refused while the reserve is in use.
  *
- * A row that goes, the entry of the audit that says so and the log of the database need pages. They
- * get them from a file of zeros, which gives up a slice whenever next to nothing is left, and is
- * filled again when others have made room.
+ * To delete a row, its entry in the audit and the log of the database need pages. They use the
+ * space of a preallocated file, which is shortened by a slice when almost nothing is free, and
+ * grows again when space has been freed.
  */
 #include "host/operations/reserve.h"
 
@@ -21,8 +21,8 @@
 
 #define FILE_NAME "reserve"
 #define WANTED ((uint64_t)8 << 20)
-#define WANTED_PRIVATE ((uint64_t)1 << 20) /* of one user, who has others' state beside */
-#define SHARE 4u /* of a small disk at most this part */
+#define WANTED_PRIVATE ((uint64_t)1 << 20) /* for a private daemon, beside which others may run */
+#define SHARE 4u /* at most this fraction of a small disk */
 #define LOW ((uint64_t)256 << 10)
 #define SLICE ((uint64_t)1 << 20)
 
@@ -37,7 +37,7 @@ uint64_t reserve_left(const struct host *host)
 
 static bool set_size(struct reserve *reserve, uint64_t size)
 {
-	/* Blocks, not a hole. */
+	/* allocates blocks, so that the file is not sparse */
 	const bool is_done = size > reserve->size
 				     ? posix_fallocate(reserve->fd, 0, (off_t)size) == 0
 				     : ftruncate(reserve->fd, (off_t)size) == 0;
@@ -45,7 +45,7 @@ static bool set_size(struct reserve *reserve, uint64_t size)
 	if (is_done)
 		reserve->size = size;
 	else if (ftruncate(reserve->fd, (off_t)reserve->size) < 0)
-		reserve->size = reserve->wanted = 0; /* nobody knows what it holds */
+		reserve->size = reserve->wanted = 0; /* its size is unknown */
 	return is_done;
 }
 
@@ -81,7 +81,7 @@ static void take_again(struct reserve *reserve, uint64_t left)
 {
 	const uint64_t missing = reserve->wanted - reserve->size;
 
-	/* More than what would be given up again the next moment. */
+	/* Must be more than what give_up() would free again at once. */
 	if (left < missing + LOW + SLICE || (missing > 0 && !set_size(reserve, reserve->wanted)))
 		return;
 	reserve->is_full = false;

@@ -1,5 +1,5 @@
 /*
- * reserve.h - room on the disk that is kept for deletions, which have to write before they free any.
+ * reserve.h - disk space reserved for deletions, which must write before they free any.
  */
 #pragma once
 
@@ -11,15 +11,18 @@
 struct host;
 
 struct reserve {
-	int fd;		 /* of STATE/reserve, or -1: there is none */
-	uint64_t size;	 /* that it holds now */
-	uint64_t wanted; /* that it holds while there is room */
-	bool is_full;	 /* nothing is begun, or added, until there is room again */
+	int fd;		 /* of STATE/reserve, or -1 if there is none */
+	uint64_t size;	 /* present size */
+	uint64_t wanted; /* size while there is space */
+	bool is_full;	 /* refuse new work and data until there is space again */
 };
 
-/* Makes the file. A disk that is too small, or full already, has none, which is not a failure. */
+/* Makes the file. If the disk is too small or full there is none, which is not an error. */
 void reserve_setup(struct host *host);
-/* To be called before something is written: gives room up, or takes it again. Costs one system call. */
+/*
+ * Call before something is written: shortens or extends the file. One system call if neither is
+ * needed.
+ */
 void reserve_look(struct host *host);
-uint64_t reserve_left(const struct host *host); /* bytes that are free */
+uint64_t reserve_left(const struct host *host); /* free bytes of the disk */
 void reserve_stop(struct host *host);

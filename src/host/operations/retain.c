@@ -1,12 +1,12 @@
 /*
- * retain.c - how long history, ended sessions and documents are kept.
+ * retain.c - retention: removes old history, ended sessions and expired documents.
  *
  * Runs in:  reckond's loop, a little once a second.
- * Reads:    its own tables, by the time that their ids begin with.
- * Never:    takes anything of a live session, or an execution that has not ended.
+ * Reads:    its own tables, by the time at the start of ids.
+ * Never:    removes a live session, or an execution that has not ended.
  *
- * What was taken is answered with 410 `expired` and not with 404: an id tells its age, so nothing
- * has to be kept to know that.
+ * Requests for removed objects get 410 `expired` and not 404. The id contains the age, so this
+ * needs no stored data.
  */
 #include "host/operations/retain.h"
 
@@ -52,7 +52,7 @@ static int take(struct host *host, uint64_t now_ms, unsigned *ret_executions,
 	return 0;
 }
 
-/* When there is nothing left for now, what was taken is told once. */
+/* Reports the number of removed rows when no more are left for now. */
 static void tell(struct host *host)
 {
 	struct retainer *retainer = &host->operations.retainer;

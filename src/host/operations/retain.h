@@ -1,5 +1,5 @@
 /*
- * retain.h - how long history and ended sessions are kept.
+ * retain.h - retention of history and ended sessions.
  */
 #pragma once
 
@@ -14,14 +14,14 @@ struct host;
 
 struct retainer {
 	uint64_t last_ns;
-	uint64_t executions, sessions; /* taken, and not told yet */
+	uint64_t executions, sessions; /* removed and not reported yet */
 	bool has_failed;
 };
 
 void retain_tick(struct host *host);
 void retain_stop(struct host *host);
 
-/* What ids begin with that were made so long ago; "" when nothing is ever too old. */
+/* The beginning of ids made `keep_ms` ago; "" if nothing is too old. */
 void retain_cutoff(uint64_t now_ms, uint64_t keep_ms, char ret[RETAIN_CUTOFF_SIZE]);
-/* Whether something with this id would be gone by now, had it been there; keep 0: never. */
+/* Whether an object with this id would have been removed by now; keep_ms 0: never. */
 bool retain_is_expired(uint64_t keep_ms, const char *id);

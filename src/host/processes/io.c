@@ -20,7 +20,7 @@
 
 #define CHUNK_BYTES 32768u
 #define EVENT_BYTES_MAX (CHUNK_BYTES / 3 * 4 + 128)
-#define DRAIN_NS (300ull * 1000000u) /* how long to wait for silent holders of an ended process's output */
+#define DRAIN_NS (300ull * 1000000u) /* wait for silent holders of an ended process's output */
 
 uint64_t process_age_ns(const struct process *process)
 {
