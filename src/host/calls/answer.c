@@ -1,5 +1,5 @@
 /*
- * answer.c - what handlers of calls ask before all: the session, and whether a key may more.
+ * answer.c - checks that several handlers share: the session of a request, the scopes of its key.
  *
  * Runs in:  reckond's loop.
  * Reads:    structs that passed api_check().
@@ -14,14 +14,14 @@
 #include "host/sessions/gone.h"
 #include "host/tenants/quota.h"
 
-/* A private daemon is its user's, whose key may be older than a scope. */
+/* A private daemon checks no scopes: its key may have been made before a scope existed. */
 bool answer_has_scope(const struct host *host, const struct request *req, uint32_t scope)
 {
 	return scope == 0 || scope == API_SCOPE_ANY || host->config.is_private ||
 	       (req->key->row.scopes & scope) != 0;
 }
 
-/* Answers, and is always false. */
+/* Answers the request; always returns false. */
 bool answer_refuse_scope(struct host *host, const struct request *req, uint32_t scope)
 {
 	char message[96];
@@ -84,7 +84,7 @@ struct session *answer_session_named(struct host *host, const struct request *re
 	return session;
 }
 
-/* One buffer and pointers into it. */
+/* Copies the variables into one buffer, and makes a list of pointers into it. */
 int answer_take_env(struct job *job, const struct api_list *env, struct err *err)
 {
 	const char *const *variables = env->items;

@@ -1,5 +1,5 @@
 /*
- * answer.h - what the handlers of calls share; part of host.h.
+ * answer.h - what the handlers of calls share; included by host.h.
  */
 #pragma once
 
@@ -10,21 +10,21 @@
 struct request {
 	uint64_t id;
 	const struct api_call *call;
-	const void *in; /* what it takes */
-	const struct key *key;	/* NULL: this request brings none; not to be kept */
-	bool is_token;		/* it stands for the token of a session, or of a volume */
-	struct tenant *tenant;	/* whose it is; with a key */
+	const void *in; /* its checked arguments */
+	const struct key *key;	/* NULL: it has none; valid only during the call */
+	bool is_token;		/* `key` was made from the token of a session or a volume */
+	struct tenant *tenant;	/* of the key */
 };
-/* A call: `in` is what it takes. */
+/* Handles a call; `in` has its arguments. */
 void answer_call(struct host *host, const struct request *req, const struct api_caller *caller,
 		 const void *in);
-/* The session of this id, ready for a job; NULL when it was answered with an error. */
+/* The session with this id, ready for a job; NULL: answered with an error. */
 struct session *answer_session_named(struct host *host, const struct request *req, const char *id,
 				     bool for_job);
 /* The same for a job about its files. */
 struct session *answer_session_for_files(struct host *host, const struct request *req,
 					 const char *id);
-/* What somebody wants of a new session; NULL, zero and false: it was left out. */
+/* Parameters of a new session; NULL, zero and false mean that the request left them out. */
 struct session_params {
 	const char *template_name, *language, *name;
 	struct front_limits limits;
@@ -35,93 +35,99 @@ struct session_params {
 	uint64_t ends_ms; /* since 1970; 0: never */
 	struct api_list env, tools;
 };
-/* A session that the request may have, to be opened; NULL when it was answered with an error. */
+/* Adds a session, if the request may have one; NULL: answered with an error. */
 struct session *answer_session_add(struct host *host, const struct request *req,
 				   const struct session_params *params);
-/* It goes through the same door as any that could not be opened, without a thread. */
+/* Ends the session like one that could not be opened, without using a thread. */
 void answer_open_failed(struct session *session, struct job *job, const struct err *err);
-/* With its job, of kind OPEN: gives it what is wanted. False: that could not be, and was answered. */
+/* Stores the parameters in the session and in its OPEN job. False: answered with an error. */
 bool answer_session_prepare(struct host *host, const struct session_params *params,
 			    struct session *session, struct job *job);
-/* And then queues it. */
+/* Queues the OPEN job. */
 void answer_session_open(struct session *session, struct job *job);
-struct front_limits session_limits_of(const struct api_limits *limits); /* NULL: none was given */
-/* When it is to end, of what was given; false when it was answered that it cannot be. */
+struct front_limits session_limits_of(const struct api_limits *limits); /* NULL: no limits */
+/* When the session expires, from one of both fields; false: answered with an error. */
 bool session_ends(struct host *host, const struct request *req, const uint64_t *in_ms,
 		  const uint64_t *at_ms, uint64_t *ret);
-/* To whoever waits for what it is now. */
+/* Answers a request with the session's present state. */
 void session_reply_shown(struct session *session, uint64_t request);
-/* How a client sees it; what it points at is of the arena. */
+/* What clients see of a session; `arena` owns the texts. */
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
 		  struct api_session *ret);
-/* Only what was set; the rest are defaults, which the record of an execution names. */
+/* Only limits that were set; the records of executions have the defaults. */
 const struct api_limits *session_tell_limits(struct arena *arena,
 					     const struct front_limits *limits);
 const struct api_policy *session_tell_policy(struct arena *arena, uint64_t policy);
 bool answer_has_scope(const struct host *host, const struct request *req, uint32_t scope);
-/* Answers, and is always false. */
+/* Answers the request; always returns false. */
 bool answer_refuse_scope(struct host *host, const struct request *req, uint32_t scope);
-/* Whether the key has what a field of its request needs besides; answers when it has not. */
+/* Whether the key has a scope that a field of the request needs; if not, answers the request. */
 bool answer_check_scope(struct host *host, const struct request *req, uint32_t scope);
-/* Whether the key that asks started that execution, or that run. */
+/* Whether the request's key started this execution, or this run. */
 bool execution_is_own(struct host *host, const struct request *req, const char *session,
 		      const char *execution);
 bool run_is_own(struct host *host, const struct request *req, const char *id);
-/* Whether there ever was such a session; answers when there was not. */
+/* Whether this session exists or existed; if not, answers the request. */
 bool was_session_named(struct host *host, const struct request *req, const char *id);
-/* Room for one, and its second descriptor, which upload_reply() gives to the client; NULL: answered. */
+/*
+ * Reserves an upload; *ret_fd is a duplicate of its descriptor, which upload_reply() sends. NULL:
+ * answered with an error.
+ */
 struct upload *upload_begin(struct host *host, const struct request *req, int *ret_fd);
 void upload_reply(struct host *host, const struct request *req, uint64_t size_max, int fd);
-/* The front names the id of the request as it knows it: without what is its process's. */
+/* Finds an upload by its ticket, which is the id of the request without the process's part. */
 enum upload_kind { UPLOAD_FILE, UPLOAD_ARCHIVE, UPLOAD_STORED, UPLOAD_VOLUME };
 struct upload *upload_find(struct host *host, const struct request *req, uint64_t ticket,
 			   enum upload_kind kind);
 void upload_drop(struct upload *upload);
-/* The row of that execution; false when it was answered with an error. */
+/* The row of the execution; false: answered with an error. */
 bool execution_find_named(struct host *host, const struct request *req, const char *session,
 			  const char *execution, struct db_execution *ret);
-/* Variables as reckon.h wants them. */
+/* Stores the variables in the format of reckon.h. */
 int answer_take_env(struct job *job, const struct api_list *env, struct err *err);
 
 /* ---- sessions/context.c ---- */
 struct context *context_find(const struct session *session, const char *id);
-/* The context of that id, NULL for none (`id` NULL); false when it was answered with an error. */
+/* The context with this id (NULL: none); false: answered with an error. */
 bool context_named(struct host *host, const struct request *req, struct session *session,
 		   const char *id, bool for_job, struct context **ret);
 /*
- * The same of a request that has code, which may name its language instead: NULL for the session's own kernel when it
- * has that language, else the oldest context of it, which is opened when there is none.
+ * The same for a request with code, which may name its language instead of a context. *ret is NULL
+ * for the session's own kernel, if that has the language, otherwise the oldest context of the
+ * language; opens one if there is none.
  */
 bool context_for_code(struct host *host, const struct request *req, struct session *session,
 		      const struct api_execute_in *in, struct context **ret);
-/* The texts are the context's own. */
+/* The texts belong to the context. */
 void context_tell(const struct context *context, struct api_context *ret);
 /* ---- sessions/context.c ---- */
-/* In its session, and nothing else: JOB_CONTEXT_OPEN gives it its kernel and its id. */
+/* Adds a context to the session; JOB_CONTEXT_OPEN sets its kernel and id. */
 struct context *context_new(struct session *session);
 bool context_has_room(const struct session *session);
-/* The one for code of that language, a new one where there is none; NULL: there is no room. */
+/* The context for code of this language; adds one if there is none. NULL: too many kernels. */
 struct context *context_of_language(struct session *session, const char *language);
-/* `context` NULL: session_enqueue(). */
+/* `context` NULL: calls session_enqueue(). */
 void context_enqueue(struct session *session, struct context *context, struct job *job);
 void context_job_done(struct job *job);
-/* `request` (0: none) is answered when it is gone. */
+/* Answers `request` (0: none) when the context is closed. */
 void context_end(struct context *context, enum api_error code, const char *why, uint64_t request);
-void context_delete(struct context *context, uint64_t request); /* its row goes with it */
-bool context_is_live(const struct context *context); /* parked ones are, too */
-/* A fresh kernel; `context` NULL: the session's own. */
+void context_delete(struct context *context, uint64_t request); /* also removes its row */
+bool context_is_live(const struct context *context); /* or parked */
+/* Starts a new kernel; `context` NULL: the session's own. */
 void context_restart(struct session *session, struct context *context, uint64_t request);
 void context_end_all(struct session *session, enum api_error end, const char *why);
 bool context_is_running(const struct session *session);
 void context_tick(struct session *session);
 void context_pump_all(struct session *session);
 void context_fail_waiting(struct session *session, enum api_error end, const char *why);
-/* Their kernels are gone, with the box or with an earlier daemon; each comes back when needed. */
+/*
+ * The kernels are lost with the box or an earlier daemon; each context gets a new one when needed.
+ */
 void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
-void context_adopt_all(struct session *session); /* what the daemon before left of them */
-/* Rows of all transactions up to `upto` are on the disk; those from `first` on were never there. */
+void context_adopt_all(struct session *session); /* adopts kernels that the earlier daemon left */
+/* Transactions up to `upto` are synced; those from `first` on have failed. */
 void context_transaction_kept(struct session *session, uint64_t upto);
 void context_transaction_failed(struct session *session, uint64_t first);
-/* What the context's own kernel left, with its job. */
+/* Stores variables of the context that the job returned. */
 void context_keep(struct context *context, struct job *job);

@@ -1,9 +1,9 @@
 /*
- * call.c - which function handles each call of the field table.
+ * call.c - the function that handles each call of the field table.
  *
  * Runs in:  reckond's loop.
- * Reads:    structs that passed api_check(), of callers that may ask this.
- * Never:    knows a field of what a call takes.
+ * Reads:    structs that passed api_check(), for callers with the necessary rights.
+ * Never:    uses a field of the arguments.
  */
 #include "host/calls/call.h"
 

@@ -1,9 +1,9 @@
 /*
- * context.c - requests about the kernels of a session, and which of them code is for.
+ * context.c - calls for the kernels of a session, and which kernel runs code.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests.
- * Never:    runs code in a kernel of another language than the one that was asked for.
+ * Never:    runs code in a kernel of another language than requested.
  */
 #include <stdio.h>
 #include <string.h>

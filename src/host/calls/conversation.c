@@ -1,9 +1,9 @@
 /*
- * conversation.c - conversations of runs: what one begins with or goes on with, and what it left.
+ * conversation.c - conversations of runs: what a run starts with or continues, and what it leaves.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests; a document that goes on to a reckon-agent unread, which judges it.
- * Never:    tells a tenant of another's, or goes on with a run that has not ended.
+ * Reads:    checked requests; it passes conversations to a reckon-agent, which checks them.
+ * Never:    tells a tenant about runs of another, or continues a run that has not ended.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int refuse_invalid(struct host *host, const struct request *req, const ch
 	return -1;
 }
 
-/* What is kept of the conversation; -1: it was answered why there is nothing. */
+/* Finds the stored conversation of a run; -1: answered with an error. */
 static int find(struct host *host, const struct request *req, const char *id, struct db_run *ret)
 {
 	const struct run *live = run_find(host, req->tenant, id);
@@ -129,7 +129,7 @@ const char *run_conversation_session(struct run *run, const struct api_run_creat
 	session = session_by_id(run->host, run->session_id);
 	if (session != NULL && session->tenant == run->tenant)
 		return session->row.id;
-	run->session_id[0] = '\0'; /* it has ended: variables and files are gone */
+	run->session_id[0] = '\0'; /* the session has ended, with its variables and files */
 	return NULL;
 }
 
@@ -147,7 +147,7 @@ void handle_run_conversation(struct host *host, const struct request *req,
 							 row.conversation.len } });
 }
 
-/* Its executions are the session's, and stay. */
+/* The run's executions belong to the session, and stay. */
 void handle_run_delete(struct host *host, const struct request *req,
 		       const struct api_run_delete_in *in)
 {
@@ -177,7 +177,7 @@ void handle_run_delete(struct host *host, const struct request *req,
 	reply_done(host, req->id);
 }
 
-/* ---- whom to talk with ---------------------------------------------------------------------- */
+/* ---- models --------------------------------------------------------------------------------- */
 
 static bool is_there(const struct api_model *models, size_t count, const char *name)
 {

@@ -1,5 +1,5 @@
 /*
- * execute.c - executions: start, look at, follow, interrupt; questions to a kernel.
+ * execute.c - executions: start, list, show, follow.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, the database.
@@ -19,14 +19,14 @@
 #include "host/tenants/quota.h"
 
 #define LIST_DEFAULT 100u
-/* In sums that rows keep: these stay as they are. */
+/* Parts of stored hashes: do not change these values. */
 #define HASH_CONTEXT 60
 #define HASH_LANGUAGE 5
 #define HASH_ASKS 61
 #define HASH_ENV 62
-#define CODE_HEAD_MAX 400u /* bytes of each cell that a list shows */
+#define CODE_HEAD_MAX 400u /* bytes of each cell in a list */
 
-/* What it points at is the row's, or constant. */
+/* The result points into the row, the live execution or constants. */
 static struct api_execution tell(struct host *host, const struct db_execution *row)
 {
 	struct session *session = session_by_id(host, row->session);
@@ -46,7 +46,7 @@ static struct api_execution tell(struct host *host, const struct db_execution *r
 	};
 
 	if (is_pending && (live == NULL || live->state == EXECUTION_FINISHED))
-		reply.status = "failed"; /* its record could not be kept */
+		reply.status = "failed"; /* its record could not be stored */
 	else if (is_pending)
 		reply.status = live->state == EXECUTION_RUNNING ? "running" : "queued";
 	return reply;
@@ -68,8 +68,10 @@ static void add_to_hash(const struct host *host, unsigned char tag, const char *
 		idempotency_hash(host, tag, text, strlen(text), sum);
 }
 
-/* What makes two requests with one key the same: the code, what bounds it, and its kernel. Rows keep
- * it. */
+/*
+ * Hashes what must be equal in two requests with one key: code, limits, kernel, questions,
+ * environment. Rows contain the hash, so it must not change.
+ */
 static void hash_request(const struct host *host, const struct api_execute_in *in,
 			 unsigned char ret[32])
 {
@@ -90,7 +92,7 @@ static void hash_request(const struct host *host, const struct api_execute_in *i
 		add_to_hash(host, HASH_ENV, ((const char *const *)in->env.items)[i], ret);
 }
 
-/* Whether whoever asks does not wait for the record. */
+/* Whether the client does not wait for the record. */
 static bool is_behind(const struct api_execute_in *in)
 {
 	return in->background || in->stream;
@@ -152,7 +154,7 @@ static int start(struct host *host, const struct request *req, struct session *s
 	job->timeout_ms = in->timeout_ms;
 	job->text_bytes = in->max_text;
 	if (in->env.count > 0)
-		(void)answer_take_env(job, &in->env, err); /* the table bounds it */
+		(void)answer_take_env(job, &in->env, err); /* the field table limits the size */
 	if (!is_behind(in))
 		execution_wait(execution, req);
 	context_enqueue(session, context, job);
@@ -186,7 +188,7 @@ void handle_execute(struct host *host, const struct request *req, const struct a
 		front_fail_err(host, req->id, &err);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- list, show ----------------------------------------------------------------------------- */
 
 bool was_session_named(struct host *host, const struct request *req, const char *id)
 {
@@ -203,7 +205,7 @@ bool was_session_named(struct host *host, const struct request *req, const char 
 	return false;
 }
 
-/* A page of a list. */
+/* One page of a list. */
 struct page {
 	struct host *host;
 	struct arena arena;
@@ -302,7 +304,10 @@ bool execution_is_own(struct host *host, const struct request *req, const char *
 		live = execution_find(session, name);
 	if (live != NULL)
 		return strcmp(live->asked_by, req->key->row.id) == 0;
-	/* What is not in memory any more has its row; a key's id is of one tenant. */
+	/*
+	 * The row, if it is no longer in memory. Comparing the key's id is enough: it belongs to
+	 * one tenant.
+	 */
 	return db_execution_asker(host->db, id, name, by, &err) == 1 &&
 	       strcmp(by, req->key->row.id) == 0;
 }
@@ -326,7 +331,7 @@ void handle_execution_show(struct host *host, const struct request *req,
 	db_execution_done(&row);
 }
 
-/* Of an execution whose events are gone: its end, from the record or for want of one. */
+/* Answers with the end of an execution whose events are no longer in memory, from its row. */
 static void replay_end(struct host *host, const struct request *req,
 		       const struct db_execution *row, uint64_t after)
 {
@@ -366,7 +371,7 @@ void handle_execution_events(struct host *host, const struct request *req,
 	session = session_find(host, req->tenant, row.session);
 	if (session != NULL)
 		live = execution_find(session, row.id);
-	/* What goes on is known by the id that it began with. */
+	/* A follow-up request is held by the id of the first one. */
 	if (live != NULL && !in->goes_on)
 		lease_take(live->lease, req->id);
 	if (live != NULL)

@@ -1,9 +1,9 @@
 /*
- * execution.c - calls about an execution that runs: what it asked is answered; it is cancelled.
+ * execution.c - calls about a running execution: answers to its questions, cancelling.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls.
- * Never:    gives an answer to an execution of another tenant, or one that asked nothing.
+ * Never:    passes an answer to an execution of another tenant, or to one that asked nothing.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void fail_not_waiting(struct host *host, const struct request *req, const
 		  "follow its events: each question is one", 0);
 }
 
-/* Of an execution that runs and may ask; NULL: answered. */
+/* The questions of an execution that is running and may ask; NULL: answered with an error. */
 static struct asking *find(struct host *host, const struct request *req, const char *session_id,
 			   const char *id)
 {

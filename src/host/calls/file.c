@@ -1,13 +1,13 @@
 /*
- * file.c - files of a workspace: listed, read, changed, and put by way of a nameless file.
+ * file.c - files of a workspace: list, read, change, upload.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked calls. What a client uploads is never read here, only handed on.
- * Never:    lets half an upload into a workspace: it is copied in after its COMMIT.
+ * Reads:    checked calls; it never reads the content of uploads.
+ * Never:    puts half an upload into a workspace: it copies the file after its COMMIT.
  *
- * A PUT makes a file without a name below the state directory and hands its descriptor to the
- * front, which fills it at the client's pace. No thread and no session waits meanwhile, and what
- * is broken off is gone with its last descriptor, also after a crash.
+ * A PUT makes an unnamed file below the state directory and passes its descriptor to the front,
+ * which writes it as fast as the client sends. No thread and no session waits for that. An upload
+ * that is not completed disappears with its last descriptor, also after a crash.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "host/volumes/work.h"
 
 #define GIB_1 (1024ull * 1024 * 1024)
-#define TICKET_MASK ((1ull << 48) - 1) /* of a request id: what its process knows it by */
+#define TICKET_MASK ((1ull << 48) - 1) /* the part of a request id that its process knows */
 
 static char *copy(const char *text)
 {
@@ -37,8 +37,8 @@ static char *copy(const char *text)
 }
 
 /*
- * A job about files; NULL when it was answered with an error. A path of "" is refused by libreckon
- * where a file is meant, as is every path that leads outside.
+ * Makes a job about files; NULL: answered with an error. libreckon refuses a path of "" where a
+ * file is needed, and any path outside the workspace.
  */
 static struct job *file_job(struct host *host, const struct request *req, const char *id,
 			    enum job_kind kind, const char *path)
@@ -130,7 +130,7 @@ static int nameless_file(struct host *host, int *ret_fd, struct err *err)
 	int fd = openat(host->place.state_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
-		/* A file system without such files: one whose name is taken away at once. */
+		/* Without O_TMPFILE: makes a named file, and removes its name at once. */
 		if (id_new(name, "up", err) < 0)
 			return (int)err->code;
 		fd = openat(host->place.state_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -185,14 +185,14 @@ void upload_reply(struct host *host, const struct request *req, uint64_t size_ma
 	front_reply_call_fd(host, req->id, &api_type_upload, &reply, fd);
 }
 
-/* What a client wants to put somewhere, and where. */
+/* The parameters of an upload. */
 struct put {
 	const char *session, *path, *if_match, *if_none;
-	uint64_t size; /* 0: not known */
+	uint64_t size; /* 0: unknown */
 	bool is_archive;
 };
 
-/* How much it may have; false when it was answered that it is too much. */
+/* *ret_limit is the maximum size of the upload; false: answered that it is too large. */
 static bool may_put(struct host *host, const struct request *req, const struct session *session,
 		    uint64_t size, uint64_t *ret_limit)
 {
@@ -284,7 +284,7 @@ static void commit(struct host *host, const struct request *req, uint64_t ticket
 	if (session == NULL || life_is_closing(session->life)) {
 		session_tell_gone(host, upload->tenant, req->id, upload->session);
 	} else {
-		/* It brings no key: it is whoever began the upload. */
+		/* A COMMIT has no key: it acts for the key that began the upload. */
 		memcpy(host->actor, upload->actor, sizeof(host->actor));
 		(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 			       upload->tenant->row.id);
@@ -311,8 +311,9 @@ void handle_archive_commit(struct host *host, const struct request *req,
 }
 
 /*
- * An archive is written to a nameless file too, and goes out from there at the client's pace: its
- * length is known before its first byte, and what fails is an error, not half an archive.
+ * The archive is first written to an unnamed file: so its length is known before the first byte,
+ * and a failure becomes an error instead of half an archive. The front then sends it at the
+ * client's pace.
  */
 void handle_archive_get(struct host *host, const struct request *req,
 			const struct api_archive_get_in *in)

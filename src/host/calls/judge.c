@@ -1,9 +1,9 @@
 /*
- * judge.c - a call that came from the front: whose key it has, what that may, who handles it.
+ * judge.c - checks a call from a front: its key, the key's rights, quotas; then calls the handler.
  *
  * Runs in:  reckond's loop.
  * Reads:    structs that passed api_check().
- * Never:    handles without a good key what the table does not say is open.
+ * Never:    handles a call without a valid key, unless the table says that it needs none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #include "host/tenants/usage.h"
 #include "host/descriptors.h"
 
-/* What the lines of the log until the answer are about. */
+/* Sets the context of log lines until the answer. */
 static void answer_about(struct host *host, const char *trace)
 {
 	struct log_context *about = &host->about;
@@ -35,7 +35,7 @@ static void answer_about(struct host *host, const char *trace)
 	log_about(about);
 }
 
-/* An id of what the call takes; "" when it has none. */
+/* An id in the arguments of the call; "" if there is none. */
 static const char *id_at(const struct request *req, uint16_t offset)
 {
 	const char *id = NULL;
@@ -60,7 +60,7 @@ static void about_call(struct host *host, const struct request *req,
 	answer_about(host, caller->trace);
 }
 
-/* A COMMIT brings no key: file.c knows whose it is. */
+/* A COMMIT has no key; file.c sets the actor of its upload. */
 static void name_actor(struct host *host, const struct request *req)
 {
 	(void)snprintf(host->actor, sizeof(host->actor), "%s",
@@ -72,7 +72,7 @@ static void name_actor(struct host *host, const struct request *req)
 			       req->tenant->row.id);
 }
 
-/* `of_token` is what a token of a session is judged as; the rest knows keys alone. */
+/* Finds the key. `of_token` receives the rights of a token, so that other code sees only keys. */
 static bool is_known(struct host *host, struct request *req, const char *text, size_t len,
 		     struct key *of_token)
 {
@@ -104,14 +104,14 @@ static bool is_known(struct host *host, struct request *req, const char *text, s
 	return false;
 }
 
-/* What needs no key: by the table, or because the configuration says so. */
+/* Calls that need no key: by the table, or by the configuration. */
 static bool is_open(const struct host *host, const struct api_call *call)
 {
 	return call->scope == API_SCOPE_NONE ||
 	       (call == &api_calls[API_METRICS] && metrics_are_open(host));
 }
 
-/* What a client sees as one request is counted once, however often the front has to ask. */
+/* Counts one request of a client only once, although the front may make several calls for it. */
 static bool is_second_half(const struct request *req)
 {
 	if (req->call == &api_calls[API_EXECUTION_EVENTS])
@@ -126,8 +126,8 @@ static bool is_second_half(const struct request *req)
 }
 
 /*
- * A key without `read` gets the answer of what it started itself. That it did is looked up here:
- * whether a frame goes on with a request is only said by the front, so nothing follows from it.
+ * A key without `read` may read results of what it started itself. That is looked up here:
+ * `goes_on` is only a claim of the front, so it gives no rights.
  */
 static bool is_own(struct host *host, const struct request *req)
 {
@@ -161,7 +161,9 @@ static bool is_own(struct host *host, const struct request *req)
 	}
 }
 
-/* What begins nothing and adds nothing goes on to the end, and on a full disk. */
+/*
+ * Calls that begin or add nothing remain possible while the daemon stops and when the disk is full.
+ */
 static bool is_possible(struct host *host, const struct request *req)
 {
 	reserve_look(host);
@@ -187,7 +189,7 @@ static bool is_possible(struct host *host, const struct request *req)
 	return true;
 }
 
-/* Whether the key may ask this, now. */
+/* Whether the key may make this call now. */
 static bool is_allowed(struct host *host, const struct request *req)
 {
 	const uint32_t needed = req->call->scope;
@@ -219,8 +221,9 @@ static int note_id(const struct db_session *row, void *arg, struct err *err)
 }
 
 /*
- * A session can be named where its id is asked for: the live one of that name, else the newest that
- * had it. From here on there is the id alone. `id` lives as long as `in`.
+ * A session's name may be used instead of its id: it stands for the live session with this name,
+ * otherwise for the newest that had it. Replaces the name by the id, in `id`, which must live as
+ * long as `in`.
  */
 static void resolve_session(struct host *host, const struct request *req, char id[ID_SIZE])
 {
@@ -241,14 +244,14 @@ static void resolve_session(struct host *host, const struct request *req, char i
 	else if (db_name_list(host->db, req->tenant->row.id, *given, NULL, 1, note_id, id,
 			      &ignored) < 0)
 		return;
-	/* What is too long for an id is nobody's. */
+	/* A name that is too long for an id cannot match any session. */
 	if (id[0] != '\0')
 		*given = id;
 	else if (strlen(*given) >= ID_SIZE)
 		*given = "-";
 }
 
-/* Whether the session that it needs the box of is not paused, or is to go on for this. */
+/* If the call needs the box: whether the session is not paused, or is resumed for this call. */
 static bool is_awake(struct host *host, const struct request *req)
 {
 	const uint16_t offset = req->call->session_offset;
@@ -271,7 +274,7 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	char session[ID_SIZE] = "";
 
 	host->door.asked_ns = clock_mono_ns();
-	/* To whoever looks, what was answered is over. */
+	/* Later calls must see one-execution sessions as ended. */
 	if (req.call != &api_calls[API_EXECUTE_ONCE])
 		once_end(host);
 	req.in = in;

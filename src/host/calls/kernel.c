@@ -1,5 +1,5 @@
 /*
- * kernel.c - what is asked of one kernel: variables, completions, documentation, to stop.
+ * kernel.c - calls to one kernel: variables, completion, inspection, interrupt.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls; jobs that came back.
@@ -46,7 +46,7 @@ void handle_variables(struct host *host, const struct request *req,
 	context_enqueue(session, context, job_new(session, JOB_VARIABLES, req->id));
 }
 
-/* What questions about code share; a cursor of UINT64_MAX stands at the end. */
+/* Common parameters of questions about code; a cursor of UINT64_MAX means the end. */
 struct question {
 	enum job_kind kind;
 	const char *session, *context;

@@ -1,13 +1,13 @@
 /*
- * link.c - links that need no key: made, listed, revoked, followed.
+ * link.c - links that need no key: create, revoke, download.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked calls; tokens of anybody.
+ * Reads:    checked calls; tokens from anybody.
  * Never:    looks anything up for a token that it did not make.
  *
- * A token is the link's id and a keyed hash of it, under a secret that only the database knows. It
- * proves that the link was made here; what the link leads to and until when is in its row, so that
- * it can be counted and revoked.
+ * A token is the link's id and a keyed hash of it, whose secret only the database has. It proves
+ * that the link was made here. Target and expiry are in the link's row, so that downloads can be
+ * counted and the link can be revoked.
  */
 #include <ctype.h>
 #include <sodium.h>
@@ -46,7 +46,7 @@ static int make_token(struct host *host, const char *id, char ret[TOKEN_SIZE], s
 	return 0;
 }
 
-/* Whether we made it; compared in the same time wherever the first difference is. */
+/* Whether we made the token; compares in constant time. */
 static bool is_our_token(struct host *host, const char *token, char ret_id[ID_SIZE])
 {
 	char ours[TOKEN_SIZE];
@@ -64,7 +64,7 @@ bool link_is_of_port(const struct db_link *link)
 	return link->path[0] == '\0' && link->artifact[0] == '\0';
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- create --------------------------------------------------------------------------------- */
 
 static void take_name(struct db_link *link, const char *path)
 {
@@ -73,7 +73,7 @@ static void take_name(struct db_link *link, const char *path)
 	(void)snprintf(link->name, sizeof(link->name), "%.255s", slash != NULL ? slash + 1 : path);
 }
 
-/* What it leads to; false when it was answered with an error. */
+/* Reads the target of the link; false: answered with an error. */
 static bool take_what(struct host *host, const struct request *req,
 		      const struct api_link_create_in *in, struct db_link *link)
 {
@@ -84,12 +84,15 @@ static bool take_what(struct host *host, const struct request *req,
 	if (in->path != NULL) {
 		(void)snprintf(link->path, sizeof(link->path), "%s", in->path);
 		take_name(link, link->path);
-		/* Of a session that is gone it could never be followed. */
+		/* Only files of a live session can be downloaded. */
 		return answer_session_named(host, req, in->session, false) != NULL;
 	}
 	if (in->has_port) {
 		(void)snprintf(link->name, sizeof(link->name), "%u", (unsigned)in->port);
-		/* It shows what a program does, and makes it do more. */
+		/*
+		 * A client of the port sees and controls a program, so this needs the scope
+		 * `execute`.
+		 */
 		return answer_check_scope(host, req, API_SCOPE_EXECUTE) &&
 		       answer_session_named(host, req, in->session, false) != NULL;
 	}
@@ -124,7 +127,7 @@ static int add_audited(struct host *host, const struct db_link *link, struct err
 	return audit_commit(host, code, err);
 }
 
-/* The token stands in the url, and is not shown again. */
+/* The url contains the token, which is not shown again. */
 static int write_url(const char *token, const char *name, struct buf *ret, struct err *err)
 {
 	if (buf_addf(ret, err, "/reckon/v1/links/%s/", token) < 0)
@@ -142,7 +145,10 @@ static int write_url(const char *token, const char *name, struct buf *ret, struc
 	return 0;
 }
 
-/* Of the page that leads to the host name of the port; that has the session's digits in it. */
+/*
+ * The url of a page that redirects to the host name of the port, which contains the session's
+ * digits.
+ */
 static int write_port_url(const char *token, const struct db_link *link, struct buf *ret,
 			  struct err *err)
 {
@@ -222,7 +228,7 @@ void handle_link_delete(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 }
 
-/* ---- following ------------------------------------------------------------------------------ */
+/* ---- follow --------------------------------------------------------------------------------- */
 
 static void gone(struct host *host, const struct request *req, const char *why)
 {
@@ -286,7 +292,7 @@ struct tenant *link_take(struct host *host, const struct request *req, const cha
 			  "use the whole url, as it was given", 0);
 		return NULL;
 	}
-	/* Who has the link has no key: it is the link's doing. */
+	/* A client with a link has no key, so the audit names the link. */
 	(void)snprintf(host->actor, sizeof(host->actor), "%s", id);
 	found = db_link_find(host->db, id, ret, &err);
 	if (found != 1) {
@@ -309,7 +315,7 @@ struct tenant *link_take(struct host *host, const struct request *req, const cha
 	return tenant;
 }
 
-/* Counts a download; false when there were as many as may be. */
+/* Counts a download; false: there are none left. */
 static bool use(struct host *host, const struct db_link *link, bool head_only)
 {
 	struct err ignored;

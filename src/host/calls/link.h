@@ -1,4 +1,4 @@
-/* link.h - links that need no key, for whoever answers what one leads to. */
+/* link.h - links that need no key, for handlers that follow one. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,8 @@ struct request;
 struct host;
 struct tenant;
 
-/* The link of a token, and whose it is; NULL when it was answered with an error. */
+/* The link of a token and its tenant; NULL: answered with an error. */
 struct tenant *link_take(struct host *host, const struct request *req, const char *token,
 			 struct db_link *ret);
-/* Else it leads to a file. A port's number is the link's name. */
+/* Otherwise it leads to a file or an artifact. link->name has the number of a port. */
 bool link_is_of_port(const struct db_link *link);

@@ -1,9 +1,10 @@
 /*
- * metrics.c - calls about what the daemon and its sessions use: what is, is read when asked.
+ * metrics.c - calls for metrics of the daemon and of its sessions; reads present values when
+ * called.
  *
  * Runs in:  reckond's loop.
  * Reads:    the host's own state, /proc of this process, the state directory.
- * Never:    lets a label grow without bound.
+ * Never:    uses an unbounded number of labels.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ void handle_session_metrics(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	/* At most one look in a second, however often somebody asks. */
+	/* At most one sample per second, however often clients ask. */
 	if (session->box.observed != NULL && now - session->box.observed->looked_ns > LOOK_ASKED_NS)
 		observe_look(session, now);
 	json_write_init(&json, &text);
@@ -72,7 +73,7 @@ void handle_session_metrics(struct host *host, const struct request *req,
 				      &(struct api_session_metrics_out){ { text.data, text.len } });
 }
 
-/* ---- what is -------------------------------------------------------------------------------- */
+/* ---- present values ------------------------------------------------------------------------- */
 
 static const struct sample *newest(const struct observed *observed)
 {
@@ -98,7 +99,7 @@ static void see_process(struct metrics_now *now)
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	now->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-	/* The second number: pages in memory. */
+	/* The second number is the number of pages in memory. */
 	if (statm >= 0 && read(statm, text, sizeof(text) - 1) > 0) {
 		(void)strtoull(text, &end, 10);
 		now->resident_bytes = strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -141,7 +142,7 @@ static void see_sessions(const struct host *host, struct metrics_now *now)
 	now->runs = run_count(host, NULL);
 }
 
-/* The first ones by their id, the rest together: a label must not grow without bound. */
+/* The first tenants get their ids as labels, the others share one: labels must be bounded. */
 static void see_tenant(const struct usage_view *view, void *arg)
 {
 	struct metrics_now *now = arg;
@@ -192,7 +193,7 @@ static void see(struct host *host, struct metrics_now *now)
 void handle_metrics(struct host *host, const struct request *req, const struct api_metrics_in *in)
 {
 	cleanup_buf struct buf text = BUF_INIT(METRICS_MAX);
-	static struct metrics_now now; /* large, and of this one thread */
+	static struct metrics_now now; /* large, and used by one thread only */
 	struct err err;
 
 	(void)in;

@@ -1,24 +1,24 @@
 /*
- * once.c - code that gets a session for itself, in one request: it ends with it, or stays.
+ * once.c - runs code in a session of its own, in one request; the session then ends, or stays.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests.
- * Never:    leaves a session that nobody knows of.
+ * Never:    leaves a session that no client knows.
  *
  *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
  *
- * Where nothing speaks against it one thread does both, and the loop hears of it in two steps.
+ * If possible, one thread opens the session and runs the code, and the loop handles two results.
  *
- * Its client is the only one who waits: when that one goes away the code is interrupted, and the
- * session ends all the same; so it does when the daemon stops, or when it comes back after a crash.
- * What it made is in the store and the history. One that is to stay (`keep`) is the same until its
- * record is kept, which is when it becomes a session like any other: before that nobody has its id.
+ * Only the request's client waits. If it disconnects, the code is interrupted, and the session ends
+ * all the same; so it does when the daemon stops, and after a crash. The store and the history have
+ * its results. A session that is to stay (`keep`) becomes an ordinary one when its record is
+ * stored: nobody has its id before that.
  *
- * With events (`stream`) it is answered when its code is about to run, and the session stays until
- * they were read to the end, or nobody does.
+ * With events (`stream`) the request is answered before the code runs, and the session stays until
+ * a client has read them to the end, or no client reads any more.
  *
- * With an Idempotency-Key, which is its tenant's, the client may come back: the code goes on without
- * it, and its row is on the disk, with the key, before it runs (executions/row_before_run.c).
+ * With an Idempotency-Key, which belongs to the tenant, the client may repeat the request: the code
+ * continues without it, and its row is synced before it runs (executions/row_before_run.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +42,12 @@
 
 static const char has_ended[] = "its only execution has ended";
 
-/* ---- asked for again ------------------------------------------------------------------------ */
+/* ---- repeated requests ---------------------------------------------------------------------- */
 
-/* What makes two requests with one key the same: all but when it is asked (`expires_in_s` from now). */
+/*
+ * Hashes what must be equal in two requests with one key: all fields except the expiry, which
+ * depends on the time of the request, and `stream`.
+ */
 static int hash_request(const struct host *host, const struct api_execute_once_in *in,
 			unsigned char ret[32], struct err *err)
 {
@@ -60,7 +63,7 @@ static int hash_request(const struct host *host, const struct api_execute_once_i
 	return 0;
 }
 
-/* Its events are asked for next. */
+/* The client will ask for the events next. */
 static void reply_begun(struct host *host, uint64_t request, const struct api_execution *begun)
 {
 	reply_execute_once(host, request, &(struct api_execute_once_out){ .execution = begun });
@@ -104,7 +107,7 @@ static const struct session *find_opening(const struct host *host, const struct 
 	return at;
 }
 
-/* Whether there was, or is, such a request: then it is answered. */
+/* Whether this key was used before; then the request is answered. */
 static bool was_asked(struct host *host, const struct request *req, const struct once *once)
 {
 	const struct session *opening = find_opening(host, req, once->key);
@@ -130,9 +133,9 @@ static bool was_asked(struct host *host, const struct request *req, const struct
 	return found != 0;
 }
 
-/* ---- asked for ------------------------------------------------------------------------------ */
+/* ---- new requests --------------------------------------------------------------------------- */
 
-/* Whether it is a new request; what is not, or cannot be, was answered. */
+/* Whether the request is new; otherwise, or on an error, it is answered. */
 static bool is_new(struct host *host, const struct request *req,
 		   const struct api_execute_once_in *in, struct once *ret)
 {
@@ -148,7 +151,7 @@ static bool is_new(struct host *host, const struct request *req,
 	return !was_asked(host, req, ret);
 }
 
-/* Whoever only waits for the record would never hear of a question. */
+/* Questions are events, so a client that waits for the record cannot answer any. */
 static bool may_ask(struct host *host, const struct request *req,
 		    const struct api_execute_once_in *in)
 {
@@ -173,14 +176,14 @@ static int put_content(struct job *job, const struct api_bytes *content, struct 
 	return lseek(job->fd, 0, SEEK_SET) < 0 ? err_sys(err, "make a file") : 0;
 }
 
-/* What is to be put there, without its session; NULL: answered. */
+/* A job that writes one file, still without a session; NULL: answered with an error. */
 static struct job *job_of_file(struct host *host, const struct request *req,
 			       const struct api_once_file *file)
 {
 	const struct api_bytes *content = file->text.data != NULL ? &file->text : &file->base64;
 	const struct api_import copy = { .file = file->file, .path = file->path };
 	const struct api_list one = { .items = &copy, .count = 1 };
-	struct file_mount *mounts = NULL; /* none: a copy is asked for */
+	struct file_mount *mounts = NULL; /* stays empty, because the path asks for a copy */
 	struct job *job = NULL;
 	struct err err;
 
@@ -202,7 +205,7 @@ static struct job *job_of_file(struct host *host, const struct request *req,
 	return NULL;
 }
 
-/* False: answered. */
+/* False: answered with an error. */
 static bool take_files(struct host *host, const struct request *req, const struct api_list *files,
 		       struct job **last)
 {
@@ -244,7 +247,7 @@ void once_work_open(struct job *job)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-/* Its code, with whatever bounds it; NULL: out of identifiers or of room. */
+/* The job that runs the code, with its limits; NULL: see `err`. */
 static struct job *job_of_code(struct session *session, const struct job *opened, struct err *err)
 {
 	struct once *once = session->alone.once;
@@ -274,12 +277,15 @@ static struct job *job_of_code(struct session *session, const struct job *opened
 	return job;
 }
 
-/* About to be opened: where nothing speaks against it, the thread that does goes on with the code. */
+/* Lets the thread that opens the session also run the code, if possible. */
 static void ready(struct session *session, struct job *opened)
 {
-	struct err ignored; /* asked for again when the session is there */
+	struct err ignored; /* tried again when the session is open */
 
-	/* What is known before its end waits for its row, which needs that of the session. */
+	/*
+	 * Code with a key or events must wait until its row is synced, which needs the session's
+	 * row.
+	 */
 	if (opened->how != JOB_HOW_ONCE || !session->transactions.is_early ||
 	    session->alone.once != NULL)
 		return;
@@ -345,7 +351,7 @@ void once_opened(struct session *session, const struct job *opened)
 	struct job *job = opened->box.then;
 	struct err err;
 
-	/* Others may have begun meanwhile. */
+	/* Other executions may have begun meanwhile. */
 	if (job == NULL && quota_execution(host, &req, session, opened->timeout_ms)) {
 		job = job_of_code(session, opened, &err);
 		if (job == NULL)
@@ -381,7 +387,10 @@ void once_end(void *arg)
 
 	if (host->sessions.over == NULL)
 		return;
-	/* One sync for all of them. Without a transaction each sees for itself what becomes of it. */
+	/*
+	 * Uses one sync for all of them. If there is no transaction, each session handles that
+	 * itself.
+	 */
 	is_joined = transaction_join(host, &is_own, &err) == 0;
 	while ((session = host->sessions.over) != NULL) {
 		host->sessions.over = session->alone.next_over;

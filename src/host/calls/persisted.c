@@ -1,9 +1,10 @@
 /*
- * persisted.c - what outlives a session: artifacts, versions of files, receipts; templates.
+ * persisted.c - calls for what outlives a session: artifacts, versions of files, receipts, links;
+ * also templates.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, the database, the store.
- * Never:    asks a kernel: all of this can be had when the session is gone.
+ * Never:    needs a kernel: all of this works after the session has ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static void fail_removed(struct host *host, const struct request *req, const cha
 		  "run the code again that made it", 0);
 }
 
-/* Whether it was this tenant's, and collected; then that is answered. */
+/* Whether the tenant had this object and it was removed from the store; then answers that. */
 static bool was_removed(struct host *host, const struct request *req, const char *handle,
 			const char *message)
 {
@@ -42,7 +43,7 @@ static bool was_removed(struct host *host, const struct request *req, const char
 	return true;
 }
 
-/* Artifacts and outputs: what the store has under that handle, if it is the tenant's. */
+/* Answers with an artifact or output from the store, if it belongs to the tenant. */
 static void get(struct host *host, const struct request *req, const char *handle)
 {
 	cleanup_fd int fd = -1;
@@ -52,7 +53,7 @@ static void get(struct host *host, const struct request *req, const char *handle
 	reckon_error error;
 	uint64_t size;
 
-	/* Another tenant's and none at all are one case, so that nothing tells them apart. */
+	/* The same answer for another tenant's object and for one that does not exist. */
 	(void)snprintf(message, sizeof(message), "there is no artifact or output %s", handle);
 	if (!usage_owns(host, req->tenant, handle)) {
 		if (was_removed(host, req, handle, message))
@@ -65,7 +66,10 @@ static void get(struct host *host, const struct request *req, const char *handle
 	if (reckon_artifact_open(host->engine, handle, &fd, &size, &error) < 0 ||
 	    reckon_file_describe(fd, handle, &info, &error) < 0) {
 		if (error.code == RECKON_ENOT_FOUND)
-			/* The tenant's once: the daemon that shares the store needed it no more. */
+			/*
+			 * It belonged to the tenant, but the other daemon that shares the store
+			 * removed it.
+			 */
 			fail_removed(host, req, message, "nothing named it any more");
 		else
 			front_fail_reckon(host, req->id, &error);
@@ -76,7 +80,7 @@ static void get(struct host *host, const struct request *req, const char *handle
 	audit_note(host, "artifact.get", handle, "ok", "bytes=%llu",
 		   (unsigned long long)info.size);
 	reply = file_tell(&info);
-	reply.etag = handle; /* it is named by its content */
+	reply.etag = handle; /* its content determines its id */
 	reply_download(host, req->id, &reply, TAKE_FD(fd));
 }
 
@@ -99,7 +103,7 @@ struct page {
 	size_t size; /* of an entry */
 	char *items;
 	size_t count;
-	const char *next; /* what the page after this one begins behind */
+	const char *next; /* `before` for the next page */
 };
 
 static void list_begin(struct page *page, unsigned limit, size_t size)
@@ -123,7 +127,7 @@ static const char *keep_text(struct page *page, const char *text)
 	return arena_text(&page->arena, text, strlen(text));
 }
 
-/* The same; "" is not known. */
+/* The same; NULL for "", which means unknown. */
 static const char *keep_known(struct page *page, const char *text)
 {
 	return text[0] != '\0' ? keep_text(page, text) : NULL;

@@ -1,8 +1,8 @@
 /*
- * port.c - TCP ports of a session's programs: listed, connected to.
+ * port.c - TCP ports of a session's programs: list, connect.
  *
- * Runs in:  reckond's loop, and a thread of its pool.
- * Reads:    checked calls; what libreckon says of ports. What comes from one is never read here.
+ * Runs in:  reckond's loop.
+ * Reads:    checked calls; ports from libreckon. It never reads data from a port.
  * Never:    connects to anything but the session's own loopback (libreckon, the warden).
  */
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "host/calls/link.h"
 #include "host/processes/port_work.h"
 
-/* NULL when it was answered with an error. */
+/* NULL: answered with an error. */
 static struct job *port_job(struct host *host, const struct request *req, struct session *session,
 			    enum job_kind kind)
 {
@@ -86,7 +86,7 @@ void handle_port_list(struct host *host, const struct request *req,
 		file_queue_enqueue(session, job);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------ */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {

@@ -1,9 +1,9 @@
 /*
- * process.c - processes: start, look at, follow, write to, signal, resize, kill.
+ * process.c - calls for processes: start, show, follow, write, signal, resize, kill.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, the database.
- * Never:    keeps a variable of an environment longer than the start takes.
+ * Never:    keeps environment variables after the start.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static bool refuse_invalid(struct host *host, const struct request *req, const c
 	return false;
 }
 
-/* The arguments: for the thread, and as the row has them. */
+/* Copies the arguments for the thread, and encodes them for the row. */
 static int take_argv(const struct api_process_create_in *in, struct process *process,
 		     struct job *job, struct err *err)
 {
@@ -134,9 +134,9 @@ void handle_process_create(struct host *host, const struct request *req,
 	process_claim(process, job);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- show, list, follow --------------------------------------------------------------------- */
 
-/* Its row, in memory or of the database; false when it was answered with an error. */
+/* Finds the live process or its row; false: answered with an error. */
 static bool find_row(struct host *host, const struct request *req, const char *id,
 		     const char *name, struct process **ret_live, struct db_process *ret)
 {
@@ -173,7 +173,7 @@ bool process_is_own(struct host *host, const struct request *req, const char *id
 
 	if (live != NULL)
 		return strcmp(live->row.asked_by, req->key->row.id) == 0;
-	/* A key's id is of one tenant. */
+	/* Comparing the key's id is enough: it belongs to one tenant. */
 	if (db_process_find(host->db, id, name, &row, &err) != 1)
 		return false;
 	is_own = strcmp(row.asked_by, req->key->row.id) == 0;
@@ -264,7 +264,7 @@ void handle_process_list(struct host *host, const struct request *req,
 	arena_done(&page.arena);
 }
 
-/* Of a process whose events are gone: its end. */
+/* Answers with the end of a process whose events are no longer in memory. */
 static void replay_end(struct host *host, const struct request *req, const struct db_process *row,
 		       uint64_t after)
 {
@@ -300,9 +300,9 @@ void handle_process_events(struct host *host, const struct request *req,
 	db_process_done(&row);
 }
 
-/* ---- what is done to one -------------------------------------------------------------------- */
+/* ---- write, signal, resize, kill ------------------------------------------------------------ */
 
-/* One that runs; NULL when it was answered with an error. */
+/* A running process; NULL: answered with an error. */
 static struct process *find_running(struct host *host, const struct request *req, const char *id,
 				    const char *name)
 {

@@ -1,9 +1,9 @@
 /*
- * run.c - questions to models: begun, looked at, followed, interrupted.
+ * run.c - calls for runs: start, show, follow, interrupt.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests.
- * Never:    tells a tenant of another's, or a client of a key.
+ * Never:    tells a tenant about runs of another, or a client about a model's key.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,9 +28,9 @@
 #define BUSY_RETRY_S 5u
 #define STREAM_GRACE_MS 60000u
 
-/* ---- beginning ------------------------------------------------------------------------------ */
+/* ---- start ---------------------------------------------------------------------------------- */
 
-/* Room for one more. */
+/* Whether one more run may start. */
 static bool may_begin(struct host *host, const struct request *req)
 {
 	const uint64_t all = run_count(host, NULL);
@@ -72,7 +72,7 @@ static int refuse_model(struct host *host, const struct request *req, const stru
 	return -1;
 }
 
-/* Model, settings and question; -1 when it was answered. */
+/* Takes model, settings and question; -1: answered with an error. */
 static int take_question(struct run *run, const struct request *req,
 			 const struct api_run_create_in *in)
 {
@@ -99,17 +99,17 @@ static int take_question(struct run *run, const struct request *req,
 	free(run->model);
 	run->model = mem_strdup(model);
 	run->has_price = choice.has_price;
-	(void)buf_add(&run->question, question, len, &err); /* has its ceiling */
+	(void)buf_add(&run->question, question, len, &err); /* the field table limits it */
 	return 0;
 }
 
-/* What is put there; `data` NULL: the file is in the workspace already. */
+/* The content of a file; `data` NULL: the file is already in the workspace. */
 static struct api_bytes content_of(const struct api_run_file *file)
 {
 	return file->text.data != NULL ? file->text : file->base64;
 }
 
-/* Of all files, with their names. */
+/* The bytes of all files with their paths; *ret_content: without the paths. */
 static uint64_t bytes_of(const struct api_list *files, uint64_t *ret_content)
 {
 	const struct api_run_file *file = files->items;
@@ -123,7 +123,7 @@ static uint64_t bytes_of(const struct api_list *files, uint64_t *ret_content)
 	return sum;
 }
 
-/* What is put into the workspace, and what is there, by name. */
+/* Makes a job for a file with content, and adds the file to the list for the model. */
 static int put_file(struct run *run, const struct api_run_file *file, struct err *err)
 {
 	const struct api_bytes content = content_of(file);
@@ -155,7 +155,7 @@ static int put_file(struct run *run, const struct api_run_file *file, struct err
 	return 0;
 }
 
-/* The jobs wait until there is a session. */
+/* The jobs wait until the session is open. */
 static int put_files(struct run *run, const struct api_list *files, struct err *err)
 {
 	const struct api_run_file *file = files->items;
@@ -166,7 +166,7 @@ static int put_files(struct run *run, const struct api_list *files, struct err *
 	return 0;
 }
 
-/* The session that the request names, or a new one; NULL: answered. */
+/* The session that the request names, or a new one; NULL: answered with an error. */
 static struct session *take_session(struct host *host, const struct request *req,
 				    const struct api_run_create_in *in, const char *session)
 {
@@ -177,7 +177,7 @@ static struct session *take_session(struct host *host, const struct request *req
 			       : answer_session_add(host, req, &params);
 }
 
-/* It was begun, or is under way: what is known of it. */
+/* Answers with the state of a run that has started. */
 static void reply_state(struct host *host, const struct request *req, const struct api_run *run)
 {
 	if (req->call == &api_calls[API_RUN_SHOW])
@@ -207,7 +207,7 @@ static void reply_run(struct host *host, const struct request *req, const struct
 				       .tenant_runs_max = host->config.tenant_runs_max });
 }
 
-/* Whether the client does not wait for the answer, but for events or nothing. */
+/* Whether the client waits for events, or not at all, instead of the answer. */
 static bool is_followed(const struct api_run_create_in *in)
 {
 	return in->followed || in->stream;
@@ -218,7 +218,10 @@ static bool is_behind(const struct api_run_create_in *in)
 	return in->background || is_followed(in);
 }
 
-/* Models cost money: unless the request says otherwise, a run ends with the connection. */
+/*
+ * Models cost money, so a run is cancelled when its client disconnects, unless the request or
+ * `background` says otherwise.
+ */
 static struct lease *lease_asked(const struct request *req, const struct api_run_create_in *in)
 {
 	const bool is_stream = is_followed(in);
@@ -232,7 +235,7 @@ static struct lease *lease_asked(const struct request *req, const struct api_run
 		    : NULL;
 }
 
-/* Everything is good: its jobs begin, and the last of them begins the question. */
+/* Starts the jobs of the run; the last one to return asks the model. */
 static void begin(struct run *run, const struct request *req,
 		  const struct api_run_create_in *in)
 {
@@ -240,7 +243,7 @@ static void begin(struct run *run, const struct request *req,
 	struct job *job;
 	struct err err;
 
-	run->jobs++; /* ours, until all of them are there */
+	run->jobs++; /* keeps the count above 0 until all jobs are queued */
 	if (run->made_session) {
 		job = job_new(run->session, JOB_OPEN, 0);
 		job->box.env_list = mem_new0(1, sizeof(*job->box.env_list));
@@ -261,10 +264,12 @@ static void begin(struct run *run, const struct request *req,
 		run_wait(run, req);
 	else
 		reply_run(host, req, run);
-	run_opened(run); /* which takes ours back */
+	run_opened(run); /* also takes back the count from above */
 }
 
-/* What makes two requests with one key the same question: all that the answer may come from. */
+/*
+ * Hashes what must be equal in two requests with one key: all fields that may influence the answer.
+ */
 static int hash_request(const struct host *host, const struct api_run_create_in *in,
 			unsigned char ret[32], struct err *err)
 {
@@ -293,7 +298,7 @@ static int hash_request(const struct host *host, const struct api_run_create_in 
 	return 0;
 }
 
-/* The same question, once more: it is not asked again. */
+/* Answers a repeated request without asking the model again. */
 static void answer_again(struct host *host, const struct request *req, const struct db_run *row,
 			 const unsigned char hash[32])
 {
@@ -319,7 +324,7 @@ static void answer_again(struct host *host, const struct request *req, const str
 		run_kept_reply(host, req, row);
 }
 
-/* Whether this key has its question already, which is answered; so is what goes wrong. */
+/* Whether this key was used before, or there was an error; then the request is answered. */
 static bool was_asked(struct host *host, const struct request *req, const char *idempotency,
 		      const unsigned char hash[32])
 {
@@ -336,7 +341,7 @@ static bool was_asked(struct host *host, const struct request *req, const char *
 	return found != 0;
 }
 
-/* Everything that may be refused; NULL: it was. */
+/* Creates the run with its row and session; NULL: answered with an error. */
 static struct run *take_on(struct host *host, const struct request *req,
 			       const struct api_run_create_in *in, const unsigned char hash[32])
 {
@@ -400,7 +405,7 @@ void handle_run_create(struct host *host, const struct request *req,
 	begin(run, req, in);
 }
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- show, follow --------------------------------------------------------------------------- */
 
 bool run_is_own(struct host *host, const struct request *req, const char *id)
 {
@@ -414,7 +419,7 @@ bool run_is_own(struct host *host, const struct request *req, const char *id)
 	       strcmp(by, req->key->row.id) == 0;
 }
 
-/* In memory, else *ret_row is filled in; NULL and false: it was answered that there is none. */
+/* A run in memory, or else its row in *ret_row. *ret_found false: answered with an error. */
 static struct run *find(struct host *host, const struct request *req, const char *id,
 			    struct db_run *ret_row, bool *ret_found)
 {
@@ -467,7 +472,7 @@ void handle_run_events(struct host *host, const struct request *req,
 	bool found;
 	struct run *run = find(host, req, in->id, &row, &found);
 
-	/* What goes on is known by the id that it began with. */
+	/* A follow-up request is held by the id of the first one. */
 	if (run != NULL && run->state != RUN_ENDED && !in->goes_on)
 		lease_take(run->lease, req->id);
 	if (run != NULL)

@@ -1,9 +1,9 @@
 /*
- * session.c - create, list, show, change and end sessions.
+ * session.c - calls for sessions: create, list, show, change, pause, resume, end.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests, the database.
- * Never:    gives an old id a new session.
+ * Never:    gives an old id to a new session.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 #define LIST_DEFAULT 100u
 #define EXPIRES_MS_MAX (366ull * 24 * 3600 * 1000)
 
-/* ---- how it looks --------------------------------------------------------------------------- */
+/* ---- encode --------------------------------------------------------------------------------- */
 
 struct front_limits session_limits_of(const struct api_limits *limits)
 {
@@ -47,7 +47,7 @@ struct front_limits session_limits_of(const struct api_limits *limits)
 	};
 }
 
-/* Only what was set; the rest are defaults, which the record of an execution names. */
+/* Only limits that were set; the records of executions have the defaults. */
 const struct api_limits *session_tell_limits(struct arena *arena,
 					      const struct front_limits *limits)
 {
@@ -83,7 +83,7 @@ const struct api_policy *session_tell_policy(struct arena *arena, uint64_t polic
 	return reply;
 }
 
-/* Of a live one: what a restart did to it, or would. */
+/* For a live session: effects of restarts, expiry, pause. */
 static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
 {
 	const struct db_persisted *kept = &session->kept;
@@ -155,7 +155,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Whether nobody has the name that is wanted; answers when somebody has. */
+/* Whether no live session has the name; if one has, answers the request. */
 static bool is_free(struct host *host, const struct request *req, const char *name)
 {
 	char message[128];
@@ -185,7 +185,7 @@ bool session_ends(struct host *host, const struct request *req, const uint64_t *
 	return false;
 }
 
-/* Whether the daemon takes any now; answers when it does not. */
+/* Whether the daemon accepts new sessions now; if not, answers the request. */
 static bool takes_sessions(struct host *host, const struct request *req)
 {
 	if (lifecycle_is_ending(&host->life)) {
@@ -286,7 +286,7 @@ void session_reply_opened(const struct session *session, uint64_t request)
 	reply_session_create(session->host, request, &reply);
 }
 
-/* A file of a new session: the last one answers who opened it. */
+/* Handles a file that was copied into a new session; the last one answers the request. */
 static void imported(struct session *session, struct job *job)
 {
 	struct host *host = session->host;
@@ -350,9 +350,9 @@ void handle_session_create(struct host *host, const struct request *req,
 		answer_session_open(session, job);
 }
 
-/* ---- looking and changing ------------------------------------------------------------------- */
+/* ---- list, show, change --------------------------------------------------------------------- */
 
-/* A page of a list. */
+/* One page of a list. */
 struct page {
 	struct host *host;
 	struct arena arena;
@@ -365,15 +365,15 @@ static int add_session(const struct db_session *row, void *arg, struct err *err)
 	struct page *page = arg;
 
 	(void)err;
-	/* One whose box is not there yet (sessions/row_before_open.c). */
+	/* Leaves out a session whose box is not open yet (sessions/restart/row_before_open.c). */
 	if (strcmp(row->state, "live") == 0 && session_by_id(page->host, row->id) == NULL)
 		return 0;
 	session_show(page->host, &page->arena, row, &page->items[page->count]);
-	page->items[page->count++].tools = (struct api_bytes){ 0 }; /* they are the row's */
+	page->items[page->count++].tools = (struct api_bytes){ 0 }; /* they belong to the row */
 	return 0;
 }
 
-/* Whether there is a session of this id, whatever became of it, is all that `before` needs. */
+/* `before` may be the id of any session, in any state. */
 void handle_session_list(struct host *host, const struct request *req,
 			 const struct api_session_list_in *in)
 {
@@ -416,7 +416,7 @@ void handle_session_show(struct host *host, const struct request *req,
 	reply_session_show(host, req->id, &reply);
 }
 
-/* Those that are given with each execution; the rest is built into the box. */
+/* Changes limits that are set for each execution; the others are part of the box. */
 static bool change_limits(struct session *session, const struct request *req,
 			  const struct api_changed_limits *given)
 {
@@ -476,7 +476,7 @@ void handle_session_change(struct host *host, const struct request *req,
 	    persist_write(session, &err) < 0)
 		transaction_fail(host, &err);
 	session_show(host, &arena, &session->row, &reply);
-	reply_session_change(host, req->id, &reply); /* goes out when it is kept */
+	reply_session_change(host, req->id, &reply); /* sent when the transaction is synced */
 	transaction_leave(host, is_own, 0);
 }
 
@@ -489,7 +489,7 @@ void handle_session_restore(struct host *host, const struct request *req,
 		return;
 	if (session_is_parked(session) && in->intact)
 		session->box.wants_intact = true;
-	/* A look at the workspace needs a box, as everything does. */
+	/* A scan of the workspace needs a box, so this restores one. */
 	session_enqueue(session, job_new(session, JOB_KEEP, req->id));
 }
 

@@ -82,7 +82,7 @@ struct process_pace {
 
 /* Its descriptors (io.c, pace.c). */
 struct process_io {
-	struct loop_io *out, *err, *end, *in; /* NULL: closed; of a terminal `in` watches `out` again */
+	struct loop_io *out, *err, *end, *in; /* NULL: closed; `in` of a terminal watches `out` */
 	bool waits_when_full;
 	bool is_over;	   /* it has ended; there may be more output */
 	bool is_input_closed;
