@@ -1,9 +1,9 @@
 /*
- * audit.c - calls about the audit: its entries, a page at a time.
+ * audit.c - the call that lists entries of the audit, in pages.
  *
  * Runs in:  reckond's loop.
- * Reads:    the database, and the segments that have left it.
- * Never:    tells less than there is: what waits to be written is written first.
+ * Reads:    the database, and segments of the audit.
+ * Never:    leaves out entries that wait to be written: it writes them first.
  */
 #include "base/cleanup.h"
 #include "codec/json_write.h"

@@ -1,11 +1,11 @@
 /*
- * document.c - documents: stored, changed under a condition, listed, removed.
+ * document.c - calls for documents: store, change under a condition, list, remove.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls; the database.
- * Never:    answers before what it did is on the disk, or tells another tenant's document from none.
+ * Never:    answers before a change is synced, or distinguishes another tenant's document from none.
  *
- * A collection is a name. It is there as long as a document is in it.
+ * A collection is only a name: it exists while a document is in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +17,12 @@
 #include "host/tenants/quota.h"
 
 #define LIST_DEFAULT 100u
-#define LIST_BYTES_MAX (8u * 1024u * 1024u) /* a page ends behind the document that passes this */
+#define LIST_BYTES_MAX (8u * 1024u * 1024u) /* a page ends after the document that exceeds this */
 #define CLEAR_MAX 1000u
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
-/* A name that no id can be came as "-". */
+/* The front replaces an invalid name by "-". */
 static bool is_named(struct host *host, const struct request *req, const char *collection,
 		     const char *id)
 {
@@ -66,7 +66,7 @@ static bool expires(struct host *host, const struct request *req, const uint64_t
 	expires(host, req, (in)->has_expires_in_ms ? &(in)->expires_in_ms : NULL,                \
 		(in)->has_expires_at_ms ? &(in)->expires_at_ms : NULL, ret)
 
-/* Whether a header that lists entity tags names this one: "a", W/"b", c */
+/* Whether a header with entity tags names this one: "a", W/"b", c. */
 static bool names_etag(const char *header, const char *etag)
 {
 	const size_t len = strlen(etag);
@@ -132,7 +132,7 @@ int document_find(struct host *host, const struct request *req, const char *coll
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* What it points at is the document's. */
+/* The result points into the document. */
 static struct api_document tell(const struct db_document *document, bool with_value)
 {
 	struct api_document reply = {
@@ -199,8 +199,8 @@ int document_put(struct host *host, struct tenant *tenant, const char *action,
 }
 
 /*
- * Stores it and answers. `old_size` is what its tenant pays for what it replaces, `instead_of` the
- * row of one that has expired, which goes.
+ * Stores the document and answers. `old_size`: what the tenant paid for the replaced document;
+ * `instead_of`: the row of an expired document with this id, which is removed.
  */
 static void store(struct host *host, const struct request *req, uint64_t old_size,
 		  uint64_t instead_of, struct db_document *document)
@@ -221,7 +221,10 @@ static void store(struct host *host, const struct request *req, uint64_t old_siz
 		front_fail_err(host, req->id, &err);
 	} else {
 		reply = tell(document, false);
-		/* It goes out when it is kept. All that make a document give the same. */
+		/*
+		 * Sent when the transaction is synced. All calls that store a document have the
+		 * same result type.
+		 */
 		front_reply_call(host, req->id, &api_type_document, &reply);
 	}
 	transaction_leave(host, is_own, 0);
@@ -297,7 +300,7 @@ void handle_document_put(struct host *host, const struct request *req,
 		store(host, req, old_size, expired, &document);
 }
 
-/* Either of them; a patch that is not there changes nothing. */
+/* Merges a patch into the value or the metadata; without a patch changes nothing. */
 static bool merge(struct host *host, const struct request *req, const struct api_bytes *patch,
 		  struct buf *object)
 {

@@ -1,5 +1,5 @@
 /*
- * document.h - documents, and files of tenants, which are documents that have a content in the store.
+ * document.h - documents, and files of tenants, which are documents with a content in the store.
  *
  * A file's document is in a collection that no client can name.
  */
@@ -22,34 +22,39 @@ struct session;
 struct tenant;
 
 /* ---- document.c ---- */
-/* Whether it may stand as metadata, or as a filter; answers when it may not. */
+/* Whether the text is valid as metadata or as a filter; if not, answers the request. */
 bool document_labels(struct host *host, const struct request *req, const char *json, size_t len);
 /*
- * 1: it is there; 0: it is not, or has expired: then its row is named all the same, for whoever puts
- * another in its place; -1: answered that the database cannot be read.
+ * 1: found; 0: it does not exist, or has expired: then *ret has its row, for a new document with
+ * this id; -1: answered with an error.
  */
 int document_find(struct host *host, const struct request *req, const char *collection,
 		  const char *id, struct db_document *ret);
-/* The number of the document that a page begins behind (`id` NULL: 0); false when it was answered. */
+/*
+ * The number of the document that a page starts after (`id` NULL: 0); false: answered with an
+ * error.
+ */
 bool document_cursor(struct host *host, const struct request *req, const char *collection,
 		     const char *id, uint64_t *ret);
-/* With its entry of the audit; counted as the tenant's. */
+/* Stores it with an entry of the audit, and adds its size to the tenant's. */
 int document_put(struct host *host, struct tenant *tenant, const char *action,
 		 struct db_document *document, uint64_t old_size, uint64_t instead_of,
 		 struct err *err);
-/* Removes it and answers; false when that was an error. */
+/* Removes it and answers; false: answered with an error. */
 bool document_remove(struct host *host, const struct request *req, const char *action,
 		     const struct db_document *document);
-/* Removes those whose time is over, at most `limit`; in a transaction of its caller's. */
+/* Removes expired documents, at most `limit`, in the caller's transaction. */
 int document_expire(struct host *host, uint64_t now_ms, unsigned limit, struct err *err);
 
 /* ---- volume.c ---- */
-void volume_done(struct job *job); /* something was done with the content of a volume, or not */
+void volume_done(struct job *job); /* a JOB_VOLUME has returned */
 
 /* ---- stored.c ---- */
-void stored_done(struct job *job); /* it is in the store, or could not be */
-/* A new session's files: the copies as jobs in a list, each of which tells what it did by `on_done`,
- * and those that it has by reference; false when it was answered with an error. */
+void stored_done(struct job *job); /* a JOB_STORE has returned */
+/*
+ * The files for a new session: *ret has the jobs that copy files, each with `on_done`; *ret_mounts
+ * has the files to mount. False: answered with an error.
+ */
 struct file_mount;
 bool stored_imports(struct host *host, const struct request *req, const struct api_list *files,
 		    job_done_fn *on_done, struct job **ret, struct file_mount **ret_mounts);

@@ -1,13 +1,13 @@
 /*
- * forget.c - the conversations of a tenant, or of one of its keys, are removed.
+ * forget.c - the call that removes conversations of a tenant, or of one of its keys.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests.
- * Never:    removes a run that goes on: that one is ended, and goes with the next request.
+ * Never:    removes a run that has not ended: it stops the run, and a later request removes it.
  *
- * A conversation is what was asked and answered (runs), what ran for it (executions of the sessions,
- * their outputs and files), and what dialects remember of it (documents of collections whose names
- * begin with "conversation.").
+ * A conversation consists of questions and answers (runs), what ran for them (executions of the
+ * sessions, with outputs and files), and the state that dialects store (documents in collections
+ * whose names begin with "conversation.").
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_meant(const struct run *run, const struct tenant *tenant, const c
 	return run->tenant == tenant && (key == NULL || strcmp(run->actor, key) == 0);
 }
 
-/* Those that go on end soon; those that have ended are told of no more. */
+/* Stops runs that have not ended, and frees the others. Returns whether any has not ended. */
 static bool stop_runs(struct host *host, const struct tenant *tenant, const char *key)
 {
 	struct run *next;

@@ -1,9 +1,9 @@
 /*
- * key.c - create, rotate, list and revoke API keys.
+ * key.c - calls for API keys: create, rotate, list, revoke, check.
  *
  * Runs in:  reckond's loop.
- * Reads:    checked requests of keys with the scope admin.
- * Never:    tells a key's text but once, to whoever made it.
+ * Reads:    checked requests.
+ * Never:    shows the text of a key more than once, to the client that created it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "host/tenants/quota.h"
 
 #define LIST_DEFAULT 100u
-#define OVERLAP_MS (86400u * 1000u) /* how long a rotated key goes on */
+#define OVERLAP_MS (86400u * 1000u) /* how long a rotated key stays valid by default */
 
-/* The texts are the key's. */
+/* The texts belong to the key. */
 static struct api_key tell(const struct host *host, const struct key *key)
 {
 	const struct db_key *row = &key->row;
@@ -36,7 +36,7 @@ static struct api_key tell(const struct host *host, const struct key *key)
 	};
 }
 
-/* With what becomes of the one whose place it takes, if there is one. */
+/* Stores a new key; `old` is the changed row of the key that it replaces, or NULL. */
 static const struct key *make_audited(struct host *host, struct db_key *row,
 				      const struct db_key *old, char text[KEY_TEXT_SIZE],
 				      struct err *err)
@@ -61,7 +61,7 @@ static const struct key *make_audited(struct host *host, struct db_key *row,
 	return NULL;
 }
 
-/* Both calls that make one answer alike. NULL: it was answered with an error. */
+/* Makes a key and answers, for both calls that do so. NULL: answered with an error. */
 static const struct key *make(struct host *host, const struct request *req, struct db_key *row,
 			      const struct db_key *old)
 {
@@ -109,7 +109,7 @@ static struct key *named(struct host *host, const struct request *req, const cha
 	return key;
 }
 
-/* The same rights for as long again; the old one goes on for the time that it takes to change. */
+/* Makes a key with the same rights and lifetime; the old one stays valid for the overlap. */
 void handle_key_rotate(struct host *host, const struct request *req,
 		       const struct api_key_rotate_in *in)
 {

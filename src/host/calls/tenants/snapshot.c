@@ -1,12 +1,12 @@
 /*
- * snapshot.c - snapshots: made of sessions, listed, shown, removed.
+ * snapshot.c - calls for snapshots of sessions: create, list, show, remove.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls, manifests of sessions in the database.
- * Never:    takes what the last look at a workspace found for what is there now: it looks first.
+ * Never:    uses an old scan of a workspace that may have changed: it scans it first.
  *
- * The contents are in the store already, since the session is kept; a snapshot is the list of them,
- * which keeps them there.
+ * The store has the contents already, because the session's files are in its manifest. A snapshot
+ * is a copy of the manifest, which keeps them in the store.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +20,10 @@
 #include "host/sessions/gone.h"
 #include "host/tenants/quota.h"
 
-#define SNAPSHOTS_MAX 100u /* of a tenant */
+#define SNAPSHOTS_MAX 100u /* per tenant */
 #define LIST_DEFAULT 100u
 
-/* ---- how it looks --------------------------------------------------------------------------- */
+/* ---- encode --------------------------------------------------------------------------------- */
 
 static const char *copy(struct arena *arena, const char *text)
 {
@@ -65,7 +65,7 @@ static void fail_missing(struct host *host, const struct request *req, const cha
 		   "list them: GET /reckon/v1/snapshots", 0);
 }
 
-/* False when it was answered with an error. */
+/* False: answered with an error. */
 static bool find(struct host *host, const struct request *req, const char *id,
 		 struct db_snapshot *ret)
 {
@@ -79,9 +79,9 @@ static bool find(struct host *host, const struct request *req, const char *id,
 	return found > 0;
 }
 
-/* ---- making one ----------------------------------------------------------------------------- */
+/* ---- create --------------------------------------------------------------------------------- */
 
-/* Room for one more, of that session; answers when there is none. */
+/* Whether the tenant may have a snapshot of this session; if not, answers the request. */
 static bool has_room(struct host *host, const struct request *req, const char *session)
 {
 	uint64_t count, size;
@@ -196,7 +196,7 @@ static void looked_held(struct session *session, struct job *job)
 	looked_for(session, job, true);
 }
 
-/* Nothing can have changed since the last look. */
+/* Whether the workspace cannot have changed since the last scan. */
 static bool is_still(const struct session *session)
 {
 	if (session->life == SESSION_PAUSED)
@@ -232,9 +232,9 @@ void handle_snapshot_create(struct host *host, const struct request *req,
 	}
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- list, show ----------------------------------------------------------------------------- */
 
-/* A page of a list. */
+/* One page of a list. */
 struct page {
 	struct arena arena;
 	struct api_snapshot *items;
@@ -291,7 +291,7 @@ void handle_snapshot_show(struct host *host, const struct request *req,
 	reply_snapshot_show(host, req->id, &reply);
 }
 
-/* ---- removing ------------------------------------------------------------------------------- */
+/* ---- remove --------------------------------------------------------------------------------- */
 
 /* Contents that nothing else names go when they are collected (files/gc.c). */
 void handle_snapshot_delete(struct host *host, const struct request *req,

@@ -1,13 +1,13 @@
 /*
- * snapshot_begin.c - a new session that begins with a snapshot: what it takes over.
+ * snapshot_begin.c - starts a new session from a snapshot.
  *
  * Runs in:  reckond's loop.
- * Reads:    the rows of the snapshot, what the request wishes besides.
- * Never:    gives a session fewer walls than the snapshot's had.
+ * Reads:    the rows of the snapshot, parameters of the request.
+ * Never:    gives a session a weaker isolation than the snapshot's.
  *
- * The files are restored as those of a session without its box are, in the thread that opens it
- * (sessions/work.c). They are the new session's own from the moment it has a row, so removing the
- * snapshot takes nothing away from it.
+ * The thread that opens the session restores the files as for a session without a box
+ * (sessions/work.c). They are in the new session's manifest as soon as it has a row, so removing
+ * the snapshot then has no effect on it.
  */
 #include "host/calls/tenants/snapshot_begin.h"
 
@@ -38,7 +38,7 @@ static bool is_in(const struct api_list *env, const char *variable)
 	return false;
 }
 
-/* Of two of one name the request's counts. */
+/* If both set a variable, the request's value is used. */
 static bool take_env(struct host *host, const struct request *req, struct session_params *params,
 		     struct snapshot_begin *begin)
 {

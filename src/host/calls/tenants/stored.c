@@ -1,12 +1,12 @@
 /*
- * stored.c - files of a tenant: stored beside its sessions, listed, read, copied into them.
+ * stored.c - calls for files of a tenant: store, list, read, remove, copy into sessions.
  *
  * Runs in:  reckond's loop; stored_work() in a thread of the pool.
  * Reads:    checked calls; the database and the store.
- * Never:    gives a tenant a content that is not its own: a file names it by a row of the tenant's.
+ * Never:    gives a tenant a content that it does not own: it finds contents only by the tenant's rows.
  *
- * A file is a document of a collection that no client can name, and a content of the store, which is
- * collected like any other when nothing names it any more.
+ * A file is a document in a collection that no client can name, and a content of the store, which
+ * is removed like any other when nothing names it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@
 #include "host/tenants/usage.h"
 
 #define LIST_DEFAULT 100u
-#define STORED_MAX (512ull * 1024 * 1024) /* of an artifact */
+#define STORED_MAX (512ull * 1024 * 1024) /* the maximum of an artifact */
 
-/* ---- what is known of a file ---------------------------------------------------------------- */
+/* ---- look-up -------------------------------------------------------------------------------- */
 
-/* Space for the texts of one. */
+/* Buffers for the texts of a file. */
 struct telling {
 	char name[STORED_NAME_SIZE], media_type[STORED_MEDIA_SIZE], sha256[72], artifact[40], bytes[24];
 };
@@ -78,7 +78,7 @@ static void fail_missing(struct host *host, const struct request *req, const cha
 		  "list them: GET /reckon/v1/files", 0);
 }
 
-/* False when it was answered with an error. */
+/* False: answered with an error. */
 static bool find(struct host *host, const struct request *req, const char *id,
 		 struct db_document *document, struct telling *space, struct api_stored_file *ret)
 {
@@ -95,7 +95,7 @@ static bool find(struct host *host, const struct request *req, const char *id,
 	return false;
 }
 
-/* Metadata that was given, with a purpose; false when it was answered with an error. */
+/* Adds a purpose to the given metadata; false: answered with an error. */
 static bool labels(struct host *host, const struct request *req, const char *given,
 		   const char *purpose, struct buf *ret)
 {
@@ -177,7 +177,7 @@ void handle_stored_commit(struct host *host, const struct request *req,
 
 	if (upload == NULL)
 		return;
-	/* It brings no key: it is whoever began the upload. */
+	/* A COMMIT has no key: it acts for the key that began the upload. */
 	memcpy(host->actor, upload->actor, sizeof(host->actor));
 	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 		       upload->tenant->row.id);
@@ -222,7 +222,7 @@ static int keep(struct host *host, struct stored *stored, struct err *err)
 	return document_put(host, stored->tenant, "tenant_file.create", document, 0, 0, err);
 }
 
-/* In a transaction: what is answered goes out when it is on the disk. */
+/* Runs in a transaction: the answer is sent when it is synced. */
 static void answer_stored(struct host *host, struct job *job)
 {
 	struct stored *stored = job->stored;
@@ -231,7 +231,7 @@ static void answer_stored(struct host *host, struct job *job)
 	struct telling space;
 	struct err err;
 
-	/* Others may have filled it meanwhile. */
+	/* The quota may have been reached meanwhile. */
 	if (!usage_owns(host, stored->tenant, stored->info.artifact) &&
 	    !quota_disk(host, &req, stored->info.size))
 		return;
@@ -385,7 +385,7 @@ void handle_stored_list(struct host *host, const struct request *req,
 
 /* ---- into sessions -------------------------------------------------------------------------- */
 
-/* A content, and where it goes; -1: answered with an error. */
+/* A content and its path; import() returns -1 if the request is answered with an error. */
 struct import {
 	char *path, artifact[40];
 	int fd;
@@ -442,7 +442,7 @@ void handle_stored_copy(struct host *host, const struct request *req,
 		file_queue_enqueue(session, put_of(session, req, &one));
 }
 
-/* Into one of the lists, at its end. */
+/* Appends to one of both lists. */
 static int add_import(struct host *host, const struct request *req, const struct api_import *file,
 		      job_done_fn *on_done, struct job ***last, struct file_mount ***last_mount)
 {

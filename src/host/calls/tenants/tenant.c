@@ -1,9 +1,9 @@
 /*
- * tenant.c - create, list, show, change and remove tenants.
+ * tenant.c - calls for tenants: create, list, show, change, delete.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked requests of keys with the scope admin.
- * Never:    leaves the daemon without a key that could mend it.
+ * Never:    leaves the daemon without a usable admin key.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t *at(const struct api_field *field, void *of)
 	return api_to(field, of);
 }
 
-/* The rows of the table are those of enum front_quota, in that order. */
+/* The fields of the table are in the order of enum front_quota. */
 static void tell_quotas(const struct front_quotas *quotas, struct api_quotas *ret)
 {
 	for (unsigned i = 0; i < FRONT_QUOTA_COUNT; i++)
@@ -30,13 +30,13 @@ static void tell_quotas(const struct front_quotas *quotas, struct api_quotas *re
 		}
 }
 
-/* What a tenant is told as. */
+/* Buffers for the parts of a result. */
 struct telling {
 	struct api_quotas quotas;
 	struct api_tenant_now now;
 };
 
-/* It points at the tenant, and at `space`. */
+/* The result points into the tenant and `space`. */
 static struct api_tenant tell(const struct tenant *tenant, struct telling *space)
 {
 	const struct db_tenant *row = &tenant->row;
@@ -82,14 +82,14 @@ static void take_quotas(const struct api_quotas_update *params, struct front_quo
 		if (!api_is_given(field, params))
 			continue;
 		memcpy(&value, api_at(field, params), sizeof(value));
-		/* Named with nothing: as everybody's again. */
+		/* 0 removes the tenant's own quota. */
 		ret->given &= ~((uint64_t)1 << i);
 		ret->given |= (uint64_t)(value != 0) << i;
 		ret->value[i] = value;
 	}
 }
 
-/* What is asked for over what `row` has; false when it was answered. */
+/* Applies the request's fields to `row`; false: answered with an error. */
 static bool take_fields(struct host *host, const struct request *req, const char *name,
 			const struct api_quotas_update *quotas, struct db_tenant *row)
 {

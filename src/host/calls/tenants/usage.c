@@ -1,9 +1,9 @@
 /*
- * usage.c - calls about what tenants used, by day.
+ * usage.c - the call that reports usage of tenants by day.
  *
  * Runs in:  reckond's loop.
  * Reads:    the database.
- * Never:    shows one tenant another's days.
+ * Never:    shows a tenant the usage of another.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "host/calls/call.h"
 #include "host/host.h"
 
-/* Days of a report. */
+/* The days of a report. */
 struct report {
 	struct arena arena;
 	struct api_usage_day *items;
@@ -45,7 +45,7 @@ static int add_day(const char *tenant, const char *day, const struct front_usage
 	return 0;
 }
 
-/* An admin key sees all tenants unless it names one; any other key its own. */
+/* An admin key sees all tenants unless it names one; any other key sees its own. */
 void handle_usage(struct host *host, const struct request *req, const struct api_usage_in *in)
 {
 	const bool sees_all = (req->key->row.scopes & FRONT_SCOPE_ADMIN) != 0 && in->tenant == NULL;

@@ -1,9 +1,9 @@
 /*
- * volume.c - volumes: made, listed, removed; what is in them read and written.
+ * volume.c - calls for volumes: create, list, remove, read and write files.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls; the database.
- * Never:    touches content itself: that is a thread's (volumes/work.c).
+ * Never:    accesses the content itself: a thread does that (volumes/work.c).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 
 #define FIRST_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 #define NAME_CHARACTERS FIRST_CHARACTERS "_.-"
-#define BYTES_MAX (1ull << 50) /* of one file, where nothing else bounds it */
+#define BYTES_MAX (1ull << 50) /* of one file, if nothing else limits it */
 
 /* ---- volumes -------------------------------------------------------------------------------- */
 
@@ -200,9 +200,9 @@ void handle_volume_token(struct host *host, const struct request *req,
 	reply_volume_token(host, req->id, &(struct api_volume_token_out){ .token = token });
 }
 
-/* ---- what is in them ------------------------------------------------------------------------ */
+/* ---- files ---------------------------------------------------------------------------------- */
 
-/* For a thread; NULL when it was answered with an error. */
+/* Makes a job for a thread; NULL: answered with an error. */
 static struct volume_work *begin(struct host *host, const struct request *req, enum volume_op op,
 				 const char *named, const char *path)
 {
@@ -320,7 +320,7 @@ void handle_volume_commit(struct host *host, const struct request *req,
 
 	if (upload == NULL)
 		return;
-	/* It brings no key: it is whoever began the upload. */
+	/* A COMMIT has no key: it acts for the key that began the upload. */
 	memcpy(host->actor, upload->actor, sizeof(host->actor));
 	(void)snprintf(host->about.tenant, sizeof(host->about.tenant), "%s",
 		       upload->tenant->row.id);
@@ -389,7 +389,7 @@ static void reply(struct host *host, struct job *job)
 	case VOLUME_STAT:
 	case VOLUME_MKDIR:
 	case VOLUME_CHANGE:
-		/* They give the same. */
+		/* These calls have the same result type. */
 		reply_volume_stat(host, job->request, &work->entry);
 		break;
 	case VOLUME_DELETE:
@@ -400,7 +400,7 @@ static void reply(struct host *host, struct job *job)
 	}
 }
 
-/* What changed something is in the audit, and measured again. */
+/* Audits accesses to files; after a change, has the volume measured again. */
 static void note(struct host *host, const struct volume_work *work)
 {
 	static const char *const actions[] = {
@@ -416,7 +416,7 @@ static void note(struct host *host, const struct volume_work *work)
 		   "path=%s", work->path);
 	if (volume != NULL && work->op != VOLUME_GET)
 		volume->is_changed = true;
-	/* Until then it has grown by this much. */
+	/* Adds the file to the size until then. */
 	if (volume != NULL && work->op == VOLUME_PUT && work->err.code == ERR_OK)
 		volume_set_measured(volume, volume->bytes + work->entry.bytes, volume->entries + 1);
 }

@@ -1,9 +1,9 @@
 /*
- * volume_mounts.c - the volumes that a new session is to have.
+ * volume_mounts.c - checks and encodes the volumes of a new session.
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls.
- * Never:    gives a session a volume of another tenant, or a place outside of /mnt.
+ * Never:    gives a session a volume of another tenant, or a mount point outside of /mnt.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool refuse_path(struct host *host, const struct request *req, const char
 	return false;
 }
 
-/* Whether a box can have it there, beside those that stand in `text`. */
+/* Whether a box can have a mount at `path`, together with those in `text`. */
 static bool is_free(struct host *host, const struct request *req, const char *path,
 		    const char *text)
 {
@@ -43,7 +43,7 @@ static bool is_free(struct host *host, const struct request *req, const char *pa
 	return true;
 }
 
-/* One that is full already would end its session at once. */
+/* A session that writes to a full volume would be ended at once. */
 static bool has_room(struct host *host, const struct request *req, const struct volume *volume)
 {
 	if (volume_room(host, volume) > 0 && volume->entries <= VOLUME_ENTRIES_MAX)
