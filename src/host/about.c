@@ -1,5 +1,5 @@
 /*
- * about.c - for whom things happen: what lines of the log and entries of the audit name.
+ * about.c - the context of log lines and audit entries: which request they belong to.
  *
  * Runs in:  reckond's loop.
  * Reads:    nothing.

@@ -1,13 +1,13 @@
 /*
- * about.h - for whom things happen: what lines of the log and entries of the audit name.
+ * about.h - the context of log lines and audit entries: which request they belong to.
  */
 #pragma once
 
 struct host;
 struct job;
 
-/* The job comes of the request that is answered just now. */
+/* Stores the context of the request that is being answered in its job. */
 void about_note(const struct host *host, struct job *job);
-/* What happens from now on comes of this job's request. */
+/* From now on the context is that of this job's request. */
 void about_begin(struct host *host, const struct job *job);
-void about_end(struct host *host); /* and no more */
+void about_end(struct host *host); /* removes the context */

@@ -1,9 +1,9 @@
 /*
- * config.c - options from a file and a command line, by one table.
+ * config.c - reads options from a file and the command line, by one table.
  *
  * Runs in:  reckond, before it starts and at SIGHUP.
- * Reads:    the command line, the configuration file, three variables of the environment.
- * Never:    takes a key that it does not know, or a value it would have to bend.
+ * Reads:    the command line, the configuration file, environment variables.
+ * Never:    accepts an unknown option, or adjusts a value that is out of range.
  */
 #include "host/config.h"
 
@@ -36,7 +36,7 @@ const struct config_row config_rows[] = {
 
 const size_t config_row_count = ARRAY_LEN(config_rows);
 
-/* Each number has its eight bytes: a smaller member would be written over. */
+/* Each number needs eight bytes, because put() writes as many. */
 #define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \
 	_Static_assert(CONFIG_##kind_ <= CONFIG_DIR                                             \
 			       ? sizeof(((struct config *)NULL)->member_) > (max_)              \
@@ -65,7 +65,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* Digits and at most one unit: no sign, no space, no fraction, nothing that overflows. */
+/* Accepts digits and at most one unit: no sign, space or fraction, and no overflow. */
 static bool read_number(const char *text, const struct unit *units, uint64_t *ret)
 {
 	const size_t digits = strspn(text, "0123456789");
@@ -173,7 +173,7 @@ void config_defaults(struct config *ret)
 	struct err ignored;
 
 	memset(ret, 0, sizeof(*ret));
-	/* A unit test sees to it that every default is a value that would be taken. */
+	/* Cannot fail: a unit test checks that each default is a valid value. */
 	for (size_t i = 0; i < config_row_count; i++)
 		(void)config_set(ret, &config_rows[i], config_rows[i].name,
 				 config_rows[i].standard, &ignored);
@@ -282,7 +282,7 @@ static int parse_arguments(int argc, char *const *argv, struct config *config, s
 			.val = 1,
 		};
 	opterr = 0;
-	optind = 0; /* all over again: SIGHUP reads the same words a second time */
+	optind = 0; /* restarts getopt: SIGHUP parses the same arguments again */
 	while ((opt = getopt_long(argc, argv, "+", options, &index)) != -1) {
 		if (opt != 1)
 			return err_set(err, ERR_INVALID,
@@ -298,7 +298,7 @@ static int parse_arguments(int argc, char *const *argv, struct config *config, s
 	return 0;
 }
 
-/* Whether the command line names a file, also none ("--config="). */
+/* Whether the command line names a file, even an empty one ("--config="). */
 static bool names_file(int argc, char *const *argv)
 {
 	for (int i = 1; i < argc; i++)
@@ -307,7 +307,7 @@ static bool names_file(int argc, char *const *argv)
 	return false;
 }
 
-/* The places libreckon takes, in its order. */
+/* The same directories as libreckon, in the same order. */
 void config_choose_state(struct config *config)
 {
 	const char *given = secure_getenv("RECKON_STATE"), *home = secure_getenv("HOME");
@@ -327,7 +327,10 @@ void config_choose_state(struct config *config)
 		(void)snprintf(text, size, "%s/.local/state/reckon", home != NULL ? home : "");
 }
 
-/* What `reckon run` and the warden know too holds when neither file nor flag say otherwise. */
+/*
+ * RECKON_LOG, which `reckon run` and the warden use too, applies if neither file nor command line
+ * set the level.
+ */
 static void take_log_level(struct config *config)
 {
 	const char *level = secure_getenv("RECKON_LOG");
@@ -351,7 +354,10 @@ int config_load(int argc, char *const *argv, struct config *ret, struct ini_prob
 	if (geteuid() == 0 && !names_file(argc, argv) && access(CONFIG_FILE_DEFAULT, F_OK) == 0)
 		(void)snprintf(config->config_file, sizeof(config->config_file), "%s",
 			       CONFIG_FILE_DEFAULT);
-	/* Once to know the file, once to have the last word. */
+	/*
+	 * Parses the command line twice: first for the name of the file, later to override the
+	 * file.
+	 */
 	if (parse_arguments(argc, argv, config, err) < 0)
 		return (int)err->code;
 	memcpy(file, config->config_file, sizeof(file));

@@ -1,5 +1,5 @@
 /*
- * descriptors.c - whether this process can open more files.
+ * descriptors.c - checks whether this process can open more files.
  *
  * Runs in:  reckond's loop.
  * Reads:    its own limits.
@@ -11,10 +11,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define DESCRIPTORS_NEEDED 16u /* of a session with its first execution, and some to spare */
+#define DESCRIPTORS_NEEDED 16u /* for a session with its first execution, and a reserve */
 #define DESCRIPTORS_PLENTY 4096u
 
-/* Counted one by one only where the limit is near: the lowest that is free says how near. */
+/* Opens descriptors only near the limit: the lowest free number tells how near it is. */
 bool descriptors_are_left(void)
 {
 	int taken[DESCRIPTORS_NEEDED];

@@ -1,5 +1,5 @@
 /*
- * descriptors.h - whether this process has descriptors left for what begins.
+ * descriptors.h - checks whether this process has descriptors left for new work.
  */
 #pragma once
 

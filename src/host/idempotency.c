@@ -1,8 +1,8 @@
 /*
- * idempotency.c - whether two requests with one Idempotency-Key are the same.
+ * idempotency.c - compares requests that have the same Idempotency-Key.
  *
  * Runs in:  reckond's loop.
- * Reads:    what a client presented.
+ * Reads:    fields of requests.
  */
 #include "host/idempotency.h"
 

@@ -1,5 +1,5 @@
 /*
- * idempotency.h - whether two requests with one Idempotency-Key are the same.
+ * idempotency.h - compares requests that have the same Idempotency-Key.
  */
 #pragma once
 
@@ -9,9 +9,11 @@
 struct host;
 struct request;
 
-/* Adds a field to a sum that says whether two requests are the same. */
+/* Adds a field to the hash of a request. */
 void idempotency_hash(const struct host *host, unsigned char tag, const void *data, size_t len,
 		      unsigned char sum[32]);
-/* Whether both requests with one Idempotency-Key have the same sum; answers when they have not. */
+/*
+ * Whether both requests with one Idempotency-Key have the same hash; if not, answers the request.
+ */
 bool idempotency_check(struct host *host, const struct request *req, const unsigned char before[32],
 		       const unsigned char now[32]);

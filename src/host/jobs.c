@@ -1,5 +1,5 @@
 /*
- * jobs.c - what is done with each kind of job: in its thread, and when it came back.
+ * jobs.c - the functions for each kind of job: in its thread, and when it has returned.
  *
  * Runs in:  reckond's loop; `work` in a thread of the pool.
  * Reads:    nothing.
@@ -72,7 +72,7 @@ const struct job_type job_types[JOB_KINDS] = {
 	[JOB_PROCESS_CLOSE] = { .work = work_process_close, .done = process_job_done },
 	[JOB_PROCESS_END] = { .work = work_process_end, .looks = true,
 			      .begin = process_take_ended, .done = file_queue_job_done },
-	/* ---- of no session ---- */
+	/* ---- without a session ---- */
 	[JOB_PROBE] = { .work = work_probe, .done = readiness_done },
 	[JOB_SHARE] = { .work = work_share, .done = tenant_share_done },
 	[JOB_SPARE] = { .work = prewarmed_work, .done = prewarmed_done },

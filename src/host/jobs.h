@@ -1,5 +1,5 @@
 /*
- * jobs.h - what is done with each kind of job.
+ * jobs.h - the functions for each kind of job.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * main.c - reckond: sessions that outlive a command, for whoever has a key.
+ * main.c - reckond: serves sessions over HTTP, which outlive the commands that use them.
  *
  * Runs in:  reckond.
- * Reads:    its options; nothing from the network, which is the front's alone.
- * Never:    accepts a connection. It holds the listening socket only to hand it to the next front.
+ * Reads:    its options; nothing from the network: only fronts read that.
+ * Never:    accepts a connection. It keeps the listening socket only to pass it to the next front.
  *
  *   clients ══HTTP══▶ reckon-front ══wire/front.h══▶ reckond ══libreckon══▶ warden, kernels
  *            (no files, no exec, own uid)            (SQLite, threads that wait for cells)
@@ -36,7 +36,7 @@
 #include "host/sessions/prewarmed.h"
 #include "host/volumes/volume.h"
 
-/* In the order in which they hear. */
+/* Hooks are called in this order. */
 static const struct module *const modules[] = {
 	&audit_module, &fronts_module,	 &executions_module, &processes_module,
 	&files_module, &volumes_module,	 &runs_module,	      &sessions_module, &calls_module,
@@ -48,7 +48,7 @@ static const struct module *const modules[] = {
 #define DESCRIPTORS 65536u
 #define ARENAS 4
 #define LARGE_BYTES (256 * 1024)
-#define IDLE_NS (5ull * 1000000000u) /* without a job: what was freed goes back to the system */
+#define IDLE_NS (5ull * 1000000000u) /* without a job: then freed memory goes to the system */
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static int open_state(struct host *host, struct err *err)
 					       .state_dir = host->config.state_dir };
 
 	(void)snprintf(dir, sizeof(dir), "%s", host->config.state_dir);
-	/* libreckon makes the directory, and says what is wrong with it. */
+	/* libreckon creates the directory, and reports what is wrong with it. */
 	if (reckon_engine_open(&engine, &host->engine, &error) < 0) {
 		(void)err_set(err, (enum err_code)error.code, "%s", error.message);
 		return err_remedy(err, "%s", error.remedy);
@@ -85,7 +85,7 @@ static int open_state(struct host *host, struct err *err)
 	return db_open(host->place.state_fd, dir, &host->db, err);
 }
 
-/* For `reckon serve --upgrade` and `reckon doctor`; who holds the lock is what counts. */
+/* For `reckon serve --upgrade` and `reckon doctor`, which also check that the lock is held. */
 static int sign_lock(struct host *host, struct err *err)
 {
 	char text[HOST_ADDRESS_SIZE + 40];
@@ -115,7 +115,7 @@ static void on_wake(unsigned ready, void *arg)
 	(void)ready;
 	pool_clear(host->pools.main);
 	pool_clear(host->pools.files);
-	/* Before the jobs: the events of one that is done are in its ring already. */
+	/* First, because the events of a job that is done are in its buffer already. */
 	execution_publish(host);
 	if (host->executions.followers > 0)
 		run_publish(host);
@@ -175,7 +175,7 @@ static void on_tick(void *arg)
 	loop_timer_set(host->tick, TICK_MS);
 }
 
-/* Cells that take longer than most: that they have begun is written now. */
+/* Writes the rows of cells that have been running for a while. */
 static void on_starts(void *arg)
 {
 	pending_row_write_all(arg);
@@ -219,7 +219,7 @@ static void show_key(const struct host *host, const char *key)
 		      key, key, host->door.name);
 }
 
-/* Before the first entry of the audit, whose end is sealed with it. */
+/* Needed before the first entry of the audit, because it seals audit.head. */
 static int load_secret(struct host *host, struct err *err)
 {
 	if (sodium_init() < 0)
@@ -246,10 +246,10 @@ static int start(struct host *host, struct err *err)
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* A dialect has no options but what stands in its environment (fronts/child.c). */
+	/* Dialects get their options through environment variables (fronts/child.c). */
 	if (host->config.mcp_approve != 0 && setenv("RECKON_MCP_APPROVE", "1", 1) < 0)
 		return err_sys(err, "setenv");
-	(void)monotonic_now(&host->monotonic); /* whatever the clock does from here on is seen */
+	(void)monotonic_now(&host->monotonic); /* from now on it detects leaps of the clock */
 	strict_tick(&host->tenants.strict);
 	if (open_state(host, err) < 0 ||
 	    (host->config.is_private ? private_listen(host, err) : listen_open(host, err)) < 0 ||
@@ -280,8 +280,10 @@ static void finish(struct host *host)
 	observe_save(host);
 	retain_stop(host);
 	audit_stop(host);
-	/* Only after a second signal or a broken front are there sessions left: their boxes end with
-	 * the connections to the warden, which the process takes along. */
+	/*
+	 * Sessions are left only after a second signal or a failed front. Their boxes end when the
+	 * process ends, which closes the connections to the warden.
+	 */
 	if (host->sessions.first == NULL) {
 		pool_free(host->pools.main);
 		pool_free(host->pools.files);
@@ -302,7 +304,7 @@ static int complain(const struct err *err)
 	return err->code == ERR_INVALID || err->code == ERR_DENIED ? 2 : 125;
 }
 
-/* Every problem of the file, not only the first. */
+/* Reports all problems of the file, not only the first. */
 static int complain_of_config(const struct ini_problems *problems, const struct err *err)
 {
 	if (problems->count <= 1)
@@ -314,7 +316,7 @@ static int complain_of_config(const struct ini_problems *problems, const struct 
 	return 2;
 }
 
-/* What stands in docs/configuration.md. */
+/* Prints the table of docs/configuration.md. */
 static int describe(void)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
@@ -327,9 +329,9 @@ static int describe(void)
 }
 
 /*
- * What the pool's threads allocate the loop frees. With the allocator's standard, an arena for each
- * thread up to eight for each processor, a third of the memory were holes; and blocks as large as
- * one that was freed before (a record with pictures) would never be given back.
+ * The loop frees what the pool's threads allocate. With the allocator's default, which makes an
+ * arena for each thread up to eight per processor, a third of the memory was unused holes; and
+ * memory of large blocks (records with pictures) was never returned to the system.
  */
 static void use_little_memory(void)
 {

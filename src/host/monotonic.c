@@ -1,21 +1,22 @@
 /*
- * monotonic.c - wall clocks that do not leap: for what removes things, for what gives rights.
+ * monotonic.c - wall clocks that ignore leaps: one for removing old data, one for expiring rights.
  *
  * Runs in:  reckond's loop.
- * Reads:    the wall clock, and the boot clock, which nobody sets.
- * Never:    steady: is ahead of the wall clock. strict: is behind it.
+ * Reads:    the wall clock, and the boot clock, which nobody can set.
+ * Never:    monotonic: is ahead of the wall clock. strict: is behind it.
  *
- * A clock that is set a year ahead by mistake would make everything old at once, and what retention
- * takes is gone for good. So a leap is believed only after a day: until then time goes on from before
- * it, as the boot clock counts. A clock that is set back is believed at once: nothing gets older.
+ * If a clock is set a year ahead by mistake, everything becomes old at once, and retention removes
+ * it for good. So a leap ahead is ignored for a day: until then the time continues from before, by
+ * the boot clock. If a clock is set back, the new time is used at once, because nothing becomes
+ * older.
  */
 #include "host/monotonic.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LEAP_MS (10ull * 60 * 1000)	  /* more than this ahead is not slewing */
-#define BELIEVED_MS (24ull * 3600 * 1000) /* after it stood so long */
+#define LEAP_MS (10ull * 60 * 1000)	  /* more than this is not slewing */
+#define BELIEVED_MS (24ull * 3600 * 1000) /* after this time a leap is accepted */
 
 uint64_t monotonic_at(struct monotonic *monotonic, uint64_t wall_ms, uint64_t boot_ms)
 {

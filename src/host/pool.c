@@ -1,9 +1,9 @@
 /*
- * pool.c - a bounded number of threads for what blocks.
+ * pool.c - a bounded number of threads for blocking work.
  *
  * Runs in:  reckond.
  * Reads:    nothing.
- * Never:    touches an item but its link and its lane.
+ * Never:    touches more of an item than its links and its lane.
  */
 #include "host/pool.h"
 
@@ -26,29 +26,29 @@ struct queue {
 };
 
 struct pool_lane {
-	struct pool_lane *next; /* in the round; NULL in the last one */
+	struct pool_lane *next; /* in the round; NULL in the last lane */
 	struct queue waiting;
 	size_t count;
 	unsigned weight, running, running_max;
-	unsigned credit; /* what it may still give in this round */
+	unsigned credit; /* items that it may still start in this round */
 	bool is_in_round;
 };
 
 struct worker {
 	struct pool *pool;
-	struct worker *next; /* of the idle ones */
+	struct worker *next; /* in the list of idle workers */
 	pthread_t thread;
 	pthread_cond_t more;
 	bool is_called;
-	bool is_away; /* bound to other processors than the one it was called from */
+	bool is_away; /* bound to other processors than that of the thread that woke it */
 };
 
 struct pool {
 	pool_run_fn *run;
 	pthread_mutex_t lock;
-	struct worker *idlers; /* the one that ran last first: what it needs is still in the caches */
-	struct pool_lane *first, *last; /* the round: lanes with something that waits */
-	struct pool_lane *own;		/* of what is nobody's */
+	struct worker *idlers; /* last-in first-out: the caches still have data of the first one */
+	struct pool_lane *first, *last; /* the round: lanes with waiting items */
+	struct pool_lane *own;		/* for items without a lane */
 	struct queue done;
 	struct worker *workers;
 	unsigned count, max, idle, running;
@@ -99,8 +99,9 @@ static void wait_for_more(struct worker *self)
 }
 
 /*
- * Whoever calls it goes on working. Linux would have it wake where it ran last, most often where its
- * caller runs, and wait there: a virtual processor that sleeps does not count as idle.
+ * The thread that submits an item continues to work. Linux would wake the worker on the processor
+ * where it ran last, often the submitter's, and let it wait there, because it does not take a
+ * sleeping virtual processor for idle.
  */
 static void send_away(struct pool *pool, struct worker *worker)
 {
@@ -113,7 +114,7 @@ static void send_away(struct pool *pool, struct worker *worker)
 			  pthread_setaffinity_np(worker->thread, sizeof(others), &others) == 0;
 }
 
-/* Whom to signal, better without the lock, which it needs; or NULL. */
+/* Takes a worker to signal, which is better done without the lock; or NULL. */
 static struct worker *call_one(struct pool *pool)
 {
 	struct worker *worker = pool->idlers;
@@ -183,7 +184,7 @@ static struct pool_item *give(struct pool *pool, struct pool_lane *lane)
 	return item;
 }
 
-/* The next item in turn; NULL when none waits that may run. */
+/* The next item that may run, in the order of the round; NULL: none. */
 static struct pool_item *next_item(struct pool *pool)
 {
 	const struct pool_lane *end = pool->last;
@@ -194,7 +195,7 @@ static struct pool_item *next_item(struct pool *pool)
 		const bool was_end = lane == end;
 
 		if (lane->running >= lane->running_max) {
-			/* Its turn is over; what it saved up does not count in the next one. */
+			/* A lane at its limit ends its round; unused credit does not carry over. */
 			lane->credit = 0;
 			join_round(pool, leave_round(pool));
 			if (was_end)
@@ -220,7 +221,7 @@ void pool_lane_set(struct pool *pool, struct pool_lane *lane, unsigned weight, u
 	lane->running_max = running_max > 0 ? running_max : 1;
 	if (lane->credit > lane->weight)
 		lane->credit = lane->weight;
-	/* A larger bound may let run what waits. */
+	/* A higher limit may allow waiting items to run. */
 	call_all(pool);
 	(void)pthread_mutex_unlock(&pool->lock);
 }
@@ -230,7 +231,9 @@ size_t pool_lane_waiting(struct pool *pool, const struct pool_lane *lane)
 	size_t room, count;
 
 	(void)pthread_mutex_lock(&pool->lock);
-	/* What a free thread is about to take does not wait, however long the thread needs to wake. */
+	/*
+	 * Items that a free thread will take do not count, even if the thread has not woken up yet.
+	 */
 	room = pool->max - pool->running;
 	room = MIN(room, (size_t)(lane->running_max - MIN(lane->running, lane->running_max)));
 	count = lane->count - MIN(room, lane->count);
@@ -264,14 +267,14 @@ void pool_wake(struct pool *pool)
 {
 	const uint64_t one = 1;
 
-	/* A full counter is awake already. */
+	/* A full counter means that the loop is awake already. */
 	if (write(pool->fd, &one, sizeof(one)) < 0)
 		return;
 }
 
 /*
- * The loop is woken when it has the lock to itself, and once for all that it has not taken yet.
- * Returns what is to be run next, which counts as running in its place.
+ * Wakes the loop after releasing the lock, and only if no other returned item has done so. Returns
+ * the item to run next, which takes the place of this one.
  */
 static struct pool_item *give_back(struct pool *pool, struct pool_item *item)
 {
@@ -305,7 +308,10 @@ static void *work(void *arg)
 	for (;;) {
 		item = next_item(pool);
 		if (item == NULL) {
-			/* What waits for its lane's own items is given out when those are done. */
+			/*
+			 * If the lane is at its limit, the thread that finishes an item of it takes
+			 * the next one.
+			 */
 			if (pool->is_ending)
 				break;
 			wait_for_more(self);
@@ -338,14 +344,14 @@ int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct e
 	pool->max = threads_max;
 	pool->own = pool_lane_new();
 	if (sched_getaffinity(0, sizeof(pool->processors), &pool->processors) < 0)
-		CPU_ZERO(&pool->processors); /* more than a set holds: then nobody is sent away */
+		CPU_ZERO(&pool->processors); /* too many processors for a set: binds no worker */
 	pool->workers = mem_new0(threads_max, sizeof(*pool->workers));
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	*ret = pool;
 	return 0;
 }
 
-/* Signals belong to the loop's thread. */
+/* Blocks all signals in the new thread: the loop's thread handles them. */
 static void add_thread(struct pool *pool)
 {
 	struct worker *worker = &pool->workers[pool->count];

@@ -1,14 +1,13 @@
 /*
- * private.c - the daemon of one user: a socket in a directory of its own instead of a port.
+ * private.c - the private daemon of one user: a socket in the user's directory instead of a port.
  *
  * Runs in:  reckond, with --private.
  * Reads:    the environment, as base/process/runtime.h says.
- * Never:    listens beside another one for the same state: a lock is held for its whole life.
+ * Never:    listens while another daemon uses the same state: it holds a lock for its whole life.
  *
- * Whoever can connect is the user: the directory is its alone, and the front looks at the uid
- * behind each connection. That is why no key is asked for. It ends by itself when there was no
- * session and no request for a while; the socket goes first, so that whoever comes then starts
- * the next one.
+ * Only the user can connect: the directory is the user's alone, and the front checks the uid of
+ * each connection. So no key is needed. The daemon ends after some time without sessions and
+ * requests. It removes its socket first, so that the next client starts a new daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,10 +71,10 @@ static int listen_at(struct host *host, int dir_fd, const char *name, struct err
 
 	(void)snprintf(host->door.socket_name, sizeof(host->door.socket_name), "%s.sock", name);
 	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", dir_fd);
-	/* Through the descriptor the path is short enough, wherever the directory is. */
+	/* Uses the descriptor, because the path of the directory may be too long for sun_path. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir,
 		       host->door.socket_name);
-	/* We hold the lock: what lies there is a dead daemon's. */
+	/* We hold the lock, so an existing socket belongs to a daemon that has ended. */
 	if (unlinkat(dir_fd, host->door.socket_name, 0) < 0 && errno != ENOENT)
 		return err_sys(err, "remove the old %s", host->door.socket_name);
 	host->door.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -94,7 +93,9 @@ static int listen_at(struct host *host, int dir_fd, const char *name, struct err
 	return 0;
 }
 
-/* Before anybody can connect: who finds another program than its own may put that in our place. */
+/*
+ * Written before clients can connect: a client with another version of the program may replace us.
+ */
 static int note_program(int dir_fd, const char *name, struct err *err)
 {
 	char program[RUNTIME_PROGRAM_SIZE], file[RUNTIME_NAME_SIZE + 16];

@@ -1,4 +1,4 @@
-/* private.h - a daemon of one user, on a socket of its own. */
+/* private.h - the private daemon of one user, with its own socket. */
 #pragma once
 
 #include <stddef.h>
@@ -8,10 +8,10 @@
 struct host;
 
 /*
- * Sessions and history of a private daemon are below STATE/private, beside those of a `reckon
- * serve`; artifacts are shared. Adds to `dir`, replaces host->place.state_fd.
+ * Moves sessions and history of a private daemon to STATE/private, apart from those of a `reckon
+ * serve`; artifacts are shared. Appends to `dir` and replaces host->place.state_fd.
  */
 int private_state(struct host *host, char *dir, size_t size, struct err *err);
 int private_listen(struct host *host, struct err *err);
-void private_tick(struct host *host);  /* ends a private daemon that nobody needs */
-void private_leave(struct host *host); /* takes the socket's name away */
+void private_tick(struct host *host);  /* ends a private daemon that is idle */
+void private_leave(struct host *host); /* removes the socket */

@@ -1,24 +1,23 @@
 /*
- * transaction.c - what the loop commits at once, and when its answers may go out.
+ * transaction.c - commits changes of the loop in groups, and holds answers until they are synced.
  *
  * Runs in:  reckond's loop; sync_run() in a thread.
  * Reads:    the database.
- * Never:    lets an answer out before what it says is committed, and on the disk.
+ * Never:    sends an answer before its transaction is committed and synced.
  *
- * All jobs that came back since the last transaction write into one, with what changed in their
- * workspaces (the contents are in the store already, and synced). Their answers wait in
- * fronts/conn.c until it is committed and the log synced. When that fails none of it happened, and
- * every answer becomes an error.
+ * The loop commits all finished jobs in one transaction, with the changes in their workspaces
+ * (whose contents are in the store already, and synced). Their answers wait in fronts/conn.c until
+ * the log is synced. If the commit or the sync fails, every answer becomes an error.
  *
- * A sync takes as long as the disk has other things to do, and a loop that waits for it hands out
- * nobody's cells: then each tenant waits for the syncs of all others. So while others are at work a
- * thread does it. Transactions have numbers: `committed` is the last one that is in the log,
- * `synced` the last one that is on the disk. One sync is for all that was committed before it
- * began, and the next need not wait for its end (SYNCS_MAX). Whatever is answered meanwhile may
- * tell of what is not on the disk yet, and waits as well. With nobody else at work the loop does it
- * itself, which spares two changes of threads.
+ * A sync takes longer if the disk is busy, and a loop that waits for it cannot start cells: then
+ * each tenant would wait for the syncs of all others. So while other jobs are running, a thread
+ * syncs. Transactions have numbers: `committed` is the last one in the log, `synced` the last one
+ * on the disk. A sync covers all transactions that were committed before it began, and the next
+ * sync may begin before its end (SYNCS_MAX). Answers that are made meanwhile may depend on
+ * transactions that are not synced yet, so they wait, too. If no other job is running, the loop
+ * syncs itself, which saves two thread switches.
  *
- * A request that writes has a transaction of its own.
+ * A request that writes has its own transaction.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,14 +30,14 @@
 #include "host/host.h"
 
 #define SYNCS_MAX 2u
-#define BUSY_NS (10ull * 1000000000u) /* for another process that writes */
+#define BUSY_NS (10ull * 1000000000u) /* how long to wait for another process that writes */
 
 struct sync {
 	struct pool_item item; /* first */
 	struct host *host;
 	int fd, errnum;
 	uint64_t upto, took_ns;
-	transaction_head_fn *head_done; /* not NULL: it writes this end of the audit instead */
+	transaction_head_fn *head_done; /* not NULL: writes audit.head instead of syncing */
 	struct audit_head head;
 	struct err failed;
 };
@@ -55,7 +54,7 @@ uint64_t transaction_of_reply(const struct host *host)
 	return is_pending(host) ? host->transactions.committed : 0;
 }
 
-/* ---- who is in one -------------------------------------------------------------------------- */
+/* ---- sessions in transactions --------------------------------------------------------------- */
 
 void transaction_note(struct session *session)
 {
@@ -94,7 +93,7 @@ static struct session *next_of_transaction(struct host *host)
 	return session;
 }
 
-/* Those that other transactions have something of. */
+/* Restores sessions that also have a part in other transactions. */
 static void put_back(struct host *host, struct session *left)
 {
 	while (left != NULL) {
@@ -113,9 +112,9 @@ static void push(struct session **list, struct session *session)
 	*list = session;
 }
 
-/* ---- what became of it ---------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
-/* All transactions up to `synced` are on the disk. */
+/* All transactions up to `synced` are synced. */
 static void note_kept(struct host *host)
 {
 	struct session *left = NULL, *at;
@@ -135,12 +134,12 @@ static void note_kept(struct host *host)
 }
 
 /*
- * What these transactions held did not happen. What a kernel did cannot be undone, but is told.
- * Returns the sessions that were never kept.
+ * Transactions from `first` on have failed. Returns the sessions whose rows were never stored. What
+ * their kernels did cannot be undone, but is reported.
  */
 static struct session *note_failed(struct host *host, uint64_t first, const struct err *failed)
 {
-	/* A transaction that failed leaves those before it, which are on their way to the disk. */
+	/* Earlier transactions are still being synced. */
 	const bool others_wait = host->transactions.synced + 1 < first;
 	struct session *left = NULL, *lost = NULL, *at;
 
@@ -161,8 +160,8 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 			at->transactions.is_unborn = false;
 		at->transactions.last = first - 1;
 		if (is_lost && at->life == SESSION_OPENING)
-			at->transactions.early_failed = *failed; /* told when its box is there */
-		/* One that is lost has nothing in an earlier transaction. */
+			at->transactions.early_failed = *failed; /* reported when its box is open */
+		/* A session without a row has no part in earlier transactions. */
 		if (!others_wait || is_lost)
 			at->transactions.is_uncommitted = false;
 		if (is_lost)
@@ -205,14 +204,14 @@ void transaction_fail(struct host *host, const struct err *err)
 	MODULE_EACH(host, rolled_back, host);
 }
 
-/* ---- to the disk ---------------------------------------------------------------------------- */
+/* ---- syncs ---------------------------------------------------------------------------------- */
 
 static void sync_run(struct pool_item *item)
 {
 	struct sync *sync = (struct sync *)(void *)item;
 	const uint64_t begun_ns = clock_mono_ns();
 
-	/* A rename waits for the disk as a sync does. */
+	/* Renaming audit.head may wait for the disk, as a sync does. */
 	if (sync->head_done != NULL)
 		(void)audit_head_write(sync->host->place.state_fd, &sync->head,
 				       sync->host->tenants.key_secret,
@@ -247,7 +246,7 @@ static void sync_failed(struct host *host, struct err *err)
 	fail(host, first, err);
 }
 
-/* All that is committed, here and now. */
+/* Syncs all commits in the loop. */
 static void sync_now(struct host *host)
 {
 	const uint64_t begun_ns = clock_mono_ns();
@@ -290,7 +289,7 @@ static void sync_done(struct host *host, const struct sync *sync)
 		(void)err_sys(&err, "database: sync the log");
 		sync_failed(host, &err);
 	} else if (sync->errnum == 0) {
-		/* The last one that was asked for is also for transactions that changed nothing since. */
+		/* The last requested sync also covers later transactions that changed nothing. */
 		const bool is_all = sync->upto == host->transactions.asked_upto &&
 			db_is_synced(host->db);
 		const uint64_t upto = is_all ? host->transactions.committed : sync->upto;
@@ -326,8 +325,8 @@ static void on_synced(unsigned ready, void *arg)
 /* ---- transactions ---------------------------------------------------------------------------------- */
 
 /*
- * What has been done waits for somebody who writes the database meanwhile, while the loop goes on;
- * but not for ever, and what waits longer than that is told that it could not be kept.
+ * If another process is writing the database, the loop continues and tries again later; after
+ * BUSY_NS the changes fail.
  */
 bool transaction_begin(struct host *host)
 {
@@ -350,7 +349,7 @@ bool transaction_begin(struct host *host)
 	return true;
 }
 
-/* Besides so many jobs of whoever asks. */
+/* Whether more jobs than those of the caller are waiting or running. */
 static bool others_work(const struct host *host, size_t own)
 {
 	return pool_load(host->pools.main) + pool_load(host->pools.files) > own;
@@ -364,7 +363,7 @@ static void end_transaction(struct host *host, size_t own)
 
 	if (failed.code == ERR_OK && db_commit(host->db, &err) < 0)
 		failed = err;
-	db_rollback(host->db); /* of what failed before */
+	db_rollback(host->db); /* if it failed before */
 	host->transactions.is_open = false;
 	err_clear(&host->transactions.failed);
 	if (failed.code != ERR_OK) {
@@ -374,7 +373,7 @@ static void end_transaction(struct host *host, size_t own)
 	metrics_observe(&host->seen.metrics, METRICS_COMMIT, 0, clock_mono_ns() - begun_ns);
 	was_pending = is_pending(host);
 	host->transactions.committed = host->transactions.current;
-	/* What is on its way to the disk tells us when it is there, and begins the next one. */
+	/* on_synced() starts the next sync. */
 	if (was_pending && (host->transactions.syncing >= SYNCS_MAX || db_is_synced(host->db)))
 		return;
 	if ((was_pending || others_work(host, own)) && !db_is_synced(host->db) && sync_begin(host))
@@ -408,7 +407,7 @@ void transaction_leave(struct host *host, bool is_own, size_t own_jobs)
 
 int transaction_sync(struct host *host, struct err *err)
 {
-	/* A transaction does it at its end. */
+	/* transaction_end() syncs it. */
 	return host->transactions.is_open ? 0 : db_sync(host->db, err);
 }
 
@@ -420,7 +419,7 @@ int transaction_setup(struct host *host, struct err *err)
 			err) < 0)
 		return (int)err->code;
 	loop_io_want(host->transactions.io, LOOP_READ);
-	pool_hurry(host->transactions.pool); /* with nobody else at work the loop does it itself */
+	pool_hurry(host->transactions.pool); /* only used while other jobs are running */
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop.
  * Reads:    checked calls; the database.
- * Never:    answers before a change is synced, or distinguishes another tenant's document from none.
+ * Never:    answers before a change is synced, or tells another tenant's document from none.
  *
  * A collection is only a name: it exists while a document is in it.
  */

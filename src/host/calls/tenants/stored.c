@@ -3,7 +3,7 @@
  *
  * Runs in:  reckond's loop; stored_work() in a thread of the pool.
  * Reads:    checked calls; the database and the store.
- * Never:    gives a tenant a content that it does not own: it finds contents only by the tenant's rows.
+ * Never:    gives a tenant a content that it does not own: the tenant's rows name the contents.
  *
  * A file is a document in a collection that no client can name, and a content of the store, which
  * is removed like any other when nothing names it.
