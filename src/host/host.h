@@ -259,7 +259,7 @@ void persist_stop(struct host *host);
 int persist_add(struct session *session, struct err *err);
 /* How long it has been idle. */
 uint64_t persist_idle_ms(const struct session *session);
-bool persist_is_of_this_boot(const struct session *session); /* whether it was last used in this boot */
+bool persist_is_of_this_boot(const struct session *session); /* whether last used in this boot */
 /* Call for each job that returned, before it is answered. */
 void persist_job_done(struct session *session, struct job *job);
 void persist_use(struct session *session); /* notes that it is used now */

@@ -79,7 +79,7 @@ static struct pool_item *pop(struct queue *queue)
 	return item;
 }
 
-/* ---- idle threads: with the lock held ---------------------------------------------------------- */
+/* ---- idle threads: with the lock held ------------------------------------------------------- */
 
 static void wait_for_more(struct worker *self)
 {
@@ -134,7 +134,7 @@ static void call_all(struct pool *pool)
 		(void)pthread_cond_signal(&worker->more);
 }
 
-/* ---- lanes: all with the lock held, but for making one ---------------------------------------- */
+/* ---- lanes: all but pool_lane_new() with the lock held -------------------------------------- */
 
 struct pool_lane *pool_lane_new(void)
 {

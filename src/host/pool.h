@@ -30,7 +30,9 @@ struct pool_item {
 typedef void pool_run_fn(struct pool_item *item);
 
 int pool_new(unsigned threads_max, pool_run_fn *run, struct pool **ret, struct err *err);
-/* Several callers block on this pool, so its threads always run at real-time priority (rt_boost.h). */
+/*
+ * Several callers block on this pool, so its threads always run at real-time priority (rt_boost.h).
+ */
 void pool_hurry(struct pool *pool);
 /* Waits for running items. */
 void pool_free(struct pool *pool);

@@ -322,7 +322,7 @@ static void on_synced(unsigned ready, void *arg)
 	MODULE_EACH(host, settled, host);
 }
 
-/* ---- transactions ---------------------------------------------------------------------------------- */
+/* ---- transactions --------------------------------------------------------------------------- */
 
 /*
  * If another process is writing the database, the loop continues and tries again later; after

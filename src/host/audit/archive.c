@@ -217,7 +217,7 @@ static int move(struct host *host, struct err *err)
 	return 1;
 }
 
-/* ---- segments out of the archive ------------------------------------------------------------ */
+/* ---- removing segments ---------------------------------------------------------------------- */
 
 static bool is_too_old(const struct host *host, const struct audit_edges *edges, uint64_t now_ms)
 {

@@ -75,7 +75,7 @@ int db_audit_prune(struct db *db, const struct audit_head *pruned, struct err *e
 /* Oldest first, those after `after`; limit 0: all. */
 int db_audit_list(struct db *db, uint64_t after, unsigned limit, audit_fn *fn, void *arg,
 		  struct err *err);
-int audit_take_one(const struct audit_entry *entry, void *ret, struct err *err); /* copies to `ret` */
+int audit_take_one(const struct audit_entry *entry, void *ret, struct err *err); /* an audit_fn */
 
 /* ---- the second copy of the end (head.c) ---- */
 #define AUDIT_HEAD_FILE "audit.head"

@@ -5,7 +5,7 @@
  * Reads:    checked requests.
  * Never:    leaves a session that no client knows.
  *
- *   the request --session opened--> its code runs --ended--> the record is answered, the session ends
+ *   a request --session opened--> its code runs --ended--> the record is answered, the session ends
  *
  * If possible, one thread opens the session and runs the code, and the loop handles two results.
  *

@@ -18,7 +18,7 @@
 #define ENDED_KEPT 200u
 #define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all runs have rows */
 
-/* ---- one of many ---------------------------------------------------------------------------- */
+/* ---- create, find, free --------------------------------------------------------------------- */
 
 struct run *run_new(struct host *host, struct tenant *tenant, struct err *err)
 {

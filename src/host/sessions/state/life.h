@@ -35,7 +35,7 @@ bool life_move(enum session_life *life, enum session_life to, const char *sessio
 
 bool life_is_live(enum session_life life); /* open, and neither ending nor leaving; or paused */
 bool life_is_closing(enum session_life life); /* or is closed */
-bool life_is_closed(enum session_life life); /* it has ended or left, and its first kernel is gone */
+bool life_is_closed(enum session_life life); /* it has ended or left, and has no kernel */
 bool life_has_ended(enum session_life life); /* or is ending: its row is ended */
 bool life_is_leaving(enum session_life life); /* or has left */
 bool life_is_paused(enum session_life life); /* or is being paused or resumed */
