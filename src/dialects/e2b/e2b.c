@@ -2,8 +2,8 @@
  * e2b.c - answers, paths and bodies: what the handlers of all sides use.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    heads and bodies of anybody.
- * Never:    keeps anything: a sandbox is a session, what a client holds of it is that session's token.
+ * Reads:    heads and bodies from clients.
+ * Never:    keeps state between requests: a sandbox is a session, and the client holds its token.
  */
 #include "dialects/e2b/e2b.h"
 
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 
 #define PATH_PART_MAX 4096u
-#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read after the key was looked at */
+#define BODY_BEFORE_KEY (64u * 1024u) /* a longer body is read only after the key is checked */
 
 /* ---- answers -------------------------------------------------------------------------------- */
 

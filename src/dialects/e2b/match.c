@@ -1,9 +1,10 @@
 /*
- * match.c - E2B stands at the root: its requests are told by headers, by host names, and by paths.
+ * match.c - recognises requests of E2B, whose paths have no prefix of their own, by headers, host
+ * names and paths.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    heads of anybody.
- * Never:    claims what lies under a prefix of another protocol.
+ * Reads:    heads from clients.
+ * Never:    takes a path below the prefix of another protocol.
  */
 #include <string.h>
 
@@ -17,7 +18,10 @@ static const char *const headers[] = { "e2b-sandbox-id", "e2b-sandbox-port",
 				       "connect-protocol-version", "e2b-traffic-access-token",
 				       NULL };
 
-/* Of envd and of the interpreter, whose hosts are PORT-ID.…; other ports are the programs' own. */
+/*
+ * Host names are PORT-ID.…; these are the ports of envd and the interpreter. Other ports belong to
+ * programs in the sandbox.
+ */
 static const char *const hosts[] = { "49983-", "49999-", NULL };
 
 static bool is_ours(const struct http *http)

@@ -1,9 +1,9 @@
 /*
- * target.c - which sandbox and port a head means, and how ids and keys are spelled.
+ * target.c - which sandbox and port a head names, and the forms of ids and keys.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    heads of anybody.
- * Never:    trusts an id: what is none becomes "-", which nothing is called.
+ * Reads:    heads from clients.
+ * Never:    trusts an id: a malformed one becomes "-", which no session has.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "codec/base64.h"
 #include "dialects/e2b/e2b.h"
 
-#define NAME_LEN 26u /* of a session's id, behind "se_" */
+#define NAME_LEN 26u /* of a session's id, after "se_" */
 #define KEY_BYTES 32u
 #define KEY_PREFIX "e2b_"
 #define TOKEN_PREFIX "st_"
@@ -79,7 +79,7 @@ static unsigned port_of(const char *text)
 	return port <= 65535 ? (unsigned)port : 0;
 }
 
-/* PORT-ID.anything; names of hosts know no difference between "a" and "A". */
+/* PORT-ID.anything; host names ignore case. */
 static void take_host(const char *host, struct e2b_target *ret)
 {
 	const size_t digits = strspn(host, "0123456789");
@@ -94,7 +94,7 @@ static void take_host(const char *host, struct e2b_target *ret)
 	ret->sandbox[len] = '\0';
 }
 
-/* Older SDKs name a sandbox's envd in the head of what they ask the control plane, too. */
+/* Older SDKs send the headers of a sandbox's envd with requests to the control plane, too. */
 static bool is_control(const char *path)
 {
 	static const char *const firsts[] = { "sandboxes", "templates", "snapshots", "volumes",
@@ -112,7 +112,7 @@ static bool is_control(const char *path)
 	return false;
 }
 
-/* Those of a sandbox's files and processes. */
+/* Paths of a sandbox's files and processes. */
 static bool is_of_envd(const char *path)
 {
 	return strcmp(path, "/health") == 0 || strcmp(path, "/files") == 0 ||
@@ -120,7 +120,10 @@ static bool is_of_envd(const char *path)
 	       strncmp(path, "/process.Process/", 17) == 0;
 }
 
-/* Its token begins with its name: SDKs of 2025 say no more, of a sandbox that they connected to. */
+/*
+ * A sandbox's token begins with its name. For a sandbox that they connected to, SDKs of 2025 send
+ * nothing else that names it.
+ */
 static bool take_token(const char *token, char ret[E2B_ID_SIZE])
 {
 	if (token == NULL || strncmp(token, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) != 0 ||
@@ -173,5 +176,5 @@ void e2b_target_of(const struct http *http, struct e2b_target *ret)
 			    : ret->port == E2B_INTERPRETER_PORT ? E2B_INTERPRETER
 								: E2B_PORT;
 	else if (strcmp(http->path, "/files") == 0)
-		ret->side = E2B_ENVD; /* its signature says which */
+		ret->side = E2B_ENVD; /* the signature names the sandbox */
 }

@@ -1,9 +1,9 @@
 /*
- * control.c - the control plane: what can be asked about a sandbox, and how long it is to live.
+ * control.c - the control plane: the paths of sandboxes, and get, kill and time-outs.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths and bodies of anybody.
- * Never:    says that something was done which was not: what is not there is 501.
+ * Reads:    paths and bodies from clients.
+ * Never:    answers success for something that it has not done.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void get(struct e2b *e2b)
 	if (call_or_refuse(e2b->request, API_SESSION_SHOW,
 			   &(struct api_session_show_in){ .session = id }, &session, &call) < 0)
 		return;
-	/* A key that may only look gets none. */
+	/* A key that may only read gets no token. */
 	if (call_make(e2b->request, API_SESSION_TOKEN,
 		      &(struct api_session_token_in){ .session = id }, &token, &asked) == CALL_GONE)
 		return;
@@ -44,7 +44,7 @@ static void kill_one(struct e2b *e2b)
 		e2b_answer_empty(e2b, 204);
 }
 
-/* POST …/timeout sets the end; …/refreshes only puts it off. */
+/* POST …/timeout sets the end; …/refreshes only moves it later. */
 static void set_timeout(struct e2b *e2b)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);

@@ -1,10 +1,10 @@
 /*
- * create.c - a new sandbox: a session with a fixed end.
+ * create.c - creates a sandbox: a session with a fixed end.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a body of anybody.
- * Never:    gives less than was asked for without a word: what boxes cannot have is 400. That a box
- *           has no network is the one exception, since every E2B client asks for one.
+ * Reads:    a body from a client.
+ * Never:    silently gives less than the client asks for: what a box cannot have is answered with
+ *           400. The network is the one exception, since every E2B client asks for one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 #include "dialects/e2b/template/template.h"
 
 #define METADATA_MAX (16u * 1024u)
-#define ENV_COUNT_MAX 254u /* with the two of add_own_env() a session has 256 */
+#define ENV_COUNT_MAX 254u /* a session has at most 256, two of which add_own_env() adds */
 #define ENV_TEMPLATE "E2B_TEMPLATE_ID="
 #define ENV_PWD "PWD="
 #define HOME "/home/user"
 #define TIMEOUT_S_V1 15
 #define TIMEOUT_S_V2 300
-#define READY_MS 40000u /* so long what a template starts may take; SDKs wait a minute */
+#define READY_MS 40000u /* for a template's ready command; SDKs wait a minute */
 
-/* What the client gave, and which template it asked for. */
+/* Writes the client's metadata, and adds the template's name as the client gave it. */
 static int take_metadata(const struct e2b *e2b, const struct json_value *given,
 			 const char *template, const char *workdir, struct buf *ret)
 {
@@ -91,7 +91,10 @@ bool e2b_take_env(const struct e2b *e2b, const struct json_value *given, struct 
 	return true;
 }
 
-/* What code in a sandbox of E2B finds; the client's own variables count, and come last. */
+/*
+ * The variables that E2B sets come first, then those of the template. The client's come last, so
+ * they replace the others.
+ */
 static void add_own_env(const struct e2b *e2b, const char *template, const struct api_list *base,
 			struct api_list *env)
 {
@@ -109,7 +112,7 @@ static void add_own_env(const struct e2b *e2b, const char *template, const struc
 	*env = (struct api_list){ items, base->count + env->count + 2 };
 }
 
-/* What a box cannot have. */
+/* False if the client asks for something that a box cannot have. */
 static bool is_possible(const struct e2b *e2b, const struct json_value *body)
 {
 	static const struct {
@@ -140,7 +143,9 @@ static bool take_end(const struct e2b *e2b, const struct json_value *given, uint
 	return false;
 }
 
-/* A process of the sandbox. 0: it has begun; 1: it cannot; negative: nobody is left. */
+/*
+ * Starts a process in the sandbox. 1: it could not be started; negative: the client disconnected.
+ */
 static int run(const struct e2b *e2b, const struct e2b_origin *origin, const char *session,
 	       const char *command, uint64_t timeout_ms, struct api_process *ret, struct call *call)
 {
@@ -150,7 +155,7 @@ static int run(const struct e2b *e2b, const struct e2b_origin *origin, const cha
 	const char *const env[] = { pwd };
 	enum call_status status;
 
-	/* What it is called, where the folder is a link. */
+	/* /home/user is a link, which a shell would resolve without PWD. */
 	(void)snprintf(pwd, size, ENV_PWD "%s", cwd);
 	status = call_make(
 		e2b->request, API_PROCESS_CREATE,
@@ -167,7 +172,7 @@ static int run(const struct e2b *e2b, const struct e2b_origin *origin, const cha
 	return status == CALL_FAILED ? 1 : (int)status;
 }
 
-/* 0: it succeeded in time. */
+/* 0: the ready command succeeded in time; 1: it did not; negative: the client disconnected. */
 static int wait_ready(const struct e2b *e2b, const struct e2b_origin *origin, const char *session)
 {
 	cleanup_call struct call call = CALL_INIT, waited = CALL_INIT;

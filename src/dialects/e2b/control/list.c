@@ -2,11 +2,12 @@
  * list.c - lists of sandboxes: by metadata, template and state, page by page.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a query of anybody.
- * Never:    holds more than one page of reckond's at once.
+ * Reads:    a query from a client.
+ * Never:    holds more than one page of reckond's sessions at once.
  *
- * A token of a page is the id of its last sandbox. Ids begin with their time, so the order is theirs;
- * the other way round all live sessions are looked through for the oldest ones.
+ * The token of a page is the id of the last sandbox before it. Ids begin with their time, so they
+ * sort by time. reckond lists the newest first; for the oldest first, all live sessions are read
+ * and their ids kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,15 +31,15 @@ struct pair {
 struct filter {
 	struct pair pairs[PAIRS_MAX];
 	size_t pair_count;
-	const char *template, *after; /* a page's token */
+	const char *template, *after; /* the page's token */
 	uint64_t since_ms;
 	unsigned limit;
 	bool wants_running, wants_paused, is_ascending;
 };
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------ */
 
-/* `text` is k=v&k=v, whose names and values are encoded once more. */
+/* `text` is k=v&k=v, whose names and values are percent-encoded a second time. */
 static bool take_pairs(const struct e2b *e2b, const char *text, struct filter *ret)
 {
 	char name[VALUE_SIZE], value[VALUE_SIZE], key[VALUE_SIZE], once[VALUE_SIZE];
@@ -90,7 +91,7 @@ static bool take_filter(const struct e2b *e2b, struct filter *ret)
 	struct err ignored;
 	int more;
 
-	/* The first generation of this call tells of those that run. */
+	/* Version 1 of this call lists only running sandboxes by default. */
 	*ret = (struct filter){ .limit = LIMIT_MAX,
 				.wants_running = true,
 				.wants_paused = e2b->version == 2 };
@@ -101,7 +102,7 @@ static bool take_filter(const struct e2b *e2b, struct filter *ret)
 	return more == 0;
 }
 
-/* ---- what fits ------------------------------------------------------------------------------ */
+/* ---- filters -------------------------------------------------------------------------------- */
 
 static bool has_pairs(const struct filter *filter, const struct json_value *metadata)
 {
@@ -140,18 +141,18 @@ static bool fits(const struct filter *filter, const struct api_session *session)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* What goes out, and how far reckond's list was read. */
+/* The answer so far, and the position in reckond's list. */
 struct pages {
 	const struct e2b *e2b;
 	struct filter filter;
 	struct json_writer json;
-	const char *before; /* for reckond */
-	const char *last;   /* that is in the answer */
+	const char *before; /* the position in reckond's list */
+	const char *last;   /* the last sandbox in the answer */
 	unsigned count;
 	bool has_more;
 };
 
-/* Newest first, until there is one more than wanted. */
+/* Newest first. Stops at the first match after a full page, which shows that there are more. */
 static int descend(struct pages *pages)
 {
 	do {
@@ -185,7 +186,7 @@ static int descend(struct pages *pages)
 	return 0;
 }
 
-/* Oldest first: the ids of all that fit, then those of the page. */
+/* Collects the ids of all matching sandboxes after the token, newest first. */
 static int collect(struct pages *pages, const char ***ret_ids, size_t *ret_count)
 {
 	const char **ids = arena_new(pages->e2b->arena, ASCENDING_MAX, sizeof(*ids));
@@ -239,7 +240,7 @@ static int ascend(struct pages *pages)
 		if (status == CALL_GONE)
 			return -1;
 		if (status == CALL_FAILED)
-			continue; /* it has ended meanwhile */
+			continue; /* it has ended since */
 		e2b_write_listed(&pages->json, &session, NULL, false);
 		pages->last = ids[i - 1];
 		pages->count++;

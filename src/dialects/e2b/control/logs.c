@@ -1,12 +1,14 @@
 /*
- * logs.c - what a sandbox's code and commands wrote, line by line, and when they began and ended.
+ * logs.c - what code and commands in a sandbox wrote, line by line, and when processes began and
+ * ended.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a query of anybody; records and events, which hostile programs wrote.
- * Never:    tells more than LINES_MAX lines of the last LOOKED_AT executions and processes, or
- *           waits for what is still to come.
+ * Reads:    a query from a client; records and events, which hostile programs wrote.
+ * Never:    answers more than LINES_MAX lines of the last LOOKED_AT executions and processes, or
+ *           waits for output that is not there yet.
  *
- * Executions have no time for each line: theirs is that of their end, in the order of the record.
+ * An execution's record has no time per line. All its lines get the time of its end, in the order
+ * of the record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #define LINES_MAX 4000u
 #define LINE_BYTES_MAX 4096u
 #define LIMIT_DEFAULT 1000u
-#define OUTPUT_MS 1000u /* for the next piece of output that is there */
+#define OUTPUT_MS 1000u /* to wait for the next piece of output that reckond holds */
 #define RECORD_MAX ((size_t)64 << 20)
 #define ANSWER_MAX ((size_t)48 << 20)
 
@@ -32,7 +34,7 @@ static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
 struct line {
 	uint64_t ms;
-	size_t number; /* among those of one time */
+	size_t number; /* orders lines of the same time */
 	enum level level;
 	const char *kind, *of, *text;
 	size_t len;
@@ -43,7 +45,7 @@ struct logs {
 	const char *session;
 	struct line *lines;
 	size_t count;
-	/* What is asked for. */
+	/* From the query. */
 	uint64_t cursor_ms;
 	bool has_cursor, is_backward;
 	size_t limit;
@@ -51,7 +53,7 @@ struct logs {
 	char search[256];
 };
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------ */
 
 static bool take_number(const char *value, uint64_t *ret)
 {
@@ -156,7 +158,7 @@ static const char *copy(const struct logs *logs, const char *text, size_t len)
 	return arena_text(logs->e2b->arena, text, len);
 }
 
-/* Negative: nobody waits any more. */
+/* Negative: the client disconnected. */
 static int add_execution(struct logs *logs, const struct api_execution *row)
 {
 	static const struct {
@@ -236,7 +238,7 @@ static void add_stream(struct logs *logs, struct line line, const struct api_eve
 	add_text(logs, line, copy(logs, bytes.data, bytes.len), bytes.len);
 }
 
-/* What is kept of its output. */
+/* Adds the output that reckond still holds. Negative: the client disconnected. */
 static int add_output(struct logs *logs, const struct api_process *process, struct line line)
 {
 	struct api_process_events_in in = { .session = logs->session, .process = process->id };
@@ -255,7 +257,7 @@ static int add_output(struct logs *logs, const struct api_process *process, stru
 		if (next.event.id >= process->last_event)
 			break;
 	}
-	/* Who asks again and again is not one reader more each time. */
+	/* Otherwise each request would leave a reader of these events in reckond. */
 	upstream_cancel_now(logs->e2b->request);
 	return next.kind == EVENT_GONE ? -1 : 0;
 }

@@ -1,9 +1,10 @@
 /*
- * network.c - what a sandbox may reach: nothing, so that only what takes away can be promised.
+ * network.c - network rules of a sandbox. No sandbox has a network, so only rules that deny are
+ * accepted.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a body of anybody.
- * Never:    says that a sandbox may reach something.
+ * Reads:    a body from a client.
+ * Never:    accepts a rule that allows something.
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool is_object(const struct json_value *value)
 	return is_absent(value) || json_read_kind(value) == JSON_KIND_OBJECT;
 }
 
-/* Why it cannot be; NULL: it holds. */
+/* Why the rules cannot be accepted; NULL: they can. */
 static const char *refusal(const struct json_value *body)
 {
 	const struct json_value *all = json_read_member(body, "allow_internet_access");

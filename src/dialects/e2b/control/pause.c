@@ -1,9 +1,9 @@
 /*
- * pause.c - sandboxes that are paused: by a client, or when their time is over; and go on again.
+ * pause.c - pauses sandboxes for clients, sets what happens at the time-out, and resumes them.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies of anybody.
- * Never:    gives up a sandbox's memory unless the client says that its files are enough.
+ * Reads:    bodies from clients.
+ * Never:    drops a sandbox's memory unless the client says that its files are enough.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define CONNECT_S 300
 
-/* What `memory`, `autoPauseMemory` say; false: refused. */
+/* The value of `memory` or `autoPauseMemory`; true when absent. False: answered with an error. */
 static bool take_memory(const struct e2b *e2b, const struct json_value *given, bool *ret)
 {
 	*ret = true;
@@ -80,7 +80,7 @@ int e2b_end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_se
 	       struct call *call)
 {
 	if (ms < 1000)
-		ms = 1000; /* the shortest that there is */
+		ms = 1000; /* the minimum of reckond */
 	return call_or_refuse(e2b->request, API_SESSION_CHANGE,
 			      &(struct api_session_change_in){ .session = id,
 							       .has_expires_in_ms = true,
@@ -90,7 +90,7 @@ int e2b_end_in(const struct e2b *e2b, const char *id, uint64_t ms, struct api_se
 			      ret, call);
 }
 
-/* With a new time, and the rest as it was. */
+/* Resumes the session, and sets its new end and idle time-out. */
 static int go_on(const struct e2b *e2b, const char *id, uint64_t ms, bool keeps,
 		 struct api_session *ret, struct call *call)
 {
@@ -107,7 +107,7 @@ static int go_on(const struct e2b *e2b, const char *id, uint64_t ms, bool keeps,
 	return e2b_end_in(e2b, id, ms, ret, call);
 }
 
-/* What runs already goes on, and no earlier end is set. */
+/* A running sandbox keeps running, and its end never becomes earlier. */
 void e2b_connect(struct e2b *e2b)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);

@@ -1,9 +1,9 @@
 /*
- * sandbox.c - a session as E2B sees it.
+ * sandbox.c - a session in the form of E2B.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    what reckond says of a session; its metadata is the client's.
- * Never:    shows a token to anybody but whoever may ask for one.
+ * Reads:    sessions from reckond; their metadata is the client's.
+ * Never:    writes a token for a key that may not ask for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms)
 	json_write_member_string(json, key, whole);
 }
 
-/* What the client called its template, else ours. */
+/* The name that the client gave for the template, else the template of the session. */
 static const char *template_of(const struct api_session *session, const struct json_value *metadata)
 {
 	const char *asked = json_read_text(json_read_member(metadata, E2B_TEMPLATE_MEMBER), NULL);
@@ -53,7 +53,7 @@ static const char *template_of(const struct api_session *session, const struct j
 	return session->template != NULL ? session->template : "base";
 }
 
-/* Those members that E2B can have given: texts. */
+/* Writes only texts, because E2B's metadata has no other values. */
 static void write_metadata(struct json_writer *json, const struct json_value *metadata)
 {
 	const struct json_value *value;

@@ -1,13 +1,13 @@
 /*
- * snapshots.c - snapshots of sandboxes: made, listed, found by id or name, removed.
+ * snapshots.c - snapshots of sandboxes: created, listed, found by id or name, removed.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths, queries and bodies of anybody.
- * Never:    says that a snapshot holds memory: one that is to is refused.
+ * Reads:    paths, queries and bodies from clients.
+ * Never:    creates a snapshot without memory when the client asks for memory: that is an error.
  *
- * To E2B a snapshot is a template: TEMPLATE:TAG, or NAMESPACE/NAME:TAG. Here it has an id, and a
- * name that may have a tag; a namespace, and the tag "default", are passed over. A tenant has no more
- * of them than one page of reckond's holds.
+ * E2B treats a snapshot as a template: TEMPLATE:TAG, or NAMESPACE/NAME:TAG. Here it has an id, and
+ * a name that may have a tag; a namespace and the tag "default" are ignored. A tenant's snapshots
+ * fit into one page of reckond's list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void write_one(struct json_writer *json, const struct api_snapshot *snaps
 
 /* ---- making and removing -------------------------------------------------------------------- */
 
-/* What is asked for; false: it was refused. */
+/* False: answered with an error. */
 static bool take_wish(const struct e2b *e2b, const struct json_value *given,
 		      struct api_snapshot_create_in *ret)
 {
@@ -111,7 +111,7 @@ int e2b_snapshot_of(const struct e2b *e2b, const char *wanted, const char **ret)
 	enum call_status status;
 
 	*ret = name;
-	/* Whether there is one of this id is for reckond to say when it is used. */
+	/* An id needs no look-up: reckond reports an unknown one when it is used. */
 	if (is_id(name) || name[0] == '\0' || strlen(name) > NAME_MAX_BYTES)
 		return is_id(name) ? 1 : 0;
 	status = call_make(
@@ -120,7 +120,7 @@ int e2b_snapshot_of(const struct e2b *e2b, const char *wanted, const char **ret)
 		&call);
 	if (status == CALL_GONE)
 		return -1;
-	/* No name of one, or a key that may not look. */
+	/* There is none of this name, or the key may not list snapshots. */
 	if (status == CALL_FAILED || out.snapshots.count == 0)
 		return 0;
 	found = out.snapshots.items;
@@ -145,7 +145,7 @@ void e2b_snapshot_remove(struct e2b *e2b)
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 struct filter {
-	const char *session, *name, *after; /* a page's token: the last one's id */
+	const char *session, *name, *after; /* a page's token: the last id of the page before */
 	unsigned limit;
 };
 
@@ -185,7 +185,7 @@ static bool take_filter(const struct e2b *e2b, struct filter *ret)
 	return more == 0;
 }
 
-/* An id, a name with its tag, or one without, which is that of each tag. */
+/* `wanted` is an id, a name with its tag, or a name without a tag, which matches every tag. */
 static bool is_called(const struct api_snapshot *snapshot, const char *wanted)
 {
 	const size_t len = strlen(wanted);
@@ -201,7 +201,7 @@ static bool fits(const struct filter *filter, const struct api_snapshot *snapsho
 {
 	if (snapshot->name != NULL &&
 	    strncmp(snapshot->name, E2B_SNAPSHOT_PREFIX, strlen(E2B_SNAPSHOT_PREFIX)) == 0)
-		return false; /* it is of a template */
+		return false; /* it belongs to a template */
 	return (filter->session == NULL || strcmp(snapshot->session, filter->session) == 0) &&
 	       (filter->name == NULL || is_called(snapshot, filter->name)) &&
 	       (filter->after == NULL || strcmp(snapshot->id, filter->after) < 0);

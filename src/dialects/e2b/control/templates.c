@@ -1,9 +1,10 @@
 /*
- * templates.c - what a sandbox begins with: E2B's well-known names stand for templates of ours.
+ * templates.c - what a sandbox starts from: E2B's well-known names stand for the server's
+ * templates.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    names of anybody, what reckond says of templates and snapshots.
- * Never:    builds one: template/ does, and `reckon template build` those of the server.
+ * Reads:    names from clients; templates and snapshots from reckond.
+ * Never:    builds a template: template/ does, and `reckon template build` those of the server.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@ static bool is_one_of(const char *name, const char *const *names)
 	return *names != NULL;
 }
 
-/* 1: it is built; 0: it is not; negative: nobody is left to answer, or that was refused. */
+/* 1: the template exists; 0: it does not; negative: the client disconnected, or got an error. */
 static int is_built(const struct e2b *e2b, const char *name)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -31,7 +32,7 @@ static int is_built(const struct e2b *e2b, const char *name)
 		return 1;
 	if (status == CALL_FAILED && call.failure->error == API_ERR_NOT_FOUND)
 		return 0;
-	/* A key without `read` may open sessions all the same: the default is what it gets. */
+	/* A key without `read` may still create sessions; it gets the default template. */
 	if (status == CALL_FAILED && call.failure->error == API_ERR_SCOPE)
 		return 0;
 	if (status == CALL_FAILED)
@@ -39,7 +40,7 @@ static int is_built(const struct e2b *e2b, const char *name)
 	return -1;
 }
 
-/* Without namespace and tag. */
+/* The name without its namespace and tag. */
 static const char *bare(const struct e2b *e2b, const char *name)
 {
 	const char *slash = strrchr(name, '/');

@@ -2,10 +2,10 @@
  * volume_content.c - /volumecontent: files and folders of a volume, with its token.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    queries and bodies of anybody; names of files that hostile programs gave.
- * Never:    says that a file belongs to another user than a box has: that is refused.
+ * Reads:    queries and bodies from clients; names of files that hostile programs chose.
+ * Never:    gives a file to a user that a box does not have: that is an error.
  *
- * Paths of clients begin at the volume: "/a", "a" and "/a/" are one file.
+ * Clients' paths are relative to the volume: "/a", "a" and "/a/" are one file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@
 
 #define PATH_SIZE 4096u
 #define ANSWER_MAX (64u << 20)
-#define USER 1000u /* of a box, and its group */
+#define USER 1000u /* the user and the group of a box */
 #define DEPTH_MAX 64u
 
-/* What stands in the query. */
+/* The parameters of the query. */
 struct query {
 	char path[PATH_SIZE]; /* relative; "": the volume itself */
 	bool has_mode, force;
 	unsigned mode, depth;
 };
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------ */
 
 static bool number_of(const char *text, unsigned long most, unsigned *ret)
 {
@@ -40,7 +40,7 @@ static bool number_of(const char *text, unsigned long most, unsigned *ret)
 	return true;
 }
 
-/* Root is the box's user, as everywhere in a box. */
+/* Root in a box is the box's user. */
 static bool is_user(unsigned id)
 {
 	return id == 0 || id == USER;
@@ -56,7 +56,7 @@ static void take_path(const char *given, char *ret)
 		ret[len - 1] = '\0';
 }
 
-/* NULL: it is fine. */
+/* Returns the error message, or NULL. */
 static const char *take_one(const char *name, const char *value, struct query *ret)
 {
 	unsigned id;
@@ -166,7 +166,7 @@ static void list(const struct e2b *e2b, const struct query *query)
 							    .depth = query->depth },
 			   &out, &call) < 0)
 		return;
-	if (!out.complete) { /* the protocol has no word for a list that is not whole */
+	if (!out.complete) { /* the protocol cannot say that a list is incomplete */
 		e2b_refuse(e2b, 400, "more than 10,000 entries: list folders further down");
 		return;
 	}
@@ -209,7 +209,7 @@ static void stat_one(const struct e2b *e2b, const struct query *query)
 		answer_entry(e2b, 200, &entry);
 }
 
-/* False: it was refused. */
+/* Reads the mode, and checks uid and gid. False: answered with an error. */
 static bool take_mode(const struct e2b *e2b, const struct json_value *body, bool *ret_has,
 		      unsigned *ret)
 {

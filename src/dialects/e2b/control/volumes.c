@@ -1,8 +1,8 @@
 /*
- * volumes.c - /volumes: made, listed, looked at, removed; which of them a sandbox has.
+ * volumes.c - /volumes: created, listed, shown, removed; which of them a sandbox mounts.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths and bodies of anybody.
+ * Reads:    paths and bodies from clients.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "dialects/e2b/e2b.h"
 
 #define ANSWER_MAX (64u * 1024u)
-#define MOUNTS_MAX 4u /* as reckond has it */
+#define MOUNTS_MAX 4u /* the limit of reckond */
 
 /* ---- in sandboxes --------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static void write_names(struct json_writer *json, const struct api_volume *volum
 	json_write_member_string(json, "name", volume->name);
 }
 
-/* With its token, which is asked for here. */
+/* Asks reckond for the volume's token, and answers with both. */
 static void answer_one(const struct e2b *e2b, unsigned status, const struct api_volume *volume)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);

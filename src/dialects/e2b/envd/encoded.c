@@ -2,7 +2,7 @@
  * encoded.c - gzip of uploads and downloads, and the metadata that a client gives its files.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies and heads of anybody.
+ * Reads:    bodies and heads from clients.
  * Never:    unpacks more than its caller allows, or so much at once that other requests wait.
  */
 #include <ctype.h>
@@ -18,9 +18,9 @@
 #include "dialects/e2b/envd/inside.h"
 
 #define CHUNK 65536u
-#define TURN ((size_t)2 << 20) /* unpacked or packed, before others have their turn */
+#define TURN ((size_t)2 << 20) /* bytes unpacked or packed before other requests run */
 #define METADATA_HEADER "x-metadata-"
-#define METADATA_MAX 4096u /* of all names and values */
+#define METADATA_MAX 4096u /* of all names and values together */
 #define NAME_MAX_BYTES 246u
 
 /* ---- uploads -------------------------------------------------------------------------------- */
@@ -77,7 +77,10 @@ int e2b_gunzip_to(const struct e2b *e2b, const char *bytes, size_t len, int fd, 
 
 /* ---- downloads ------------------------------------------------------------------------------ */
 
-/* The SDKs' runtimes take gzip of everybody; whoever asks for it takes nothing else. */
+/*
+ * HTTP libraries accept gzip among others by default. Only a client that accepts nothing else has
+ * asked for it.
+ */
 bool e2b_wants_gzip(const struct http *http)
 {
 	const char *accept = http_header(http, "accept-encoding");
@@ -112,7 +115,7 @@ void e2b_answer_gzip(const struct e2b *e2b, int fd, uint64_t size)
 		const size_t want = size - at < sizeof(chunk) ? (size_t)(size - at) : sizeof(chunk);
 		const ssize_t n = pread(fd, chunk, want, (off_t)at);
 
-		if (n <= 0) { /* it became shorter meanwhile */
+		if (n <= 0) { /* the file has become shorter, or cannot be read */
 			answer_break_off(e2b->request);
 			return;
 		}
@@ -154,7 +157,7 @@ bool e2b_take_metadata(const struct e2b *e2b, const char **ret_json)
 
 		if (strncmp(name, METADATA_HEADER, prefix) != 0)
 			continue;
-		name += prefix; /* in lower case, as all of the head */
+		name += prefix; /* in lower case, as all names of headers */
 		used += strlen(name) + strlen(value);
 		if (name[0] == '\0' || strlen(name) > NAME_MAX_BYTES || used > METADATA_MAX ||
 		    !is_printable(value)) {

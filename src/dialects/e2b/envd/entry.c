@@ -1,9 +1,9 @@
 /*
- * entry.c - a file or folder of a sandbox: looked at, in the workspace and elsewhere.
+ * entry.c - looks up a file or folder of a sandbox, in the workspace or elsewhere.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    answers of reckond, whose names and attributes hostile programs gave.
- * Never:    tells of another file than the one that the path names in the box.
+ * Reads:    answers of reckond, whose names and attributes hostile programs chose.
+ * Never:    answers with another file than the one that the path names in the box.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ static enum look ask_inside(const struct e2b *e2b, const struct e2b_path *path, 
 	return LOOK_FOUND;
 }
 
-/* In the list of the folder above it. */
+/* Finds the file in the list of its parent folder. */
 static enum look find_listed(const struct e2b *e2b, const struct e2b_path *path, bool may_ask,
 			     struct entry *ret, struct call *call)
 {
@@ -56,7 +56,7 @@ static enum look find_listed(const struct e2b *e2b, const struct e2b_path *path,
 	if (status == CALL_GONE)
 		return LOOK_GONE;
 	if (status == CALL_FAILED && call->failure->error == API_ERR_DENIED && may_ask)
-		return ask_inside(e2b, path, ret); /* there is a link on the way, or a file */
+		return ask_inside(e2b, path, ret); /* a parent is a link or a file */
 	if (status == CALL_FAILED)
 		return call->failure->error == API_ERR_NOT_FOUND ||
 				       call->failure->error == API_ERR_DENIED
@@ -89,7 +89,7 @@ enum look entry_look(const struct e2b *e2b, const struct e2b_path *path, bool ma
 			       .modified = entry_moment(e2b, 0),
 			       .mode = S_IFDIR | 0755u,
 			       .link_mode = S_IFDIR | 0755u };
-	/* Whether the sandbox is there. */
+	/* Checks that the sandbox exists. */
 	status = call_make(e2b->request, API_SESSION_SHOW,
 			   &(struct api_session_show_in){ .session = e2b->target.session }, NULL,
 			   call);
@@ -107,7 +107,7 @@ int entry_add(const struct e2b *e2b, const char *whole, struct json_writer *json
 	struct entry entry;
 	enum look found = LOOK_NOTHING;
 
-	looking.arena = &arena; /* a stream goes on for long */
+	looking.arena = &arena; /* a stream lasts long, so the request's arena would grow */
 	if (e2b_path_of(whole, path))
 		found = entry_look(&looking, path, false, &entry, &call);
 	if (found == LOOK_GONE)

@@ -1,31 +1,37 @@
-/* entry.h - one file or folder of a sandbox, as filesystem.Filesystem tells it. */
+/* entry.h - one file or folder of a sandbox, in the form of filesystem.Filesystem. */
 #pragma once
 
 #include "dialects/e2b/envd/envd.h"
 
-/* One file or folder. Modes are those of stat(); what a link leads to is in `mode`. */
+/* Modes are those of stat(). For a link, `mode` is that of its target, and `link_mode` its own. */
 struct entry {
-	const char *name, *path; /* whole */
+	const char *name, *path; /* absolute */
 	const char *modified;	 /* as in RFC 3339 */
 	const char *owner, *group; /* NULL: user */
-	const char *target;	   /* of a link; NULL: it is none, or leads nowhere */
-	const char *metadata;	   /* an object in JSON; NULL: none */
+	const char *target;	   /* of a link; NULL: not a link, or its target does not exist */
+	const char *metadata;	   /* a JSON object; NULL: none */
 	uint64_t size;
 	unsigned mode, link_mode;
 };
 
-/* What a look has found; LOOK_FAILED: the call knows why; LOOK_TOLD: that was answered. */
+/*
+ * LOOK_FAILED: the call has the error; LOOK_TOLD: the client already has an answer; LOOK_GONE: the
+ * client disconnected.
+ */
 enum look { LOOK_TOLD = -3, LOOK_GONE = -2, LOOK_FAILED = -1, LOOK_NOTHING = 0, LOOK_FOUND = 1 };
 
 void entry_write(struct json_writer *json, const struct entry *entry);
-/* The last part of a path. */
+/* The time as in RFC 3339, in the arena of the request. */
 const char *entry_moment(const struct e2b *e2b, uint64_t ms);
-/* What of a file's extended attributes is a client's metadata; NULL: none. */
+/* The client's metadata among a file's extended attributes; NULL: none. */
 const char *entry_metadata(const struct e2b *e2b, const struct json_value *attributes);
-/* One of a list of reckond, with details. False: it is a link, of which reckond knows no more. */
+/*
+ * From an item of reckond's list with details. False: it is a link, whose target the list does not
+ * describe.
+ */
 bool entry_of_listed(const struct e2b *e2b, const struct json_value *file, struct entry *ret);
-/* `may_ask`: of what reckond does not know a program in the box may be asked. */
+/* `may_ask`: may run a program in the box for what reckond does not know. */
 enum look entry_look(const struct e2b *e2b, const struct e2b_path *path, bool may_ask,
 		     struct entry *ret, struct call *call);
-/* Adds the member `entry`, when there is something; negative: nobody waits any more. */
+/* Adds the member `entry` if the file exists. Negative: the client disconnected. */
 int entry_add(const struct e2b *e2b, const char *whole, struct json_writer *json);

@@ -1,9 +1,9 @@
 /*
- * entry_write.c - a file or folder as E2B tells it: read of a list, and written.
+ * entry_write.c - a file or folder in the form of E2B: read from a list, and written.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    lists of reckond, whose names and attributes hostile programs gave.
- * Never:    asks anybody.
+ * Reads:    lists of reckond, whose names and attributes hostile programs chose.
+ * Never:    sends a call.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const char *type_of(unsigned mode)
 			       : "FILE_TYPE_UNSPECIFIED";
 }
 
-/* As Go writes a mode: what is special about it, then who may what. */
+/* The form of Go: letters for the type and special bits, then the permissions. */
 static void write_permissions(struct json_writer *json, unsigned mode)
 {
 	const struct {

@@ -1,9 +1,9 @@
 /*
- * inside.c - asks reckon-files in the box, and reads what it says.
+ * inside.c - runs reckon-files in the box, and reads its answer.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    what a program of a hostile box printed.
- * Never:    takes it for more than what that box can know of itself.
+ * Reads:    what a program in a hostile box printed.
+ * Never:    uses the answer for anything but that box's own files.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 #define PROGRAM "exec /opt/reckon/bin/reckon-files"
 #define ORDER_MAX ((size_t)1 << 20)
 #define TOLD_MAX ((size_t)48 << 20)
-#define HEAD_MAX 4096u /* of the line before a file's bytes */
+#define HEAD_MAX 4096u /* the line before a file's content */
 #define TIMEOUT_MS 600000u
 
-/* ---- the question --------------------------------------------------------------------------- */
+/* ---- the request ---------------------------------------------------------------------------- */
 
 static int write_order(const struct inside_order *order, struct buf *ret, struct err *err)
 {
@@ -70,7 +70,7 @@ static struct program program_of(const struct e2b *e2b)
 	return ret;
 }
 
-/* Why there is no answer: it was killed, or somebody else printed in its place. */
+/* There is no answer: the program was killed, or another program printed in its place. */
 static void refuse_end(const struct e2b *e2b, const struct program_end *end)
 {
 	char message[512];
@@ -178,13 +178,13 @@ void inside_entry(const struct e2b *e2b, const struct json_value *told, struct e
 		ret->target = kept_text(e2b, told, "target");
 }
 
-/* ---- a file's bytes ------------------------------------------------------------------------- */
+/* ---- a file's content ----------------------------------------------------------------------- */
 
 struct reading {
 	struct program_interactive interactive;
 	const struct e2b *e2b;
 	const char *headers;
-	struct buf head; /* the line before them */
+	struct buf head; /* the line before the content */
 	struct json_value *told;
 	uint64_t left;
 	bool has_begun;
@@ -200,7 +200,9 @@ static int begin_bytes(struct reading *reading)
 			    reading->headers);
 }
 
-/* As they come; a file that grows meanwhile is as long as it was. */
+/*
+ * Sends the content as it comes, at most as much as the first line says: the file may have grown.
+ */
 static int take_output(struct program_interactive *interactive, bool is_error, const char *bytes,
 		       size_t len)
 {

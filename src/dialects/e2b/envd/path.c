@@ -1,10 +1,10 @@
 /*
- * path.c - a client's paths: below /home/user, which is the workspace that reckond knows, or elsewhere
- *          in the box.
+ * path.c - clients' paths: below /home/user, which is the workspace that reckond knows, or
+ * elsewhere in the box.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths of anybody.
- * Never:    lets ".." climb: what is left of a path has none.
+ * Reads:    paths from clients.
+ * Never:    leaves a ".." in a path.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 const char e2b_path_remedy[] = "the path is too long";
 
-/* Without "." and "..", and with one slash between names. */
+/* Removes "." and "..", and repeated slashes. False: the path is too long. */
 static bool clean(const char *path, char *ret, size_t size)
 {
 	size_t used = 0;

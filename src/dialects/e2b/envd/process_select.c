@@ -1,9 +1,9 @@
 /*
- * process_select.c - which process a message is about, and how large its terminal is to be.
+ * process_select.c - which process a message names, and how large its terminal is.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody.
- * Never:    takes a process that the message does not name by its pid or its tag.
+ * Reads:    messages from clients.
+ * Never:    selects a process that the message does not name by its pid or its tag.
  */
 #include <inttypes.h>
 #include <stdio.h>

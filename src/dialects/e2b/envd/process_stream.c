@@ -2,9 +2,9 @@
  * process_stream.c - Start and Connect: a process's events as a stream of messages.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody; what hostile programs write, as base 64 in JSON of reckond.
- * Never:    ends a process because its client went away, and never ends a stream in good order when
- *           the sandbox was killed.
+ * Reads:    messages from clients; output of hostile programs, as base64 in reckond's JSON.
+ * Never:    ends a process because its client disconnected; ends a stream normally when the sandbox
+ *           was killed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int send_data(const struct e2b *e2b, const struct json_value *event)
 	return e2b_rpc_send(e2b, &json);
 }
 
-/* As Go says it, from which E2B has it. */
+/* The names that Go gives signals, because E2B's envd is written in Go. */
 static const char *signal_words(const char *name)
 {
 	static const struct {
@@ -122,7 +122,7 @@ struct follow {
 	const struct e2b *e2b;
 	struct api_process_events_in in;
 	uint64_t ping_ms;
-	bool is_over; /* the end was sent, or an error in its place */
+	bool is_over; /* the end event, or an error in its place, was sent */
 };
 
 static int take_end(struct follow *follow, const struct json_value *event)
@@ -166,7 +166,7 @@ static void fail(const struct follow *follow, const struct api_failure *failure)
 		e2b_rpc_end(follow->e2b, "internal", failure->message);
 }
 
-/* Up to its end. `begun`: the request started it. */
+/* Sends events until the process ends. `begun`: this request started the process. */
 static void go_on(struct follow *follow, bool begun)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -195,7 +195,7 @@ static void go_on(struct follow *follow, bool begun)
 	if (follow->is_over)
 		e2b_rpc_end(follow->e2b, NULL, NULL);
 	else
-		answer_break_off(follow->e2b->request); /* its end is not known */
+		answer_break_off(follow->e2b->request); /* how the process ended is unknown */
 }
 
 static struct follow follow_of(const struct e2b *e2b, const struct api_process *process)
@@ -210,7 +210,7 @@ static struct follow follow_of(const struct e2b *e2b, const struct api_process *
 
 /* ---- Connect -------------------------------------------------------------------------------- */
 
-/* What was written before is not told again. */
+/* Output written before is not sent again. */
 void e2b_process_connect(struct e2b *e2b, const struct json_value *message)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -221,7 +221,7 @@ void e2b_process_connect(struct e2b *e2b, const struct json_value *message)
 		return;
 	follow = follow_of(e2b, &process);
 	follow.in.has_after = true;
-	/* Of one that has ended its end is the last event. */
+	/* For a process that has ended, the last event is its end, which is sent. */
 	follow.in.after =
 		process.last_event -
 		(process.state == API_PROCESS_STATE_RUNNING || process.last_event == 0 ? 0 : 1);
@@ -266,7 +266,7 @@ static const char *variable(const struct e2b *e2b, const char *name, const char 
 	return ret;
 }
 
-/* What the client gives comes last, and so counts. */
+/* The client's variables come last, so they replace the others. */
 static bool take_env(const struct e2b *e2b, const struct json_value *config, const char *cwd,
 		     struct api_list *ret)
 {
@@ -276,7 +276,7 @@ static bool take_env(const struct e2b *e2b, const struct json_value *config, con
 	size_t used = 0;
 	const char *key;
 
-	/* The way by which the folder is known, which is a link. */
+	/* The path as the client knows it: /home/user is a link, which a shell would resolve. */
 	items[used++] = variable(e2b, "PWD", cwd);
 	items[used++] = variable(e2b, "E2B_SANDBOX", "true");
 	items[used++] = variable(e2b, "E2B_SANDBOX_ID", e2b->target.sandbox);
@@ -299,7 +299,7 @@ static bool take_env(const struct e2b *e2b, const struct json_value *config, con
 	return true;
 }
 
-/* NULL: nobody is left to answer. */
+/* NULL: the client disconnected. */
 static const char *take_cwd(const struct e2b *e2b, const struct json_value *config)
 {
 	const char *given = e2b_rpc_text(config, "cwd"), *workdir;

@@ -1,8 +1,8 @@
 /*
- * contexts.c - the interpreter's contexts: the session's first kernel, and its further ones.
+ * contexts.c - the interpreter's contexts: the session's first kernel and its further kernels.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths and bodies of anybody.
+ * Reads:    paths and bodies from clients.
  * Never:    ends the first kernel, which ends with its sandbox.
  */
 #include <ctype.h>
@@ -38,7 +38,7 @@ static void write_context(struct json_writer *json, const char *id, const char *
 	char shown[CWD_SIZE + sizeof(HOME)];
 	const size_t len = strlen(WORKSPACE);
 
-	/* What a client calls its home is the workspace. */
+	/* Clients know the workspace as the home folder. */
 	if (strncmp(cwd, WORKSPACE, len) == 0 && (cwd[len] == '\0' || cwd[len] == '/'))
 		(void)snprintf(shown, sizeof(shown), HOME "%.1023s", cwd + len);
 	else
@@ -76,7 +76,10 @@ static void list(struct e2b *e2b)
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* Relative to the workspace, where it is below it by either name. */
+/*
+ * Replaces a leading /home/user, /mnt/data or "~" by the path of the workspace. NULL: none is
+ * given.
+ */
 static const char *take_cwd(const struct e2b *e2b, const char *cwd)
 {
 	static const char *const roots[] = { HOME, WORKSPACE, "~" };
@@ -90,7 +93,10 @@ static const char *take_cwd(const struct e2b *e2b, const char *cwd)
 			const size_t rest = strlen(cwd + len);
 			char *path = arena_new(e2b->arena, 1, sizeof(WORKSPACE) + rest);
 
-			/* However long: what is too long for a folder must not become another one. */
+			/*
+			 * Does not cut the path: a path that is too long must not become that of
+			 * another folder.
+			 */
 			memcpy(path, WORKSPACE, sizeof(WORKSPACE) - 1);
 			memcpy(path + sizeof(WORKSPACE) - 1, cwd + len, rest + 1);
 			return path;
@@ -122,7 +128,7 @@ static void create(struct e2b *e2b)
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* Both answer a null. */
+/* The answer of both restart() and delete(). */
 static void answer_null(const struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(8);

@@ -1,10 +1,10 @@
 /*
- * execute.c - the interpreter's POST /execute: code in, a line of JSON for each thing that happens.
+ * execute.c - the interpreter's POST /execute: takes code, and answers one line of JSON per event.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a body of anybody; events of hostile programs, as JSON that libreckon wrote.
- * Never:    ends a stream in good order when its sandbox was killed: the client would take what it
- *           has for everything.
+ * Reads:    a body from a client; events of hostile programs, as JSON that libreckon wrote.
+ * Never:    ends a stream normally when its sandbox was killed: the client would take the output so
+ *           far for all of it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ static int send_event(const struct e2b *e2b, const struct api_event *event)
 		return 0;
 	if (json_read_parse(event->data.data, event->data.len, LINE_MAX_BYTES, &value, &ignored) <
 	    0)
-		return 0; /* larger than what can be read again: the record has it */
+		return 0; /* larger than the limit of the parser; the record has it */
 	if (strcmp(event->name, "stream") == 0)
 		return send_stream(e2b, value);
 	if (strcmp(event->name, "execute_result") == 0)
@@ -129,7 +129,7 @@ static int send_event(const struct e2b *e2b, const struct api_event *event)
 			  json_get_str(error, "traceback"));
 }
 
-/* It ended without a record. */
+/* The execution ended without a record. */
 static int send_failure(const struct e2b *e2b, const struct api_failure *failure)
 {
 	if (strncmp(api_error_of(failure)->name, "session_", 8) == 0) {
@@ -172,7 +172,7 @@ static void follow(const struct e2b *e2b, const struct api_execution *execution)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-/* A kernel began before its sandbox had a name. */
+/* Sets the sandbox's id, because a kernel may have started before its sandbox had one. */
 static void add_name(const struct e2b *e2b, struct api_list *env)
 {
 	const char *const *given = env->items;
@@ -211,7 +211,9 @@ static bool take(const struct e2b *e2b, const struct json_value *body, struct ap
 	return true;
 }
 
-/* Time-outs are the client's; what a tenant may have at most still holds. */
+/*
+ * The client applies the time-out. If a day is more than the tenant may have, its own limit holds.
+ */
 static int begin(const struct e2b *e2b, struct api_execute_in *in, struct api_execute_out *out,
 		 struct call *call)
 {

@@ -2,7 +2,7 @@
  * interpreter.h - the side of a sandbox that runs code: what its files share.
  *
  *   execute.c   /execute: a stream of lines
- *   result.c    a display as E2B spells it
+ *   result.c    a display in the form of E2B
  *   contexts.c  /contexts
  */
 #pragma once
@@ -13,8 +13,8 @@
 
 void e2b_execute(struct e2b *e2b);
 void e2b_contexts(struct e2b *e2b);
-/* One line: a bundle of media types becomes members. */
+/* Writes one result: each media type of the bundle becomes a member. */
 void e2b_write_result(struct json_writer *json, const struct json_value *bundle, bool is_main);
-/* NULL: the first kernel. */
+/* NULL means the first kernel. */
 const char *e2b_context_of(const char *context);
 const char *e2b_language_of(const struct e2b *e2b, const char *language);

@@ -1,9 +1,9 @@
 /*
- * result.c - a display as E2B spells it: media types become members, a table its columns.
+ * result.c - a display in the form of E2B: media types become members, a table its columns.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    bundles of hostile programs, as JSON that libreckon wrote.
- * Never:    gives a table of which rows are missing as if it were whole.
+ * Never:    writes a table with missing rows as if it were complete.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void write_value(struct json_writer *json, const struct json_value *value
 		json_write_raw(json, text.data, text.len);
 }
 
-/* Without the quotes that stand around a text's representation. */
+/* Leaves out the quotes around the representation of a string. */
 static void write_text(struct json_writer *json, const struct json_value *value)
 {
 	size_t len = 0;
@@ -71,7 +71,7 @@ static const char *name_of(const struct json_value *columns, size_t index)
 	return json_read_text(json_read_member(json_read_at(columns, index), "name"), NULL);
 }
 
-/* Of several columns with one name the last one counts. */
+/* Of several columns with one name, only the last one is written. */
 static bool is_hidden(const struct json_value *columns, size_t index)
 {
 	const char *name = name_of(columns, index);

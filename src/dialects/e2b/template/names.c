@@ -2,8 +2,8 @@
  * names.c - names of templates, and tags.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    texts of anybody.
- * Never:    makes a name of a document of what could not be one.
+ * Reads:    texts from clients.
+ * Never:    accepts a name that cannot be the id of a document.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ bool template_name_of(const char *given, struct template_name *ret)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		ret->name[i] = (char)tolower((unsigned char)name[i]);
-	/* What begins as an id of a snapshot is one. */
+	/* Ids of snapshots begin with sn_. */
 	if (strspn(ret->name, CHARACTERS) != len || strncmp(ret->name, "sn_", 3) == 0)
 		return false;
 	if (name[len] == '\0')

@@ -1,12 +1,12 @@
 /*
- * request.c - a build is asked for, and its files are sent.
+ * request.c - registers a build, and takes its files.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies and files of anybody.
+ * Reads:    bodies and files from clients.
  * Never:    unpacks a file: the build's script does, in a sandbox.
  *
- * Files go into the workspace of a session of their own, which lasts until the build begins. Who
- * sends one has that session's token in the address, as SDKs send no header with it.
+ * The files go into the workspace of a separate session, which lasts until the build begins. The
+ * upload address contains that session's token, because SDKs send no header with an upload.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int new_id(const struct e2b *e2b, char ret[TEMPLATE_ID_SIZE])
 	return 0;
 }
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- the body ------------------------------------------------------------------------------- */
 
 static bool take_number(const struct e2b *e2b, const struct json_value *body, const char *key,
 			uint64_t max, uint64_t *ret)
@@ -60,7 +60,7 @@ static bool take_number(const struct e2b *e2b, const struct json_value *body, co
 	return false;
 }
 
-/* The tag of the name, those that are listed; without any the usual one. */
+/* The tag in the name and the listed tags; if there are none, the default tag. */
 static struct api_list all_tags(const struct e2b *e2b, const struct template_name *name,
 				const struct api_list *listed)
 {
@@ -100,7 +100,10 @@ static bool take_wish(const struct e2b *e2b, const struct json_value *body,
 	return built == 0;
 }
 
-/* Says which build is under way, unless there are too many. Negative: it was answered. */
+/*
+ * Adds the build to the template's pending builds, unless there are too many. Negative: answered
+ * with an error.
+ */
 static int note_pending(const struct e2b *e2b, const struct build *build)
 {
 	cleanup_document struct template_document document = { 0 };
@@ -159,9 +162,12 @@ void template_request(struct e2b *e2b)
 	answer_request(e2b, &build);
 }
 
-/* ---- where files go ------------------------------------------------------------------------- */
+/* ---- upload addresses ----------------------------------------------------------------------- */
 
-/* The newest build of the template that waits for files. 0: it was answered that there is none. */
+/*
+ * Finds the template's newest build that waits for files. 0: there is none, and the client got a
+ * 404.
+ */
 static int find_waiting(const struct e2b *e2b, const char *template, struct build *ret)
 {
 	const char *const *ids;
@@ -178,7 +184,10 @@ static int find_waiting(const struct e2b *e2b, const char *template, struct buil
 	return code;
 }
 
-/* A session for its files; of two requests at once one makes it. Negative: it was answered. */
+/*
+ * Creates the session for the build's files. Of two simultaneous requests, the later one ends its
+ * own session and uses the other's. Negative: answered with an error.
+ */
 static int have_uploads(const struct e2b *e2b, struct build *build)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -213,7 +222,7 @@ static int have_uploads(const struct e2b *e2b, struct build *build)
 	return -1;
 }
 
-/* Where the client has reached us. */
+/* Writes the address with the host that the client used. */
 static bool write_url(const struct e2b *e2b, const char *token, char ret[URL_SIZE])
 {
 	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -266,7 +275,7 @@ void template_link(struct e2b *e2b)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The token of the address is the request's key, and says which session it is for. */
+/* Uses the token in the address as the request's key, and finds its session. */
 static bool take_token(const struct e2b *e2b, char session[E2B_ID_SIZE])
 {
 	const char *query = request_head(e2b->request)->query;

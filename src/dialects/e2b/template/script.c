@@ -1,18 +1,18 @@
 /*
- * script.c - the script of a build: what does its steps, in a sandbox of the tenant's.
+ * script.c - the script of a build, which runs its steps in a sandbox of the tenant.
  *
  * Runs in:  reckon-front-e2b, which only sends it.
  * Reads:    nothing.
- * Never:    is trusted for what it says: a step can print the same lines, about its own build.
+ * Never:    is trusted for what it prints: a step can print the same lines about its own build.
  *
- * What it tells stands on lines that begin with the byte 1e:
+ * It reports on lines that begin with the byte 1e:
  *
  *   s STEP US  this step begins, then    l LEVEL TEXT  an entry of the log
- *   e NAME B64, w B64                    the variable, the folder that sandboxes begin with
+ *   e NAME B64, w B64                    a variable, the folder that sandboxes start with
  *   f TEXT     the step failed           d             this was the last line
  *
- * Each of the two streams is cut after so many lines by its own sed, which ends at "d": what a step
- * left running may hold the pipe open.
+ * A sed per stream limits the number of lines. It ends at "d", because a process that a step left
+ * running may hold the pipe open.
  */
 #include <stdio.h>
 #include <string.h>

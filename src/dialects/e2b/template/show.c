@@ -2,8 +2,8 @@
  * show.c - templates: found by name, listed, shown, removed.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths of anybody, documents of the tenant's.
- * Never:    shows a template that has no build which is ready.
+ * Reads:    paths from clients, documents of the tenant.
+ * Never:    lists a template whose main build is not ready.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ int template_find(const struct e2b *e2b, const char *wanted, struct build *ret)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* What E2B tells of one; of a template of the server's own `build` is NULL. */
+/* `build` is NULL for a template of the server. */
 static void write_one(struct json_writer *json, const char *name, const struct build *build,
 		      size_t count)
 {
@@ -75,7 +75,7 @@ static void write_one(struct json_writer *json, const char *name, const struct b
 	json_write_member_string(json, "buildStatus", "ready");
 }
 
-/* The build that says most of a template: the one of the usual tag, else of any. */
+/* The build that stands for the template: that of the default tag, else that of the first tag. */
 static int main_build(const struct e2b *e2b, const struct json_value *value, struct build *ret)
 {
 	const struct json_value *tags = json_read_member(value, "tags");

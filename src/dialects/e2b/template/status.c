@@ -1,9 +1,9 @@
 /*
- * status.c - how far a build is, and its log.
+ * status.c - the progress of a build, and its log.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    queries of anybody, what builds wrote.
- * Never:    tells more than PAGE entries at once.
+ * Reads:    queries from clients; logs that builds wrote.
+ * Never:    answers more than PAGE entries at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 struct page {
 	uint64_t offset, limit;
-	unsigned least; /* level */
+	unsigned least; /* the lowest level that is answered */
 };
 
 static const char *const levels[] = { "debug", "info", "warn", "error" };

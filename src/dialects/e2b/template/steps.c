@@ -1,9 +1,9 @@
 /*
- * steps.c - the steps of a build become lines of its script.
+ * steps.c - turns the steps of a build into lines of its script.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    steps of anybody.
- * Never:    gives the shell a text that is not quoted: variables of ENV alone are looked up.
+ * Reads:    steps from clients.
+ * Never:    writes an unquoted text into the script; only values of ENV expand variables.
  */
 #include <string.h>
 
@@ -20,11 +20,11 @@ struct steps {
 	struct buf *out;
 	const char **hashes;
 	size_t hash_count;
-	struct err err;	 /* `out` is full, or no longer written to */
-	bool is_refused; /* something else was wrong, and answered */
+	struct err err;	 /* set when `out` is full */
+	bool is_refused; /* another error was found and answered */
 };
 
-/* ---- pieces --------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 static bool add(struct steps *steps, const char *text)
 {
@@ -54,7 +54,7 @@ static bool is_name(const char *name)
 	       strspn(name, NAME_CHARACTERS "0123456789") == strlen(name);
 }
 
-/* As in a Dockerfile: $NAME and ${NAME} are looked up, and nothing is run. */
+/* As in a Dockerfile: $NAME and ${NAME} are expanded, and no command runs. */
 static bool add_value(struct steps *steps, const char *value)
 {
 	bool good = add(steps, "\"");
@@ -68,7 +68,7 @@ static bool add_value(struct steps *steps, const char *value)
 	return good && add(steps, "\"");
 }
 
-/* Whom a step may name: both are one user. `group`: USER:GROUP is fine. */
+/* Both `user` and `root` are the box's one user. `group`: USER:GROUP is allowed. */
 static bool is_user(const char *name, bool group)
 {
 	static const char *const known[] = { "user", "root", "1000", "0" };
@@ -202,9 +202,9 @@ static bool write_step(struct steps *steps, size_t number, const struct json_val
 	return refuse(steps, "a step is one of RUN, ENV, WORKDIR, USER and COPY");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the script ----------------------------------------------------------------------------- */
 
-/* What the template that it begins with has set already. */
+/* What the base template has already set, then `note` as an entry of the log. */
 static bool write_base(struct steps *steps, const struct build *build, const char *note)
 {
 	const char *const *env = build->env.items;

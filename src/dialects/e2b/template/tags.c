@@ -1,9 +1,9 @@
 /*
- * tags.c - tags of templates: which build a name leads to.
+ * tags.c - tags of templates: which build a name means.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies and paths of anybody.
- * Never:    lets a tag lead to a build that is not ready.
+ * Reads:    bodies and paths from clients.
+ * Never:    lets a tag point to a build that is not ready.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define PATCH_MAX 16384u
 #define TAGS_OF_ONE_MAX 1000u
 
-/* The same change of each of these tags: to the build, or away. */
+/* Points all these tags to the build; `build` NULL: removes them. */
 static int patch(const struct e2b *e2b, const char *name, const struct api_list *tags,
 		 const char *build)
 {
@@ -49,7 +49,7 @@ static int patch(const struct e2b *e2b, const char *name, const struct api_list 
 	return template_patch(e2b, name, buf_text(&text), false, &document);
 }
 
-/* Whether it has room for so many more. */
+/* Whether the template may get `count` more tags. False: answered with an error. */
 static bool is_room(const struct e2b *e2b, const char *name, size_t count)
 {
 	cleanup_document struct template_document document = { 0 };
@@ -100,7 +100,7 @@ void template_tags_assign(struct e2b *e2b)
 	e2b_answer_json(e2b, 201, &json, NULL);
 }
 
-/* A template that has no tag, and no build that could get one, is none. */
+/* Removes a template that has no tags and no pending builds. */
 static int forget_empty(const struct e2b *e2b, const char *name)
 {
 	cleanup_document struct template_document document = { 0 };
