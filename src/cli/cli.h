@@ -1,7 +1,7 @@
 /*
- * cli.h - what the commands of `reckon` share: exit codes, the table of commands, how to complain.
+ * cli.h - what the commands of `reckon` share: exit codes, the table of commands, error messages.
  *
- * Messages have one shape, `reckon: what: why (remedy)`, one line on stderr. Text that may come
+ * All messages have the form `reckon: what: why (remedy)`, one line on stderr. Text that may come
  * from a file name or a box is escaped before it is shown.
  */
 #pragma once
@@ -17,19 +17,19 @@ struct reckon_error;
 
 enum {
 	EXIT_CODE_OK = 0,
-	EXIT_CODE_FAILED = 1,	    /* the code failed, or --strict found a wall missing */
+	EXIT_CODE_FAILED = 1, /* the code failed, or a wall that --strict requires is missing */
 	EXIT_CODE_USAGE = 2,	    /* the user's input is wrong                         */
 	EXIT_CODE_STOPPED = 3,	    /* a limit ended it before it was done               */
-	EXIT_CODE_TIMEOUT = 124,    /* time limit                                        */
+	EXIT_CODE_TIMEOUT = 124,    /* a limit ended the run */
 	EXIT_CODE_RECKON = 125,	    /* Reckon itself failed                              */
 	EXIT_CODE_INTERRUPTED = 130, /* second Ctrl-C                                    */
 	EXIT_CODE_KILLED = 137,	    /* killed, out of memory                             */
-	EXIT_CODE_PIPE = 141,	    /* whoever read our output went away                 */
+	EXIT_CODE_PIPE = 141,	    /* the reader of our output closed it */
 };
 
 /* The commands in the order in which help lists them; ends with NULL. */
 extern const struct opt_command *const cli_commands[];
-/* The same, for those that are in it; set before anything is looked for. */
+/* The commands that this program has, in the same form; set it before any lookup. */
 extern const struct opt_command *const *cli_command_list;
 
 extern const struct opt_command cmd_run_table;
@@ -70,48 +70,53 @@ extern const struct opt_command cmd_bench_table;
 extern const struct opt_command cmd_version_table;
 extern const struct opt_command cmd_help_table;
 
-/* NULL when there is none of that name. */
+/* NULL when no command has that name. */
 const struct opt_command *cli_command_find(const char *name);
 
-/* Says so, with the nearest command; returns the exit status. */
+/* Prints the error, with the most similar command as a hint; returns the exit status. */
 int cli_unknown_command(const char *word);
 
-/* The run of a command that only has further ones: the one that is named, or the help. */
+/*
+ * opt_command.run of a command that only has subcommands: runs the one named, or prints the help.
+ */
 int cli_run_sub(const struct opt_command *self, int argc, char **argv);
 
-/* `reckon` with these arguments; returns the exit status. */
+/* Runs `reckon` with these arguments; returns the exit status. */
 int cli_main(int argc, char **argv);
 
-/* Prints the error's line; returns the exit status that belongs to it. */
+/* Prints the error as one line; returns its exit status. */
 int cli_complain(const struct err *err);
-/* The same, with the name of the command before it. */
+/* The same, with the command's name before the text. */
 int cli_complain_of(const struct opt_command *self, struct err *err);
 
 /* The same for an error of libreckon; `what` (or NULL) goes before its message. */
 int cli_complain_reckon(const char *what, const struct reckon_error *error);
 
 /*
- * What came of a command line, by opt_parse() and what was checked after it. -1: go on; else the
- * exit status: help was printed, or the error.
+ * Handles the result of opt_parse() and of further checks. Returns -1: go on; else the exit status,
+ * after printing the help or the error.
  */
 int cli_settle(const struct opt_command *self, int parsed, const struct err *err);
 
 /* Writes all of stdout; returns an exit status (0, EXIT_CODE_PIPE or EXIT_CODE_RECKON). */
 int cli_write_stdout(const void *bytes, size_t len);
-/* The same of text: to a terminal only what it may see. */
+/* The same for text. If stdout is a terminal, control characters are escaped. */
 int cli_print_text(const char *text, size_t len);
 
 /*
- * Replaces this process by libexec/NAME (beside the folder this program is in, else in
- * $RECKON_LIBEXEC), with `argv` as it is. Returns only on failure, with the exit status.
+ * Executes NAME with `argv`. cli_libexec_path() says where NAME is looked for. Returns only on
+ * failure, with the exit status.
  */
 int cli_exec_libexec(const char *name, char **argv);
 
-/* Where that is. */
+/*
+ * Finds NAME in ../libexec of this program's directory, then in $RECKON_LIBEXEC, in
+ * ../libexec/reckon and in this program's own directory.
+ */
 int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err);
 
 #define CLI_SIZE_TEXT 24
-/* "812 B", "18 kB", "1.8 MB": files, to two or three figures. */
+/* "812 B", "18 kB", "1.8 MB": decimal units, for files. */
 void cli_format_size(uint64_t bytes, char text[CLI_SIZE_TEXT]);
-/* "64 MiB", "1 GiB", "1.5 GiB": memory and limits. */
+/* "64 MiB", "1 GiB", "1.5 GiB": binary units, for memory and limits. */
 void cli_format_binary(uint64_t bytes, char text[CLI_SIZE_TEXT]);

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon.
  * Reads:    the command line, for its form; reckond reads the entries.
- * Never:    needs a daemon that runs.
+ * Never:    needs a running daemon.
  */
 #include "base/cleanup.h"
 #include "cli/state_command.h"

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon.
  * Reads:    the command line, for its form; reckond copies.
- * Never:    needs a daemon that runs, or that none does.
+ * Never:    needs a running daemon, or a stopped one.
  */
 #include "base/cleanup.h"
 #include "cli/state_command.h"

@@ -1,9 +1,9 @@
 /*
- * cmd_doctor.c - reckon doctor: which walls stand on this host, and how the daemon is.
+ * cmd_doctor.c - reckon doctor: checks this host's isolation and the daemon.
  *
  * Runs in:  reckon.
  * Reads:    what the engine found, as JSON.
- * Never:    calls a wall whole that is not.
+ * Never:    reports a wall as working when it is not.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { OPT_JSON = OPT_LONG, OPT_STRICT, OPT_SERVICE, OPT_STATE };
 
 struct doctor {
 	bool json, strict, service;
-	const char *state; /* of the daemon, or NULL */
+	const char *state; /* the daemon's state directory, or NULL */
 };
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -44,7 +44,9 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return 0;
 }
 
-/* An option of sessions that this host lacks: nothing is missing unless one asks for it. */
+/*
+ * An optional feature that this host lacks: it counts as missing only for sessions that ask for it.
+ */
 static bool is_absent(const struct json_value *wall)
 {
 	return strcmp(json_get_str(wall, "state"), "absent") == 0;
@@ -108,7 +110,7 @@ static size_t count_missing(const struct json_value *walls, bool with_optional)
 	return missing;
 }
 
-/* One sentence: whether code can be run here, and with all walls. */
+/* One sentence: whether this host can run code, and whether all walls work. */
 static void print_verdict(const struct json_value *document, const struct json_value *walls)
 {
 	const size_t missing = count_missing(walls, false);
@@ -138,7 +140,7 @@ static void print_verdict(const struct json_value *document, const struct json_v
 	(void)printf(".\n");
 }
 
-/* What `reckon run -t` can name, and whether root's walls or a user's were looked at. */
+/* The templates for `reckon run -t`, and whether the checks ran as root or as a user. */
 static void print_host(const struct json_value *document)
 {
 	const struct json_value *templates = json_read_member(document, "templates");
@@ -175,14 +177,14 @@ static int show(const struct doctor *doctor, const char *json)
 		print_walls(walls, true);
 	}
 	missing = count_missing(walls, true);
-	/* No list at all is not a proof of a wall. */
+	/* An empty list proves nothing, so --strict has to fail. */
 	if (json_read_count(walls) == 0)
 		missing++;
 	json_read_free(document);
 	return doctor->strict && missing > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
 
-/* reckond knows its own files. */
+/* Runs `reckond doctor`, because reckond knows the layout of its state directory. */
 static int look_at_service(const struct doctor *doctor)
 {
 	char name[] = "reckond", mode[] = "doctor", json[] = "--json", strict[] = "--strict";
@@ -203,7 +205,7 @@ static int look_at_service(const struct doctor *doctor)
 
 static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 {
-	/* A warden of its own: the shared one may stand in another namespace or container. */
+	/* A private warden, because the shared one may run in another namespace or container. */
 	const reckon_engine_options options = { .size = sizeof(options), .private_warden = 1 };
 	struct doctor doctor = { 0 };
 	reckon_engine *engine = NULL;

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon.
  * Reads:    the command line, the environment.
- * Never:    asks the daemon: what it prints is the same key and address in another spelling.
+ * Never:    connects to the daemon: it only converts the format of the key and the address.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define URL_DEFAULT "http://127.0.0.1:7263"
 #define KEY_PREFIX "rk_"
-#define KEY_CHARACTERS 43u /* of 32 bytes in base 64 */
+#define KEY_CHARACTERS 43u /* 32 bytes in base64 */
 #define KEY_BYTES 32u
 #define API_PATH "/reckon/v1"
 
@@ -45,7 +45,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return 0;
 }
 
-/* "e2b_" and the same bits in hexadecimal, since the SDKs look at the form of a key. */
+/* "e2b_" and the key's bits in hexadecimal: E2B's SDKs check the format of a key. */
 static int spell_key(const char *key, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(128), bits = BUF_INIT(64);
@@ -70,7 +70,7 @@ static int spell_key(const char *key, struct buf *ret, struct err *err)
 	return 0;
 }
 
-/* Without the path of the native API; nothing that a shell would read otherwise. */
+/* Removes the path of the native API, and refuses characters that are special to a shell. */
 static int spell_url(const char *url, struct buf *ret, struct err *err)
 {
 	const size_t path = strlen(API_PATH);
@@ -116,7 +116,7 @@ static int print_env(const struct wanted *wanted, struct err *err)
 	(void)printf("export E2B_API_URL=%s\n", address.data);
 	(void)printf("export E2B_SANDBOX_URL=%s\n", address.data);
 	(void)printf("export E2B_VOLUME_API_URL=%s\n", address.data);
-	/* Only getHost() is made of it. */
+	/* The SDKs use this variable only for getHost(). */
 	colon = strrchr(strstr(address.data, "://") + 3, ':');
 	if (strstr(address.data, "://127.0.0.1") != NULL ||
 	    strstr(address.data, "://[::1]") != NULL)

@@ -13,7 +13,7 @@
 
 static int take_word(int id, const char *value, void *arg, struct err *err)
 {
-	char **words = arg; /* the command's, and that of one below it */
+	char **words = arg; /* names of a command and of its subcommand */
 
 	if (id != OPT_OPERAND || words == NULL || words[1] != NULL)
 		return err_set(err, ERR_INVALID, "unexpected argument '%.100s'", value);

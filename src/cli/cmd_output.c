@@ -2,8 +2,8 @@
  * cmd_output.c - reckon output, reckon artifact: what earlier executions left behind.
  *
  * Runs in:  reckon.
- * Reads:    stored bytes of a box.
- * Never:    shows them to a terminal unescaped, or a file before it is whole.
+ * Reads:    stored bytes that a box produced.
+ * Never:    prints them to a terminal unescaped, or creates a file before it is complete.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -37,12 +37,12 @@
 enum { OPT_RANGE = OPT_LONG, OPT_LINES, OPT_GREP, OPT_HEAD, OPT_TAIL, OPT_ALL };
 
 struct fetch {
-	const char *command; /* its name, for messages */
+	const char *command; /* the command's name, for messages */
 	const char *id;
-	const char *path; /* of -o, else NULL */
+	const char *path; /* the argument of -o, or NULL */
 	uint64_t offset, length;
 	struct output_where *where;
-	bool has_range, is_paged; /* paged: a bounded part, chosen by lines */
+	bool has_range, is_paged; /* paged: a limited part, chosen by lines */
 	struct page_choice choice;
 };
 
@@ -101,7 +101,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	}
 }
 
-/* Which of the ways to choose go together. */
+/* Checks which of the options that choose a part can be used together. */
 static int check_choice(struct fetch *fetch, struct err *err)
 {
 	const struct page_choice *choice = &fetch->choice;
@@ -133,7 +133,10 @@ static int get(const struct fetch *fetch, int fd)
 				 fetch->where->arg);
 }
 
-/* A directory's descriptor and a name in it, so that the file can replace its predecessor whole. */
+/*
+ * Splits the path into its directory, opened, and a name in it, so that rename() can replace the
+ * file.
+ */
 static int split_target(const char *path, int *ret_dir, char **ret_name, struct err *err)
 {
 	cleanup_free char *for_dir = mem_strdup(path);
@@ -181,7 +184,7 @@ static int to_file(const struct fetch *fetch)
 	return status;
 }
 
-/* A range can begin and end in the middle of a character; anything else odd is not text. */
+/* A range may cut a character at either end; ignore that. Other invalid UTF-8 is not text. */
 static bool is_text(const char *bytes, size_t len)
 {
 	size_t skip = 0;
@@ -193,7 +196,7 @@ static bool is_text(const char *bytes, size_t len)
 	       utf8_is_valid(bytes + skip, len - utf8_incomplete_tail(bytes + skip, len));
 }
 
-/* All that was asked for, in memory. */
+/* Fetches the requested part into memory. */
 static int get_bytes(const struct fetch *fetch, struct buf *ret)
 {
 	cleanup_fd int fd = memfd_create("reckon-output", MFD_CLOEXEC);
@@ -212,7 +215,7 @@ static int get_bytes(const struct fetch *fetch, struct buf *ret)
 	return EXIT_CODE_OK;
 }
 
-/* A terminal gets text alone, with its control characters escaped; anything else gets the bytes. */
+/* A terminal gets only text, with control characters escaped; anything else gets the raw bytes. */
 static int show(const struct fetch *fetch, const struct buf *bytes)
 {
 	cleanup_buf struct buf shown = BUF_INIT(SHOWN_MAX * 4);
@@ -240,7 +243,10 @@ static int to_terminal(const struct fetch *fetch)
 	return status == EXIT_CODE_OK ? show(fetch, &bytes) : status;
 }
 
-/* One page, and on stderr what it is of and how to go on: stdout has the output's own bytes. */
+/*
+ * Prints one page to stdout. stderr says which part it is and how to get the next one, so that
+ * stdout has only the output's own bytes.
+ */
 static int to_page(const struct fetch *fetch)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
@@ -252,7 +258,7 @@ static int to_page(const struct fetch *fetch)
 
 	if (status != EXIT_CODE_OK)
 		return status;
-	/* What is said of going on names the daemon, too. */
+	/* The command that the message suggests has to name the daemon, too. */
 	(void)snprintf(name, sizeof(name), "%s%s%s", fetch->where->url != NULL ? "--url " : "",
 		       fetch->where->url != NULL ? fetch->where->url : "",
 		       fetch->where->url != NULL ? " " : "");
@@ -283,7 +289,7 @@ int output_run(const struct opt_command *self, int argc, char **argv, struct out
 		rc = err_wrap(&err, "%s", self->name);
 	if (rc != 0)
 		return cli_settle(self, rc, &err);
-	/* What is of a daemon's is another program's to ask for. */
+	/* reckon-client makes the requests to a daemon. */
 	if (where->get == NULL)
 		return remote_hand_over(argc, argv, where->key);
 	if (fetch.path != NULL)
@@ -293,7 +299,7 @@ int output_run(const struct opt_command *self, int argc, char **argv, struct out
 	return isatty(STDOUT_FILENO) ? to_terminal(&fetch) : get(&fetch, STDOUT_FILENO);
 }
 
-/* Of this machine's own store. */
+/* Reads from this machine's own store. */
 static int get_here(const char *command, const char *id, uint64_t offset, uint64_t length, int fd,
 		    void *arg)
 {

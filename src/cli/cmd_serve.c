@@ -1,5 +1,5 @@
 /*
- * cmd_serve.c - reckon serve: becomes reckond, which starts what reads the network.
+ * cmd_serve.c - reckon serve: executes reckond, which starts the process that reads the network.
  *
  * Runs in:  reckon.
  * Reads:    the command line.
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* The table is reckond's own: what it knows is what can be given. */
+/* One row for each of reckond's options, taken from reckond's own table. */
 #define OPTION(section_, name_, kind_, member_, min_, max_, standard_, when_, value_, summary_) \
 	OPT_##member_,
 enum {
@@ -22,7 +22,7 @@ enum {
 };
 #undef OPTION
 
-/* Placeholder, help, hint and words of each kind. */
+/* For each kind of option: the value's placeholder, the help, the completion hint and its words. */
 #define ITEM_TEXT(value, summary, standard) value, summary, OPT_HINT_NONE, NULL
 #define ITEM_FILE(value, summary, standard) value, summary, OPT_HINT_FILE, NULL
 #define ITEM_DIR(value, summary, standard) value, summary, OPT_HINT_DIR, NULL
@@ -41,7 +41,7 @@ static const struct opt_item serve_items[] = {
 #undef OPTION
 
 struct serve {
-	char **argv; /* of reckond: each option as --name=value */
+	char **argv; /* reckond's arguments: each option as --name=value */
 	size_t count;
 };
 
@@ -83,7 +83,7 @@ static int run_serve(const struct opt_command *self, int argc, char **argv)
 		opt_print_help(stdout, self);
 		status = EXIT_CODE_OK;
 	} else {
-		/* Returns only when it failed; values are judged by reckond. */
+		/* Returns only on failure. reckond checks the values. */
 		status = cli_exec_libexec(name, serve.argv);
 	}
 	for (size_t i = 1; i < serve.count; i++)

@@ -2,9 +2,9 @@
  * cmd_template.c - reckon template, model and bench: handed to the programs in libexec.
  *
  * Runs in:  reckon.
- * Reads:    the command line, for --help alone.
- * Never:    judges arguments; the programs check their own. Their environment is ours, so
- *           RECKON_TEMPLATES and RECKON_STATE reach them.
+ * Reads:    the command line, only for --help.
+ * Never:    checks arguments; the programs check their own. They inherit our environment, with
+ *           RECKON_TEMPLATES and RECKON_STATE.
  */
 #include <stdio.h>
 #include <string.h>

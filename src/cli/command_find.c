@@ -1,9 +1,9 @@
 /*
- * command_find.c - a command by its name.
+ * command_find.c - finds a command by its name.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    a word of the command line.
- * Never:    knows a command: the list is given to it.
+ * Never:    depends on a command: its caller sets the list.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * commands.c - from the first word of the command line to the command.
+ * commands.c - runs the command that the first argument names.
  *
  * Runs in:  reckon.
  * Reads:    the command line.
- * Never:    touches anything before the command is known.
+ * Never:    opens anything before the command is known.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ const struct opt_command *const cli_commands[] = {
 	&cmd_help_table,   NULL,
 };
 
-/* What buffered text came to: a full disk must not look like success. */
+/* Flushes stdout: a full disk must not look like success. */
 static int finish_stdout(int status)
 {
 	struct err err;
@@ -35,7 +35,7 @@ static int finish_stdout(int status)
 	return EXIT_CODE_RECKON;
 }
 
-/* Hidden, for the build: completions and manuals are made from the tables. */
+/* Hidden options for the build, which generates completions and manuals from the tables. */
 static int print_derived(int argc, char **argv)
 {
 	const struct opt_command *command;

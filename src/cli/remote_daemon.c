@@ -1,9 +1,9 @@
 /*
- * remote_daemon.c - reckon daemon: whether your private one runs, and its end.
+ * remote_daemon.c - reckon daemon: shows and stops the user's private daemon.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of the private daemon.
- * Never:    starts one, or ends another daemon than that.
+ * Never:    starts a daemon, or stops any other daemon.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return 0;
 }
 
-/* -1: it runs; else the exit status, `stopped` when none runs. */
+/* Finds the private daemon. -1: it runs; else the exit status, which is `stopped` if none runs. */
 static int find(struct daemon *daemon, const struct opt_command *self, int argc, char **argv,
 		int stopped)
 {
@@ -106,7 +106,7 @@ int remote_daemon_status(const struct opt_command *self, int argc, char **argv)
 	return EXIT_CODE_OK;
 }
 
-/* Its files and history stay; variables do not, so that is asked for. */
+/* Files and history survive, but variables are lost, so -f is required if there are any. */
 int remote_daemon_stop(const struct opt_command *self, int argc, char **argv)
 {
 	struct daemon daemon = { .force = false };

@@ -1,9 +1,9 @@
 /*
- * say.c - how the commands talk: complaints, sizes, whole output; and how they hand over.
+ * say.c - error messages, formatted sizes and output of the commands; running programs of libexec.
  *
  * Runs in:  reckon.
- * Reads:    error texts, which may quote file names and what a box said.
- * Never:    lets such a text break the line or steer the terminal.
+ * Reads:    error texts, which may quote file names and text of a box.
+ * Never:    lets such a text add a line or control the terminal.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static void print_line(const char *what, const char *text, const char *remedy)
 	cleanup_buf struct buf line = BUF_INIT(LINE_MAX_BYTES);
 	struct err ignored;
 
-	/* A line that does not fit is printed as far as it goes. */
+	/* If the line does not fit, its beginning is still printed. */
 	(void)buf_adds(&line, "reckon: ", &ignored);
 	if (what != NULL && term_escape_line(what, strlen(what), &line, &ignored) == 0)
 		(void)buf_adds(&line, ": ", &ignored);
@@ -87,7 +87,7 @@ int cli_write_stdout(const void *bytes, size_t len)
 
 int cli_print_text(const char *text, size_t len)
 {
-	/* A byte becomes four at most, and colours are turned off. */
+	/* Escaping makes at most four bytes of one; the 16 more are for resetting colours. */
 	cleanup_buf struct buf shown = BUF_INIT(len < SIZE_MAX / 8 ? len * 4 + 16 : SIZE_MAX / 2);
 	struct term_filter filter = { .escape = true };
 	struct err err;
@@ -100,7 +100,7 @@ int cli_print_text(const char *text, size_t len)
 	return cli_write_stdout(buf_text(&shown), shown.len);
 }
 
-/* Where our other programs may be: the same places, in the same order, as libreckon looks. */
+/* Looks in the same places and in the same order as libreckon. */
 int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err)
 {
 	const char *given = getenv("RECKON_LIBEXEC");
@@ -120,7 +120,7 @@ int cli_libexec_path(const char *name, char path[PATH_MAX], struct err *err)
 	if (snprintf(path, PATH_MAX, "%s/../libexec/reckon/%s", self, name) < PATH_MAX &&
 	    access(path, X_OK) == 0)
 		return 0;
-	/* A program of libexec looks for another one. */
+	/* This program may itself be in libexec, beside the one it looks for. */
 	if (snprintf(path, PATH_MAX, "%s/%s", self, name) < PATH_MAX && access(path, X_OK) == 0)
 		return 0;
 	err_set(err, ERR_UNAVAILABLE, "%s: not found in libexec beside %.200s", name, self);
@@ -146,7 +146,7 @@ static void format_scaled(uint64_t bytes, unsigned step, const char *const *unit
 	double value = (double)bytes;
 	size_t unit = 0;
 
-	/* 999.5 would be printed as 1000 of the smaller unit. */
+	/* Without the 0.5, 999.5 would be printed as 1000 of the smaller unit. */
 	for (; value >= (double)step - 0.5 && units[unit + 1] != NULL; unit++)
 		value /= (double)step;
 	if (unit == 0 || value >= 9.95 || value - (double)(uint64_t)value < 0.05)

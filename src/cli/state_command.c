@@ -1,9 +1,9 @@
 /*
- * state_command.c - commands that reckond carries out, on a state directory.
+ * state_command.c - commands on a state directory, which reckond carries out.
  *
  * Runs in:  reckon.
  * Reads:    the command line, for its form; reckond reads the directory.
- * Never:    needs a daemon that runs, or that none does.
+ * Never:    needs a running daemon, or a stopped one.
  */
 #include "cli/state_command.h"
 
@@ -16,7 +16,7 @@
 
 struct given {
 	const struct opt_command *self;
-	char **argv; /* of reckond: options as --name=value, then the operand */
+	char **argv; /* reckond's arguments: options as --name=value, then the operand */
 	size_t count;
 	const char *operand;
 };

@@ -1,12 +1,12 @@
 /*
- * approve.c - a person decides about each call of a tool.
+ * approve.c - asks a person to approve each tool call.
  *
  * Runs in:  reckon run, reckon-client; in the thread of a call.
- * Reads:    calls of hostile code, which it shows; a line that the person types.
- * Never:    takes an answer that was typed before the question, or that is not one of the words.
+ * Reads:    tool calls of hostile code, which it prints; a line that the person types.
+ * Never:    accepts an answer that was typed before the question, or any other word.
  *
- * The question goes to the terminal itself: stdout and stderr may be files or pipes, and then the
- * person would decide about what they cannot see.
+ * The question goes to the terminal itself, because stdout and stderr may be files or pipes, where
+ * the person does not see it.
  */
 #include "cli/run/approve.h"
 
@@ -44,7 +44,7 @@ void run_person_release(void)
 	(void)pthread_mutex_unlock(&person);
 }
 
-/* A box's output may have left colours on, and the cursor inside a line. */
+/* The box's output may have left colours on and the cursor in the middle of a line. */
 static int write_question(const struct run_call *call, struct buf *ret, struct err *err)
 {
 	if (buf_adds(ret, "\r\x1b[0m\xe2\x94\x82 ", err) < 0 || /* │ */
@@ -55,7 +55,7 @@ static int write_question(const struct run_call *call, struct buf *ret, struct e
 	return buf_addc(ret, '\n', err);
 }
 
-/* The letter or the word, and nothing else. 0: none of them. */
+/* The first letter of a word that was typed as the letter or in full. 0: any other text. */
 static char read_word(const char *line, size_t len)
 {
 	static const char *const words[] = { "yes", "no", "always" };
@@ -84,7 +84,7 @@ static char ask(int tty, const struct run_call *call)
 	static const char question[] = "Call it? [y]es, [n]o, [a]lways this tool: ";
 	struct err ignored;
 
-	/* A cell that printed this question could have got its answer already. */
+	/* Discard what was typed before the question: a cell may have printed a fake one. */
 	(void)tcflush(tty, TCIFLUSH);
 	for (;;) {
 		char line[64], word;

@@ -1,4 +1,6 @@
-/* approve.h - a person decides about each call of a tool (reckon run --approve). */
+/*
+ * approve.h - asks a person to approve each tool call (reckon run --approve).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,16 +10,16 @@ struct run_call {
 	const char *tool;
 	const char *arguments; /* JSON */
 	size_t len;
-	bool (*is_over)(void *arg); /* whether nobody waits for an answer any more */
+	bool (*is_over)(void *arg); /* whether the cell no longer waits for an answer */
 	void *arg;
 };
 
 /*
- * 'y'es; 'a'lways, of this tool; 'n'o; 'e': the cell is over; '\0': there is no terminal. From any
- * thread, one question at a time.
+ * Asks the person. Returns 'y' (yes), 'a' (always for this tool), 'n' (no), 'e' (the cell is over)
+ * or '\0' (there is no terminal). Any thread may call it; calls wait for each other.
  */
 char run_approve(const struct run_call *call);
 
-/* The person answers one question at a time. False: is_over() said so. */
+/* Waits until no other question is open. False: is_over() returned true. */
 bool run_person_take(bool (*is_over)(void *arg), void *arg);
 void run_person_release(void);

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon run, reckon-client.
  * Reads:    lines of a terminal.
- * Never:    shows a prompt of the box unescaped, or a password while it is typed.
+ * Never:    prints a prompt of the box unescaped, or a password while it is typed.
  */
 #include <poll.h>
 #include <string.h>
@@ -26,7 +26,9 @@ bool run_can_ask(const struct run *run)
 	       isatty(STDERR_FILENO);
 }
 
-/* An interrupt may come in the moment before poll(), which then does not hear of it. */
+/*
+ * An interrupt right before poll() does not end it, so poll() times out and the count is checked.
+ */
 static int read_line(struct buf *ret)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -44,7 +46,7 @@ static int read_line(struct buf *ret)
 			return ret->len > 0;
 		if (byte == '\n')
 			return 1;
-		(void)buf_addc(ret, byte, &ignored); /* of what is too long the beginning counts */
+		(void)buf_addc(ret, byte, &ignored); /* a line that is too long is cut off */
 	}
 }
 
@@ -57,14 +59,16 @@ static bool is_interrupted(void *arg)
 int run_ask(struct run_output *output, const struct run_question *question, struct buf *ret)
 {
 	const bool password = question->password;
-	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
+	/*
+	 * Turn echo off before the prompt invites the person to type. If that fails, read nothing.
+	 */
 	const bool may_read = !password || term_set_echo(false);
 	int got = 0;
 
 	if (!run_person_take(is_interrupted, NULL))
 		return -1;
 	run_output_text(output, STDERR_FILENO, question->prompt, question->len);
-	output->err.mid_line = false; /* Enter will have ended the line */
+	output->err.mid_line = false; /* the person's Enter ends the line */
 	if (may_read)
 		got = read_line(ret);
 	if (password)

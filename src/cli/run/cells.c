@@ -1,8 +1,8 @@
 /*
- * cells.c - what a command line asks for, from its beginning to its end; what can be a cell.
+ * cells.c - initializes and frees struct run; checks whether a text can be a cell.
  *
  * Runs in:  reckon, reckon-client.
- * Reads:    text that is to be run.
+ * Reads:    source text.
  * Never:    opens anything.
  */
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * entry.c - reckon run --entry: a folder as a program, which is what `docker run` makes of one.
+ * entry.c - reckon run --entry: runs a folder as a program, as `docker run` does.
  *
  * Runs in:  reckon.
  * Reads:    the folder, as the user; what the program writes, which is hostile.
- * Never:    follows a link of the folder, or shows a terminal what it was not meant to see.
+ * Never:    follows a symbolic link of the folder, or writes unescaped output to a terminal.
  */
 #include "cli/run/entry.h"
 
@@ -32,13 +32,13 @@
 #define PATH_SIZE 4096u
 #define CHUNK 65536u
 #define WALL_MS 30000u
-#define POLL_MS 250 /* between two looks whether a person interrupted */
+#define POLL_MS 250 /* between two checks for an interrupt */
 #define SIGNALED 128
 #define WORKSPACE "/mnt/data"
 
 /* ---- how it is run -------------------------------------------------------------------------- */
 
-/* By the end of its name. */
+/* Chosen by the suffix of the file name. */
 static const char *interpreter_of(const char *entry)
 {
 	static const struct {
@@ -138,7 +138,7 @@ static int copy_entry(struct copy *copy, int dir, const char *name, size_t len, 
 	cleanup_fd int below = -1;
 	struct stat st;
 
-	/* What git keeps of a folder is not part of the program. */
+	/* Git's own data is not part of the program. */
 	if (text_is_dots(name) || strcmp(name, ".git") == 0)
 		return 0;
 	if (end >= PATH_SIZE)
@@ -160,7 +160,7 @@ static int copy_entry(struct copy *copy, int dir, const char *name, size_t len, 
 	return copy_folder(copy, TAKE_FD(below), end, depth + 1, err);
 }
 
-/* `dir` is closed. */
+/* Takes ownership of `dir` and closes it. */
 static int copy_folder(struct copy *copy, int dir, size_t len, unsigned depth, struct err *err)
 {
 	DIR *stream = fdopendir(dir);
@@ -197,12 +197,12 @@ static int put_folder(const struct run *run, struct session *session, struct err
 struct running {
 	struct run_output *output;
 	reckon_process *process;
-	int passed; /* of them */
+	int passed; /* interrupts passed on to the program */
 	bool is_open[2];
-	struct buf input; /* read, and not written yet */
+	struct buf input; /* read from stdin, not yet written to the program */
 };
 
-/* A terminal gets it escaped, everything else as it is. */
+/* Output to a terminal is escaped; all other output is copied unchanged. */
 static int show(struct running *running, int which)
 {
 	const int fd = which == 0 ? STDOUT_FILENO : STDERR_FILENO;
@@ -245,7 +245,7 @@ static void feed(struct running *running)
 		reckon_process_close_input(running->process);
 }
 
-/* The first Ctrl-C is the program's, the second kills it. */
+/* The first Ctrl-C sends SIGINT to the program, the second SIGKILL. */
 static void pass_interrupts(struct running *running)
 {
 	const int count = interrupt_count();
@@ -266,7 +266,7 @@ static int pump(struct running *running)
 {
 	while (running->is_open[0] || running->is_open[1]) {
 		const int to = reckon_process_fd(running->process, RECKON_PROCESS_STDIN);
-		/* Only one of the two is waited for: what is read is written before more is read. */
+		/* Poll for only one direction: write what was read before reading more. */
 		struct pollfd fds[] = {
 			{ running->is_open[0] ? reckon_process_fd(running->process,
 								  RECKON_PROCESS_STDOUT)

@@ -1,12 +1,12 @@
 /*
- * entry.h - reckon run --entry: a folder as a program.
+ * entry.h - reckon run --entry: runs a folder as a program.
  */
 #pragma once
 
 #include "cli/run/run.h"
 
-/* Before anything is opened: that there is such a file, and how it is run. */
+/* Checks, before a session is opened, that the file exists and that its interpreter is known. */
 int run_entry_check(const struct run *run, struct err *err);
 
-/* Copies the folder into the session's workspace and runs the program; the exit status. */
+/* Copies the folder into the session's workspace and runs the program; returns the exit status. */
 int run_entry(const struct run *run, struct run_output *output);

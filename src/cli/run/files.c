@@ -1,9 +1,9 @@
 /*
- * files.c - files of a workspace into a directory of the user's.
+ * files.c - copies files of a workspace into a directory of the user.
  *
  * Runs in:  reckon.
- * Reads:    names that a box chose.
- * Never:    follows a link, leaves the directory, or shows a file before it is whole.
+ * Reads:    file names that a box chose.
+ * Never:    follows a link, leaves the directory, or creates a file before it is complete.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ int run_files_check_dir(const char *path, struct err *err)
 		return err_set(err, ERR_INVALID, "the name of the directory is empty");
 	if (strlen(path) >= PATH_MAX)
 		return err_set(err, ERR_INVALID, "the name of the directory is too long");
-	/* The nearest that exists decides: what is missing below it will be made. */
+	/* Check the nearest existing ancestor: missing directories will be created below it. */
 	while (stat(at, &st) < 0) {
 		char *slash;
 
@@ -96,7 +96,7 @@ int run_files_create(int dir_fd, const char *path, char temp[RUN_FILES_TEMP_SIZE
 	return fs_create_beneath(dir_fd, temp, (uid_t)-1, (gid_t)-1, ret_fd, err);
 }
 
-/* The directory that holds `path`, opened without following links. */
+/* Opens the directory that contains `path`, without following links. */
 static int open_parent(int dir_fd, const char *path, int *ret_fd, struct err *err)
 {
 	char parent[4096];

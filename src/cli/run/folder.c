@@ -1,9 +1,9 @@
 /*
- * folder.c - a directory of -f: the files in it, each under its place there.
+ * folder.c - adds the files of a directory given with -f, under their paths in it.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    directories that the user named, as the user.
- * Never:    follows a link out of it, or takes what is not a regular file.
+ * Never:    follows a link out of it, or adds anything but regular files.
  */
 #include <ftw.h>
 #include <limits.h>
@@ -19,10 +19,10 @@
 
 #define OPEN_MAX_WALK 32
 
-/* nftw() hands nothing through to its function. */
+/* A static variable, because nftw() passes no argument to its callback. */
 static struct walk {
 	struct run *run;
-	const char *name; /* of the directory, in the workspace */
+	const char *name; /* the directory's name in the workspace */
 	size_t root_len;
 	struct err *err;
 	int code;
@@ -59,7 +59,7 @@ static int walk_one(const char *path, const struct stat *st, int type, struct FT
 	return 0;
 }
 
-/* "out/" is called out. */
+/* The name of "out/" is "out". */
 static void drop_slashes(char *text)
 {
 	size_t len = strlen(text);

@@ -1,9 +1,9 @@
 /*
- * input.c - sources, files and directories of a run, found good or refused before it starts.
+ * input.c - loads and checks the sources, files and directories of a run before it starts.
  *
  * Runs in:  reckon.
  * Reads:    files that the user named, as the user.
- * Never:    writes anything; never waits on a FIFO or device that stands where a file should.
+ * Never:    writes anything; blocks on a FIFO or device in place of a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "cli/options/parse.h"
 #include "cli/run/run.h"
 
-/* Opens a regular file. The remedy says what is usually meant. */
+/* Opens a regular file. The remedy names the most likely mistake. */
 static int open_regular(const char *path, int *ret_fd, struct err *err)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -44,14 +44,14 @@ static int open_regular(const char *path, int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* buf's own words for "full" say nothing to a user. */
+/* Replaces buf's error "full", which says nothing to a user. */
 static int too_large(struct err *err)
 {
 	err_set(err, ERR_INVALID, "source is larger than 4 MiB");
 	return err_remedy(err, "data goes in with -f FILE");
 }
 
-/* What editors of Windows put before UTF-8 is not part of the text. */
+/* Removes the UTF-8 byte order mark that some Windows editors write. */
 static void drop_mark(struct buf *source)
 {
 	static const char mark[] = "\xef\xbb\xbf";
@@ -110,7 +110,7 @@ static int load_cell(struct run_cell *cell, struct err *err)
 	return rc < 0 ? err_wrap(err, "%.200s", name) : 0;
 }
 
-/* A notebook becomes its cells, in its place. */
+/* Loads each source; replaces a notebook by its cells. */
 static int load_each(struct run *run, struct err *err)
 {
 	cleanup_free struct run_cell *named = run->cells;
@@ -163,7 +163,7 @@ static int load_files(struct run *run, struct err *err)
 	return 0;
 }
 
-/* The warden works elsewhere than we do, so sources become absolute. */
+/* The warden has another working directory, so the source has to be absolute. */
 static int load_mount(reckon_mount *mount, struct err *err)
 {
 	char *absolute = realpath(mount->source, NULL);
@@ -184,7 +184,7 @@ static int load_mount(reckon_mount *mount, struct err *err)
 	return 0;
 }
 
-/* Without a target a mount takes its directory's name, which has to be fit for that. */
+/* A mount without a target uses its directory's name, which must be a valid file name. */
 static int check_default_target(const reckon_mount *mount, struct err *err)
 {
 	const char *slash = strrchr(mount->source, '/');

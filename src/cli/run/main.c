@@ -1,9 +1,9 @@
 /*
- * main.c - reckon run: cells in, what they print and make out.
+ * main.c - reckon run: runs cells and writes their output and files.
  *
  * Runs in:  reckon; with -s reckon-client.
  * Reads:    nothing itself: options.c the command line, input.c the files.
- * Never:    opens a session before all input is known to be good.
+ * Never:    opens a session before all input is checked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int complain(struct err *err)
 	return cli_complain(err);
 }
 
-/* The first Ctrl-C stops the cell, the second ends the run, the third does not wait for that. */
+/* The first Ctrl-C interrupts the cell, the second ends the run, the third exits at once. */
 static void catch_interrupts(void)
 {
 	interrupt_catch(&(struct interrupt_options){ .exits = true });
@@ -74,7 +74,7 @@ static int on_input(const char *prompt, size_t prompt_len, int password, char **
 	return RECKON_CONTINUE;
 }
 
-/* Of code that ends itself its own. */
+/* For code that ended itself: its own exit status. */
 static int program_status(const struct run *run, const struct session_result *result)
 {
 	struct json_value *record;
@@ -90,7 +90,7 @@ static int program_status(const struct run *run, const struct session_result *re
 	return status;
 }
 
-/* Gives the program its arguments; no cell of the user's. */
+/* Runs the code that gives the program its arguments, before the user's first cell. */
 static int run_prologue(const struct run_output *output)
 {
 	struct session_result result = { .record = BUF_INIT(RUN_JSON_MAX) };
@@ -111,7 +111,10 @@ static int run_prologue(const struct run_output *output)
 	return status;
 }
 
-/* No record: nobody reads our output any more, the cell was left alone, or there is an error. */
+/*
+ * There is no record because the output's reader went away, the cell runs on detached, or a call
+ * failed.
+ */
 static int end_without_record(struct run_output *output, struct err *err)
 {
 	run_output_settle(output);
@@ -196,7 +199,10 @@ static int run_in_session(const struct run *run, struct run_output *output)
 		status = run_prologue(output);
 	if (status != EXIT_CODE_OK)
 		return status;
-	/* In a session that stays there is nothing to stop before the first cell. */
+	/*
+	 * With -s, the default action of SIGINT is right until here: nothing runs in the session
+	 * yet.
+	 */
 	catch_interrupts();
 	status = run->entry != NULL ? run_entry(run, output) : run_cells(run, output);
 	if (interrupt_count() > 1)
@@ -239,7 +245,7 @@ int run_command(const struct opt_command *self, int argc, char **argv, session_o
 
 	run_init(&run);
 	rc = opt_parse(self, argc, argv, run_options_take, &run, &err);
-	/* A session of a daemon's is another program's, which judges the rest. */
+	/* reckon-client handles a daemon's sessions; it checks the other options, too. */
 	if (rc == 0 && run.session != NULL && daemon == NULL) {
 		status = remote_hand_over(argc, argv, run.key);
 		run_done(&run);
@@ -249,7 +255,7 @@ int run_command(const struct opt_command *self, int argc, char **argv, session_o
 			(run.tools_path != NULL &&
 			 run_tools_load(run.tools_path, run.approve, &run.tools, &err) < 0)))
 		rc = err_wrap(&err, "%s", self->name);
-	/* Nothing was started: whatever is wrong, it is about what was given to us. */
+	/* Nothing was started, so every error is about the user's input. */
 	status = cli_settle(self, rc, &err);
 	if (status < 0)
 		status = run_all(&run, run.session != NULL ? daemon : session_open_own);

@@ -1,9 +1,9 @@
 /*
- * notebook.c - the code cells of a notebook (nbformat 3 and 4), as cells of a run.
+ * notebook.c - makes cells of a run from the code cells of a notebook (nbformat 3 and 4).
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    a notebook that the user named.
- * Never:    looks at its outputs.
+ * Never:    uses its outputs.
  */
 #include <string.h>
 #include <strings.h>
@@ -19,7 +19,7 @@ bool run_is_notebook(const char *path)
 	return len > 6 && strcasecmp(path + len - 6, ".ipynb") == 0;
 }
 
-/* A text, or lines of it. */
+/* A source is a string or a list of lines. */
 static int add_source(const struct json_value *source, struct buf *ret, struct err *err)
 {
 	size_t len = 0;
@@ -55,7 +55,7 @@ static int add_cells(struct run *run, const char *origin, const struct json_valu
 		if (kind == NULL || strcmp(kind, "code") != 0)
 			continue;
 		if (source == NULL)
-			source = json_read_member(cell, "input"); /* of nbformat 3 */
+			source = json_read_member(cell, "input"); /* the name in nbformat 3 */
 		if (add_source(source, &code, err) < 0) {
 			buf_done(&code);
 			return (int)err->code;
@@ -73,7 +73,7 @@ static int add_cells(struct run *run, const char *origin, const struct json_valu
 	return 0;
 }
 
-/* The words differ between those that write notebooks. */
+/* Notebook writers use different members for the language. */
 static const struct language *language_of(const struct json_value *notebook)
 {
 	const struct json_value *metadata = json_read_member(notebook, "metadata");

@@ -1,9 +1,9 @@
 /*
- * options.c - the options of reckon run, and what is wrong with their values.
+ * options.c - parses and checks the options of reckon run.
  *
  * Runs in:  reckon.
  * Reads:    the command line.
- * Never:    opens what it names; that is input.c's.
+ * Never:    opens the files it names; input.c does that.
  */
 #include <string.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ const struct opt_item run_items[] = {
 
 _Static_assert(ARRAY_LEN(run_items) == RUN_ITEM_COUNT, "as run.h has it");
 
-/* Behind a FILE or -c "--" begins the program's arguments; before any it ends our options. */
+/* After a FILE or -c, "--" starts the program's arguments; before them, it ends our options. */
 static int add_argument(struct run *run, const char *value, struct err *err)
 {
 	if (run->argument_count == RUN_ARGUMENTS_MAX)
@@ -244,7 +244,7 @@ static int set_language(struct run *run, const char *value, struct err *err)
 	return 0;
 }
 
-/* Both names in any order; each is asked for once or more. */
+/* The value has one or both names, in any order. */
 static int set_isolation(struct run *run, const char *value, struct err *err)
 {
 	static const struct {
@@ -374,7 +374,7 @@ static int take_value(struct run *run, int id, const char *value, struct err *er
 	}
 }
 
-/* Puts the option's name before what is wrong with its value. */
+/* Puts the option's name before the error about its value. */
 int run_options_take(int id, const char *value, void *arg, struct err *err)
 {
 	struct run *run = arg;
@@ -393,7 +393,9 @@ int run_options_take(int id, const char *value, void *arg, struct err *err)
 	return (int)err->code;
 }
 
-/* Without -l a file's suffix names the language; all cells run in one kernel. */
+/*
+ * Without -l, the file suffixes choose the language. All must agree: the cells run in one kernel.
+ */
 static int choose_language(struct run *run, struct err *err)
 {
 	const struct language *chosen = NULL;
@@ -422,7 +424,7 @@ static int choose_language(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Options of a box that is made for one run, or that a daemon does not let its clients say. */
+/* With -s, refuses options that only a box of our own can have. */
 static int check_fit(const struct run *run, struct err *err)
 {
 	const char *option = run->mount_count > 0      ? "--mount"

@@ -1,5 +1,5 @@
 /*
- * options.h - options that `reckon run` and `reckon repl` share, and their ids.
+ * options.h - options that `reckon run` and `reckon repl` share, with their ids.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ enum {
 	OPT_SNAPSHOT,
 };
 
-/* Rows of tables of options; run_options_take() takes them all. */
+/* Rows for option tables; run_options_take() handles all of them. */
 #define RUN_OPTIONS_WHERE                                                                       \
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false }, \
 		{ 't',		 "template",                                                    \
@@ -60,7 +60,7 @@ enum {
 			NULL, false                                                             \
 	}
 
-/* What a session that stays may begin with; `rare` keeps a --help of many options on one screen. */
+/* How a session at a daemon begins. `rare` keeps a long --help on one screen. */
 #define RUN_OPTIONS_STORAGE(rare)                                                               \
 	{ 'v',		 "volume",                                                              \
 	  "VOLUME[:PATH][:ro]", "mount a volume at PATH, else /mnt/<its name>",                 \

@@ -1,9 +1,9 @@
 /*
- * output.c - events as they come, lines of ours.
+ * output.c - prints events as they arrive, and messages of Reckon.
  *
  * Runs in:  reckon.
- * Reads:    events; their text is the box's.
- * Never:    mixes anything of ours into stdout: that is the code's, or lines of JSON.
+ * Reads:    events; their text comes from the box.
+ * Never:    adds text of Reckon to stdout, which has the code's output or lines of JSON.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ void run_output_show_figures(struct run_output *output)
 	output->images = isatty(STDOUT_FILENO) ? term_image_detect() : TERM_IMAGE_NONE;
 }
 
-/* The first failure to write decides how the run ends; after it nothing more is written. */
+/* The first write error sets the exit status; nothing more is written after it. */
 static void put(struct run_output *output, int fd, const void *bytes, size_t len)
 {
 	struct err err;
@@ -47,7 +47,8 @@ static void put(struct run_output *output, int fd, const void *bytes, size_t len
 	if (fd == STDOUT_FILENO)
 		output->status = cli_write_stdout(bytes, len);
 	else
-		(void)fd_write_full(fd, bytes, len, &err); /* no place left to say so */
+		/* an error on stderr cannot be reported */
+		(void)fd_write_full(fd, bytes, len, &err);
 }
 
 void run_output_raw_line(struct run_output *output, const char *text, size_t len)
@@ -84,7 +85,7 @@ static void end_text(struct run_output *output, int fd)
 	put(output, fd, buf_text(&shown), shown.len);
 }
 
-/* Our own lines and values start at the beginning of a line. */
+/* Messages and values start at the beginning of a line. */
 void run_output_end_line(struct run_output *output, int fd)
 {
 	struct term_filter *filter = fd == STDOUT_FILENO ? &output->out : &output->err;
@@ -126,7 +127,7 @@ void run_output_line(const char *fmt, ...)
 	(void)fd_write_full(STDERR_FILENO, shown.data, shown.len, &err);
 }
 
-/* Images are dealt with when the record is there: they go to files. */
+/* Images are handled with the record, because they are saved as files. */
 static bool is_image(const struct json_value *data)
 {
 	const struct json_value *value;

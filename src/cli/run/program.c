@@ -1,9 +1,9 @@
 /*
- * program.c - a cell as a program: its arguments, its exit status.
+ * program.c - passes arguments to a cell's program and reads its exit status.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    the command line, records.
- * Never:    names a language: how its programs get arguments, its row says.
+ * Never:    names a language: its row in languages/ says how its programs get arguments.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,10 @@ int run_program_load(struct run *run, struct err *err)
 	return buf_adds(ret, form->after_all, err);
 }
 
-/* The name of what an error is when a program ended itself, and so nothing to explain. */
+/*
+ * Finds the error that means the program exited by itself (such as SystemExit): it is not a
+ * failure.
+ */
 static const struct json_value *find_exit(const struct run *run, const struct json_value *record)
 {
 	const struct json_value *error = json_read_member(record, "error");

@@ -1,9 +1,9 @@
 /*
- * record.c - the record of a cell, in the mode that was asked for.
+ * record.c - prints the record of a cell in the chosen mode.
  *
  * Runs in:  reckon, reckon-client.
- * Reads:    records; their text is the box's.
- * Never:    mixes anything of ours into stdout: that is the code's, or lines of JSON.
+ * Reads:    records; their text comes from the box.
+ * Never:    adds text of Reckon to stdout, which has the code's output or lines of JSON.
  */
 #include "base/cleanup.h"
 #include "cli/cli.h"
@@ -27,7 +27,7 @@ void run_output_record(struct run_output *output, const char *json, size_t len)
 	}
 	if (run->mode == RUN_MODE_TEXT) {
 		run_output_settle(output);
-		/* Whoever went away has ended the run; there is nothing to say about it. */
+		/* After a write error nobody reads a report. */
 		if (output->status == 0)
 			run_report_status(output, record);
 	}

@@ -1,8 +1,8 @@
 /*
- * report.c - how a cell ended and what it cost, for a person.
+ * report.c - prints how a cell ended and what it used, for a person.
  *
  * Runs in:  reckon.
- * Reads:    records; error texts in them are the box's.
+ * Reads:    records; their error texts come from the box.
  * Never:    writes to stdout.
  */
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void report_traceback(struct run_output *output, const struct json_value 
 	}
 }
 
-/* Statuses with a limit behind them: what it was and how to move it. */
+/* A status that a limit caused: says which limit and how to raise it. */
 static bool report_limit(const struct run_output *output, const struct json_value *record,
 			 const char *status)
 {
@@ -154,7 +154,7 @@ static void report_truncated(const struct run_output *output, const struct json_
 	}
 }
 
-/* A kernel's death has told already that its variables are gone. */
+/* Whether the report of a dead kernel already said that its variables are lost. */
 static bool is_told(const char *code, const char *status)
 {
 	return strcmp(code, "kernel_lost") == 0 &&
@@ -172,7 +172,10 @@ static void report_diagnostics(const struct json_value *record)
 
 		const char *code = json_get_str(diagnostic, "code");
 
-		/* What tells a model that it goes in circles is no news to a person who wanted to. */
+		/*
+		 * The warnings about repeated calls are for models; a person repeats a cell on
+		 * purpose.
+		 */
 		if (strncmp(code, "repeated_", 9) != 0 && !is_told(code, status))
 			run_output_line("note: %s", json_get_str(diagnostic, "message"));
 	}
@@ -190,7 +193,7 @@ void run_report_status(struct run_output *output, const struct json_value *recor
 	report_diagnostics(record);
 }
 
-/* "of 30 s" when there is a limit, else nothing. */
+/* "of 30 s" if there is a limit, else an empty string. */
 static void limit_text(const struct json_value *limits, const char *key, char text[48])
 {
 	char size[CLI_SIZE_TEXT];

@@ -1,9 +1,9 @@
 /*
- * save.c - displays and files of a record.
+ * save.c - saves the displays and files of a record.
  *
  * Runs in:  reckon.
- * Reads:    records: names of files and images as base 64, all from a box.
- * Never:    decodes an image or runs a page; their bytes go to a file as they are.
+ * Reads:    records: file names and base64 images, all from a box.
+ * Never:    decodes an image or renders a page; their bytes go to a file unchanged.
  */
 #include <string.h>
 #include <strings.h>
@@ -20,13 +20,13 @@ enum form { FORM_BYTES, FORM_TEXT, FORM_JSON };
 
 struct kind {
 	const char *mime, *label, *suffix;
-	const char *word; /* what its files are called: WORD-CELL-NUMBER.SUFFIX */
+	const char *word; /* prefix of its file names: WORD-CELL-NUMBER.SUFFIX */
 	enum form form;
 };
 
 /*
- * In order of preference: a display often comes in several forms. A picture is what most can look
- * at; a page of HTML says more than what it was made from.
+ * In order of preference, because a display often has several forms. Most programs can show an
+ * image; an HTML page says more than the data it was made from.
  */
 static const struct kind kinds[] = {
 	{ "image/png", "PNG", "png", "figure", FORM_BYTES },
@@ -51,7 +51,9 @@ static const struct kind kinds[] = {
 	{ "application/javascript", "JavaScript", "js", "display", FORM_TEXT },
 };
 
-/* One thing to save: `text` is base64 or text and belongs to the record, or is in `json`. */
+/*
+ * One thing to save. `text` is base64 or text and belongs to the record, or it points into `json`.
+ */
 struct saved {
 	const struct kind *kind;
 	const char *text;
@@ -60,12 +62,12 @@ struct saved {
 };
 
 /*
- * The best form of a display; false: there is only text, or nothing. A table is printed; its HTML in
- * a file of its own would be one more for each frame that a cell ends with.
+ * Finds the best form of a display; false: there is only text. Tables are printed instead: a file
+ * with their HTML would be one more file for each frame that ends a cell.
  */
 static bool find_form(const struct json_value *data, struct saved *saved)
 {
-	struct err ignored; /* what cannot be written as JSON has another form, or none */
+	struct err ignored; /* what cannot be written as JSON is skipped */
 
 	if (json_read_member(data, "application/vnd.reckon.table+json") != NULL)
 		return false;
@@ -86,7 +88,7 @@ static bool find_form(const struct json_value *data, struct saved *saved)
 	return false;
 }
 
-/* Whether text ends as the repr of a chart does, which tells nothing: alt.Chart(...) */
+/* Whether text ends like the repr of a chart, which says nothing: alt.Chart(...) */
 static bool is_shortened(const char *plain)
 {
 	const size_t len = strlen(plain);
@@ -95,8 +97,8 @@ static bool is_shortened(const char *plain)
 }
 
 /*
- * Whether a display is worth a word where nothing is saved: pictures and sound, and pages whose text
- * says nothing. A table or a model has said what it is.
+ * Whether to mention a display that is not saved: images, sound, and pages whose text says nothing.
+ * The text of a table or a model is enough.
  */
 static bool is_news(const struct kind *kind, const struct json_value *data)
 {
@@ -141,7 +143,7 @@ static int save_bytes(int dir_fd, const char *path, const void *bytes, size_t le
 	return (int)err->code;
 }
 
-/* HTML that is not a page by itself: a browser would guess how its letters are encoded. */
+/* Whether HTML lacks a document element: then a browser would guess its character encoding. */
 static bool is_fragment(const struct saved *saved)
 {
 	const char *text = saved->text;
@@ -169,12 +171,12 @@ static int save_form(int dir_fd, const char *path, const struct saved *saved, st
 	return save_bytes(dir_fd, path, buf_text(&bytes), bytes.len, err);
 }
 
-/* On a terminal that shows pictures. */
+/* Draws the figure on a terminal that can show images. */
 static bool draw_figure(struct run_output *output, const struct saved *saved)
 {
 	cleanup_buf struct buf png = BUF_INIT(IMAGE_PNG_MAX);
 	cleanup_buf struct buf drawn = BUF_INIT(RUN_JSON_MAX);
-	struct err ignored; /* what cannot be drawn is saved */
+	struct err ignored; /* if drawing fails, the figure is saved */
 
 	if (!output->shows_figures || output->images == TERM_IMAGE_NONE ||
 	    strcmp(saved->kind->mime, "image/png") != 0 ||
@@ -185,12 +187,12 @@ static bool draw_figure(struct run_output *output, const struct saved *saved)
 	return true;
 }
 
-/* In a directory of that name, which is ours: the figures of the run before are replaced there. */
+/* Saves the figure in RUN_FIGURES, where it replaces figures of earlier runs. */
 static bool save_figure(struct run_output *output, const char *path, const struct saved *saved,
 			const char *size)
 {
 	cleanup_fd int dir_fd = -1;
-	struct err ignored; /* where nothing can be made: it is told that -o DIR saves */
+	struct err ignored; /* on failure the caller suggests -o DIR */
 
 	if (!output->shows_figures || strcmp(saved->kind->word, "figure") != 0 ||
 	    run_files_open_dir(RUN_FIGURES, &dir_fd, &ignored) < 0 ||
@@ -205,7 +207,7 @@ struct numbers {
 	size_t figures, displays;
 };
 
-/* Whether the program itself wrote the figure to a file, which is saved as it is. */
+/* Whether the program itself saved the figure as a file, which is then saved anyway. */
 static bool is_saved_already(const struct json_value *record, const struct json_value *result)
 {
 	const struct json_value *metadata = json_read_member(result, "metadata");
@@ -276,7 +278,7 @@ static int save_file(struct run_output *output, const char *path, const char *ar
 
 	if (run_files_create(output->out_dir, path, temp, &fd, err) < 0)
 		return (int)err->code;
-	/* The stored copy when there is one: it is what the record describes. */
+	/* Prefer the stored copy: it is the version that the record describes. */
 	if (output->session->ops->get(output->session, path, artifact, fd, err) == 0 &&
 	    run_files_commit(output->out_dir, temp, path, err) == 0)
 		return 0;

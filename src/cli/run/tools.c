@@ -1,9 +1,9 @@
 /*
- * tools.c - runs a program for each call of a tool, and answers with what it prints.
+ * tools.c - runs a program for each tool call and answers with its output.
  *
  * Runs in:  reckon run, reckon-client; a thread for each call.
- * Reads:    the file of --tools; calls of hostile code, which it hands on as JSON on stdin.
- * Never:    puts a word of a call into a command line, or runs a program that the file does not name.
+ * Reads:    the file of --tools; tool calls of hostile code, which it passes as JSON on stdin.
+ * Never:    puts text of a call into a command line, or runs a program that the file does not name.
  */
 #include "cli/run/tools.h"
 
@@ -28,14 +28,14 @@
 #define FILE_MAX ((size_t)4 * 1024 * 1024)
 #define TOOLS_MAX 64u
 #define ARGUMENTS_MAX 64u
-#define CALLS_MAX 1000u /* of a cell, as libreckon has it */
+#define CALLS_MAX 1000u /* libreckon's limit for one cell */
 
 extern char **environ;
 
 struct command {
 	char *argv[ARGUMENTS_MAX + 1];
 	const char *name;
-	bool is_approved; /* with the person's lock: every call of it */
+	bool is_approved; /* guarded by the person's lock: all its calls are approved */
 };
 
 struct call {
@@ -44,19 +44,19 @@ struct call {
 	char id[32];
 	struct buf arguments;
 	pthread_t thread;
-	pid_t pid; /* with the lock; 0: it does not run */
+	pid_t pid; /* guarded by the lock; 0: not running */
 };
 
 struct run_tools {
 	reckon_tool list[TOOLS_MAX];
 	struct command commands[TOOLS_MAX];
 	size_t count;
-	bool approve; /* a person decides about each call */
+	bool approve; /* a person approves each call */
 	reckon_questions questions;
 	run_tools_answer_fn *answer;
 	void *answer_arg;
 	pthread_mutex_t lock;
-	bool is_over; /* with the lock */
+	bool is_over; /* guarded by the lock */
 	struct call *calls[CALLS_MAX];
 	size_t call_count;
 };
@@ -177,7 +177,10 @@ static void answer(const struct call *call, int kind, const char *text, size_t l
 	call->tools->answer(call->id, kind, text, len, call->tools->answer_arg);
 }
 
-/* In a group of its own, so that all of it can be ended. False: it cannot begin, or need not. */
+/*
+ * Starts the program in its own process group, so that the whole group can be killed. False: it
+ * cannot be started, or the cell is over.
+ */
 static bool start(struct call *call, int in, int out)
 {
 	struct run_tools *tools = call->tools;
@@ -207,7 +210,10 @@ static int finish(struct call *call)
 	siginfo_t info = { 0 };
 	int status = 0;
 
-	/* Its number stays its own until the lock is held, so nobody else is ended for it. */
+	/*
+	 * WNOWAIT keeps the pid reserved until we hold the lock, so no other process can be killed
+	 * by it.
+	 */
 	while (waitid(P_PID, (id_t)call->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		continue;
 	(void)pthread_mutex_lock(&call->tools->lock);
@@ -218,7 +224,7 @@ static int finish(struct call *call)
 	return status;
 }
 
-/* What it printed: JSON, or else a text without its last end of line. */
+/* The program's output: JSON, or else text without its last newline. */
 static void answer_output(const struct call *call, struct buf *output)
 {
 	cleanup_buf struct buf value = BUF_INIT((size_t)RECKON_TOOL_TEXT_MAX * 6 + 16);
@@ -265,7 +271,7 @@ static void run(struct call *call)
 	}
 	(void)close(TAKE_FD(theirs));
 	got = fd_read_all(ours, &output, &err);
-	(void)close(TAKE_FD(ours)); /* one that prints too much is told by SIGPIPE */
+	(void)close(TAKE_FD(ours)); /* a program that prints more gets SIGPIPE */
 	status = finish(call);
 	if (got < 0)
 		answer(call, RECKON_TOOL_ERROR, "it printed more than 5 MiB", 26);
@@ -290,7 +296,7 @@ static bool is_over(void *arg)
 	return over;
 }
 
-/* NULL: the person lets it run; else why it does not. */
+/* NULL: the call is approved; else the reason for the refusal. */
 static const char *denial(struct call *call)
 {
 	const struct run_call asked = { .tool = call->command->name,
