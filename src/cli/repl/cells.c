@@ -1,9 +1,9 @@
 /*
- * cells.c - what ran, for %save and figures.
+ * cells.c - keeps the cells that ran, for %save and figures.
  *
  * Runs in:  reckon repl.
  * Reads:    records.
- * Never:    grows without bound: the oldest records go first, what was typed stays.
+ * Never:    grows without bound: it drops the oldest records first, and never a cell's source.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ bool repl_cells_figure(const struct repl *repl, const char *name, struct buf *re
 	if (strncmp(name, start, sizeof(start) - 1) != 0)
 		return false;
 	number = strtoul(name + sizeof(start) - 1, NULL, 10);
-	/* The newest first: after a restart the numbers begin again. */
+	/* Search from the newest, because cell numbers begin again after a restart. */
 	for (size_t i = repl->cell_count; i > 0; i--) {
 		struct json_value *record;
 		bool found;

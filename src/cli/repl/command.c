@@ -1,9 +1,9 @@
 /*
- * command.c - commands of the REPL: one line, % and a name. All else is the kernel's.
+ * command.c - commands of the REPL: a line with % and a name. Everything else goes to the kernel.
  *
  * Runs in:  reckon repl.
  * Reads:    what the user types.
- * Never:    takes a name that is not in the table: magics of the kernel keep working.
+ * Never:    handles a name that is not in the table: it may be a magic of the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -228,7 +228,7 @@ static void on_load(struct repl *repl, struct words *words)
 		usage("%load HOSTFILE");
 }
 
-/* Waits for the user's editor, which has the terminal for itself. */
+/* Runs the user's editor in the foreground and waits for it. */
 static int run_editor(const char *path, struct err *err)
 {
 	static char shell[] = "sh", option[] = "-c",
@@ -388,7 +388,7 @@ static size_t trimmed(const char *text, size_t len)
 	return len;
 }
 
-/* The command's place in the table, or -1. */
+/* The command's index in the table, or -1. */
 static int find(const char *text, size_t len)
 {
 	len = trimmed(text, len);
@@ -409,7 +409,10 @@ bool repl_command_is(const char *text, size_t len)
 	return find(text, len) >= 0 || is_exit(text, trimmed(text, len));
 }
 
-/* Words as in a shell: quotes, backslashes, and ~/ at a word's beginning. False: too many. */
+/*
+ * Splits into words like a shell: quotes, backslashes, and ~/ at the start of a word. False: too
+ * many.
+ */
 static bool split(const char *text, struct words *words)
 {
 	const char *home = getenv("HOME");

@@ -1,5 +1,5 @@
 /*
- * edit.c - a cell of several lines in a line editor that knows one line.
+ * edit.c - holds a cell of several lines in a line editor that supports only one.
  *
  * Runs in:  reckon repl.
  * Reads:    what the user types and pastes.

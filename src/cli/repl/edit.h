@@ -1,9 +1,9 @@
 /*
- * edit.h - a cell of several lines in a line editor that knows one line.
+ * edit.h - holds a cell of several lines in a line editor that supports only one.
  *
- * libedit breaks its line at a newline, but it knows no second prompt. So behind each newline stand
- * as many characters as the prompt is wide: figure spaces (U+2007), a bar (U+2506) and one more
- * space. They are on the screen only: a cell that leaves the editor has none of them.
+ * libedit can display a newline in its line, but has no prompt for the second line. So each newline
+ * is followed by a pad as wide as the prompt: figure spaces (U+2007), a bar (U+2506) and a space.
+ * The pads are removed when a cell leaves the editor.
  */
 #pragma once
 
@@ -15,19 +15,22 @@
 
 #define EDIT_PAD_MIN 3
 
-/* The text as the editor holds it: `pad` characters behind each newline. NULL: no memory; free(). */
+/*
+ * Converts text for the editor, with `pad` characters after each newline. NULL: out of memory;
+ * free() the result.
+ */
 wchar_t *edit_pad(const char *text, size_t len, size_t pad);
 
-/* And back: appends UTF-8. */
+/* Converts it back: removes the pads and appends UTF-8. */
 int edit_unpad(const wchar_t *line, size_t len, struct buf *ret, struct err *err);
 
-/* A place in a padded line, as lines of the cell see it. All are indices into `line`. */
+/* The cell's line at a cursor in a padded line. All members are indices into `line`. */
 struct edit_place {
-	size_t begin; /* of the line's own text, behind its pad */
-	size_t end;   /* its newline, or the end of everything */
-	size_t pad;   /* characters before `begin` that are pad; 0 on the first line */
+	size_t begin; /* the first character after the pad */
+	size_t end;   /* the line's newline, or the end of the text */
+	size_t pad;   /* length of the pad before `begin`; 0 on the first line */
 };
 struct edit_place edit_place_at(const wchar_t *line, size_t len, size_t cursor, size_t pad);
 
-/* White space at the beginning of a line of text, and its end. */
+/* The length of the white space at the beginning of the cell's line at `place`. */
 size_t edit_indent(const wchar_t *line, const struct edit_place *place);

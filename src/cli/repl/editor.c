@@ -2,12 +2,12 @@
  * editor.c - the line editor of the REPL: libedit, with cells of several lines, paste and Tab.
  *
  * Runs in:  reckon repl, at a terminal.
- * Reads:    keys; candidates of the kernel, which the hook has checked.
+ * Reads:    keys; completions of the kernel, which the hook has checked.
  * Never:    leaves the terminal in its own mode.
  *
- * libedit calls our functions for keys, but its own commands cannot be called from them. So they
- * "press" keys that nobody can type: KEY_ACCEPT and the others are put into the queue from which
- * get_char() reads first.
+ * libedit calls our functions for keys, but they cannot call libedit's own commands. Instead they
+ * "press" keys that nobody can type: they put KEY_ACCEPT and others into a queue that is read
+ * before the terminal.
  */
 #include "cli/repl/editor.h"
 
@@ -48,7 +48,7 @@ static int get_char(EditLine *el, wchar_t *ret)
 
 /* ---- history ---- */
 
-/* A history function of libedit: entries come as the editor holds them, with pads. */
+/* A history function for libedit; entries are returned with pads, as the editor holds them. */
 static int on_history(void *arg, HistEventW *event, int operation, ...)
 {
 	struct editor *editor = arg;
@@ -62,7 +62,7 @@ static int on_history(void *arg, HistEventW *event, int operation, ...)
 	else if (operation == H_NEXT)
 		at++;
 	else if (operation == H_PREV)
-		at--; /* wraps to what is past the end */
+		at--; /* at 0 it wraps, and the check below fails */
 	else if (operation != H_CURR)
 		return -1;
 	if (at >= count)
@@ -134,7 +134,7 @@ static void set_prompt(struct editor *editor, const char *prompt, bool coloured)
 	editor->prompt = edit_pad(buf_text(&text), text.len, 0);
 }
 
-/* Bracketed paste, so that what is pasted is told from what is typed. */
+/* Bracketed paste marks pasted text, so that it can be told from typed text. */
 static void set_paste(bool on)
 {
 	struct err ignored;
@@ -176,7 +176,10 @@ static enum editor_end read_once(struct editor *editor, struct buf *ret)
 	const wchar_t *line;
 	int count = 0;
 
-	/* Before the prompt is out: what is typed then must not be echoed by the terminal as well. */
+	/*
+	 * Set the mode before the prompt appears, so that the terminal does not echo what is typed
+	 * then.
+	 */
 	(void)el_wset(editor->el, EL_PREP_TERM, 1);
 	set_paste(true);
 	line = el_wgets(editor->el, &count);

@@ -1,9 +1,9 @@
 /*
- * editor_input.c - what the line editor reads: keys of the terminal, and those that signals press.
+ * editor_input.c - input of the line editor: keys from the terminal, and keys that signals press.
  *
  * Runs in:  reckon repl, at a terminal.
  * Reads:    keys.
- * Never:    loses a signal that comes right before the wait.
+ * Never:    loses a signal that arrives right before the wait.
  */
 #include <poll.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "cli/repl/edit.h"
 #include "cli/repl/keys.h"
 
-#define BOOST_MS 2 /* nobody types so fast; the rest of a paste may come in pieces */
+#define BOOST_MS 2 /* too short for typing, long enough for the next piece of a paste */
 
 static volatile sig_atomic_t got_interrupt, got_resize, got_stop;
 
@@ -52,7 +52,7 @@ static void suspend(struct editor *editor)
 	(void)el_wset(editor->el, EL_REFRESH);
 }
 
-/* True when a key was pressed by a signal. */
+/* True when a signal pressed a key. */
 static bool take_signals(struct editor *editor)
 {
 	if (got_stop != 0)
@@ -69,7 +69,7 @@ static bool take_signals(struct editor *editor)
 	return true;
 }
 
-/* Whether there is something to read, or will be within `ms`. */
+/* Whether input is available, or becomes available within `ms`. */
 static bool is_ready(int ms)
 {
 	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -82,7 +82,7 @@ bool editor_has_more(const struct editor *editor)
 	return editor->at < editor->len || is_ready(BOOST_MS);
 }
 
-/* Reads what there is. 1: bytes; 0: end of file; -1: a signal pressed a key. */
+/* Reads available input. 1: bytes; 0: end of file; -1: a signal pressed a key. */
 static int fill(struct editor *editor)
 {
 	struct pollfd wait = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -114,7 +114,7 @@ static int fill(struct editor *editor)
 	return n > 0 ? 1 : 0;
 }
 
-/* A whole character; a sequence that is none is taken byte by byte. */
+/* Reads a whole character; an invalid sequence is read byte by byte. */
 int editor_take(struct editor *editor, wchar_t *ret)
 {
 	char text[4];
@@ -146,6 +146,6 @@ void editor_begin_input(struct editor *editor)
 {
 	got_interrupt = 0;
 	editor->queued = 0;
-	/* What is there before the prompt was typed ahead, line by line. */
+	/* Input that is already available was typed ahead, line by line, and not pasted. */
 	editor->waited = editor->at == editor->len && !is_ready(0);
 }

@@ -1,9 +1,9 @@
 /*
- * files.c - files between the workspace and this side, and into a new session.
+ * files.c - copies files between the workspace and the host, and into a new session.
  *
  * Runs in:  reckon repl.
  * Reads:    files that the user named; names that a box chose.
- * Never:    follows a link that stands where a file is to be written; replaces a file unasked.
+ * Never:    follows a link at the target of a write; replaces a file without -f.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ int repl_files_read(const char *path, struct buf *ret, struct err *err)
 	return rc < 0 ? err_wrap(err, "%.200s", path) : 0;
 }
 
-/* A file that is to appear under its name when it is whole. */
+/* A file that appears under its name only when it is complete. */
 struct target {
 	int dir, fd;
 	char temp[RUN_FILES_TEMP_SIZE];
@@ -86,7 +86,7 @@ static int commit_target(struct target *target, bool force, struct err *err)
 {
 	if (force)
 		return run_files_commit(target->dir, target->temp, target->name, err);
-	/* Whatever came there in between is not replaced. */
+	/* RENAME_NOREPLACE: a file may have been created there since the check. */
 	if (renameat2(target->dir, target->temp, target->dir, target->name, RENAME_NOREPLACE) < 0)
 		return err_sys(err, "rename");
 	return 0;
@@ -332,7 +332,7 @@ void repl_files_list(struct repl *repl)
 
 /* ---- after a session was lost ---- */
 
-/* From the store into the session, through a file that has no name. */
+/* Copies from the store into the session through an anonymous file. */
 static bool copy_artifact(struct repl *repl, const char *artifact, const char *name)
 {
 	const struct session_ops *ops = repl->session->ops;
@@ -355,7 +355,7 @@ static void say_copied(size_t kept, size_t failed_count)
 				failed_count == 1 ? "" : "s");
 }
 
-/* What a cell made is in the store; what came from this side may still be there. */
+/* A cell's file is copied from the store; a file that the user put is read from the host again. */
 static bool copy_kept(struct repl *repl, const struct repl_file *file)
 {
 	cleanup_free char *host = NULL, *name = NULL;
@@ -365,7 +365,7 @@ static bool copy_kept(struct repl *repl, const struct repl_file *file)
 		return copy_artifact(repl, file->artifact, file->name);
 	if (file->host == NULL)
 		return false;
-	/* put_host() notes what it puts, in this very entry. */
+	/* put_host() replaces these strings in the same entry, so pass copies. */
 	host = mem_strdup(file->host);
 	name = mem_strdup(file->name);
 	return put_host(repl, host, name, &ignored) == 0;

@@ -1,9 +1,9 @@
 /*
- * history.c - what was typed before, kept whole, cell by cell.
+ * history.c - the history of complete cells.
  *
  * Runs in:  reckon repl.
- * Reads:    a file of the user's.
- * Never:    lets others read it; never fails a session because of it.
+ * Reads:    the user's history file.
+ * Never:    makes the file readable for others; fails a session because of it.
  */
 #include "cli/repl/history.h"
 
@@ -25,7 +25,7 @@
 struct history {
 	char *cell[HISTORY_CELLS_MAX];
 	size_t count;
-	int fd; /* for appending, or -1 */
+	int fd; /* open for appending, or -1 */
 };
 
 int history_path(char ret[PATH_MAX], struct err *err)
@@ -80,7 +80,7 @@ static int escape(const char *text, size_t len, struct buf *ret, struct err *err
 	return buf_addc(ret, '\n', err);
 }
 
-/* In place; the result is never longer. */
+/* In place, because the result is never longer. */
 static size_t unescape(char *text, size_t len)
 {
 	size_t out = 0;
@@ -114,7 +114,7 @@ static size_t take_lines(struct history *history, struct buf *file)
 	return lines;
 }
 
-/* The newest cells, in a file that takes the old one's place. */
+/* Writes the newest cells to a new file, which replaces the old one. */
 static int shorten(const struct history *history, const char *path, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(HISTORY_FILE_MAX * 2);
@@ -160,7 +160,7 @@ static int load(struct history *history, const char *path, struct err *err)
 	*strrchr(folder, '/') = '\0';
 	if (fs_mkdir_parents(folder, 0700, err) < 0 || open_file(path, &fd, &st, err) < 0)
 		return (int)err->code;
-	/* Only the end of a file that grew too large. */
+	/* Of a file that grew too large, read only the end. */
 	if (st.st_size > (off_t)HISTORY_FILE_MAX - 4096)
 		(void)lseek(fd, -(off_t)(HISTORY_FILE_MAX / 2), SEEK_END);
 	if (fd_read_all(fd, &file, err) < 0)
@@ -205,7 +205,7 @@ void history_add(struct history *history, const char *text, size_t len)
 	if (!is_wanted(history, text, len))
 		return;
 	keep(history, text, len);
-	/* One write: lines of sessions side by side do not mix. */
+	/* A single write, so that lines of concurrent sessions do not mix. */
 	if (history->fd >= 0 && escape(text, len, &line, &ignored) == 0)
 		(void)fd_write_full(history->fd, line.data, line.len, &ignored);
 }

@@ -1,8 +1,8 @@
 /*
- * history.h - what was typed before, kept whole, cell by cell.
+ * history.h - the history of complete cells.
  *
- * One line of the file is one cell, with \n, \r and \\ written so. Sessions that run side by side
- * append to one file; each reads it when it starts.
+ * Each line of the file is one cell, with
+ * , \r and \\ escaped. Concurrent sessions append to the same file; each reads it when it starts.
  */
 #pragma once
 
@@ -17,20 +17,20 @@
 
 struct history;
 
-/* $XDG_STATE_HOME/reckon/history, else below ~/.local/state. */
+/* $XDG_STATE_HOME/reckon/history, or by default ~/.local/state/reckon/history. */
 int history_path(char ret[PATH_MAX], struct err *err);
 
 /*
- * Reads the file (what is wrong in it is left out), made with mode 0600 when it is missing and
- * made shorter when it grew past twice the bound. `path` NULL: kept in memory alone. On failure
- * *ret is one without a file, and usable.
+ * Reads the file and skips invalid lines. Creates it with mode 0600 if it is missing; shortens it
+ * if it has more than twice the limit. `path` NULL: keep the history only in memory. On failure
+ * *ret is a usable history without a file.
  */
 int history_open(const char *path, struct history **ret, struct err *err);
 void history_free(struct history *history); /* NULL is fine */
 
-/* Not added: what is empty, too long, or the same as the last one. */
+/* Adds a cell, unless it is empty, too long, or the same as the last one. */
 void history_add(struct history *history, const char *text, size_t len);
 
 size_t history_count(const struct history *history);
-/* 0 is the oldest. */
+/* 0 is the oldest cell. */
 const char *history_at(const struct history *history, size_t index);

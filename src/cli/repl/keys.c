@@ -1,8 +1,8 @@
 /*
- * keys.c - what keys do to a cell of several lines: moving, deleting, Enter, Tab, paste.
+ * keys.c - key bindings for a cell of several lines: moving, deleting, Enter, Tab, paste.
  *
  * Runs in:  reckon repl, called by libedit.
- * Reads:    the line that libedit holds; candidates of the kernel, which the hook has checked.
+ * Reads:    libedit's line; completions of the kernel, which the hook has checked.
  * Never:    leaves the cursor in a pad.
  */
 #include "cli/repl/keys.h"
@@ -18,7 +18,7 @@
 #define STEP 4 /* of indentation */
 #define PASTE_END L"\x1b[201~"
 
-/* More of a paste is on its way behind the key that was just taken. */
+/* Whether more input of a paste follows the key that was just read. */
 static bool is_burst(const struct editor *editor)
 {
 	return editor->waited && editor_has_more(editor);
@@ -95,7 +95,7 @@ static void new_line(struct editor *editor, const char *indent, size_t len)
 	insert(editor, indent, len);
 }
 
-/* In the middle of a cell: a new line as far to the right as this one. */
+/* Inside a cell: starts a new line with the same indentation as this one. */
 static void split_line(struct editor *editor, const struct view *view)
 {
 	cleanup_buf struct buf indent = BUF_INIT(EDITOR_CELL_MAX);
@@ -268,7 +268,7 @@ static unsigned char on_backspace(EditLine *el, int key)
 	return CC_REFRESH;
 }
 
-/* What stands at `cursor` as one thing: a newline goes with its pad. */
+/* The length of the unit at `cursor` that is deleted at once: a newline together with its pad. */
 static size_t thing_at(const struct editor *editor, const struct view *view)
 {
 	if (view->cursor < view->place.end)
@@ -321,7 +321,7 @@ static bool ends_paste(const wchar_t *text, size_t len)
 	return len >= mark && wmemcmp(text + len - mark, PASTE_END, mark) == 0;
 }
 
-/* Carriage returns are how terminals send newlines; other controls would only confuse. */
+/* Terminals send a newline as a carriage return; other control characters are dropped. */
 static size_t clean_paste(wchar_t *text, size_t len)
 {
 	size_t out = 0;
@@ -372,7 +372,7 @@ void keys_forget_matches(struct editor_matches *matches)
 	memset(matches, 0, sizeof(*matches));
 }
 
-/* How much all of them begin with; never a part of a character. */
+/* The length of the common prefix, cut at a character's boundary. */
 static size_t common_prefix(const struct editor_matches *matches)
 {
 	size_t len = strlen(matches->text[0]);
@@ -387,7 +387,7 @@ static size_t common_prefix(const struct editor_matches *matches)
 	return len - utf8_incomplete_tail(matches->text[0], len);
 }
 
-/* Puts in what is certain. False when that is nothing new. */
+/* Inserts the common prefix. False: it adds nothing new. */
 static bool put_prefix(struct editor *editor, const struct buf *text)
 {
 	const struct editor_matches *matches = &editor->matches;
@@ -421,7 +421,7 @@ static unsigned char complete(struct editor *editor, const struct view *view)
 		return CC_ERROR;
 	if (put_prefix(editor, text))
 		return CC_REFRESH;
-	/* The list is printed between two reads: libedit must not be in the way. */
+	/* Leave the editor to print the list: libedit must not redraw at the same time. */
 	editor->again = true;
 	editor->kept_cursor = before.len;
 	leave(editor, EDITOR_CELL);

@@ -1,5 +1,5 @@
 /*
- * keys.h - the editor's inside: what repl_editor.c and repl_keys.c share.
+ * keys.h - internals that editor.c, editor_input.c and keys.c share.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #define EDITOR_CELL_MAX ((size_t)4 * 1024 * 1024)
 
-/* Keys that nobody can type, or that have a meaning of ours: see editor.c. */
+/* Keys that nobody can type, or that we bind ourselves; see editor.c. */
 #define KEY_CANCEL L'\x03'
-#define KEY_ACCEPT L'\x1c' /* Ctrl-\ is a signal to a terminal, and so free */
+#define KEY_ACCEPT L'\x1c' /* a terminal turns Ctrl-\ into a signal, so the key is free */
 #define KEY_LOAD L'\x1d'
 #define KEY_KILL L'\x1e'
 #define KEY_OLDER L'\x10'
@@ -25,17 +25,17 @@ struct editor {
 	EditLine *el;
 	struct editor_hooks hooks;
 	const struct history *history;
-	size_t history_at;  /* counts from the newest, 0 */
+	size_t history_at;  /* 0 is the newest */
 	wchar_t *history_line;
 	wchar_t *prompt;
 	size_t pad;
 	wchar_t queue[4];
 	size_t queued;
-	char bytes[4096];   /* read and not yet taken */
+	char bytes[4096];   /* read from the terminal, not yet handled */
 	size_t at, len;
-	bool waited;	    /* for the bytes: what follows a newline in them was pasted */
+	bool waited; /* the editor waited for `bytes`, so text after a newline in them was pasted */
 	enum editor_end end;
-	bool again;	    /* left only to print matches; goes on with `kept` */
+	bool again;	    /* the editor ended only to print matches; go on with `kept` */
 	struct buf kept;
 	size_t kept_cursor;
 	struct editor_matches matches;
@@ -44,14 +44,14 @@ struct editor {
 /* ---- editor_input.c ---- */
 
 struct editor *editor_of(EditLine *el);
-/* Puts a key in front of what comes from the terminal. */
+/* Queues a key before the terminal's input. */
 void editor_press(struct editor *editor, wchar_t key);
-/* Whether something follows the key that was just taken. */
+/* Whether more input follows the key that was just read. */
 bool editor_has_more(const struct editor *editor);
-/* The next character of the terminal: 1; 0: end of file; -1: a signal pressed a key. */
+/* Reads the next character. 1: read; 0: end of file; -1: a signal pressed a key. */
 int editor_take(struct editor *editor, wchar_t *ret);
 
-/* A cell is to be read: what came before is forgotten. */
+/* Call before a cell is read: forgets queued keys and an earlier interrupt. */
 void editor_begin_input(struct editor *editor);
 
 /* ---- keys.c ---- */

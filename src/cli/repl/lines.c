@@ -1,9 +1,9 @@
 /*
- * lines.c - lines of standard input, and answers to input().
+ * lines.c - reads lines of standard input, and answers to input().
  *
  * Runs in:  reckon repl.
  * Reads:    standard input.
- * Never:    takes more of it than was asked for by a cell or a prompt.
+ * Never:    returns more than the line that a cell or a prompt needs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ enum repl_line repl_lines_read(struct repl_reader *reader, struct buf *ret)
 			return REPL_LINE_INTERRUPTED;
 		reader->at = 0;
 		reader->len = n > 0 ? (size_t)n : 0;
-		/* At a terminal Ctrl-D ends a line, not everything that comes later. */
+		/* On a terminal, Ctrl-D ends only this read; later reads can succeed. */
 		reader->eof = n <= 0 && isatty(STDIN_FILENO) == 0;
 		if (n <= 0 && !reader->eof)
 			return ret->len > 0 ? REPL_LINE_ONE : REPL_LINE_EOF;
@@ -93,12 +93,14 @@ int repl_read_answer(const char *prompt, size_t prompt_len, int password, char *
 {
 	struct repl *repl = arg;
 	cleanup_buf struct buf line = BUF_INIT(RUN_SOURCE_MAX);
-	/* Before the prompt, which tells the person to type; what cannot be hidden is not asked for. */
+	/*
+	 * Turn echo off before the prompt invites the person to type. If that fails, read nothing.
+	 */
 	const bool may_read = password == 0 || term_set_echo(false);
 	enum repl_line got = REPL_LINE_EOF;
 
 	run_output_text(&repl->output, STDOUT_FILENO, prompt, prompt_len);
-	repl->output.out.mid_line = false; /* Enter will have ended the line */
+	repl->output.out.mid_line = false; /* the person's Enter ends the line */
 	if (may_read)
 		got = repl_lines_read(repl->reader, &line);
 	if (password != 0)

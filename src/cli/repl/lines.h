@@ -1,5 +1,5 @@
 /*
- * lines.h - lines of standard input.
+ * lines.h - reads lines of standard input.
  */
 #pragma once
 
@@ -14,9 +14,9 @@ void repl_reader_free(struct repl_reader *reader);
 
 enum repl_line { REPL_LINE_ONE, REPL_LINE_EOF, REPL_LINE_INTERRUPTED };
 
-/* Appends a line with its newline, if it has one. */
+/* Appends the next line, with its newline if it has one. */
 enum repl_line repl_lines_read(struct repl_reader *reader, struct buf *ret);
-/* Whether the next line has arrived and belongs to the same block. */
+/* Whether the next line has arrived and is indented, so that it belongs to the same block. */
 bool repl_lines_next_is_indented(struct repl_reader *reader);
-/* Nothing more will come. */
+/* Whether all input has been read. */
 bool repl_lines_at_end(const struct repl_reader *reader);

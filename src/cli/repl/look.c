@@ -1,9 +1,9 @@
 /*
- * look.c - is it a whole cell, what could stand here.
+ * look.c - asks the kernel whether a cell is complete, and for completions.
  *
  * Runs in:  reckon repl, between cells.
  * Reads:    answers of a hostile kernel; names of the user's files.
- * Never:    offers a text with control characters: it would be typed into the terminal.
+ * Never:    offers a completion with control characters, which would go into the terminal.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static bool is_there(const struct editor_matches *matches, const char *text)
 	return false;
 }
 
-/* Names of our commands, beside the kernel's magics. */
+/* Adds the names of our commands to the kernel's magics. */
 static void add_commands(const char *text, size_t cursor, struct editor_matches *ret)
 {
 	const char *name;
@@ -100,7 +100,7 @@ static void add_commands(const char *text, size_t cursor, struct editor_matches 
 		ret->end = cursor;
 	}
 	for (size_t i = 0; (name = repl_command_name(i)) != NULL; i++) {
-		/* The kernel's own may begin behind the sign. */
+		/* The kernel's completions may start after the '%'. */
 		(void)snprintf(full, sizeof(full), "%%%s", name);
 		if (strncmp(full, text, cursor) == 0 && ret->start <= 1 &&
 		    !is_there(ret, full + ret->start))
@@ -108,7 +108,7 @@ static void add_commands(const char *text, size_t cursor, struct editor_matches 
 	}
 }
 
-/* Commands whose first word is a file on this side. */
+/* Commands whose first argument is a file on the host. */
 static bool takes_host_file(const char *text)
 {
 	static const char *const names[] = { "%put ", "%run ", "%load ", "%save " };

@@ -1,9 +1,9 @@
 /*
- * lost.c - a session that is gone: noted, and said whenever it is asked for something.
+ * lost.c - notes that the session is lost, and says so at each later request.
  *
  * Runs in:  reckon repl.
  * Reads:    errors of calls that failed.
- * Never:    asks a session that is gone for anything.
+ * Never:    sends a request to a lost session.
  */
 #include "cli/cli.h"
 #include "cli/repl/repl.h"

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon; with -s reckon-client.
  * Reads:    the command line; read.c reads cells.
- * Never:    ends a session that holds something without being asked twice.
+ * Never:    ends a session that has run cells without asking twice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,8 +27,10 @@ static void on_ignored(int signo)
 	(void)signo;
 }
 
-/* A read at the terminal has to end. Handlers rather than SIG_IGN, because what we start must find
- * the defaults again. */
+/*
+ * A signal has to end a read at the terminal. We set handlers, not SIG_IGN, because child processes
+ * would inherit SIG_IGN.
+ */
 static void set_signals(bool has_editor)
 {
 	struct sigaction noticed = { .sa_handler = editor_signal };
@@ -55,7 +57,7 @@ static void greet(const struct repl *repl)
 				name != NULL ? name : "");
 }
 
-/* What would go with the session is not given up by one slip of the fingers. */
+/* One accidental Ctrl-D must not end a session whose variables and files would be lost. */
 static bool may_leave(struct repl *repl, bool asked_before)
 {
 	const bool stays = repl->session->id != NULL;
@@ -150,7 +152,7 @@ static int run_session(struct repl *repl, session_open_fn *open)
 		greet(repl);
 		loop(repl);
 		status = repl->output.status != 0 ? repl->output.status : repl->status;
-		/* A person saw what failed; for a pipe it is all there is. */
+		/* A person has seen what failed; a script has only the exit status. */
 		if (repl->interactive && repl->output.status == 0)
 			status = EXIT_CODE_OK;
 		else if (!repl->interactive && interrupt_count() > 0)
@@ -243,7 +245,7 @@ int repl_command_run(const struct opt_command *self, int argc, char **argv,
 	run_init(&repl.run);
 	repl.preload = BUF_INIT(RUN_SOURCE_MAX);
 	rc = opt_parse(self, argc, argv, take_option, &repl, &err);
-	/* A session of a daemon's is another program's, which judges the rest. */
+	/* reckon-client handles a daemon's sessions; it checks the other options, too. */
 	if (rc == 0 && repl.run.session != NULL && daemon == NULL) {
 		status = remote_hand_over(argc, argv, repl.run.key);
 		repl_done(&repl);

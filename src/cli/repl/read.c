@@ -1,9 +1,9 @@
 /*
- * read.c - cells from a pipe or a dumb terminal, line by line.
+ * read.c - reads cells line by line from a pipe or a dumb terminal.
  *
  * Runs in:  reckon repl.
  * Reads:    standard input.
- * Never:    takes more of it than belongs to a cell that is run.
+ * Never:    returns more than one cell, so a cell that reads stdin gets the rest.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_blank(const struct buf *text)
 	return strspn(buf_text(text), " \t\n") == text->len;
 }
 
-/* The cell without the newline of its last line: so a newline at its end is an empty line. */
+/* Checks the text without its last newline, so that a newline at the end means an empty line. */
 static bool ends_here(struct repl *repl, const struct buf *text)
 {
 	cleanup_buf struct buf indent = BUF_INIT(4096);
@@ -88,7 +88,7 @@ enum editor_end repl_read(struct repl *repl, struct buf *ret)
 				  repl->preload.len > 0 ? repl->preload.data : NULL, ret);
 		buf_clear(&repl->preload);
 	}
-	/* An empty line at its end said that it ends. */
+	/* Remove the empty line that ended the cell. */
 	while (ret->len > 0 && strchr(" \t\n", ret->data[ret->len - 1]) != NULL &&
 	       !(ret->len > 1 && ret->data[ret->len - 1] == ' ' && ret->data[ret->len - 2] == '\\'))
 		ret->data[--ret->len] = '\0';

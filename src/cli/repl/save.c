@@ -1,9 +1,9 @@
 /*
- * save.c - what ran, as a notebook (nbformat 4) or, in script.c, as a script.
+ * save.c - saves the cells as a notebook (nbformat 4) or, with script.c, as a script.
  *
  * Runs in:  reckon repl, reckon ask.
  * Reads:    records that this session made.
- * Never:    runs anything again: the outputs of a notebook are those that were.
+ * Never:    runs anything again: the notebook has the recorded outputs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +95,8 @@ static void write_prose(struct json_writer *json, const struct repl_cell *cell, 
 }
 
 /*
- * Who runs the notebook again (nbclient, papermill) goes on where the tag says that a cell fails,
- * and leaves out what would not end by itself here either.
+ * nbclient and papermill go on after an error in a cell with the tag raises-exception. Cells that
+ * were stopped from outside are tagged to be skipped.
  */
 static void write_cell_metadata(struct json_writer *json, const struct json_value *record)
 {
@@ -116,12 +116,12 @@ static void write_cell_metadata(struct json_writer *json, const struct json_valu
 	json_write_object_end(json);
 }
 
-/* With paths that lead to the files wherever the notebook lies. */
+/* Paths in the workspace become relative, so that they work where the notebook is. */
 static void write_source(struct json_writer *json, const struct language *language,
 			 const struct repl_cell *cell)
 {
 	cleanup_buf struct buf text = BUF_INIT(RUN_JSON_MAX);
-	struct err ignored; /* it is short of memory: as it was written */
+	struct err ignored; /* out of memory: use the original source */
 
 	json_write_member_string(json, "source",
 				 repl_script_source(language, cell->source, &text, &ignored) == 0
@@ -130,8 +130,8 @@ static void write_source(struct json_writer *json, const struct language *langua
 }
 
 /*
- * In the order in which they came. A result is taken from where it is whole; in a record from before
- * the order was noted, all come after the streams.
+ * Writes the outputs in their original order. A result is copied from `results`, where it is
+ * complete; records from before `outputs` existed have the results after the streams.
  */
 static void write_outputs(struct json_writer *json, const struct json_value *record,
 			  size_t number)
@@ -179,7 +179,7 @@ static void write_cell(struct json_writer *json, const struct language *language
 	json_read_free(record);
 }
 
-/* What nbformat has of the kernel and its language. */
+/* The kernelspec and language_info that nbformat requires. */
 static void write_language(struct json_writer *json, const struct language *language)
 {
 	char extension[32];

@@ -1,9 +1,9 @@
 /*
- * script.c - what ran, as a program of its own that goes the way of the session.
+ * script.c - saves the cells as a script that repeats the session.
  *
  * Runs in:  reckon repl, reckon ask.
  * Reads:    cells and records that this session made.
- * Never:    names a language: what its scripts need, its row says.
+ * Never:    names a language: its row in languages/ says what its scripts need.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -17,17 +17,17 @@
 
 #define WORKSPACE "/mnt/data"
 
-/* How a cell stands in a script. */
+/* How a cell is written into a script. */
 enum stand {
-	STANDS,	       /* as it is */
-	STANDS_AS_TEXT, /* given to what the prelude defines */
-	STANDS_FAILED,	/* the same, and the script goes on past its error */
-	STANDS_COMMENT, /* what was ended from outside would not end here either */
+	STANDS,	       /* unchanged */
+	STANDS_AS_TEXT, /* as a string for a function of the prelude */
+	STANDS_FAILED,	/* the same; the script goes on after its error */
+	STANDS_COMMENT, /* as a comment: it was stopped from outside, and would not end by itself */
 };
 
 /* ---- paths ---- */
 
-/* Whether a path can begin behind this character: in code in quotes, in a shell as a word. */
+/* Whether a path can begin after this character: after a quote in code, at a word in a shell. */
 static bool begins_path(const struct language *language, char before)
 {
 	return before == '"' || before == '\'' ||
@@ -83,7 +83,7 @@ static int add_comment(const struct language *language, const char *text, struct
 	return 0;
 }
 
-/* As the cell was written, where its quotes allow that. */
+/* Quotes the text with the language's raw quotes where they allow it, so that it stays readable. */
 static int quote(const struct language_script *script, const char *text, struct buf *ret,
 		 struct err *err)
 {
@@ -111,7 +111,7 @@ static bool has_word(const char *source, const char *const *words)
 	return false;
 }
 
-/* A line that may be for the kernel alone: "!ls", "%time f()", "files = !ls". */
+/* Whether a line may need the kernel's magics: "!ls", "%time f()", "files = !ls". */
 static bool has_magic(const struct language *language, const char *source)
 {
 	if ((language->features & LANGUAGE_HAS_MAGICS) == 0)
@@ -174,7 +174,7 @@ static bool needs_prelude(const struct repl *repl, const struct language *langua
 	return false;
 }
 
-/* "# %% [3] failed: KeyError: 'Revenue'", on one line. */
+/* Writes a heading on one line, such as "# %% [3] failed: KeyError: 'Revenue'". */
 static int add_head(const struct repl_cell *cell, const struct language *language,
 		    const struct json_value *record, enum stand stand, struct buf *ret,
 		    struct err *err)

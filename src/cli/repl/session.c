@@ -1,10 +1,9 @@
 /*
- * session.c - sessions come, run cells, and are lost; kernels are, and fresh ones begin.
+ * session.c - opens sessions and runs cells; notices lost sessions and kernels and restarts them.
  *
  * Runs in:  reckon repl.
- * Reads:    what the session answers.
- * Never:    puts a new session in the place of a lost one unless it is asked to, or a fresh kernel
- *           in the place of one without a word.
+ * Reads:    answers of the session.
+ * Never:    replaces a lost session unless asked to, or a lost kernel without saying so.
  */
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@ static int open_session(struct repl *repl, session_open_fn *open)
 
 	if (open(&repl->run, &repl->session, &err) == 0) {
 		repl->output.session = repl->session;
-		/* Of a session that was there its own, unless another one was asked for. */
+		/* An existing session has its own language, unless -l chose another one. */
 		if (repl->run.language == NULL && repl->session->language != NULL)
 			repl->run.language =
 				language_find_or_default(repl->session->language)->name;
@@ -54,7 +53,7 @@ void repl_session_close(struct repl *repl)
 
 /* ---- a cell ---- */
 
-/* Anything that may have cost the kernel its life. */
+/* Checks the session after a result that may mean that the kernel died. */
 static void check_life(struct repl *repl)
 {
 	struct err err;
@@ -99,8 +98,9 @@ static void take_record(struct repl *repl, const char *source, size_t len, const
 }
 
 /*
- * A kernel that requests input asks for each line, and only then the console reads one from the
- * terminal: what is typed ahead stays for the next prompt. Others read stdin, as in any shell.
+ * A kernel with input requests asks for each line, and the console reads the terminal only then, so
+ * that text typed ahead stays for the next prompt. Other kernels read stdin, like a program in a
+ * shell.
  */
 static void set_input(struct repl *repl, struct session_cell *cell)
 {
@@ -158,7 +158,7 @@ void repl_run(struct repl *repl, const char *source, size_t len)
 
 /* ---- restart ---- */
 
-/* A session that is gone cannot be gone on with: another one, with the files that were kept. */
+/* Replaces a lost session by a new one and copies the files of which copies exist. */
 static void begin_anew(struct repl *repl)
 {
 	struct err err;

@@ -1,9 +1,9 @@
 /*
- * show.c - events and records as a person reads them: text, tables, pictures.
+ * show.c - prints events and records for a person: text, tables, images.
  *
  * Runs in:  reckon repl.
- * Reads:    events and records; what is in them is the box's.
- * Never:    sends a byte of the box to the terminal that was not escaped, or drawn from pixels.
+ * Reads:    events and records, whose content comes from the box.
+ * Never:    sends bytes of the box to the terminal unescaped; images are drawn from their pixels.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "codec/base64.h"
 #include "languages/languages.h"
 
-#define PIPE_WIDTH 120 /* of tables that no terminal shows */
+#define PIPE_WIDTH 120 /* width of tables without a terminal */
 #define SHOWN_MAX ((size_t)128 * 1024 * 1024)
 #define LINE_MAX_BYTES 8192
 
@@ -62,7 +62,7 @@ size_t repl_width(void)
 
 bool repl_find_image(const struct json_value *data, struct image_found *ret)
 {
-	/* In order of preference: a figure often comes in several. */
+	/* In order of preference, because a figure often has several formats. */
 	static const struct image_found kinds[] = {
 		{ "image/png", "png", "PNG", NULL, 0, false },
 		{ "image/jpeg", "jpg", "JPEG", NULL, 0, false },
@@ -103,7 +103,7 @@ static int draw_png(const struct repl *repl, const struct image_found *found, st
 	return 0;
 }
 
-/* Drawn when it can be; else a line that says how to get at it. */
+/* Draws the image if the terminal can; else prints a line that says how to get it. */
 static void show_image(struct repl *repl, const struct image_found *found)
 {
 	const size_t bytes = found->is_text ? found->len : found->len / 4 * 3;
@@ -118,7 +118,7 @@ static void show_image(struct repl *repl, const struct image_found *found)
 			return;
 		why = err.text;
 	}
-	if (repl->for_model) /* run/save.c has a line for each */
+	if (repl->for_model) /* run/save.c prints a line for each */
 		return;
 	cli_format_size(bytes, size);
 	repl_print("figure (%s, %s)%s%s: %%get figure-%zu-%zu.%s saves it\n", found->label, size,
@@ -156,7 +156,7 @@ static void show_text(struct repl *repl, const struct json_value *data)
 	run_output_end_line(&repl->output, STDOUT_FILENO);
 }
 
-/* "Out[3]: " before a value; on a line of its own when more than a line follows. */
+/* "Out[3]: " before a value; on its own line if the value has several lines. */
 static void show_label(const struct repl *repl, const struct json_value *data, bool block)
 {
 	const char *text = json_read_text(json_read_member(data, "text/plain"), NULL);

@@ -78,7 +78,7 @@ static int on_input(const char *prompt, size_t prompt_len, int password, char **
 static int program_status(const struct run *run, const struct session_result *result)
 {
 	struct json_value *record;
-	struct err ignored; /* who prints records says so */
+	struct err ignored; /* the code that prints the record reports this error */
 	int status = result->exit_code;
 
 	if (status != EXIT_CODE_FAILED ||

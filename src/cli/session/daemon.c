@@ -1,9 +1,9 @@
 /*
- * daemon.c - a session of a daemon's, over HTTP: it stays when the program ends.
+ * daemon.c - a daemon's session, over HTTP: it outlives the program.
  *
  * Runs in:  reckon-client.
- * Reads:    events and records of a daemon, whose text is a box's.
- * Never:    begins a session in the place of one that is gone unless it is told to.
+ * Reads:    events and records of a daemon, whose text comes from a box.
+ * Never:    replaces a lost session unless renew() is called.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static int look(struct session *session, const struct session_look *look, struct
 		struct err *err)
 {
 	static const struct {
-		const char *path, *member; /* NULL: POST, and the whole answer */
+		/* NULL: the request is a POST, and the whole answer is used */
+		const char *path, *member;
 	} kinds[] = {
 		[SESSION_LOOK_VARIABLES] = { "/variables", "variables" },
 		[SESSION_LOOK_FILES] = { "/files", "files" },
@@ -172,7 +173,7 @@ static int get(struct session *session, const char *name, const char *artifact, 
 	return client_download(this->at.client, buf_text(&path), fd, NULL, err);
 }
 
-/* Into memory: it is read more than once, and from anywhere. */
+/* Downloads into a memfd, because callers read the file several times and at any offset. */
 static int download(const struct daemon *this, const struct buf *path, int *ret_fd,
 		    struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * daemon_state.h - a session of a daemon's, as daemon.c and daemon_cell.c see it.
+ * daemon_state.h - the state of a daemon's session, shared by daemon.c and daemon_cell.c.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 struct daemon {
 	struct session base;
 	struct remote_cells at;
-	char name[64]; /* of the session that renew() makes; "" none */
+	char name[64]; /* name of the session that renew() creates; "": none */
 	int wake[2];
-	/* the cell that runs */
+	/* the running cell */
 	const struct session_cell *cell;
 	struct buf *record;
 	char execution[48];
-	struct buf question; /* an `input_request` that nobody was asked yet, or empty */
-	struct remote_tools *tools; /* their answers; NULL: there are none */
-	/* where the last one ran, when its language is not the session's; or "" */
+	struct buf question; /* an `input_request` that was not shown to the person yet, or empty */
+	struct remote_tools *tools; /* answers tool calls; NULL: there are no tools */
+	/* the context of the last cell if its language is not the session's; or "" */
 	char context[64];
 };
 
@@ -27,6 +27,6 @@ static inline struct daemon *daemon_of(struct session *session)
 	return (struct daemon *)session;
 }
 
-/* The execute of its operations. */
+/* execute() of its session_ops. */
 int daemon_execute(struct session *session, const struct session_cell *cell,
 		   struct session_result *ret, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * own.c - a session of our own, over libreckon: it ends with the program.
+ * own.c - a local session, over libreckon: it ends with the program.
  *
  * Runs in:  reckon, reckon-jupyter, reckon-client (a chat that finds no daemon).
- * Reads:    what libreckon answers.
- * Never:    puts a new session in the place of one that is there.
+ * Reads:    results of libreckon.
+ * Never:    replaces a session that still exists.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ struct own {
 	struct session base;
 	reckon_engine *engine;
 	reckon_session *session;
-	reckon_session *lost; /* its place was taken; what it stored can still be had */
+	reckon_session *lost; /* the session before renew(): its stored outputs can still be read */
 };
 
 static struct own *own_of(struct session *session)
@@ -27,7 +27,7 @@ static struct own *own_of(struct session *session)
 	return (struct own *)session;
 }
 
-/* What libreckon returned, and why. */
+/* Converts a result of libreckon and its error. */
 static int told(int rc, const reckon_error *error, struct err *err)
 {
 	if (rc >= 0)
@@ -149,7 +149,7 @@ static void forget_lost(struct own *own)
 	own->lost = NULL;
 }
 
-/* A box that died took its session along. */
+/* A dead box means that its session is lost, so renew() opens another one. */
 static int renew(struct session *session, struct err *err)
 {
 	struct own *own = own_of(session);

@@ -1,13 +1,13 @@
 /*
- * session.h - where the cells of a command run, with one interface for both: a session of our own,
- * which ends with the program, or one of a daemon's, which stays.
+ * session.h - one interface to the session in which a command's cells run: a local session, which
+ * ends with the program, or a daemon's, which outlives it.
  *
  *   own.c        over libreckon
  *   daemon.c     over HTTP, in reckon-client (daemon.h)
  *   interrupt.c  Ctrl-C (interrupt.h)
  *
- * A command calls through `ops` and knows no difference. `reckon` has no way to a daemon: it hands
- * such a command line over to reckon-client, which runs the same command with session_open_daemon.
+ * A command only calls `ops`. `reckon` cannot connect to a daemon: it executes reckon-client with
+ * the same command line, which runs the same command with session_open_daemon.
  */
 #pragma once
 
@@ -26,26 +26,27 @@ struct session;
 struct session_cell {
 	const char *code;
 	size_t len;
-	uint64_t wall_ms;	   /* 0: as the session has it */
+	uint64_t wall_ms;	   /* 0: the session's own limit */
 	reckon_event_fn *on_event; /* or NULL */
 	void *on_event_arg;
 	reckon_input_fn *on_input; /* asks a person for a line; or NULL */
 	void *on_input_arg;
-	void (*on_begun)(const char *id, void *arg); /* what a daemon calls it; or NULL */
+	/* called with the daemon's id of the cell; or NULL */
+	void (*on_begun)(const char *id, void *arg);
 	void *on_begun_arg;
-	bool has_stdin; /* the program reads stdin_fd; not in a daemon's */
+	bool has_stdin; /* the program reads stdin_fd; not supported by a daemon */
 	int stdin_fd;
-	bool wants_outputs; /* in the record, also those that came as events */
-	struct run_tools *tools; /* which it may call; or NULL */
+	bool wants_outputs; /* the record also has outputs that came as events */
+	struct run_tools *tools; /* that the cell may call; or NULL */
 };
 
 struct session_result {
 	struct buf record; /* JSON */
-	int exit_code;	   /* that belongs to its status */
+	int exit_code;	   /* for the record's status */
 };
 
 enum session_look_kind {
-	SESSION_LOOK_VARIABLES, /* JSON as of reckon_variables(), and so on */
+	SESSION_LOOK_VARIABLES, /* JSON as from reckon_variables(); the others likewise */
 	SESSION_LOOK_FILES,
 	SESSION_LOOK_COMPLETE,
 	SESSION_LOOK_IS_COMPLETE,
@@ -57,25 +58,25 @@ struct session_look {
 	size_t len, cursor;
 };
 
-/* Errors are those of libreckon. ERR_LOST: the session is gone. */
+/* Errors have libreckon's codes. ERR_LOST: the session is lost. */
 struct session_ops {
-	/* Whenever there is a record: 0. */
+	/* Returns 0 whenever there is a record. */
 	int (*execute)(struct session *session, const struct session_cell *cell,
 		       struct session_result *ret, struct err *err);
-	/* Appends an answer, JSON. */
+	/* Appends the answer, which is JSON. */
 	int (*look)(struct session *session, const struct session_look *look, struct buf *ret,
 		    struct err *err);
-	/* ERR_KERNEL_LOST: the session is there, without a kernel. */
+	/* ERR_KERNEL_LOST: the session exists, but has no kernel. */
 	int (*check)(struct session *session, struct err *err);
 	int (*restart)(struct session *session, struct err *err);
-	/* 1: it was gone, and another one is in its place; 0: it is there. */
+	/* 1: the session was lost and is replaced; 0: it still exists. */
 	int (*renew)(struct session *session, struct err *err);
-	/* A file of the workspace: all of `fd` goes in. */
+	/* Writes all of `fd` to a file of the workspace. */
 	int (*put)(struct session *session, const char *name, int fd, struct err *err);
-	/* The stored copy, where `artifact` is not NULL; appended to `fd`. */
+	/* Writes the file to `fd`; the stored copy if `artifact` is not NULL. */
 	int (*get)(struct session *session, const char *name, const char *artifact, int fd,
 		   struct err *err);
-	/* To read; *ret_fd is the caller's. */
+	/* Opens for reading; the caller closes *ret_fd. */
 	int (*open_file)(struct session *session, const char *name, int *ret_fd, struct err *err);
 	int (*open_output)(struct session *session, const char *handle, int *ret_fd,
 			   struct err *err);
@@ -84,21 +85,23 @@ struct session_ops {
 
 struct session {
 	const struct session_ops *ops;
-	const struct run *run; /* as which it was opened */
-	bool is_fresh;	       /* made for this program */
-	bool is_left; /* Ctrl-C again left the cell alone: execute() returned an error */
-	/* Of a daemon's; NULL of our own, and `url` of the private daemon. */
+	const struct run *run; /* the options with which it was opened */
+	bool is_fresh;	       /* created by this program */
+	bool is_left; /* a further Ctrl-C left the cell running: execute() returned an error */
+	/*
+	 * Of a daemon's session; NULL for a local one. `url` is NULL for the private daemon, too.
+	 */
 	const char *id, *name, *url;
-	const char *language; /* of one that was there before; else NULL: the run's */
-	double idle_s;	      /* unused for so long, a daemon's ends; 0: it does not */
+	const char *language; /* of a session that existed before; else NULL: the run's */
+	double idle_s;	      /* a daemon ends the session after so many idle seconds; 0: never */
 };
 
-/* Opens, or makes, what `run` asks for; *ret is for session_close(). */
+/* Opens or creates the session for `run`; session_close() frees *ret. */
 typedef int session_open_fn(const struct run *run, struct session **ret, struct err *err);
 
-/* A session_open_fn: of our own. */
+/* A session_open_fn for a local session. */
 int session_open_own(const struct run *run, struct session **ret, struct err *err);
-/* libreckon's handle of such a one. */
+/* libreckon's handle of a local session. */
 reckon_session *session_own_handle(struct session *session);
 
 /* NULL is fine. */
