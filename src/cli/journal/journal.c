@@ -1,9 +1,9 @@
 /*
- * journal.c - a run in memory.
+ * journal.c - keeps a run in memory.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
- * Reads:    nothing by itself.
- * Never:    grows past journal.h's bounds; read.c looks at them.
+ * Reads:    nothing.
+ * Never:    grows past journal.h's limits; read.c checks them.
  */
 #include "cli/journal/journal.h"
 
@@ -69,7 +69,7 @@ struct journal_question *journal_last_question(struct journal *journal)
 
 struct journal_item *journal_cell(struct journal *journal, size_t number)
 {
-	/* It is nearly always the last one. */
+	/* Search from the end, because nearly always the last cell is wanted. */
 	size_t at = journal->cell_count;
 
 	for (size_t i = journal->item_count; i > 0; i--)

@@ -1,13 +1,13 @@
 /*
- * journal.h - a run of `reckon ask` or `reckon chat`: what was asked, said, run and answered.
+ * journal.h - a run of `reckon ask` or `reckon chat`: questions, texts, cells and answers.
  *
- *   journal.c        in memory
- *   read.c   a line of a stored run -> memory
- *   write.c  what happens -> a line
- *   ask/runs_store.c     the folder with the stored runs (ask/runs.h)
+ *   journal.c         the run in memory
+ *   read.c            a line of a stored run -> memory
+ *   write.c           an event -> a line
+ *   ask/runs/store.c  the folder with the stored runs (ask/runs/runs.h)
  *
- * A stored run is lines of JSON, docs/run.schema.json. What a run is in memory comes from such
- * lines alone, also while it happens: so what can be saved or resumed later is what was there.
+ * A stored run is lines of JSON, docs/run.schema.json. The run in memory is only built from such
+ * lines, even while it happens, so a saved or resumed run equals the original.
  */
 #pragma once
 
@@ -24,32 +24,36 @@
 #define JOURNAL_SCHEMA "reckon.run/1"
 #define JOURNAL_ID_SIZE 24
 #define JOURNAL_LINE_MAX ((size_t)32 * 1024 * 1024)
-#define JOURNAL_RECORD_MAX ((size_t)24 * 1024 * 1024) /* a longer one is kept in brief */
-#define JOURNAL_WHOLE_MAX ((size_t)256 * 1024 * 1024) /* past it every record is kept in brief */
-#define JOURNAL_BYTES_MAX ((size_t)384 * 1024 * 1024) /* past it nothing more is kept */
+/* of a longer record only a summary is stored */
+#define JOURNAL_RECORD_MAX ((size_t)24 * 1024 * 1024)
+/* sum of all records; past it only summaries are stored */
+#define JOURNAL_WHOLE_MAX ((size_t)256 * 1024 * 1024)
+#define JOURNAL_BYTES_MAX ((size_t)384 * 1024 * 1024) /* past it nothing more is stored */
 #define JOURNAL_ITEMS_MAX 100000u
 #define JOURNAL_FILES_MAX 1000u
-#define JOURNAL_TOKENS_MAX (INT64_C(1) << 50) /* also millionths of a price */
+#define JOURNAL_TOKENS_MAX (INT64_C(1) << 50) /* also the maximum cost, in millionths */
 
 enum journal_kind {
 	JOURNAL_QUESTION,
 	JOURNAL_SAID, /* by the model, before a cell */
 	JOURNAL_CELL,
 	JOURNAL_ANSWER,
-	JOURNAL_NOTE, /* of ours: a session was lost, cells were run again */
+	JOURNAL_NOTE, /* by Reckon: a session was lost, cells were run again */
 };
 
 struct journal_item {
 	enum journal_kind kind;
-	char *text;   /* never NULL; of a cell its code */
-	char *record; /* of a cell, JSON; NULL: it did not run, was left out, or nobody knows */
-	char *status; /* of a cell: the record's, "refused", or NULL when it never came back */
-	char *execution; /* of a cell in a daemon's session, once it was known there; else NULL */
-	char *output; /* of a cell without a record: what the model saw; else NULL */
-	uint64_t left_out; /* bytes of a record that was too long to be kept */
+	char *text;   /* never NULL; a cell's code */
+	/* a cell's record, JSON; NULL: it did not run, was too long, or is not known */
+	char *record;
+	/* a cell's status: the record's, "refused", or NULL if the cell never ended */
+	char *status;
+	char *execution; /* a cell's execution id at a daemon, once known; else NULL */
+	char *output; /* of a cell without a record: what the model was told; else NULL */
+	uint64_t left_out; /* size of a record that was too long to be stored */
 };
 
-/* What of its answer no output supports. */
+/* A statement in an answer that no output supports. */
 struct journal_claim {
 	bool is_link;
 	char *text;
@@ -62,7 +66,7 @@ struct journal_checked {
 	size_t count;
 };
 
-/* How a question ended; AGENT_STOP_COUNT_ while it has not. */
+/* How a question ended; AGENT_STOP_COUNT_ while it is open. */
 struct journal_question {
 	size_t item;
 	enum agent_stop stop;
@@ -74,7 +78,7 @@ struct journal_question {
 };
 
 struct journal_file {
-	char *path; /* on this host, absolute */
+	char *path; /* on the host, absolute */
 	char *name; /* in the workspace */
 };
 
@@ -82,13 +86,13 @@ struct journal {
 	char id[JOURNAL_ID_SIZE];
 	char started[CLOCK_RFC3339_SIZE];
 	char *command; /* "ask", "chat" */
-	/* as it was said last */
+	/* the latest settings */
 	char *model; /* PROVIDER/NAME */
-	char *base_url; /* or NULL: the provider's own */
+	char *base_url; /* or NULL: the provider's default */
 	char *language;
 	char *template_name; /* or NULL */
 	char *calling;
-	/* of a daemon, or NULL: it went with its program */
+	/* of a daemon's session, or NULL: the session ended with its program */
 	char *session_id, *session_name;
 	char *session_url; /* NULL: the user's private daemon */
 	struct journal_file *files;
@@ -98,7 +102,7 @@ struct journal {
 	struct journal_question *questions;
 	size_t question_count;
 	size_t lines, bytes;
-	bool is_cut; /* the last line is half of one: its program was ended while it wrote */
+	bool is_cut; /* the last line is incomplete: the program ended while it wrote it */
 };
 
 /* ---- journal.c ---- */
@@ -107,34 +111,34 @@ void journal_init(struct journal *journal);
 void journal_done(struct journal *journal);
 #define cleanup_journal __attribute__((cleanup(journal_done)))
 
-/* NULL when there is none. */
+/* NULL: there is none. */
 struct journal_question *journal_last_question(struct journal *journal);
-/* The n-th cell that was begun, from 1; NULL when there is no such. */
+/* The n-th cell, counted from 1; NULL: there is none. */
 struct journal_item *journal_cell(struct journal *journal, size_t number);
 struct journal_item *journal_add(struct journal *journal, enum journal_kind kind);
-/* The last question that was not taken back; false: there is none. */
+/* The last question that was not undone; false: there is none. */
 bool journal_last_live(const struct journal *journal, size_t *ret);
-/* Whether the last question has no answer, and was not taken back. */
+/* Whether the last question has no answer and was not undone. */
 bool journal_is_open(const struct journal *journal);
 void journal_drop_checked(struct journal_checked *checked);
-/* Lends the texts. */
+/* The texts in *ret belong to `question`. */
 void journal_read_checked(const struct journal_question *question, struct outcome_checked *ret);
 /* The question that the item belongs to, or NULL. */
 const struct journal_question *journal_question_of(const struct journal *journal, size_t item);
-/* All questions together. */
+/* The sum of all questions. */
 void journal_sum(const struct journal *journal, struct agent_usage *ret, bool *ret_has_cost);
-/* Of agent_stop_name(), or AGENT_STOP_COUNT_ when it is none. */
+/* The stop that agent_stop_name() calls `name`, or AGENT_STOP_COUNT_ if there is none. */
 enum agent_stop journal_stop_of(const char *name);
 
 /* ---- read.c ---- */
 
 /*
- * What a line (without its end) says. A type that is not known is passed over; anything else that
- * the schema does not allow is ERR_PROTOCOL, and the journal is as it was.
+ * Applies a line (without its newline) to the journal. Lines of unknown types are skipped; for
+ * anything else that violates the schema it returns ERR_PROTOCOL and leaves the journal unchanged.
  */
 int journal_read(struct journal *journal, const char *line, size_t len, struct err *err);
 
-/* ---- write.c: each appends one line without its end ---- */
+/* ---- write.c: each function appends one line without its newline ---- */
 
 struct journal_setting {
 	const char *model, *base_url, *language, *template_name, *calling;
@@ -143,16 +147,16 @@ struct journal_setting {
 
 int journal_write_run(struct buf *ret, const char *id, const char *command, struct err *err);
 int journal_write_setting(struct buf *ret, const struct journal_setting *setting, struct err *err);
-/* `id` NULL: of this program alone. */
+/* `id` NULL: a local session of this program. */
 int journal_write_session(struct buf *ret, const char *id, const char *name, const char *url,
 			struct err *err);
 int journal_write_file(struct buf *ret, const char *path, const char *name, struct err *err);
 /* QUESTION, SAID or NOTE. */
 int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text, size_t len,
 		     struct err *err);
-/* The last question that was not is taken back. */
+/* Undoes the last question that was not undone before. */
 int journal_write_undo(struct buf *ret, struct err *err);
-/* The last question, which has no answer, is gone on with. */
+/* Resumes the last question, which has no answer. */
 int journal_write_resume(struct buf *ret, struct err *err);
 int journal_write_usage(struct buf *ret, const struct agent_usage *usage, bool has_cost,
 		      struct err *err);
@@ -160,11 +164,13 @@ int journal_write_cell(struct buf *ret, size_t number, const char *code, size_t 
 		     struct err *err);
 /* The daemon's id of the cell that is running. */
 int journal_write_execution(struct buf *ret, size_t number, const char *id, struct err *err);
-/* `record` is JSON that can be read. */
+/* `record` is valid JSON. */
 int journal_write_record(struct buf *ret, size_t number, const char *record, size_t len,
 		       struct err *err);
 
-/* A cell without its record: it was refused, or the record is `left_out` bytes long. */
+/*
+ * A cell without its record: the cell was refused, or its record of `left_out` bytes is too long.
+ */
 struct journal_brief {
 	const char *status;
 	const char *output;
@@ -175,7 +181,7 @@ int journal_write_brief(struct buf *ret, size_t number, const struct journal_bri
 		      struct err *err);
 
 struct journal_end {
-	const char *text; /* NULL: there is no answer */
+	const char *text; /* NULL: no answer */
 	size_t len;
 	enum agent_stop stop;
 	const char *message; /* or NULL */

@@ -1,9 +1,9 @@
 /*
- * json.c - what a program sees of a run: docs/ask.schema.json, docs/transcript.schema.json.
+ * json.c - writes a run as JSON: docs/ask.schema.json, docs/transcript.schema.json.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
- * Reads:    records and what a model wrote.
- * Never:    writes anything of the key.
+ * Reads:    records, and texts of a model.
+ * Never:    writes an API key.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,19 @@
 #define RECORD_MAX JOURNAL_LINE_MAX
 #define LINKED_MAX (6u * (size_t)AGENT_ANSWER_MAX)
 
-/* One question: its items, and the records among them. */
+/* One question: its items, and their records. */
 struct part {
 	const struct journal *journal;
 	const struct journal_question *question;
 	const char *folder; /* where files were saved, or NULL */
 	size_t from, to;
-	struct json_value **records; /* by item */
+	struct json_value **records; /* indexed by item */
 };
 
 static void part_init(struct part *part, const struct journal *journal, size_t number,
 		      const char *folder)
 {
-	struct err ignored; /* a record that cannot be read has no files */
+	struct err ignored; /* a record that cannot be parsed has no files */
 
 	part->journal = journal;
 	part->question = &journal->questions[number];
@@ -114,7 +114,7 @@ static void write_file(struct json_writer *writer, const struct part *part,
 	json_write_object_end(writer);
 }
 
-/* Every file that was made or changed, as it was in the end. */
+/* Writes every file that was created or changed, in its last state. */
 static void write_files(struct json_writer *writer, const struct part *part)
 {
 	json_write_key(writer, "files");
@@ -145,7 +145,7 @@ static const struct journal_item *answer_of(const struct part *part)
 	return last != NULL && last->kind == JOURNAL_ANSWER ? last : NULL;
 }
 
-/* The answer with links put in place, as a person sees it. */
+/* Writes the answer with links replaced, as it was printed. */
 static int write_answer(struct json_writer *writer, const struct part *part, struct err *err)
 {
 	const struct journal_item *answer = answer_of(part);

@@ -1,9 +1,9 @@
 /*
- * read.c - a line of a stored run, as what it says.
+ * read.c - reads a line of a stored run into the journal.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs and tests.
- * Reads:    lines that anybody may have written: a stored run can come from another machine.
- * Never:    believes a number, a length or an order; shows anything.
+ * Reads:    untrusted lines: a stored run can come from another machine.
+ * Never:    trusts a number, a length or an order; prints anything.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define NAME_MAX_BYTES 512u
 #define PATH_MAX_BYTES 8192u
-/* A byte that is not UTF-8 is written as three. */
+/* writing replaces an invalid byte by three */
 #define TEXT_MAX_BYTES (3u * AGENT_ANSWER_MAX)
 
 static int broken(struct err *err, const char *what)
@@ -27,7 +27,7 @@ static int broken(struct err *err, const char *what)
 
 /* ---- members ---- */
 
-/* A text of at most `max` bytes; NULL, and *err set, when it is anything else. */
+/* A text of at most `max` bytes; NULL, with *err set, for anything else. */
 static const char *text_of(const struct json_value *line, const char *key, size_t max,
 			   struct err *err)
 {
@@ -94,7 +94,7 @@ static int usage_of(const struct json_value *line, struct journal_question *ques
 	has_cost = json_read_double(json_read_member(line, "cost"), &cost);
 	if (!has_cost && !is_null(line, "cost"))
 		return broken(err, "\"cost\" is not a number");
-	/* Also what is not a number at all. */
+	/* This form of the condition is also false for NaN. */
 	if (!(cost >= 0 && cost * 1e6 <= (double)JOURNAL_TOKENS_MAX))
 		return broken(err, "\"cost\" is out of range");
 	usage.cost_micro = (uint64_t)(cost * 1e6 + 0.5);
@@ -281,7 +281,7 @@ static int take_record(struct journal *journal, const struct json_value *line, s
 	return 0;
 }
 
-/* ---- what was looked up of an answer ---- */
+/* ---- the check of an answer's statements ---- */
 
 static int take_claim(struct journal_checked *checked, const struct json_value *claim,
 		      struct err *err)
@@ -302,7 +302,7 @@ static int take_claim(struct journal_checked *checked, const struct json_value *
 	return 0;
 }
 
-/* A run of an earlier version has none. */
+/* Runs of earlier versions have no "checked". */
 static int take_checked(struct journal_question *question, const struct json_value *line,
 			struct err *err)
 {
@@ -363,7 +363,7 @@ static int take_undo(struct journal *journal, struct err *err)
 	return 0;
 }
 
-/* What the model said when it was ended is no answer any more. */
+/* The text that the model had begun before the interruption is not an answer. */
 static int take_resume(struct journal *journal, struct err *err)
 {
 	struct journal_question *question = journal_last_question(journal);

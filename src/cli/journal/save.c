@@ -1,9 +1,9 @@
 /*
- * save.c - a run as a file for people: notebook, script, Markdown; and what is said of it.
+ * save.c - saves a run for people: as a notebook, a script or Markdown.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
- * Reads:    what a model wrote, and records.
- * Never:    runs anything again, or writes over a file without being told to.
+ * Reads:    texts of a model, and records.
+ * Never:    runs anything again, or overwrites a file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 /* ---- Markdown ---- */
 
-/* A fence that no run of backticks in the text closes. */
+/* The fence is longer than any run of backticks in the text, so the text cannot close it. */
 static int add_block(struct buf *ret, const char *language, const char *text, struct err *err)
 {
 	size_t longest = 2, run = 0;
@@ -43,7 +43,7 @@ static int add_block(struct buf *ret, const char *language, const char *text, st
 	return buf_adds(ret, "\n\n", err);
 }
 
-/* What is said in the place of an output that is not there. */
+/* The text in place of a missing output. */
 static const char *why_no_record(const struct journal_item *cell)
 {
 	if (cell->status == NULL)
@@ -53,7 +53,7 @@ static const char *why_no_record(const struct journal_item *cell)
 	return "(its record was too long to be kept; what the model saw:)\n\n";
 }
 
-/* The pictures that a cell displayed, in the page itself: it stays whole wherever it goes. */
+/* Embeds the images that a cell displayed, so that the page needs no other file. */
 static int add_images(struct buf *ret, const struct json_value *record, struct err *err)
 {
 	const struct json_value *results = json_read_member(record, "results");
@@ -63,7 +63,9 @@ static int add_images(struct buf *ret, const struct json_value *record, struct e
 			json_read_member(json_read_at(results, i), "data");
 		struct image_found image;
 
-		/* Text would need to be encoded first; a figure is rarely SVG alone. */
+		/*
+		 * SVG is text, not base64, so it cannot be embedded here; few figures are only SVG.
+		 */
 		if (!repl_find_image(data, &image) || image.is_text)
 			continue;
 		if (buf_addf(ret, err, "![%s](data:%s;base64,", image.label, image.mime) < 0)
@@ -99,7 +101,7 @@ static int add_output(struct buf *ret, const struct journal_item *cell, struct e
 	return rc;
 }
 
-/* As a quotation. */
+/* Adds the text as a block quote. */
 static int add_question(struct buf *ret, const char *line, struct err *err)
 {
 	while (*line != '\0') {
@@ -136,7 +138,7 @@ static int list_claims(const struct outcome_checked *checked, bool links, const 
 	return between != what ? buf_adds(ret, ". ", err) : 0;
 }
 
-/* A line for readers of the answer at `item`; nothing when all of it is supported. */
+/* Adds a line about unsupported statements of the answer at `item`, if there are any. */
 static int add_checked(struct buf *ret, const struct journal *journal,
 		       const struct journal_item *item, struct err *err)
 {
@@ -211,7 +213,7 @@ int journal_markdown(const struct journal *journal, struct buf *ret, struct err 
 	for (size_t i = 0; i < journal->item_count; i++)
 		if (add_item(ret, journal, &journal->items[i], err) < 0)
 			return (int)err->code;
-	/* One end of line is enough. */
+	/* Remove one of the two newlines at the end. */
 	if (ret->len > 1 && ret->data[ret->len - 2] == '\n')
 		ret->data[--ret->len] = '\0';
 	return 0;
@@ -219,7 +221,7 @@ int journal_markdown(const struct journal *journal, struct buf *ret, struct err 
 
 /* ---- notebook and script, as the console saves them ---- */
 
-/* {"status", "stdout"} of what a cell had told the model: all that is left of it. */
+/* {"status", "stdout"} from the output that the model was told; the record itself is gone. */
 static int brief_record(const struct journal_item *cell, struct buf *ret, struct err *err)
 {
 	struct json_writer writer;
@@ -241,7 +243,7 @@ static int add_cell(struct repl *view, const struct journal_item *cell, struct e
 		return 0;
 	}
 	if (cell->status == NULL || strcmp(cell->status, "refused") == 0)
-		return 0; /* nobody knows what it did, or it did nothing */
+		return 0; /* its effect is not known, or it did nothing */
 	if (brief_record(cell, &brief, err) < 0)
 		return (int)err->code;
 	repl_cells_add(view, cell->text, strlen(cell->text), buf_text(&brief));
@@ -309,7 +311,7 @@ static int write_form(const struct journal *journal, const char *path, bool as_a
 
 /* ---- onto the disk ---- */
 
-/* Found now rather than when everything was paid for. */
+/* Check before the run, whose result would be lost if it could not be saved. */
 static int check_place(const char *path, struct err *err)
 {
 	cleanup_free char *folder = mem_strdup(path);

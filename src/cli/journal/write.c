@@ -1,9 +1,9 @@
 /*
- * write.c - what happens in a run, as lines that can be read again.
+ * write.c - writes what happens in a run as lines for read.c.
  *
  * Runs in:  reckon ask, reckon chat.
  * Reads:    texts of a person, a model and a box.
- * Never:    writes a key, or what read.c would refuse.
+ * Never:    writes an API key, or a line that read.c would refuse.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +30,11 @@ static int end(struct json_writer *writer, struct err *err)
 	return json_write_finish(writer, err);
 }
 
-/* JSON has a spelling for NUL that readers refuse: the text goes on behind it without. */
+/* Removes NUL bytes: many JSON readers refuse \u0000. */
 static void write_text(struct json_writer *writer, const char *key, const char *text, size_t len)
 {
 	struct buf clean = BUF_INIT(len + 1);
-	struct err full; /* it is no longer than `text` */
+	struct err full; /* cannot happen: the result is no longer than `text` */
 
 	if (memchr(text, '\0', len) == NULL) {
 		json_write_member_text(writer, key, text, len);
@@ -131,7 +131,7 @@ int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text
 	return end(&writer, err);
 }
 
-/* An agent may be captured; what it counted is not to make a run unreadable. */
+/* A compromised agent can report any number; it must not make the run unreadable. */
 static uint64_t bounded(uint64_t count)
 {
 	return count < JOURNAL_TOKENS_MAX ? count : JOURNAL_TOKENS_MAX;

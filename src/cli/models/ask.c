@@ -1,9 +1,9 @@
 /*
- * ask.c - servers asked for their models, each by a reckon-agent of its own.
+ * ask.c - asks servers for their models, each with its own reckon-agent.
  *
  * Runs in:  reckon models.
- * Reads:    frames of agents, which src/agent_client has checked.
- * Never:    talks to a server itself.
+ * Reads:    frames of agents, which src/agent_client checks.
+ * Never:    connects to a server itself.
  */
 #include <limits.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define AT_ONCE 8u
 #define ANSWER_MS 15000u
-#define PATIENCE_NS (UINT64_C(20) * 1000000000) /* an agent that says nothing at all */
+#define PATIENCE_NS (UINT64_C(20) * 1000000000) /* the longest wait for a frame of an agent */
 #define POLL_MS 50
 
 struct probe {
@@ -55,7 +55,7 @@ static void take_names(struct catalog_row *row, const struct agent_client_frame 
 {
 	size_t len;
 	const char *names = agent_client_read_text(frame, &len);
-	struct err full; /* the frame's bound is the buffer's */
+	struct err full; /* cannot happen: the buffer is as large as a frame may be */
 
 	row->state = CATALOG_WORKS;
 	row->count = agent_u64(frame->items, frame->count, AGENT_TAG_COUNT, 0);
@@ -74,7 +74,7 @@ static void take_end(struct catalog_row *row, const struct agent_client_frame *f
 	fail(row, &why);
 }
 
-/* What there is of it now; true: it is over. */
+/* Handles the available frames; true: the probe is over. */
 static bool go_on(struct probe *probe)
 {
 	struct agent_client_frame frame;
@@ -97,7 +97,7 @@ static bool go_on(struct probe *probe)
 	return rc < 0;
 }
 
-/* Until each of them is over. */
+/* Runs until all probes are over. */
 static void ask_some(struct probe *probes, size_t count)
 {
 	size_t left = count;

@@ -1,9 +1,9 @@
 /*
- * catalog.c - which providers can be asked here.
+ * catalog.c - finds out which providers are configured.
  *
  * Runs in:  reckon models.
  * Reads:    models.ini, the environment, the folder of local models.
- * Never:    asks a server.
+ * Never:    connects to a server.
  */
 #include "cli/models/catalog.h"
 
@@ -20,7 +20,9 @@
 
 #define LOCAL_NAMES_MAX ((size_t)64 * 1024)
 
-/* reckon-model keeps them there, with names of letters, digits, '.', '_' and '-'. */
+/*
+ * Lists the models that reckon-model installed; their names have letters, digits, '.', '_' and '-'.
+ */
 void catalog_local(struct buf *ret)
 {
 	char state[PATH_MAX], path[PATH_MAX + 80];
@@ -68,10 +70,10 @@ static void judge_local(struct catalog_row *row)
 	err_remedy(&row->why, "reckon model install");
 }
 
-/* Whether anybody has said something about it; what is built in alone is not a configuration. */
+/* Whether the user has configured the provider; built-in defaults alone are not a configuration. */
 static bool is_configured(const struct models_provider *provider, const struct catalog_row *row)
 {
-	if (provider->is_local) /* one row is enough for what is one server */
+	if (provider->is_local) /* several names share one server, which needs one row */
 		return provider->entry != NULL ||
 		       (strcmp(provider->name, "local") == 0 && row->count > 0);
 	return provider->entry != NULL || row->choice.key == NULL || row->choice.key[0] != '\0' ||
@@ -88,7 +90,7 @@ static void judge(struct catalog *catalog, const struct models_provider *provide
 		  struct catalog_row *row)
 {
 	const struct models_query query = { 0 };
-	struct err ignored; /* a budget without a price is not a matter of the server's */
+	struct err ignored; /* a budget without a price does not concern the server */
 
 	*row = (struct catalog_row){ .names = BUF_INIT(LOCAL_NAMES_MAX) };
 	models_settings_init(&row->settings);

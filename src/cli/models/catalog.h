@@ -1,10 +1,10 @@
 /*
- * catalog.h - the parts of `reckon models`: what is configured, and whether it works.
+ * catalog.h - the parts of `reckon models`: lists configured models and checks whether they work.
  *
- *   command.c    the command line; models.ini checked
- *   catalog.c       providers of models.ini, of the environment, of this host
- *   ask.c   each server asked for its models, by a reckon-agent of its own
- *   show.c  tables and JSON
+ *   command.c  the command line; checks models.ini
+ *   catalog.c  providers in models.ini, in the environment and on this host
+ *   ask.c      asks each server for its models with its own reckon-agent
+ *   show.c     tables and JSON
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 
 enum catalog_state {
 	CATALOG_WORKS,
-	CATALOG_FAILED,	   /* `why` says how */
-	CATALOG_NO_KEY,	   /* so it was not asked */
-	CATALOG_INSTALLED, /* on this host; it is started when a question comes */
+	CATALOG_FAILED,	   /* `why` has the reason */
+	CATALOG_NO_KEY,	   /* so the server was not asked */
+	CATALOG_INSTALLED, /* on this host; it is started at the first question */
 	CATALOG_UNASKED,
 };
 
@@ -29,8 +29,8 @@ struct catalog_row {
 	struct agent_settings settings;
 	enum catalog_state state;
 	struct err why;
-	struct buf names; /* of its models, a line each */
-	uint64_t count;	  /* of its models, also of those that are not named */
+	struct buf names; /* names of its models, one on each line */
+	uint64_t count;	  /* number of its models, including those not in `names` */
 };
 
 struct catalog {
@@ -39,15 +39,15 @@ struct catalog {
 	struct models *models;
 	struct catalog_row *rows;
 	size_t count;
-	const char *const *wanted; /* providers, NULL at the end; the first one NULL: all */
+	const char *const *wanted; /* names of providers, ending with NULL; none: all */
 };
 
 /* ---- catalog.c ---- */
 
-/* Rows of what is configured; ERR_INVALID when one that was named is not there. */
+/* Collects the configured providers; ERR_INVALID if a wanted one is not configured. */
 int catalog_collect(struct catalog *catalog, struct err *err);
 void catalog_done(struct catalog *catalog);
-/* Names of local models, a line each. */
+/* Appends the names of local models, one on each line. */
 void catalog_local(struct buf *ret);
 
 /* ---- ask.c ---- */

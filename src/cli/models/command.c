@@ -1,5 +1,5 @@
 /*
- * command.c - reckon models: what is configured, and whether it works.
+ * command.c - reckon models: lists configured models and checks whether they work.
  *
  * Runs in:  reckon.
  * Reads:    the command line, models.ini.
@@ -18,9 +18,9 @@
 #include "cli/run/run.h"
 
 struct query {
-	const char **providers; /* NULL at the end */
+	const char **providers; /* ends with NULL */
 	size_t count;
-	const char *file; /* --file, or NULL */
+	const char *file; /* the argument of --file, or NULL */
 	bool json, offline, check;
 };
 
@@ -70,7 +70,7 @@ static int complain(const struct err *err)
 	return cli_complain(&line);
 }
 
-/* Each line that is wrong, as compilers tell it. */
+/* Prints each invalid line in the form of a compiler's messages. */
 static int refuse(const struct catalog *catalog, const struct ini_problems *problems,
 		  const struct err *err)
 {

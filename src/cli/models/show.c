@@ -1,9 +1,9 @@
 /*
- * show.c - what is configured and whether it works, for a person and for a program.
+ * show.c - prints the catalog for a person or as JSON.
  *
  * Runs in:  reckon models.
- * Reads:    rows of catalog.h; names in them are a server's, and shown escaped.
- * Never:    shows a key, or a part of one.
+ * Reads:    rows of catalog.h; their names come from a server and are printed escaped.
+ * Never:    prints a key, or a part of one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ const char *catalog_state_name(enum catalog_state state)
 	return names[state];
 }
 
-/* "1.25", without what says nothing. */
+/* "1.25": the price without zeros at its end. */
 static const char *price_text(uint64_t micro, char text[PRICE_TEXT])
 {
 	int len = snprintf(text, PRICE_TEXT, "%llu.%06llu", (unsigned long long)micro / 1000000,
@@ -99,7 +99,7 @@ static int show_providers(const struct catalog *catalog, struct err *err)
 	return rc;
 }
 
-/* One line of the table of prices. */
+/* Sets one row of the table of prices. */
 static int set_price(struct term_table *table, size_t row, const char *name,
 		     const struct models_entry *entry, struct err *err)
 {
@@ -169,7 +169,7 @@ static void print_line(const char *text, size_t len)
 		(void)cli_write_stdout(shown.data, shown.len);
 }
 
-/* As many as fit on a line; all of them when the provider was asked for by name. */
+/* Prints as many names as fit on a line; all of them if the user named the provider. */
 static void show_names(const struct catalog_row *row, bool all)
 {
 	cleanup_buf struct buf line = BUF_INIT(SHOWN_MAX);
@@ -242,7 +242,7 @@ static void show_details(const struct catalog *catalog)
 	}
 }
 
-/* What was not found because nobody has set it up. */
+/* Prints the providers that are not configured. */
 static void show_rest(const struct catalog *catalog)
 {
 	struct models_provider provider;

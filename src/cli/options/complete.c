@@ -2,14 +2,16 @@
  * complete.c - completion scripts and manual sections from the tables of commands.
  *
  * Runs in:  reckon, when a package is built or a shell asks.
- * Reads:    the tables alone.
- * Never:    prints text that a shell would expand: the tables are our own, quotes are escaped.
+ * Reads:    the tables.
+ * Never:    prints text that a shell would expand: quotes are escaped, and the tables are trusted.
  */
 #include <string.h>
 
 #include "cli/options/opt.h"
 
-/* For a single-quoted shell word; zsh's _arguments also minds brackets and colons. */
+/*
+ * Quotes for a single-quoted shell word; for zsh's _arguments, `special` has brackets and colons.
+ */
 static void put_quoted(FILE *out, const char *text, const char *special)
 {
 	for (; *text != '\0'; text++) {
@@ -22,7 +24,7 @@ static void put_quoted(FILE *out, const char *text, const char *special)
 	}
 }
 
-/* One that may be missing is nothing to wait for: what follows can be an operand. */
+/* After an option with an optional value, the next word can be an operand. */
 static bool needs_value(const struct opt_item *item)
 {
 	return item->value != NULL && item->value[0] != '[';
@@ -62,7 +64,7 @@ static void bash_value(FILE *out, const struct opt_item *item)
 
 static void bash_command(FILE *out, const struct opt_command *command);
 
-/* The second word, and then as for any command. */
+/* Completes the second word, and then the options of that subcommand. */
 static void bash_subs(FILE *out, const struct opt_command *command)
 {
 	(void)fprintf(out, "\t%s)\n\t\tif ((COMP_CWORD == 2)); then\n\t\t\toperands='",
@@ -254,7 +256,7 @@ static void fish_item(FILE *out, const char *command, const struct opt_item *ite
 	(void)fputs("'\n", out);
 }
 
-/* Options of `reckon session ls` are offered where both words were seen. */
+/* Offers the options of `reckon session ls` when both words are present. */
 static void fish_sub(FILE *out, const struct opt_command *parent, const struct opt_command *sub)
 {
 	char both[128];
@@ -318,7 +320,7 @@ int opt_print_completion(FILE *out, const char *shell, const struct opt_command 
 	return 0;
 }
 
-/* scdoc gives _ and * a meaning. */
+/* Escapes the characters that scdoc interprets. */
 static void put_scdoc(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {

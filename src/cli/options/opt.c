@@ -1,9 +1,9 @@
 /*
- * opt.c - command lines from tables.
+ * opt.c - parses command lines by their tables, and prints help.
  *
  * Runs in:  reckon.
  * Reads:    the command line.
- * Never:    prints an error itself; getopt's own messages are off.
+ * Never:    prints an error itself; getopt's own messages are disabled.
  */
 #include "cli/options/opt.h"
 
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 
 #define HELP_ID 'h'
-#define WORD_MAX 64 /* longer words are not slips of the fingers */
+#define WORD_MAX 64 /* longer words are not typing mistakes */
 
 static size_t distance(const char *a, size_t alen, const char *b, size_t blen)
 {
@@ -43,7 +43,7 @@ static size_t distance(const char *a, size_t alen, const char *b, size_t blen)
 const char *opt_nearest(const char *word, opt_word_fn *next, const void *arg)
 {
 	const size_t len = strlen(word);
-	/* Half of a short word wrong is another word, not a slip. */
+	/* A short word with half its letters different is another word, not a mistake. */
 	size_t best = len < 3 ? 1 : len < 6 ? 2 : 3;
 	const char *nearest = NULL;
 	const char *candidate;
@@ -86,7 +86,7 @@ static const char *long_name_next(size_t index, const void *arg)
 	return index == 0 ? "help" : NULL;
 }
 
-/* Says what getopt_long() did not like; `word` is the argument it stopped at. */
+/* Explains why getopt_long() failed; `word` is the argument at which it stopped. */
 static int bad_option(const struct opt_command *command, const char *word, bool no_value,
 		      struct err *err)
 {
@@ -124,7 +124,9 @@ static void fill_getopt(const struct opt_command *command, struct option *ret_op
 {
 	size_t used = 0;
 
-	/* '-': operands come in order with the options; ':': tell a missing value apart. */
+	/*
+	 * '-': return operands in order with the options; ':': report a missing value separately.
+	 */
 	*ret_letters++ = '-';
 	*ret_letters++ = ':';
 	for (size_t i = 0; i < command->count; i++) {
@@ -156,7 +158,7 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 
 	fill_getopt(command, options, letters);
 	opterr = 0;
-	optind = 0; /* glibc: start anew */
+	optind = 0; /* glibc: reset the parser */
 	for (;;) {
 		const struct opt_item *item;
 		const char *word;
@@ -174,7 +176,7 @@ int opt_parse(const struct opt_command *command, int argc, char **argv, opt_fn *
 		if (fn(id, item == NULL || item->value != NULL ? optarg : NULL, arg, err) < 0)
 			return err_wrap(err, "%s", command->name);
 	}
-	for (int i = optind; i < argc; i++) /* what stood after "--" */
+	for (int i = optind; i < argc; i++) /* the arguments after "--" */
 		if (fn(command->takes_arguments ? OPT_ARGUMENT : OPT_OPERAND, argv[i], arg, err) <
 		    0)
 			return err_wrap(err, "%s", command->name);
@@ -252,8 +254,10 @@ static size_t count_lines(const char *text)
 	return lines;
 }
 
-/* Names of the options from `first` on, and of rare ones, in lines of a screen's width. How many
- * lines it takes; written only when there is an `out`. */
+/*
+ * Prints the names of the options from `first` on, and of rare ones, wrapped to the screen's width.
+ * Returns the number of lines; prints nothing if `out` is NULL.
+ */
 static size_t print_names_from(FILE *out, const struct opt_command *command, size_t first)
 {
 	static const char lead[] = "  also, in the manual:";
@@ -281,7 +285,7 @@ static size_t print_names_from(FILE *out, const struct opt_command *command, siz
 	return lines;
 }
 
-/* Help is one screen: how many of the options, from the first on, have a line of their own. */
+/* How many options get a line of their own, so that the help fits on one screen. */
 static size_t fitting(const struct opt_command *command)
 {
 	const size_t rest = 1 + (command->notes != NULL ? count_lines(command->notes) : 0);

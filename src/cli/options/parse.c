@@ -1,5 +1,5 @@
 /*
- * parse.c - sizes, durations and specifications as people write them.
+ * parse.c - parses sizes, durations and specifications.
  *
  * Runs in:  reckon.
  * Reads:    single arguments of the command line.
@@ -18,7 +18,7 @@
 
 #define FRACTION_DIGITS 3
 #define FRACTION_SCALE 1000u
-#define SPEC_MAX 8192 /* longer than two paths can be */
+#define SPEC_MAX 8192 /* more than two paths need */
 
 static bool is_digit(char c)
 {
@@ -26,8 +26,8 @@ static bool is_digit(char c)
 }
 
 /*
- * A decimal number with at most three digits after the point, in thousandths. Returns what
- * follows it, or NULL when there is no number or it is too large to scale.
+ * Parses a decimal number with at most three digits after the point, in thousandths. Returns the
+ * text after it, or NULL if there is no number or it is too large to scale.
  */
 static const char *scan_milli(const char *text, uint64_t *ret_milli)
 {
@@ -72,7 +72,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct err *err)
 	if (rest == NULL)
 		return bad_size(text, err);
 	if (*rest != '\0') {
-		/* In small letters, too, as Docker has them. */
+		/* Accept small letters, too, as Docker does. */
 		unit = strchr(units, toupper((unsigned char)*rest));
 		if (unit == NULL)
 			return bad_size(text, err);
@@ -103,7 +103,7 @@ int parse_duration(const char *text, uint64_t *ret_ms, struct err *err)
 	if (rest == NULL)
 		return bad_duration(text, err);
 	if (strcmp(rest, "ms") == 0) {
-		/* Nothing below a millisecond can be kept. */
+		/* The result is in whole milliseconds. */
 		if (milli % FRACTION_SCALE != 0)
 			return bad_duration(text, err);
 		milli /= FRACTION_SCALE;
@@ -150,12 +150,12 @@ int parse_count(const char *text, uint64_t *ret_count, struct err *err)
 	return 0;
 }
 
-/* "FIRST-LAST" or "FIRST-", with a colon as well; *ret_open: without LAST. */
+/* "FIRST-LAST" or "FIRST-", or with a colon; *ret_open: LAST is missing. */
 static bool split_range(const char *text, uint64_t *ret_first, uint64_t *ret_last, bool *ret_open)
 {
 	char first[24], last[24];
 	const size_t at = strcspn(text, "-:");
-	struct err ignored; /* the caller's message names the whole */
+	struct err ignored; /* the caller's message quotes the whole text */
 
 	if (text[at] == '\0' || at >= sizeof(first) || strlen(text + at + 1) >= sizeof(last))
 		return false;
@@ -237,7 +237,7 @@ static char *dup_range(const char *from, const char *to)
 	return copy;
 }
 
-/* The last part of a path, without slashes at its end. */
+/* The last component of a path, without slashes at its end. */
 static char *base_name(const char *path)
 {
 	const char *end = path + strlen(path);
@@ -252,7 +252,7 @@ static char *base_name(const char *path)
 
 int parse_session(const char *text, struct err *err)
 {
-	/* What is not an id of ours is found, or not, by whoever knows them. */
+	/* Whether an id exists is for the daemon to say; here only its form is checked. */
 	if (id_is_name(text, strlen(text), "se") ||
 	    (strncmp(text, "se_", 3) == 0 && strlen(text) < ID_SIZE &&
 	     strspn(text + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text + 3)))
@@ -271,7 +271,7 @@ int parse_file_spec(const char *text, char **ret_file, char **ret_name, struct e
 
 	if (len > SPEC_MAX)
 		return err_set(err, ERR_INVALID, "the file's name is too long");
-	/* "data/" is the directory data, as shells complete it. */
+	/* "data/" names the directory data: shells complete it with a slash. */
 	while (len > 1 && plain[len - 1] == '/' && strchr(plain, ':') == NULL)
 		plain[--len] = '\0';
 	text = plain;

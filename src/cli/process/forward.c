@@ -1,9 +1,9 @@
 /*
- * forward.c - reckon forward: a port of a session as one of this machine.
+ * forward.c - reckon forward: forwards a local port to a port of a session.
  *
- * Runs in:  reckon-client, and a child of it for each connection.
- * Reads:    bytes of whoever connects, and of a program in a box, which it only passes on.
- * Never:    listens on anything but loopback.
+ * Runs in:  reckon-client, and a child process for each connection.
+ * Reads:    bytes of local clients and of a program in a box, which it only copies.
+ * Never:    listens on any address but loopback.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,8 +31,8 @@ struct forward {
 	struct remote remote;
 	bool no_link;
 	uint16_t port, local;
-	char path[96]; /* of the tunnel */
-	char link[160]; /* of the link, to be removed; "": there is none */
+	char path[96]; /* path of the tunnel's endpoint */
+	char link[160]; /* path of the shared link, to be deleted at the end; "": none */
 	int listen_fd, signal_fd;
 	unsigned children;
 };
@@ -88,7 +88,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 /* ---- one connection ------------------------------------------------------------------------- */
 
-/* Bytes on their way in one direction. */
+/* Bytes in transit in one direction. */
 struct way {
 	char bytes[CHUNK];
 	size_t at, len;
@@ -96,12 +96,12 @@ struct way {
 };
 
 struct pair {
-	int fd; /* of whoever connected */
+	int fd; /* the local client's connection */
 	struct client_tunnel *tunnel;
 	struct way up, down;
 };
 
-/* 1: something moved; 0: nothing can just now; -1: a side is gone. */
+/* 1: bytes moved; 0: nothing can move now; -1: one side is closed. */
 static int move_up(struct pair *pair)
 {
 	struct way *up = &pair->up;
@@ -169,7 +169,10 @@ static void relay(struct pair *pair)
 
 		if (up < 0 || down < 0)
 			return;
-		/* Without an interest a hang-up would still wake us, for ever. */
+		/*
+		 * Without events a hang-up would still end each poll(), so leave the descriptor
+		 * out.
+		 */
 		for (size_t i = 0; i < ARRAY_LEN(wait); i++)
 			if (wait[i].events == 0)
 				wait[i].fd = -1;
@@ -257,7 +260,7 @@ static void accept_one(const struct opt_command *self, struct client *client,
 	forward->children += pid > 0;
 }
 
-/* True: the user wants no more. */
+/* True: the user ends the command. */
 static bool take_signal(struct forward *forward)
 {
 	struct signalfd_siginfo info;
@@ -290,7 +293,7 @@ static void serve_all(const struct opt_command *self, struct client *client,
 
 /* ---- the link ------------------------------------------------------------------------------- */
 
-/* What a browser may be given; without the scope for links, or a name, there is none. */
+/* Creates a link for a browser. Without the scope for links, or a public name, there is none. */
 static void make_link(struct client *client, const char *session, struct forward *forward)
 {
 	cleanup_buf struct buf body = BUF_INIT(256);

@@ -1,10 +1,10 @@
 /*
- * input.c - our standard input becomes that of a program in a session.
+ * input.c - copies our standard input to a program in a session.
  *
- * Runs in:  reckon-client, in a thread with a client of its own: a program that does not read makes
- *           this wait, and nothing else.
+ * Runs in:  reckon-client, in a thread with its own client: a program that does not read its input
+ *           blocks only this thread.
  * Reads:    standard input.
- * Never:    sends a part before the one ahead of it was taken.
+ * Never:    sends a part before the previous one was accepted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include "codec/json_write.h"
 
 #define PART_BYTES (256u * 1024u)
-#define END_OF_FILE "\004" /* Ctrl-D: what a terminal makes the end of input of */
+#define END_OF_FILE "\004" /* Ctrl-D, which a terminal turns into the end of input */
 
 struct input {
 	struct client_options where;
@@ -91,7 +91,7 @@ int remote_process_input_begin(const struct remote_process *process, struct err 
 	input->where.no_start = true;
 	input->has_terminal = process->has_terminal;
 	(void)snprintf(input->path, sizeof(input->path), "%s", process->path);
-	/* Signals are the main thread's. */
+	/* Only the main thread handles signals. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	code = pthread_create(&thread, NULL, work, input);

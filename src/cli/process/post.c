@@ -1,9 +1,9 @@
 /*
- * post.c - a word to a program in a session: input, a signal, the size of a terminal.
+ * post.c - sends input, a signal or the terminal's size to a program in a session.
  *
- * Runs in:  reckon-client, in any thread: each has a client of its own.
+ * Runs in:  reckon-client, in any thread: each thread has its own client.
  * Reads:    nothing.
- * Never:    asks twice.
+ * Never:    retries a request.
  */
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-client.
  * Reads:    the command line; answers of a daemon.
- * Never:    passes on a variable of our environment but TERM and COLORTERM, to a terminal.
+ * Never:    passes on our environment, except TERM and COLORTERM to a program with a terminal.
  */
 #include "cli/process/process.h"
 
@@ -23,7 +23,7 @@
 
 #define BODY_MAX ((size_t)1024 * 1024)
 #define VARIABLES_MAX 256u
-#define GRACE_S 10u /* as long as a connection that broke is tried again */
+#define GRACE_S 10u /* as long as the client retries a broken connection */
 #define SHELL "if command -v bash >/dev/null; then exec bash; else exec sh; fi"
 
 struct start {
@@ -89,7 +89,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return err_set(err, ERR_INVALID, "an option that is not known");
 }
 
-/* What stands behind "--" is the program's. */
+/* Finds "--": the arguments after it belong to the program. */
 static int split(struct start *start, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

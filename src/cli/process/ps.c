@@ -2,8 +2,9 @@
  * ps.c - reckon ps, reckon kill: programs that were started in a session.
  *
  * Runs in:  reckon-client.
- * Reads:    the command line; what a daemon lists, which are words of whoever started them.
- * Never:    shows that to a terminal unescaped.
+ * Reads:    the command line; a daemon's list, whose texts come from the clients that started the
+ *           programs.
+ * Never:    prints those to a terminal unescaped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static int open_session(struct asked_of *asked, bool live, struct client **clien
 
 /* ---- ps ------------------------------------------------------------------------------------- */
 
-/* As a shell would have it, near enough to be recognised. */
+/* The command roughly as one would type it in a shell. */
 static void command_of(const struct json_value *row, char ret[COMMAND_MAX])
 {
 	const struct json_value *argv = json_read_member(row, "argv");
@@ -187,7 +188,7 @@ int remote_ps(const struct opt_command *self, int argc, char **argv)
 
 /* ---- kill ----------------------------------------------------------------------------------- */
 
-/* The running ones that `name` names: by their id, their number inside, their tag. */
+/* Finds the running programs with this id, pid inside the box, or tag. */
 static int find(struct client *client, const struct json_value *session, const char *name,
 		struct json_value **ret, struct err *err)
 {

@@ -1,10 +1,11 @@
 /*
- * run.c - a program in a session, until it ends: its output, signals, the terminal.
+ * run.c - follows a program in a session until it ends: its output, signals, the terminal.
  *
  * Runs in:  reckon-client.
- * Reads:    what the program writes, which is hostile. Without a terminal of its own it is shown to
- *           ours escaped; with one it gets ours as it is, as with ssh.
- * Never:    leaves our terminal in another mode than it found it in.
+ * Reads:    the program's output, which is hostile. If the program has no terminal of its own,
+ *           output to our terminal is escaped; if it has one, output is copied unchanged, as by
+ *           ssh.
+ * Never:    leaves our terminal in another mode than before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,13 @@
 #include "codec/json_get.h"
 #include "codec/json_write.h"
 
-#define INTERRUPTS_MAX 3 /* with the last of them we go alone */
+#define INTERRUPTS_MAX 3 /* the third Ctrl-C ends only this command */
 #define SIGNALED 128
 
 struct running {
 	const struct remote_process *process;
-	struct term_filter filters[2]; /* of stdout and stderr */
-	bool is_shown[2];	       /* to a terminal, escaped */
+	struct term_filter filters[2]; /* for stdout and stderr */
+	bool is_shown[2];	       /* the output goes to a terminal, so it is escaped */
 	int status;
 };
 
@@ -112,7 +113,7 @@ static int pass_signal(const struct remote_process *process, int number, struct 
 	return remote_process_post(process->client, process->path, "signal", &body, err);
 }
 
-/* What cannot be told because it has just ended is not a failure. */
+/* Ignores errors: the program may have just ended. */
 static int on_wake(void *arg, struct err *err)
 {
 	const struct running *running = arg;
@@ -125,7 +126,7 @@ static int on_wake(void *arg, struct err *err)
 		if (numbers[i] == SIGWINCH)
 			(void)resize(running->process, &ignored);
 		else
-			/* A shell at a terminal takes no notice of SIGTERM. */
+			/* An interactive shell ignores SIGTERM. */
 			(void)pass_signal(running->process,
 					  numbers[i] == SIGTERM && running->process->has_terminal
 						  ? SIGHUP
@@ -141,7 +142,7 @@ static int on_wake(void *arg, struct err *err)
 static int show(struct running *running, int which, const struct buf *bytes, struct err *err)
 {
 	const int fd = which == 0 ? STDOUT_FILENO : STDERR_FILENO;
-	/* A byte becomes four at most, and colours are turned off. */
+	/* Escaping makes at most four bytes of one; the rest is for resetting colours. */
 	cleanup_buf struct buf shown = BUF_INIT(bytes->len * 4 + 64);
 
 	if (!running->is_shown[which])
@@ -175,7 +176,9 @@ static int number_of(const char *name)
 	return SIGKILL;
 }
 
-/* Its exit code; and a word where that alone would not say what happened. */
+/*
+ * Returns the program's exit code; prints a message if the code alone would not say what happened.
+ */
 static int status_of(const struct json_value *event)
 {
 	const char *cause = json_get_str(event, "cause"), *signal = json_get_str(event, "signal");
@@ -266,7 +269,7 @@ int remote_process_run(const struct remote_process *process)
 		return running.status;
 	if (running.status != EXIT_CODE_PIPE)
 		return cli_complain_of(process->self, &err);
-	/* As for any program whose reader is gone. */
+	/* Our reader is gone; tell the program as a pipe would. */
 	(void)pass_signal(process, SIGPIPE, &ignored);
 	return EXIT_CODE_PIPE;
 }

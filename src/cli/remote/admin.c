@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    shows them to a terminal unescaped, or a key but where it was made.
+ * Never:    prints them to a terminal unescaped, or a key except when it is created.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 
 /* ---- bodies --------------------------------------------------------------------------------- */
 
-/* "90", "15m", "12h", "90d" as seconds in JSON. */
+/* "90", "15m", "12h", "90d": writes seconds. */
 static int put_time(struct json_writer *json, const char *key, const char *text, struct err *err)
 {
 	static const struct {
@@ -81,7 +81,7 @@ static int put_time(struct json_writer *json, const char *key, const char *text,
 	return err_remedy(err, "as 3600, 15m, 12h or 90d");
 }
 
-/* NAME=VALUE with a number, or nothing: null. Which names there are the daemon knows. */
+/* NAME=VALUE with a number, or NAME= for null. The daemon checks the names. */
 static int put_quota(struct json_writer *json, const char *text, struct err *err)
 {
 	const char *equals = strchr(text, '='), *value = equals != NULL ? equals + 1 : "";
@@ -129,7 +129,7 @@ static void put_scopes(struct json_writer *json, const struct admin *admin)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* The id of the tenant that `name` names: an id is one already. */
+/* The id of the tenant with this name; an id is returned unchanged. */
 int remote_tenant_id(struct client *client, const char *name, struct buf *ret, struct err *err)
 {
 	struct json_value *page;
@@ -163,7 +163,7 @@ static int need_name(const struct admin *admin, const char *what, struct err *er
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-/* The key alone on stdout, so that it can be kept by a script; what it is on stderr. */
+/* Prints only the key to stdout, so that a script can store it; its description goes to stderr. */
 static int show_key(const struct admin *admin, const struct json_value *key)
 {
 	if (admin->remote.json)
@@ -180,7 +180,7 @@ static int show_key(const struct admin *admin, const struct json_value *key)
 typedef int ask_fn(const struct admin *admin, struct client *client, struct json_value **ret,
 		   struct err *err);
 
-/* Opens, asks, closes; -1 in *ret_status when there is an answer to show. */
+/* Connects and sends the request. *ret_status is -1 if there is an answer to print. */
 static struct json_value *ask(const struct opt_command *self, int argc, char **argv,
 			      struct admin *admin, ask_fn *fn, int *ret_status)
 {
@@ -269,7 +269,7 @@ static int ask_key_ls(const struct admin *admin, struct client *client, struct j
 	return client_call(client, "GET", buf_text(&path), NULL, ret, err);
 }
 
-/* "tenants/ID" of the operand. */
+/* "tenants/ID" for the operand. */
 static int tenant_path(const struct admin *admin, struct client *client, struct buf *path,
 		       struct err *err)
 {
@@ -407,7 +407,7 @@ int remote_key_create(const struct opt_command *self, int argc, char **argv)
 	return status;
 }
 
-/* What answers with nothing to show. */
+/* For requests whose answer is not printed. */
 int remote_admin_rm(const struct opt_command *self, int argc, char **argv)
 {
 	struct admin admin = { 0 };
@@ -521,7 +521,7 @@ int remote_usage(const struct opt_command *self, int argc, char **argv)
 	else if (page != NULL)
 		status = remote_print_rows(rows, columns, ARRAY_LEN(columns));
 	else if (status < 0)
-		status = EXIT_CODE_OK; /* the table went out as it came */
+		status = EXIT_CODE_OK; /* the table was printed as it arrived */
 	json_read_free(page);
 	return status;
 }

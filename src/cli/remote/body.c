@@ -1,9 +1,9 @@
 /*
- * body.c - what a session shall be, as the JSON that asks for it.
+ * body.c - writes the JSON body that creates a session.
  *
  * Runs in:  reckon-client.
- * Reads:    struct run, which was checked before.
- * Never:    says what the user did not: defaults are the daemon's.
+ * Reads:    struct run, which is already checked.
+ * Never:    sends what the user did not set: the daemon has its own defaults.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "cli/run/run.h"
 #include "codec/json_write.h"
 
-/* Of two settings of one variable the last counts, as in a shell. */
+/* If a variable is set twice, the last one counts, as in a shell. */
 static bool is_set_again(const struct run *run, size_t at, size_t name_len)
 {
 	for (size_t i = at + 1; i < run->env_count; i++)

@@ -1,9 +1,9 @@
 /*
- * cells.c - what commands that run cells in a session of a daemon share.
+ * cells.c - functions shared by commands that run cells in a daemon's session.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    changes what a session is: what was said at its making cannot be said otherwise later.
+ * Never:    changes a session's settings, which are fixed when it is created.
  */
 #include "cli/remote/cells.h"
 
@@ -35,7 +35,7 @@ static int differs(const struct remote_cells *at, const char *option, struct err
 			  json_get_str(at->session, "name"));
 }
 
-/* What was asked for at its making may be said again, so that a script can always say it. */
+/* Options that equal the session's settings are accepted, so that a script can always give them. */
 int remote_check_same(const struct remote_cells *at, struct err *err)
 {
 	const reckon_limits *limits = &at->run->limits;
@@ -86,7 +86,7 @@ static int make(struct remote_cells *at, const char *name, const struct err *bef
 		*ret_made = true;
 		return 0;
 	}
-	/* Somebody else made it in this moment. */
+	/* Another client created the session at the same moment. */
 	if (strcmp(client_last(at->client)->code, "session_exists") != 0)
 		return (int)err->code;
 	if (remote_session(at->client, name, &at->session, err) < 0)
@@ -105,7 +105,7 @@ int remote_cells_open(struct remote_cells *at, const char *name, bool *ret_made,
 	code = remote_session(at->client, name, &at->session, &before);
 	if (code == 0)
 		return remote_check_same(at, err);
-	/* An id is given by a daemon: one that is not there cannot be made. */
+	/* Only a daemon assigns ids, so a session cannot be created with one. */
 	if ((code == ERR_NOT_FOUND || code == ERR_LOST) && strncmp(name, "se_", 3) != 0)
 		return make(at, name, &before, ret_made, err);
 	*err = before;

@@ -1,5 +1,5 @@
 /*
- * cells.h - what commands that run cells in a session of a daemon share.
+ * cells.h - functions shared by commands that run cells in a daemon's session.
  */
 #pragma once
 
@@ -7,18 +7,18 @@
 #include "cli/run/run.h"
 
 struct remote_cells {
-	const struct run *run; /* its session, limits, files */
+	const struct run *run; /* the options: session, limits, files */
 	struct client *client;
-	struct json_value *session; /* as the daemon described it last */
+	struct json_value *session; /* the daemon's latest description */
 };
 
 /*
- * The session of that name or id; one that has no id and is not there is made as the run says, and
- * said so.
+ * Opens the session with this name or id. If a name does not exist, creates the session with the
+ * options of `run` and says so.
  */
 int remote_cells_open(struct remote_cells *at, const char *name, bool *ret_made, struct err *err);
-/* What was asked for at its making may be said again, so that a script can always say it. */
+/* Options that equal the session's settings are accepted, so that a script can always give them. */
 int remote_check_same(const struct remote_cells *at, struct err *err);
 
-/* A number, whole or not; 0 when it is none. */
+/* The value of a number; 0 for anything else. */
 double remote_number(const struct json_value *value);

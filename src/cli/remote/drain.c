@@ -1,9 +1,9 @@
 /*
- * drain.c - reckon drain, reckon undrain: whether a daemon takes new sessions.
+ * drain.c - reckon drain, reckon undrain: make a daemon refuse or accept new sessions.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    ends a session: those that are there end when their time has come.
+ * Never:    ends a session: existing sessions end as usual.
  */
 #include <inttypes.h>
 #include <stdio.h>

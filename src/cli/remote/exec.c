@@ -1,9 +1,9 @@
 /*
- * exec.c - hands a command line to reckon-client.
+ * exec.c - executes reckon-client with the same command line.
  *
  * Runs in:  reckon.
  * Reads:    the command line, for help and for --key.
- * Never:    loads what talks to the network; passes a key on in the arguments of a process.
+ * Never:    loads network code; passes a key in the arguments of a process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "cli/remote/remote.h"
 
 /*
- * Everybody can read the arguments of a process: a key goes on in the environment. `key` is where
- * the parser found it, so nothing that only looks like the option is taken for it.
+ * All users can read a process's arguments, so the key is passed in the environment. `key` is the
+ * value that the parser found, so no other argument is mistaken for it.
  */
 static int strip_key(int argc, char **argv, const char *key, char **ret)
 {
@@ -54,7 +54,7 @@ int remote_hand_over(int argc, char **argv, const char *key)
 	return status;
 }
 
-/* All that is of interest here; what is wrong is said by the program that does it. */
+/* Only the key matters here; reckon-client reports errors. */
 static int note_key(int id, const char *value, void *arg, struct err *err)
 {
 	(void)err;

@@ -1,10 +1,10 @@
 /*
- * files.c - reckon files: what is in a session's workspace or in a volume, and in and out of it.
+ * files.c - reckon files: lists, copies and removes files of a session's workspace or a volume.
  *
  * Runs in:  reckon-client.
- * Reads:    names that boxes chose; files of the user's.
- * Never:    writes outside the directory that was named, follows a link there, or shows a file
- *           before it is whole; replaces one without -f.
+ * Reads:    names that boxes chose; files of the user.
+ * Never:    writes outside the directory that the user named, follows a link in it, or creates a
+ *           file before it is complete; replaces a file without -f.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static int choose(struct files *files, struct err *err)
 	return 0;
 }
 
-/* What each of them begins with: -1 and go on, or the exit status. */
+/* The common beginning of all subcommands. -1: go on; else the exit status. */
 static int begin(struct files *files, const struct opt_command *self, int argc, char **argv,
 		 bool needs_names)
 {
@@ -109,7 +109,7 @@ static int end(struct files *files, int status)
 	return status;
 }
 
-/* A command that does the same with each of the names. */
+/* Runs a subcommand that handles each name in the same way. */
 static int with_each(const struct opt_command *self, int argc, char **argv,
 		     int (*fn)(struct files *files, const char *name, struct err *err))
 {
@@ -125,7 +125,7 @@ static int with_each(const struct opt_command *self, int argc, char **argv,
 	return end(&files, EXIT_CODE_OK);
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- ls ------------------------------------------------------------------------------------- */
 
 int remote_files_ls(const struct opt_command *self, int argc, char **argv)
 {
@@ -185,7 +185,9 @@ static int get_to(struct files *files, const char *path, int dir_fd, const char 
 }
 
 
-/* A folder keeps its name, so `get out` makes out/…; a file comes under its last part. */
+/*
+ * A folder keeps its path, so `get out` creates out/…; a file is created under its last component.
+ */
 static int get_one(struct files *files, const char *name, int dir_fd, struct err *err)
 {
 	const size_t len = files_name_length(name);
@@ -209,7 +211,10 @@ static int get_one(struct files *files, const char *name, int dir_fd, struct err
 	return 0;
 }
 
-/* A folder with all in it, links and modes too. 1: it is none, or the server packs none. */
+/*
+ * Gets a folder with all it contains, links and modes too. 1: not a folder, or the server cannot
+ * make archives.
+ */
 static int get_folder(struct files *files, const char *name, int dir_fd, struct err *err)
 {
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
@@ -247,7 +252,7 @@ static int get_all(struct files *files, const char *dir, struct err *err)
 	return 0;
 }
 
-/* One file, under a name of the user's. */
+/* Gets one file under a name that the user chose. */
 static int get_as(struct files *files, const char *target, struct err *err)
 {
 	cleanup_free char *for_dir = mem_strdup(target), *for_name = mem_strdup(target);
@@ -273,7 +278,7 @@ static int get_to_stdout(struct files *files, struct err *err)
 	return client_download(files->client, buf_text(&where), STDOUT_FILENO, NULL, err);
 }
 
-/* Whether TARGET is the name that one file shall have, not a folder to put it into. */
+/* Whether TARGET is a new name for one file, and not a folder for several. */
 static bool is_file_target(struct files *files, struct err *err)
 {
 	struct stat st;
@@ -335,7 +340,7 @@ static int put_file(struct files *files, const char *file, const char *name, str
 	return code < 0 ? err_wrap(err, "%.200s", file) : 0;
 }
 
-/* nftw() hands nothing through to its function. */
+/* A static variable, because nftw() passes no argument to its callback. */
 static struct walk {
 	struct files *files;
 	struct err *err;
@@ -390,7 +395,7 @@ static int put_one(struct files *files, const char *spec, struct err *err)
 	cleanup_free char *plain = mem_strdup(spec);
 	struct stat st;
 
-	/* "out/" is the folder out. */
+	/* "out/" names the folder out. */
 	plain[files_name_length(plain)] = '\0';
 	if (parse_file_spec(plain, &file, &name, err) < 0)
 		return (int)err->code;
@@ -412,7 +417,7 @@ static int rm_one(struct files *files, const char *name, struct err *err)
 	cleanup_buf struct buf where = BUF_INIT(64 * 1024);
 	cleanup_free char *plain = mem_strdup(name);
 
-	/* All of them at once is hardly what was meant. */
+	/* Removing everything is probably a mistake. */
 	if (files_is_within("", name))
 		return err_set(err, ERR_INVALID, "invalid file name '%.200s'", name);
 	plain[files_name_length(plain)] = '\0';

@@ -1,9 +1,9 @@
 /*
- * files_list.c - what is in a session's workspace, or in a volume.
+ * files_list.c - lists the files of a session's workspace or a volume.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon, names that boxes chose.
- * Never:    shows them to a terminal unescaped: term/table.h does that.
+ * Never:    prints them to a terminal unescaped: term/table.h escapes them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void add_page(struct files *files, struct json_value *page)
 	for (size_t i = 0; i < json_read_count(rows); i++) {
 		const char *kind = json_get_str(json_read_at(rows, i), "kind");
 
-		/* A folder is in the paths of what it holds. */
+		/* Leave out folders: the paths of their files already name them. */
 		if (kind[0] == '\0' || strcmp(kind, "file") == 0)
 			files->rows[files->row_count++] = json_read_at(rows, i);
 	}
@@ -64,7 +64,7 @@ bool files_is_within(const char *path, const char *name)
 	return strncmp(path, name, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* A volume can have more files than a list: only what is asked for is looked at. */
+/* A volume can have more files than a list may have, so fetch only what was named. */
 static int fetch_entries(struct files *files, const char *name, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(64 * 1024);

@@ -1,9 +1,10 @@
 /*
- * forget.c - reckon tenant forget: what was said to models, and what ran for it, is removed.
+ * forget.c - reckon tenant forget: deletes a tenant's agent runs and the executions and sessions
+ * that belong to them.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    says that all is gone before it is.
+ * Never:    reports success before everything is deleted.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static int make_path(const struct forget *forget, struct client *client, struct 
 	return 0;
 }
 
-/* Until nothing is left. */
+/* Repeats the request until nothing is left. */
 static int forget_all(const struct forget *forget, struct client *client, int64_t sums[4],
 		      struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * logs.c - reckon logs: what a session ran.
+ * logs.c - reckon logs: prints the history of a session.
  *
  * Runs in:  reckon-client.
- * Reads:    the history that a daemon keeps, which is code and output of boxes.
- * Never:    shows it to a terminal unescaped.
+ * Reads:    the history that a daemon stores: code and output of boxes.
+ * Never:    prints it to a terminal unescaped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct logs {
 	struct json_value *session;
 	uint64_t lines;
 	bool follow;
-	uint64_t last; /* sequence number of the last one that was shown */
+	uint64_t last; /* sequence number of the last printed row */
 };
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -61,7 +61,7 @@ static uint64_t sequence_of(const struct json_value *row)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
-/* Milliseconds of an RFC 3339 time; negative when it is none. */
+/* Parses an RFC 3339 time as milliseconds; negative for invalid text. */
 static double when(const char *text)
 {
 	struct tm tm = { 0 };
@@ -82,7 +82,7 @@ static void took(const struct json_value *row, char *ret, size_t size)
 		(void)snprintf(ret, size, "%.*f s", to - from < 10000 ? 2 : 0, (to - from) / 1000);
 }
 
-/* The first line that has something, with a sign when there is more. */
+/* The first line that is not blank, with a mark if more follow. */
 static void code_of(const struct json_value *row, char ret[CODE_COLUMNS + 8])
 {
 	const char *code = json_get_str(row, "code");
@@ -119,8 +119,8 @@ static int fill_row(struct term_table *table, size_t at, const struct json_value
 }
 
 /*
- * Newest first they come, oldest first they are shown; those that were shown are left out. The
- * newest `skip` are not looked at.
+ * The daemon lists the newest first; print the oldest first. Leaves out rows that were printed
+ * before, and the newest `skip`.
  */
 static int draw(struct logs *logs, const struct json_value *rows, size_t skip, struct buf *text,
 		struct err *err)
@@ -157,7 +157,7 @@ static bool is_settled(const struct json_value *row)
 	return strcmp(status, "running") != 0 && strcmp(status, "queued") != 0;
 }
 
-/* What is to be printed goes into `text`. */
+/* Appends the output of one request to `text`. */
 static int list_once(struct logs *logs, struct buf *text, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
@@ -173,7 +173,7 @@ static int list_once(struct logs *logs, struct buf *text, struct err *err)
 	    client_call(logs->client, "GET", buf_text(&path), NULL, &page, err) < 0)
 		return (int)err->code;
 	rows = json_read_member(page, "executions");
-	/* One that runs is shown when it has ended: a line that was printed stays as it is. */
+	/* With -f, print a cell only when it has ended, because a printed line cannot change. */
 	while (logs->follow && skip < json_read_count(rows) &&
 	       !is_settled(json_read_at(rows, skip)))
 		skip++;
@@ -209,7 +209,7 @@ static int list(struct logs *logs)
 
 /* ---- one ---- */
 
-/* "3" is the third of the session: found in its history, page after page. */
+/* "3" is the session's third execution: search the history page by page. */
 static int find_number(struct logs *logs, uint64_t number, char *ret, size_t size,
 		       struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * output.c - reckon output and reckon artifact with --url: of a daemon's store.
+ * output.c - reckon output and reckon artifact with --url: reads from a daemon's store.
  *
  * Runs in:  reckon-client.
- * Reads:    stored bytes of a box.
- * Never:    judges them: cmd_output.c does, as for those of this machine.
+ * Reads:    stored bytes that a box produced.
+ * Never:    checks or escapes them: cmd_output.c does that for local and remote bytes.
  */
 #include <inttypes.h>
 #include <stdio.h>

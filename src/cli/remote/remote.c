@@ -1,9 +1,9 @@
 /*
- * remote.c - what the commands that ask a daemon share.
+ * remote.c - functions shared by commands that send requests to a daemon.
  *
  * Runs in:  reckon-client.
  * Reads:    the command line; answers of a server.
- * Never:    shows what a server sent to a terminal as it is.
+ * Never:    prints text of a server to a terminal unescaped.
  */
 #include "cli/remote/remote.h"
 
@@ -17,7 +17,7 @@
 #include "cli/term/term.h"
 #include "codec/json_get.h"
 
-#define WAIT_S 60u /* of all waiting in one command */
+#define WAIT_S 60u /* sum of all waits of one command */
 
 bool remote_take(struct remote *remote, int id, const char *value)
 {
@@ -65,7 +65,7 @@ int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *
 	return cli_settle(self, rc, &err);
 }
 
-/* Once, however often it is. */
+/* Prints the message only for the first wait. */
 static void say_wait(unsigned seconds, const char *why, void *arg)
 {
 	static bool is_said;
@@ -169,7 +169,10 @@ static int gone(const struct json_value *session, const char *name, struct err *
 			       "one");
 }
 
-/* The newest of them; a live one is that always, for the name was free before it came. */
+/*
+ * Finds the newest session with this name. A live one is always the newest, because a name can only
+ * be reused after its session ended.
+ */
 static int by_name(struct client *client, const char *name, struct json_value **ret,
 		   struct err *err)
 {

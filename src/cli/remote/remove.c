@@ -1,9 +1,9 @@
 /*
- * remove.c - what the commands share that take names, and remove what they name.
+ * remove.c - shared code of commands that remove things by name.
  *
  * Runs in:  reckon-client.
  * Reads:    the command line.
- * Never:    removes anything before each name was looked at.
+ * Never:    removes anything before all names are parsed.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	return removal->check != NULL ? removal->check(value, err) : 0;
 }
 
-/* Each is tried; the first that could not be removed decides. */
+/* Tries all names; the exit status is that of the first failure. */
 static int remove_all(const struct opt_command *self, const struct removal *removal,
 		      int (*rm)(struct client *client, const char *name, struct err *err))
 {

@@ -1,9 +1,9 @@
 /*
- * rows.c - a list of an answer as a table, one object as lines.
+ * rows.c - prints a list as a table, and an object as lines.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    shows them to a terminal unescaped: term/table.h does that.
+ * Never:    prints them to a terminal unescaped: term/table.h escapes them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int size_text(const struct json_value *value, bool is_limit, struct buf *
 	return buf_adds(ret, size, err);
 }
 
-/* A value as a person reads it: texts as they are, lists joined, the rest as JSON. */
+/* Formats a value for a person: text unchanged, lists joined, anything else as JSON. */
 static int cell_text(const struct json_value *value, const struct remote_column *column,
 		     struct buf *ret, struct err *err)
 {
@@ -134,7 +134,7 @@ int remote_print_lines(const struct json_value *object, const struct remote_colu
 	return cli_print_text(buf_text(&text), text.len);
 }
 
-/* What could be no name is not one of them. */
+/* Skips values that cannot be names. */
 int remote_print_words(const struct json_value *rows, const char *key)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);

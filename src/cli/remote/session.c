@@ -1,9 +1,9 @@
 /*
- * session.c - reckon session: what there is, and what became of it.
+ * session.c - reckon session: lists sessions and shows their state.
  *
  * Runs in:  reckon-client.
  * Reads:    answers of a daemon.
- * Never:    shows them to a terminal unescaped.
+ * Never:    prints them to a terminal unescaped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool is_shown(const struct listing *listing, const struct json_value *ses
 	return listing->all || strcmp(json_get_str(session, "status"), "live") == 0;
 }
 
-/* All pages: a list that ends at some number without a word would be a wrong one. */
+/* Fetches all pages, because an incomplete list without a note would be wrong. */
 static int fetch(struct listing *listing, struct client *client, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
@@ -147,7 +147,9 @@ static int print_table(const struct listing *listing)
 	return cli_write_stdout(buf_text(&text), text.len);
 }
 
-/* For shells, which complete and loop over it: what could be no name is not one of them. */
+/*
+ * For shells, which complete names and loop over them, so values that cannot be names are skipped.
+ */
 static int print_names(const struct listing *listing)
 {
 	cleanup_buf struct buf text = BUF_INIT(CLIENT_JSON_MAX);
@@ -170,7 +172,7 @@ static int list(const struct opt_command *self, struct listing *listing)
 	struct err err;
 	int code;
 
-	/* Looking does not start anything where there never was one. */
+	/* Listing must not start a private daemon. */
 	listing->remote.where.no_start = true;
 	code = remote_open(&listing->remote, &client, &err);
 	if (code == ERR_NOT_FOUND) {

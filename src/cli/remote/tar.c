@@ -1,13 +1,14 @@
 /*
- * tar.c - a folder to and from a session as one archive.
+ * tar.c - copies a folder to and from a session as one archive.
  *
  * Runs in:  reckon-client.
- * Reads:    files of the user's; archives of a server, with names that boxes chose.
- * Never:    writes outside the directory that was named or through a link there, makes a link that
- *           leads out of it, shows a file before it is whole, or replaces one without being told.
+ * Reads:    files of the user; archives of a server, with names that boxes chose.
+ * Never:    writes outside the directory that the user named or through a link in it, creates a
+ *           link that leads out of it, creates a file before it is complete, or replaces one
+ *           without -f.
  *
- * An archive is on the disk before any of it is used: what comes is looked through from end to end
- * first, so that nothing is made of one that is damaged or in the way.
+ * An archive is first downloaded to a temporary file and checked from end to end, so that nothing
+ * is extracted if it is damaged or would overwrite files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +57,7 @@ static int open_scratch(int *ret_fd, struct err *err)
 	return 0;
 }
 
-/* Whether the server has no such thing; older ones have not. */
+/* Whether the server does not support archives; older ones do not. */
 static bool is_not_offered(const struct client *client)
 {
 	const struct client_answer *last = client_last(client);
@@ -64,7 +65,7 @@ static bool is_not_offered(const struct client *client)
 	return (last->status == 404 && strcmp(last->code, "not_found") == 0) || last->status == 405;
 }
 
-/* By its text alone: what stands at `path` in a folder, and leads above that. */
+/* Whether the target of a link at `path` leads out of the folder; compares only the texts. */
 static bool leads_out(const char *path, const char *target)
 {
 	int depth = 0;
@@ -89,7 +90,7 @@ static bool leads_out(const char *path, const char *target)
 
 /* ---- put ------------------------------------------------------------------------------------ */
 
-/* nftw() hands nothing through to its function. */
+/* A static variable, because nftw() passes no argument to its callback. */
 static struct walk {
 	int fd;
 	size_t root_len;
@@ -106,7 +107,7 @@ static int write_head(const struct tar_entry *entry)
 		       : fd_write_full(walk.fd, head.data, head.len, walk.err);
 }
 
-/* As long as it was when it was looked at; one that became shorter ends in zeros. */
+/* Writes as many bytes as the header says; if the file became shorter, the rest is zeros. */
 static int write_file(const char *path, struct tar_entry *entry)
 {
 	static char chunk[CHUNK];
@@ -231,11 +232,11 @@ struct unpacking {
 	int fd, dir_fd;
 	const char *base;
 	bool force;
-	struct buf name;	     /* of the entry, below dir_fd */
+	struct buf name;	     /* of the entry, relative to dir_fd */
 	struct folder {
 		char *name;
 		unsigned mode;
-	} *folders; /* their modes come last: one may forbid to write */
+	} *folders; /* their modes are set last, because a mode may forbid writing */
 	size_t folder_count;
 };
 
@@ -251,7 +252,7 @@ static int skip(const struct unpacking *at, uint64_t size, struct err *err)
 		       : 0;
 }
 
-/* 1: `entry` and `name` are the next one; 0: there is none. */
+/* 1: `entry` and `name` are the next entry; 0: end of the archive. */
 static int next_entry(struct unpacking *at, struct err *err)
 {
 	char block[TAR_BLOCK];
@@ -319,7 +320,7 @@ static int judge_all(struct unpacking *at, struct err *err)
 	return next;
 }
 
-/* The directory that holds the entry, which is there: folders come before what they hold. */
+/* Opens the folder that contains the entry; it exists, because an archive lists folders first. */
 static int open_parent(const struct unpacking *at, const char **ret_last, int *ret_fd,
 		       struct err *err)
 {
@@ -342,7 +343,7 @@ static int make_folder(struct unpacking *at, struct err *err)
 	if (mkdirat(parent, last, 0700) < 0) {
 		if (errno != EEXIST || fstatat(parent, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_sys(err, "make %.200s", buf_text(&at->name));
-		/* What was there keeps its mode. */
+		/* An existing folder keeps its mode. */
 		return S_ISDIR(st.st_mode)
 			       ? 0
 			       : err_set(err, ERR_INVALID, "%.200s is not a folder here",
@@ -431,7 +432,7 @@ static int make_one(struct unpacking *at, struct err *err)
 	return 0;
 }
 
-/* From the innermost out. */
+/* Sets the modes of the folders, the innermost first. */
 static int finish_folders(struct unpacking *at, struct err *err)
 {
 	const mode_t mask = users_umask();
@@ -470,7 +471,7 @@ static int make_all(struct unpacking *at, struct err *err)
 	return next < 0 ? next : code;
 }
 
-/* What the server has not put into the archive. */
+/* Reports files that the server left out of the archive. */
 static void say_skipped(const struct client *client)
 {
 	const char *skipped = strstr(client_last(client)->archive, "skipped=");
@@ -499,7 +500,7 @@ int remote_tar_get(struct client *client, const char *where, int dir_fd, const c
 	code = client_download(client, where, fd, NULL, err);
 	client_on_progress(client, NULL, NULL);
 	term_progress_end(&progress);
-	/* "denied" is what the server says of a file: that it is not a folder. */
+	/* The server answers "denied" if the path is not a folder. */
 	if (code < 0)
 		return is_not_offered(client) || strcmp(client_last(client)->code, "denied") == 0
 			       ? 1

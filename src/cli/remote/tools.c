@@ -1,9 +1,9 @@
 /*
- * tools.c - answers of programs to calls of tools, on their way to a daemon.
+ * tools.c - queues results of tool calls for a daemon.
  *
  * Runs in:  reckon-client; answers come from a thread for each call.
- * Reads:    what programs of ours printed.
- * Never:    sends anything: the client is one thread's, which is woken.
+ * Reads:    output of local programs.
+ * Never:    sends anything: it wakes the thread that owns the client.
  */
 #include "cli/remote/tools.h"
 
@@ -16,14 +16,14 @@
 #include "codec/json_write.h"
 #include "reckon_answers.h"
 
-#define WAITING_MAX 64u /* calls that may wait in an execution at once */
+#define WAITING_MAX 64u /* tool calls that one execution may have open at once */
 #define RESULT_MAX ((size_t)RECKON_TOOL_TEXT_MAX * 6 + 256)
-#define BATCH_BYTES ((size_t)1024 * 1024) /* a request is begun again past it */
+#define BATCH_BYTES ((size_t)1024 * 1024) /* past it the rest goes into another request */
 
 struct remote_tools {
 	int wake_fd;
 	pthread_mutex_t lock;
-	struct buf results[WAITING_MAX]; /* with the lock, as the next two */
+	struct buf results[WAITING_MAX]; /* guarded by the lock, like the next two */
 	size_t count;
 };
 

@@ -1,4 +1,6 @@
-/* tools.h - answers of programs to calls of tools, on their way to a daemon. */
+/*
+ * tools.h - queues results of tool calls for a daemon.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -6,12 +8,12 @@
 
 struct remote_tools;
 
-/* `wake_fd` gets a byte whenever there is something to send. */
+/* Writes a byte to `wake_fd` whenever there is something to send. */
 struct remote_tools *remote_tools_new(int wake_fd);
 void remote_tools_free(struct remote_tools *tools); /* NULL is fine */
-/* A run_tools_answer_fn, from any thread; `arg` is the struct. */
+/* A run_tools_answer_fn, for any thread; `arg` is the struct remote_tools. */
 void remote_tools_answer(const char *call, int kind, const char *text, size_t len, void *arg);
-/* The next body of POST …/tool_results. 1: there is one; 0: nothing to send. */
+/* Takes the body of the next POST …/tool_results. 1: there is one; 0: nothing to send. */
 int remote_tools_take(struct remote_tools *tools, struct buf *ret, struct err *err);
-/* What was not sent is of a cell that is over. */
+/* Drops unsent results, which belong to a cell that is over. */
 void remote_tools_forget(struct remote_tools *tools);

@@ -1,9 +1,9 @@
 /*
- * begin.c - a session that begins with volumes and a snapshot.
+ * begin.c - creates a session with volumes and a snapshot.
  *
  * Runs in:  reckon-client.
- * Reads:    struct run, which was checked before; answers of a daemon.
- * Never:    makes a session of which something that was named is missing.
+ * Reads:    struct run, which is already checked; answers of a daemon.
+ * Never:    creates a session if a volume or snapshot is missing.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "cli/storage/storage.h"
 #include "codec/json_get.h"
 
-/* What is not there is said in the words of the option, before a session is asked for. */
+/* Looks for missing volumes before it creates the session, so that the error names the option. */
 static int check_volumes(struct client *client, const struct run *run, struct err *err)
 {
 	for (size_t i = 0; i < run->volume_count; i++) {

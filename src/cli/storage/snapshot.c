@@ -1,5 +1,5 @@
 /*
- * snapshot.c - reckon snapshot: files of a session as they were.
+ * snapshot.c - reckon snapshot: saved copies of a session's files.
  *
  * Runs in:  reckon-client.
  * Reads:    the command line, answers of a daemon.
@@ -46,7 +46,7 @@ static int by_id(struct client *client, const char *id, struct json_value **ret,
 		       : (int)err->code;
 }
 
-/* *ret_more: there is another one of that name, which is older. */
+/* *ret_more: an older snapshot has the same name. */
 static int find(struct client *client, const char *name, struct json_value **ret, bool *ret_more,
 		struct err *err)
 {
@@ -61,7 +61,7 @@ static int find(struct client *client, const char *name, struct json_value **ret
 	if (buf_adds(&path, "snapshots?limit=2&name=", err) < 0 ||
 	    client_path_add(&path, name, false, err) < 0)
 		return (int)err->code;
-	/* What can be no name is nobody's. */
+	/* The daemon refuses a text that cannot be a name, so no snapshot has it. */
 	if (client_call(client, "GET", buf_text(&path), NULL, &page, err) < 0)
 		return client_last(client)->status == 400 ? not_found(client, name, err)
 							  : (int)err->code;
@@ -101,7 +101,7 @@ static int take_create(int id, const char *value, void *arg, struct err *err)
 		creation->name = value;
 		if (value[0] == '\0')
 			return err_set(err, ERR_INVALID, "--name: it is empty");
-		/* An id would be looked for, and not this. */
+		/* Such a name would be taken for an id. */
 		return is_id(value) ? err_set(err, ERR_INVALID,
 					      "--name: it does not begin with sn_: ids do")
 				    : 0;
@@ -136,7 +136,9 @@ static int make(const struct creation *creation, struct client *client, struct j
 		       : code;
 }
 
-/* Its id alone on stdout, so that a script can take it; what it lacks on stderr. */
+/*
+ * Prints only the id to stdout, so that a script can use it; missing files are reported on stderr.
+ */
 static void say(const struct json_value *snapshot)
 {
 	const struct json_value *lacks = json_read_member(snapshot, "files_not_kept");
@@ -238,7 +240,7 @@ static int take_ls(int id, const char *value, void *arg, struct err *err)
 	return 0;
 }
 
-/* A tenant has at most 100: a page has them all. */
+/* A tenant has at most 100 snapshots, so one page is enough. */
 static int fetch(const struct listing *listing, struct client *client, struct json_value **ret,
 		 struct err *err)
 {
@@ -284,7 +286,7 @@ int storage_snapshot_ls(const struct opt_command *self, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	code = remote_open(&listing.remote, &client, &err);
-	/* Looking does not start anything where there never was one. */
+	/* Listing must not start a private daemon. */
 	if (code == ERR_NOT_FOUND && listing.remote.session == NULL) {
 		(void)fputs(listing.remote.json ? "[]\n" : "", stdout);
 		(void)fputs(listing.remote.json || listing.quiet ? "" : NONE, stderr);

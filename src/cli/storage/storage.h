@@ -1,10 +1,10 @@
 /*
- * storage.h - what outlives sessions of a daemon: volumes and snapshots.
+ * storage.h - volumes and snapshots of a daemon, which outlive its sessions.
  *
  *   tables.c    options of reckon volume and reckon snapshot; linked into both programs
  *   volume.c    reckon volume; volumes by name
  *   snapshot.c  reckon snapshot; snapshots by name
- *   begin.c     a session that begins with them
+ *   begin.c     creates a session with them
  */
 #pragma once
 
@@ -12,25 +12,31 @@
 
 struct run;
 
-/* A path of a request: of a volume that is named by its id or its name, and what follows. */
+/* Appends the request path of a volume, named by id or name, and `rest`. */
 int storage_volume_path(struct buf *path, const char *name, const char *rest, struct err *err);
 
-/* The volume of that id or name, for json_read_free(); ERR_NOT_FOUND says how to see them. */
+/*
+ * Gets the volume with this id or name; free *ret with json_read_free(). The remedy of
+ * ERR_NOT_FOUND says how to list volumes.
+ */
 int storage_volume(struct client *client, const char *name, struct json_value **ret,
 		   struct err *err);
 
-/* The snapshot of that id, or the newest of that name. *ret is its JSON, for json_read_free(). */
+/*
+ * Gets the snapshot with this id, or the newest with this name. *ret is its JSON; free it with
+ * json_read_free().
+ */
 int storage_snapshot(struct client *client, const char *name, struct json_value **ret,
 		     struct err *err);
 
 /*
- * Makes a session as `run` has it, with the volumes and the snapshot that it names. *ret is its
- * JSON, for json_read_free().
+ * Creates a session with the options of `run`, its volumes and its snapshot. *ret is its JSON; free
+ * it with json_read_free().
  */
 int storage_begin(struct client *client, const struct run *run, const struct remote_body *body,
 		  struct json_value **ret, struct err *err);
 
-/* Whether the session has the volumes that `run` asks for, as it asks for them. */
+/* Whether the session has the volumes of `run`, with the same options. */
 bool storage_has_volumes(const struct json_value *session, const struct run *run);
 
 /* The functions of reckon-client. */

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-client.
  * Reads:    the command line, answers of a daemon.
- * Never:    removes a volume but those that were named.
+ * Never:    removes a volume that was not named.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ int storage_volume(struct client *client, const char *name, struct json_value **
 		return (int)err->code;
 	if (client_call(client, "GET", buf_text(&path), NULL, ret, err) == 0)
 		return 0;
-	/* What can be no name is nobody's. */
+	/* The daemon refuses a text that cannot be a name, so no volume has it. */
 	if (err->code != ERR_NOT_FOUND && client_last(client)->status != 400)
 		return (int)err->code;
 	(void)err_set(err, ERR_NOT_FOUND, "there is no volume %.64s at %s", name,
@@ -173,7 +173,7 @@ int storage_volume_ls(const struct opt_command *self, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	code = remote_open(&listing.remote, &client, &err);
-	/* Looking does not start anything where there never was one. */
+	/* Listing must not start a private daemon. */
 	if (code == ERR_NOT_FOUND) {
 		(void)fputs(listing.remote.json ? "[]\n" : "", stdout);
 		(void)fputs(listing.remote.json || listing.quiet ? "" : NONE, stderr);
