@@ -1,8 +1,8 @@
 /*
- * agent.c - the agent driver of reckon ask: begun, asked, heard.
+ * agent.c - starts the agent driver of reckon ask, sends questions and handles events.
  *
  * Runs in:  reckon ask.
- * Reads:    words of a model, which show.c escapes.
+ * Reads:    text of a model, which show.c escapes.
  * Never:    keeps the key once the agent has it.
  */
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define LINE_MAX_BYTES 8192
 
-/* A agent_client_open_fn. */
+/* An agent_client_open_fn. */
 static int open_output(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	struct ask *ask = arg;
@@ -25,7 +25,7 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 	return ask->view.session->ops->open_output(ask->view.session, handle, ret_fd, err);
 }
 
-/* A agent_client_look_fn. */
+/* An agent_client_look_fn. */
 static char look(const char *name, void *arg)
 {
 	return ask_file_is_there(arg, name);
@@ -64,8 +64,8 @@ static void on_event(const struct driver_event *event, void *arg)
 		ask_show_notice(ask, event->text, event->len);
 		return;
 	case DRIVER_EVENT_SEALED:
-	case DRIVER_EVENT_THOUGHT: /* nothing to show */
-	case DRIVER_EVENT_CODE:	   /* it is shown as a whole */
+	case DRIVER_EVENT_THOUGHT: /* not printed */
+	case DRIVER_EVENT_CODE:	   /* printed later, as a whole */
 		return;
 	}
 }
@@ -106,7 +106,7 @@ int ask_agent_start(struct ask *ask, struct err *err)
 	if (cli_libexec_path("reckon-agent", path, err) < 0 ||
 	    driver_open(&ask->driver, path, &model, err) < 0)
 		return (int)err->code;
-	/* It has a copy now; ours is not needed any more. */
+	/* The agent has its own copy of the key now. */
 	explicit_bzero(ask->key, strlen(ask->key));
 	return 0;
 }
@@ -121,7 +121,7 @@ static char *describe(const struct run_file *file)
 	cleanup_buf struct buf line = BUF_INIT(LINE_MAX_BYTES);
 	char size[CLI_SIZE_TEXT] = "?";
 	struct stat st;
-	struct err full; /* a name is shorter */
+	struct err full; /* cannot happen: a name is shorter */
 
 	if (fstat(file->fd, &st) == 0)
 		cli_format_size((uint64_t)st.st_size, size);
@@ -129,7 +129,7 @@ static char *describe(const struct run_file *file)
 	return mem_strdup(buf_text(&line));
 }
 
-/* The last question again, with its images: the model is told the rest as history. */
+/* Asks the last question again with its images; the model gets the rest as history. */
 static int go_on(struct ask *ask, struct err *err)
 {
 	struct ask_images images;
@@ -146,7 +146,7 @@ static int go_on(struct ask *ask, struct err *err)
 static int ask_new(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
-	/* Files of earlier questions are named where these questions are told. */
+	/* Files of earlier questions are named in the history. */
 	const bool is_new = !ask->resume.told, has_past = !ask_past_is_empty(ask);
 	const size_t count = is_new && !has_past ? run->file_count
 			     : ask->said_files	 ? 0
@@ -169,7 +169,7 @@ static int ask_new(struct ask *ask, struct err *err)
 	ask->said_files = true;
 	question.images = images.list;
 	question.image_count = images.count;
-	/* Of the first question the agent is told when it is ready. */
+	/* If the agent is not ready yet, the history of a first question is sent later. */
 	if (rc == 0 && ask->driver.state == DRIVER_IDLE)
 		rc = ask_past_tell(ask, err);
 	if (rc == 0)

@@ -1,12 +1,12 @@
 /*
- * approve.c - a person decides whether a cell may run.
+ * approve.c - asks a person whether a cell may run.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    hostile code, which it shows; a line that the person types.
- * Never:    takes an answer that was typed before the question, or that is not one of the words.
+ * Reads:    hostile code, which it prints; a line that the person types.
+ * Never:    accepts an answer that was typed before the question, or any other word.
  *
- * Code and question go to the terminal itself: stdout and stderr may be files or pipes, and then
- * the person would decide about what they cannot see.
+ * Code and question go to the terminal itself, because stdout and stderr may be files or pipes,
+ * where the person does not see them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ bool ask_needs_approval(const struct ask *ask)
 	       (ask->approve == ASK_APPROVE_WRITES && has_writable_mount(ask));
 }
 
-/* A box's output may have left colours on, where it went to this terminal through a pipe. */
+/* Resets colours first: a box's output may have reached this terminal through a pipe. */
 static int show_code(int tty, const char *code, size_t len, bool is_plain, struct err *err)
 {
 	static const char bar[] = "\xe2\x94\x82 "; /* │ */
@@ -63,7 +63,10 @@ static int show_code(int tty, const char *code, size_t len, bool is_plain, struc
 	return 0;
 }
 
-/* The letter or the word, and nothing else: "abort" does not mean [a]ll. 0: none of them. */
+/*
+ * The first letter of a word that was typed as the letter or in full: "abort" is not [a]ll. 0: any
+ * other text.
+ */
 static char read_word(const char *line, size_t len)
 {
 	static const char *const words[] = { "yes", "no", "all", "quit" };
@@ -82,7 +85,7 @@ static char ask_person(int tty)
 	static const char question[] = "Run it? [y]es, [n]o, [a]ll from here on, [q]uit: ";
 	struct err ignored;
 
-	/* A cell that printed this question could have got its answer already. */
+	/* Discard what was typed before the question: a cell may have printed a fake one. */
 	(void)tcflush(tty, TCIFLUSH);
 	for (;;) {
 		char line[64], word;
@@ -113,7 +116,7 @@ char ask_approval(struct ask *ask, const char *code, size_t len)
 		(void)cli_complain(&err);
 	else
 		word = ask_person(tty);
-	/* To quit is to press Ctrl-C, which does not count twice. */
+	/* Quit like Ctrl-C; do not count it twice. */
 	if (word == 'q' && interrupt_count() == 0)
 		(void)raise(SIGINT);
 	ask->approved_all = ask->approved_all || word == 'a';

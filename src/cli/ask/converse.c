@@ -1,9 +1,9 @@
 /*
- * converse.c - one question: asked, answered by the steps of a model, and how it ended.
+ * converse.c - answers one question with the steps of a model, and reports how it ended.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    what the agent driver says.
- * Never:    talks to the model itself.
+ * Reads:    events of the agent driver.
+ * Never:    connects to the model itself.
  */
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
@@ -30,7 +30,7 @@ int ask_once(struct ask *ask, struct err *err)
 	ask_status_begin(ask);
 	if (ask_agent_question(ask, err) < 0)
 		result = DRIVER_FAILED;
-	/* Until there is an end, or nobody can be shown anything any more. */
+	/* Until the question ends, or printing fails. */
 	while (result == DRIVER_WAITS && ask->view.output.status == 0) {
 		result = driver_step(&ask->driver, err);
 		if (result == DRIVER_WAITS)
@@ -68,7 +68,7 @@ static int status_of(const struct ask *ask)
 	case AGENT_STOP_LOST:
 		return EXIT_CODE_KILLED;
 	case AGENT_STOP_FAILED:
-	case AGENT_STOP_CALLS: /* it has no tools of ours */
+	case AGENT_STOP_CALLS: /* cannot happen: no application tools are declared */
 	case AGENT_STOP_COUNT_:
 		return EXIT_CODE_RECKON;
 	case AGENT_STOP_STEPS:
@@ -83,7 +83,7 @@ static int status_of(const struct ask *ask)
 	return EXIT_CODE_STOPPED;
 }
 
-/* What came of it, told. */
+/* Prints how the question ended; returns the exit status. */
 int ask_conclude(struct ask *ask)
 {
 	int status = status_of(ask);

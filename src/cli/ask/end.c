@@ -1,9 +1,9 @@
 /*
- * end.c - what becomes of the session when the question has ended.
+ * end.c - ends or keeps the session after the question.
  *
  * Runs in:  reckon ask.
  * Reads:    how the question ended, and where its cells ran.
- * Never:    ends a session that somebody named, or one that a question without an answer needs.
+ * Never:    ends a session that the user named, or one that an unanswered question still needs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define HOUR_S 3600.0
 #define MINUTE_S 60.0
 
-/* Nobody else has the name of a run; what is not kept has none. */
+/* The run's id is unique; a run that is not stored gets our pid. */
 void ask_session_name(const struct ask *ask, char ret[ASK_NAME_SIZE])
 {
 	const char *kind = ask->is_chat ? "chat" : "ask", *id = ask->keep.journal.id;
@@ -102,7 +102,7 @@ void ask_session_end(struct ask *ask)
 		tell(ask);
 		return;
 	}
-	/* A run that is not added to still says that the session is there. */
+	/* With --no-keep the stored run still refers to the session, so do not end it. */
 	if (ask->place->end != NULL && !ask->keep.off && ask_session_is_own(ask, session->name))
 		end(ask);
 }

@@ -1,10 +1,11 @@
 /*
- * images.c - files of the question that are images: the model sees them beside their names.
+ * images.c - images among a question's files, which are sent to the model with their names.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    files that the person named, and of the workspace those that a stored run names; of
- *           their bytes the first, to know their kind.
- * Never:    decodes one, sends one to a model that takes none, or more than a server takes.
+ * Reads:    files that the person named, and workspace files that a stored run names; checks only
+ *           their first bytes, to know their type.
+ * Never:    decodes an image, sends one to a model that accepts none, or more than a server
+ *           accepts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ int ask_images_check(const struct ask *ask, struct err *err)
 	return 0;
 }
 
-/* NULL: why is said where that matters. */
+/* NULL: the caller reports the error. */
 static void *read_whole(const struct run_file *file, size_t size)
 {
 	cleanup_free char *bytes = mem_new0(size + 1, 1);
@@ -98,7 +99,7 @@ static void tell_left_out(const struct run_file *file, const char *why)
 			why);
 }
 
-/* Whether the model is shown it. */
+/* Whether the model gets the image. */
 static bool add(const struct run_file *file, struct ask_images *ret)
 {
 	const char *mime = ask_image_kind(file->fd);
@@ -133,7 +134,7 @@ void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images
 		(void)add(&ask->view.run.files[i], ret);
 }
 
-/* ---- shown before, to a model that was another ----------------------------------------------- */
+/* ---- images of earlier questions, for another model ----------------------------------------- */
 
 static int recall(struct ask *ask, const struct run_file *file, struct ask_images *ret,
 		  struct err *err)
@@ -155,7 +156,7 @@ bool ask_is_new_file(const struct ask *ask, const char *name)
 	return false;
 }
 
-/* What its name says, of a file whose bytes are gone. */
+/* Whether the name is that of an image, for a file that is gone. */
 static bool has_name_of_image(const char *name)
 {
 	static const char *const ends[] = { ".png", ".jpg", ".jpeg", ".webp", ".gif" };
@@ -167,7 +168,7 @@ static bool has_name_of_image(const char *name)
 	return false;
 }
 
-/* A stored run is anybody's word: what it names is read in the workspace alone. */
+/* A stored run is untrusted: the names in it are only looked up in the workspace. */
 static int recall_stored(struct ask *ask, char *name, struct ask_images *ret, struct err *err)
 {
 	struct run_file file = { .name = name, .fd = -1 };

@@ -1,9 +1,9 @@
 /*
- * local.c - a model on this host: llama.cpp's server, for as long as it is asked.
+ * local.c - runs a local model: llama.cpp's server, for as long as the command runs.
  *
  * Runs in:  reckon ask.
  * Reads:    one line of the server: its address.
- * Never:    lets the server outlive us, or anybody else of this host use it: its key is random.
+ * Never:    lets the server outlive us, or another user of this host use it: its key is random.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static int spawn(struct ask *ask, int *ret_in, int *ret_out, struct err *err)
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	ask->local_pid = fork();
 	if (ask->local_pid == 0) {
-		/* Ctrl-C is ours to handle: the server ends with the pipe. */
+		/* We handle Ctrl-C; the server ends when the pipe is closed. */
 		(void)signal(SIGINT, SIG_IGN);
 		(void)signal(SIGPIPE, SIG_DFL);
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -64,7 +64,7 @@ static int spawn(struct ask *ask, int *ret_in, int *ret_out, struct err *err)
 	return ask->local_pid < 0 ? err_sys(err, "fork") : 0;
 }
 
-/* One line, without its end. */
+/* Reads one line, without its newline. */
 static int read_address(int fd, char ret[ADDRESS_MAX], struct err *err)
 {
 	const uint64_t deadline = clock_mono_ns() + START_NS;
@@ -102,7 +102,7 @@ int ask_local_start(struct ask *ask, struct err *err)
 		return 0;
 	if (id_new(key, "lk", err) < 0 || spawn(ask, &in, &out, err) < 0)
 		return (int)err->code;
-	/* A server that is gone already says why on stderr, and nothing here. */
+	/* A server that already ended has printed the reason on stderr. */
 	if (dprintf(in, "%s\n", key) < 0)
 		return err_set(err, ERR_UNAVAILABLE, "the local model did not start");
 	if (read_address(out, address, err) < 0)

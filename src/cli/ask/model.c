@@ -1,9 +1,9 @@
 /*
- * model.c - which model, where it is, and the key to it.
+ * model.c - finds the model, its address and its key.
  *
  * Runs in:  reckon ask, reckon models.
  * Reads:    options, the environment, the user's models.ini.
- * Never:    shows a key, or gives it to anything but reckon-agent.
+ * Never:    prints a key, or passes it to anything but reckon-agent.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -25,14 +25,14 @@ int ask_model_file(struct models **ret, struct err *err)
 	return 0;
 }
 
-/* The one before. */
+/* Frees the previous model. */
 static void forget(struct ask *ask)
 {
 	free(TAKE_PTR(ask->provider));
 	free(TAKE_PTR(ask->model));
 	free(TAKE_PTR(ask->base_url));
 	free(TAKE_PTR(ask->headers));
-	free(TAKE_PTR(ask->key)); /* the agent has it, and ours was overwritten */
+	free(TAKE_PTR(ask->key)); /* the agent has the key, and our copy was overwritten */
 }
 
 int ask_model_find(struct ask *ask, struct err *err)

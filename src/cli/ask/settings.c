@@ -1,9 +1,9 @@
 /*
- * settings.c - what the user wants of the model beside the question: instructions, temperature, effort.
+ * settings.c - settings for the model: instructions, temperature, effort.
  *
  * Runs in:  reckon ask.
- * Reads:    the command line, files of the user's.
- * Never:    takes instructions from the current directory, where others may have put them.
+ * Reads:    the command line, files of the user.
+ * Never:    reads instructions from the current directory, where others may have put them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static int read_file(const char *path, bool must_exist, struct buf *ret, struct 
 	return rc < 0 ? err_wrap(err, "%.200s", path) : 0;
 }
 
-/* Those that hold for every question: beside models.ini. */
+/* Reads the instructions for all questions, from the folder of models.ini. */
 static int read_standing(struct buf *ret, struct err *err)
 {
 	const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");

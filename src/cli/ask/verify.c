@@ -1,8 +1,8 @@
 /*
- * verify.c - what of an answer no output supports, and links to files that are not there.
+ * verify.c - reports numbers in an answer that no output supports, and links to missing files.
  *
  * Runs in:  reckon ask.
- * Reads:    an answer that a model wrote; names of files of the session.
+ * Reads:    an answer of a model; names of files in the session.
  * Never:    opens anything but files of the session.
  */
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define LINKS_MAX 50u
 #define NAME_BYTES_MAX 4096u
-#define NUMBERS_MAX 10u /* that are shown */
+#define NUMBERS_MAX 10u /* numbers that are printed */
 
 char ask_file_is_there(struct ask *ask, const char *name)
 {
@@ -40,7 +40,7 @@ static void tell_dead_links(struct ask *ask)
 
 	for (unsigned i = 0; i < LINKS_MAX && (at = strstr(at, ASK_LINK)) != NULL; i++) {
 		cleanup_buf struct buf name = BUF_INIT(NAME_BYTES_MAX);
-		struct err full; /* what is too long is not a name */
+		struct err full; /* a longer text is not a name */
 		size_t len;
 
 		at += sizeof(ASK_LINK) - 1;
@@ -52,7 +52,7 @@ static void tell_dead_links(struct ask *ask)
 	}
 }
 
-/* ---- what was looked up ---- */
+/* ---- claims ---- */
 
 static void tell_claimed_links(const struct outcome_checked *checked)
 {
@@ -66,7 +66,7 @@ static void tell_claimed_links(const struct outcome_checked *checked)
 	}
 }
 
-/* One line, however many there are. */
+/* Lists them in one line. */
 static int list_numbers(const struct outcome_checked *checked, struct buf *ret, struct err *err)
 {
 	size_t listed = 0;

@@ -1,12 +1,12 @@
 /*
- * decoder.c - libpng, in a process that can only compute and write to one pipe.
+ * decoder.c - decodes a PNG in a process that can only compute and write to one pipe.
  *
- * Runs in:  a child of reckon, for one picture.
+ * Runs in:  a child process of reckon, for one image.
  * Reads:    a PNG that a box made.
- * Never:    makes a system call after the fence but write and exit; never returns.
+ * Never:    makes a system call other than write and exit in the sandbox; never returns.
  *
- * Strict seccomp allows read, write, exit and sigreturn. libpng needs memory, so it gets its own
- * from an arena that was mapped before; nothing is given back, the process ends soon.
+ * Strict seccomp allows read, write, exit and sigreturn. libpng allocates from an arena that is
+ * mapped in advance; nothing is freed, because the process ends soon.
  */
 #include "cli/image/decoder.h"
 
@@ -28,7 +28,9 @@
 #define OUT_FD 3
 #define CPU_SECONDS 5
 #define CHUNK_MAX ((png_alloc_size_t)8 * 1024 * 1024)
-/* All pixels of the largest picture (interlaced ones are decoded whole), and room to work. */
+/*
+ * The pixels of the largest image (interlaced images are decoded as a whole), and working memory.
+ */
 #define ARENA_SIZE ((size_t)IMAGE_SIDE_MAX * IMAGE_SIDE_MAX * 4 + (size_t)64 * 1024 * 1024)
 
 static struct {
@@ -38,7 +40,7 @@ static struct {
 	size_t len, at;
 } decoder;
 
-/* exit_group() is not on strict mode's list. */
+/* Strict mode does not allow exit_group(). */
 static void __attribute__((noreturn)) leave(int status)
 {
 	for (;;)
@@ -104,7 +106,7 @@ static void write_all(const void *bytes, size_t len)
 	}
 }
 
-/* Everything becomes 8-bit RGBA. */
+/* Converts every format to 8-bit RGBA. */
 static void set_transforms(png_structp png, png_infop info)
 {
 	png_set_expand(png);
@@ -149,7 +151,7 @@ static void decode(void)
 		write_all(rows[y], (size_t)head.width * 4);
 }
 
-/* No descriptor but the pipe, no new ones, little CPU time, no core. */
+/* Closes all descriptors but the pipe, and limits descriptors, CPU time and core dumps. */
 static bool close_doors(int out)
 {
 	const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS };
@@ -173,7 +175,7 @@ void image_decoder_main(const void *png, size_t len, int out)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (decoder.base == MAP_FAILED || !close_doors(out) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
-		_exit(2); /* no fence, no picture */
+		_exit(2); /* without the sandbox there is no image */
 	decode();
 	leave(0);
 }

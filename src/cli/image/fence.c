@@ -1,9 +1,9 @@
 /*
- * fence.c - hostile pictures become pixels behind a fence of their own.
+ * fence.c - decodes hostile images in a sandboxed child process.
  *
- * Runs in:  reckon; decoder.c in a child of it.
- * Reads:    a size and pixels from that child, taken for captured.
- * Never:    lets a picture keep it waiting, or decide how much memory is used.
+ * Runs in:  reckon; decoder.c in a child process.
+ * Reads:    a size and pixels from that child, which is assumed to be compromised.
+ * Never:    waits longer than a deadline, or allocates more memory than its limit.
  */
 #include "cli/image/fence.h"
 
@@ -28,7 +28,7 @@ void image_done(struct image *image)
 	memset(image, 0, sizeof(*image));
 }
 
-/* Exactly `len` bytes. */
+/* Reads exactly `len` bytes. */
 static int take(int fd, uint64_t deadline_ns, void *bytes, size_t len, struct err *err)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -88,7 +88,7 @@ int image_decode_png(const void *png, size_t len, struct image *ret, struct err 
 		return err_sys(err, "pipe");
 	ours = ends[0];
 	theirs = ends[1];
-	/* A Ctrl-C is ours to handle: our handlers must not run in the child. */
+	/* Block signals: our handlers, such as the one for Ctrl-C, must not run in the child. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
 	pid = fork();

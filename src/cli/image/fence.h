@@ -1,9 +1,9 @@
 /*
- * fence.h - hostile pictures become pixels behind a fence of their own.
+ * fence.h - decodes hostile images in a sandboxed child process.
  *
- * A PNG from a box is decoded by libpng in a child process that can do nothing but compute and
- * write to one pipe (seccomp's strict mode: read, write, exit; everything it needs is mapped
- * before). What comes back is a size and that many pixels, no more and no less; only they are used.
+ * libpng decodes a PNG from a box in a child process that can only compute and write to one pipe
+ * (seccomp's strict mode: read, write, exit; all memory is mapped in advance). The parent accepts
+ * only a size and exactly that many pixels.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ int image_decode_png(const void *png, size_t len, struct image *ret, struct err 
 void image_done(struct image *image);
 
 /*
- * The parent's side alone: takes head and pixels from `fd` until `deadline_ns` (monotonic). Whatever
- * comes, the result is a picture of an allowed size, or ERR_PROTOCOL, ERR_TIMEOUT.
+ * The parent's side: reads the head and pixels from `fd` until `deadline_ns` (monotonic clock). The
+ * result is an image of an allowed size, or ERR_PROTOCOL or ERR_TIMEOUT.
  */
 int image_receive(int fd, uint64_t deadline_ns, struct image *ret, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * command.c - reckon jupyter: the tables of its commands.
+ * command.c - reckon jupyter: the option tables of its commands.
  *
  * Runs in:  reckon, reckon-jupyter.
  * Reads:    the command line.

@@ -1,9 +1,9 @@
 /*
  * jupyter.h - the commands of reckon jupyter.
  *
- *   command.c  the tables
- *   kernel.c   kernel, handed to libexec/reckon-jupyter, which alone loads ZeroMQ
- *   spec.c     install, uninstall: kernel.json where Jupyter looks for it
+ *   command.c  the option tables
+ *   kernel.c   kernel: executes libexec/reckon-jupyter, the only program that loads ZeroMQ
+ *   spec.c     install, uninstall: kernel.json where Jupyter finds it
  *   main.c     reckon-jupyter
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 enum { JUPYTER_OPT_NAME = OPT_LONG + 600, JUPYTER_OPT_DISPLAY, JUPYTER_OPT_PREFIX };
 
-/* Of a kernel's session; install writes them into kernel.json. */
+/* Options of a kernel's session; install writes them into kernel.json. */
 #define JUPYTER_OPTIONS                                                                            \
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false },    \
 		{ 't',		 "template",                                                       \

@@ -1,5 +1,5 @@
 /*
- * kernel.c - reckon jupyter kernel: its table, and the program that does it.
+ * kernel.c - reckon jupyter kernel: its option table; executes reckon-jupyter.
  *
  * Runs in:  reckon, reckon-jupyter.
  * Reads:    the command line.
@@ -18,7 +18,7 @@ static const struct opt_item kernel_items[] = {
 	JUPYTER_OPTIONS,
 };
 
-/* The values are judged there. */
+/* reckon-jupyter checks the values. */
 static int run_kernel(const struct opt_command *self, int argc, char **argv)
 {
 	(void)argc;

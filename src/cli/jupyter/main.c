@@ -1,9 +1,9 @@
 /*
- * main.c - reckon-jupyter: a session of libreckon, served to a Jupyter client.
+ * main.c - reckon-jupyter: serves a session of libreckon to a Jupyter client.
  *
  * Runs in:  reckon-jupyter, in place of reckon.
  * Reads:    the command line.
- * Never:    outlives whoever started it.
+ * Never:    outlives the process that started it.
  */
 
 #include "cli/cli.h"
@@ -11,7 +11,8 @@
 #include "cli/run/run.h"
 #include "jupyter/jupyter.h"
 
-#define WALL_MS (UINT64_C(365) * 24 * 3600 * 1000) /* people interrupt, and no clock */
+/* effectively no limit: in a notebook, a person interrupts */
+#define WALL_MS (UINT64_C(365) * 24 * 3600 * 1000)
 
 struct start {
 	struct run run;

@@ -1,9 +1,9 @@
 /*
- * spec.c - kernel.json where Jupyter looks for it, and away again.
+ * spec.c - installs and removes kernel.json where Jupyter finds it.
  *
  * Runs in:  reckon.
  * Reads:    the command line, JUPYTER_DATA_DIR and HOME.
- * Never:    removes what it did not write: only kernel.json, and a folder that is empty then.
+ * Never:    removes other files: only kernel.json, and its folder if that is then empty.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define ARGUMENTS_MAX 100u
 
 struct spec {
-	struct run run; /* what the options mean, so that wrong ones are told at once */
+	struct run run; /* parsed options, so that errors are reported now */
 	const char *name, *display, *prefix;
 	char *arguments[ARGUMENTS_MAX];
 	size_t count;
@@ -211,7 +211,7 @@ static int uninstall(const struct spec *spec, struct err *err)
 		return err_set(err, ERR_INVALID, "the path is too long");
 	if (unlink(path) < 0)
 		return err_sys(err, "%.200s", path);
-	(void)rmdir(folder); /* what else is in it was somebody's */
+	(void)rmdir(folder); /* fails if the folder has other files, which stay */
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 /*
- * draw.c - blocks of Markdown as lines of a terminal.
+ * draw.c - draws blocks of Markdown as lines for a terminal.
  *
  * Runs in:  reckon.
- * Reads:    what a model wrote, taken apart by md4c.
- * Never:    puts out a byte of it that was not escaped, or indents deeper than a few steps.
+ * Reads:    Markdown of a model, parsed by md4c.
+ * Never:    writes unescaped text, or indents deeper than a few levels.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
 #define CODE_INDENT "  "
 
-/* What a later piece of text could still turn into something else. */
+/* Whether text that follows could still change how this byte is parsed. */
 static bool may_change(const struct term_text *text, size_t at)
 {
 	const char *bytes = buf_text(&text->text);
@@ -50,7 +50,7 @@ static size_t first_that_may_change(const struct term_text *text)
 	return text->text.len;
 }
 
-/* The word that did not fit: without its marks it might. */
+/* The end of the word that did not fit; without its markup it might. */
 static size_t end_of_word(const struct term_text *text, size_t from)
 {
 	const char *space = memchr(text->text.data + from, ' ', text->text.len - from);
@@ -58,7 +58,7 @@ static size_t end_of_word(const struct term_text *text, size_t from)
 	return space != NULL ? (size_t)(space - text->text.data) : text->text.len;
 }
 
-/* A blank line before a block that does not come first, but in lists without them. */
+/* A blank line before each block, except the first one and blocks in tight lists. */
 static int begin_block(struct markdown_drawing *drawing)
 {
 	struct markdown_level *level = markdown_top(drawing);
@@ -78,7 +78,7 @@ static unsigned style_of_heading(unsigned level)
 	return styles[level < ARRAY_LEN(styles) ? level : ARRAY_LEN(styles) - 1];
 }
 
-/* The text of the block that ends, in lines. */
+/* Writes the text of the block that ends, as lines. */
 static int put_text(struct markdown_drawing *drawing)
 {
 	const size_t width = markdown_room(drawing), len = drawing->text.text.len;
@@ -146,11 +146,11 @@ static int enter_list(struct markdown_drawing *drawing, MD_BLOCKTYPE type, void 
 		return 0;
 	markdown_top(drawing)->is_tight = is_ordered ? numbers->is_tight : bullets->is_tight;
 	markdown_top(drawing)->number = is_ordered ? numbers->start : 0;
-	markdown_top(drawing)->is_marked = is_ordered; /* "0." is a number too */
+	markdown_top(drawing)->is_marked = is_ordered; /* "0." is a number, too */
 	return 0;
 }
 
-/* The bullet of an item: of its own kind at each depth, "3. ", or a box of a task. */
+/* The bullet of an item: one for each depth, "3. ", or a task's checkbox. */
 static int enter_item(struct markdown_drawing *drawing, const MD_BLOCK_LI_DETAIL *detail)
 {
 	static const char *const bullets[] = { "• ", "◦ ", "▪ " };
@@ -217,7 +217,7 @@ static int leave_table(struct markdown_drawing *drawing)
 
 	(void)markdown_write_prefix(drawing, prefix);
 	(void)markdown_write_prefix(drawing, rest);
-	/* The first line has the bullet of an item that begins with a table. */
+	/* If an item begins with a table, its first line has the bullet. */
 	rc = markdown_table_draw(table, rest, markdown_room(drawing), &shown, &drawing->err);
 	table_free(table);
 	if (rc < 0)
@@ -256,7 +256,10 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
 	struct markdown_drawing *drawing = arg;
 
-	/* What a tight item says comes without a paragraph, and what is in it after that. */
+	/*
+	 * The text of a tight item has no paragraph of its own, and precedes blocks inside the
+	 * item.
+	 */
 	if (drawing->text.text.len > 0 && put_text(drawing) < 0)
 		return (int)drawing->err.code;
 	switch (type) {
@@ -298,7 +301,7 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 
 static int leave_item(struct markdown_drawing *drawing)
 {
-	/* One that holds nothing has a bullet all the same. */
+	/* An empty item has a bullet, too. */
 	if (put_text(drawing) < 0 ||
 	    (drawing->depth <= MARKDOWN_DEPTH_MAX && !markdown_top(drawing)->is_marked &&
 	     markdown_put_line(drawing, 0, 0, 0) < 0))

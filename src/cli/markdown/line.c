@@ -1,9 +1,9 @@
 /*
- * line.c - a line of a block of Markdown, and what stands before it.
+ * line.c - writes a line of a block of Markdown with its indentation.
  *
  * Runs in:  reckon.
  * Reads:    text that term/text.c has escaped.
- * Never:    indents deeper than a few steps.
+ * Never:    indents deeper than a few levels.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ int markdown_put_line(struct markdown_drawing *drawing, size_t from, size_t end,
 	char prefix[MARKDOWN_PREFIX_MAX];
 
 	(void)markdown_write_prefix(drawing, prefix);
-	/* Spaces before nothing would only be copied along. */
+	/* Do not write trailing spaces on an empty line. */
 	for (size_t len = strlen(prefix); from == end && len > 0 && prefix[len - 1] == ' ';)
 		prefix[--len] = '\0';
 	if (buf_adds(drawing->ret, prefix, &drawing->err) < 0 ||

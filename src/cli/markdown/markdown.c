@@ -1,14 +1,14 @@
 /*
- * markdown.c - an answer in Markdown, drawn while it is written: what of it is complete.
+ * markdown.c - splits streamed Markdown into blocks that are complete enough to draw.
  *
  * Runs in:  reckon.
- * Reads:    what a model writes, cut anywhere.
- * Never:    takes back what it has drawn.
+ * Reads:    text of a model, cut at any byte.
+ * Never:    changes what it has drawn.
  *
- * The text is taken line by line. Lines are put together to a block; a line that begins another one,
- * or a blank one behind it, ends the block, which is then drawn. Of a paragraph that still grows
- * those lines are drawn that nothing behind them can change; when it ends it is drawn as a whole,
- * without them. Items of a list are blocks of their own.
+ * The text is handled line by line. Lines are collected into a block. A blank line, or a line that
+ * begins another block, ends the block, which is then drawn. While a paragraph grows, its lines are
+ * drawn as soon as later text cannot change them; at its end the rest is drawn. Each item of a list
+ * is its own block.
  */
 #include "cli/markdown/markdown.h"
 
@@ -23,22 +23,22 @@
 
 #define WIDTH_LEAST 20u
 #define DRAWN_MAX ((size_t)32 * 1024 * 1024)
-#define GROWING_MAX ((size_t)8 * 1024) /* of a paragraph that is drawn while it comes */
+#define GROWING_MAX ((size_t)8 * 1024) /* a longer paragraph is not drawn while it grows */
 
 enum kind { KIND_NONE, KIND_PARAGRAPH, KIND_TABLE, KIND_LIST, KIND_QUOTE, KIND_OTHER };
 
 struct markdown {
 	struct markdown_look look;
-	struct buf block; /* whole lines of what is not drawn yet */
-	struct buf line;  /* the one that comes */
-	enum kind kind;	  /* of the block */
-	size_t drawn;	  /* lines of the paragraph that are drawn already */
-	bool blank;	  /* a blank line was the last one */
-	bool gap;	  /* one was before the block */
+	struct buf block; /* complete lines that are not drawn yet */
+	struct buf line;  /* the incomplete line */
+	enum kind kind;	  /* the block's */
+	size_t drawn;	  /* lines of the paragraph that are already drawn */
+	bool blank;	  /* the last line was blank */
+	bool gap;	  /* a blank line precedes the block */
 	bool begun;	  /* something was drawn before */
-	char fence;	  /* '`' or '~' within a block of code, else 0 */
+	char fence;	  /* '`' or '~' inside a code block, else 0 */
 	size_t fence_len;
-	bool inner_fence; /* of one within a list */
+	bool inner_fence; /* the same inside a list */
 };
 
 struct markdown *markdown_new(markdown_image_fn *image, void *arg)
@@ -85,7 +85,7 @@ static const char *skip_indent(const char *line, size_t *len)
 	return line;
 }
 
-/* The length of its run of '`' or '~', 0 when it opens no code. */
+/* The length of the fence of '`' or '~'; 0: the line does not open a code block. */
 static size_t opens_fence(const char *line, size_t len)
 {
 	size_t n;
@@ -106,7 +106,9 @@ static bool closes_fence(const struct markdown *markdown, const char *line, size
 	return n >= markdown->fence_len && indent_of(line + n, len - n) == len - n;
 }
 
-/* A bullet or a number; `any`: also one that cannot interrupt a paragraph. */
+/*
+ * Whether a bullet or a number begins an item; `any`: also one that cannot interrupt a paragraph.
+ */
 static bool begins_item(const char *line, size_t len, bool any)
 {
 	size_t digits = 0;
@@ -192,7 +194,7 @@ static int begin_drawing(struct markdown *markdown, struct buf *ret, struct err 
 	return gap ? buf_addc(ret, '\n', err) : 0;
 }
 
-/* Behind `lines` lines of `text`. */
+/* The position after `lines` lines of `text`. */
 static size_t skip_lines(const struct buf *text, size_t lines)
 {
 	size_t at = 0;
@@ -205,7 +207,7 @@ static size_t skip_lines(const struct buf *text, size_t lines)
 	return at;
 }
 
-/* The lines of the paragraph that grows which nothing behind them can change. */
+/* Draws those lines of the growing paragraph that later text cannot change. */
 static int draw_stable(struct markdown *markdown, bool with_line, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf text = BUF_INIT(3 * MARKDOWN_BLOCK_MAX);
@@ -221,12 +223,12 @@ static int draw_stable(struct markdown *markdown, bool with_line, struct buf *re
 	     buf_add(&text, buf_text(&markdown->line), markdown->line.len, err) < 0))
 		return (int)err->code;
 	text.len -= utf8_incomplete_tail(buf_text(&text), text.len);
-	/* One line of it and a part of the next one are the least that can be told apart. */
+	/* Nothing can be stable before the text is longer than one line. */
 	if (text.len <= look.width ||
 	    markdown_draw(&look, buf_text(&text), text.len, &lines, &drawn, err) < 0 ||
 	    lines.stable <= markdown->drawn)
 		return 0;
-	if (markdown->block.len == 0) /* its first line is not whole yet */
+	if (markdown->block.len == 0) /* the block's first line is incomplete */
 		markdown->gap = markdown->blank;
 	if (markdown->drawn == 0 && begin_drawing(markdown, ret, err) < 0)
 		return (int)err->code;
@@ -237,8 +239,8 @@ static int draw_stable(struct markdown *markdown, bool with_line, struct buf *re
 }
 
 /*
- * md4c wants three dashes below each head of a table, and models are content with fewer. The second
- * line is written anew when it is such a one.
+ * md4c requires three dashes below each header of a table, but models write fewer. If the second
+ * line has fewer, it is rewritten.
  */
 static void mend_table(struct buf *block)
 {
@@ -265,7 +267,7 @@ static void mend_table(struct buf *block)
 	mended = BUF_INIT(0);
 }
 
-/* The block is complete. */
+/* Draws the complete block. */
 static int flush(struct markdown *markdown, struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
@@ -311,12 +313,12 @@ static int append(struct markdown *markdown, const char *line, size_t len, struc
 		return (int)err->code;
 	if (markdown->kind == KIND_PARAGRAPH)
 		return draw_stable(markdown, false, ret, err);
-	/* A heading, a rule: nothing can come behind them. Code of four spaces can go on. */
+	/* Headings and rules are complete; indented code can continue. */
 	return markdown->kind == KIND_OTHER && indent_of(line, len) < 4 ? flush(markdown, ret, err)
 									: 0;
 }
 
-/* Whether the line begins another block than the one that is there. */
+/* Whether the line begins another block than the current one. */
 static bool ends_block(const struct markdown *markdown, const char *line, size_t len)
 {
 	const bool is_indented = indent_of(line, len) >= 2;
@@ -333,7 +335,7 @@ static bool ends_block(const struct markdown *markdown, const char *line, size_t
 		return !is_quote(line, len);
 	case KIND_PARAGRAPH:
 	case KIND_TABLE:
-		/* What was drawn of a paragraph cannot become a heading any more. */
+		/* A partly drawn paragraph cannot become a heading any more. */
 		if (is_underline(line, len))
 			return markdown->drawn > 0;
 		return begins_item(line, len, false) || is_heading(line, len) ||
@@ -346,7 +348,7 @@ static bool ends_block(const struct markdown *markdown, const char *line, size_t
 
 static int take_blank(struct markdown *markdown, struct buf *ret, struct err *err)
 {
-	/* It may stand between what belongs to one item; what comes next says so. */
+	/* A blank line may be between blocks of one item; the next line decides. */
 	if (markdown->kind == KIND_LIST) {
 		markdown->blank = true;
 		return buf_addc(&markdown->block, '\n', err);
@@ -379,7 +381,7 @@ static int take_code(struct markdown *markdown, const char *line, size_t len, st
 	return 0;
 }
 
-/* A line without its end. */
+/* Handles a line without its newline. */
 static int take_line(struct markdown *markdown, const char *line, size_t len, struct buf *ret,
 		     struct err *err)
 {
@@ -405,7 +407,7 @@ static int take_line(struct markdown *markdown, const char *line, size_t len, st
 	return append(markdown, line, len, ret, err);
 }
 
-/* What is there of a line that is longer than any has to be. */
+/* Handles a part of a line that is longer than any line needs to be. */
 static int cut_line(struct markdown *markdown, struct buf *ret, struct err *err)
 {
 	const size_t tail = utf8_incomplete_tail(markdown->line.data, markdown->line.len);
@@ -434,7 +436,7 @@ static int add_some(struct markdown *markdown, const char *text, size_t len, str
 	return 0;
 }
 
-/* Whether the line that comes goes on with a paragraph, whatever follows. */
+/* Whether the incomplete line continues a paragraph, whatever follows. */
 static bool grows(const struct markdown *markdown)
 {
 	const char *line = buf_text(&markdown->line);
@@ -444,7 +446,7 @@ static bool grows(const struct markdown *markdown)
 	if (markdown->fence != '\0' ||
 	    (markdown->kind != KIND_NONE && markdown->kind != KIND_PARAGRAPH))
 		return false;
-	/* Too short to know what it begins. */
+	/* The line is too short to tell what it begins. */
 	(void)skip_indent(line, &first);
 	return first > 10 && kind_of(line, len) == KIND_PARAGRAPH && opens_fence(line, len) == 0 &&
 	       line[0] != '[' && !is_underline(line, len);
@@ -471,7 +473,7 @@ int markdown_add(struct markdown *markdown, const char *text, size_t len, struct
 	return grows(markdown) ? draw_stable(markdown, true, ret, err) : 0;
 }
 
-/* All lines of the block and of the line that comes, drawn as if there were no more. */
+/* Draws the block and the incomplete line as if the text ended here. */
 static int draw_unfinished(const struct markdown *markdown, struct buf *ret, struct err *err)
 {
 	const struct markdown_look look = { .width = markdown->look.width };
@@ -497,7 +499,7 @@ int markdown_preview(const struct markdown *markdown, size_t lines_max, struct b
 	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
 	const bool begins = markdown->drawn == 0 && markdown->fence == '\0';
 	const bool gap = markdown->block.len > 0 ? markdown->gap : markdown->blank;
-	struct err ignored; /* then there is nothing to be seen yet */
+	struct err ignored; /* cannot be drawn: there is no preview */
 	size_t from, count = 0;
 
 	if (draw_unfinished(markdown, &drawn, &ignored) < 0)

@@ -1,15 +1,15 @@
 /*
- * markdown.h - an answer in Markdown, drawn at a terminal while it is written.
+ * markdown.h - draws streamed Markdown on a terminal.
  *
- *   markdown.c        the stream: what of it is complete, and can be drawn
- *   draw.c   blocks, as md4c finds them
- *   span.c   what stands in them
- *   table.c  tables that fit
+ *   markdown.c  the stream: finds blocks that can be drawn
+ *   draw.c      draws blocks, as md4c parses them
+ *   span.c      text, emphasis, links and images in them
+ *   table.c     tables that fit the terminal
  *
- * Blocks are drawn when they are complete: paragraphs line by line while they come, as far as what
- * follows cannot change them, lists item by item, code line by line. What is drawn does not depend
- * on the pieces in which the text came. All of it is hostile: it is escaped, nesting and size are
- * bounded, and what is too much is shown as it is written.
+ * Blocks are drawn when they are complete. Paragraphs are drawn line by line, as soon as later text
+ * cannot change a line; lists item by item; code line by line. The result does not depend on how
+ * the text was split into pieces. The text is hostile: it is escaped, nesting and size are limited,
+ * and text beyond the limits is printed as its source.
  */
 #pragma once
 
@@ -19,33 +19,33 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define MARKDOWN_BLOCK_MAX ((size_t)32 * 1024) /* more is drawn in parts */
-#define MARKDOWN_DEPTH_MAX 8u		       /* of lists and quotes that are indented */
-#define MARKDOWN_IMAGES_MAX 8u		       /* of one block */
+#define MARKDOWN_BLOCK_MAX ((size_t)32 * 1024) /* larger blocks are drawn in parts */
+#define MARKDOWN_DEPTH_MAX 8u		       /* lists and quotes that are indented */
+#define MARKDOWN_IMAGES_MAX 8u		       /* in one block */
 #define MARKDOWN_COLUMNS_MAX 64u
 #define MARKDOWN_CELLS_MAX 4096u
 
 struct markdown;
 
-/* Appends a picture of what `path` names, in whole lines; nothing when it cannot be had. */
+/* Appends a drawing of the image `path`, in whole lines; nothing if it is not available. */
 typedef void markdown_image_fn(const char *path, size_t len, struct buf *ret, void *arg);
 
-/* `image` may be NULL. Never NULL. */
+/* `image` may be NULL. Never returns NULL. */
 struct markdown *markdown_new(markdown_image_fn *image, void *arg);
 void markdown_free(struct markdown *markdown); /* NULL is fine */
 
-/* For what is drawn from here on; at least 20 are taken for granted. */
+/* Sets the width for what is drawn from now on; at least 20. */
 void markdown_set_width(struct markdown *markdown, size_t columns);
 
-/* Appends whole lines, what can be drawn of it by now. */
+/* Adds text; appends the whole lines that can be drawn now. */
 int markdown_add(struct markdown *markdown, const char *text, size_t len, struct buf *ret,
 		 struct err *err);
 /*
- * Appends what the block that comes would look like if it ended here, without what was drawn of it
- * and without the end of its last line: to be shown, and wiped before anything else is. Nothing
- * when that is more than `lines_max` lines.
+ * Appends the incomplete block as if it ended here, without the lines already drawn and without a
+ * final newline. The caller has to clear it before it prints anything else. Appends nothing if it
+ * has more than `lines_max` lines.
  */
 int markdown_preview(const struct markdown *markdown, size_t lines_max, struct buf *ret,
 		     struct err *err);
-/* The text is over: appends the rest; then another one may begin. */
+/* Ends the text: appends the rest. A new text may follow. */
 int markdown_end(struct markdown *markdown, struct buf *ret, struct err *err);

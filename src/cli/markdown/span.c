@@ -1,9 +1,9 @@
 /*
- * span.c - what stands in a block of Markdown: text, emphasis, links, pictures.
+ * span.c - handles the content of a block: text, emphasis, links, images.
  *
  * Runs in:  reckon.
- * Reads:    what a model wrote, taken apart by md4c.
- * Never:    has a link's address unread: it stands behind the text.
+ * Reads:    Markdown of a model, parsed by md4c.
+ * Never:    hides a link's address: it is printed after the link's text.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static int enter_link(struct markdown_drawing *drawing, const MD_ATTRIBUTE *href
 	return buf_add(&drawing->links, href->text, href->size, &drawing->err);
 }
 
-/* "text (address)", or the address alone where the text says nothing else. */
+/* Writes "text (address)", or only the address if the text is the same. */
 static int leave_link(struct markdown_drawing *drawing)
 {
 	const unsigned at = --drawing->address_count;
@@ -75,7 +75,7 @@ static int enter_image(struct markdown_drawing *drawing, const MD_ATTRIBUTE *src
 	return add(drawing, TERM_DIM, "[image: ", 8);
 }
 
-/* How deep in spans of this type the text is; NULL: they are shown as what is around them. */
+/* The nesting counter for a span type; NULL: the type has no style. */
 static unsigned *depth_of(struct markdown_drawing *drawing, MD_SPANTYPE type)
 {
 	switch (type) {
@@ -129,7 +129,7 @@ int markdown_leave_span(MD_SPANTYPE type, void *detail, void *arg)
 	return 0;
 }
 
-/* The few that models write; others are shown as they are written. */
+/* Replaces the few entities that models write; others are printed as source. */
 static int add_entity(struct markdown_drawing *drawing, const char *text, size_t len)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static int add_entity(struct markdown_drawing *drawing, const char *text, size_t
 	return add(drawing, style_of(drawing), text, len);
 }
 
-/* Lines of a block of code that stands in a list or a quote. */
+/* Adds the lines of a code block in a list or a quote. */
 static int add_code(struct markdown_drawing *drawing, const char *text, size_t len)
 {
 	while (len > 0) {

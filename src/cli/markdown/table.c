@@ -1,9 +1,9 @@
 /*
- * table.c - tables of an answer: cells are wrapped, nothing of them is left out.
+ * table.c - draws tables: cells are wrapped, and nothing is left out.
  *
  * Runs in:  reckon.
  * Reads:    cells whose text was escaped.
- * Never:    draws wider than it was told, but for columns that cannot be narrower.
+ * Never:    draws wider than the limit, unless the columns cannot be narrower.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define BAR " \x1b[2m│\x1b[0m "
 #define BAR_COLUMNS 3u
-#define WORD_COLUMNS 14u /* a longer word may be cut */
+#define WORD_COLUMNS 14u /* longer words may be split */
 
 static const struct markdown_cell *cell_at(const struct markdown_table *table, size_t row,
 					   size_t column)
@@ -27,7 +27,7 @@ static size_t cell_width(const struct markdown_table *table, size_t row, size_t 
 	return term_text_width(&table->text, cell->from, cell->end);
 }
 
-/* The widest word of a cell, as far as a word is kept whole. */
+/* The width of a cell's longest word, up to the length at which words are split. */
 static size_t word_width(const struct markdown_table *table, size_t row, size_t column)
 {
 	const struct markdown_cell *cell = cell_at(table, row, column);
@@ -82,13 +82,13 @@ static size_t measure(const struct markdown_table *table, struct column *ret)
 	return widest;
 }
 
-/* Wide columns give room until all fit; false: they would be too narrow to read. */
+/* Limits wide columns until the table fits; false: columns would be too narrow to read. */
 static bool find_widths(const struct markdown_table *table, size_t room, struct column *ret)
 {
 	const size_t bars = BAR_COLUMNS * (table->columns - 1);
 	size_t low = 1, high = measure(table, ret);
 
-	while (low < high) { /* the largest cap with which they fit */
+	while (low < high) { /* binary search for the largest limit that fits */
 		const size_t cap = (low + high + 1) / 2;
 
 		if (sum_capped(ret, table->columns, cap) + bars <= room)
@@ -107,7 +107,7 @@ static int put_spaces(size_t count, struct buf *ret, struct err *err)
 	return 0;
 }
 
-/* One line of a cell; *at is where the next one begins. */
+/* Writes one line of a cell; sets *at to the beginning of the next one. */
 static int put_cell(const struct markdown_table *table, size_t row, size_t column, size_t width,
 		    size_t *at, struct buf *ret, struct err *err)
 {
@@ -167,7 +167,7 @@ static int put_line(const struct markdown_table *table, const char *prefix,
 	return buf_adds(ret, "\x1b[0m\n", err);
 }
 
-/* "head: value" in lines: each row is a paragraph. */
+/* Writes a row as "header: value" lines, in a paragraph. */
 static int put_record(const struct markdown_table *table, const char *prefix, size_t row,
 		      size_t width, struct buf *ret, struct err *err)
 {

@@ -1,15 +1,14 @@
 /*
- * bridge.c - reckon mcp: messages of a client on stdin go to the daemon's /mcp, what comes
- * back goes to stdout.
+ * bridge.c - reckon mcp: forwards messages from stdin to the daemon's /mcp, and answers to stdout.
  *
- * Runs in:  reckon-client, for as long as its client wants.
- * Reads:    lines of the user's own client; answers of the daemon.
- * Never:    knows a tool, but for folders of this computer (folders.c): whatever else MCP says is
- *           said by the daemon.
+ * Runs in:  reckon-client, until its client closes stdin.
+ * Reads:    lines of the user's client; answers of the daemon.
+ * Never:    implements a tool, except for folders of this computer (folders.c): the daemon
+ *           implements all others.
  *
- * Each message is one POST, so that several run at once. Of a message this file looks at its method,
- * its id, and what has to stand in headers as well. A modern client cancels by a notification here
- * and by closing the connection there: that alone is translated.
+ * Each message is one POST, so that several can run at once. This file only reads a message's
+ * method, its id, and members that are repeated in HTTP headers. A modern client cancels with a
+ * notification on stdin, which becomes a closed connection to the daemon.
  */
 #include <errno.h>
 #include <poll.h>
@@ -38,31 +37,31 @@
 #define ID_MAX 512
 #define CHUNK 65536
 #define POLL_MS 1000
-#define LEAVE_ROUNDS 20 /* of POLL_MS: what was asked before stdin ended is answered */
+#define LEAVE_ROUNDS 20 /* polls after the end of stdin, to receive pending answers */
 #define META "io.modelcontextprotocol/"
 
 struct bridge {
 	struct client *client;
 	const char *max_text;
-	bool approve; /* a person is asked */
+	bool approve; /* a person approves calls */
 	const char *name;  /* of the default session */
 	struct granted granted; /* folders of this host */
-	struct folders *folders; /* that a model may ask for; NULL: not of this daemon */
-	char own[ID_SIZE]; /* that name, when nobody gave one: it ends with this process */
+	struct folders *folders; /* that a model may ask for; NULL: this daemon cannot mount them */
+	char own[ID_SIZE]; /* the generated name; the session ends with this process */
 	char session[128]; /* Mcp-Session-Id */
 	char version[40];  /* agreed with an older client */
 	struct message *messages;
-	bool is_broken; /* nobody reads stdout */
+	bool is_broken; /* stdout has no reader any more */
 };
 
-/* One that was sent, until it is answered. */
+/* A message that was sent and has no answer yet. */
 struct message {
 	struct message *next;
 	struct bridge *bridge;
 	struct client_exchange *exchange;
 	struct buf text, answer;
 	struct sse sse;
-	char id[ID_MAX]; /* as JSON; "": none is due */
+	char id[ID_MAX]; /* as JSON; "": a notification */
 	char type[64];
 	bool is_modern, is_initialize, has_answered, is_over, is_retry, needs_retry;
 };
@@ -102,7 +101,7 @@ static void put_error(struct bridge *bridge, const char *id, const char *text)
 		put_line(bridge, buf_text(&line), line.len);
 }
 
-/* An answer that is JSON: passed on when it is a message with this id, or its error told. */
+/* An answer in JSON: forwarded if it is a message with this id, else its error is reported. */
 static void put_answer(struct message *message, unsigned status)
 {
 	struct json_value *document = NULL;
@@ -227,7 +226,7 @@ static void on_end(void *arg, unsigned status, const char *why, bool unreached)
 
 /* ---- in --------------------------------------------------------------------------------------- */
 
-/* As a header may hold it. */
+/* Encodes a value for a header. */
 static int add_value(struct buf *line, const char *value, struct err *err)
 {
 	bool is_plain = value[0] != ' ';
@@ -315,7 +314,7 @@ static void message_free(struct message *message)
 	free(message);
 }
 
-/* 1: it was a modern client's request that runs, which is broken off. */
+/* Cancels a request of a modern client. 1: the request was running, and is aborted. */
 static bool cancel(struct bridge *bridge, const struct json_value *document)
 {
 	const char *method = json_get_c_text(document, "method");
@@ -337,7 +336,7 @@ static bool cancel(struct bridge *bridge, const struct json_value *document)
 	return false;
 }
 
-/* `may_ask`: it comes from the client, whose person may have to be asked first. */
+/* `may_ask`: the message comes from the client, so its person may have to be asked first. */
 static void send_line(struct bridge *bridge, const char *line, size_t len, bool may_ask,
 		      bool is_retry)
 {
@@ -426,7 +425,7 @@ static void take_lines(struct bridge *bridge, struct buf *in)
 	}
 }
 
-/* 0: the end. */
+/* 0: end of input. */
 static int read_some(struct bridge *bridge, struct buf *in)
 {
 	char *space;
@@ -471,7 +470,7 @@ static void note_end(void *arg, unsigned status, const char *why, bool unreached
 	*(bool *)arg = true;
 }
 
-/* A default session that nobody named ends with its client, and what still runs in it. */
+/* Ends a session with a generated name, and all that runs in it. */
 static void end_session(struct bridge *bridge)
 {
 	char line[160];

@@ -1,9 +1,9 @@
 /*
- * config_text.c - one entry in a client's configuration, changed in its text.
+ * config_text.c - changes one entry in the text of a client's configuration.
  *
  * Runs in:  reckon-client.
- * Reads:    the user's own configuration of another program.
- * Never:    changes a text that it does not understand as a whole, before or after.
+ * Reads:    the user's configuration of another program.
+ * Never:    changes a text that it cannot parse completely, before and after the change.
  */
 #include "cli/mcp/config_text.h"
 
@@ -24,7 +24,7 @@ static size_t string_end(const char *text, size_t at, size_t len)
 	return at < len ? at + 1 : len;
 }
 
-/* 0: there is none at `at`. */
+/* 0: no comment begins at `at`. */
 static size_t comment_end(const char *text, size_t at, size_t len)
 {
 	const char *end;
@@ -87,9 +87,11 @@ int config_plain(const struct buf *text, struct buf *ret, struct err *err)
 	return (int)err->code;
 }
 
-/* ---- where things stand ----------------------------------------------------------------------- */
+/*
+ * ---- positions --------------------------------------------------------------------------------
+ */
 
-/* A value of JSON that was parsed before, from its first byte to the one behind it. */
+/* The end of a JSON value at `at`; the text is known to be valid. */
 static size_t value_end(const char *text, size_t at)
 {
 	const size_t len = strlen(text);
@@ -115,12 +117,14 @@ static size_t value_end(const char *text, size_t at)
 struct member {
 	bool is_there;
 	size_t key, value, end;
-	size_t before; /* the end of the member before it, or behind the brace */
-	size_t last;   /* the end of the last member of the object, or behind the brace */
-	bool is_first, is_empty; /* the object */
+	size_t before; /* end of the previous member, or after the brace */
+	size_t last;   /* end of the object's last member, or after the brace */
+	bool is_first, is_empty; /* is_empty is about the object */
 };
 
-/* `at`: the brace. Names are compared as they are written; nobody escapes letters in one. */
+/*
+ * `at`: the brace. Compares names without unescaping: in practice nobody escapes letters in them.
+ */
 static struct member find_member(const char *text, size_t at, const char *name)
 {
 	struct member ret = { .before = at + 1, .last = at + 1, .is_empty = true };
@@ -152,7 +156,7 @@ static struct member find_member(const char *text, size_t at, const char *name)
 
 /* ---- the new text ----------------------------------------------------------------------------- */
 
-/* What stands before the first member of the outermost object, on its line. */
+/* The white space before the first member of the outermost object. */
 static void find_indent(const char *text, char ret[INDENT_MAX])
 {
 	const size_t brace = skip_space(text, 0), first = skip_space(text, brace + 1);
@@ -174,7 +178,7 @@ static void new_line(struct buf *ret, const char *indent, unsigned depth)
 		(void)buf_adds(ret, indent, &ignored);
 }
 
-/* Compact JSON, with a line for each member and entry. */
+/* Formats compact JSON with one line for each member and entry. */
 static void lay_out(const struct buf *compact, const char *indent, unsigned depth, struct buf *ret)
 {
 	bool in_string = false;
@@ -207,7 +211,7 @@ static void lay_out(const struct buf *compact, const char *indent, unsigned dept
 	}
 }
 
-/* The text with `put` in place of what stands from `from` to `to`. */
+/* Replaces the text from `from` to `to` by `put`. */
 static int splice(const struct buf *text, size_t from, size_t to, const struct buf *put,
 		  struct buf *ret, struct err *err)
 {
@@ -220,7 +224,7 @@ static int splice(const struct buf *text, size_t from, size_t to, const struct b
 	return config_plain(ret, &plain, err);
 }
 
-/* A member more, behind the last one of an object. */
+/* Appends a member after the last one of an object. */
 static int append(const struct buf *text, const char *plain, const struct member *where,
 		  const char *name, const struct buf *value, unsigned depth, struct buf *ret,
 		  struct err *err)
@@ -237,7 +241,7 @@ static int append(const struct buf *text, const char *plain, const struct member
 	lay_out(value, indent, depth, &put);
 	if (where->is_empty)
 		new_line(&put, indent, depth - 1);
-	/* What was empty had perhaps a line of its own. */
+	/* Braces of an empty object may be on two lines. */
 	return splice(text, where->last,
 		      where->is_empty ? skip_space(plain, where->last) : where->last, &put, ret,
 		      err);
@@ -308,7 +312,9 @@ int config_take_out(const struct buf *text, const char *key, const char *name, s
 	end = skip_space(plain.data, ours.end);
 	if (!ours.is_first)
 		return splice(text, ours.before, ours.end, &nothing, ret, err);
-	/* The first of several takes its comma along; an only one leaves empty braces. */
+	/*
+	 * Remove the comma after the first of several members; the only member leaves empty braces.
+	 */
 	if (plain.data[end] == ',')
 		return splice(text, ours.key, skip_space(plain.data, end + 1), &nothing, ret, err);
 	return splice(text, ours.before, end, &nothing, ret, err);

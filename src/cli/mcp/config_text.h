@@ -1,6 +1,6 @@
 /*
- * config_text.h - one entry in a client's configuration, changed in its text: all else stays as it was
- * written, comments, order and numbers too.
+ * config_text.h - changes one entry in the text of a client's configuration; everything else stays
+ * unchanged, including comments, order and numbers.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 #define CONFIG_MAX ((size_t)64 * 1024 * 1024)
 
 /*
- * JSON that may have comments, commas behind the last member and a byte order mark, as JSON without
- * them: each byte stands where it stood.
+ * Converts JSON with comments, trailing commas or a byte order mark to plain JSON, in which every
+ * byte keeps its position.
  */
 int config_plain(const struct buf *text, struct buf *ret, struct err *err);
 
-/* Puts `entry` (JSON) as `name` into the object `key` of the text, which is made when it is missing. */
+/* Puts `entry` (JSON) as `name` into the object `key`, which is created if it is missing. */
 int config_put(const struct buf *text, const char *key, const char *name, const struct buf *entry,
 	       struct buf *ret, struct err *err);
-/* Takes it out; *ret is the same text when it is not there. */
+/* Removes the entry; *ret is the same text if it does not exist. */
 int config_take_out(const struct buf *text, const char *key, const char *name, struct buf *ret,
 		    struct err *err);

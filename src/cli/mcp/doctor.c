@@ -1,9 +1,9 @@
 /*
- * doctor.c - reckon mcp doctor: starts the server as a client would, calls every tool.
+ * doctor.c - reckon mcp doctor: starts the server like a client and calls every tool.
  *
  * Runs in:  reckon-client.
- * Reads:    what a `reckon mcp` answers.
- * Never:    leaves a session behind: that of its server ends with it.
+ * Reads:    answers of a `reckon mcp`.
+ * Never:    leaves a session behind: it ends with the server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ struct server {
 	pid_t pid;
 	int in, out;
 	struct buf read;
-	char handle[40]; /* of output that was cut */
+	char handle[40]; /* handle of output that was truncated */
 };
 
 static void __attribute__((noreturn)) become_server(int in, int out)
@@ -93,7 +93,7 @@ static int start(const struct mcp_options *options, struct server *ret, struct e
 	return ret->pid < 0 ? err_sys(err, "fork") : 0;
 }
 
-/* The next line, in `read` up to *ret_len. */
+/* Reads until a line is complete: the first *ret_len bytes of `read`. */
 static int next_line(struct server *server, size_t *ret_len, struct err *err)
 {
 	for (;;) {

@@ -1,12 +1,12 @@
 /*
- * folder.c - which folders of this computer a model may ask its person for.
+ * folder.c - decides for which folders of this computer a model may ask.
  *
  * Runs in:  reckon-client.
- * Reads:    paths that a model wrote; what the file system says they are.
- * Never:    lets a person be asked about a path that is not what it looks like, or about what no code
- *           of a model should see: secrets, other users' homes, the system's own files.
+ * Reads:    paths that a model wrote; the file system.
+ * Never:    asks a person about a path that is not what it looks like, or about files that no
+ *           model's code should see: secrets, other users' homes, system files.
  *
- * A person may give more with --mount: then nobody but the person chose it.
+ * --mount accepts more folders, because the person chooses them.
  */
 #include "cli/mcp/folder.h"
 
@@ -24,17 +24,19 @@
 #include "base/utf8.h"
 #include "cli/term/reveal.h"
 
-/* ---- what is never asked for ------------------------------------------------------------------ */
+/*
+ * ---- folders that are never offered -----------------------------------------------------------
+ */
 
-/* With all that is in them. */
+/* Refused with everything in them. */
 static const char *const system_trees[] = { "/boot", "/dev", "/etc", "/proc", "/root", "/run",
 					    "/sys",  "/var/lib", "/var/run", "/var/spool" };
 /* As a whole; folders in them may be. */
 static const char *const too_wide[] = { "/home", "/usr", "/var", "/tmp", "/opt", "/mnt" };
-/* Folders of secrets, as programs name them; one that holds such a folder is none to give. */
+/* Folders of secrets; a folder that contains one of them is refused, too. */
 static const char *const secrets[] = { ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker",
 				       ".password-store", ".mozilla", ".netrc", ".git-credentials" };
-/* What shows processes, devices or the kernel, wherever it is mounted. */
+/* File systems that show processes, devices or the kernel, wherever they are mounted. */
 static const long kernel_types[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
 				     SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
 				     DEVPTS_SUPER_MAGIC, BPF_FS_MAGIC, PSTOREFS_MAGIC,
@@ -85,7 +87,10 @@ static bool holds_secrets(const char *real)
 	return false;
 }
 
-/* What a person reads is what is there: text, in which nothing hides or turns its order round. */
+/*
+ * Whether the path looks like what it is: no hidden characters, none that change the text
+ * direction.
+ */
 static bool can_be_shown(const char *real)
 {
 	const size_t len = strlen(real);
@@ -116,7 +121,9 @@ static const char *why_not(const char *real)
 	return NULL;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------ */
+/*
+ * ---- checking a path --------------------------------------------------------------------------
+ */
 
 static int find(const char *asked, char ret[PATH_MAX], struct err *err)
 {

@@ -1,4 +1,6 @@
-/* folder.h - folders of this computer that a model may ask its person for. */
+/*
+ * folder.h - folders of this computer that a model may ask for.
+ */
 #pragma once
 
 #include <limits.h>
@@ -8,15 +10,15 @@
 #include "base/err.h"
 
 struct folder {
-	char real[PATH_MAX]; /* as realpath() gives it */
-	uint64_t device, inode; /* what was there when the person was asked */
+	char real[PATH_MAX]; /* result of realpath() */
+	uint64_t device, inode; /* of the folder when the person was asked */
 	bool writable;
 };
 
-/* Of a path that a model wrote: absolute, or "~/…". The error is for the model. */
+/* Checks a path that a model wrote: absolute, or "~/…". The error text is for the model. */
 int folder_check(const char *asked, bool writable, struct folder *ret, struct err *err);
 
-/* Whether `path` is `folder`, or in it. */
+/* Whether `path` is `folder`, or inside it. */
 bool folder_is_within(const char *path, const char *folder);
-/* The folder of "file:///…"; false when it is none. */
+/* Converts "file:///…" to a path; false: not such a URI. */
 bool folder_of_uri(const char *uri, char ret[PATH_MAX]);

@@ -2,9 +2,10 @@
  * folders.c - the tool `session` with action `mount`: a model's request and a person's answer.
  *
  * Runs in:  reckon-client.
- * Reads:    calls that a model wrote; answers of the user's own client.
- * Never:    takes an answer twice, for another folder than the person saw, or for granted; asks again
- *           for a folder that was declined, or for one outside the roots of a client that has roots.
+ * Reads:    calls of a model; answers of the user's client.
+ * Never:    uses an answer twice, or for another folder than the person saw; assumes an answer;
+ *           asks again for a declined folder, or for one outside the client's roots if it has
+ *           roots.
  */
 #include "cli/mcp/folders.h"
 
@@ -19,33 +20,33 @@
 #include "codec/json_get.h"
 #include "codec/json_write.h"
 
-#define REQUESTS_MAX 8u /* that wait for an answer */
+#define REQUESTS_MAX 8u /* open requests */
 #define REFUSED_MAX 64u
 #define ROOTS_MAX 64u
 #define ID_MAX 512
 #define TEXT_MAX 16384
 #define META "io.modelcontextprotocol/"
-#define QUESTION "folder" /* the one question of a call */
+#define QUESTION "folder" /* key of the only question in a call */
 
 enum stage { ASKS_ROOTS, ASKS_PERSON };
 
-/* A call that waits for an answer. */
+/* A call that waits for the person's answer. */
 struct folder_request {
 	struct folder_request *next;
 	enum stage stage;
 	bool is_modern;
 	char id[ID_MAX];	/* of the call, as JSON */
-	char state[ID_SIZE];	/* of our question, or the requestState of a modern client */
-	char *asked;		/* the path as the model wrote it */
-	struct buf line;	/* the call */
+	char state[ID_SIZE];	/* id of our question, or requestState of a modern client */
+	char *asked;		/* the path that the model wrote */
+	struct buf line;	/* the whole call */
 	struct folder folder;
 };
 
 struct folders {
 	const struct folders_calls *calls;
 	void *arg;
-	bool can_ask, has_roots; /* an older client */
-	struct folder_request *requests; /* the newest first */
+	bool can_ask, has_roots; /* of an older client */
+	struct folder_request *requests; /* newest first */
 	struct folder refused[REFUSED_MAX];
 	size_t refused_count;
 	struct grant_folder granted[GRANT_FOLDERS_MAX];
@@ -107,7 +108,9 @@ static bool take_id(const struct json_value *value, char ret[ID_MAX])
 	return true;
 }
 
-/* ---- what the client is told ------------------------------------------------------------------ */
+/*
+ * ---- messages to the client -------------------------------------------------------------------
+ */
 
 static void put(struct folders *folders, struct buf *line, struct json_writer *json)
 {
@@ -136,7 +139,7 @@ static void begin_result(struct json_writer *json, struct buf *line,
 		json_write_member_string(json, "resultType", type);
 }
 
-/* The result of the call, which ends with it. */
+/* Sends the call's result, which ends the call. */
 static void answer(struct folders *folders, const struct folder_request *request, bool is_error,
 		   const char *text)
 {
@@ -219,7 +222,7 @@ static void write_method(struct json_writer *json, const struct folder_request *
 		write_person(json, request);
 }
 
-/* Each question has an id of its own, so that an answer counts once. */
+/* Each question has its own id, so that an answer is used only once. */
 static void ask(struct folders *folders, struct folder_request *request)
 {
 	cleanup_buf struct buf line = BUF_INIT((size_t)16 * TEXT_MAX);
@@ -254,7 +257,7 @@ static void ask(struct folders *folders, struct folder_request *request)
 
 /* ---- the answer ------------------------------------------------------------------------------- */
 
-/* A folder that was declined covers what holds it; for reading, also for writing. */
+/* Declining a folder also declines its parents; declining reading also declines writing. */
 static bool was_refused(const struct folders *folders, const struct folder *folder)
 {
 	for (size_t i = 0; i < folders->refused_count; i++)
@@ -365,7 +368,7 @@ static struct folder_request *find_state(struct folders *folders, const char *st
 
 /* ---- the call --------------------------------------------------------------------------------- */
 
-/* One that names kinds of elicitation must have forms. */
+/* A client that lists kinds of elicitation must list forms. */
 static bool has_forms(const struct json_value *capabilities)
 {
 	const struct json_value *elicits = json_read_member(capabilities, "elicitation");
@@ -374,7 +377,10 @@ static bool has_forms(const struct json_value *capabilities)
 	       (json_get_has_object(elicits, "form") || json_read_member(elicits, "url") == NULL);
 }
 
-/* Room for one more: a modern client may never come back to an older one. */
+/*
+ * Makes room for one more request by dropping the oldest of a modern client, which may never repeat
+ * it.
+ */
 static bool make_room(struct folders *folders)
 {
 	struct folder_request *oldest = NULL;
@@ -392,7 +398,7 @@ static bool make_room(struct folders *folders)
 	return oldest != NULL;
 }
 
-/* The call comes again, with the answer to what it was asked. */
+/* Handles a repeated call that has the answer to its question. */
 static bool take_again(struct folders *folders, const struct folder_request *now,
 		       const struct json_value *params)
 {
@@ -412,7 +418,7 @@ static bool take_again(struct folders *folders, const struct folder_request *now
 	return true;
 }
 
-/* NULL: it has been answered; else who has to be asked now. */
+/* NULL: the call was answered; else the request about which to ask. */
 static struct folder_request *check(struct folders *folders, struct folder_request *request,
 				    const struct json_value *params, bool can_ask)
 {
@@ -485,7 +491,7 @@ static bool is_mount(const struct json_value *document)
 	       text_is(json_read_member(params, "arguments"), "action", "mount");
 }
 
-/* A call that waits is not wanted any more: it has no answer. */
+/* The client cancelled a waiting call, which gets no answer. */
 static bool cancel(struct folders *folders, const struct json_value *document)
 {
 	char id[ID_MAX];

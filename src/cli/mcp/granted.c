@@ -2,7 +2,7 @@
  * granted.c - the folders of this host that `reckon mcp` granted.
  *
  * Runs in:  reckon-client.
- * Reads:    the command line; folders that the person was asked about.
+ * Reads:    the command line; folders that the person granted.
  * Never:    leaves a grant behind.
  */
 #include "cli/mcp/granted.h"
@@ -52,7 +52,7 @@ static int add_at_free_place(int fd, const struct grant_folder *known, struct gr
 	char target[GRANT_TARGET_SIZE];
 	int code = grant_add_known(fd, known, NULL, ret, err);
 
-	/* A name that is taken, or one that cannot be a place. */
+	/* The name is taken, or not valid as a mount point. */
 	for (unsigned i = 2; code == ERR_INVALID && i < 2 + PLACES_MAX; i++) {
 		(void)snprintf(target, sizeof(target), "/mnt/%.200s-%u",
 			       i < 2 + PLACES_MAX / 2 ? name : "folder", i);

@@ -1,21 +1,23 @@
-/* granted.h - the folders of this host that this process granted, until it ends. */
+/*
+ * granted.h - folders of this host that this process grants until it ends.
+ */
 #pragma once
 
 #include "cli/mcp/folder.h"
 #include "cli/mcp/mcp.h"
 
 struct granted {
-	char id[ID_SIZE]; /* "": none so far */
+	char id[ID_SIZE]; /* "": none yet */
 	int fd;
-	bool for_writing; /* one of them at least */
-	bool has_mounts;  /* those of --mount, which each session sees */
+	bool for_writing; /* at least one is writable */
+	bool has_mounts;  /* folders of --mount, which every session sees */
 };
 #define GRANTED_NONE ((struct granted){ .fd = -1 })
 
-/* What --mount names. */
+/* Grants the folders of --mount. */
 int granted_take_mounts(struct granted *granted, const struct client *client,
 			const struct mcp_options *options, struct err *err);
-/* What a person granted when a model asked: at /mnt and its name, or the next place that is free. */
+/* Grants a folder that a model asked for: at /mnt/NAME, or at the next free mount point. */
 int granted_add_asked(struct granted *granted, const struct folder *folder,
 		      struct grant_folder *ret, struct err *err);
 void granted_end(struct granted *granted);

@@ -1,9 +1,9 @@
 /*
- * install.c - reckon mcp install, uninstall: the entry in a client's configuration.
+ * install.c - reckon mcp install, uninstall: write or remove the entry in a client's configuration.
  *
  * Runs in:  reckon-client.
- * Reads:    the user's own configuration of another program.
- * Never:    changes a file that it cannot read whole, or without a copy beside it.
+ * Reads:    the user's configuration of another program.
+ * Never:    changes a file that it cannot parse completely, or without a backup beside it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 #include "cli/options/parse.h"
 #include "codec/json_write.h"
 
-#define NAME "reckon" /* of the entry */
+#define NAME "reckon" /* name of the entry */
 #define CONTEXT_LINES 3
 
-/* Where each keeps its servers, below the home directory. */
+/* Path of each client's configuration below the home directory, and the key of its servers. */
 static const struct place {
 	const char *client, *path, *key;
 } places[] = {
@@ -57,7 +57,7 @@ static int find_reckon(char ret[PATH_MAX], struct err *err)
 	return err_set(err, ERR_NOT_FOUND, "the program reckon was not found beside %s", self);
 }
 
-/* From wherever the client is started, it is the same folder. */
+/* Makes the path absolute, because the client may start in any directory. */
 static void write_mount(struct json_writer *json, const char *given)
 {
 	cleanup_buf struct buf spec = BUF_INIT(PATH_MAX + 512);
@@ -74,7 +74,7 @@ static void write_mount(struct json_writer *json, const char *given)
 	json_write_text(json, buf_text(&spec), spec.len);
 }
 
-/* What a client could not start with is not written down. */
+/* Refuses mounts with which a client could not start. */
 static int check_mounts(const struct mcp_options *options, struct err *err)
 {
 	char id[ID_SIZE];
@@ -101,7 +101,7 @@ static int check_mounts(const struct mcp_options *options, struct err *err)
 	return code < 0 ? err_wrap(err, "--mount") : 0;
 }
 
-/* The distribution of WSL that this runs in, when `path` is a file of Windows; else NULL. */
+/* The WSL distribution that this runs in if `path` is a file of Windows; else NULL. */
 static const char *windows_distribution(const char *path)
 {
 	const char *name = getenv("WSL_DISTRO_NAME");
@@ -147,7 +147,7 @@ static void write_entry(struct json_writer *json, const struct mcp_options *opti
 	json_write_array_end(json);
 }
 
-/* What the person wrote into the entry themselves, such as `env`. */
+/* Keeps members that the person added to the entry, such as `env`. */
 static int copy_others(struct json_writer *json, const struct json_value *entry, struct err *err)
 {
 	const struct json_value *value;
@@ -193,7 +193,9 @@ static int make(const struct buf *before, const struct place *place, const char 
 	return config_put(before, place->key, NAME, &entry, ret, err);
 }
 
-/* ---- what is shown ---------------------------------------------------------------------------- */
+/*
+ * ---- printing the change ----------------------------------------------------------------------
+ */
 
 static size_t line_end(const char *text, size_t at, size_t len)
 {
@@ -213,7 +215,7 @@ static void print_lines(char mark, const char *text, size_t from, size_t to)
 	}
 }
 
-/* Between the lines at the beginning and at the end that both have. */
+/* Prints the lines that differ, without the common beginning and end. */
 static void print_change(const struct buf *before, const struct buf *after)
 {
 	const char *a = buf_text(before), *b = buf_text(after);
@@ -265,7 +267,7 @@ static int make_folders(const char *path, struct err *err)
 	return 0;
 }
 
-/* The old text stays beside it; the new one takes its place at once. */
+/* Keeps the old text as a backup and replaces the file atomically. */
 static int replace(const char *path, const struct buf *before, const struct buf *after,
 		   struct err *err)
 {

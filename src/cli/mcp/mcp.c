@@ -1,9 +1,9 @@
 /*
- * mcp.c - reckon mcp: what to do.
+ * mcp.c - reckon mcp: parses the command line and runs the subcommand.
  *
  * Runs in:  reckon-client.
  * Reads:    the command line.
- * Never:    writes to stdout what is not a message, while a client listens there.
+ * Never:    writes anything but messages to stdout while a client reads it.
  */
 #include "cli/mcp/mcp.h"
 

@@ -1,4 +1,6 @@
-/* mcp.h - what the files of `reckon mcp` share. */
+/*
+ * mcp.h - declarations shared by the files of `reckon mcp`.
+ */
 #pragma once
 
 #include "base/process/grant.h"
@@ -13,14 +15,14 @@ enum {
 };
 
 struct mcp_options {
-	struct remote remote; /* its operand: what to do */
+	struct remote remote; /* its operand is the subcommand */
 	const char *client, *config, *max_text;
 	bool approve;
-	const char *mounts[GRANT_FOLDERS_MAX]; /* as they were given */
+	const char *mounts[GRANT_FOLDERS_MAX]; /* as given on the command line */
 	size_t mount_count;
 };
 
-/* Until stdin ends; the exit status. */
+/* Runs until stdin ends; returns the exit status. */
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options);
 int mcp_install(const struct opt_command *self, const struct mcp_options *options, bool take_out);
 int mcp_doctor(const struct opt_command *self, const struct mcp_options *options);

@@ -1,9 +1,10 @@
 /*
- * frame.c - a DataFrame as a table: numbers with the decimals they need, dates without zeros.
+ * frame.c - draws a DataFrame as a table: numbers with the decimals they need, dates without a zero
+ * time.
  *
  * Runs in:  reckon.
- * Reads:    application/vnd.reckon.table+json, which a box may have made up.
- * Never:    trusts a count in it: what is there is counted.
+ * Reads:    application/vnd.reckon.table+json, which a hostile box may have written.
+ * Never:    trusts a count in it: it counts the values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,27 +14,27 @@
 #include "cli/term/table.h"
 #include "codec/json_get.h"
 
-#define ROWS_WHOLE 60 /* up to so many rows all are shown */
-#define ROWS_PART 10  /* else so many from each end */
+#define ROWS_WHOLE 60 /* larger tables are shortened */
+#define ROWS_PART 10  /* rows from each end of a shortened table */
 #define DECIMALS_MAX 6
 
 enum kind { KIND_TEXT, KIND_NUMBER, KIND_DATE };
 
 struct frame {
 	const struct json_value *columns, *index, *data;
-	size_t column_count, row_count; /* of what is there */
-	int64_t rows, columns_total;	/* of what it stands for */
-	size_t head, tail;		/* rows shown from each end */
-	bool gap;			/* a row of "…" between them */
+	size_t column_count, row_count; /* of the values in the JSON */
+	int64_t rows, columns_total;	/* of the whole DataFrame */
+	size_t head, tail;		/* rows drawn from each end */
+	bool gap;			/* a row of "…" is between them */
 };
 
-/* One column while it is written: its values lie in another order than we want them. */
+/* One column while it is drawn; the JSON has its values by row. */
 struct series {
 	const struct frame *frame;
 	size_t at; /* 0 is the index */
 	const char *dtype;
 	enum kind kind;
-	int decimals;	 /* of floats; -1: with exponents */
+	int decimals;	 /* for floats; -1: exponent notation */
 	bool dates_only; /* no value has a time of day */
 };
 
@@ -62,7 +63,7 @@ static enum kind kind_of(const char *dtype)
 	return begins(dtype, "datetime") ? KIND_DATE : KIND_TEXT;
 }
 
-/* Decimals that tell this value apart from its neighbours, as pandas counts them. */
+/* The decimals that this value needs, as pandas counts them. */
 static int decimals_of(double value)
 {
 	char text[64];
@@ -156,7 +157,7 @@ static int put_cell(struct term_table *table, size_t row, const struct series *s
 	size_t len = 0;
 
 	if (value == NULL)
-		return 0; /* a row that is too short, or no index */
+		return 0; /* the row is too short, or there is no index */
 	switch (json_read_kind(value)) {
 	case JSON_KIND_STRING:
 		text = json_read_text(value, &len);

@@ -1,9 +1,9 @@
 /*
- * image.c - pixels on a terminal: kitty, sixel, iTerm2, or symbols.
+ * image.c - draws pixels on a terminal: as kitty, sixel or iTerm2 graphics, or as symbols.
  *
  * Runs in:  reckon.
- * Reads:    pixels of image/fence.c; TERM and what terminals set beside it.
- * Never:    sees a file of the box: what a terminal is sent was made here, from pixels.
+ * Reads:    pixels from image/fence.c; TERM and similar variables.
+ * Never:    reads a file of the box: everything sent to the terminal is generated from pixels.
  */
 #include "cli/term/image.h"
 
@@ -14,9 +14,9 @@
 
 #include "base/cleanup.h"
 
-#define CELL_WIDTH 10 /* of a terminal that does not say */
+#define CELL_WIDTH 10 /* assumed if the terminal does not say */
 #define CELL_HEIGHT 20
-#define LINES_SPARE 3 /* what is around a picture stays on the screen */
+#define LINES_SPARE 3 /* lines of the screen that stay free around an image */
 
 int term_image_parse(const char *word, enum term_image_mode *ret, struct err *err)
 {
@@ -63,7 +63,7 @@ enum term_image_mode term_image_detect(void)
 
 	if (strcmp(env("TERM"), "dumb") == 0 || env("TERM")[0] == '\0')
 		return TERM_IMAGE_NONE;
-	/* A multiplexer stands between us and the terminal, and keeps such pictures to itself. */
+	/* A multiplexer does not pass graphics through to the terminal. */
 	if (env("TMUX")[0] != '\0' || env("STY")[0] != '\0' ||
 	    strncmp(env("TERM"), "screen", 6) == 0 || strncmp(env("TERM"), "tmux", 4) == 0)
 		return TERM_IMAGE_BLOCKS;
@@ -121,8 +121,8 @@ static gint at_least_one(size_t value)
 }
 
 /*
- * Pixels: the picture's own size where it fits. Symbols: as large as fits, up to a screen, since
- * every cell is worth only a few pixels.
+ * Graphics: the image's own size, if it fits. Symbols: as large as fits on the screen, because each
+ * character cell only shows a few pixels.
  */
 static void set_geometry(ChafaCanvasConfig *config, const struct image *image,
 			 const struct term_image_place *place)
@@ -171,7 +171,9 @@ int term_image_draw(const struct image *image, const struct term_image_place *pl
 	ChafaSymbolMap *symbols = chafa_symbol_map_new();
 	int rc;
 
-	/* Asked for by the user: then the terminal can, whatever its entry says. */
+	/*
+	 * The user chose the mode, so the terminal supports it, whatever its terminfo entry says.
+	 */
 	chafa_term_info_supplement(info, fallback);
 	chafa_symbol_map_add_by_tags(symbols, CHAFA_SYMBOL_TAG_SPACE | CHAFA_SYMBOL_TAG_BLOCK |
 						      CHAFA_SYMBOL_TAG_BORDER);

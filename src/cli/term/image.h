@@ -1,5 +1,5 @@
 /*
- * image.h - pixels on a terminal: kitty, sixel, iTerm2, or symbols.
+ * image.h - draws pixels on a terminal: as kitty, sixel or iTerm2 graphics, or as symbols.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 enum term_image_mode {
 	TERM_IMAGE_NONE,
-	TERM_IMAGE_AUTO, /* as asked for; term_image_detect() answers with another */
+	TERM_IMAGE_AUTO, /* only as an option; term_image_detect() returns another mode */
 	TERM_IMAGE_KITTY,
 	TERM_IMAGE_SIXEL,
 	TERM_IMAGE_ITERM2,
@@ -22,7 +22,7 @@ enum term_image_mode {
 /* "auto", "kitty", …; ERR_INVALID for another word. */
 int term_image_parse(const char *word, enum term_image_mode *ret, struct err *err);
 
-/* What the terminal says of itself in the environment; nothing is asked of it. */
+/* Chooses by environment variables; sends no query to the terminal. */
 enum term_image_mode term_image_detect(void);
 
 struct term_image_place {
@@ -32,6 +32,6 @@ struct term_image_place {
 	bool coloured;
 };
 
-/* Appends what draws the picture, and the end of its last line. */
+/* Appends the bytes that draw the image, with a final newline. */
 int term_image_draw(const struct image *image, const struct term_image_place *place,
 		    struct buf *ret, struct err *err);

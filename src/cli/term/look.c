@@ -1,9 +1,9 @@
 /*
- * look.c - what may be sent to a terminal: colours, moves of the cursor.
+ * look.c - decides whether a terminal gets colours and cursor movements.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    TERM, NO_COLOR.
- * Never:    asks the terminal anything.
+ * Never:    sends a query to the terminal.
  */
 #include "cli/term/look.h"
 

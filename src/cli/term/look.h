@@ -1,21 +1,21 @@
 /*
- * look.h - what may be sent to a terminal: colours, moves of the cursor.
+ * look.h - decides whether a terminal gets colours and cursor movements.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* TERM is "dumb", "emacs" or missing: lines of text are all that it takes. */
+/* TERM is "dumb", "emacs" or missing: the terminal only supports lines of text. */
 bool term_is_dumb(void);
 
-/* Whether the user wants no colours, by NO_COLOR (https://no-color.org). */
+/* Whether the user set NO_COLOR (https://no-color.org). */
 bool term_wants_no_colour(void);
 
-/* Whether what is written to `fd` may have colours. */
+/* Whether output to `fd` may have colours. */
 bool term_has_colour(int fd);
 
-/* Whether a line that was written to `fd` can be written again: a terminal that is not dumb. */
+/* Whether a line on `fd` can be redrawn: it is a terminal that is not dumb. */
 bool term_can_redraw(int fd);
 
-/* Whether stdin, a terminal, shows what is typed; false: it cannot be told. */
+/* Switches the echo of the terminal on stdin; false: that failed. */
 bool term_set_echo(bool on);

@@ -1,9 +1,10 @@
 /*
- * picture.c - a PNG of a box on the terminal that is stdout.
+ * picture.c - draws a PNG of a box on stdout's terminal.
  *
  * Runs in:  reckon, reckon-client.
- * Reads:    a picture that a box made, which its fence decodes; the size of the terminal.
- * Never:    sends a byte of the box to the terminal that was not drawn from pixels.
+ * Reads:    an image that a box made, which the sandboxed decoder decodes; the size of the
+ *           terminal.
+ * Never:    sends bytes of the box to the terminal: everything is drawn from pixels.
  */
 #include "cli/term/picture.h"
 

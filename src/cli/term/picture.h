@@ -1,10 +1,10 @@
 /*
- * picture.h - a PNG of a box on the terminal that is stdout.
+ * picture.h - draws a PNG of a box on stdout's terminal.
  */
 #pragma once
 
 #include "cli/term/image.h"
 
-/* Appends what draws it; decoded behind its fence. */
+/* Appends the bytes that draw the image; the sandboxed decoder decodes it. */
 int term_picture_draw(const struct buf *png, enum term_image_mode mode, bool coloured,
 		      struct buf *ret, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * progress.c - how far something is, on one line of stderr.
+ * progress.c - prints progress on one line of stderr.
  *
  * Runs in:  reckon-client.
- * Reads:    nothing but its arguments.
- * Never:    writes to what is not a terminal.
+ * Reads:    its arguments.
+ * Never:    writes to anything but a terminal.
  */
 #include "cli/term/progress.h"
 

@@ -1,9 +1,9 @@
 /*
- * reveal.c - text whose every character can be seen.
+ * reveal.c - makes every character of a text visible.
  *
  * Runs in:  reckon.
  * Reads:    hostile text.
- * Never:    lets a character through that a terminal may obey or leave out.
+ * Never:    passes a character that a terminal may interpret or hide.
  */
 #include "cli/term/reveal.h"
 
@@ -11,8 +11,8 @@
 #include "base/utf8.h"
 
 /*
- * Unicode 15: Cc, Cf, Zl, Zp, Zs (but the space and the ideographic space, which is wide), Co,
- * noncharacters, Default_Ignorable_Code_Point, and blanks that have another category. Sorted.
+ * Unicode 15: Cc, Cf, Zl, Zp, Zs (except the space and the ideographic space, which is wide), Co,
+ * noncharacters, Default_Ignorable_Code_Point, and blanks in other categories. Sorted.
  */
 static const struct {
 	uint32_t first, last;

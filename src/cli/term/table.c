@@ -1,9 +1,9 @@
 /*
- * table.c - tables that fit the terminal.
+ * table.c - draws tables that fit the terminal.
  *
  * Runs in:  reckon.
  * Reads:    cells from a box.
- * Never:    puts a byte of a cell out unescaped, or a line wider than the terminal.
+ * Never:    writes a cell unescaped, or a line wider than the terminal.
  */
 #include "cli/term/table.h"
 
@@ -17,7 +17,7 @@
 #include "cli/term/width.h"
 
 #define GAP 2	       /* between columns */
-#define TEXT_WIDTH_MIN 12 /* text is not cut below that */
+#define TEXT_WIDTH_MIN 12 /* text is not cut below this */
 #define CELL_BYTES_MAX 4096
 #define ELLIPSIS "…"
 
@@ -28,16 +28,16 @@ struct cell {
 
 struct column {
 	bool right;
-	size_t natural; /* width of the widest cell, head included */
-	size_t least;	/* what it can be cut down to */
-	size_t width;	/* what it gets; 0: left out */
+	size_t natural; /* width of the widest cell, including the header */
+	size_t least;	/* width to which it can be cut */
+	size_t width;	/* the final width; 0: left out */
 };
 
 struct term_table {
 	size_t columns, rows;
-	bool narrowed; /* columns are left out, the empty ones first */
+	bool narrowed; /* columns are left out, empty ones first */
 	struct column *column;
-	struct cell *cell; /* the head is row 0 */
+	struct cell *cell; /* row 0 is the header */
 };
 
 struct term_table *term_table_new(size_t columns, size_t rows)
@@ -110,7 +110,7 @@ static void measure(const struct term_table *table, struct column *column, size_
 		column->natural = data;
 	column->least = column->right || column->natural < TEXT_WIDTH_MIN ? column->natural
 									  : TEXT_WIDTH_MIN;
-	/* A long name above short numbers may be cut; the numbers stay whole. */
+	/* A long header above short numbers may be cut, but never the numbers. */
 	if (column->right)
 		column->least = data > TEXT_WIDTH_MIN			? data
 				: column->natural < TEXT_WIDTH_MIN	? column->natural
@@ -134,8 +134,8 @@ static size_t total(const struct term_table *table, size_t cap)
 }
 
 /*
- * With all columns at their least it is still too wide: keeps the first (the index) and then, in
- * turn, from the right and from the left, as many as fit beside one "…".
+ * For a table that is too wide even with all columns at their minimum: keeps the first column (the
+ * index), then alternately one from the right and one from the left, as many as fit beside one "…".
  */
 static void leave_out(struct term_table *table, size_t width)
 {
@@ -159,7 +159,7 @@ static void leave_out(struct term_table *table, size_t width)
 			right--;
 		from_left = !from_left;
 	}
-	/* Not even one: it gets what there is. */
+	/* Not even one column fits: give it the available width. */
 	if (!any && left < right && width > 1 + GAP)
 		table->column[left].width = width - 1 - GAP;
 }

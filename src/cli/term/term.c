@@ -1,9 +1,9 @@
 /*
- * term.c - text from a box on its way to a person's terminal.
+ * term.c - filters text from a box for a terminal.
  *
  * Runs in:  reckon.
- * Reads:    hostile text, cut anywhere.
- * Never:    passes on a control character that is not on the short list in term.h.
+ * Reads:    hostile text, cut at any byte.
+ * Never:    passes a control character that is not listed in term.h.
  */
 #include "cli/term/term.h"
 
@@ -19,13 +19,13 @@ static int show_byte(unsigned char byte, struct buf *ret, struct err *err)
 	return buf_addf(ret, err, "\\x%02x", byte);
 }
 
-/* U+0080 to U+009F are control characters too; some terminals obey them in UTF-8. */
+/* U+0080 to U+009F are control characters; some terminals interpret them in UTF-8. */
 static bool is_c1(const unsigned char *sequence, size_t len)
 {
 	return len == 2 && sequence[0] == 0xc2 && sequence[1] < 0xa0;
 }
 
-/* Length of a whole SGR sequence at `text`, 0 when it is none, SIZE_MAX when its end is missing. */
+/* The length of a complete SGR sequence at `text`; 0: it is none; SIZE_MAX: its end is missing. */
 static size_t sgr_length(const char *text, size_t len)
 {
 	size_t at = 2;
@@ -53,8 +53,8 @@ static bool is_reset(const char *sgr, size_t len)
 }
 
 /*
- * Puts out what can be decided at the start of `text`. Returns the bytes used, 0 when more are
- * needed (never with `last`), or a negative code.
+ * Writes what can be decided at the start of `text`. Returns the number of bytes used, 0 if more
+ * are needed (never with `last`), or a negative code.
  */
 static int step(struct term_filter *filter, const char *text, size_t len, bool last,
 		struct buf *ret, struct err *err)
@@ -127,7 +127,7 @@ int term_filter_add(struct term_filter *filter, const char *text, size_t len, st
 		return 0;
 	if (pass(filter, text, len, false, &used, ret, err) < 0)
 		return (int)err->code;
-	/* What is undecided is shorter than the longest SGR we accept. */
+	/* What is undecided is shorter than the longest SGR sequence that we accept. */
 	filter->pending_len = len - used;
 	memcpy(filter->pending, text + used, filter->pending_len);
 	return 0;

@@ -1,10 +1,10 @@
 /*
- * term.h - text from a box on its way to a person's terminal.
+ * term.h - filters text from a box for a terminal.
  *
- * A terminal obeys what it is shown: escape sequences can rename its window, answer in the user's
- * name, hide text. To a terminal only printable text, \r, \n, \t and colours (SGR sequences,
- * ESC [ digits m) pass; everything else is shown as \xNN. What goes to a file or a pipe is left
- * as it is.
+ * Escape sequences can rename a terminal's window, type input as the user, or hide text. So only
+ * printable text, \r,
+ * , \t and colours (SGR sequences, ESC [ digits m) are passed to a terminal; everything else is
+ * printed as \xNN. Output to a file or a pipe is not changed.
  */
 #pragma once
 
@@ -16,28 +16,28 @@
 
 #define TERM_PENDING_MAX 64
 
-/* One stream; zero-initialise and set `escape`. Sequences may be cut anywhere between calls. */
+/* The state of one stream; zero-initialise and set `escape`. Calls may cut sequences anywhere. */
 struct term_filter {
-	bool escape;	   /* the other end is a terminal */
-	bool plain;	   /* which shall have no colours */
-	bool coloured;	   /* an SGR other than reset was passed last */
-	bool mid_line;	   /* the last byte put out was not a newline */
-	size_t pending_len; /* beginning of a sequence, waiting for its end */
+	bool escape;	   /* the output is a terminal */
+	bool plain;	   /* the output gets no colours */
+	bool coloured;	   /* the last SGR sequence was not a reset */
+	bool mid_line;	   /* the last byte written was not a newline */
+	size_t pending_len; /* length of an incomplete sequence in `pending` */
 	char pending[TERM_PENDING_MAX];
 };
 
-/* Appends what may be shown of `text` to `ret`. */
+/* Appends the filtered `text` to `ret`. */
 int term_filter_add(struct term_filter *filter, const char *text, size_t len, struct buf *ret,
 		    struct err *err);
 
-/* The stream is over: shows what was pending, and turns colours off. */
+/* Ends the stream: writes the pending bytes and resets colours. */
 int term_filter_end(struct term_filter *filter, struct buf *ret, struct err *err);
 
 /*
- * Whole text in one line for a message: newlines, tabs and hidden characters (reveal.h) are
- * escaped as well, so that a name cannot look like another one.
+ * Appends text as one line for a message: newlines, tabs and hidden characters (reveal.h) are
+ * escaped, too, so that a name cannot look like another one.
  */
 int term_escape_line(const char *text, size_t len, struct buf *ret, struct err *err);
 
-/* The same for prose of any language, which needs its joiners and marks of direction. */
+/* The same for prose in any language, which needs joiners and direction marks. */
 int term_escape_prose(const char *text, size_t len, struct buf *ret, struct err *err);

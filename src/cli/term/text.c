@@ -1,9 +1,9 @@
 /*
- * text.c - text with styles, in lines that fit a terminal.
+ * text.c - breaks styled text into lines that fit a terminal.
  *
  * Runs in:  reckon.
  * Reads:    hostile text.
- * Never:    puts out a byte of it that was not escaped, or an address that was not shown.
+ * Never:    writes text unescaped, or a hyperlink whose address is not visible.
  */
 #include "cli/term/text.h"
 
@@ -68,7 +68,7 @@ int term_text_break(struct term_text *text, struct err *err)
 	return add_styles(text, 0, err);
 }
 
-/* Between two wide characters a line may end, but not before what closes. */
+/* A line may break between two wide characters, but not before closing punctuation. */
 static bool may_break_before(const char *text, size_t n)
 {
 	static const char closing[] = "、。，．：；？！）」』】〕》〉…ー”’";
@@ -147,7 +147,7 @@ static int put_style(unsigned styles, struct buf *ret, struct err *err)
 	return buf_addc(ret, 'm', err);
 }
 
-/* Of letters that need no escape, so that what is opened is what stands there. */
+/* Only characters that need no escape, so that the link opens exactly the visible address. */
 static bool is_address(const char *text, size_t len)
 {
 	if (len > 2000 || ((len < 9 || memcmp(text, "https://", 8) != 0) &&
@@ -160,7 +160,9 @@ static bool is_address(const char *text, size_t len)
 	return true;
 }
 
-/* The whole of the address of which [from, end) is a part, also when it is cut by lines. */
+/*
+ * Writes the hyperlink for the whole address of which [from, end) is a part, even if it is wrapped.
+ */
 static int put_address(const struct term_text *text, size_t from, size_t end, struct buf *ret,
 		       struct err *err)
 {

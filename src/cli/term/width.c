@@ -1,8 +1,8 @@
 /*
- * width.c - how many columns of a terminal text takes.
+ * width.c - counts the terminal columns of a text.
  *
  * Runs in:  reckon.
- * Reads:    text that was escaped for terminals; the locale.
+ * Reads:    text that is already escaped; the locale.
  * Never:    writes.
  */
 #include "cli/term/width.h"
@@ -75,7 +75,7 @@ size_t term_width_shown(const char *text, size_t len)
 		width += term_width(text, (size_t)((escape != NULL ? escape : end) - text));
 		if (escape == NULL || escape + 1 == end)
 			break;
-		/* "ESC [ … m", "ESC ] … ESC \" */
+		/* Skip colours "ESC [ … m" and hyperlinks "ESC ] … ESC \". */
 		close = escape[1] == '[' ? memchr(escape, 'm', (size_t)(end - escape))
 					 : memchr(escape + 1, '\\', (size_t)(end - escape) - 1);
 		if (close == NULL)

@@ -1,10 +1,11 @@
 /*
- * change.c - /model and /undo: the conversation goes on, with another model or without its end.
+ * change.c - /model and /undo: continue the conversation with another model, or without its last
+ * question.
  *
  * Runs in:  reckon chat.
  * Reads:    what the person typed; the run so far.
- * Never:    hands what a provider has sealed to another one: a new agent is told words, code and
- *           outputs alone. Never leaves the chat without a model because another cannot be had.
+ * Never:    passes one provider's encrypted items to another: a new agent only gets texts, code and
+ *           outputs. Never leaves the chat without a model because another one is not available.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +17,19 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 
-#define QUESTION_SHOWN 60u /* bytes of it */
+#define QUESTION_SHOWN 60u /* bytes of a question that are printed */
 
-/* The model of that name, with what the command line wants of any; as it was when there is none. */
+/*
+ * Finds the model of that name, with the settings of the command line; restores the old one if
+ * there is none.
+ */
 static int find_model(struct ask *ask, const char *name, struct err *err)
 {
 	const struct agent_settings settings = ask->settings;
 	const char *const option = ask->model_option, *const url = ask->base_url_option;
 	const size_t provider = strcspn(name, "/");
 
-	/* The address that was given is of the provider that was named with it. */
+	/* --base-url only holds for the provider that was named with it. */
 	if (strlen(ask->provider) != provider || strncmp(ask->provider, name, provider) != 0)
 		ask->base_url_option = NULL;
 	ask->settings = ask->wished;
@@ -48,7 +52,7 @@ static char *name_of_model(const struct ask *ask)
 	return name;
 }
 
-/* What cannot be mended ends the chat; the run is kept, and can be resumed. */
+/* The chat cannot continue, so it ends; the stored run can be resumed. */
 static void give_up(struct ask *ask, const char *command, struct err *err)
 {
 	(void)err_wrap(err, "/%s", command);
@@ -122,7 +126,7 @@ void ask_change_undo(struct ask *ask)
 	ask_keep_undo(ask);
 	free(ask->model_named);
 	ask->model_named = TAKE_PTR(name);
-	/* Its key went to the agent that ends now. */
+	/* Find the model again, because its key was only in the agent that ends now. */
 	if (find_model(ask, ask->model_named, &err) < 0 || ask->start_again(ask, &err) < 0) {
 		give_up(ask, "undo", &err);
 		return;

@@ -1,8 +1,8 @@
 /*
- * chat.c - reckon chat: one question after the other, in one session.
+ * chat.c - reckon chat: answers one question after the other, in one session.
  *
  * Runs in:  reckon.
- * Reads:    lines of a person, or of a pipe.
+ * Reads:    lines that a person types, or of a pipe.
  * Never:    ends because a question could not be answered.
  */
 #include <errno.h>
@@ -48,7 +48,7 @@ static void complete_nothing(void *arg, const char *text, size_t len, size_t cur
 	ret->count = 0;
 }
 
-/* The editor of the console: what was asked before, arrows, several lines pasted at once. */
+/* Uses the console's editor: history, arrow keys, pasting several lines. */
 static void open_editor(struct ask *ask)
 {
 	const struct editor_hooks hooks = { .is_whole = every_line_is_whole,
@@ -88,7 +88,7 @@ static bool take_question(struct ask *ask, const char *text, size_t len)
 	return false;
 }
 
-/* As read_question(), with the editor. */
+/* Like read_question(), with the editor. */
 static bool edit_question(struct ask *ask)
 {
 	for (;;) {
@@ -114,7 +114,7 @@ static bool edit_question(struct ask *ask)
 	}
 }
 
-/* One line that says something; false at the end. */
+/* Reads a line that is not blank; false: end of input. */
 static bool read_question(struct ask *ask)
 {
 	const bool is_terminal = isatty(STDIN_FILENO) == 1;
@@ -130,7 +130,7 @@ static bool read_question(struct ask *ask)
 		prompt(ask);
 		if (!is_terminal || interrupt_wait_for_line(STDIN_FILENO))
 			len = getline(&line, &size, stdin);
-		/* Ctrl-C at the prompt; the end may have come right behind it. */
+		/* Ctrl-C at the prompt; end of input may have followed it. */
 		if (len < 0 && interrupt_count() > 0 && !feof(stdin)) {
 			clearerr(stdin);
 			run_output_line("Ctrl-D leaves");
@@ -149,7 +149,7 @@ static bool read_question(struct ask *ask)
 	}
 }
 
-/* What the last question left; steps and their records stay. */
+/* Forgets the state of the last question; its steps and their records stay. */
 static void forget(struct ask *ask)
 {
 	ask->prose_open = false;
@@ -186,7 +186,7 @@ int ask_chat(struct ask *ask, struct err *err)
 			"%s/%s. /help lists commands, Ctrl-C stops an answer, Ctrl-D leaves.",
 			ask->provider, ask->model);
 	open_editor(ask);
-	/* What was read ahead could not be waited for. */
+	/* poll() cannot see what stdio has buffered. */
 	if (isatty(STDIN_FILENO))
 		(void)setvbuf(stdin, NULL, _IONBF, 0);
 	while (ask->view.output.status == 0 && read_question(ask)) {

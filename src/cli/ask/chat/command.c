@@ -1,9 +1,9 @@
 /*
- * command.c - lines of a chat that begin with "/": for the program, not for the model.
+ * command.c - commands of a chat: lines that begin with "/".
  *
  * Runs in:  reckon chat.
- * Reads:    a line of the person's, files that it names.
- * Never:    sends such a line to a model.
+ * Reads:    a line that the person types, files that it names.
+ * Never:    sends a command to a model.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static int put_file(struct ask *ask, const char *spec, struct err *err)
 	if (ask_place_put(ask, &file, err) < 0)
 		return (int)err->code;
 	run_output_line("%s is in /mnt/data", name);
-	/* The model hears of it with the next question. */
+	/* The next question tells the model about the file. */
 	return buf_addf(&ask->note, err, "%sThe person put a file into /mnt/data: %s.",
 			ask->note.len > 0 ? " " : "", name);
 }

@@ -1,9 +1,9 @@
 /*
- * keep.c - what happens, noted as it happens: in memory, and on the disk when runs are kept.
+ * keep.c - records a run as it happens: in memory, and on disk if runs are stored.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    what a person asked, a model said and a box printed.
- * Never:    notes a key; lets a run fail because it cannot be kept (it says so, once).
+ * Reads:    texts of a person, a model and a box.
+ * Never:    stores an API key; lets a run fail because it cannot be stored (it prints one message).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void give_up(struct ask *ask, struct err *err)
 	keep->gave_up = true;
 }
 
-/* The disk comes first: what is in memory may be shown to the person next. */
+/* Write to disk first: the person may see what is in memory. */
 static void store(struct ask *ask, const struct buf *line)
 {
 	struct err err;
@@ -38,7 +38,7 @@ static void store(struct ask *ask, const struct buf *line)
 		give_up(ask, &err);
 }
 
-/* A line into both; `rc` is how writing it went. */
+/* Adds a line to the journal and to disk; `rc` is the result of writing the line into `line`. */
 static int put(struct ask *ask, const struct buf *line, int rc, struct err *err)
 {
 	if (rc == 0)
@@ -75,7 +75,7 @@ static void note_run(struct ask *ask)
 	struct err err;
 	int rc;
 
-	if (journal->lines > 0) /* one that is gone on with */
+	if (journal->lines > 0) /* a run that is resumed */
 		return;
 	if (!ask->keep.off && make_run(ask, id, &err) < 0)
 		give_up(ask, &err);
@@ -85,7 +85,7 @@ static void note_run(struct ask *ask)
 		journal->id[0] = '\0';
 }
 
-/* An address may hold a name and a password. */
+/* Removes a name and password, and the query. */
 static char *without_user(const char *url)
 {
 	const char *start = strstr(url, "://"), *at;
@@ -105,7 +105,7 @@ void ask_keep_setting(struct ask *ask)
 {
 	static const char *const callings[] = { "tools", "fenced", "schema" };
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX), model = BUF_INIT(4096);
-	/* A model on this host has another address each time. */
+	/* A local model has another address each time. */
 	const bool has_url = ask->has_own_url && !ask->is_local;
 	cleanup_free char *url = has_url ? without_user(ask->base_url) : NULL;
 	const struct run *run = &ask->view.run;
@@ -176,7 +176,7 @@ void ask_keep_resume(struct ask *ask)
 	put_or_give_up(ask, &line, journal_write_resume(&line, &err), &err);
 }
 
-/* Of the question: what it had cost before it was gone on with, too. */
+/* The sum for the question, including what it used before it was resumed. */
 static struct agent_usage usage_of(const struct ask *ask)
 {
 	const struct agent_usage *before = &ask->resume.before;
@@ -257,7 +257,7 @@ void ask_keep_record(struct ask *ask, size_t number, const char *record,
 
 	if (len <= JOURNAL_RECORD_MAX && journal->bytes + len <= JOURNAL_WHOLE_MAX &&
 	    put(ask, &line, journal_write_record(&line, number, record, len, &err), &err) == 0) {
-		/* As it was spelt, which reading and writing numbers again does not keep. */
+		/* Keep the original text: parsing and writing numbers can change their spelling. */
 		cell = journal_cell(journal, number);
 		free(cell->record);
 		cell->record = mem_strdup(record);
@@ -314,17 +314,17 @@ int ask_json_print(const struct ask *ask)
 	struct err err;
 
 	if (journal->question_count == 0)
-		return EXIT_CODE_RECKON; /* which was said: nothing could be noted */
+		return EXIT_CODE_RECKON; /* an error was printed when recording failed */
 	if (journal_json_question(journal, journal->question_count - 1, ask->view.run.out_path,
 				  &out, &err) < 0)
 		return cli_complain(&err);
 	return cli_write_stdout(out.data, out.len);
 }
 
-/* One in which nothing was asked is none. */
+/* Removes a run without a question. */
 static void take_back(struct ask *ask)
 {
-	struct err ignored; /* it is an empty one more */
+	struct err ignored; /* on failure an empty run remains */
 	cleanup_fd int dir = -1;
 
 	if (runs_open(false, &dir, &ignored) == 0)

@@ -1,9 +1,9 @@
 /*
- * open.c - a question of a stored run that has no answer is gone on with.
+ * open.c - resumes a question of a stored run that has no answer.
  *
  * Runs in:  reckon ask.
  * Reads:    a stored run, which may come from another machine.
- * Never:    asks the question anew.
+ * Never:    asks the question again from the beginning.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ int ask_open_check(struct ask *ask, struct err *err)
 static void save(struct ask *ask, const struct journal_item *cell, size_t number)
 {
 	struct json_value *record;
-	struct err ignored; /* it was read as JSON when the run was */
+	struct err ignored; /* loading the run has already parsed it as JSON */
 
 	if (json_read_parse(cell->record, strlen(cell->record), JOURNAL_LINE_MAX, &record,
 			    &ignored) < 0)

@@ -1,9 +1,10 @@
 /*
- * past.c - what a model is told of a run that is gone on with.
+ * past.c - sends the history of a resumed run to the model.
  *
  * Runs in:  reckon ask, reckon chat.
  * Reads:    a stored run.
- * Never:    tells it more than it can read: what was asked first is left out first, and said so.
+ * Never:    sends more than the model's context window holds: leaves out the oldest questions
+ *           first, and says so.
  */
 #include <string.h>
 
@@ -14,9 +15,9 @@
 #include "agent_client/record.h"
 
 #define FRAME_BYTES_MAX ((size_t)15 * 1024 * 1024)
-#define FRAME_FIELDS 5u /* of a cell */
+#define FRAME_FIELDS 5u /* a cell's fields in a frame */
 #define BYTES_PER_TOKEN 3u
-#define OUTPUT_WEIGHT 600u /* what the agent shortens older output to */
+#define OUTPUT_WEIGHT 600u /* the agent shortens older output to about this size */
 #define SAID_MAX ((size_t)1024 * 1024)
 
 static const char nobody_knows[] =
@@ -26,7 +27,7 @@ struct past {
 	struct ask *ask;
 	struct buf frame;
 	size_t fields;
-	const struct journal_item *said; /* before the cell that comes next */
+	const struct journal_item *said; /* text of the model before the next cell */
 };
 
 /* ---- what fits ---- */
@@ -45,7 +46,7 @@ static size_t end_of(const struct ask *ask)
 		       : journal->item_count;
 }
 
-/* The first question that is told: half of what the model can read is for what comes. */
+/* The first question to send. Half of the context window stays free for what follows. */
 static size_t first_question(const struct ask *ask)
 {
 	const struct journal *journal = &ask->keep.journal;
@@ -60,7 +61,7 @@ static size_t first_question(const struct ask *ask)
 			weight += weight_of(&journal->items[i]);
 			cells++;
 		}
-		/* The last one is told in any case: the agent shortens what it can. */
+		/* Always send the last question; the agent shortens it if needed. */
 		if ((weight > room || cells > AGENT_PAST_MAX) && question < ask->resume.questions)
 			break;
 		room = weight < room ? room - weight : 0;
@@ -146,7 +147,7 @@ static int add_cell(struct past *past, const struct journal_item *cell, struct e
 	return add_outcome(past, cell->status, cell->output, strlen(cell->output), err);
 }
 
-/* With the files that were there from the beginning: the model was told of them then. */
+/* The first question names the files of the run's beginning, as it did then. */
 static int add_question(struct past *past, const struct journal_item *item, bool is_first,
 			struct err *err)
 {
@@ -162,7 +163,7 @@ static int add_question(struct past *past, const struct journal_item *item, bool
 	return begin(past, AGENT_PAST_QUESTION, buf_text(&text), text.len, err);
 }
 
-/* A question without an answer gets one of ours: models take turns. */
+/* A question without an answer gets a generated one, because roles have to alternate. */
 static int add_missing_answer(struct past *past, const struct journal_question *question,
 			      struct err *err)
 {

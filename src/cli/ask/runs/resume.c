@@ -1,10 +1,10 @@
 /*
- * resume.c - a run that was kept is gone on with.
+ * resume.c - resumes a stored run.
  *
  * Runs in:  reckon ask, reckon chat.
  * Reads:    a stored run, which may come from another machine; files that it names.
- * Never:    asks another server than the person named or the run asked without a key: what was said
- *           and a key go nowhere by the word of a file. Never begins an empty session in silence.
+ * Never:    connects to a server that only the stored run names, unless no key is sent: a file must
+ *           not decide where a key goes. Never begins an empty session without saying so.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int differs(const char *option, const char *value, struct err *err)
 	return err_remedy(err, "leave it out, or begin a new run");
 }
 
-/* What cannot change within a run. */
+/* Checks the settings that cannot change within a run. */
 static int take_kind(struct ask *ask, struct err *err)
 {
 	struct run *run = &ask->view.run;
@@ -100,7 +100,7 @@ int ask_resume_load(struct ask *ask, struct err *err)
 		return (int)err->code;
 	if (ask->keep.journal.is_cut)
 		run_output_line("reckon: run %s: its last line is half written, and left out", id);
-	/* What is added now is not stored: the run stays as it was. */
+	/* With storing off, new lines are not added to the stored run. */
 	if (ask->keep.off)
 		(void)close(TAKE_FD(ask->keep.fd));
 	ask->resume.told = false;
@@ -118,8 +118,8 @@ static bool is_same_model(const struct ask *ask)
 }
 
 /*
- * The address comes from the command line, the environment or a file of the person's; from the run
- * only where no key goes along.
+ * The address comes from the command line, the environment or the user's configuration. The address
+ * in the run is used only if no key is sent.
  */
 int ask_resume_find(struct ask *ask, struct err *err)
 {
@@ -158,7 +158,7 @@ static void add_file(struct run *run, const struct journal_file *file, int fd)
 	};
 }
 
-/* A regular file that this user may read; it is the run's word that it was given. */
+/* Opens a regular file that this user may read; that it was given is only the run's claim. */
 static int open_file(const struct journal_file *file)
 {
 	cleanup_fd int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -225,7 +225,7 @@ static bool did_run(const struct journal_item *cell)
 	return cell->status != NULL && strcmp(cell->status, "refused") != 0;
 }
 
-/* A stored run is anybody's word: its cells need the approval that those of a model need. */
+/* A stored run is untrusted, so its cells need the same approval as a model's. */
 static char approval_of(struct ask *ask, const struct journal_item *cell, size_t number)
 {
 	if (!ask_needs_approval(ask))
@@ -234,7 +234,7 @@ static char approval_of(struct ask *ask, const struct journal_item *cell, size_t
 	return ask_approval(ask, cell->text, strlen(cell->text));
 }
 
-/* Whether it ended as before; negative: nothing can run any more. */
+/* Runs the cell again: whether it ended as before; negative: nothing more can run. */
 static int run_again(struct ask *ask, const struct journal_item *cell, struct err *err)
 {
 	cleanup_buf struct buf json = BUF_INIT(RUN_JSON_MAX);
@@ -327,7 +327,7 @@ static int tell_loss(struct ask *ask, struct err *err)
 	return 0;
 }
 
-/* What cells gave whose program was ended: a daemon went on with them. */
+/* Fetches the records of cells that a daemon finished after the program ended. */
 static int recall_cells(struct ask *ask, struct err *err)
 {
 	struct journal *journal = &ask->keep.journal;
@@ -373,7 +373,7 @@ int ask_resume_session(struct ask *ask)
 					"again");
 		return EXIT_CODE_OK;
 	}
-	if (ask->resume.cells == 0) /* nothing was in it */
+	if (ask->resume.cells == 0) /* nothing was lost */
 		return EXIT_CODE_OK;
 	rc = tell_loss(ask, &err);
 	if (rc == 0 && ask->resume.rerun)

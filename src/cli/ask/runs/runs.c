@@ -1,9 +1,9 @@
 /*
- * runs.c - reckon runs: what reckon ask and reckon chat have kept.
+ * runs.c - reckon runs: lists, shows, saves and removes stored runs of reckon ask and reckon chat.
  *
  * Runs in:  reckon.
  * Reads:    stored runs, which may come from another machine.
- * Never:    runs anything of them; shows a terminal what it would obey.
+ * Never:    runs any of their code; prints control characters to a terminal.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static int take(int id, const char *value, void *arg, struct err *err)
 	}
 }
 
-/* -1: go on, with the number of names that is right; else the exit status. */
+/* -1: go on, the number of names is valid; else the exit status. */
 static int parse(const struct opt_command *self, int argc, char **argv, struct runs *runs,
 		 size_t least, size_t most)
 {
@@ -80,7 +80,7 @@ static int parse(const struct opt_command *self, int argc, char **argv, struct r
 
 /* ---- ls ---- */
 
-/* The first words of it, in one line. */
+/* The beginning of the first question, in one line. */
 static void first_words(const struct journal *journal, char ret[WORDS_MAX + 1])
 {
 	const char *text = journal->item_count > 0 && journal->question_count > 0
@@ -88,7 +88,7 @@ static void first_words(const struct journal *journal, char ret[WORDS_MAX + 1])
 				   : "";
 	size_t len = strnlen(text, WORDS_MAX);
 
-	/* Not half of a letter. */
+	/* Do not cut inside a UTF-8 character. */
 	while (len > 0 && text[len] != '\0' && ((unsigned char)text[len] & 0xc0) == 0x80)
 		len--;
 	for (size_t i = 0; i < len; i++)
@@ -171,7 +171,7 @@ static int write_row(struct buf *ret, const struct runs_entry *entry, const stru
 	return buf_addc(ret, '\n', err);
 }
 
-/* Each run into a row; one that cannot be read is there all the same, and says why. */
+/* Makes a row of each run; the row of a run that cannot be read has the error. */
 static int collect(int dir, const struct runs *runs, const struct runs_entry *list, size_t count,
 		   struct term_table *table, struct buf *ret, struct err *err)
 {
@@ -327,7 +327,7 @@ static int runs_rm(const struct opt_command *self, int argc, char **argv)
 	status = EXIT_CODE_OK;
 	if (runs_open(false, &dir, &err) < 0)
 		status = cli_complain_of(self, &err);
-	/* Each is tried; the first that could not be removed decides. */
+	/* Tries all; the exit status is that of the first failure. */
 	for (size_t i = 0; dir >= 0 && i < runs.count; i++)
 		if (remove_one(dir, runs.names[i], &err) < 0) {
 			const int worse = cli_complain_of(self, &err);

@@ -1,9 +1,9 @@
 /*
- * runs.h - the folder with the runs that are kept: STATE/runs/ID/run.jsonl.
+ * runs.h - the folder of stored runs: STATE/runs/ID/run.jsonl.
  *
- * Folders are 0700, files 0600. A run is appended to, line by line, by one program at a time, which
- * holds a lock on it; what a line says is on the disk before a person is shown that it happened.
- * The runs that were used last are kept: RUNS_COUNT_MAX of them, RUNS_BYTES_MAX together.
+ * Folders are 0700, files 0600. One program at a time holds a run's lock and appends lines to it; a
+ * line is on disk before the person sees what it reports. The most recently used runs are kept: at
+ * most RUNS_COUNT_MAX, and RUNS_BYTES_MAX together.
  */
 #pragma once
 
@@ -26,34 +26,34 @@ struct runs_entry {
 	uint64_t bytes;
 };
 
-/* The folder; with `make` it is made. ERR_NOT_FOUND: nothing was ever kept. */
+/* Opens the folder; creates it if `make` is set. ERR_NOT_FOUND: no run was ever stored. */
 int runs_open(bool make, int *ret_dir, struct err *err);
 
-/* All that are there, those used last first; the caller frees *ret. */
+/* Lists all runs, the most recently used first; the caller frees *ret. */
 int runs_list(int dir, struct runs_entry **ret, size_t *ret_count, struct err *err);
 
-/* Whether `text` is one, or the beginning of one; no word of a language is. */
+/* Whether `text` is an id or the beginning of one. No word can be mistaken for an id. */
 bool runs_is_id(const char *text);
 /*
- * The run that `given` names: an id, its beginning or what stands behind its '-', when that is one
- * run's alone; "last", or NULL, is the one used last.
+ * Finds the run that `given` names: an id, its beginning, or the part after its '-', if only one
+ * run has it; "last" or NULL is the most recently used run.
  */
 int runs_find(int dir, const char *given, char ret_id[JOURNAL_ID_SIZE], struct err *err);
 
-/* A new one, empty, locked while *ret_fd is open. */
+/* Creates an empty run, which is locked while *ret_fd is open. */
 int runs_new(int dir, char ret_id[JOURNAL_ID_SIZE], int *ret_fd, struct err *err);
 /*
- * One that is there, to be gone on with: loaded, locked; half of a last line is cut off.
- * ERR_DENIED while another program writes to it.
+ * Loads and locks a run to append to it; cuts off an incomplete last line. ERR_DENIED while another
+ * program writes to it.
  */
 int runs_continue(int dir, const char *id, struct journal *journal, int *ret_fd, struct err *err);
-/* Without `records` they are passed over unread. */
+/* Without `records` they are skipped without parsing. */
 int runs_load(int dir, const char *id, bool records, struct journal *journal, struct err *err);
 
-/* One line, to the disk. */
+/* Appends one line and waits until it is on disk. */
 int runs_append(int fd, const struct buf *line, struct err *err);
 
 int runs_remove(int dir, const char *id, struct err *err);
-/* Removes those used longest ago until the rest is within both bounds; not those in use. */
+/* Removes the least recently used runs until the rest is within both limits; skips runs in use. */
 int runs_prune(int dir, size_t count_max, uint64_t bytes_max, size_t *ret_removed,
 	       struct err *err);

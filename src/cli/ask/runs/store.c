@@ -1,9 +1,9 @@
 /*
- * store.c - runs that are kept, on the disk.
+ * store.c - stores runs on disk.
  *
  * Runs in:  reckon ask, reckon chat, reckon runs.
- * Reads:    its own folder, in which a user may have put what was made elsewhere.
- * Never:    follows a link there, or removes a run that is being written.
+ * Reads:    its own folder, into which a user may have copied runs of other machines.
+ * Never:    follows a link in it, or removes a run that is being written.
  */
 #include "cli/ask/runs/runs.h"
 
@@ -59,7 +59,10 @@ int runs_open(bool make, int *ret_dir, struct err *err)
 		err_set(err, ERR_DENIED, "%.200s is not yours", path);
 		return err_remedy(err, "RECKON_STATE names a directory of yours");
 	}
-	/* Somebody opened it up, or an old umask did: what was said is nobody else's. */
+	/*
+	 * Repair the mode, which a umask or the user may have widened: other users must not read
+	 * the runs.
+	 */
 	if ((st.st_mode & 077) != 0 && fchmod(dir, DIR_MODE) < 0)
 		return err_sys(err, "%.200s", path);
 	*ret_dir = TAKE_FD(dir);
@@ -71,7 +74,7 @@ static bool is_digit_of_id(char c)
 	return c != '\0' && strchr(digits, c) != NULL;
 }
 
-/* Whether it is a whole id, or with `part` the beginning of one. */
+/* Whether it is a complete id or, with `part`, the beginning of one. */
 static bool has_form(const char *text, bool part)
 {
 	const size_t len = strlen(text);
@@ -238,7 +241,7 @@ static int open_new(int dir, const char *id, int *ret_fd, struct err *err)
 		return err_sys(err, "run %s", id);
 	if (lock(fd, id, err) < 0)
 		return (int)err->code;
-	/* The names are on the disk before the first line is. */
+	/* The directory entries must be on disk before the first line. */
 	if (fsync(folder) < 0 || fsync(dir) < 0)
 		return err_sys(err, "run %s", id);
 	*ret_fd = TAKE_FD(fd);
@@ -258,7 +261,7 @@ int runs_new(int dir, char ret_id[JOURNAL_ID_SIZE], int *ret_fd, struct err *err
 	return err_set(err, ERR_SYSTEM, "every run's name is taken");
 }
 
-/* Whole lines of `text` into the journal; returns how much of it they were. */
+/* Applies the complete lines of `text` to the journal; returns the number of bytes used. */
 static ssize_t take_lines(const struct buf *text, bool records, struct journal *journal,
 			  struct err *err)
 {
@@ -334,7 +337,7 @@ static int load_run(int fd, const char *id, bool records, struct journal *journa
 					      "removes it", id);
 		return err_wrap(err, "run %s", id);
 	}
-	/* A copy has the name of its folder. */
+	/* The folder's name is the id, because a run may have been copied under another name. */
 	(void)snprintf(journal->id, sizeof(journal->id), "%s", id);
 	return 0;
 }
@@ -365,7 +368,7 @@ int runs_append(int fd, const struct buf *line, struct err *err)
 {
 	cleanup_buf struct buf whole = BUF_INIT(JOURNAL_LINE_MAX + 1);
 
-	/* In one piece: what a crash leaves is a beginning of it, without an end of line. */
+	/* One write, so that a crash leaves at most a line without its newline. */
 	if (buf_add(&whole, line->data, line->len, err) < 0 || buf_addc(&whole, '\n', err) < 0 ||
 	    fd_write_full(fd, whole.data, whole.len, err) < 0)
 		return (int)err->code;
@@ -399,7 +402,7 @@ int runs_prune(int dir, size_t count_max, uint64_t bytes_max, size_t *ret_remove
 	cleanup_free struct runs_entry *list = NULL;
 	uint64_t bytes = 0;
 	size_t count, kept = 0;
-	struct err ignored; /* one that is in use, or gone already, stays as it is */
+	struct err ignored; /* skip a run that is in use or already gone */
 
 	*ret_removed = 0;
 	if (runs_list(dir, &list, &count, err) < 0)

@@ -1,9 +1,9 @@
 /*
- * link.c - sandbox:/mnt/data/… in answers becomes the path where the file was saved.
+ * link.c - replaces sandbox:/mnt/data/… in answers by the path where the file was saved.
  *
  * Runs in:  reckon ask.
- * Reads:    what a model wrote, cut anywhere.
- * Never:    looks whether the file is there.
+ * Reads:    text of a model, cut at any byte.
+ * Never:    checks whether the file exists.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ int ask_link_add(struct ask_link *link, const char *text, size_t len, struct buf
 	if (link->folder == NULL)
 		return buf_add(ret, text, len, err);
 	for (size_t i = 0; i < len; i++) {
-		/* No proper beginning of it begins with another one but "s", its first letter. */
+		/* After a mismatch, only a new "s" can begin ASK_LINK, which has no other "s". */
 		if (text[i] != ASK_LINK[link->matched] && link->matched > 0) {
 			if (buf_add(ret, ASK_LINK, link->matched, err) < 0)
 				return (int)err->code;

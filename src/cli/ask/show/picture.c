@@ -1,9 +1,10 @@
 /*
- * picture.c - pictures that an answer shows: ![…](sandbox:/mnt/data/chart.png).
+ * picture.c - draws images in an answer: ![…](sandbox:/mnt/data/chart.png).
  *
  * Runs in:  reckon ask.
  * Reads:    an address that a model wrote, a file of the box.
- * Never:    looks at a file of this host or fetches anything; decodes a picture outside its fence.
+ * Never:    opens a file of the host or fetches anything; decodes an image outside the sandboxed
+ *           decoder.
  */
 #include <string.h>
 
@@ -38,7 +39,7 @@ int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err)
 	return 0;
 }
 
-/* The file of the workspace that is meant, or NULL: links of -o were put in place before. */
+/* The name of the workspace file, or NULL. Links may already be replaced by the path under -o. */
 static const char *name_of(const struct ask *ask, const char *path)
 {
 	static const char workspace[] = "/mnt/data/";
@@ -69,7 +70,7 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg)
 	    ask_unescape(path, len, &plain, &err) < 0)
 		return;
 	name = name_of(ask, buf_text(&plain));
-	/* What cannot be shown still has its name in the text. */
+	/* If it cannot be drawn, the text still has its name. */
 	if (name == NULL || ask->view.session->ops->open_file(ask->view.session, name, &fd, &err) < 0 ||
 	    fd_read_all(fd, &png, &err) < 0 || repl_draw_png(&ask->view, &png, &drawn, &err) < 0)
 		return;

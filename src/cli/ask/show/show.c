@@ -1,12 +1,12 @@
 /*
- * show.c - what a person sees of a question being answered.
+ * show.c - prints the progress and the answer of a question.
  *
  * Runs in:  reckon ask.
- * Reads:    prose and code of a model, output of a box; all of it hostile.
- * Never:    sends a byte of theirs to a terminal that was not escaped.
+ * Reads:    text and code of a model, output of a box; all of it hostile.
+ * Never:    sends any of it to a terminal unescaped.
  *
- * At a terminal everything appears on stdout as it comes. Where stdout is a pipe or a file it gets
- * the answer and nothing else, and the way to it goes to stderr.
+ * If stdout is a terminal, everything is printed there as it arrives. If it is a pipe or a file, it
+ * only gets the answer, and everything else goes to stderr.
  */
 #include <string.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include "cli/term/width.h"
 
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
-#define DRAWN_MAX ((size_t)128 * 1024 * 1024) /* with pictures */
-#define PREVIEW_SPARE 4u /* lines of the terminal that it leaves alone */
+#define DRAWN_MAX ((size_t)128 * 1024 * 1024) /* including images */
+#define PREVIEW_SPARE 4u /* lines of the terminal that a preview leaves free */
 
 static int fd_of_steps(const struct ask *ask)
 {
@@ -36,7 +36,7 @@ static void put(struct ask *ask, int fd, const char *text, size_t len)
 	run_output_text(&ask->view.output, fd, text, len);
 }
 
-/* Line by line: some terminals keep a copy of what is wiped together with the rest of the screen. */
+/* Clears line by line: some terminals save text that is cleared with the rest of the screen. */
 static void wipe_preview(struct ask *ask)
 {
 	cleanup_buf struct buf wipe = BUF_INIT(SHOWN_MAX);
@@ -48,7 +48,7 @@ static void wipe_preview(struct ask *ask)
 		(void)cli_write_stdout(wipe.data, wipe.len);
 }
 
-/* Lines that fit, so that as many as they are have to be wiped. */
+/* Prints only as many lines as fit, so that all of them can be cleared again. */
 static void show_preview(struct ask *ask, const struct buf *text, size_t columns)
 {
 	size_t lines = 1;
@@ -69,7 +69,7 @@ static void show_preview(struct ask *ask, const struct buf *text, size_t columns
 	ask->preview = lines;
 }
 
-/* Prose at a terminal: drawn, or as it is written. */
+/* Prints text of the model: as rendered Markdown at a terminal, else unchanged. */
 static void put_prose(struct ask *ask, const struct buf *text, bool is_end)
 {
 	cleanup_buf struct buf drawn = BUF_INIT(DRAWN_MAX);
@@ -152,7 +152,7 @@ void ask_show_break(struct ask *ask)
 	ask->prose_open = false;
 }
 
-/* At a terminal so that nothing in it can be overlooked; a file or a pipe gets it as it is. */
+/* At a terminal hidden characters become visible; a file or a pipe gets the code unchanged. */
 static void put_code_line(struct ask *ask, int fd, const char *line, size_t len)
 {
 	cleanup_buf struct buf shown = BUF_INIT(RUN_SOURCE_MAX * 16);
@@ -254,7 +254,7 @@ void ask_show_end(struct ask *ask)
 		put_linked(ask, STDOUT_FILENO, ask->driver.answer.data, ask->driver.answer.len);
 		end_prose(ask, STDOUT_FILENO);
 	} else {
-		ask_show_turn(ask); /* what it had begun to say */
+		ask_show_turn(ask); /* discards the text it had begun */
 	}
 	run_output_settle(&ask->view.output);
 	if (ask->view.run.receipt)

@@ -1,9 +1,10 @@
 /*
- * status.c - one line that says how far a question is, while nothing else is to be seen.
+ * status.c - a status line with the progress of a question, while nothing else is printed.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    sums of the driver; the end of a thought of a model, which is escaped.
- * Never:    stays when anything else is shown, or goes to what is not a terminal that can redraw.
+ * Reads:    counters of the driver; the end of a model's reasoning, which is escaped.
+ * Never:    stays when anything else is printed, or is written to anything but a terminal that can
+ *           redraw.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -34,14 +35,14 @@ void ask_status_begin(struct ask *ask)
 	status->is_possible = !ask->json && term_can_redraw(STDERR_FILENO);
 }
 
-/* Something stands on the line already, or comes and goes at its place. */
+/* Whether the line has text, or a preview that comes and goes. */
 static bool is_in_use(const struct ask *ask)
 {
 	return ask->prose_open || ask->preview > 0 || ask->view.output.out.mid_line ||
 	       ask->view.output.err.mid_line;
 }
 
-/* The last words of what it thinks, as one line. */
+/* Appends the last words of the model's reasoning, in one line. */
 static int add_thought(const struct ask *ask, struct buf *ret, struct err *err)
 {
 	const struct buf *thought = &ask->thoughts.text;

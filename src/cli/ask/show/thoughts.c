@@ -1,9 +1,9 @@
 /*
- * thoughts.c - what a model says that it thinks: one dim line, and all of it when it is asked for.
+ * thoughts.c - prints a model's reasoning: one dim line, or all of it on request.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    words of a model, which are escaped.
- * Never:    takes them for an answer, keeps them in a run, or more of them than it says.
+ * Reads:    text of a model, which is escaped.
+ * Never:    treats reasoning as an answer, stores it in a run, or keeps more than a fixed amount.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LINE_BYTES_MAX 16384u
 #define FIRST_BYTES_MAX 400u
-#define SPACE_TAKEN 40u /* by what stands around the first words */
+#define SPACE_TAKEN 40u /* columns of the text around the first words */
 
 void ask_thoughts_begin(struct ask *ask)
 {
@@ -35,7 +35,7 @@ void ask_thoughts_begin(struct ask *ask)
 void ask_thoughts_add(struct ask *ask, const char *text, size_t len)
 {
 	struct ask_thoughts *thoughts = &ask->thoughts;
-	struct err full; /* the rest is left out, which is said */
+	struct err full; /* the rest is left out, and a note says so */
 
 	if (!thoughts->is_open) {
 		if (thoughts->text.len > 0)
@@ -48,7 +48,7 @@ void ask_thoughts_add(struct ask *ask, const char *text, size_t len)
 		thoughts->is_cut = true;
 }
 
-/* The first line that says something. */
+/* The first line with text. */
 static size_t first_line(const struct ask *ask, const char **ret)
 {
 	const struct ask_thoughts *thoughts = &ask->thoughts;
