@@ -1,9 +1,9 @@
 /*
- * claims.c - what an answer states that can be looked up.
+ * claims.c - checks the numbers in an answer against the outputs that the model was shown.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    an answer that a model wrote.
- * Never:    judges whether an answer is right: only whether the run has what it says.
+ * Reads:    an answer of a model.
+ * Never:    decides whether an answer is right, only whether the run has its numbers.
  */
 #include "agent/claims/claims.h"
 
@@ -15,10 +15,10 @@
 #include "agent/claims/prose.h"
 #include "agent/claims/unit.h"
 
-#define SLACK 1e-9 /* of a value: what dividing and multiplying again leaves */
-#define SMALL 3	   /* "both", "three of them": whole numbers that say nothing alone */
+#define SLACK 1e-9 /* relative rounding error of a division and a multiplication */
+#define SMALL 3	   /* whole numbers up to this say nothing alone: "both", "three of them" */
 #define LINK "sandbox:/mnt/data/"
-#define NUMBERS_MAX 20000u /* of one answer; later ones are not looked up */
+#define NUMBERS_MAX 20000u /* in one answer; later numbers are not checked */
 
 static bool is_near(struct evidence *evidence, double value, double step)
 {
@@ -27,7 +27,7 @@ static bool is_near(struct evidence *evidence, double value, double step)
 	return evidence_has(evidence, value - reach, value + reach);
 }
 
-/* 1,200 is 1,234 rounded; 1,000 is that only where the text says so. */
+/* 1,200 counts as a rounded 1,234; 1,000 does so only after a word such as "about". */
 static double step_of(const struct number_reading *reading, bool is_hedged)
 {
 	const unsigned written = reading->digits - reading->zeros;
@@ -50,7 +50,7 @@ static bool is_supported(struct evidence *evidence, const struct number_reading 
 	return false;
 }
 
-/* "3, 456" without its blank, or two numbers side by side. */
+/* Whether the groups are supported as separate numbers, or as "3, 456" without its space. */
 static bool are_parts_supported(const char *text, struct evidence *evidence,
 				const struct number *number)
 {
@@ -74,13 +74,13 @@ static bool says_nothing(const struct prose *prose, const struct number *number,
 	       (reading->value <= SMALL || prose_counts(prose, reading->value));
 }
 
-/* With its sign and its unit, as a reader sees it. */
+/* The claim with its sign and unit, as a reader sees it. */
 static struct agent_claim claim_of(const char *text, const struct number *number,
 				   const struct unit *unit)
 {
 	size_t start = number->start - unit_currency_before(text, number->start);
 
-	/* "10-21" is no negative number. */
+	/* In "10-21" the second number is not negative. */
 	if (start > 0 && text[start - 1] == '-' &&
 	    (start < 2 || text[start - 2] < '0' || text[start - 2] > '9'))
 		start--;
@@ -157,7 +157,7 @@ static int hex_of(char c)
 	return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* "a%20b.png" is "a b.png". */
+/* Decodes "a%20b.png" to "a b.png". */
 static int unescape(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -168,7 +168,7 @@ static int unescape(const char *text, size_t len, struct buf *ret, struct err *e
 			c = (char)(hex_of(text[i + 1]) * 16 + hex_of(text[i + 2]));
 			i += 2;
 		}
-		/* No name that can be told line by line. */
+		/* Names are sent one on each line, so these characters are refused. */
 		if (c == '\0' || c == '\n')
 			return err_set(err, ERR_INVALID, "not a name");
 		if (buf_addc(ret, c, err) < 0)
@@ -184,7 +184,7 @@ bool claims_next_link(const char *text, size_t len, size_t *at, struct buf *ret_
 
 	while (*at < len) {
 		const char *found = memmem(text + *at, len - *at, LINK, head);
-		struct err full; /* what is too long is not a name */
+		struct err full; /* a longer text is not a name */
 		size_t start, n;
 
 		if (found == NULL)

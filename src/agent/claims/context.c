@@ -1,9 +1,9 @@
 /*
- * context.c - what the words around a number make of it.
+ * context.c - decides by the words around a number what it means.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    an answer that a model wrote.
- * Never:    looks outside the text.
+ * Reads:    an answer of a model.
+ * Never:    reads outside the text.
  */
 #include "agent/claims/context.h"
 
@@ -32,7 +32,7 @@ static char at_or_0(const char *text, size_t len, size_t at)
 	return at < len ? text[at] : '\0';
 }
 
-/* Of the words in `list`, each between blanks. */
+/* Whether the word is in `list`, whose words are separated by spaces. */
 static bool is_one_of(const char *word, size_t len, const char *list)
 {
 	while (*list != '\0') {
@@ -45,7 +45,7 @@ static bool is_one_of(const char *word, size_t len, const char *list)
 	return false;
 }
 
-/* The word before `at`, behind one blank, a point or Markdown's marks. */
+/* The word before `at`, with at most a space, a point or Markdown's marks between them. */
 static size_t word_before(const char *text, size_t at, const char **ret)
 {
 	size_t end = at, start;
@@ -56,7 +56,7 @@ static size_t word_before(const char *text, size_t at, const char **ret)
 	start = end;
 	while (start > 0 && end - start <= WORD_MAX && is_letter(text[start - 1]))
 		start--;
-	/* Letters of more than one byte: their later bytes. */
+	/* This also accepts the bytes of multi-byte letters. */
 	*ret = text + start;
 	return end - start;
 }
@@ -107,7 +107,7 @@ static bool is_year(const char *text, size_t len, const struct number *number)
 	       (!unit.is_known || next == 's') && unit_currency_before(text, number->start) == 0;
 }
 
-/* Behind 2024-01-31, 31/01/2024, 2024-01, 2023/24, 12:30:05; 0: none of these. */
+/* The end of 2024-01-31, 31/01/2024, 2024-01, 2023/24 or 12:30:05; 0: none of these. */
 static size_t date_end(const char *text, size_t len, const struct number *number)
 {
 	const size_t first = number->groups[0].len;
@@ -142,7 +142,7 @@ static bool has_label(const char *text, size_t at)
 	const char *word;
 	const size_t n = word_before(text, at, &word);
 
-	/* A point between would be the end of a sentence, but of "No." and "Fig.". */
+	/* A point before the number ends a sentence, except after "No." and "Fig.". */
 	return n > 0 && is_one_of(word, n, labels);
 }
 
@@ -155,7 +155,7 @@ static bool is_ordinal(const char *text, size_t len, size_t end)
 	return n > 0 && is_one_of(text + end, n, "st nd rd th D er");
 }
 
-/* "1." and "2)" where a line begins, and the number of a heading. */
+/* "1." and "2)" at the start of a line, and the number of a heading. */
 static bool is_list_number(const char *text, size_t len, const struct number *number)
 {
 	const char next = at_or_0(text, len, number->end);
@@ -181,7 +181,7 @@ static bool is_citation(const char *text, size_t len, const struct number *numbe
 	       at_or_0(text, len, number->end) == ']' && number->groups[0].len <= 3;
 }
 
-/* "COVID-19", "top-10", "#3", "x^2", "a/3". */
+/* Part of a name or expression: "COVID-19", "top-10", "#3", "x^2", "a/3". */
 static bool is_bound(const char *text, size_t len, const struct number *number)
 {
 	const size_t start = number->start;
@@ -209,7 +209,7 @@ bool context_is_name(const char *text, size_t len, const struct number *number, 
 	       is_day(text, len, number);
 }
 
-/* ---- the rest ---- */
+/* ---- hedges and ranges ---- */
 
 bool context_is_hedged(const char *text, size_t at)
 {

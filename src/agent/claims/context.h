@@ -1,5 +1,5 @@
 /*
- * context.h - what the words around a number make of it. Pure.
+ * context.h - decides by the words around a number what it means. Pure.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 #include "agent/claims/unit.h"
 
 /*
- * Whether it names or orders something and states nothing: a year, a date, a list number, an
- * ordinal, a label. *ret_end (or 0): more that belongs to it goes to there.
+ * Whether the number is a name or an index and not a claim: a year, a date, a list number, an
+ * ordinal, a label. *ret_end: where the whole expression ends, or 0.
  */
 bool context_is_name(const char *text, size_t len, const struct number *number, size_t *ret_end);
-/* "about", "nearly", "~". */
+/* Whether "about", "nearly" or "~" is before the number. */
 bool context_is_hedged(const char *text, size_t at);
-/* In "10-20 %" the first number has the unit of the second. */
+/* In "10-20 %" the first number gets the unit of the second. */
 void context_range_unit(const char *text, size_t len, size_t at, struct unit *ret);

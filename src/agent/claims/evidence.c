@@ -1,9 +1,9 @@
 /*
- * evidence.c - every number that a model was shown.
+ * evidence.c - collects every number that a model was shown.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    questions, code and output, which may be hostile.
- * Never:    keeps the texts, or more numbers than it says.
+ * Never:    keeps the texts, or more numbers than its limit.
  */
 #include "agent/claims/evidence.h"
 
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 
 #define ROOM_FIRST ((size_t)1024)
-#define JOINED_MAX 5u /* groups of digits: 1,234,567,890.12 */
+#define JOINED_MAX 5u /* groups of digits that form one number: 1,234,567,890.12 */
 
 void evidence_done(struct evidence *evidence)
 {
@@ -26,7 +26,7 @@ void evidence_done(struct evidence *evidence)
 
 static void add(struct evidence *evidence, double value)
 {
-	/* What is in a row the same is kept once. */
+	/* Store a repeated value only once. */
 	if (!isfinite(value) ||
 	    (evidence->count > 0 && !evidence->is_sorted &&
 	     evidence->values[evidence->count - 1] == value))

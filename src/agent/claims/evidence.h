@@ -1,5 +1,6 @@
 /*
- * evidence.h - every number that a model was shown, to look up those that it states. Pure.
+ * evidence.h - the set of numbers that a model was shown, against which its claims are checked.
+ * Pure.
  */
 #pragma once
 
@@ -9,14 +10,14 @@
 #define EVIDENCE_MAX ((size_t)2 * 1000 * 1000)
 
 struct evidence {
-	double *values; /* without their signs */
+	double *values; /* absolute values */
 	size_t count, room;
 	bool is_sorted;
-	bool is_full; /* some were left out: what is not found may be there */
+	bool is_full; /* some numbers were left out, so a missing one may have been shown */
 };
 
 void evidence_done(struct evidence *evidence);
-/* Every way in which its digits can be read, also as shares of a hundred and as thousands. */
+/* Adds every reading of the numbers in a text, also as percentages and in thousands. */
 void evidence_add(struct evidence *evidence, const char *text, size_t len);
-/* Whether one is from `low` to `high`. */
+/* Whether one of the numbers is between `low` and `high`. */
 bool evidence_has(struct evidence *evidence, double low, double high);

@@ -1,9 +1,9 @@
 /*
- * number.c - numbers in text, however people and programs write them.
+ * number.c - parses numbers in text in all common notations.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    what a model wrote, what hostile code printed.
- * Never:    looks outside the text, or takes more groups than its table has.
+ * Reads:    text of a model, output of hostile code.
+ * Never:    reads outside the text, or uses more groups than its table has.
  */
 #include "agent/claims/number.h"
 
@@ -36,7 +36,7 @@ size_t number_digits_at(const char *text, size_t len, size_t at)
 	return n;
 }
 
-/* ---- what stands between digits ---- */
+/* ---- separators ---- */
 
 static size_t sep_at(const char *text, size_t len, size_t at, enum number_sep *ret)
 {
@@ -62,7 +62,7 @@ static size_t sep_at(const char *text, size_t len, size_t at, enum number_sep *r
 	return 0;
 }
 
-/* The group behind a separator; false: the number ends before it. */
+/* Reads the group after a separator; false: the number ends before it. */
 static bool next_group(const char *text, size_t len, const struct number *number, size_t at,
 		       struct number_group *ret)
 {
@@ -72,7 +72,9 @@ static bool next_group(const char *text, size_t len, const struct number *number
 
 	if (digits == 0 || number->group_count == NUMBER_GROUPS_MAX)
 		return false;
-	/* A blank stands between numbers more often than within one. */
+	/*
+	 * A space is usually between two numbers, so only three digits after it continue a number.
+	 */
 	if ((sep == NUMBER_SPACE || sep == NUMBER_MARK) &&
 	    (digits != 3 || number->groups[number->group_count - 1].len > 3))
 		return false;
@@ -114,7 +116,7 @@ static void add_digits(const char *text, const struct number_group *group, doubl
 	}
 }
 
-/* `whole` groups before the decimals, which the rest are. */
+/* The value of `count` groups, of which the first `whole` are before the decimal point. */
 static struct number_reading value_of(const char *text, const struct number_group *groups,
 				      size_t whole, size_t count)
 {
@@ -126,7 +128,7 @@ static struct number_reading value_of(const char *text, const struct number_grou
 		if (i >= whole)
 			decimals += groups[i].len;
 	}
-	/* One division: 0.1 is then the number that 0.1 is everywhere else. */
+	/* A single division gives the same double as parsing "0.1". */
 	if (decimals > 0 && decimals <= EXPONENT_MAX / 2) {
 		ret.step = pow(10, -(double)decimals);
 		ret.value /= pow(10, (double)decimals);
@@ -134,7 +136,7 @@ static struct number_reading value_of(const char *text, const struct number_grou
 	return ret;
 }
 
-/* 1,234,567 and 12,34,567, by one separator. */
+/* Whether one separator groups the digits as 1,234,567 or 12,34,567. */
 static bool is_grouped(const char *text, const struct number_group *groups, size_t count)
 {
 	bool by_three = groups[0].len <= 3, by_two = groups[0].len <= 2 && count > 2;
@@ -178,7 +180,7 @@ size_t number_read(const char *text, const struct number *number, size_t from, s
 	return found;
 }
 
-/* ".5": the digits before the point are left out. */
+/* ".5": no digits before the point. */
 static void read_fraction(const char *text, struct number *number)
 {
 	const struct number_group *only = &number->groups[0];
@@ -190,9 +192,9 @@ static void read_fraction(const char *text, struct number *number)
 	number->count = 1;
 }
 
-/* ---- the next one ---- */
+/* ---- finding the next number ---- */
 
-/* Behind letters, digits and what is in a name with them. */
+/* The end of the letters, digits and similar characters of a name. */
 static size_t word_end(const char *text, size_t len, size_t at)
 {
 	while (at < len && is_word(text[at]))
@@ -200,7 +202,7 @@ static size_t word_end(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* "12kg" is a number and its unit, "7f3a" and "2nd_try" are words. */
+/* Whether the text is a name such as "7f3a" or "2nd_try"; "12kg" is a number with its unit. */
 static bool is_name(const char *text, size_t len, size_t end)
 {
 	size_t at = end;

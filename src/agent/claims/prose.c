@@ -1,9 +1,9 @@
 /*
- * prose.c - which part of an answer says something.
+ * prose.c - separates the prose of an answer from code and addresses.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    Markdown of a model, which may be anything.
- * Never:    looks outside the text.
+ * Reads:    Markdown of a model, which may be any text.
+ * Never:    reads outside the text.
  */
 #include "agent/claims/prose.h"
 
@@ -15,13 +15,13 @@
 #include "base/text.h"
 
 #define FENCE_MIN 3u
-#define INLINE_WORDS_MAX 8u /* letters of `1,234 kg` */
+#define INLINE_WORDS_MAX 8u /* letters in a span such as `1,234 kg` */
 #define TAG_MAX 200u
-#define SPAN_MAX ((size_t)4096) /* bytes of `code` within a line */
+#define SPAN_MAX ((size_t)4096) /* length of a code span inside a line */
 
 struct fence {
 	char mark;
-	size_t len; /* 0: none is open */
+	size_t len; /* 0: no fence is open */
 	bool hides;
 };
 
@@ -37,7 +37,7 @@ static size_t indent_of(const char *line, size_t len)
 
 /* ---- fences ---- */
 
-/* A block in a language is code; one in none shows what code gave. */
+/* A block with the name of a language is code; one without a name shows output. */
 static bool is_output(const char *info, size_t len)
 {
 	static const char *const words[] = { "text", "txt",    "plain", "plaintext", "output",
@@ -57,7 +57,7 @@ static bool is_output(const char *info, size_t len)
 	return false;
 }
 
-/* Whether the line belongs to a fence or what is in one. */
+/* Whether the line is a fence or inside a fenced block. */
 static bool take_fence(struct prose *prose, struct fence *fence, size_t from, size_t to)
 {
 	const char *line = prose->text + from;
@@ -84,9 +84,9 @@ static bool take_fence(struct prose *prose, struct fence *fence, size_t from, si
 	return true;
 }
 
-/* ---- within a line ---- */
+/* ---- inside a line ---- */
 
-/* `1,234.5 kg` is a number; `x = 3` and `head(5)` are code. */
+/* Whether a code span has a number, as `1,234.5 kg`; `x = 3` and `head(5)` are code. */
 static bool is_number(const char *text, size_t len)
 {
 	size_t digits = 0, letters = 0;
@@ -137,7 +137,7 @@ static bool begins(const char *text, size_t len, const char *word)
 	return len >= n && strncasecmp(text, word, n) == 0;
 }
 
-/* Behind an address, a link's place or a tag that begins here; `at` when there is none. */
+/* The end of an address, a link's target or a tag that begins here; `at` if there is none. */
 static size_t skip_address(const char *text, size_t at, size_t to)
 {
 	static const char *const schemes[] = { "http://", "https://", "sandbox:", "www.",
@@ -200,7 +200,7 @@ static void note(struct prose *prose, size_t count)
 static void end_list(struct prose *prose, struct list *list)
 {
 	note(prose, list->items);
-	/* Head and rule are no rows. */
+	/* Do not count the header and the line below it. */
 	note(prose, list->rows > 2 ? list->rows - 2 : 0);
 	*list = (struct list){ 0 };
 }
@@ -208,7 +208,7 @@ static void end_list(struct prose *prose, struct list *list)
 static void count_line(struct prose *prose, struct list *list, const char *line, size_t len)
 {
 	if (len == 0 || line[0] == ' ' || line[0] == '\t' || line[0] == '\r')
-		return; /* what belongs to an item, or stands between two */
+		return; /* a continued item, or a line between two items */
 	if (is_item(line, len)) {
 		list->items++;
 	} else if (line[0] == '|') {

@@ -1,5 +1,5 @@
 /*
- * prose.h - which part of an answer says something: not code, not addresses. Pure.
+ * prose.h - separates the prose of an answer from code and addresses. Pure.
  */
 #pragma once
 
@@ -11,13 +11,15 @@
 struct prose {
 	const char *text;
 	size_t len;
-	bool *hidden; /* by byte: code, addresses, tags */
-	/* How many items its lists have, and rows its tables: "5 findings:" counts these. */
+	bool *hidden; /* for each byte: part of code, an address or a tag */
+	/*
+	 * Numbers of items in its lists and of rows in its tables, which "5 findings:" may count.
+	 */
 	size_t counts[PROSE_COUNTS_MAX];
 	size_t count_count;
 };
 
-/* `text` is lent. */
+/* `text` has to outlive `prose`. */
 void prose_init(struct prose *prose, const char *text, size_t len);
 void prose_done(struct prose *prose);
 bool prose_counts(const struct prose *prose, double value);

@@ -1,9 +1,9 @@
 /*
- * unit.c - what stands behind a number and changes what it is worth.
+ * unit.c - reads the unit after a number.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    what a model wrote, what hostile code printed.
- * Never:    looks outside the text.
+ * Reads:    text of a model, output of hostile code.
+ * Never:    reads outside the text.
  */
 #include "agent/claims/unit.h"
 
@@ -18,7 +18,7 @@ static const struct row {
 	const char *word;
 	enum kind kind;
 	bool exact_case;
-	double factors[UNIT_FACTORS_MAX - 1]; /* besides 1; 0 ends them */
+	double factors[UNIT_FACTORS_MAX - 1]; /* besides 1; ends with 0 */
 } rows[] = {
 	{ "%", SHARE, true, { 0.01 } },
 	{ "percent", SHARE, false, { 0.01 } },
@@ -45,7 +45,7 @@ static const struct row {
 	{ "B", SCALE, true, { 1e9 } },
 	{ "bn", SCALE, false, { 1e9 } },
 	{ "mrd", SCALE, false, { 1e9 } },
-	{ "billion", SCALE, false, { 1e9, 1e12 } }, /* a German one is a trillion */
+	{ "billion", SCALE, false, { 1e9, 1e12 } }, /* in German, a trillion */
 	{ "billions", SCALE, false, { 1e9 } },
 	{ "milliarde", SCALE, false, { 1e9 } },
 	{ "milliarden", SCALE, false, { 1e9 } },
@@ -113,7 +113,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0xc3;
 }
 
-/* Letters, or the one sign that stands there. */
+/* The length of the word at `at`, or of a single sign. */
 static size_t word_at(const char *text, size_t len, size_t at)
 {
 	size_t n = 0;
@@ -129,7 +129,7 @@ static const struct row *find(const char *text, size_t len, size_t at, size_t *r
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const size_t n = strlen(rows[i].word);
-		/* A sign may have anything behind it, a word no letter. */
+		/* A word must not be followed by a letter; a sign may be. */
 		const bool is_word = is_letter(rows[i].word[0]) &&
 				     (unsigned char)rows[i].word[0] < 0x80;
 
@@ -158,13 +158,16 @@ static void take(const struct row *row, struct unit *ret)
 void unit_read(const char *text, size_t len, size_t at, struct unit *ret)
 {
 	*ret = (struct unit){ .factors = { 1 }, .factor_count = 1, .end = at };
-	/* "3.4 Mio. EUR": one that scales may have one that names behind it. */
+	/* "3.4 Mio. EUR": a scale may be followed by a unit. */
 	for (unsigned i = 0; i < 2; i++) {
 		size_t n = 0, gap = blank_at(text, len, at);
 		const struct row *row;
 
 		row = find(text, len, at + gap, &n);
-		/* "in 5 m" is metres, "5m" and "$5 m" may be millions; a lone letter is near. */
+		/*
+		 * After a space, a single letter is not a scale: "in 5 m" is metres; "5m" may be
+		 * millions.
+		 */
 		if (row == NULL || (row->kind == SCALE && gap > 0 && n == 1))
 			return;
 		if (i == 1 && row->kind != PLAIN)

@@ -1,5 +1,5 @@
 /*
- * unit.h - what stands behind a number and changes what it is worth: %, million, MB. Pure.
+ * unit.h - reads the unit after a number, such as %, million, MB. Pure.
  */
 #pragma once
 
@@ -9,15 +9,16 @@
 #define UNIT_FACTORS_MAX 5u
 
 struct unit {
-	double factors[UNIT_FACTORS_MAX]; /* by which an output may show it otherwise; 1 is one */
+	/* factors between the claim and the same value in an output; one of them is 1 */
+	double factors[UNIT_FACTORS_MAX];
 	size_t factor_count;
 	bool is_share; /* %, per mille */
 	bool is_scale; /* thousand, million, k, M */
 	bool is_known; /* any of these, a unit or a currency */
-	size_t end;    /* behind it; where the number ends when there is none */
+	size_t end;    /* the end of the unit, or of the number if there is none */
 };
 
-/* What stands at `at`, behind a number. */
+/* Reads the unit at `at`, after a number. */
 void unit_read(const char *text, size_t len, size_t at, struct unit *ret);
-/* How many bytes before `at` are the sign of a currency; 0: none. */
+/* Length of the currency sign before `at`; 0: there is none. */
 size_t unit_currency_before(const char *text, size_t at);

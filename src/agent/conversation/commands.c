@@ -1,9 +1,9 @@
 /*
- * commands.c - a call of the shell becomes commands.
+ * commands.c - parses a call of the shell tool into commands.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    arguments that a model wrote.
- * Never:    takes more commands than a frame may number, or one with a NUL character.
+ * Never:    accepts more commands than a frame can number, or one with a NUL character.
  */
 #include "agent/conversation/commands.h"
 
@@ -55,7 +55,7 @@ static uint64_t bounded(const struct json_value *object, const char *key, uint64
 	return (uint64_t)value < max ? (uint64_t)value : max;
 }
 
-/* Models know other shells, too: one command as a text, under several names. */
+/* Models also use the arguments of other shell tools: one command as a string. */
 static const struct json_value *find(const struct json_value *arguments)
 {
 	static const char *const keys[] = { "commands", "command", "cmd", "code" };

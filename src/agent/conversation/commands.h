@@ -1,8 +1,8 @@
 /*
- * commands.h - a call of the shell: what a model wants to have run, one after the other. Pure.
+ * commands.h - a call of the shell tool: commands to run one after the other. Pure.
  *
- * Its arguments are {"commands": […], "timeout_ms", "max_output_length"}; the last two count for
- * each of the commands. Each becomes an execution of its own.
+ * Its arguments are {"commands": […], "timeout_ms", "max_output_length"}; the last two apply to
+ * each command. Each command becomes a separate execution.
  */
 #pragma once
 
@@ -19,14 +19,14 @@
 struct commands {
 	char **texts;
 	size_t count;
-	uint64_t timeout_ms, output_max; /* 0: not said */
+	uint64_t timeout_ms, output_max; /* 0: not set */
 };
 void commands_done(struct commands *commands);
 
-/* ERR_INVALID, in words for the model. */
+/* The text of ERR_INVALID is for the model. */
 int commands_read(const struct json_value *arguments, struct commands *ret, struct err *err);
-/* All of them, a line each. */
+/* Appends all commands, one on each line. */
 int commands_join(const struct commands *commands, struct buf *ret, struct err *err);
-/* {"index", "count"}, and with the first one what the whole call says: for whoever shows them. */
+/* Appends {"index", "count"} for the user interface; the first one also has the whole call. */
 int commands_describe(const struct commands *commands, size_t index, struct buf *ret,
 		      struct err *err);

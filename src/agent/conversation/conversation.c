@@ -1,9 +1,9 @@
 /*
- * conversation.c - a JSON document becomes a conversation.
+ * conversation.c - parses a JSON document into a conversation.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    a document that a client, a program or a captured agent wrote.
- * Never:    takes it to be well-formed, or gives one model what another one thought.
+ * Reads:    a document of a client, a program or a compromised agent.
+ * Never:    assumes that it is well-formed, or sends a model the reasoning of another one.
  */
 #include "agent/conversation/conversation.h"
 
@@ -21,7 +21,7 @@
 
 static const char no_result[] = "[the application gave no result of this call]";
 
-/* Where in the document we are. */
+/* The position in the document, for error messages. */
 struct place {
 	const char *what; /* "messages" */
 	size_t index;
@@ -56,7 +56,7 @@ static int wrong(const struct place *place, struct err *err, const char *why)
 		       why);
 }
 
-/* A bound that was passed below: who reads "conversation: " knows that it is the document's fault. */
+/* Marks an error about a limit with "conversation: ", which says that the document is at fault. */
 static int past_bound(const struct place *place, struct err *err)
 {
 	if (err->code == ERR_LIMIT)
@@ -64,7 +64,7 @@ static int past_bound(const struct place *place, struct err *err)
 	return (int)err->code;
 }
 
-/* A text, "" when the member is missing; ERR_INVALID when it is something else. */
+/* A string, "" if the member is missing; ERR_INVALID for anything else. */
 static int take_text(const struct json_value *object, const char *key, struct buf *ret,
 		     struct err *err)
 {
@@ -81,7 +81,7 @@ static int take_text(const struct json_value *object, const char *key, struct bu
 
 /* ---- tools ---- */
 
-/* Those that code answers are counted apart: a dialect adds one to as many as a client may have. */
+/* Tools with "cell" have their own limit, because a dialect adds one to a client's tools. */
 static int check_count(const struct model_conversation *conv, struct err *err)
 {
 	size_t cells = 0;
@@ -161,7 +161,7 @@ static bool has_result(const struct model_turn *results, const char *id)
 	return false;
 }
 
-/* The last answer, and what there is of its results; false: the last turn is a question. */
+/* Finds the last answer and its results so far; false: the last turn is a question. */
 static bool find_open(const struct model_conversation *conv, struct model_turn **ret_answer,
 		      struct model_turn **ret_results)
 {
@@ -249,7 +249,7 @@ static int take_files(const struct json_value *message, struct model_turn *turn,
 	return 0;
 }
 
-/* Two questions in a row are one: models take turns. */
+/* Joins consecutive questions, because roles have to alternate. */
 static int take_user(const struct json_value *message, const struct place *place,
 		     struct model_conversation *conv, struct err *err)
 {
@@ -301,7 +301,7 @@ static int take_call(const struct json_value *object, struct model_turn *turn,
 	return 0;
 }
 
-/* What only the model that made it can read. */
+/* Reasoning that only the same model can read. */
 static int take_own(const struct json_value *message, struct model_turn *turn, struct err *err)
 {
 	static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_text",
@@ -337,7 +337,7 @@ static bool is_thought(const struct json_value *item)
 	return false;
 }
 
-/* One of those that clients bring back: what holds for another model is left out. */
+/* An encrypted item that a client sends back; skips items of another model. */
 static int take_sealed(const struct json_value *sealed, uint64_t maker, struct model_turn *turn,
 		       struct err *err)
 {
@@ -464,7 +464,7 @@ static int take_messages(const struct json_value *document, uint64_t maker,
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the document --------------------------------------------------------------------------- */
 
 static void take_usage(const struct json_value *document, struct conversation *ret)
 {
@@ -504,7 +504,7 @@ static int read_document(const struct json_value *document, uint64_t maker,
 	if (take_tools(document, conv, err) < 0 ||
 	    sampling_read(document, &conv->sampling, err) < 0)
 		return (int)err->code;
-	/* Where no code runs, nothing answers them. */
+	/* Without code execution nothing can answer these tools. */
 	if (!conversation->runs_code)
 		tool_cell_drop_all(conv);
 	return take_messages(document, maker, conversation, conv, err);

@@ -1,10 +1,10 @@
 /*
  * conversation.h - a whole conversation as one JSON document, reckon.conversation/1. Pure.
  *
- * It is how a conversation comes in (messages, instructions, the application's tools, sampling) and
- * how it is kept: what a run leaves when it is parked or ends, and what any other agent goes on with,
- * on another day and another host. It is bounded by AGENT_CONVERSATION_MAX. docs/conversation.schema.json is
- * this for programs:
+ * Clients send a conversation in this form (messages, instructions, the application's tools,
+ * sampling), and it is stored in this form when a run waits or ends, so that another agent can
+ * continue it later on another host. AGENT_CONVERSATION_MAX limits its size.
+ * docs/conversation.schema.json is the schema:
  *
  *   {"schema": "reckon.conversation/1",
  *    "instructions": "…",               the application's, behind ours where code can run
@@ -14,7 +14,8 @@
  *                                       with "cell", code in the session answers: tool_cell.h
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
- *    "pause": false,                    at the limit of cells the run ends; else the model is to answer
+ *    "pause": false,                    at the limit of cells the run ends; else the model is to
+ *    answer
  *    "max_calls": 0,                    cells and calls of tools of one run together; 0: no limit
  *    "output": {"name", "schema", "strict"},   JSON that the last answer is; without it any words
  *    "sampling": {"temperature", "top_p", "seed", "stop": [], "max_tokens", "reasoning_effort"},
@@ -39,12 +40,12 @@
 
 #define CONVERSATION_SCHEMA "reckon.conversation/1"
 
-/* What of a conversation is not the conversation. */
+/* The settings and state in a document besides the messages. */
 struct conversation {
 	bool runs_code, runs_shell;
-	bool pauses; /* at the limit of cells, instead of being told to answer */
+	bool pauses; /* at the limit of cells the run pauses; else the model is told to answer */
 	uint64_t calls_max; /* 0: no limit */
-	uint64_t calls;	    /* cells and calls of the run that waits */
+	uint64_t calls;	    /* cells and calls of the waiting run */
 	struct agent_usage usage; /* of the run that waits for the application */
 	uint64_t made_by;   /* conversation_maker() */
 	struct buf instructions;
@@ -53,24 +54,24 @@ struct conversation {
 void conversation_init(struct conversation *conversation);
 void conversation_done(struct conversation *conversation);
 
-/* Names a model of a server: what it made, only it understands. */
+/* An id of a model at a server: only this model understands its encrypted items. */
 uint64_t conversation_maker(const struct agent_settings *settings, const char *base_url,
 			    const char *model);
 
 /*
- * Reads a document into a conversation that has neither turns nor tools: turns, the application's tools and
- * sampling. ERR_INVALID, in words for whoever wrote it, for one that is none.
+ * Parses a document into a conversation without turns or tools: turns, the application's tools and
+ * sampling. The text of ERR_INVALID is for the document's author.
  */
 int conversation_read(const char *json, size_t len, uint64_t maker,
 		      struct conversation *conversation, struct model_conversation *conv,
 		      struct err *err);
 
-/* Appends the document. Images go first, the oldest before the others, when it would be too long. */
+/* Appends the document. If it would be too long, drops images, the oldest first. */
 int conversation_write(const struct conversation *conversation,
 		       const struct model_conversation *conv, struct buf *ret, struct err *err);
 
-/* The calls of the application's tools that the last answer waits for: the index-th, or NULL. */
+/* The index-th call of an application's tool that the last answer waits for, or NULL. */
 const struct model_call *conversation_waiting(const struct model_conversation *conv, size_t index);
 
-/* Calls of the last answer that have no result get one that says so, whoever was to give it. */
+/* Adds a result to each unanswered call of the last answer, which says that there is none. */
 int conversation_close_calls(struct model_conversation *conv, struct err *err);

@@ -1,12 +1,13 @@
 /*
- * history.c - a conversation of another day, put into the agent's own terms.
+ * history.c - converts the history of a stored run into turns.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    a stored run, through our parent.
- * Never:    makes up what a model thought: what is not stored is left out.
+ * Reads:    a stored run, from our parent.
+ * Never:    invents a model's reasoning: what is not stored is left out.
  *
- * Every provider and every calling gets turns as they would be here: a question, an answer that
- * wants a cell, its result, an answer. So a run can go on with another model than it began with.
+ * For every provider and kind of calling, the turns are as if the run had happened here: a
+ * question, an answer that calls a cell, its result, an answer. So a run can continue with another
+ * model.
  */
 #include "agent/conversation/history.h"
 
@@ -45,7 +46,7 @@ static int add_object(struct model_turn *turn, const char *action, const struct 
 	return write_object(&turn->text, keys, action, text, err);
 }
 
-/* A fence that nothing in the code closes. */
+/* The fence is longer than any run of backticks in the code. */
 static int add_block(struct model_turn *turn, const char *language,
 		     const struct kernel_item *code, struct err *err)
 {

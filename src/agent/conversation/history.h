@@ -1,5 +1,5 @@
 /*
- * history.h - a conversation of another day, put into the agent's own terms.
+ * history.h - converts the history of a stored run into turns.
  */
 #pragma once
 
@@ -7,16 +7,16 @@
 #include "base/err.h"
 #include "wire/agent.h"
 
-/* What is needed to say it as the model would have. */
+/* How the model would have written the turns. */
 struct history_way {
 	enum agent_calling calling;
 	const char *language;
-	uint64_t *numbered; /* ids that were made; counted on */
+	uint64_t *numbered; /* counter of generated ids; increased */
 };
 
 /*
- * Appends one thing that happened to the conversation. Thoughts, signatures and images are not there; a
- * cell says how many images the model saw, which it does not see again. A note goes into `note`.
+ * Appends one item of the history. Reasoning, signatures and images are not stored; a cell says how
+ * many images the model saw, and they are not sent again. A note is appended to `note`.
  */
 int history_add(struct model_conversation *conv, const struct history_way *way,
 		const struct agent_past *past, struct buf *note, struct err *err);

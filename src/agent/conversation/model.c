@@ -1,9 +1,9 @@
 /*
- * model.c - memory of a conversation.
+ * model.c - manages the memory of a conversation.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    what a model wrote, already decoded.
- * Never:    keeps more of it than model.h allows.
+ * Reads:    text of a model, already decoded.
+ * Never:    stores more of it than model.h allows.
  */
 #include "agent/conversation/model.h"
 
@@ -208,7 +208,7 @@ struct model_call *model_turn_call(struct model_turn *turn, int64_t index)
 
 void model_call_add(struct model_call *call, const char *text, size_t len)
 {
-	struct err ignored; /* the one thing that can be wrong is what too_long says */
+	struct err ignored; /* the only possible error is the one that too_long records */
 
 	if (call->too_long || buf_add(&call->args, text, len, &ignored) == 0)
 		return;
@@ -237,7 +237,7 @@ void model_call_set_name(struct model_call *call, const char *name)
 	set_text(&call->name, name, MODEL_NAME_MAX);
 }
 
-/* Whether an earlier call of the turn has this id already. */
+/* Whether an earlier call of the turn has the same id. */
 static bool is_taken(const struct model_turn *turn, size_t before, const char *id)
 {
 	for (size_t i = 0; i < before; i++)
@@ -253,7 +253,7 @@ static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
 
 	if (call->id != NULL && !is_taken(turn, at, call->id))
 		return;
-	/* A second call of one id: what goes back is what we make of it. */
+	/* A duplicate id was replaced, so the provider's original items cannot be sent back. */
 	if (call->id != NULL)
 		buf_clear(&turn->blob);
 	(void)snprintf(made, sizeof(made), "call_%llu_%zu", (unsigned long long)number, at);
@@ -261,7 +261,10 @@ static void settle_id(struct model_turn *turn, size_t at, uint64_t number)
 	call->own_id = true;
 }
 
-/* Models write code where JSON belongs: what is not an object becomes the one argument there is. */
+/*
+ * Some models write code where JSON belongs: a value that is not an object becomes the only
+ * argument.
+ */
 int model_call_settle(struct model_call *call, const char *argument, struct err *err)
 {
 	cleanup_buf struct buf made = BUF_INIT(2 * MODEL_ARGS_MAX * 6);

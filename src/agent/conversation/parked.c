@@ -1,9 +1,9 @@
 /*
- * parked.c - a conversation that comes from elsewhere, and what the application answers.
+ * parked.c - loads a conversation document, and results of the application.
  *
  * Runs in:  reckon-agent.
- * Reads:    a document and results, through our parent.
- * Never:    lets a call without a result, or a result without a call, go to the model.
+ * Reads:    a document and results, from our parent.
+ * Never:    sends the model a call without a result, or a result without a call.
  */
 #include "agent/conversation/parked.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- the document ---- */
 
-/* Our prompt where code can run, and the application's words behind it. */
+/* Our prompt if code can run, followed by the application's instructions. */
 static int make_system(struct loop *loop, struct err *err)
 {
 	struct model_conversation *conv = &loop->conv;
@@ -36,7 +36,7 @@ static int make_system(struct loop *loop, struct err *err)
 	return buf_add(&conv->system, own->data, own->len, err);
 }
 
-/* The application's tools stand behind ours, and have other names. */
+/* The application's tools follow ours and must not have the same names. */
 static int check_tools(const struct model_conversation *conv, struct err *err)
 {
 	for (size_t i = 0; i < conv->tool_count; i++)
@@ -53,7 +53,7 @@ static int check_tools(const struct model_conversation *conv, struct err *err)
 	return 0;
 }
 
-/* Ours were added last; the first are the best known. */
+/* Moves our tools to the front, where models notice them best. */
 static void put_ours_first(struct model_conversation *conv, size_t applications)
 {
 	const size_t ours = conv->tool_count - applications;
@@ -97,11 +97,11 @@ int parked_take_conversation(struct loop *loop, struct err *err)
 			      err) < 0)
 		return (int)err->code;
 	loop->conversation.made_by = maker;
-	/* A model that calls nothing writes code by itself. */
+	/* A model without tool calls writes code in its text. */
 	if (loop->settings.calling != AGENT_CALLING_TOOLS)
 		tool_cell_drop_all(&loop->conv);
 	applications = loop->conv.tool_count;
-	/* Its own turns, tools and form of an answer: a remark of ours would be in their way. */
+	/* The application controls turns, tools and format, so we add no remarks. */
 	loop->is_application = applications > 0 || loop->conv.count > 0 ||
 			       loop->conv.sampling.schema != NULL;
 	if (make_system(loop, err) < 0)
@@ -125,7 +125,7 @@ void parked_add_images(const struct loop *loop, struct model_turn *turn)
 		const char *nul = image->tag == AGENT_TAG_IMAGE
 					  ? memchr(image->data, '\0', image->len)
 					  : NULL;
-		struct err full; /* one image more than a turn may have: it is left out */
+		struct err full; /* an image beyond the limit of a turn is left out */
 
 		if (nul == NULL || loop->settings.images == 0 || loop->no_images)
 			continue;
@@ -134,7 +134,7 @@ void parked_add_images(const struct loop *loop, struct model_turn *turn)
 	}
 }
 
-/* One result, from items[*at] on; its images go to the turn. */
+/* Reads one result from items[*at] on; adds its images to the turn. */
 static int take_result(struct loop *loop, size_t *at, const struct model_turn *answer,
 		       struct model_turn *results, struct err *err)
 {
@@ -172,7 +172,7 @@ static struct model_turn *last_question(const struct model_conversation *conv)
 	return NULL;
 }
 
-/* A question of a history: its images, and what is noted about it. */
+/* Adds images and notes to the last question of a history. */
 static int take_question(struct loop *loop, struct err *err)
 {
 	struct model_turn *question = last_question(&loop->conv);
@@ -180,7 +180,7 @@ static int take_question(struct loop *loop, struct err *err)
 
 	if (question != NULL)
 		parked_add_images(loop, question);
-	/* A note begins with the two ends of lines that a remark has before it. */
+	/* A note begins with two newlines, which a remark already has. */
 	if (loop->note.len > 0 &&
 	    model_conversation_remark(&loop->conv, note + strspn(note, "\n"), err) < 0)
 		return (int)err->code;

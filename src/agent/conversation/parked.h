@@ -1,16 +1,16 @@
 /*
- * parked.h - a conversation that comes from elsewhere, and what the application answers.
+ * parked.h - loads a conversation document, and results of the application.
  */
 #pragma once
 
 #include "agent/loop/loop.h"
 
-/* Takes the document in loop->link in place of the conversation. */
+/* Replaces the conversation by the document in loop->link. */
 int parked_take_conversation(struct loop *loop, struct err *err);
-/* Images of the last frame go to the turn, where the model takes any. */
+/* Adds the images of the last frame to the turn, if the model accepts images. */
 void parked_add_images(const struct loop *loop, struct model_turn *turn);
 /*
- * Gives the calls that wait the results in loop->link, or the last question its images; there must
- * be something to answer then.
+ * Gives the waiting calls the results in loop->link, or the last question its images; fails if
+ * there is nothing for the model to answer then.
  */
 int parked_take_results(struct loop *loop, struct err *err);

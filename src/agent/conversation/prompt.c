@@ -1,9 +1,9 @@
 /*
- * prompt.c - what a model is told before and beside the question.
+ * prompt.c - writes the system prompt and the text of a question.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    a question and names of files, from our parent.
- * Never:    tells a model of anything on this host but the session.
+ * Never:    tells a model about anything on this host but the session.
  */
 #include "agent/conversation/prompt.h"
 
@@ -32,7 +32,7 @@ static const char common[] =
 	"- Name a file that you made as a link: [report.pdf](sandbox:/mnt/data/report.pdf).\n"
 	"- Answer in the language of the question, as briefly as it allows.\n";
 
-/* For models that cannot call tools: they are small, and read little. */
+/* For models without tool calls: they are small, so the prompt is short. */
 static const char brief[] =
 	"You answer questions by writing %s code, which is run for you in a sandbox. Files of the "
 	"person are in the current directory. Variables stay. There is no network.\n";

@@ -1,9 +1,9 @@
 /*
- * reading.c - what a model wants to see again of an output that was cut or shortened.
+ * reading.c - parses requests to read an output that was truncated or shortened.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    words that a model wrote.
- * Never:    takes them for more than a handle, two numbers and a text to look for.
+ * Reads:    text of a model.
+ * Never:    accepts more than a handle, two numbers and a search text.
  */
 #include "agent/conversation/reading.h"
 
@@ -20,7 +20,7 @@
 
 struct words {
 	const char *at, *end;
-	char word[WORD_MAX + 1]; /* the last one */
+	char word[WORD_MAX + 1]; /* the last word */
 };
 
 static bool is_blank(char c)
@@ -28,7 +28,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Without white space around it, and without the marks of a notebook or a prompt before it. */
+/* Removes white space, and the marks of a notebook or shell prompt at the beginning. */
 static void trim(const char **code, size_t *len)
 {
 	while (*len > 0 && (is_blank(**code) || memchr("!%$", **code, 3) != NULL)) {
@@ -49,7 +49,7 @@ bool reading_is(const char *code, size_t len)
 	       memchr(code, '\n', len) == NULL && memchr(code, '\0', len) == NULL;
 }
 
-/* The next word, which quotes may hold together; false: there is none. */
+/* Reads the next word, which may be quoted; false: there is none. */
 static bool next_word(struct words *words)
 {
 	char quote = '\0';
@@ -81,7 +81,7 @@ static const char *read_number(const char *text, uint64_t *ret)
 	return len > 0 ? text + len : NULL;
 }
 
-/* "A:B", "A-B", "A:" or "A" */
+/* Reads "A:B", "A-B", "A:" or "A". */
 static int take_pair(const char *text, enum agent_unit unit, struct reading *ret, struct err *err)
 {
 	const char *end = read_number(text, &ret->part.first);
@@ -141,7 +141,7 @@ static void reading_init(struct reading *reading)
 	*reading = (struct reading){ .part = { AGENT_UNIT_LINES, 1, UINT64_MAX, 0 } };
 }
 
-/* One word of the line, with the one behind it where it wants one. */
+/* Reads one word, and its value if it is an option. */
 static int take_word(struct words *words, struct reading *ret, struct err *err)
 {
 	static const struct {
@@ -195,7 +195,7 @@ int reading_of_arguments(const struct json_value *arguments, struct reading *ret
 	const char *lines = json_read_text(json_read_member(arguments, "lines"), NULL);
 	const char *grep = json_read_text(json_read_member(arguments, "grep"), NULL);
 
-	/* Some hand over the whole line. */
+	/* Some models put the whole command into the argument. */
 	if (handle != NULL && reading_is(handle, len))
 		return reading_of_words(handle, len, ret, err);
 	reading_init(ret);

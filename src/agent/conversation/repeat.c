@@ -1,9 +1,9 @@
 /*
- * repeat.c - whether a model goes on doing what it did already, and what it is told then.
+ * repeat.c - detects that a model repeats itself, and writes hints for it.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    code that a model wrote, and what came of it.
- * Never:    keeps either: numbers, and the one piece of code that failed last (loop/loop.c).
+ * Reads:    code of a model, and its results.
+ * Never:    stores code or results, only hashes; loop/loop.c stores the code that failed last.
  */
 #include "agent/conversation/repeat.h"
 
@@ -23,7 +23,7 @@ struct line {
 	size_t len;
 };
 
-/* The next line that is not empty, without white space at its end; false: there is none. */
+/* The next line that is not empty, without trailing white space; false: there is none. */
 static bool next_line(const char **at, const char *end, struct line *ret)
 {
 	while (*at < end) {
@@ -77,7 +77,7 @@ unsigned repeat_note(struct repeats *repeats, uint64_t action, uint64_t result, 
 	return ++entry->count;
 }
 
-/* ---- words ---- */
+/* ---- hints ---- */
 
 static bool holds_line(const struct buf *code, const struct line *wanted)
 {
@@ -90,7 +90,7 @@ static bool holds_line(const struct buf *code, const struct line *wanted)
 	return false;
 }
 
-/* Which lines of code are those that failed before. */
+/* Says which lines of the code already failed before. */
 static int tell_lines(const struct repeat_failure *failure, struct buf *ret, struct err *err)
 {
 	const char *at = buf_text(failure->code), *end = at + failure->code->len;
@@ -162,7 +162,7 @@ int repeat_tell(enum repeat_kind kind, unsigned count, const struct repeat_failu
 	return buf_adds(ret, words[kind][count - 2], err);
 }
 
-/* Whether the line begins with a name such as ValueError or json.JSONDecodeError. */
+/* Whether the line begins with the name of an error, such as ValueError or json.JSONDecodeError. */
 static bool names_error(const struct line *line)
 {
 	static const char *const ends[] = { "Error", "Exception", "Interrupt", "Exit", "Timeout" };

@@ -1,9 +1,10 @@
 /*
- * repeat.h - whether a model goes on doing what it did already, and what it is told then. Pure.
+ * repeat.h - detects that a model repeats itself, and writes hints for it. Pure.
  *
- * One ladder for all of it: the second time a hint, the third what did not change, with the fourth it
- * ends. Failures are counted by the session (lib/record/repeat_detector.c), across which they are told apart by
- * fingerprints of code and error; what succeeds, what cannot be run and what is empty is counted here.
+ * All kinds escalate in the same way: the second time the model gets a hint, the third time it is
+ * told what did not change, and the fourth time the question ends. The session counts failures by
+ * fingerprints of code and error (lib/record/repeat_detector.c); successes, refused calls and empty
+ * answers are counted here.
  */
 #pragma once
 
@@ -14,17 +15,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define REPEAT_MAX 4u /* the same so often ends it */
+#define REPEAT_MAX 4u /* so many repetitions end the question */
 #define REPEAT_ENTRIES 64u
 
 enum repeat_kind {
-	REPEAT_FAILURE, /* it was run, and failed alike */
-	REPEAT_SUCCESS, /* the same code, the same output */
-	REPEAT_REFUSED, /* the same call, and the same complaint of it */
-	REPEAT_EMPTY,	/* neither text nor code */
+	REPEAT_FAILURE, /* the cell failed in the same way */
+	REPEAT_SUCCESS, /* the same code with the same output */
+	REPEAT_REFUSED, /* the same call with the same error */
+	REPEAT_EMPTY,	/* an answer without text or code */
 };
 
-/* All zero at first; of one question. */
+/* The state for one question; all zero at first. */
 struct repeats {
 	struct repeat_entry {
 		uint64_t action, result;
@@ -35,24 +36,24 @@ struct repeats {
 	unsigned in_a_row;
 };
 
-/* Of text, without white space at the ends of its lines and without empty lines. */
+/* A hash of the text that ignores trailing white space and empty lines. */
 uint64_t repeat_hash(const char *text, size_t len);
 
 /*
- * Notes an action and what came of it: how often that was so in this question, with this one. What
- * gave no output counts only in a row: it may have changed something.
+ * Records an action and its result; returns how often this pair occurred in this question. A pair
+ * without output counts only if it is repeated directly, because it may have changed something.
  */
 unsigned repeat_note(struct repeats *repeats, uint64_t action, uint64_t result, bool is_silent);
 
-/* What a failure has in common with the ones before. */
+/* What a failure has in common with earlier ones. */
 struct repeat_failure {
 	unsigned same; /* AGENT_SAME_… */
-	const struct buf *code, *code_before; /* `code_before` may be empty: it is not known */
+	const struct buf *code, *code_before; /* `code_before` is empty if it is not known */
 };
 
-/* Appends what the model is told at the second and the third time, in lines of their own. */
+/* Appends the hint for the second or third time, in separate lines. */
 int repeat_tell(enum repeat_kind kind, unsigned count, const struct repeat_failure *failure,
 		struct buf *ret, struct err *err);
 
-/* "KeyError: 'b'" in what a failing cell gave; "" when it cannot be told. */
+/* Finds a line such as "KeyError: 'b'" in the output of a failed cell; length 0: there is none. */
 size_t repeat_error_line(const char *text, size_t len, const char **ret);

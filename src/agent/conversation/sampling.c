@@ -1,9 +1,9 @@
 /*
- * sampling.c - how a model is to answer, as a JSON document of a conversation says it.
+ * sampling.c - parses the answer options in a conversation document.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    a document that a client, a program or a captured agent wrote.
- * Never:    leaves out silently what is too much of something.
+ * Reads:    a document of a client, a program or a compromised agent.
+ * Never:    silently drops what exceeds a limit.
  */
 #include "agent/conversation/sampling.h"
 

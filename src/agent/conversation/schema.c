@@ -1,9 +1,9 @@
 /*
- * schema.c - whether JSON obeys a JSON schema, as far as structured outputs use them. Pure.
+ * schema.c - validates JSON by the part of JSON Schema that structured outputs use. Pure.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    a schema of an application's, words of a model.
- * Never:    goes deeper than CHECK_DEPTH_MAX, or looks at more than CHECK_COUNT_MAX places.
+ * Reads:    a schema of an application, text of a model.
+ * Never:    recurses deeper than CHECK_DEPTH_MAX, or checks more than CHECK_COUNT_MAX values.
  */
 #include "agent/conversation/schema.h"
 
@@ -22,7 +22,7 @@
 struct check {
 	const struct json_value *root;
 	unsigned depth, count;
-	char path[256]; /* of what is looked at, for people */
+	char path[256]; /* path of the current value, for messages */
 };
 
 static int check_value(struct check *check, const struct json_value *schema,
@@ -33,7 +33,7 @@ static int wrong(const struct check *check, struct err *err, const char *what)
 	return err_set(err, ERR_INVALID, "%s %s", check->path, what);
 }
 
-/* ---- words of a schema ---------------------------------------------------------------------- */
+/* ---- keywords ------------------------------------------------------------------------------- */
 
 static bool is_type(const struct json_value *value, const char *type)
 {
@@ -52,7 +52,7 @@ static bool is_type(const struct json_value *value, const char *type)
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (strcmp(types[i].name, type) == 0)
 			return json_read_kind(value) == types[i].kind;
-	return true; /* no type that is known */
+	return true; /* unknown types allow everything */
 }
 
 static bool has_type(const struct json_value *value, const struct json_value *types)
@@ -88,7 +88,7 @@ static bool is_one_of(const struct json_value *value, const struct json_value *v
 	return false;
 }
 
-/* "#", "#/$defs/NAME": a place in the schema; NULL: there is none. */
+/* Resolves "#" or "#/$defs/NAME"; NULL: not found. */
 static const struct json_value *find_ref(const struct json_value *root, const char *ref)
 {
 	const struct json_value *at = root;
@@ -108,7 +108,7 @@ static const struct json_value *find_ref(const struct json_value *root, const ch
 	return at;
 }
 
-/* ---- what is in a value --------------------------------------------------------------------- */
+/* ---- members and items ---------------------------------------------------------------------- */
 
 static int check_inside(struct check *check, const struct json_value *schema,
 			const struct json_value *value, const char *key, size_t index,

@@ -1,8 +1,8 @@
 /*
- * schema.h - whether JSON obeys a JSON schema, as far as structured outputs use them. Pure.
+ * schema.h - validates JSON by the part of JSON Schema that structured outputs use. Pure.
  *
- * Looked at: type, enum, const, properties, required, additionalProperties, items, minItems, maxItems,
- * anyOf, oneOf, allOf, and $ref to places in the same schema. Other words allow everything.
+ * Checked keywords: type, enum, const, properties, required, additionalProperties, items, minItems,
+ * maxItems, anyOf, oneOf, allOf, and $ref inside the same schema. Other keywords are ignored.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 
 #include "base/err.h"
 
-/* ERR_INVALID, in words for whoever wrote it: it is not JSON, or does not obey. */
+/* ERR_INVALID, with a text for the model: not JSON, or not valid by the schema. */
 int schema_check(const char *schema, const char *json, size_t len, struct err *err);

@@ -1,9 +1,10 @@
 /*
- * tool_cell.c - tools that code in the session answers: read, written, made a cell of.
+ * tool_cell.c - tools that code in the session answers: parses and writes them, and makes cells of
+ * calls.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    documents of anybody, arguments of a model.
- * Never:    lets arguments be more than one JSON value of the code.
+ * Reads:    untrusted documents, arguments of a model.
+ * Never:    inserts arguments into the code except as one JSON value.
  */
 #include "agent/conversation/tool_cell.h"
 
@@ -54,7 +55,7 @@ int tool_cell_code(const struct model_tool *tool, const struct buf *args, struct
 	struct json_writer writer;
 	enum json_kind kind;
 
-	/* Compact: in one line, whatever the model wrote. */
+	/* The compact form has no newlines. */
 	if (json_read_compact(buf_text(args), args->len, MODEL_ARGS_MAX, &json, &kind, err) < 0 ||
 	    buf_adds(ret, tool->before, err) < 0)
 		return (int)err->code;

@@ -1,15 +1,15 @@
 /*
- * window.c - a conversation that stays within what its model can read.
+ * window.c - keeps a conversation within the model's context window.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    the conversation.
- * Never:    touches the system text or the question that is being answered, takes a call from its
- *           result, or shortens the results that the model has not answered yet before all else.
+ * Never:    changes the system text or the current question, separates a call from its result, or
+ *           shortens results that the model has not answered yet unless nothing else is left.
  *
- * What a cell printed is the part that grows, and the part that can be had again. So the oldest
- * results go first: to their beginning and end, then to one line; either names the handle under
- * which all of it can be read (reading.c). Then whole steps go, a call with its result, and whole
- * questions of a chat; the question they belonged to, or the next one, says how many.
+ * Outputs of cells take most of the space, and can be read again. So the oldest results are
+ * shortened first: to their beginning and end, then to one line; both name the handle for reading
+ * all of it (reading.c). After that whole steps are dropped, each a call with its result, and whole
+ * questions of a chat; a note in the question they belonged to, or in the next one, says how many.
  */
 #include "agent/conversation/window.h"
 
@@ -21,15 +21,16 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-#define BYTES_PER_TOKEN 3u /* below what English and code have: rather too early than too late */
+/* less than English text and code have, so that the estimate is too high, not too low */
+#define BYTES_PER_TOKEN 3u
 #define IMAGE_TOKENS 1500u
-#define TURN_TOKENS 8u /* what the protocol puts around one */
+#define TURN_TOKENS 8u /* the protocol's overhead for a turn */
 #define HEAD_BYTES 400u
 #define TAIL_BYTES 200u
-#define SPARE_BYTES 300u /* less than this is not worth a mark */
+#define SPARE_BYTES 300u /* shortening by less is not worth a mark */
 #define START_BYTES 60u
 #define MARK_MAX 1024u
-#define KEPT_MAX ((size_t)16 * 1024 * 1024) /* of shortened results, together */
+#define KEPT_MAX ((size_t)16 * 1024 * 1024) /* of originals of shortened results, in total */
 
 static uint64_t turn_bytes(const struct model_turn *turn)
 {
@@ -39,7 +40,7 @@ static uint64_t turn_bytes(const struct model_turn *turn)
 		bytes += turn->calls[i].args.len;
 	for (size_t i = 0; i < turn->result_count; i++)
 		bytes += turn->results[i].text.len;
-	/* Where it goes back as it came it holds all of that; else it is thoughts beside it. */
+	/* A blob that is sent back includes the rest; if it is smaller, it only has thoughts. */
 	return turn->blob.len > bytes ? turn->blob.len : bytes;
 }
 
@@ -80,7 +81,7 @@ static const struct buf *whole_of(const struct model_result *result)
 	return result->whole.len > 0 ? &result->whole : &result->text;
 }
 
-/* What was said is kept under the handle from here on, and `text` said in its place. */
+/* Keeps the original for the handle, and puts `text` in its place. */
 static void replace(struct model_result *result, struct buf *text)
 {
 	if (result->whole.len == 0)
@@ -104,7 +105,7 @@ static uint64_t count_lines(const char *text, size_t len)
 	return count;
 }
 
-/* At most `max` bytes from the beginning, whole lines where that leaves enough. */
+/* The length of a beginning of at most `max` bytes: whole lines, unless that is too short. */
 static size_t head_of(const struct buf *text, size_t max)
 {
 	const char *newline = memrchr(text->data, '\n', max);
@@ -114,7 +115,7 @@ static size_t head_of(const struct buf *text, size_t max)
 	return max - utf8_incomplete_tail(text->data, max);
 }
 
-/* Where the last `max` bytes, or whole lines among them, begin. */
+/* Where an ending of at most `max` bytes begins: whole lines, unless that is too short. */
 static size_t tail_of(const struct buf *text, size_t max)
 {
 	const char *from = text->data + text->len - max;
@@ -132,7 +133,7 @@ static void cut_middle(struct model_result *result, size_t head_max, size_t tail
 {
 	const struct buf *text = whole_of(result);
 	cleanup_buf struct buf cut = BUF_INIT(head_max + tail_max + MARK_MAX);
-	struct err ignored; /* there is room */
+	struct err ignored; /* cannot fail: there is room */
 	size_t head, tail;
 	uint64_t first, last;
 
@@ -158,13 +159,13 @@ static void cut_middle(struct model_result *result, size_t head_max, size_t tail
 	replace(result, &cut);
 }
 
-/* All of it in one line. */
+/* Replaces the result by one line. */
 static bool make_brief(struct model_result *result)
 {
 	const struct buf *text = whole_of(result);
 	cleanup_buf struct buf brief = BUF_INIT(MARK_MAX);
 	const char *newline;
-	struct err ignored; /* there is room */
+	struct err ignored; /* cannot fail: there is room */
 	size_t start;
 
 	if (result->text.len <= SPARE_BYTES)
@@ -195,7 +196,7 @@ static void number_results(struct model_conversation *conv)
 static void drop_images(struct model_turn *turn)
 {
 	const size_t count = model_turn_drop_images(turn);
-	struct err ignored; /* a turn of this size can take a line more */
+	struct err ignored; /* cannot fail: there is room for one more line */
 
 	if (count > 0 && turn->result_count > 0)
 		(void)buf_addf(&turn->results[turn->result_count - 1].text, &ignored,
@@ -216,7 +217,7 @@ static void shorten(struct model_turn *turn, bool is_brief)
 	drop_images(turn);
 }
 
-/* The last question: what comes after it is being answered. */
+/* The index of the last question; the turns after it are the current answer. */
 static size_t question_of(const struct model_conversation *conv)
 {
 	size_t at = conv->count;
@@ -229,7 +230,7 @@ static size_t question_of(const struct model_conversation *conv)
 static void note_left_out(struct model_turn *question, uint64_t steps, uint64_t questions)
 {
 	struct buf *text = &question->text;
-	struct err ignored; /* then the note is missing, and nothing else */
+	struct err ignored; /* on failure only the note is missing */
 
 	if (question->steps_left_out == 0 && question->questions_left_out == 0)
 		question->text_own = text->len;
@@ -248,7 +249,7 @@ static void note_left_out(struct model_turn *question, uint64_t steps, uint64_t 
 			       question->steps_left_out);
 }
 
-/* The oldest step, a call and its result, that is not the last; false: there is none. */
+/* Drops the oldest step (a call and its result), except the last; false: there is none. */
 static bool drop_step(struct model_conversation *conv)
 {
 	struct model_turn *question = NULL;
@@ -267,7 +268,7 @@ static bool drop_step(struct model_conversation *conv)
 	return false;
 }
 
-/* The oldest question of a chat, with all that came of it. */
+/* Drops the oldest question of a chat with all its turns. */
 static bool drop_question(struct model_conversation *conv)
 {
 	const size_t last = question_of(conv);
@@ -284,7 +285,7 @@ static bool drop_question(struct model_conversation *conv)
 	return true;
 }
 
-/* What the model has not answered yet, when nothing else is left. */
+/* Shortens results that the model has not answered yet, when nothing else is left. */
 static void shorten_last(struct model_conversation *conv, uint64_t tokens_max)
 {
 	struct model_turn *last = conv->turns[conv->count - 1];
@@ -306,7 +307,7 @@ static void shorten_last(struct model_conversation *conv, uint64_t tokens_max)
 		drop_images(last);
 }
 
-/* Memory has an end, too: what was shortened longest ago cannot be read any more. */
+/* Limits memory: drops the originals of the results that were shortened longest ago. */
 static void forget(struct model_conversation *conv)
 {
 	size_t kept = 0;
@@ -329,7 +330,10 @@ static void shorten_until(struct model_conversation *conv, uint64_t tokens, bool
 
 bool window_fit(struct model_conversation *conv, uint64_t tokens_max)
 {
-	/* Well below it: what a provider keeps of the conversation is lost with each change of its past. */
+	/*
+	 * Shorten to well below the limit, because each change of older turns invalidates the
+	 * provider's cache.
+	 */
 	const uint64_t wanted = tokens_max - tokens_max / 4;
 
 	number_results(conv);

@@ -1,5 +1,5 @@
 /*
- * window.h - a conversation that stays within what its model can read. Pure.
+ * window.h - keeps a conversation within the model's context window. Pure.
  */
 #pragma once
 
@@ -9,17 +9,17 @@
 #include "agent/conversation/model.h"
 #include "wire/agent.h"
 
-/* What may be sent, so that an answer still fits beside it. */
+/* Tokens available for a request, so that an answer still fits. */
 uint64_t window_room(const struct agent_settings *settings);
 
-/* Tokens, rather too many than too few. */
+/* An estimate of tokens that is rather too high than too low. */
 uint64_t window_estimate(const struct model_conversation *conv);
 
 /*
- * Shortens and drops what is old until the conversation is estimated to fit; false: there is nothing left
- * to. The system text, the last question and the last results stay, and each result has its call.
+ * Shortens and drops old turns until the conversation is estimated to fit; false: nothing is left
+ * to shorten. Keeps the system text, the last question, the last results, and each result's call.
  */
 bool window_fit(struct model_conversation *conv, uint64_t tokens_max);
 
-/* All of a result that was shortened, by its handle "result_N"; NULL: there is none. */
+/* The original of a shortened result by its handle "result_N"; NULL: not found. */
 const struct buf *window_find(const struct model_conversation *conv, const char *handle);

@@ -1,9 +1,9 @@
 /*
- * write.c - a conversation becomes a JSON document.
+ * write.c - writes a conversation as a JSON document.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    the conversation.
- * Never:    writes more than AGENT_CONVERSATION_MAX, or anything of a key.
+ * Never:    writes more than AGENT_CONVERSATION_MAX, or an API key.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void write_call(struct json_writer *writer, const struct model_call *call
 	json_write_object_end(writer);
 }
 
-/* Of the same maker as the rest: another's was not taken. */
+/* All sealed items have the same maker, because those of others were dropped. */
 static void write_sealed(struct json_writer *writer, const struct model_turn *turn, uint64_t maker)
 {
 	char made_by[24];
@@ -95,7 +95,7 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 	json_write_array_end(writer);
 }
 
-/* With all that was shortened here: who goes on may have a larger window. */
+/* Writes the original results, because another model may have a larger context window. */
 static void write_results(struct json_writer *writer, const struct model_turn *turn)
 {
 	json_write_key(writer, "results");
@@ -217,7 +217,7 @@ static void write_usage(struct json_writer *writer, const struct agent_usage *us
 	json_write_object_end(writer);
 }
 
-/* `images_from`: turns before that one go without theirs. */
+/* Leaves out the images of turns before `images_from`. */
 static int write_once(const struct conversation *conversation,
 		      const struct model_conversation *conv, size_t images_from, struct buf *ret,
 		      struct err *err)

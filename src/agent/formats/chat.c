@@ -1,11 +1,11 @@
 /*
- * chat.c - OpenAI Chat Completions, and everything that speaks it.
+ * chat.c - the wire format OpenAI Chat Completions, which many other servers use, too.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    events of a stream, hostile.
- * Never:    relies on what servers forget: indexes, ids, finish reasons, [DONE].
+ * Never:    relies on what some servers omit: indexes, ids, finish reasons, [DONE].
  *
- * Results of tools can be text only, so their images follow in a user's message.
+ * Tool results can only be text, so their images follow in a user message.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void write_user(struct json_writer *writer, const struct model_turn *turn
 	json_write_object_end(writer);
 }
 
-/* What the server said of a call besides: signed thoughts, for example. */
+/* Writes the server's other members of a call, such as signed thoughts. */
 static void write_extra(struct json_writer *writer, const struct model_call *call)
 {
 	struct json_value *extra = NULL;
@@ -101,7 +101,7 @@ static void write_part(struct json_writer *writer, const struct buf *text)
 	json_write_object_end(writer);
 }
 
-/* Thoughts and text as parts of the content, as Mistral sends and wants them. */
+/* Writes thoughts and text as parts of the content, the form that Mistral uses. */
 static void write_parts(struct json_writer *writer, const struct model_turn *turn)
 {
 	json_write_array_begin(writer);
@@ -118,7 +118,7 @@ static void write_parts(struct json_writer *writer, const struct model_turn *tur
 	json_write_array_end(writer);
 }
 
-/* Some servers refuse an answer that lacks its thoughts, some one that has them. */
+/* Some servers refuse an answer without its thoughts, others refuse one with them. */
 static void write_thought(struct json_writer *writer, const struct model_turn *turn,
 			  enum agent_echo echo)
 {
@@ -168,7 +168,7 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 	for (size_t i = 0; i < turn->result_count; i++) {
 		const struct model_result *result = &turn->results[i];
 
-		if (result->call_id[0] == '\0') { /* of a block in its text */
+		if (result->call_id[0] == '\0') { /* of a block in the model's text */
 			write_user(writer, turn, buf_text(&result->text), result->text.len);
 			return;
 		}
@@ -271,7 +271,7 @@ static void write_system(struct json_writer *writer, const struct buf *text)
 static int request(const struct model_conversation *conv, struct provider_request *request,
 		   struct err *err)
 {
-	/* OpenAI's own models refuse the old name, most other servers know no other. */
+	/* OpenAI's own models refuse the old name, and most other servers only know the old one. */
 	const bool is_new = request->ways.limit == AGENT_LIMIT_AUTO
 				    ? strstr(request->base_url, "://api.openai.com/") != NULL
 				    : request->ways.limit == AGENT_LIMIT_COMPLETION;
@@ -306,7 +306,7 @@ static int request(const struct model_conversation *conv, struct provider_reques
 	return provider_bearer(request, err);
 }
 
-/* Without an index a new id means a new call, and no id the one before. */
+/* Without an index, a new id begins a new call; without an id, the last call continues. */
 static int64_t index_of(const struct decoder *decoder, const struct json_value *delta)
 {
 	const char *id = json_read_text(json_read_member(delta, "id"), NULL);
@@ -352,7 +352,7 @@ static void copy_members(struct json_writer *writer, const struct json_value *fr
 	}
 }
 
-/* What this piece of a call has besides what is known; the first word on a member counts. */
+/* Keeps unknown members of this piece of a call; the first value of a member counts. */
 static void take_extra(struct model_call *call, const struct json_value *delta)
 {
 	cleanup_buf struct buf merged = BUF_INIT(MODEL_EXTRA_MAX);
@@ -421,7 +421,7 @@ static enum model_stop stop_of(const char *reason)
 	return MODEL_STOP_END;
 }
 
-/* Where nothing else says what it thinks. */
+/* Reads thoughts from reasoning_details if no other member has them. */
 static int take_details_text(struct decoder *decoder, const struct json_value *delta,
 			     struct err *err)
 {
@@ -438,7 +438,7 @@ static int take_details_text(struct decoder *decoder, const struct json_value *d
 	return 0;
 }
 
-/* The first that says something: some gateways send the same under two names. */
+/* Reads the first member with text, because some gateways send the same text twice. */
 static int take_thought(struct decoder *decoder, const struct json_value *delta, struct err *err)
 {
 	static const char *const keys[] = { "reasoning_content", "reasoning", "reasoning_text" };
@@ -456,7 +456,7 @@ static int take_thought(struct decoder *decoder, const struct json_value *delta,
 	return take_details_text(decoder, delta, err);
 }
 
-/* Text, or an array of parts with text and thoughts. */
+/* Reads text, or an array of parts with text and thoughts. */
 static int take_content(struct decoder *decoder, const struct json_value *delta, struct err *err)
 {
 	const struct json_value *content = json_read_member(delta, "content");
@@ -498,7 +498,7 @@ static int take_choice(struct decoder *decoder, const struct json_value *choice,
 	const struct json_value *calls;
 	const char *text;
 
-	if (delta == NULL) /* a server that answers whole */
+	if (delta == NULL) /* the server does not stream */
 		delta = json_read_member(choice, "message");
 	if (details_take(&decoder->details, json_read_member(delta, "reasoning_details"), err) <
 		    0 ||

@@ -1,9 +1,9 @@
 /*
- * chat_details.c - thoughts of Chat Completions as `reasoning_details`, put together.
+ * chat_details.c - joins the fragments of `reasoning_details` in Chat Completions.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    events of a stream, hostile.
- * Never:    looks into what it keeps: signatures and ciphertext hold for whoever made them.
+ * Never:    interprets signatures and ciphertext, which only their maker understands.
  */
 #include "agent/formats/chat_details.h"
 
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-/* Texts that grow from fragment to fragment, and words that one of them has. */
+/* Members that grow with each fragment, and members that one fragment has. */
 static const char *const texts[] = { "text", "summary", "data" };
 static const char *const words[] = { "type", "id", "format", "signature" };
 

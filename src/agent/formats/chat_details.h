@@ -1,7 +1,7 @@
 /*
  * chat_details.h - thoughts of Chat Completions as `reasoning_details` (OpenRouter, MiniMax). Pure.
  *
- * Entries come in fragments, which an index holds together; only whole entries may go back.
+ * Entries arrive in fragments with a common index; only complete entries may be sent back.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "codec/json_read.h"
 
-#define DETAILS_MAX 64u /* entries of one answer; more are left out */
+#define DETAILS_MAX 64u /* in one answer; more are dropped */
 
 struct details;
 
-/* Takes the fragments of one event; *details is made when there are some. */
+/* Adds the fragments of one event; creates *details if there are any. */
 int details_take(struct details **details, const struct json_value *fragments, struct err *err);
-/* The entries so far, whole, with commas between them; replaces what is in `ret`. */
+/* Writes the complete entries so far, separated by commas; replaces the content of `ret`. */
 int details_write(const struct details *details, struct buf *ret, struct err *err);
 void details_free(struct details *details); /* NULL is fine */

@@ -1,9 +1,9 @@
 /*
- * code_stream.c - the code in a call's arguments, while they are still being written.
+ * code_stream.c - extracts the code from a call's arguments while they arrive.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    what a model has written so far.
- * Never:    hands on half of an escape or of a letter.
+ * Reads:    incomplete output of a model.
+ * Never:    returns a part of an escape or of a character.
  */
 #include "agent/formats/code_stream.h"
 
@@ -20,7 +20,7 @@ static size_t skip_blank(const char *text, size_t at, size_t len)
 	return at;
 }
 
-/* Behind `word` and white space before it: 1, -1 when something else stands there, 0: not yet. */
+/* Skips white space and `word`. 1: done; -1: something else is there; 0: more input is needed. */
 static int take_word(const char *text, size_t *at, size_t len, const char *word)
 {
 	const size_t start = skip_blank(text, *at, len), size = strlen(word);
@@ -34,7 +34,7 @@ static int take_word(const char *text, size_t *at, size_t len, const char *word)
 	return 1;
 }
 
-/* Over `{"code": "`. */
+/* Skips `{"code": "`. */
 static void find_text(struct code_stream *stream, const char *args, size_t len)
 {
 	static const char *const words[] = { "{", "\"" MODEL_CODE "\"", ":", "\"" };
@@ -90,7 +90,10 @@ static int add_letter(uint32_t code, struct buf *ret, struct err *err)
 	return buf_add(ret, bytes, len, err);
 }
 
-/* The length of a \u escape with the second half that it needs; 0: not yet, or -1: it is none. */
+/*
+ * The length of a \\u escape, with the low surrogate if it needs one; 0: more input is needed; -1:
+ * invalid.
+ */
 static int read_unicode(const char *text, size_t len, uint32_t *ret)
 {
 	uint32_t low;
@@ -110,7 +113,7 @@ static int read_unicode(const char *text, size_t len, uint32_t *ret)
 	return 12;
 }
 
-/* One escape: its length, 0: it is not whole yet, -1: it is none, or the buffer is full. */
+/* Decodes one escape: its length; 0: more input is needed; -1: invalid, or the buffer is full. */
 static int take_escape(const char *text, size_t len, struct buf *ret, struct err *err)
 {
 	static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";

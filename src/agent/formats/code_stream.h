@@ -1,9 +1,9 @@
 /*
- * code_stream.h - the code in a call's arguments, while they are still being written. Pure.
+ * code_stream.h - extracts the code from a call's arguments while they arrive. Pure.
  *
- * Arguments are JSON, {"code": "…"}, and come in pieces cut anywhere. What of the text is complete is
- * handed on as it comes, without its escapes. Where the object begins with another member nothing is:
- * the code is then known when the call is complete.
+ * Arguments are JSON, {"code": "…"}, and arrive in pieces cut at any byte. The complete part of the
+ * text is returned as it arrives, with escapes decoded. If the object begins with another member,
+ * nothing is returned; the code is then only known when the call is complete.
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 #include "base/err.h"
 
 struct code_stream {
-	size_t at; /* bytes of the arguments that were read */
+	size_t at; /* bytes of the arguments that are already read */
 	bool in_text, is_over;
 };
 
-/* `args` is all of the arguments so far; appends what is new of the code. */
+/* `args` has all arguments so far; appends the new part of the code. */
 int code_stream_feed(struct code_stream *stream, const char *args, size_t len, struct buf *ret,
 		     struct err *err);

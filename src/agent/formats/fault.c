@@ -1,9 +1,9 @@
 /*
- * fault.c - what the errors of a model's server mean.
+ * fault.c - classifies the errors of a model's server.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    hostile JSON, and statuses of HTTP.
- * Never:    believes that something can be retried for ever; that is loop/retry.c's.
+ * Reads:    hostile JSON, and HTTP status codes.
+ * Never:    limits the number of retries; that is up to the caller.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "codec/json_get.h"
 
-#define KEY_PART 3u /* fewer letters of a key say nothing */
+#define KEY_PART 3u /* a shorter part of a key says nothing */
 #define RETRY_MS_MAX (24.0 * 3600 * 1000)
 
 void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
@@ -27,7 +27,7 @@ void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* By the words that providers use in `code`, `type` or `status`. */
+/* By the codes that providers use in `code`, `type` or `status`. */
 static enum fault_kind kind_of_word(const char *word)
 {
 	static const struct {
@@ -116,7 +116,7 @@ void fault_judge(unsigned status, const struct json_value *error, struct fault *
 		error = inner;
 	for (size_t i = 0; i < ARRAY_LEN(keys) && kind == FAULT_NONE; i++)
 		kind = kind_of_word(json_get_str(error, keys[i]));
-	/* Within a stream the number is all there is, as in OpenRouter's errors. */
+	/* Errors inside a stream, as OpenRouter's, have only this number. */
 	if (status == 0 && json_read_int(json_read_member(error, "code"), &number) &&
 	    number >= 400 && number < 600)
 		status = (unsigned)number;
@@ -133,7 +133,7 @@ void fault_judge(unsigned status, const struct json_value *error, struct fault *
 void fault_read(unsigned status, const char *json, size_t len, struct fault *ret)
 {
 	struct json_value *document = NULL;
-	struct err ignored; /* what is not JSON is quoted as it is */
+	struct err ignored; /* text that is not JSON is quoted unchanged */
 
 	if (json_read_parse(json, len, MODEL_EVENT_MAX, &document, &ignored) == 0) {
 		fault_judge(status, document, ret);
@@ -152,7 +152,7 @@ void fault_hide(struct fault *fault, const char *key)
 		memset(at, '*', shown);
 		memmove(at + shown, at + len, strlen(at + len) + 1);
 	}
-	/* The text was cut to its length: perhaps in the middle of one. */
+	/* The text may have been cut in the middle of the key. */
 	for (size_t n = len; n-- > KEY_PART;) {
 		const size_t text_len = strlen(fault->text);
 

@@ -1,8 +1,8 @@
 /*
- * fenced.c - code that a model writes as a fenced block in its text.
+ * fenced.c - finds code that a model writes as a fenced block in its text.
  *
  * Runs in:  reckon-agent and tests.
- * Reads:    what a model wrote.
+ * Reads:    text of a model.
  * Never:    changes it.
  */
 #include "agent/formats/fenced.h"
@@ -45,7 +45,7 @@ static bool read_fence(const char *line, size_t len, struct fence_line *ret)
 		len--;
 	ret->info = line + at;
 	ret->info_len = len - at;
-	/* ```x``` within a line is not a fence. */
+	/* ```x``` inside a line is not a fence. */
 	return ret->count >= 3 && memchr(ret->info, '`', ret->info_len) == NULL;
 }
 
@@ -70,7 +70,7 @@ static bool closes(const struct fence_line *open, const char *line, size_t len)
 	       fence.count >= open->count && fence.info_len == 0;
 }
 
-/* Fills in where the block that opens at `start` ends. */
+/* Finds the end of the block that opens at `start`. */
 static void find_end(const char *text, size_t len, const struct fence_line *open,
 		     struct fenced *ret)
 {
@@ -129,6 +129,6 @@ size_t fenced_prose(const char *text, size_t len, const char *language)
 		line--;
 	for (at = line; at < len && text[at] == ' ';)
 		at++;
-	/* The last line is white space so far, or begins as a fence does. */
+	/* The last line is only white space so far, or may become a fence. */
 	return at == len || text[at] == '`' || text[at] == '~' ? line : len;
 }

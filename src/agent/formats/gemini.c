@@ -1,9 +1,9 @@
 /*
- * gemini.c - Gemini generateContent.
+ * gemini.c - the wire format Gemini generateContent.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    events of a stream, hostile.
- * Never:    changes a part that goes back: some are signed.
+ * Never:    changes a part that is sent back: some are signed.
  */
 #include <ctype.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void write_result(struct json_writer *writer, const struct model_turn *tu
 	json_write_object_begin(writer);
 	json_write_key(writer, "functionResponse");
 	json_write_object_begin(writer);
-	if (!result->own_id) /* it gave one itself */
+	if (!result->own_id) /* the provider sent an id */
 		json_write_member_string(writer, "id", result->call_id);
 	json_write_member_string(writer, "name", result->name);
 	json_write_key(writer, "response");
@@ -62,7 +62,7 @@ static void write_result(struct json_writer *writer, const struct model_turn *tu
 	json_write_object_end(writer);
 }
 
-/* Models before the third take images beside a result, not in it. */
+/* Models before Gemini 3 accept images after a result, but not inside it. */
 static void write_results(struct json_writer *writer, const struct model_turn *turn,
 			  bool is_inside)
 {
@@ -77,7 +77,7 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 		write_images(writer, turn);
 }
 
-/* A first call of another day that has none gets what stands for one. */
+/* The first call of a resumed conversation has no signature, and gets a placeholder. */
 static void write_signature(struct json_writer *writer, const struct model_call *call,
 			    bool is_first)
 {
@@ -204,7 +204,7 @@ static void write_config(struct json_writer *writer, const struct model_conversa
 	json_write_object_end(writer);
 }
 
-/* The model's name stands in the address: nothing in it may lead elsewhere. */
+/* The model's name is part of the URL, so it must not contain special characters. */
 static int write_place(struct provider_request *request, struct err *err)
 {
 	const char *model = request->model;

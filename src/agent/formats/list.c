@@ -1,9 +1,9 @@
 /*
- * list.c - which models a server has.
+ * list.c - lists the models of a server.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    hostile JSON.
- * Never:    keeps a name that could not be typed, or more of them than list.h says.
+ * Never:    keeps a name that cannot be typed, or more names than list.h allows.
  */
 #include "agent/formats/list.h"
 
@@ -56,7 +56,7 @@ void list_done(struct list *list)
 	buf_done(&list->names);
 }
 
-/* Gemini says of each what it can do. */
+/* Gemini lists the methods that each model supports. */
 static bool can_answer(const struct json_value *model)
 {
 	const struct json_value *methods = json_read_member(model, "supportedGenerationMethods");
@@ -70,7 +70,7 @@ static bool can_answer(const struct json_value *model)
 	return methods == NULL;
 }
 
-/* As it is written behind PROVIDER/. */
+/* The name to use after "PROVIDER/". */
 static const char *name_of(const struct json_value *model, size_t *ret_len)
 {
 	static const char *const keys[] = { "id", "name", "model" };
@@ -92,7 +92,7 @@ static const char *name_of(const struct json_value *model, size_t *ret_len)
 	return name;
 }
 
-/* OpenAI and Anthropic say "data", Gemini "models", and some send the bare list. */
+/* OpenAI and Anthropic use "data", Gemini "models", and some servers send only the array. */
 static const struct json_value *find_list(const struct json_value *document)
 {
 	static const char *const keys[] = { "data", "models" };
@@ -119,7 +119,7 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 	models = find_list(document);
 	for (size_t i = 0; i < json_read_count(models); i++) {
 		const struct json_value *model = json_read_at(models, i);
-		struct err full; /* then the rest is only counted */
+		struct err full; /* further names are only counted */
 		size_t name_len = 0;
 		const char *name;
 

@@ -1,12 +1,12 @@
 /*
- * messages.c - Anthropic Messages.
+ * messages.c - the wire format Anthropic Messages.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    events of a stream, hostile.
- * Never:    changes a block that goes back: thoughts are signed.
+ * Never:    changes a block that is sent back: thoughts are signed.
  *
- * The system text and the newest results are marked for the prompt cache: what comes before the
- * next question of the loop is then read at a tenth of its price.
+ * The system text and the newest results are marked for the prompt cache, so the next request of
+ * the loop pays a tenth of the price for what is before them.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "codec/json_get.h"
 
-#define VERSION "2023-06-01" /* what all servers of this kind know */
+#define VERSION "2023-06-01" /* the version that all servers of this protocol support */
 
 static void write_cache_mark(struct json_writer *writer)
 {
@@ -123,7 +123,7 @@ static void write_turn(struct json_writer *writer, const struct model_turn *turn
 	const bool is_model = turn->role == MODEL_ROLE_MODEL;
 
 	if (is_model && turn->text.len == 0 && turn->call_count == 0 && turn->blob.len == 0)
-		return; /* it said nothing, and nothing cannot be sent */
+		return; /* an empty turn cannot be sent */
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "role", is_model ? "assistant" : "user");
 	json_write_key(writer, "content");
@@ -245,7 +245,7 @@ static void take_usage(struct decoder *decoder, const struct json_value *usage)
 	const uint64_t out = json_get_count(usage, "output_tokens");
 	struct model_usage *sum = &decoder->turn->usage;
 
-	/* Counts are cumulative; the last event may leave out what the first said. */
+	/* Counts are cumulative; the last event may omit what the first one had. */
 	if (in > 0) {
 		sum->in = in;
 		sum->cached = read;
@@ -280,7 +280,7 @@ static enum decoder_block kind_of(const char *type)
 	return DECODER_BLOCK_OTHER;
 }
 
-/* What a block holds from its beginning, which most servers leave empty. */
+/* Reads the initial content of a block, which is empty on most servers. */
 static int begin_block(struct decoder *decoder, const struct json_value *event, struct err *err)
 {
 	const struct json_value *block = json_read_member(event, "content_block");
@@ -306,7 +306,7 @@ static int begin_block(struct decoder *decoder, const struct json_value *event, 
 			return (int)err->code;
 		model_call_set_id(call, json_get_str(block, "id"));
 		model_call_set_name(call, json_get_str(block, "name"));
-		/* {} stands for what comes in pieces. */
+		/* {} means that the arguments follow in pieces. */
 		if (json_read_count(json_read_member(block, "input")) > 0)
 			return json_read_dump(json_read_member(block, "input"), &call->args, err);
 		return 0;
@@ -360,7 +360,7 @@ static void write_thought(struct json_writer *writer, const struct decoder *deco
 	json_write_object_end(writer);
 }
 
-/* The block as it goes back. */
+/* Keeps the block in the form in which it is sent back. */
 static int end_block(struct decoder *decoder, struct err *err)
 {
 	cleanup_buf struct buf block = BUF_INIT(MODEL_BLOB_MAX);
@@ -375,7 +375,7 @@ static int end_block(struct decoder *decoder, struct err *err)
 		return 0;
 	case DECODER_BLOCK_TEXT:
 		if (text->len == decoder->text_from)
-			return 0; /* an empty one is refused */
+			return 0; /* an empty block is refused */
 		json_write_object_begin(&writer);
 		json_write_member_string(&writer, "type", "text");
 		json_write_member_text(&writer, "text", buf_text(text) + decoder->text_from,
@@ -384,7 +384,8 @@ static int end_block(struct decoder *decoder, struct err *err)
 		break;
 	case DECODER_BLOCK_THOUGHT:
 		write_thought(&writer, decoder);
-		is_thought = decoder->scratch.len > 0; /* what has no signature is refused */
+		/* a thought without a signature is refused */
+		is_thought = decoder->scratch.len > 0;
 		break;
 	case DECODER_BLOCK_CALL:
 		if (decoder_call(decoder, decoder->item, &call, err) < 0 ||
@@ -441,7 +442,7 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	(void)name; /* the same word is in `type` */
+	(void)name; /* `type` has the same name */
 	return provider_take(decoder, data, len, take_event, err);
 }
 

@@ -1,9 +1,9 @@
 /*
- * provider.c - what the wire formats share.
+ * provider.c - functions shared by the wire formats.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    parsed JSON of a model's server.
- * Never:    writes a key anywhere but into a header.
+ * Never:    writes an API key anywhere but into a header.
  */
 #include "agent/formats/provider.h"
 
@@ -84,7 +84,7 @@ static void tell(const struct decoder *decoder, const struct buf *members)
 void decoder_tell_thought(const struct decoder *decoder, const char *json, size_t len)
 {
 	cleanup_buf struct buf members = BUF_INIT(MODEL_BLOB_MAX);
-	struct err full; /* then it does not go back */
+	struct err full; /* on failure it is not sent back */
 
 	if (buf_adds(&members, "\"items\":[", &full) == 0 &&
 	    buf_add(&members, json, len, &full) == 0 && buf_addc(&members, ']', &full) == 0)
@@ -109,7 +109,7 @@ bool provider_blob_holds(const struct model_turn *turn)
 	return turn->blob.len > 0;
 }
 
-/* Without what is doubled by whatever comes behind. */
+/* The length of the base URL without slashes at its end. */
 static size_t base_len(const struct provider_request *request)
 {
 	size_t len = strlen(request->base_url);
@@ -194,7 +194,7 @@ void provider_request_done(struct provider_request *request)
 	buf_done(&request->url);
 	buf_done(&request->body);
 	for (size_t i = 0; i < PROVIDER_HEADERS_MAX; i++) {
-		/* The key does not stay in memory longer than it is needed. */
+		/* Erase the key from memory. */
 		if (request->headers[i].data != NULL)
 			explicit_bzero(request->headers[i].data, request->headers[i].cap);
 		buf_done(&request->headers[i]);

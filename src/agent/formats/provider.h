@@ -1,11 +1,11 @@
 /*
- * provider.h - a wire format: how a conversation becomes a request, and a stream a turn. Pure.
+ * provider.h - wire formats: convert a conversation into a request, and a stream into a turn. Pure.
  *
  *   chat.c       OpenAI Chat Completions (and vLLM, Ollama, llama.cpp, LM Studio, OpenRouter …)
  *   responses.c  OpenAI Responses
  *   messages.c   Anthropic Messages
  *   gemini.c     Gemini generateContent
- *   fault.c      what their errors mean
+ *   fault.c      classifies their errors
  */
 #pragma once
 
@@ -24,47 +24,47 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_BUSY,	/* too much asked of it just now, or a failure of its own: worth a retry */
-	FAULT_QUOTA,	/* no credit; a retry changes nothing */
-	FAULT_KEY,	/* who are you */
-	FAULT_FILTERED, /* a filter of the provider's took the question or the answer */
-	FAULT_CONTEXT,	/* the conversation is longer than the model can read */
-	FAULT_REQUEST,	/* it does not understand or allow what was asked */
-	FAULT_BROKEN,	/* what came is not what the protocol says */
+	FAULT_BUSY,	/* overloaded, or failed internally: retry */
+	FAULT_QUOTA,	/* no credit left: a retry does not help */
+	FAULT_KEY,	/* authentication failed */
+	FAULT_FILTERED, /* the provider's filter blocked the question or the answer */
+	FAULT_CONTEXT,	/* the conversation is longer than the context window */
+	FAULT_REQUEST,	/* the request is invalid or not allowed */
+	FAULT_BROKEN,	/* the response violates the protocol */
 };
 
 struct fault {
 	enum fault_kind kind;
-	unsigned status;   /* of HTTP; 0 when it came within a stream */
-	uint64_t retry_ms; /* what it asked for; 0: nothing */
+	unsigned status;   /* HTTP status; 0 for an error inside a stream */
+	uint64_t retry_ms; /* delay that the server asked for; 0: none */
 	char text[FAULT_TEXT_MAX + 1];
 };
 
-/* What an answer that was no stream says. `json` may be anything. */
+/* Parses a response that is not a stream. `json` is untrusted. */
 void fault_read(unsigned status, const char *json, size_t len, struct fault *ret);
-/* The same of a parsed value that has a member "error", or is one. */
+/* The same for a parsed value that has a member "error", or is the error. */
 void fault_judge(unsigned status, const struct json_value *error, struct fault *ret);
-/* A server that quotes what it was sent would have us show the key: "***" stands for it. */
+/* Replaces the key by "***", because a server may quote it in an error. */
 void fault_hide(struct fault *fault, const char *key);
-/* From ours: `kind` and text. */
+/* Sets an error of our own. */
 void fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Told of what a model says while it says it. */
+/* Called for each piece of text of the model as it arrives. */
 typedef void model_piece_fn(const char *text, size_t len, bool is_thought, void *arg);
 
-/* What a block of an answer is, where a provider sends blocks. */
+/* The kind of the current block, for providers that send blocks. */
 enum decoder_block {
 	DECODER_BLOCK_NONE,
 	DECODER_BLOCK_TEXT,
 	DECODER_BLOCK_THOUGHT,
 	DECODER_BLOCK_CALL,
-	DECODER_BLOCK_OTHER, /* kept as it came */
+	DECODER_BLOCK_OTHER, /* kept unchanged */
 };
 
 struct details;
 
-/* A member of an object in `sealed` of a conversation: "items": […], or "call" and "extra". */
+/* A member for an object in `sealed` of a conversation: "items": […], or "call" and "extra". */
 typedef void decoder_sealed_fn(const char *members, size_t len, void *arg);
 
 struct decoder {
@@ -72,45 +72,45 @@ struct decoder {
 	model_piece_fn *piece; /* or NULL */
 	decoder_sealed_fn *sealed; /* or NULL */
 	void *arg;
-	bool ended;	   /* the stream said that it is complete */
-	bool refused;	   /* what it says is why it does not answer */
+	bool ended;	   /* the stream reported its end */
+	bool refused;	   /* the text is a refusal */
 	bool begun;
-	struct fault fault; /* what the stream said went wrong */
-	int64_t item;	   /* where the provider is within its answer */
-	enum decoder_block block; /* the one that is open */
-	size_t text_from, thoughts_from; /* where it began */
-	struct buf scratch; /* what of it is in neither */
-	struct details *details; /* of Chat Completions; NULL: none came */
+	struct fault fault; /* error that the stream reported */
+	int64_t item;	   /* the provider's position in its answer */
+	enum decoder_block block; /* the open block */
+	size_t text_from, thoughts_from; /* where the open block begins */
+	struct buf scratch; /* the block's other data */
+	struct details *details; /* of Chat Completions; NULL: none received */
 };
 
 void decoder_init(struct decoder *decoder, struct model_turn *turn);
 void decoder_done(struct decoder *decoder);
 
-/* Both append to the turn and tell `piece`; past MODEL_TEXT_MAX they fail with ERR_LIMIT. */
+/* Append to the turn and call `piece`; ERR_LIMIT beyond MODEL_TEXT_MAX. */
 int decoder_text(struct decoder *decoder, const char *text, size_t len, struct err *err);
 int decoder_thought(struct decoder *decoder, const char *text, size_t len, struct err *err);
-/* The call of that index; ERR_LIMIT when there are too many. */
+/* The call with that index; ERR_LIMIT: there are too many. */
 int decoder_call(struct decoder *decoder, int64_t index, struct model_call **ret, struct err *err);
 
-/* Appends one item to what goes back unchanged. */
+/* Appends one item to the items that are sent back unchanged. */
 int decoder_keep(struct decoder *decoder, const struct json_value *item, struct err *err);
 int decoder_keep_text(struct decoder *decoder, const char *json, size_t len, struct err *err);
-/* Tells of one that is a thought, as whoever goes on with the conversation gives it back. */
+/* Passes a thought to `sealed`, in the form in which a client sends it back later. */
 void decoder_tell_thought(const struct decoder *decoder, const char *json, size_t len);
-/* The same of what belongs to a call: an object. */
+/* The same for an object that belongs to a call. */
 void decoder_tell_call(const struct decoder *decoder, size_t call, const struct buf *extra);
 
-/* What is known of a server, by its section of models.ini and by what it refused. */
+/* How a server deviates, from its section in models.ini and from requests it refused. */
 struct provider_ways {
 	enum agent_limit limit;
 	enum agent_echo echo;
-	bool no_encrypted; /* Responses: it does not give out encrypted thoughts */
+	bool no_encrypted; /* Responses: the server does not return encrypted thoughts */
 };
 
 struct provider_request {
 	const char *base_url;
 	const char *model;
-	const char *key; /* "" when there is none */
+	const char *key; /* "" if there is none */
 	uint64_t answer_tokens;
 	struct provider_ways ways;
 	struct buf url;
@@ -123,7 +123,7 @@ struct provider {
 	const char *name;
 	int (*request)(const struct model_conversation *conv, struct provider_request *request,
 		       struct err *err);
-	/* One event of the stream. */
+	/* Handles one event of the stream. */
 	int (*event)(struct decoder *decoder, const char *name, const char *data, size_t len,
 		     struct err *err);
 };
@@ -133,47 +133,45 @@ extern const struct provider provider_responses;
 extern const struct provider provider_messages;
 extern const struct provider provider_gemini;
 
-/* Whether BASE ends so, whatever '/' come behind. */
+/* Whether the base URL ends with `end`, ignoring slashes after it. */
 bool provider_base_ends(const struct provider_request *request, const char *end);
-/* BASE + path, without doubling a '/'. */
+/* Base URL + path, with a single '/' between them. */
 int provider_url(struct provider_request *request, const char *path, struct err *err);
 int provider_header(struct provider_request *request, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Those of models.ini, "NAME: VALUE | NAME: VALUE"; "": none. */
+/* Adds the headers of models.ini, "NAME: VALUE | NAME: VALUE"; "": none. */
 int provider_more_headers(struct provider_request *request, const char *headers, struct err *err);
 
 void provider_request_init(struct provider_request *request);
 void provider_request_done(struct provider_request *request);
 
-/* Whether the turn's blob names its calls as results do: not when an id had to be made. */
+/* Whether the ids in the turn's blob match the results; false if an id was generated. */
 bool provider_blob_holds(const struct model_turn *turn);
 
-/* "Authorization: Bearer KEY", or nothing when there is no key. */
+/* Adds "Authorization: Bearer KEY" if there is a key. */
 int provider_bearer(struct provider_request *request, struct err *err);
 
-/* Name, description and, as `parameters`, what the tool takes: members of an open object. */
+/* Writes name, description and the schema, with the key `parameters`, into an open object. */
 void provider_write_tool(struct json_writer *writer, const struct model_tool *tool,
 			 const char *parameters);
-/* A member whose value is a number as JSON; NULL: nothing. */
+/* Writes a member with a JSON number; NULL: nothing. */
 void provider_write_number(struct json_writer *writer, const char *key, const char *number);
-/* A member that is an array of the stop texts, if there are any. */
+/* Writes a member with the array of stop texts, if there are any. */
 void provider_write_stops(struct json_writer *writer, const char *key,
 			  const struct model_sampling *sampling);
-/* What a sampling says of the length of an answer, else the request. */
+/* The answer limit of the sampling options, or else of the request. */
 uint64_t provider_answer_tokens(const struct provider_request *request,
 				const struct model_conversation *conv);
-/* What the answer has to obey: of our own calling, or the application's; NULL: nothing. */
+/* The schema for the answer: of our own calling or the application; NULL: none. */
 const char *provider_schema(const struct model_conversation *conv);
-/* Its members: "name", where the protocol has one, "schema" and "strict". */
+/* Writes its members: "name" if the protocol has it, "schema" and "strict". */
 void provider_write_schema(struct json_writer *writer, const struct model_conversation *conv,
 			   bool has_name);
 
 typedef int provider_take_fn(struct decoder *decoder, const struct json_value *document,
 			     struct err *err);
-/* Parses an event and hands it on. "[DONE]" is none. */
+/* Parses an event and passes it to `take`. Ignores "[DONE]". */
 int provider_take(struct decoder *decoder, const char *data, size_t len, provider_take_fn *take,
 		  struct err *err);
 
-/* A member that is text, else "". */
-/* A number of tokens: negative, or no number, is 0. */

@@ -1,12 +1,12 @@
 /*
- * responses.c - OpenAI Responses.
+ * responses.c - the wire format OpenAI Responses.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    events of a stream, hostile.
- * Never:    leaves the conversation with the server: each request holds all of it.
+ * Never:    stores the conversation at the server: each request has all of it.
  *
- * Items of an answer go back as they came, reasoning among them: a call without the reasoning
- * before it is refused.
+ * Items of an answer are sent back unchanged, including reasoning: the server refuses a call
+ * without the reasoning before it.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void write_image(struct json_writer *writer, const struct model_image *im
 	json_write_object_end(writer);
 }
 
-/* [{"type": "input_text"}, images…] */
+/* Writes [{"type": "input_text"}, images…]. */
 static void write_content(struct json_writer *writer, const struct buf *text,
 			  const struct model_turn *turn, bool has_images)
 {
@@ -85,7 +85,7 @@ static void write_answer(struct json_writer *writer, const struct model_turn *tu
 	}
 }
 
-/* Images are those of all results together; they stand with the last one. */
+/* The images of all results are written with the last one. */
 static void write_results(struct json_writer *writer, const struct model_turn *turn)
 {
 	for (size_t i = 0; i < turn->result_count; i++) {
@@ -153,7 +153,7 @@ static void write_tools(struct json_writer *writer, const struct model_conversat
 		json_write_member_bool(writer, "parallel_tool_calls", false);
 }
 
-/* It has no words for stop texts and a seed. */
+/* The protocol has no stop texts and no seed. */
 static void write_sampling(struct json_writer *writer, const struct model_sampling *sampling)
 {
 	provider_write_number(writer, "temperature", sampling->temperature);
@@ -166,7 +166,7 @@ static void write_sampling(struct json_writer *writer, const struct model_sampli
 	json_write_object_end(writer);
 }
 
-/* llama.cpp's server looks for it where Chat Completions have it, and OpenAI's refuses that. */
+/* llama.cpp's server expects the schema where Chat Completions has it; OpenAI refuses that. */
 static void write_schema(struct json_writer *writer, const struct model_conversation *conv,
 			 bool is_openai)
 {
@@ -204,7 +204,8 @@ static int request(const struct model_conversation *conv, struct provider_reques
 	json_write_member_uint(&writer, "max_output_tokens", provider_answer_tokens(request, conv));
 	write_sampling(&writer, &conv->sampling);
 	json_write_member_text(&writer, "instructions", buf_text(&conv->system), conv->system.len);
-	if (!request->ways.no_encrypted) { /* else reasoning could not go back without being stored */
+	/* else reasoning could only be sent back if the server stored it */
+	if (!request->ways.no_encrypted) {
 		json_write_key(&writer, "include");
 		json_write_array_begin(&writer);
 		json_write_string(&writer, "reasoning.encrypted_content");
@@ -227,7 +228,7 @@ static int request(const struct model_conversation *conv, struct provider_reques
 
 /* ---- the stream ---- */
 
-/* Where in the answer an event belongs; servers that do not say mean the item begun last. */
+/* The position of an event in the answer; without output_index it is the item begun last. */
 static int64_t index_of(const struct decoder *decoder, const struct json_value *event)
 {
 	int64_t index;
@@ -241,7 +242,10 @@ static bool is_call(const struct json_value *item)
 	return strcmp(json_get_str(item, "type"), "function_call") == 0;
 }
 
-/* A thought that is neither here nor encrypted is known only where nothing was stored. */
+/*
+ * Reasoning with neither text nor ciphertext is only an id, which a server that stores nothing does
+ * not know.
+ */
 static bool is_lost_thought(const struct json_value *item)
 {
 	return strcmp(json_get_str(item, "type"), "reasoning") == 0 &&
@@ -288,7 +292,7 @@ static int take_arguments(struct decoder *decoder, const struct json_value *even
 		return 0;
 	if (decoder_call(decoder, index_of(decoder, event), &call, err) < 0)
 		return (int)err->code;
-	/* "done" repeats what came in pieces. */
+	/* "done" repeats what the deltas had. */
 	if (strcmp(key, "delta") == 0 || (call->args.len == 0 && !call->too_long))
 		model_call_add(call, text, len);
 	return 0;
@@ -364,7 +368,7 @@ static int take_event(struct decoder *decoder, const struct json_value *event, s
 static int event(struct decoder *decoder, const char *name, const char *data, size_t len,
 		 struct err *err)
 {
-	(void)name; /* the same word is in `type` */
+	(void)name; /* `type` has the same name */
 	return provider_take(decoder, data, len, take_event, err);
 }
 

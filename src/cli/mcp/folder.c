@@ -31,7 +31,7 @@
 /* Refused with everything in them. */
 static const char *const system_trees[] = { "/boot", "/dev", "/etc", "/proc", "/root", "/run",
 					    "/sys",  "/var/lib", "/var/run", "/var/spool" };
-/* As a whole; folders in them may be. */
+/* Refused as a whole; folders in them are allowed. */
 static const char *const too_wide[] = { "/home", "/usr", "/var", "/tmp", "/opt", "/mnt" };
 /* Folders of secrets; a folder that contains one of them is refused, too. */
 static const char *const secrets[] = { ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker",
