@@ -1,12 +1,12 @@
 /*
- * fence.c - what reckon-agent may still do: reach its model's server, by name or address.
+ * fence.c - restricts reckon-agent to connecting to its model's server, by name or address.
  *
  * Runs in:  reckon-agent, once, single-threaded.
  * Reads:    nothing.
- * Never:    names a call that executes or writes a file.
+ * Never:    allows a system call that executes or writes a file.
  *
- * What stays is what libcurl and the resolver of the C library were seen to need: sockets, threads
- * (names are looked up in one), and a handful of files, read-only.
+ * The allowed system calls are those that libcurl and the C library's resolver use: sockets,
+ * threads (the resolver runs in one), and a few files, read-only.
  */
 #include "agent/fence.h"
 

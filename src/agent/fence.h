@@ -1,5 +1,6 @@
 /*
- * fence.h - what reckon-agent gives up between learning where its model is and speaking with it.
+ * fence.h - drops the rights of reckon-agent, after it knows its model's address and before it
+ * connects.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #define AGENT_PORTS_MAX 4u
 
 /*
- * Afterwards there is nothing to read but the files of the resolver, nothing to write, nothing to
- * run, and no port to connect to but these and that of name servers.
+ * Afterwards the process can only read the resolver's files, write and execute nothing, and only
+ * connect to these ports and that of name servers.
  */
 int agent_fence(const uint16_t *ports, size_t count, struct err *err);

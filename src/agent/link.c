@@ -48,7 +48,7 @@ bool link_watch(void *arg)
 	struct link *link = arg;
 	struct err err;
 
-	/* Without a parent there is nobody to talk for; nor with one that makes no sense. */
+	/* Without a parent there is no one to answer; an invalid frame is treated the same. */
 	if (link_receive(link, &err) <= 0 || link->head.type != AGENT_INTERRUPT)
 		_exit(0);
 	return true;
@@ -158,7 +158,7 @@ int link_conversation(struct link *link, const struct buf *json, struct err *err
 	return agent_send(link->sock, AGENT_CONVERSATION_NOW, 0, &payload, err);
 }
 
-/* Asks, and waits for what answers it. */
+/* Sends a request and waits for its reply. */
 static int ask(struct link *link, enum agent_type type, const struct buf *payload,
 	       enum agent_type wanted, struct err *err)
 {
@@ -221,7 +221,7 @@ int link_look(struct link *link, const struct buf *names, struct err *err)
 	return ask(link, AGENT_LOOK, &payload, AGENT_LOOKED, err);
 }
 
-/* An answer that is too long is cut: it has been shown as it came. */
+/* Cuts an answer that is too long; all of it was already sent in pieces. */
 static int pack_answer(struct buf *payload, const struct buf *answer, struct err *err)
 {
 	size_t len = answer->len;

@@ -1,5 +1,5 @@
 /*
- * link.h - the agent's end of wire/agent.h: everything it knows of the world but the model.
+ * link.h - the agent's end of wire/agent.h: its only connection besides the model's server.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 
 struct link {
 	int sock;
-	bool interrupted; /* since the last question came */
-	uint64_t next_id; /* of an EXECUTE */
-	struct kernel_head head; /* the frame that was received last */
+	bool interrupted; /* since the last question */
+	uint64_t next_id; /* of the next request to the parent */
+	struct kernel_head head; /* the last received frame */
 	struct buf payload;
 	struct kernel_item items[AGENT_FIELDS_MAX];
 	size_t item_count;
@@ -24,43 +24,42 @@ struct link {
 
 void link_init(struct link *link, int sock);
 
-/* The next frame into `link`: 1, 0 when our parent is gone, or an error. */
+/* Receives the next frame into `link`. 1: received; 0: the parent is gone; or an error. */
 int link_receive(struct link *link, struct err *err);
 
-/* A net_watch_fn: takes in what our parent sends while we talk to the model. */
+/* A net_watch_fn: handles the parent's frames while a request to the model runs. */
 bool link_watch(void *arg);
 
 int link_ready(struct link *link, struct err *err);
-/* A piece that is too long for one frame goes as several. */
+/* Text that is too long for one frame is sent in several. */
 int link_text(struct link *link, enum agent_type type, const char *text, size_t len,
 	      struct err *err);
 int link_notice(struct link *link, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* As link_notice(), of an answer that was begun to be told and is asked for again. */
+/* Like link_notice(), for an answer that was partly sent and is requested again. */
 int link_discard(struct link *link, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int link_turn(struct link *link, const struct agent_usage *usage, struct err *err);
 
-/* A piece of the code of the call of that index, while it is written. */
+/* Sends a piece of the code of the call with that index, while the model writes it. */
 int link_code(struct link *link, size_t call, const char *text, size_t len, struct err *err);
-/* A call of the application's tools. */
+/* Sends a call of an application's tool. */
 int link_call(struct link *link, const struct model_call *call, struct err *err);
-/* The conversation as it is now. */
-/* What stands in `sealed` of a conversation: its maker, and other members. */
+/* Sends an entry for `sealed` of a conversation: its maker, and other members. */
 int link_sealed(struct link *link, uint64_t maker, const char *members, size_t len,
 		struct err *err);
 int link_conversation(struct link *link, const struct buf *json, struct err *err);
 
-/* Has a cell run and waits for its result, whose fields are in `link` afterwards. */
+/* Has a cell run and waits for its result, whose fields are then in `link`. */
 int link_execute(struct link *link, const char *code, size_t len, struct err *err);
-/* The same of a command; `call`: JSON of what it belongs to. */
+/* The same for a shell command; `call` is the JSON of its shell call. */
 int link_command(struct link *link, const char *text, const struct agent_command *command,
 		 const struct buf *call, struct err *err);
-/* The same with a part of an output; `needle` "": all lines. */
+/* The same for a part of an output; `needle` "": all lines. */
 int link_page(struct link *link, const char *handle, const struct agent_part *part,
 	      const char *needle, struct err *err);
 
-/* Whether the files are there; `names` are lines. The answer is in `link` afterwards. */
+/* Asks whether the files exist; `names` has one on each line. The reply is then in `link`. */
 int link_look(struct link *link, const struct buf *names, struct err *err);
 
 struct link_end {

@@ -1,9 +1,10 @@
 /*
- * main.c - reckon-agent: talks to a model for `reckon ask`, behind a fence.
+ * main.c - reckon-agent: sends requests to a model, in a sandbox.
  *
- * Runs in:  reckon-agent; descriptor 3 is the socket to whoever started it.
- * Reads:    frames of its parent; once the fence stands, the model's server.
- * Never:    executes, opens a file of the user's, or shows its key to anybody but that server.
+ * Runs in:  reckon-agent; descriptor 3 is the socket to its parent.
+ * Reads:    frames of its parent; in the sandbox, the model's server.
+ * Never:    executes a program, opens a file of the user in the sandbox, or sends its key to any
+ *           other server.
  */
 #include <curl/curl.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* The port that a URL leads to. */
+/* The port of a URL. */
 static int port_of(const char *url, uint16_t *ret, struct err *err)
 {
 	CURLU *parts = curl_url();
@@ -92,7 +93,7 @@ static int start(struct loop *loop, struct err *err)
 	free(place.ca_file);
 	free(place.proxy);
 	free(place.no_proxy);
-	/* The frame holds the key: once is enough. */
+	/* The frame has the key; erase this copy. */
 	explicit_bzero(loop->link->payload.data, loop->link->payload.len);
 	return opened;
 }
@@ -133,7 +134,7 @@ static int serve(struct loop *loop, struct err *err)
 		return (int)err->code;
 	while ((rc = link_receive(loop->link, err)) > 0) {
 		if (loop->link->head.type == AGENT_INTERRUPT)
-			continue; /* it came after the end */
+			continue; /* it arrived after the end */
 		if (take_frame(loop, err) < 0)
 			return (int)err->code;
 	}
@@ -147,7 +148,7 @@ int main(void)
 	int rc;
 
 	log_init("agent");
-	tzset(); /* reads a file, once */
+	tzset(); /* reads a file now, before the sandbox */
 	if (fcntl(AGENT_FD, F_SETFD, FD_CLOEXEC) < 0) {
 		log_line(LOG_ERROR, "reckon ask starts this program", NULL);
 		return 2;

@@ -1,9 +1,9 @@
 /*
- * net.c - one request at a time to a model's server.
+ * net.c - sends one request at a time to a model's server.
  *
- * Runs in:  reckon-agent, behind the fence.
+ * Runs in:  reckon-agent, in the sandbox.
  * Reads:    headers and bytes of a server.
- * Never:    follows a redirect (the key would go along), keeps a cookie, or reads a .netrc.
+ * Never:    follows a redirect (it would receive the key), keeps a cookie, or reads a .netrc.
  */
 #include "agent/net.h"
 
@@ -24,8 +24,8 @@
 #include "base/text.h"
 
 #define CONNECT_MS 30000L
-#ifndef SILENCE_S /* a test has less patience */
-#define SILENCE_S 300 /* without a byte; then the connection is given up */
+#ifndef SILENCE_S /* a test sets a shorter time */
+#define SILENCE_S 300 /* the connection is closed after so long without a byte */
 #endif
 #define POLL_MS 1000
 #define CERTIFICATES_MAX ((size_t)8 * 1024 * 1024)
@@ -33,12 +33,12 @@
 
 struct net {
 	CURLM *multi;
-	CURL *easy; /* kept between calls: so is its connection */
+	CURL *easy; /* reused, to keep the connection open */
 	char *proxy, *no_proxy;
-	struct buf trusted; /* certificates, read while files could be */
+	struct buf trusted; /* certificates, read before files become unavailable */
 };
 
-/* What the callbacks of one transfer need. */
+/* Data for the callbacks of one transfer. */
 struct transfer {
 	struct net *net;
 	const struct net_call *call;
@@ -62,7 +62,7 @@ static char *copy(const char *text)
 	return text != NULL && text[0] != '\0' ? mem_strdup(text) : NULL;
 }
 
-/* The user's own file may lie where the agent's uid cannot go, so it is read before that changes. */
+/* The agent's uid may have no access to the user's file, so read it before the uid changes. */
 static int read_trusted(const char *ca_file, struct buf *ret, struct err *err)
 {
 	const char *path = ca_file != NULL ? ca_file : curl_version_info(CURLVERSION_NOW)->cainfo;
@@ -116,7 +116,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
 	const size_t len = size * count;
 	char value[256];
 
-	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* a head begins: of a 100, a proxy, … */
+	/* the status line of another response: after a 100, or of a proxy */
+	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
 		answer->is_stream = false;
 		answer->retry_ms = 0;
 	} else if (text_header_value(line, len, "content-type", value, sizeof(value))) {
@@ -192,10 +193,10 @@ static void prepare(struct transfer *transfer, struct curl_slist *headers)
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	/* A server that thinks for long sends signs of life; one that is gone sends nothing. */
+	/* A server that computes for long sends keep-alives; one that is gone sends nothing. */
 	(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
-	/* "": none, whatever the environment says; ours was emptied anyway. */
+	/* "" means no proxy, whatever the environment says. */
 	(void)curl_easy_setopt(easy, CURLOPT_PROXY, net->proxy != NULL ? net->proxy : "");
 	(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, net->no_proxy);
 	if (net->trusted.len > 0)
@@ -203,7 +204,7 @@ static void prepare(struct transfer *transfer, struct curl_slist *headers)
 	(void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 }
 
-/* What became of the transfer, as one of ours. */
+/* Converts the transfer's result to an error of ours. */
 static int judge(struct transfer *transfer, CURLcode code, struct err *err)
 {
 	struct net_answer *answer = transfer->answer;
@@ -249,7 +250,7 @@ static int patience(uint64_t deadline_ns)
 		       : (int)((deadline_ns - now) / NS_PER_MS) + 1;
 }
 
-/* Until the transfer is over, or somebody wants it to be; false: the latter. */
+/* Runs the transfer until it ends; false: `watch` or the deadline ended it. */
 static bool drive(struct transfer *transfer)
 {
 	const struct net_call *call = transfer->call;

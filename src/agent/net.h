@@ -1,5 +1,5 @@
 /*
- * net.h - one request at a time to a model's server, and its answer as it comes. libcurl behind it.
+ * net.h - sends one request at a time to a model's server with libcurl, and streams the response.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "agent/formats/provider.h"
 #include "base/err.h"
 
-#define NET_STREAM_MAX ((uint64_t)64 * 1024 * 1024) /* of one answer */
-#define NET_ERROR_MAX ((size_t)64 * 1024)	    /* kept of an answer that is not a stream */
+#define NET_STREAM_MAX ((uint64_t)64 * 1024 * 1024) /* one response */
+#define NET_ERROR_MAX ((size_t)64 * 1024) /* of a response that is not a stream, so much is kept */
 
 struct net;
 
@@ -22,16 +22,16 @@ struct net_options {
 };
 
 struct net_answer {
-	unsigned status;    /* 0: none came */
-	uint64_t retry_ms;  /* what a header asked for; 0: nothing */
-	bool is_stream;	    /* of events; else `body` holds its beginning */
-	bool interrupted;   /* `watch` said so */
+	unsigned status;    /* HTTP status; 0: no response */
+	uint64_t retry_ms;  /* delay from a header; 0: none */
+	bool is_stream;	    /* an event stream; else `body` has its beginning */
+	bool interrupted;   /* `watch` returned true */
 	bool timed_out;	    /* at `deadline_ns` */
-	bool may_retry;	    /* the transfer failed as networks do */
+	bool may_retry;	    /* the network failed in a way that may be temporary */
 	struct buf body;
 };
 
-/* Bytes of a stream of events. Negative codes end the transfer. */
+/* Gets bytes of an event stream. A negative code ends the transfer. */
 typedef int net_bytes_fn(const char *bytes, size_t len, void *arg, struct err *err);
 /* Called when watch_fd is readable; true ends the transfer. */
 typedef bool net_watch_fn(void *arg);
@@ -49,14 +49,14 @@ int net_open(const struct net_options *options, struct net **ret, struct err *er
 void net_close(struct net *net); /* NULL is fine */
 
 /*
- * Sends it, a GET when it has no body, and takes the answer in, of what is not a stream as much as
- * ret->body may hold. 0 when there is one, whatever its status, or when it was
- * interrupted or timed out; else an error of the network or of `bytes`.
+ * Sends the request (a GET if it has no body) and receives the response; ret->body gets as much of
+ * a response that is not a stream as fits. Returns 0 for a response of any status, and after an
+ * interrupt or timeout; else an error of the network or of `bytes`.
  */
 int net_send(struct net *net, const struct net_call *call, struct net_answer *ret, struct err *err);
 
 void net_answer_init(struct net_answer *answer);
 void net_answer_done(struct net_answer *answer);
 
-/* Waits; true when `watch` ended it. */
+/* Sleeps; true: `watch` ended it. */
 bool net_wait(uint64_t ms, int watch_fd, net_watch_fn *watch, void *arg);

@@ -1,9 +1,9 @@
 /*
- * probe.c - which models the server has, or why it does not say.
+ * probe.c - lists the models of the server, or reports why it cannot.
  *
- * Runs in:  reckon-agent, behind the fence.
- * Reads:    what a model's server answers.
- * Never:    tries twice: whoever asks wants to know how it is now.
+ * Runs in:  reckon-agent, in the sandbox.
+ * Reads:    responses of a model's server.
+ * Never:    retries: the caller wants the current state.
  */
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void read_fault(const struct loop *loop, const struct net_answer *answer,
 		err_remedy(why, "ask again in a while");
 }
 
-/* 0 and the list, or why there is none. */
+/* Gets the list; on failure `why` has the reason. */
 static int take_list(struct loop *loop, struct net_answer *answer, struct list *list,
 		     struct err *why)
 {

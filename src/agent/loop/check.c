@@ -1,9 +1,9 @@
 /*
- * check.c - an answer whose numbers and links are looked up before it counts.
+ * check.c - checks the numbers and links of an answer before it is final.
  *
  * Runs in:  reckon-agent.
- * Reads:    the conversation; what our parent says of files.
- * Never:    asks the model for a correction twice, or loses the answer that it had given.
+ * Reads:    the conversation; the parent's replies about files.
+ * Never:    asks the model for a correction twice, or loses its first answer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "codec/json_read.h"
 
 #define NAME_BYTES_MAX 1024u
-#define TOLD_MAX 20u /* claims that the model is told of */
-#define SHOWN_MAX 5u /* and the person */
+#define TOLD_MAX 20u /* unsupported claims listed for the model */
+#define SHOWN_MAX 5u /* and for the person */
 #define WORDS_BYTES_MAX 65536u
 
 /* ---- what the model was shown ---- */
@@ -29,7 +29,7 @@ static void note_call(struct loop *loop, const struct model_call *call)
 	struct json_value *args = NULL;
 	const struct json_value *value;
 	const char *key;
-	struct err ignored; /* what cannot be read was not run */
+	struct err ignored; /* a call that cannot be parsed was not run */
 
 	if (json_read_parse(buf_text(&call->args), call->args.len, MODEL_ARGS_MAX, &args,
 			    &ignored) < 0)
@@ -44,7 +44,7 @@ static void note_call(struct loop *loop, const struct model_call *call)
 	json_read_free(args);
 }
 
-/* Of what a model wrote, its code alone: what it says supports nothing. */
+/* Only the code of a model counts as evidence: its text supports nothing. */
 static void note_model(struct loop *loop, const struct model_turn *turn)
 {
 	struct fenced block;
@@ -89,7 +89,7 @@ static void find_links(const struct buf *text, struct links *ret)
 	cleanup_buf struct buf name = BUF_INIT(NAME_BYTES_MAX);
 	struct agent_claim claim;
 	size_t at = 0;
-	struct err full; /* then it and what comes behind it is not looked for */
+	struct err full; /* this name and the following ones are not checked */
 
 	while (ret->count < AGENT_LOOKS_MAX &&
 	       claims_next_link(buf_text(text), text->len, &at, &name, &claim)) {
@@ -124,7 +124,7 @@ static int check_links(struct loop *loop, const struct buf *text, struct err *er
 
 /* ---- an answer ---- */
 
-/* What will be one when nothing of it is to be run. */
+/* Whether the turn is an answer, with nothing to run. */
 static bool is_answer(const struct loop *loop, const struct model_turn *turn)
 {
 	struct fenced block;
@@ -147,7 +147,7 @@ static bool is_over_limits(const struct loop *loop)
 	       (settings->budget_micro > 0 && usage->cost_micro >= settings->budget_micro);
 }
 
-/* Those of one kind, as they are written. */
+/* Lists the claims of one kind, as they are written. */
 static int add_claims(const struct loop *loop, const struct buf *text, enum agent_claim_kind kind,
 		      size_t max, struct buf *ret, struct err *err)
 {
@@ -222,7 +222,7 @@ int check_turn(struct loop *loop, const struct model_turn *turn, struct err *err
 	return is_answer(loop, turn) ? check_text(loop, &turn->text, err) : 0;
 }
 
-/* ---- once more ---- */
+/* ---- asking for a correction ---- */
 
 static int add_remark(struct loop *loop, const struct buf *text, struct buf *ret, struct err *err)
 {
@@ -258,7 +258,7 @@ int check_ask_again(struct loop *loop, const struct buf *text, struct err *err)
 	if (buf_add(&loop->first, buf_text(text), text->len, err) < 0)
 		return (int)err->code;
 	remark = model_conversation_add(&loop->conv, MODEL_ROLE_USER);
-	remark->is_noted = true; /* it names what is not supported */
+	remark->is_noted = true; /* it names unsupported claims, so it must not become evidence */
 	if (add_remark(loop, text, &remark->text, err) < 0)
 		return (int)err->code;
 	remark->text_own = remark->text.len;
@@ -276,7 +276,7 @@ uint64_t check_steps_max(const struct loop *loop)
 	return loop->is_correcting && loop->first_steps + 1 < max ? loop->first_steps + 1 : max;
 }
 
-/* Where the first answer stands in the conversation; its count when it went with what is old. */
+/* The index of the first answer; conv.count if it was dropped with old turns. */
 static size_t place_of_first(const struct loop *loop)
 {
 	size_t at = 0;
@@ -286,7 +286,7 @@ static size_t place_of_first(const struct loop *loop)
 	return at;
 }
 
-/* It is what counts, whatever became of the attempt to correct it. */
+/* Makes the first answer final, because the correction failed. */
 static int stand_by_first(struct loop *loop, size_t at, struct loop_end *end, struct err *err)
 {
 	if (at < loop->conv.count)
@@ -314,7 +314,7 @@ int check_settle(struct loop *loop, struct loop_end *end, struct err *err)
 	loop->is_correcting = false;
 	if (end->stop != AGENT_STOP_ANSWER)
 		return stand_by_first(loop, at, end, err);
-	/* It and our remark have served: what counts is said again behind them. */
+	/* The correction repeats everything, so drop the first answer and our remark. */
 	if (at + 2 < loop->conv.count)
 		model_conversation_drop(&loop->conv, at, 2);
 	return 0;

@@ -1,22 +1,27 @@
 /*
- * check.h - an answer whose numbers and links are looked up before it counts (agent/claims/claims.h).
+ * check.h - checks the numbers and links of an answer before it is final (agent/claims/claims.h).
  *
- * What nothing supports is told with the answer, and once to the model: it may run one cell more
- * and says all again. When nothing comes of that the first answer stands.
+ * Unsupported claims are reported with the answer, and once to the model, which may run one more
+ * cell and write a corrected answer. If that fails, the first answer is final.
  */
 #pragma once
 
 #include "agent/loop/loop.h"
 
-/* Takes in what the model was shown since; before the conversation is shortened. */
+/*
+ * Adds what the model was shown since the last call to the evidence. Call before the conversation
+ * is shortened.
+ */
 void check_note(struct loop *loop);
-/* Looks up the turn when it is an answer, into loop->checked; loop->asks_again: not yet the last. */
+/*
+ * Checks the turn if it is an answer, into loop->checked; sets loop->asks_again if it is not final.
+ */
 int check_turn(struct loop *loop, const struct model_turn *turn, struct err *err);
-/* The same of a text that is the answer. */
+/* The same for a text that is the answer. */
 int check_text(struct loop *loop, const struct buf *text, struct err *err);
-/* With loop->asks_again: tells the model, whose next answer counts. */
+/* With loop->asks_again: reports the claims to the model; its next answer is final. */
 int check_ask_again(struct loop *loop, const struct buf *text, struct err *err);
-/* How many cells there may be by now. */
+/* The limit of cells, including one more for a correction. */
 uint64_t check_steps_max(const struct loop *loop);
-/* At the end of a question. */
+/* Call at the end of a question. */
 int check_settle(struct loop *loop, struct loop_end *end, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * loop.c - one question until it is answered or a limit ends it.
+ * loop.c - runs one question until it is answered or a limit ends it.
  *
  * Runs in:  reckon-agent.
  * Reads:    frames of our parent.
- * Never:    goes on past a limit, or without telling why it stopped.
+ * Never:    continues past a limit, or ends without a reason.
  */
 #include "agent/loop/loop.h"
 
@@ -149,13 +149,16 @@ static void check_limits(const struct loop *loop, struct loop_end *end)
 			  (double)settings->wall_ms / 1000);
 }
 
-/* It said nothing. What cannot be sent back is taken away, and what was sent last gets a remark. */
+/*
+ * The answer was empty. Drops it, because it cannot be sent back, and adds a remark to the last
+ * message.
+ */
 static void ask_again(struct loop *loop, struct loop_end *end)
 {
 	static const char first[] = "[Your answer was empty. Say in words what you know, or run "
 				    "code.]";
 	cleanup_buf struct buf remark = BUF_INIT(1024);
-	struct err ignored; /* then the model is asked without a remark */
+	struct err ignored; /* on failure the model gets no remark */
 
 	if (++loop->empty >= REPEAT_MAX) {
 		loop_stop(end, AGENT_STOP_STUCK, "%u answers of the model in a row held neither "
@@ -174,11 +177,11 @@ bool loop_checks_answer(const struct loop *loop)
 	       (loop->settings.calling != AGENT_CALLING_FENCED || !loop->conversation.runs_code);
 }
 
-/* It does not obey the application's schema: whoever asked never sees it. */
+/* The answer violates the application's schema, so it is not sent to the parent. */
 static void reject(struct loop *loop, const struct err *why, struct loop_end *end)
 {
 	cleanup_buf struct buf remark = BUF_INIT(1024);
-	struct err ignored; /* then the model is asked without a remark */
+	struct err ignored; /* on failure the model gets no remark */
 
 	if (++loop->empty >= REPEAT_MAX) {
 		loop_stop(end, AGENT_STOP_FAILED,
@@ -202,7 +205,7 @@ static int show_held(struct loop *loop, const struct model_turn *turn, struct er
 		       : 0;
 }
 
-/* Nothing to run, and something was said. */
+/* Handles a text with nothing to run. */
 static int take_answer(struct loop *loop, const struct model_turn *turn, struct loop_end *end,
 		       struct err *err)
 {
@@ -226,7 +229,7 @@ static int take_answer(struct loop *loop, const struct model_turn *turn, struct 
 	return 0;
 }
 
-/* The model had nothing to run. */
+/* Handles an answer with nothing to run. */
 static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct loop_end *end,
 		       struct err *err)
 {
@@ -238,7 +241,7 @@ static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct 
 	case MODEL_STOP_REFUSED:
 		loop_stop(end, AGENT_STOP_REFUSED, "%s refused to answer", loop->provider->name);
 		return loop_checks_answer(loop) ? show_held(loop, turn, err) : 0;
-	case MODEL_STOP_PAUSED: /* it goes on when it is sent back */
+	case MODEL_STOP_PAUSED: /* the model continues when the answer is sent back */
 		return 0;
 	case MODEL_STOP_MALFORMED:
 		if (loop->tried_again)
@@ -263,7 +266,7 @@ static int end_of_turn(struct loop *loop, const struct model_turn *turn, struct 
 	return 0;
 }
 
-/* One answer of the model, and the cells it wants. */
+/* Gets one answer of the model and runs its cells. */
 static int go_round(struct loop *loop, struct loop_end *end, struct err *err)
 {
 	const bool was_out = loop->out_of_steps;
@@ -315,7 +318,7 @@ static void begin(struct loop *loop)
 	loop->checked = (struct agent_checked){ 0 };
 }
 
-/* The last thing the model said, when it said something after the last cell. */
+/* The model's last text, if it wrote any after the last cell. */
 static const struct buf *answer_of(const struct loop *loop)
 {
 	const struct model_turn *last;
@@ -328,12 +331,15 @@ static const struct buf *answer_of(const struct loop *loop)
 	return last->role == MODEL_ROLE_MODEL && last->text.len > 0 ? &last->text : NULL;
 }
 
-/* What the application has to answer, and the conversation, for whoever keeps it. */
+/* Sends the pending calls and the conversation. */
 static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *err)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	const struct model_call *call;
-	struct err ignored; /* then it cannot be gone on with, which is seen by its absence */
+	/*
+	 * without it the conversation cannot be continued, and the parent sees that it is missing
+	 */
+	struct err ignored;
 
 	for (size_t i = 0; end->stop == AGENT_STOP_CALLS &&
 			   (call = conversation_waiting(&loop->conv, i)) != NULL; i++)
@@ -371,7 +377,7 @@ static int answer(struct loop *loop, struct err *err)
 	return link_done(loop->link, &told, err);
 }
 
-/* What was asked cannot be: it ends at once, and the conversation is as it was. */
+/* Ends an invalid question at once and leaves the conversation unchanged. */
 static int refuse(struct loop *loop, const struct err *why, struct err *err)
 {
 	const struct link_end told = { .stop = AGENT_STOP_FAILED,
@@ -387,7 +393,7 @@ int loop_ask(struct loop *loop, struct err *err)
 
 	if (loop->broken.code != ERR_OK)
 		return refuse(loop, &loop->broken, err);
-	/* A question instead of results: nobody waits for those any more. */
+	/* A new question instead of results: forget the sums of the waiting run. */
 	loop->conversation.usage = (struct agent_usage){ 0 };
 	loop->conversation.calls = 0;
 	begin(loop);
@@ -424,7 +430,7 @@ int loop_talk(struct loop *loop, struct err *err)
 	if (loop->has_begun)
 		return err_set(err, ERR_PROTOCOL, "a conversation after a question");
 	err_clear(&loop->broken);
-	/* Told with the next question: nobody waits for an answer to a document. */
+	/* A document has no reply, so its error is reported with the next question. */
 	(void)parked_take_conversation(loop, &loop->broken);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * outcome.c - what came of a cell or of a page, and what the model is told of it.
+ * outcome.c - handles the result of a cell or page, and writes it for the model.
  *
  * Runs in:  reckon-agent.
- * Reads:    results of our parent, which hold what hostile code printed.
- * Never:    takes an output for anything but text.
+ * Reads:    results of our parent, with output of hostile code.
+ * Never:    interprets an output as anything but text.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,15 @@
 #include "base/utf8.h"
 
 #define COMMAND_SHOWN_MAX 200u
-#define READING_SHARE 1u /* bytes of a page for a token of the window: a third of it at most */
+/* bytes of a page for each token of the window, which is a third of the window at most */
+#define READING_SHARE 1u
 
-/* What a cell or a page gave, and how it stands to what came before. */
+/* The result of a cell or page, and how it compares with earlier ones. */
 struct outcome {
 	const struct kernel_item *text;
 	bool failed, is_ok;
-	uint64_t count; /* how often the same came of the same, with this one */
-	uint64_t same;	/* AGENT_SAME_…, of a failure that was counted by the session */
+	uint64_t count; /* how often the same action had the same result, including now */
+	uint64_t same;	/* AGENT_SAME_…, for a failure that the session counted */
 };
 
 static bool is_status(const struct kernel_item *status, const char *word)
@@ -37,7 +38,7 @@ static bool is_silent(const struct kernel_item *text)
 	       (text->len == sizeof(none) - 1 && memcmp(text->data, none, text->len) == 0);
 }
 
-/* Without the session's own note that it is a repeat: it differs from one to the next. */
+/* The length without the session's note about repetition, which differs each time. */
 static size_t output_length(const struct kernel_item *text)
 {
 	static const char note[] = "note: repeated_execution";
@@ -47,8 +48,8 @@ static size_t output_length(const struct kernel_item *text)
 }
 
 /*
- * Failures are counted by the session, all else here. A failure that was counted in an earlier
- * question ends none that has not been warned.
+ * The session counts failures; everything else is counted here. A failure that was already counted
+ * in an earlier question does not end this one before the model got a hint.
  */
 static void judge(struct loop *loop, const struct source *source, struct outcome *outcome,
 		  struct loop_end *end)
@@ -59,7 +60,7 @@ static void judge(struct loop *loop, const struct source *source, struct outcome
 	size_t len;
 
 	if (is_counted && (outcome->same & AGENT_SAME_ERROR) == 0)
-		outcome->count = 0; /* the same code, but it goes another way now */
+		outcome->count = 0; /* the same code, but with another error */
 	if (is_counted && outcome->count >= REPEAT_MAX && !loop->was_warned)
 		outcome->count = 2;
 	loop->was_warned |= is_counted && outcome->count > 0;
@@ -80,7 +81,7 @@ static void judge(struct loop *loop, const struct source *source, struct outcome
 		  "failed again%s%.*s", REPEAT_MAX, len > 0 ? ": " : "", (int)len, line);
 }
 
-/* The result as the model gets it: what came, and what is to be said of it. */
+/* Writes the result for the model: the output, and our remarks. */
 static int write_shown(struct loop *loop, const struct model_call *call,
 		       const struct source *source, const struct outcome *outcome, struct buf *ret,
 		       struct err *err)
@@ -103,7 +104,7 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 	if (repeat_tell(outcome->failed ? REPEAT_FAILURE : REPEAT_SUCCESS, (unsigned)outcome->count,
 			&failure, ret, err) < 0)
 		return (int)err->code;
-	/* A model with tools was told before; a small one is told when it matters. */
+	/* A model with tools was told in the prompt; a model without is told when it needs it. */
 	if (loop->conv.tool_count > 0 || loop->said_reading ||
 	    memmem(text->data, text->len, mark, sizeof(mark) - 1) == NULL)
 		return 0;
@@ -111,7 +112,7 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 	return buf_adds(ret, how, err);
 }
 
-/* Appends what is in the link as the model gets it; with end->over nothing more is to be done. */
+/* Appends the result in the link, as the model gets it; if end->over is set, the question ends. */
 static int read_outcome(struct loop *loop, const struct model_call *call,
 			const struct source *source, struct buf *shown, bool *ret_failed,
 			struct loop_end *end, struct err *err)
@@ -146,7 +147,7 @@ static int read_outcome(struct loop *loop, const struct model_call *call,
 	return 0;
 }
 
-/* Notes in `results` what is in the link. */
+/* Adds the result in the link to `results`. */
 static int take_outcome(struct loop *loop, const struct model_call *call,
 			const struct source *source, struct model_turn *results,
 			struct loop_end *end, struct err *err)
@@ -163,7 +164,7 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 
 /* ---- reading again ---- */
 
-/* Of a result that was shortened here: our parent is not asked. */
+/* Shows a result that was shortened here, without the parent. */
 static int show_kept(const struct loop *loop, const struct reading *reading, struct buf *ret,
 		     struct err *err)
 {
@@ -218,9 +219,9 @@ int outcome_run(struct loop *loop, const struct model_call *call, struct source 
 
 /* ---- commands ---- */
 
-#define COMMANDS_TEXT_MAX (MODEL_TEXT_MAX / 2) /* of all of a call */
+#define COMMANDS_TEXT_MAX (MODEL_TEXT_MAX / 2) /* for all commands of a call */
 
-/* Which of several it is. */
+/* Names the command, if there are several. */
 static int write_head(const struct commands *commands, size_t index, struct buf *ret,
 		      struct err *err)
 {
@@ -232,7 +233,7 @@ static int write_head(const struct commands *commands, size_t index, struct buf 
 			(int)strnlen(text, COMMAND_SHOWN_MAX), text);
 }
 
-/* As much of it as the model wished, or as there is room for. */
+/* Adds as much output as the model asked for, or as fits. */
 static int add_shown(const struct commands *commands, const struct buf *shown, struct buf *ret,
 		     struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * retry.c - how long to wait before asking again.
+ * retry.c - computes the delay before a retry.
  *
  * Runs in:  reckon-agent and tests.
  * Reads:    a header of a model's server.
- * Never:    waits itself.
+ * Never:    sleeps itself.
  */
 #include "agent/loop/retry.h"
 
@@ -13,7 +13,7 @@
 
 #define FIRST_MS 500u
 #define MAX_MS 8000u
-#define SECONDS_MAX 86400.0 /* anything longer is not understood */
+#define SECONDS_MAX 86400.0 /* a longer delay is treated as invalid */
 
 uint64_t retry_after_read(const char *value, bool is_ms, int64_t now)
 {

@@ -1,9 +1,9 @@
 /*
- * step.c - what an answer of the model wants to have run, and what came of it.
+ * step.c - runs the cells, commands and calls of a model's answer.
  *
  * Runs in:  reckon-agent.
- * Reads:    calls, blocks and objects that a model wrote.
- * Never:    runs anything itself: it asks its parent, which asks the person where that was wished.
+ * Reads:    calls, code blocks and JSON objects of a model.
+ * Never:    runs anything itself: it asks its parent, which may ask the person.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void complain(struct source *source, const char *text)
 	(void)snprintf(source->problem, sizeof(source->problem), "%s", text);
 }
 
-/* Keeps the words, too: what is asked for twice is told by them. */
+/* Keeps the request's text as the code, to recognise repeated requests. */
 static int set_reading(struct source *source, const char *words, size_t len, int rc,
 		       const struct err *why, struct err *err)
 {
@@ -57,7 +57,7 @@ static int set_commands(struct source *source, const struct model_call *call,
 	return buf_add(&source->code, buf_text(&call->args), call->args.len, err);
 }
 
-/* The argument `code`; else the only text there is, whatever the model called it. */
+/* The argument `code`, or else the only string among the arguments. */
 static const char *find_code(const struct json_value *args, size_t *ret_len)
 {
 	const char *code = json_read_text(json_read_member(args, "code"), ret_len), *only = NULL,
@@ -86,7 +86,7 @@ static int set_code(struct source *source, const char *code, size_t len, const c
 	struct fenced block;
 	struct err why;
 
-	/* Some wrap even an argument into a fence. */
+	/* Some models put a fence inside the argument. */
 	if (fenced_find(code, len, language, &block) && block.start == 0 && block.end == len) {
 		code += block.code;
 		len = block.code_len;
@@ -105,7 +105,7 @@ static int set_code(struct source *source, const char *code, size_t len, const c
 	return 0;
 }
 
-/* Some models write the namespace that a server puts before names. */
+/* Some models write the namespace that a server puts before tool names. */
 static const char *plain_name(const struct model_call *call)
 {
 	static const char space[] = "functions.";
@@ -114,7 +114,7 @@ static const char *plain_name(const struct model_call *call)
 	return strncmp(call->name, space, len) == 0 ? call->name + len : call->name;
 }
 
-/* A call without a name means the one tool that runs code; another name means something else. */
+/* A call without a name means the only tool that runs code. */
 static bool is_code_tool(const struct loop *loop, const struct model_call *call)
 {
 	const struct model_tool *code = model_conversation_code_tool(&loop->conv);
@@ -123,7 +123,7 @@ static bool is_code_tool(const struct loop *loop, const struct model_call *call)
 	       (call->name[0] == '\0' || strcmp(plain_name(call), code->name) == 0);
 }
 
-/* An argument of a tool that is not there was not meant to be run. */
+/* Arguments of an unknown tool must not be run as code. */
 static int complain_of_name(const struct loop *loop, const struct model_call *call,
 			    struct source *source, struct err *err)
 {
@@ -138,7 +138,7 @@ static int complain_of_name(const struct loop *loop, const struct model_call *ca
 	at = (size_t)snprintf(source->problem, sizeof(source->problem),
 			      "Error: there is no tool \"%s\", so nothing was run; the tools are",
 			      shown);
-	/* As many names as there is room for. */
+	/* Lists as many names as fit. */
 	for (size_t i = 0; i < count; i++) {
 		const char *name = loop->conv.tools[i].name;
 		const char *before = i == 0 ? " " : i + 1 == count ? " and " : ", ";
@@ -202,7 +202,7 @@ static int source_of_call(const struct loop *loop, const struct model_turn *turn
 	return rc;
 }
 
-/* The call as the model wrote it. */
+/* A hash of the call as the model wrote it. */
 static uint64_t repeat_of_refused(const struct model_call *call, const struct source *source)
 {
 	const struct buf *words = call != NULL ? &call->args : &source->code;
@@ -210,13 +210,13 @@ static uint64_t repeat_of_refused(const struct model_call *call, const struct so
 	return repeat_hash(buf_text(words), words->len);
 }
 
-/* Cells and calls together; the application said how many there may be. */
+/* Counts cells and calls together, against the application's limit. */
 static bool is_out_of_calls(const struct loop *loop)
 {
 	return loop->conversation.calls_max > 0 && loop->calls >= loop->conversation.calls_max;
 }
 
-/* One cell, or what is said instead of its output. */
+/* Runs one cell, or writes why it does not run. */
 static int one(struct loop *loop, const struct model_call *call, struct source *source,
 	       struct model_turn *results, struct loop_end *end, struct err *err)
 {
@@ -267,7 +267,10 @@ static bool is_application(const struct loop *loop, const struct model_call *cal
 	return tool != NULL && tool->kind == MODEL_TOOL_APPLICATION;
 }
 
-/* The application answers it, in a CONTINUE; *ret_waits: there is something to wait for. */
+/*
+ * Sends the call to the application, which answers with CONTINUE; *ret_waits: there is something to
+ * wait for.
+ */
 static int take_application(struct loop *loop, const struct model_turn *turn,
 			    const struct model_call *call, struct model_turn *results,
 			    bool *ret_waits, struct err *err)
@@ -291,7 +294,7 @@ static int take_application(struct loop *loop, const struct model_turn *turn,
 	return 0;
 }
 
-/* All that can be run here runs; then the application has its turn. */
+/* Runs all calls that can run here; then the application handles its own. */
 static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 {
 	const struct model_turn *turn = loop->conv.turns[loop->conv.count - 1];
@@ -308,7 +311,7 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 			continue;
 		}
 		source_init(&source);
-		/* Each call has its result, also when the conversation goes on another day. */
+		/* Each call needs a result, even if the conversation is continued later. */
 		rc = end->over ? model_turn_add_result(results, &turn->calls[i], "Not run.", 8,
 						       true, err)
 			       : source_of_call(loop, turn, &turn->calls[i], &source, err);
@@ -318,7 +321,7 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 		if (rc < 0)
 			return rc;
 	}
-	if (end->over) /* it does not wait for anybody any more */
+	if (end->over) /* the question is over, so it waits for nothing */
 		return conversation_close_calls(&loop->conv, err);
 	if (waits)
 		loop_stop(end, AGENT_STOP_CALLS, "%s", "");
@@ -327,7 +330,7 @@ static int take_calls(struct loop *loop, struct loop_end *end, struct err *err)
 	return 0;
 }
 
-/* The block, without what the model made up about its output behind it. */
+/* Runs the block and drops text after it, where models often invent the output. */
 static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 		      struct loop_end *end, struct err *err)
 {
@@ -348,7 +351,7 @@ static int take_block(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 			      loop->language, err);
 	turn->text.len = block.end;
 	turn->text.data[block.end] = '\0';
-	buf_clear(&turn->blob); /* it holds the text as it was */
+	buf_clear(&turn->blob); /* it has the original text */
 	results = model_conversation_add(&loop->conv, MODEL_ROLE_RESULTS);
 	if (rc == 0)
 		rc = one(loop, NULL, &source, results, end, err);
@@ -364,7 +367,7 @@ static int answer_with(struct loop *loop, const char *text, size_t len, struct e
 	return link_text(loop->link, AGENT_TEXT, text, len, err);
 }
 
-/* {"action", "content"}. What is none is an answer in the model's own words. */
+/* Handles {"action", "content"}. Anything else is an answer as text. */
 static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran,
 		       struct loop_end *end, struct err *err)
 {
@@ -376,7 +379,7 @@ static int take_object(struct loop *loop, struct model_turn *turn, bool *ret_ran
 	int rc = 0;
 
 	*ret_ran = false;
-	/* A server that enforces no schema: what the model said is its answer. */
+	/* The server does not enforce the schema, so the text is the answer. */
 	if (json_read_parse(buf_text(&turn->text), turn->text.len, MODEL_TEXT_MAX, &object, &why) <
 	    0)
 		return answer_with(loop, buf_text(&turn->text), turn->text.len, err);

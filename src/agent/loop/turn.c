@@ -1,9 +1,9 @@
 /*
- * turn.c - one answer of the model: request, stream, retries.
+ * turn.c - gets one answer of the model: request, stream, retries.
  *
  * Runs in:  reckon-agent.
- * Reads:    what a model's server sends.
- * Never:    repeats a request whose answer has begun to be shown without saying so.
+ * Reads:    responses of a model's server.
+ * Never:    repeats a request whose answer was partly sent to the parent without saying so.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,24 +17,24 @@
 #include "codec/sse.h"
 
 #define CONTEXT_TRIES 3u
-#define ADAPT_MAX 3u /* of a whole conversation */
-#define SCALE_MAX 400u /* percent; beyond that a server counts something else */
-#define SCALE_FROM 2000u /* tokens; of a shorter conversation most is what the server adds itself */
-#define ESTIMATE_BYTES 4u /* per token, when the server does not count */
+#define ADAPT_MAX 3u /* in a whole conversation */
+#define SCALE_MAX 400u /* percent; a larger factor means that the server counts something else */
+#define SCALE_FROM 2000u /* tokens; in a shorter conversation the server's own additions dominate */
+#define ESTIMATE_BYTES 4u /* per token, if the server does not count */
 
-/* One attempt. */
+/* One attempt at a request. */
 struct attempt {
 	struct loop *loop;
 	struct decoder decoder;
 	struct sse sse;
-	size_t shown; /* of the turn's text */
-	bool was_told; /* of anything: our parent has to discard it when this one fails */
+	size_t shown; /* bytes of the turn's text that were sent */
+	bool was_told; /* something was sent: the parent has to discard it if this attempt fails */
 	struct code_stream codes[MODEL_CALLS_MAX];
-	bool enough;  /* a block of code is whole: the rest is not waited for */
-	bool gone;    /* our parent could not be told */
+	bool enough;  /* a code block is complete, so the rest is not needed */
+	bool gone;    /* sending to the parent failed */
 };
 
-/* In fenced mode the code is shown when it runs; an object that obeys a schema never is. */
+/* In fenced mode code is shown when it runs; an object for a schema is never shown. */
 static void show(struct attempt *attempt, bool at_end)
 {
 	struct loop *loop = attempt->loop;
@@ -50,7 +50,7 @@ static void show(struct attempt *attempt, bool at_end)
 			prose = fenced_prose(buf_text(text), text->len, loop->language);
 		if (fenced_find(buf_text(text), text->len, loop->language, &found)) {
 			prose = found.start;
-			/* A last line could still go on: then it would close nothing. */
+			/* An incomplete last line may continue, and then is not a closing fence. */
 			attempt->enough = found.complete && text->data[found.end - 1] == '\n';
 		}
 	}
@@ -86,7 +86,7 @@ static void on_sealed(const char *members, size_t len, void *arg)
 		attempt->gone = true;
 }
 
-/* What is new of the code in the calls. */
+/* Sends the new part of the code in the calls. */
 static void show_code(struct attempt *attempt)
 {
 	const struct model_turn *turn = attempt->decoder.turn;
@@ -169,7 +169,7 @@ static int post(struct attempt *attempt, struct net_answer *answer, struct err *
 	return rc;
 }
 
-/* What went wrong, if anything did, as a fault. */
+/* Sets `ret` to what went wrong, if anything did. */
 static void judge(struct attempt *attempt, const struct net_answer *answer, int rc,
 		  const struct err *err, struct fault *ret)
 {
@@ -195,7 +195,7 @@ static void judge(struct attempt *attempt, const struct net_answer *answer, int 
 	fault_hide(ret, attempt->loop->key);
 }
 
-/* What the server counts decides: figures take more tokens than words. */
+/* Adapts to the server's count: numbers have more tokens than words. */
 static void measure(struct loop *loop, uint64_t percent)
 {
 	if (percent < 100)
@@ -203,7 +203,10 @@ static void measure(struct loop *loop, uint64_t percent)
 	loop->scale = percent < SCALE_MAX ? percent : SCALE_MAX;
 }
 
-/* A quarter more than other input where nobody said otherwise: so the Messages protocol's servers. */
+/*
+ * The price of writing to the cache. Servers of the Messages protocol charge a quarter more than
+ * for other input, unless the settings say otherwise.
+ */
 static uint64_t price_of_writes(const struct agent_settings *settings)
 {
 	if (settings->price_written != 0)
@@ -273,7 +276,7 @@ static void describe(struct loop_end *end, const struct loop *loop, const struct
 	}
 }
 
-/* True when what it complains of is that it cannot see. */
+/* True if the error is about images, which are then dropped. */
 static bool drop_images(struct loop *loop, const struct fault *fault)
 {
 	bool dropped = false;
@@ -286,7 +289,7 @@ static bool drop_images(struct loop *loop, const struct fault *fault)
 	return dropped;
 }
 
-/* What a server refuses by name is said in another way; false: there is none that was not tried. */
+/* Adapts to an error that names a part of the request; false: nothing is left to try. */
 static bool adapt(struct loop *loop, const struct fault *fault)
 {
 	struct provider_ways *ways = &loop->ways;
@@ -296,13 +299,19 @@ static bool adapt(struct loop *loop, const struct fault *fault)
 	if (fault->kind != FAULT_REQUEST || loop->adapted >= ADAPT_MAX)
 		return false;
 	if (is_chat && strstr(fault->text, "max_completion_tokens") != NULL)
-		/* It names the one that it wants, or the one that it does not know. */
+		/*
+		 * The error names the member that the server wants, or only the one it does not
+		 * know.
+		 */
 		ways->limit = strstr(fault->text, "max_tokens") != NULL &&
 					      ways->limit != AGENT_LIMIT_COMPLETION
 				      ? AGENT_LIMIT_COMPLETION
 				      : AGENT_LIMIT_TOKENS;
 	else if (is_chat && strstr(fault->text, "reasoning") != NULL)
-		/* One that misses thoughts says that they must be there; others know no such member. */
+		/*
+		 * A server that requires thoughts says "must" or "missing"; others do not know the
+		 * member.
+		 */
 		ways->echo = strstr(fault->text, "must") != NULL ||
 					     strstr(fault->text, "missing") != NULL
 				     ? AGENT_ECHO_ALL
@@ -314,7 +323,7 @@ static bool adapt(struct loop *loop, const struct fault *fault)
 	       before.no_encrypted != ways->no_encrypted;
 }
 
-/* Waits before the next attempt; false: it is over. */
+/* Waits before the next attempt; false: the question ends. */
 static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt,
 		      bool was_told, struct loop_end *end)
 {
@@ -323,7 +332,7 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 	struct err err;
 
 	if (getrandom(&random, sizeof(random), 0) < 0)
-		random = 0; /* then all come back at once */
+		random = 0; /* then the delay has no random part */
 	wait = retry_delay_ms(attempt, fault->retry_ms, random);
 	if (wait == UINT64_MAX) {
 		describe(end, loop, fault);
@@ -349,7 +358,7 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 	return true;
 }
 
-/* One attempt; 1: the turn is there, 0: it is not, and `fault` or `end` says why. */
+/* Makes one attempt. 1: the turn is complete; 0: it is not, see `fault` or `end`. */
 static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 			struct loop_end *end, struct err *err)
 {
@@ -363,7 +372,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 	attempt.decoder.piece = on_piece;
 	attempt.decoder.sealed = on_sealed;
 	attempt.decoder.arg = &attempt;
-	loop->conv.count--; /* it is not part of what is sent */
+	loop->conv.count--; /* the new turn is not part of the request */
 	sse_init(&attempt.sse, MODEL_EVENT_MAX, on_event, &attempt);
 	net_answer_init(&answer);
 	rc = post(&attempt, &answer, err);
