@@ -1,8 +1,8 @@
 /*
  * reckon_agent.h - libreckon: a model answers questions by running code in a session.
  *
- * After reckon.h; the same rules. The model is asked by a process of its own, reckon-agent, which
- * is fenced, holds the key, and has its cells run here: docs/agent.md.
+ * An addition to reckon.h, with the same rules. A sandboxed process, reckon-agent, has the key and
+ * sends the requests to the model; its cells run in the session: docs/agent.md.
  *
  *   reckon_agent_options options = { sizeof(options) };  reckon_agent *agent;  reckon_answer *done;
  *   options.protocol = "chat";  options.model = "NAME";  options.key = getenv("OPENAI_API_KEY");
@@ -12,7 +12,7 @@
  *   puts(reckon_answer_text(done));
  *   reckon_answer_free(done);  reckon_agent_close(agent);
  *
- * What a model writes is not to be trusted: escape it before it goes to a terminal or a page.
+ * Text of a model is untrusted: escape it before you write it to a terminal or a page.
  */
 #ifndef RECKON_AGENT_H
 #define RECKON_AGENT_H
@@ -28,44 +28,44 @@ extern "C" {
 typedef struct reckon_agent reckon_agent;
 typedef struct reckon_answer reckon_answer;
 
-/* Strings are copied; the key is overwritten here once the agent's process has it. Zero or NULL
- * means the default named. */
+/* Strings are copied; the key is erased here once the agent's process has it. Zero or NULL means
+ * the default given here. */
 typedef struct reckon_agent_options {
 	size_t size;
 	const char *protocol; /* "chat", "responses", "messages" or "gemini" */
-	const char *model;    /* its name there */
-	const char *base_url; /* where the protocol's paths begin: https://api.openai.com/v1 */
+	const char *model;    /* the server's name for it */
+	const char *base_url; /* URL before the protocol's paths: https://api.openai.com/v1 */
 	const char *key;      /* none */
-	const char *calling;  /* how it says what is to be run: "tools"; or "fenced", "schema" */
-	int images;           /* non-zero: it is sent the images that cells display */
-	unsigned retries;     /* of a server that is busy; 4 */
-	/* Of one question. */
+	const char *calling;  /* how it calls code: "tools"; or "fenced", "schema" */
+	int images;           /* non-zero: the model gets images that cells display */
+	unsigned retries;     /* when a server is busy; 4 */
+	/* Limits of one question. */
 	uint64_t max_steps;   /* cells; 8 */
-	uint64_t max_tokens;  /* in and out together; none */
-	uint64_t budget_micro; /* what it may cost, in millionths; none */
-	uint64_t wall_ms;     /* all of it; 15 minutes */
-	/* Of a million tokens, in millionths of the currency that the budget is in. */
+	uint64_t max_tokens;  /* input and output together; none */
+	uint64_t budget_micro; /* cost, in millionths; none */
+	uint64_t wall_ms;     /* whole time; 15 minutes */
+	/* For a million tokens, in millionths of the budget's currency. */
 	uint64_t price_in, price_cached, price_out;
-	uint64_t context_tokens; /* older output is shortened to stay below; 100000 */
-	uint64_t answer_tokens;  /* of one answer of the model; 8192 */
-	uint64_t text_bytes;  /* of a cell's output that it sees; as in reckon_execute_options */
-	/* Of the way there; when all three are NULL, as the environment says (https_proxy, …). */
+	uint64_t context_tokens; /* older output is shortened to stay below this; 100000 */
+	uint64_t answer_tokens;  /* limit of one answer of the model; 8192 */
+	uint64_t text_bytes;  /* of a cell's output for the model; as in reckon_execute_options */
+	/* Network settings; if all three are NULL, from the environment (https_proxy, …). */
 	const char *ca_file, *proxy, *no_proxy;
-	int keep_conversation; /* non-zero: each answer has reckon_answer_conversation() */
-	/* Numbers and links of an answer are looked up in the outputs of the run: "ask", what is in
-	 * none is told once to the model, which may correct itself; or "mark", "off". */
+	int keep_conversation; /* non-zero: reckon_answer_conversation() works for each answer */
+	/* Checks numbers and links of an answer against the outputs of the run. "ask": the model is
+	 * told once about unsupported ones and may correct its answer; or "mark", "off". */
 	const char *verify;
 } reckon_agent_options;
 
 /*
- * Starts the process; nothing is sent to the model yet. *ret belongs to the caller, and ends before
- * `session`, which it uses: from the thread that uses the session, and one after the other. The
- * session may be used by the caller, too, between questions.
+ * Starts the agent's process, without a request to the model. The caller closes *ret, before
+ * `session`, which the agent uses: only use both in one thread, one after the other. Between
+ * questions the caller may use the session, too.
  */
 RECKON_PUBLIC int reckon_agent_open(reckon_session *session, const reckon_agent_options *options,
 				    reckon_agent **ret, reckon_error *err);
 
-/* Ends the conversation; the session stays. NULL is fine. Not from within a callback. */
+/* Ends the conversation; the session remains. NULL is fine. Not in a callback. */
 RECKON_PUBLIC void reckon_agent_close(reckon_agent *agent);
 
 /* Sums of one question. */
@@ -73,43 +73,43 @@ typedef struct reckon_agent_usage {
 	size_t size; /* sizeof(reckon_agent_usage), set by the caller */
 	uint64_t requests;
 	uint64_t steps;            /* cells that ran */
-	uint64_t input_tokens;     /* cached ones included */
+	uint64_t input_tokens;     /* including cached ones */
 	uint64_t cached_tokens;
-	uint64_t output_tokens;    /* reasoning included */
+	uint64_t output_tokens;    /* including reasoning */
 	uint64_t reasoning_tokens;
 	uint64_t cost_micro;       /* by the prices of the options */
 } reckon_agent_usage;
 
 enum {
-	RECKON_AGENT_TEXT = 1, /* text: a piece of what the model says */
-	RECKON_AGENT_THOUGHT,  /* text: a piece of what it says that it thinks */
-	RECKON_AGENT_NOTICE,   /* text: a line, for example why it waits */
+	RECKON_AGENT_TEXT = 1, /* text: a piece of the model's text */
+	RECKON_AGENT_THOUGHT,  /* text: a piece of the model's reasoning */
+	RECKON_AGENT_NOTICE,   /* text: a line, for example why the agent waits */
 	RECKON_AGENT_TURN,     /* usage: an answer of the model is complete; sums so far */
-	RECKON_AGENT_CELL,     /* text: code that is about to run */
-	RECKON_AGENT_OUTPUT,   /* output: an event of the cell that runs */
-	RECKON_AGENT_RECORD,   /* execution: what became of the cell */
-	RECKON_AGENT_CODE,     /* text: a piece of the code of a call, while it is written; call */
-	RECKON_AGENT_DISCARD   /* text: why what came since the last TURN does not hold: the answer
-				* broke off, and is asked for again */
+	RECKON_AGENT_CELL,     /* text: code that will run now */
+	RECKON_AGENT_OUTPUT,   /* output: an event of the running cell */
+	RECKON_AGENT_RECORD,   /* execution: the result of the cell */
+	RECKON_AGENT_CODE,     /* text: a piece of a call's code, while it is written; call */
+	/* text: why everything since the last TURN is void: the answer broke off, and is retried */
+	RECKON_AGENT_DISCARD
 };
 
-/* Lent for the call. Later versions add kinds, and fields at the end. */
+/* Only valid during the call. Later versions add kinds, and fields at the end. */
 typedef struct reckon_agent_event {
 	int kind;
-	size_t step; /* of CELL, OUTPUT and RECORD: 0, 1, … of this question */
-	const char *text; /* UTF-8, with a NUL behind it; or NULL */
+	size_t step; /* for CELL, OUTPUT and RECORD: 0, 1, … in this question */
+	const char *text; /* UTF-8, NUL-terminated; or NULL */
 	size_t text_len;
 	const reckon_agent_usage *usage;
 	const reckon_event *output;
 	const reckon_execution *execution;
-	size_t call; /* of CODE: which call of this answer of the model, from 0 */
+	size_t call; /* for CODE: index of the call in this answer of the model */
 } reckon_agent_event;
 
-/* Of CELL alone: the cell does not run, and the model is told that this was not allowed. */
+/* Only for CELL: the cell does not run, and the model is told that it was not allowed. */
 #define RECKON_REFUSE 2
 
-/* RECKON_CONTINUE, RECKON_STOP (as reckon_agent_interrupt()) or RECKON_REFUSE. Within OUTPUT the
- * session must not be used, otherwise it may. */
+/* RECKON_CONTINUE, RECKON_STOP (as reckon_agent_interrupt()) or RECKON_REFUSE. The session must not
+ * be used in OUTPUT; in the other kinds it may. */
 typedef int reckon_agent_event_fn(const reckon_agent_event *event, void *arg);
 
 typedef struct reckon_ask_options {
@@ -122,26 +122,26 @@ typedef struct reckon_ask_options {
 } reckon_ask_options;
 
 /*
- * Asks, runs the cells that the model wants, and waits for the end. Returns RECKON_OK whenever the
- * question came to an end, however that was: look at reckon_answer_stop(). *ret belongs to the
- * caller, and outlives the agent. Another question may follow: variables, files and what was said
- * are there. RECKON_EPROTOCOL or RECKON_ELOST: the agent's process is gone; close it.
+ * Asks a question, runs the cells that the model calls, and waits for the end. Returns RECKON_OK
+ * whenever the question has ended, in whatever way: see reckon_answer_stop(). The caller frees
+ * *ret, which can outlive the agent. Further questions can follow: variables, files and the
+ * conversation remain. RECKON_EPROTOCOL or RECKON_ELOST: the agent's process is gone; close it.
  */
 RECKON_PUBLIC int reckon_agent_ask(reckon_agent *agent, const char *question,
 				   const reckon_ask_options *options, reckon_answer **ret,
 				   reckon_error *err);
 
 /*
- * Takes a whole conversation in place of what was said so far, before the first question:
- * instructions, messages with images, tools of the application's own, sampling. `json` is one document
- * reckon.conversation/1 (docs/conversation.schema.json): the caller's own, or what
- * reckon_answer_conversation() gave, in any process, on another day. It is copied. Where it is wrong the next
- * answer says, whose stop is "failed".
+ * Replaces the conversation before the first question: instructions, messages with images, tools of
+ * the application, sampling. `json` is a document reckon.conversation/1
+ * (docs/conversation.schema.json): the caller's own, or one from reckon_answer_conversation() of
+ * any process at any earlier time. It is copied. If it is invalid, the next answer has the stop
+ * "failed" and says why.
  */
 RECKON_PUBLIC int reckon_agent_load(reckon_agent *agent, const char *json, size_t len,
 				    reckon_error *err);
 
-/* What the application's tool gave. */
+/* The result of the application's tool. */
 typedef struct reckon_tool_result {
 	size_t size;      /* sizeof(reckon_tool_result) */
 	const char *id;   /* of the call */
@@ -150,28 +150,29 @@ typedef struct reckon_tool_result {
 } reckon_tool_result;
 
 /*
- * As reckon_agent_ask(), without a question. After an answer whose stop is "tool_calls" it goes on with
- * their results, in any order; a call without one is told to the model as that. With no results the
- * last message of the conversation that was loaded is answered, which is how a run that ended in an
- * error is taken up again.
+ * As reckon_agent_ask(), without a question. After an answer whose stop is "tool_calls" it
+ * continues with the results, in any order; for a call without a result the model is told so.
+ * Without results it answers the last message of the loaded conversation; so a run that failed can
+ * be resumed.
  */
 RECKON_PUBLIC int reckon_agent_continue(reckon_agent *agent, const reckon_tool_result *results,
 					size_t count, const reckon_ask_options *options,
 					reckon_answer **ret, reckon_error *err);
 
-/* Ends the question that is being answered, and interrupts its cell. May be called from a
- * callback, a signal handler or another thread; when nothing is asked nothing happens. */
+/* Ends the current question and interrupts its cell. Can be called in a callback, a signal handler
+ * or another thread; has no effect if there is no question. */
 RECKON_PUBLIC void reckon_agent_interrupt(reckon_agent *agent);
 
-/* ---- an answer: all that it lends is valid as long as it is ------------------------------ */
+/* ---- an answer: returned pointers are valid as long as the answer ----------------------- */
 
 RECKON_PUBLIC void reckon_answer_free(reckon_answer *answer); /* NULL is fine */
-/* The model's last words; NULL when there are none. */
+/* The model's last text; NULL: none. */
 RECKON_PUBLIC const char *reckon_answer_text(const reckon_answer *answer);
 /* "answer", "max_steps", "max_tokens", "budget", "max_time", "stuck", "length", "refused",
  * "interrupted", "session_lost", "failed", or "tool_calls": it waits for the application. */
 RECKON_PUBLIC const char *reckon_answer_stop(const reckon_answer *answer);
-/* Why it was not "answer", for a person; both may be "". `ret_remedy` may be NULL. */
+/* The reason if the stop is not "answer", for a person; both may be "". `ret_remedy` may be
+ * NULL. */
 RECKON_PUBLIC const char *reckon_answer_message(const reckon_answer *answer,
 						const char **ret_remedy);
 RECKON_PUBLIC int reckon_answer_usage(const reckon_answer *answer, reckon_agent_usage *ret,
@@ -179,11 +180,11 @@ RECKON_PUBLIC int reckon_answer_usage(const reckon_answer *answer, reckon_agent_
 
 typedef struct reckon_agent_step {
 	size_t size;        /* sizeof(reckon_agent_step), set by the caller */
-	const char *prose;  /* what the model said before it */
+	const char *prose;  /* text of the model before it */
 	const char *code;
 	const char *status; /* of its record, or "refused" */
-	const char *record; /* reckon.execution/1; NULL: it did not run, or the records of this
-			     * question are larger than 512 MiB together */
+	/* reckon.execution/1; NULL: it did not run, or this question's records exceed 512 MiB */
+	const char *record;
 } reckon_agent_step;
 
 /* RECKON_ENOT_FOUND past the last one. */
@@ -193,47 +194,47 @@ typedef struct reckon_tool_call {
 	size_t size;      /* sizeof(reckon_tool_call), set by the caller */
 	const char *id;
 	const char *name; /* of one of the application's tools */
-	const char *arguments; /* a JSON object; whether it is as the tool wants, nobody checked */
+	const char *arguments; /* a JSON object, not validated against the tool's schema */
 } reckon_tool_call;
 
 /* A call that waits for the application. RECKON_ENOT_FOUND past the last one. */
 RECKON_PUBLIC int reckon_answer_call(const reckon_answer *answer, size_t index,
 				     reckon_tool_call *ret, reckon_error *err);
 
-/* What `verify` of the options found in the answer's text. */
+/* The result of the check (`verify`) of the answer's text. */
 typedef struct reckon_checked {
 	size_t size;             /* sizeof(reckon_checked), set by the caller */
-	int is_checked;          /* 0: nothing was looked up, and all the rest is 0 */
-	uint64_t numbers, links; /* that were */
+	int is_checked;          /* 0: nothing was checked, and all other fields are 0 */
+	uint64_t numbers, links; /* that were checked */
 	uint64_t numbers_unsupported, links_unsupported;
 } reckon_checked;
 
 RECKON_PUBLIC int reckon_answer_checked(const reckon_answer *answer, reckon_checked *ret,
 					reckon_error *err);
 
-/* A number that is in no output of the run, or a link to a file that is not there. */
+/* A number that no output of the run has, or a link to a missing file. */
 typedef struct reckon_claim {
 	size_t size;        /* sizeof(reckon_claim), set by the caller */
 	int is_link;
-	size_t offset, len; /* of its bytes in reckon_answer_text() */
+	size_t offset, len; /* bytes in reckon_answer_text() */
 } reckon_claim;
 
-/* In the order of the text; the first 50 are listed. RECKON_ENOT_FOUND past the last one. */
+/* In the order of the text; at most 50. RECKON_ENOT_FOUND past the last one. */
 RECKON_PUBLIC int reckon_answer_claim(const reckon_answer *answer, size_t index, reckon_claim *ret,
 				      reckon_error *err);
-/* The conversation up to here for reckon_agent_load(), with what its model wants back (thoughts,
- * signatures); NULL: it was not kept, or is longer than 15 MiB. *ret_len may be NULL. */
+/* The conversation so far for reckon_agent_load(), with the items that its model requires
+ * (thoughts, signatures); NULL: it was not kept, or is longer than 15 MiB. *ret_len may be NULL. */
 RECKON_PUBLIC const char *reckon_answer_conversation(const reckon_answer *answer, size_t *ret_len);
-/* All of it as one line, docs/ask.schema.json; *ret_json: free() it. */
+/* The answer as one line of JSON, docs/ask.schema.json; free() *ret_json. */
 RECKON_PUBLIC int reckon_answer_json(const reckon_answer *answer, char **ret_json,
 				     reckon_error *err);
 
-/* ---- what a model is told of an execution: for loops of one's own ------------------------- */
+/* ---- what a model should be told of an execution: for your own agent loop ----------------- */
 
-/* The record's `text`, with a NUL behind it. */
+/* The record's `text`, NUL-terminated. */
 RECKON_PUBLIC const char *reckon_execution_text(const reckon_execution *execution, size_t *ret_len);
-/* How often this failure was seen in its session, with this one; 0: it is none. *ret_same (or NULL):
- * what did not change since. */
+/* How often this failure occurred in the session, including now; 0: not a failure. *ret_same (or
+ * NULL): what did not change. */
 #define RECKON_SAME_CODE 1u
 #define RECKON_SAME_ERROR 2u
 #define RECKON_SAME_FILES 4u
@@ -247,12 +248,12 @@ typedef struct reckon_image {
 	unsigned width, height;
 } reckon_image;
 
-/* The index-th result that has an image of a kind that models take (PNG, JPEG, WebP, GIF), small
- * enough for one where the kernel could make it so. 0 past the last one, else 1. */
+/* The index-th result with an image in a format that models accept (PNG, JPEG, WebP, GIF), reduced
+ * to a size for models if the kernel could. 0 past the last one, else 1. */
 RECKON_PUBLIC int reckon_execution_image(const reckon_execution *execution, size_t index,
 					 reckon_image *ret);
 
-/* A file that it changed, as in the record; what is not known is NULL. */
+/* A file that the execution changed, as in the record; unknown fields are NULL. */
 typedef struct reckon_changed_file {
 	const char *path;
 	const char *change; /* "created", "modified" or "deleted" */

@@ -1,7 +1,7 @@
 /*
- * reckon_answers.h - libreckon: answers to what running code asks: lines of input, calls of tools.
+ * reckon_answers.h - libreckon: answers questions of running code: lines of input, tool calls.
  *
- * As reckon.h, which has the rest.
+ * An addition to reckon.h, with the same rules.
  */
 #ifndef RECKON_ANSWERS_H
 #define RECKON_ANSWERS_H
@@ -13,8 +13,9 @@ extern "C" {
 #endif
 
 /*
- * The mailbox of one execution, given to it in reckon_execute_options. The functions below may be
- * called from any thread while it runs; free it after reckon_execute() has returned.
+ * The mailbox for answers to one execution, passed in reckon_execute_options. The functions below
+ * can be called from any thread during the execution; free the mailbox after reckon_execute() has
+ * returned.
  */
 typedef struct reckon_answers reckon_answers;
 
@@ -22,40 +23,41 @@ RECKON_PUBLIC int reckon_answers_new(reckon_answers **ret, reckon_error *err);
 RECKON_PUBLIC void reckon_answers_free(reckon_answers *answers); /* NULL is fine */
 
 /*
- * A line for the `input_request` that waits, of which `seq` is the event's; 0: whichever it is. NULL:
- * the end of input. RECKON_ENOT_FOUND: it waits no more.
+ * Answers the pending `input_request` with a line; `seq` is that of the event, or 0 for any. NULL:
+ * end of input. RECKON_ENOT_FOUND: it is not pending.
  */
 RECKON_PUBLIC int reckon_answers_input(reckon_answers *answers, uint64_t seq, const char *line,
 				       size_t len, reckon_error *err);
 
 enum {
-	RECKON_TOOL_VALUE,  /* `text` is JSON, what the call returns */
+	RECKON_TOOL_VALUE,  /* `text` is JSON, the call's result */
 	RECKON_TOOL_ERROR,  /* `text` says what failed */
-	RECKON_TOOL_DENIED /* `text` says why it may not be called */
+	RECKON_TOOL_DENIED /* `text` says why the call is denied */
 };
 #define RECKON_TOOL_TEXT_MAX (5u * 1024u * 1024u)
 
-/* For the `tool_call` of this id. RECKON_ENOT_FOUND: it was answered, or there is none. */
+/* Answers the `tool_call` with this id. RECKON_ENOT_FOUND: it was already answered, or does not
+ * exist. */
 RECKON_PUBLIC int reckon_answers_tool(reckon_answers *answers, const char *call, int kind,
 				      const char *text, size_t len, reckon_error *err);
 
-/* How many calls wait for their answers. */
+/* The number of pending calls. */
 RECKON_PUBLIC size_t reckon_answers_waiting(reckon_answers *answers);
 
 /* A tool that code may call. */
 typedef struct reckon_tool {
 	const char *name;	 /* an identifier */
 	const char *description; /* or NULL */
-	const char *parameters;	 /* JSON Schema of its arguments, an object, or NULL */
+	const char *parameters;	 /* JSON Schema of its arguments (an object), or NULL */
 } reckon_tool;
 
 /* What the code of an execution may ask. */
 typedef struct reckon_questions {
 	reckon_answers *answers;
-	int input;		  /* input() asks, unless has_stdin or on_input is given */
-	const reckon_tool *tools; /* that it may call */
+	int input;		  /* input() asks, unless has_stdin or on_input is set */
+	const reckon_tool *tools; /* that the code may call */
 	size_t tool_count;
-	uint64_t wait_ms; /* that it may wait for answers in all; 0: 600 s */
+	uint64_t wait_ms; /* total time that the code may wait for answers; 0: 600 s */
 } reckon_questions;
 
 #ifdef __cplusplus

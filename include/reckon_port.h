@@ -1,7 +1,7 @@
 /*
- * reckon_port.h - libreckon: what listens on a TCP port in a session's box, reached from outside.
+ * reckon_port.h - libreckon: connects to TCP ports in a session's box.
  *
- * As reckon.h, which has the rest.
+ * An addition to reckon.h, with the same rules.
  *
  *   reckon_port_connect(session, 8501, 5000, &fd, &err);   then read(), write(), close() fd
  */
@@ -15,16 +15,15 @@ extern "C" {
 #endif
 
 /*
- * A connection to the port (1 to 65535) of the box's own loopback: at 127.0.0.1, and at ::1 when
- * nobody is there. Nothing else can be reached, and the box gets nothing but the connection. Waits
- * for at most `timeout_ms`: RECKON_ENOT_FOUND when nothing listens, RECKON_ETIMEOUT when whoever
- * listens does not accept. With 0 it does not wait for the latter: *ret is writable once it is
- * connected.
+ * Connects to the port (1 to 65535) of the box's loopback: 127.0.0.1, and ::1 if nothing listens
+ * there. No other address can be reached, and the box gets nothing but the connection. Waits for at
+ * most `timeout_ms`: RECKON_ENOT_FOUND if nothing listens, RECKON_ETIMEOUT if the listener does not
+ * accept. With 0 it does not wait for the listener: *ret becomes writable when it is connected.
  *
- * *ret is non-blocking and belongs to the caller. It stays when the session is closed, and then
- * has no other end. What comes from it was written by a program that nobody trusts.
+ * *ret is non-blocking; the caller closes it. It remains open when the session is closed, and is
+ * then disconnected. Data from it is untrusted.
  *
- * May be called while the session executes, from any thread when it was opened with
+ * Can be called while the session executes, and from any thread if the session was opened with
  * RECKON_SESSION_CONCURRENT.
  */
 RECKON_PUBLIC int reckon_port_connect(reckon_session *session, unsigned port, int timeout_ms,
@@ -32,12 +31,12 @@ RECKON_PUBLIC int reckon_port_connect(reckon_session *session, unsigned port, in
 
 typedef struct reckon_port_entry {
 	unsigned port;
-	int is_loopback;  /* reckon_port_connect() reaches it */
-	char address[48]; /* to which it is bound: "127.0.0.1", "::", … */
+	int is_loopback;  /* reckon_port_connect() can reach it */
+	char address[48]; /* bind address: "127.0.0.1", "::", … */
 } reckon_port_entry;
 
-/* On which TCP ports something listens: how many, of which up to `max` are written to `ret`. At
- * most 256 are told. */
+/* Lists the TCP ports with a listener: returns their number, and writes at most `max` of them to
+ * `ret`. At most 256 are found. */
 RECKON_PUBLIC int reckon_port_list(reckon_session *session, reckon_port_entry *ret, size_t max,
 				   reckon_error *err);
 
