@@ -1,9 +1,10 @@
 /*
- * templates.c - which templates are built, and what is in them.
+ * templates.c - lists the built templates and their packages.
  *
  * Runs in:  libreckon.
- * Reads:    TEMPLATES/NAME/template.ini and the names of installed packages: our user's own.
- * Never:    starts anything, or opens what a name with a "/" would lead to.
+ * Reads:    TEMPLATES/NAME/template.ini and the names of installed packages, which our own user
+ *           wrote.
+ * Never:    starts a process, or opens a name with a "/".
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ static int compare(const void *left, const void *right)
 	return strcasecmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* What a directory holds, in order; an unreadable one is empty. */
+/* Reads the names in a directory, sorted; an unreadable one counts as empty. */
 static void read_names(int at_fd, const char *path, struct names *ret)
 {
 	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,7 +73,7 @@ static char *trim(char *text)
 
 typedef void line_fn(const char *name, const char *value, void *arg);
 
-/* Each `name = value` of one section; `ini` stays as it is. */
+/* Calls `fn` for each `name = value` of one section; does not change `ini`. */
 static void each_line(const struct buf *ini, const char *section, line_fn *fn, void *arg)
 {
 	cleanup_free char *copy = mem_strdup(buf_text(ini));
@@ -138,7 +139,7 @@ static void write_member(const char *name, const char *value, void *arg)
 
 /* ---- one template --------------------------------------------------------------------------- */
 
-/* "numpy-2.1.0.dist-info": what pip leaves for each package. */
+/* Lists packages by the folders that pip creates, such as "numpy-2.1.0.dist-info". */
 static void write_packages(struct json_writer *json, int dir_fd, const char *python)
 {
 	__attribute__((cleanup(names_done))) struct names names;
@@ -176,7 +177,7 @@ static void write_template(struct json_writer *json, int dir_fd, const char *nam
 	json_write_object_begin(json);
 	json_write_member_string(json, "name", name);
 	write_value(json, ini, "template", "python");
-	/* Each kernel runs in every template's tree. */
+	/* Each kernel works in every template. */
 	json_write_key(json, "languages");
 	json_write_array_begin(json);
 	for (size_t i = 0; language_at(i) != NULL; i++)
@@ -198,7 +199,7 @@ static void write_template(struct json_writer *json, int dir_fd, const char *nam
 	json_write_object_end(json);
 }
 
-/* 1: it is one; 0: the directory is not a template. */
+/* 1: it is a template; 0: it is not. */
 static int try_template(struct json_writer *json, int all_fd, const char *name, struct err *err)
 {
 	cleanup_fd int dir_fd = openat(all_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -118,7 +118,7 @@ static void clear_interrupts(struct reckon_session *session)
 {
 	uint64_t count;
 
-	/* Asked for when nothing ran: that execution is over, this one was not meant. */
+	/* Requested between executions: it was for the last one, not for this one. */
 	if (read(session->interrupt.fd, &count, sizeof(count)) < 0)
 		count = 0;
 	atomic_store(&session->interrupt.reason, NULL);

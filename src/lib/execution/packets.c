@@ -136,8 +136,7 @@ static void on_input(struct run *run, size_t count)
 			   prompt != NULL ? prompt->len : 0, password);
 		return;
 	}
-	/* A question that was interrupted is asked again; the text that was typed for it is still
-	 * there. */
+	/* An interrupted question is asked again, and the text typed for it is still available. */
 	run->wants_input = true;
 }
 

@@ -1,13 +1,13 @@
 /*
- * adopt.c - a box that goes on when the process that opened it has ended: its lease, its next
- *           owner, and its contexts.
+ * adopt.c - boxes that outlive the process that opened them: leases, and adopting a session and
+ *           its contexts.
  *
  * Runs in:  libreckon.
- * Reads:    the warden's answer; packets of a hostile kernel, until one of them answers ours.
- * Never:    takes a box in which something ran that its caller has no record of.
+ * Reads:    the warden's reply; packets of a hostile kernel, until one replies to ours.
+ * Never:    adopts a box in which an execution ran of which the caller has no record.
  *
- * A lease is on a session only as long as all that this library alone knows of it may be forgotten:
- * no loss of variables that is still to be told, no kernel that has not got its environment.
+ * A session has a lease only while all that this library alone knows about it may be forgotten: no
+ * unreported loss of variables, and no kernel that has not received its environment.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,8 +22,9 @@
 #include "lib/session/session.h"
 
 #define ADOPT_TIMEOUT_MS 20000
-#define PONG_TIMEOUT_MS 2000 /* an idle one answers at once; one that does not holds up others */
-#define STALE_MAX 4096 /* packets before the answer: what fits a socket many times over */
+/* an idle kernel replies at once; one that does not would delay other sessions */
+#define PONG_TIMEOUT_MS 2000
+#define STALE_MAX 4096 /* packets before the reply: far more than a socket can hold */
 
 /* ---- the lease ------------------------------------------------------------------------------ */
 
@@ -54,7 +55,7 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 		return 0;
 	request.lease.seconds = seconds;
 	memcpy(request.lease.key, key, sizeof(request.lease.key));
-	/* Nobody waits for the answer: without a lease all is as it was before there were any. */
+	/* No reply is needed: without the lease everything is as before. */
 	if (client_send(session->client, &request, NULL, 0, NULL, err) < 0) {
 		session_lose(session, err);
 		return (int)err->code;
@@ -82,7 +83,7 @@ void reckon_session_hand_over(reckon_session *session)
 	reckon_session_close(session);
 }
 
-/* ---- its next owner ------------------------------------------------------------------------- */
+/* ---- adopting ------------------------------------------------------------------------------- */
 
 static bool is_recorded(const char *id, const char *const *recorded)
 {
@@ -92,7 +93,7 @@ static bool is_recorded(const char *id, const char *const *recorded)
 	return false;
 }
 
-/* What ran is in the caller's records, all of it. */
+/* Checks that the caller has a record of everything that ran. */
 static int check_ran(const struct warden_adopted *adopted, const char *const *recorded,
 		     struct err *err)
 {
@@ -106,7 +107,7 @@ static int check_ran(const struct warden_adopted *adopted, const char *const *re
 	return 0;
 }
 
-/* 1: the answer to our packet; 0: nothing more is there. */
+/* 1: the reply to our packet; 0: no more packets now. */
 static int take_packets(struct reckon_session *session, uint64_t id, unsigned *stale,
 			struct buf *payload, struct err *err)
 {
@@ -128,7 +129,7 @@ static int take_packets(struct reckon_session *session, uint64_t id, unsigned *s
 	}
 }
 
-/* Whatever half of an exchange was open is forgotten: the kernel is idle when it answers. */
+/* Ignores half-finished exchanges: the kernel is idle when it replies. */
 int adopt_meet(struct reckon_session *session, struct err *err)
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_PAYLOAD_MAX);
@@ -136,7 +137,7 @@ int adopt_meet(struct reckon_session *session, struct err *err)
 	uint64_t id;
 	unsigned stale = 0;
 
-	/* Numbers that no kernel of this boot has seen. */
+	/* Request numbers that no kernel since the host's boot has seen. */
 	session->next_request = clock_boot_ms() << 20;
 	id = session->next_request++;
 	session->state = KERNEL_STATE_ADOPTING;
@@ -203,7 +204,7 @@ static int begin(struct reckon_engine *engine, const reckon_session_options *opt
 						 : (int)err->code;
 	}
 	if (take_over(session, options, call, recorded, err) < 0) {
-		session_free(session); /* and the box */
+		session_free(session); /* also ends the box */
 		err->code = ERR_LOST;
 		return (int)err->code;
 	}
@@ -211,7 +212,7 @@ static int begin(struct reckon_engine *engine, const reckon_session_options *opt
 	return 0;
 }
 
-/* The first warden that has a box for the lease; the connections that are left are closed. */
+/* Finds a warden that has a box for the lease; closes the other connections. */
 static int ask_all(struct reckon_engine *engine, const unsigned char key[RECKON_LEASE_SIZE],
 		   struct client_call *call, struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * branch.c - a second session grown from a live, idle one.
+ * branch.c - creates a session as a copy of a live, idle one.
  *
  * Runs in:  libreckon.
- * Reads:    nothing but the warden's answer.
- * Never:    branches a session in the middle of an execution.
+ * Reads:    the warden's reply.
+ * Never:    copies a session during an execution.
  */
 #include "lib/session/branch.h"
 
@@ -33,7 +33,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 	session->sequence = parent->sequence;
 	shared_set_sequence(session->shared, shared_sequence(parent->shared));
 	session->warden.open_flags = parent->warden.open_flags;
-	/* The copy has seen these numbers; it must not see them again. */
+	/* The copied kernel has seen these numbers, so they must not be used again. */
 	session->next_request = parent->next_request;
 	session->language = parent->language;
 	memcpy(session->template_name, parent->template_name, sizeof(session->template_name));

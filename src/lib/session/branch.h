@@ -1,14 +1,14 @@
 /*
- * branch.h - a second session grown from a live, idle one: same variables, same files.
+ * branch.h - creates a session as a copy of a live, idle one, with the same variables and files.
  *
- * Not in reckon.h yet: exported to tests and benches through the static library.
+ * Not in reckon.h: only tests and benchmarks use it, through the static library.
  */
 #pragma once
 
 #include "reckon.h"
 
 /*
- * Only between executions of `parent`. The warden copies the process and the workspace and tells
- * the copy to resume, so the branch is idle at once. *ret: reckon_session_close().
+ * Only between executions of `parent`. The warden copies the process and the workspace and resumes
+ * the copy, so the new session is idle at once. Close *ret with reckon_session_close().
  */
 int session_branch(struct reckon_session *parent, struct reckon_session **ret, reckon_error *err);

@@ -1,9 +1,9 @@
 /*
- * context.c - further handles of a session: one for each kernel more in its box, one for files.
+ * context.c - further handles of a session: for each additional kernel, and for files.
  *
  * Runs in:  libreckon; with RECKON_SESSION_CONCURRENT in another thread than the session.
- * Reads:    of the session only what does not change while it is open.
- * Never:    gives a handle anything that another thread may touch (shared.h has the exceptions).
+ * Reads:    those members of the session that do not change while it is open.
+ * Never:    shares data between handles, except through shared.h.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static int fill_request(const struct reckon_session *of, const reckon_context_op
 	return 0;
 }
 
-/* Takes the connection of the reply, also when it fails. */
+/* Takes the connection from the reply, even on failure. */
 static int new_handle(const struct reckon_session *of, struct client_call *call,
 		      struct reckon_session **ret, struct err *err)
 {
@@ -71,7 +71,7 @@ static int new_handle(const struct reckon_session *of, struct client_call *call,
 	return 0;
 }
 
-/* The variables of the session, as they were packed for its first kernel: a context's own come behind. */
+/* Adds the session's variables, packed as for its first kernel; the context's own follow them. */
 static int inherit_variables(struct reckon_session *context, const struct reckon_session *of,
 			     struct err *err)
 {
@@ -100,12 +100,14 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 		return (int)err->code;
 	context->language = language;
 	context->warden.open_flags = options->flags;
-	/* A description of its own: reading a directory moves its offset. */
+	/* A separate open file description, because reading a directory moves its offset. */
 	context->workspace = openat(of->workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	context->interrupt.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (context->workspace < 0 || context->interrupt.fd < 0)
 		return err_sys(err, "open the workspace");
-	/* Before there is a kernel there is nothing to end, least of all the session. */
+	/*
+	 * Set this before there is a kernel: a failure must only end a kernel, never the session.
+	 */
 	context->warden.number = of->warden.number;
 	if (session_adopt_kernel(context, call, err) < 0 ||
 	    inherit_variables(context, of, err) < 0 ||
@@ -114,7 +116,10 @@ static int begin(struct reckon_session *context, const struct reckon_session *of
 	return 0;
 }
 
-/* What the warden answered becomes a handle. `is_left`: by another process, with its variables. */
+/*
+ * Makes a handle from the warden's reply. `is_left`: another process left the kernel, with its
+ * variables.
+ */
 static int take(const struct reckon_session *of, const reckon_context_options *options,
 		const struct language *language, struct client_call *call, bool is_left,
 		struct reckon_session **ret, struct err *err)
@@ -178,7 +183,7 @@ static int files_open(const struct reckon_session *of, struct reckon_session **r
 	shared_unref(files->shared);
 	files->shared = shared_ref(of->shared);
 	files->limits = of->limits;
-	/* What it asks the warden, it asks through the connection that all handles share. */
+	/* Its requests to the warden use the connection that all handles share. */
 	files->warden.number = of->warden.number;
 	files->warden.host_uid = of->warden.host_uid;
 	files->warden.host_gid = of->warden.host_gid;

@@ -1,9 +1,9 @@
 /*
- * durable.c - sessions that outlive their box: ids that return, workspaces kept and made again.
+ * durable.c - sessions that outlive their box: reusing ids, storing and restoring workspaces.
  *
  * Runs in:  libreckon.
- * Reads:    what the caller kept in its database; workspaces through store/keep.h.
- * Never:    says that something is kept before it is on the disk.
+ * Reads:    data from the caller's database; workspaces through store/persist.h.
+ * Never:    reports data as stored before it is on disk.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define NAMES_MAX (256u * 1024u)
 #define ID_CHARACTERS 26u
 
-/* "se_…" or "ctx_…". */
+/* Checks an id such as "se_…" or "ctx_…". */
 static int take_id(char ret[ID_SIZE], const char *id, const char *prefix, struct err *err)
 {
 	const size_t len = strlen(id), before = strlen(prefix);
@@ -33,7 +33,7 @@ static int take_id(char ret[ID_SIZE], const char *id, const char *prefix, struct
 	return 0;
 }
 
-/* Names of variables as reckon_workspace gave them. */
+/* Parses the names of variables in the form of reckon_workspace. */
 static int take_names(struct known *known, const char *json, struct err *err)
 {
 	struct json_value *document = NULL;
@@ -95,7 +95,7 @@ int durable_begin(struct reckon_session *session, const reckon_session_options *
 
 struct persist_bounds durable_bounds(const struct reckon_session *session)
 {
-	/* A block more: what a file system rounds up is not the program's doing. */
+	/* One block more, because file systems round sizes up. */
 	return (struct persist_bounds){ .bytes = session->limits.disk_bytes + (1u << 20),
 				     .entries = session->limits.inodes };
 }
@@ -123,7 +123,7 @@ static int needs_keep(const struct reckon_session *session, struct err *err)
 	return engine_check_idle(session->engine, err);
 }
 
-/* Those of a kernel that died count until its death was told. */
+/* The names of a dead kernel count until its loss was reported. */
 static char *names_of(const struct reckon_session *session)
 {
 	const bool is_dead = session->known.count == 0 && session->loss.is_untold;

@@ -1,9 +1,9 @@
 /*
- * freeze.c - a session that stands still: nothing in its box runs, everything stays.
+ * freeze.c - freezes and thaws a session: nothing in its box runs, and its memory is kept.
  *
  * Runs in:  libreckon.
- * Reads:    the warden's answer.
- * Never:    freezes under an execution of this handle, whose clock would run on.
+ * Reads:    the warden's reply.
+ * Never:    freezes during an execution of this handle, whose time limit would continue.
  */
 #include "lib/api.h"
 #include "lib/session/session.h"

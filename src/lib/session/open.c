@@ -1,8 +1,8 @@
 /*
- * open.c - a new session: options, limits, mounts, the first words with its kernel.
+ * open.c - opens a session: options, limits, mounts, and the first packets with its kernel.
  *
  * Runs in:  libreckon.
- * Reads:    what the caller passed; READY of a kernel.
+ * Reads:    the caller's options; READY of a kernel.
  * Never:    lets a mount hide the workspace.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "lib/api.h"
 #include "lib/session/session.h"
 
-#define OPEN_TIMEOUT_MS 120000 /* with WAIT_WARM a template may be importing for long */
+#define OPEN_TIMEOUT_MS 120000 /* with WAIT_WARM, importing a template's modules can be slow */
 #define READY_TIMEOUT_MS 30000
 #define OUTPUT_MAX (64ull * 1024 * 1024)
 #define CWD_MAX 4096u
@@ -43,13 +43,13 @@ int session_fill_limits(reckon_limits *limits, struct err *err)
 {
 	if (limits->wall_ms == 0)
 		limits->wall_ms = 30000;
-	/* memory_bytes stays 0 when nobody named it: the template may have a say, then the warden. */
+	/* memory_bytes stays 0 if it is not set: then the template or the warden chooses. */
 	if (limits->disk_bytes == 0)
 		limits->disk_bytes = GIB_1;
 	if (limits->inodes == 0)
 		limits->inodes = 100000;
 	if (limits->file_bytes == 0)
-		/* Above the quota, so that a full workspace is what a program is told of. */
+		/* More than the quota, so that a program gets the error for a full workspace. */
 		limits->file_bytes = limits->disk_bytes + (1u << 20);
 	if (limits->pids == 0)
 		limits->pids = 128;
@@ -89,7 +89,7 @@ static const char *default_template(const struct reckon_engine *engine)
 	return "python";
 }
 
-/* "/mnt/<name>…" without dots, and not where the workspace is. */
+/* The target must be "/mnt/<name>…" without dots, and not the workspace. */
 static int check_target(const char *target, struct err *err)
 {
 	if (strncmp(target, "/mnt/", 5) != 0 || strlen(target) >= WARDEN_PATH_SIZE ||
@@ -121,7 +121,7 @@ static int add_mount(const reckon_mount *mount, struct warden_mount *ret, struct
 		return err_remedy(err, "name a directory that exists and that you can read");
 	}
 	mounts->fd[mounts->count++] = fd;
-	/* Of a name in /proc/self/fd it is the very directory that counts. */
+	/* Detect a replaced directory; a name in /proc/self/fd must be the same directory. */
 	if (stat(mount->source, &named) < 0 || fstat(fd, &opened) < 0 ||
 	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
 		return err_set(err, ERR_DENIED, "mount %.200s: it was moved meanwhile",
@@ -225,7 +225,7 @@ static int wait_ready(struct reckon_session *session, struct err *err)
 			return err_wrap(err, "the new kernel did not start");
 		}
 		if (n == 0)
-			wait[0].fd = -1; /* the warden will tell how it ended */
+			wait[0].fd = -1; /* the warden will report how it ended */
 		else if (n != ERR_TIMEOUT)
 			return err_wrap(err, "the new kernel");
 		if (clock_mono_ns() >= end)
@@ -274,7 +274,7 @@ static int meet(struct reckon_session *session, const reckon_session_options *op
 	if (session_configure(session, options->env, NULL, err) < 0 ||
 	    session_meet(session, err) < 0)
 		return (int)err->code;
-	/* A fresh workspace is empty; what the template put there is not the first cell's doing. */
+	/* Files from the template must not look like changes by the first cell. */
 	return shared_look(session->shared, session->workspace, err);
 }
 
@@ -288,7 +288,7 @@ static int begin(struct reckon_session *session, const reckon_session_options *o
 	session_link(session);
 	if ((options->flags & RECKON_SESSION_CONCURRENT) == 0)
 		return meet(session, options, err);
-	/* The warden answers while the kernel is met. */
+	/* The warden replies while we wait for the kernel. */
 	if (shared_ask_door(session->client, session->warden.number, &door, err) < 0)
 		return (int)err->code;
 	if (meet(session, options, err) < 0) {
@@ -315,7 +315,7 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 		return (int)err->code;
 	asked = (options.limits.memory_bytes > 0 ? WARDEN_UNHELD_MEMORY : 0) |
 		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0) |
-		/* Which the warden names only to who asked. */
+		/* The warden reports these only to clients that ask for them. */
 		WARDEN_UNHELD_CORE | WARDEN_UNHELD_SPECULATION;
 	if (session_fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
 	    fill_request(engine, &options, &request, &mounts, err) < 0 ||

@@ -1,9 +1,9 @@
 /*
- * port.c - what listens on a TCP port in a session's box.
+ * port.c - connects to TCP ports in a session's box, and lists listeners.
  *
  * Runs in:  libreckon.
- * Reads:    answers of the warden; never what comes from a port: that is the caller's.
- * Never:    uses a connection that an execution waits on.
+ * Reads:    replies of the warden; never data from a port, which only the caller reads.
+ * Never:    uses the connection on which an execution waits.
  */
 #include "reckon_port.h"
 
@@ -40,7 +40,7 @@ static int begin(struct reckon_session *session, unsigned port, bool is_v6, int 
 	return 0;
 }
 
-/* 0 as well when nobody wants to wait for it: a port that is closed says so at once. */
+/* Returns 0 without waiting if the caller does not want to wait: a closed port fails at once. */
 static int wait_connected(int fd, unsigned port, bool waits, uint64_t end_ns, struct err *err)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLOUT };
@@ -121,7 +121,7 @@ int reckon_port_connect(reckon_session *session, unsigned port, int timeout_ms, 
 	return api_ok(err);
 }
 
-/* Bound to an address to which reckon_port_connect() connects. */
+/* Whether reckon_port_connect() can reach the listener's address. */
 static bool is_reached(const struct warden_listener *listener)
 {
 	static const uint8_t zeros[16], loopback[16] = { [15] = 1 };

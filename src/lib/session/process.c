@@ -1,9 +1,9 @@
 /*
- * process.c - programs beside a session's kernels.
+ * process.c - programs in a session's box, besides its kernels.
  *
  * Runs in:  libreckon.
- * Reads:    answers of the warden; never what a program writes: that is the caller's.
- * Never:    uses a connection that an execution waits on.
+ * Reads:    replies of the warden; never a program's output, which only the caller reads.
+ * Never:    uses the connection on which an execution waits.
  */
 #include "reckon_process.h"
 
@@ -23,7 +23,7 @@
 #include "lib/session/session.h"
 #include "wire/process.h"
 
-#define START_TIMEOUT_MS 15000 /* the warden gives up earlier */
+#define START_TIMEOUT_MS 15000 /* the warden's own timeout is shorter */
 #define ASK_TIMEOUT_MS 10000
 #define SIZE_MAX_CELLS 1000u
 
@@ -32,12 +32,12 @@ struct reckon_process {
 	uint32_t session;
 	uint32_t number;
 	int pid;
-	int fd[4]; /* by RECKON_PROCESS_…; of a terminal the first alone */
+	int fd[4]; /* indexed by RECKON_PROCESS_…; a terminal only has the first */
 	bool has_terminal;
 	uint64_t started_ns, ended_ns;
 };
 
-/* ---- the order ------------------------------------------------------------------------------ */
+/* ---- the request ---------------------------------------------------------------------------- */
 
 static int add_text(struct buf *order, const char *text, struct err *err)
 {
@@ -65,7 +65,7 @@ static int add_arguments(struct buf *order, const reckon_process_options *option
 	return 0;
 }
 
-/* The session's own, as they were packed for its kernel. */
+/* Adds the session's variables, packed as for its kernel. */
 static int add_session_variables(struct buf *order, const struct buf *configured,
 				 uint32_t *count, struct err *err)
 {
@@ -127,7 +127,7 @@ static int make_order(const struct reckon_session *session, const reckon_process
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
-/* A pipe whose one end is ours, non-blocking, and whose other one belongs to the box's user. */
+/* Makes a pipe: our end is non-blocking, and the box's user owns the other end. */
 static int make_pipe(const struct reckon_session *session, bool is_input, int *ret_ours,
 		     int *ret_theirs, struct err *err)
 {
@@ -137,7 +137,7 @@ static int make_pipe(const struct reckon_session *session, bool is_input, int *r
 		return err_sys(err, "pipe");
 	*ret_ours = ends[is_input ? 1 : 0];
 	*ret_theirs = ends[is_input ? 0 : 1];
-	/* The program opens it again by name (/dev/stdout). Rootless it is our own. */
+	/* The program may reopen it by name (/dev/stdout). Rootless, the box's user is our own. */
 	if (geteuid() == 0 &&
 	    fchown(*ret_theirs, session->warden.host_uid, session->warden.host_gid) < 0)
 		return err_sys(err, "give a pipe to the session");
@@ -307,7 +307,7 @@ int reckon_process_resize(reckon_process *process, unsigned rows, unsigned colum
 	return api_fail(err, &inner);
 }
 
-/* ---- questions ------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static int ask(const struct reckon_process *process, struct warden_request *request,
 	       struct client_call *call, struct err *err)

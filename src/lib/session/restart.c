@@ -1,16 +1,16 @@
 /*
- * restart.c - a fresh kernel in the place of a session's.
+ * restart.c - replaces a session's kernel by a fresh one.
  *
  * Runs in:  libreckon.
- * Reads:    the warden's answer; READY of a kernel.
- * Never:    lets a kernel that was not asked to go be forgotten: the next record tells of it.
+ * Reads:    the warden's reply; READY of a kernel.
+ * Never:    hides the loss of a kernel that ended by itself: the next record reports it.
  */
 #include "lib/api.h"
 #include "lib/session/session.h"
 
-#define RESTART_TIMEOUT_MS 120000 /* as to open one */
+#define RESTART_TIMEOUT_MS 120000 /* the same as for opening a session */
 
-/* *ret_is_gone: there is no box that a kernel could be in. */
+/* *ret_is_gone: there is no box for a kernel. */
 static int restart(struct reckon_session *session, bool *ret_is_gone, struct err *err)
 {
 	struct warden_request request = session_request(session, WARDEN_RESTART);
@@ -56,7 +56,7 @@ int reckon_session_restart(reckon_session *session, reckon_error *err)
 
 	if (session_restart(session, &inner) < 0)
 		return api_fail(err, &inner);
-	/* Whoever asked for it knows. */
+	/* The caller asked for the restart, so the next record need not report the loss. */
 	session->loss.is_untold = false;
 	return api_ok(err);
 }

@@ -1,9 +1,9 @@
 /*
- * session.c - what a session is made of, and how it ends.
+ * session.c - creates and frees sessions, and handles the loss of kernels and boxes.
  *
  * Runs in:  libreckon.
  * Reads:    packets of a hostile kernel (only their frame), events of the warden.
- * Never:    lets a session that lost its kernel go on as if nothing had happened.
+ * Never:    continues silently after a session has lost its kernel.
  */
 #include "lib/session/session.h"
 
@@ -57,8 +57,8 @@ int session_adopt_kernel(struct reckon_session *session, struct client_call *cal
 	session->control = call->nfds > 0 ? TAKE_FD(call->fds[0]) : -1;
 	session->state = KERNEL_STATE_STARTING;
 	session->lost.has_ended = session->lost.is_kernel_lost = false;
-	session->warden.lease_seconds = 0; /* the warden took it away */
-	/* What stood at its end for the kernel before may have been written to by it. */
+	session->warden.lease_seconds = 0; /* the warden cancels the lease */
+	/* The old kernel may have written to these empty inputs. */
 	for (int i = 0; i < 2; i++)
 		if (session->no_input[i] >= 0)
 			(void)close(TAKE_FD(session->no_input[i]));
@@ -135,8 +135,8 @@ void session_free(struct reckon_session *session)
 				  session->context[0] != '\0' ? WARDEN_END : WARDEN_CLOSE);
 	session_unlink(session);
 	/*
-	 * Answered before the kernel can see that we are gone: else it ends by itself meanwhile, and
-	 * the warden has to find out why.
+	 * Wait for the reply before closing the sockets: else the kernel notices first and exits by
+	 * itself, and the warden has to find out why.
 	 */
 	if (session->warden.number != 0 && session->client != NULL &&
 	    !(session->warden.keeps_box && adopt_may_stay(session)) &&
@@ -161,7 +161,9 @@ void session_free(struct reckon_session *session)
 
 void reckon_session_close(reckon_session *session)
 {
-	/* From an event callback the execution above us still uses it; its engine ends it later. */
+	/*
+	 * Inside an event callback the execution still uses the session; its engine frees it later.
+	 */
 	if (session == NULL || session->engine->is_busy)
 		return;
 	session_free(session);
@@ -179,7 +181,7 @@ const char *reckon_context_id(const reckon_session *session)
 
 static void ring(const struct reckon_session *session, uint64_t count)
 {
-	/* A full counter means that enough interrupts are waiting already. */
+	/* A full counter means that enough interrupts are pending. */
 	if (session != NULL && write(session->interrupt.fd, &count, sizeof(count)) < 0)
 		return;
 }
@@ -208,7 +210,7 @@ void session_lose(struct reckon_session *session, const struct err *why)
 	session->lost.is_lost = true;
 	session->lost.why_lost = *why;
 	session->lost.why_lost.code = ERR_LOST;
-	/* With its first kernel's connection the box goes, whatever else there is. */
+	/* When the first kernel's connection is lost, its box is lost, too. */
 	if (session->context[0] == '\0')
 		shared_note_lost(session->shared, &session->lost.why_lost);
 	if (session->lost.why_lost.remedy[0] == '\0')
@@ -266,7 +268,7 @@ void session_describe_end(const struct warden_ended *ended, char *ret, size_t si
 		return;
 	case WARDEN_END_WALL:
 	case WARDEN_END_CPU:
-		break; /* of processes alone */
+		break; /* only about processes */
 	}
 	(void)snprintf(ret, size, "cause %u", ended->cause);
 }

@@ -1,9 +1,9 @@
 /*
- * shared.c - what the handles of one session share.
+ * shared.c - data shared by the handles of one session.
  *
  * Runs in:  libreckon, in several threads.
- * Reads:    the workspace (through workspace/workspace.h), the warden's answers.
- * Never:    calls the caller back while it holds a lock.
+ * Reads:    the workspace (through workspace/workspace.h), the warden's replies.
+ * Never:    calls a callback while it holds a lock.
  */
 #include "lib/session/shared.h"
 
@@ -26,16 +26,16 @@ struct shared {
 	unsigned refs;
 	uint64_t sequence;
 	uint64_t changes;
-	struct workspace *files; /* as at the last look */
+	struct workspace *files; /* result of the last scan */
 	struct manifest *manifest;	 /* or NULL */
 	unsigned executing;
 	struct apart apart;
-	unsigned steps; /* changes that are half done */
+	unsigned steps; /* number of unfinished changes */
 	bool is_leased;
 	bool is_lost;
 	struct err why_lost;
 	pthread_mutex_t door_lock;
-	struct client *door; /* or NULL */
+	struct client *door; /* connection for requests; or NULL */
 };
 
 struct shared *shared_new(void)
@@ -76,7 +76,7 @@ void shared_unref(struct shared *shared)
 	free(shared);
 }
 
-/* Adds `step` to a number and tells what it is then. */
+/* Adds `step` to a number and returns the sum. */
 static uint64_t count(struct shared *shared, uint64_t *number, uint64_t step)
 {
 	uint64_t now;
@@ -151,7 +151,7 @@ void shared_end(struct shared *shared)
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static void look_at(struct shared *shared, int workspace, const struct part *part)
 {
 	struct workspace *now;
@@ -169,7 +169,7 @@ void shared_changed(struct shared *shared, int workspace, struct store *store,
 		    const struct persist_bounds *bounds, const struct part *part)
 {
 	struct persist_look look = { .part = part };
-	struct err ignored; /* what cannot be kept is told with the changes */
+	struct err ignored; /* failures are reported with the changes */
 
 	(void)pthread_mutex_lock(&shared->lock);
 	shared->changes++;
@@ -182,7 +182,7 @@ void shared_changed(struct shared *shared, int workspace, struct store *store,
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
-/* ---- folders of our own --------------------------------------------------------------------- */
+/* ---- hidden folders ------------------------------------------------------------------------- */
 
 static int hide(struct shared *shared, int workspace, const char *name, int *ret_fd,
 		uint64_t *ret_inode, struct err *err)
@@ -190,12 +190,12 @@ static int hide(struct shared *shared, int workspace, const char *name, int *ret
 	struct apart *apart = &shared->apart;
 	struct stat st;
 
-	/* 0700 and, as root, not the box's: it may rename it, but not look in. */
+	/* Mode 0700; if we are root, owned by root: the box can rename it, but not open it. */
 	if (mkdirat(workspace, name, 0700) < 0)
 		return err_sys(err, "make a directory in the workspace");
 	if (fs_open_dir_beneath(workspace, name, ret_fd, err) < 0)
 		return err_wrap(err, "a directory in the workspace");
-	/* A box that is quick may have put a directory of its own there. */
+	/* A fast box may have replaced it by its own directory. */
 	if (fstat(*ret_fd, &st) < 0 || st.st_uid != geteuid()) {
 		(void)err_set(err, ERR_DENIED, "the workspace changed while it was used");
 		(void)close(*ret_fd);
@@ -212,7 +212,7 @@ int shared_hide(struct shared *shared, int workspace, const char *name, int *ret
 {
 	int code;
 
-	/* No look may fall between the two steps. */
+	/* Hold the lock, because a scan between the two steps would see the folder. */
 	(void)pthread_mutex_lock(&shared->lock);
 	code = hide(shared, workspace, name, ret_fd, ret_inode, err);
 	(void)pthread_mutex_unlock(&shared->lock);
@@ -233,7 +233,7 @@ void shared_unhide(struct shared *shared, int workspace, const char *name, uint6
 	(void)pthread_mutex_unlock(&shared->lock);
 }
 
-/* ---- the end of the box --------------------------------------------------------------------- */
+/* ---- loss of the box ------------------------------------------------------------------------ */
 
 void shared_note_lost(struct shared *shared, const struct err *why)
 {
@@ -334,7 +334,7 @@ int shared_ask_door(struct client *client, uint32_t session, struct client_call 
 	return client_send(client, &request, NULL, 0, call, err);
 }
 
-/* With the door's lock held. */
+/* Call with the door's lock held. */
 static int take_door(struct shared *shared, struct client *client, struct client_call *call,
 		     struct err *err)
 {
@@ -421,7 +421,7 @@ int shared_steps_begin(struct shared *shared, struct client *client, uint32_t se
 
 void shared_steps_end(struct shared *shared, struct client *client, uint32_t session, bool is_told)
 {
-	struct err ignored; /* then the box counts as busy, and is not handed on */
+	struct err ignored; /* on failure the box remains busy and cannot be adopted */
 
 	if (is_told)
 		(void)tell_busy(shared, client, session, false, &ignored);

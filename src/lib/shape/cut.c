@@ -1,9 +1,9 @@
 /*
- * cut.c - a shape written into the room that it has: head, a mark that counts, tail.
+ * cut.c - writes a shape into limited space: its beginning, a mark with counts, its end.
  *
  * Runs in:  libreckon.
- * Reads:    the lines of a hostile program, as items.
- * Never:    appends more than it may, or leaves something out without a word.
+ * Reads:    lines of a hostile program, as items.
+ * Never:    appends more than the limit, or omits anything without a mark.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,20 +14,20 @@
 #include "lib/shape/state.h"
 #include "lib/record/text.h"
 
-#define HANDLE_WORTH 160u /* with less room than this beside the mark, the mark is a short one */
+#define HANDLE_WORTH 160u /* with less space than this besides the mark, use a short mark */
 
-/* What is shown: items before `head` and from `tail` on, and parts of those at the cut. */
+/* What is written: items before `head` and from `tail` on, and parts of the items at the cut. */
 struct cut {
 	const struct items *items;
-	size_t gap;		     /* its index, or the number of items */
+	size_t gap;		     /* index of the gap, or the number of items */
 	size_t head, tail;
-	size_t head_part, tail_part; /* bytes, 0 for none */
+	size_t head_part, tail_part; /* bytes of the partial items, 0: none */
 	size_t head_used, tail_used;
 };
 
 static void add(struct buf *ret, const char *bytes, size_t len)
 {
-	struct err ignored; /* shape_write() keeps within what the caller gave room for */
+	struct err ignored; /* cannot fail: shape_write() keeps within the limit */
 
 	(void)buf_add(ret, bytes, len, &ignored);
 }
@@ -83,7 +83,9 @@ static size_t cut_mark(uint64_t first, uint64_t last, uint64_t bytes, const char
 	return strlen(ret);
 }
 
-/* Said at the end when no cut says it: bars, blobs and likenesses stand for more than they show. */
+/*
+ * Added at the end if there is no cut: bars, blobs and folded lines stand for more than they show.
+ */
 static size_t end_mark(const struct shape *shape, const char *handle, char ret[SHAPE_MARK_MAX])
 {
 	char bytes[TEXT_COUNT_SIZE];
@@ -96,7 +98,7 @@ static size_t end_mark(const struct shape *shape, const char *handle, char ret[S
 	return strlen(ret);
 }
 
-/* ---- choosing --------------------------------------------------------------------------- */
+/* ---- choosing the items ----------------------------------------------------------------- */
 
 static const struct item *item_at(const struct cut *cut, size_t index)
 {
@@ -111,7 +113,7 @@ static void take_head(const struct shape *shape, struct cut *cut, size_t room)
 		cut->head_used += item_at(cut, cut->head++)->len + 1;
 	if (cut->head == cut->gap || cut->head_used >= room / 2)
 		return;
-	/* One line that takes most of the room: a part of it is better than nothing. */
+	/* A single line takes most of the space: write a part of it. */
 	item = item_at(cut, cut->head);
 	cut->head_part = text_boundary_down(shape_item_text(shape, item), item->len,
 					    room - cut->head_used - 1);
@@ -139,7 +141,7 @@ static void take_tail(const struct shape *shape, struct cut *cut, size_t room)
 	cut->tail_used += cut->tail_part + 1;
 }
 
-/* What the tail did not need goes to the head. */
+/* Gives space that the tail did not need to the head. */
 static void extend_head(struct cut *cut, size_t room)
 {
 	const size_t end = cut->gap < cut->tail ? cut->gap : cut->tail;
@@ -166,7 +168,7 @@ static void write_items(const struct shape *shape, const struct items *items, si
 		add_line(ret, shape_item_text(shape, &items->at[i]), items->at[i].len);
 }
 
-/* Room for not even a mark: the beginning, as far as it goes. */
+/* For space that is too small for a mark: writes only the beginning. */
 static void write_start(const struct shape *shape, const struct items *items, size_t max,
 			struct buf *ret)
 {
@@ -190,7 +192,7 @@ static void write_cut(const struct shape *shape, const struct items *items, size
 	if (max <
 	    cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + HANDLE_WORTH)
 		handle = NULL;
-	/* Both line numbers of the mark may be as long as the last one. */
+	/* Both line numbers of the mark may be as long as the last line's. */
 	mark_len = cut_mark(1, shape->last_line + 1, shape->bytes_total, handle, mark) + 21;
 	if (max < mark_len + 8) {
 		write_start(shape, items, max, ret);
@@ -225,7 +227,7 @@ void shape_write(struct shape *shape, size_t max, const char *handle, struct buf
 	size_t mark_len = is_lossy ? end_mark(shape, handle, mark) : 0;
 	size_t size = items_size(items);
 
-	/* Without room for it the record alone names the handle. */
+	/* If it does not fit, only the record names the handle. */
 	if (mark_len > 0 && size + mark_len + 1 > max && size <= max)
 		mark_len = 0;
 	if (shape->has_gap || size > max) {

@@ -1,9 +1,10 @@
 /*
- * fold.c - what repeats, line by line or block by block, is shown once.
+ * fold.c - folds repeated lines and blocks of lines, so that they are written once.
  *
  * Runs in:  libreckon.
- * Reads:    the lines of a hostile program, as items.
- * Never:    compares a line more than a few times for each period: hostile input costs no more.
+ * Reads:    lines of a hostile program, as items.
+ * Never:    compares a line more than a few times for each period, so that hostile input is not
+ *           slow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +16,21 @@
 #include "lib/shape/state.h"
 #include "lib/record/text.h"
 
-#define EXACT_MIN 4u	 /* times that a block is there before it is folded */
+#define EXACT_MIN 4u	 /* repetitions of a block before it is folded */
 #define ALIKE_MIN 13u	 /* the same for blocks that differ in numbers */
-#define ALIKE_SHOWN 3u /* of them, from each end */
+#define ALIKE_SHOWN 3u /* blocks that are still written at each end */
 
-/* What a pass over the items looks for. */
+/* State of one pass over the items. */
 struct folding {
 	struct shape *shape;
 	const struct item *items;
 	size_t count;
-	const uint64_t *likeness; /* of each item; NULL: they have to be the same */
-	/* For each period, how far the items are known to repeat with it: each is compared once. */
+	/* hashes that ignore numbers, by item; NULL: the text has to be the same */
+	const uint64_t *likeness;
+	/*
+	 * For each period, up to which item the repetition was checked, so that each is compared
+	 * once.
+	 */
 	size_t end[SHAPE_PERIOD_MAX + 1];
 };
 
@@ -45,20 +50,23 @@ static bool is_same(struct folding *folding, size_t a, size_t b)
 		      one->len) == 0;
 }
 
-/* How often the block of `period` items at `at` is there in a row. */
+/* How often the block of `period` items at `at` occurs in a row. */
 static size_t count_blocks(struct folding *folding, size_t at, size_t period)
 {
 	size_t *end = &folding->end[period];
 
 	if (*end < at)
 		*end = at;
-	/* Up to the known end items are like those one period later; from there on it is found. */
+	/*
+	 * Items before `end` are known to repeat one period later; continue the comparison from
+	 * there.
+	 */
 	while (*end + period < folding->count && is_same(folding, *end, *end + period))
 		(*end)++;
 	return 1 + (*end - at) / period;
 }
 
-/* The shortest block that repeats at `at`, 0 when none does. */
+/* The shortest period that repeats at `at`; 0: none. */
 static size_t find_period(struct folding *folding, size_t at, size_t blocks_min, size_t *ret_blocks)
 {
 	for (size_t period = 1; period <= SHAPE_PERIOD_MAX && at + period < folding->count;

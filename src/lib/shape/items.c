@@ -1,9 +1,9 @@
 /*
- * items.c - the lines and marks that every pass of a shape takes and leaves.
+ * items.c - the lists of lines and marks that the passes of a shape read and write.
  *
  * Runs in:  libreckon.
- * Reads:    what a hostile program printed.
- * Never:    looks at the content of a line.
+ * Reads:    output of a hostile program.
+ * Never:    interprets the content of a line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ const char *shape_item_text(const struct shape *shape, const struct item *item)
 	return buf_text(&shape->arena) + item->at;
 }
 
-/* A mark in place of the items from `first` to `last`. */
+/* Adds a mark in place of the items from `first` to `last`. */
 void shape_add_mark(struct shape *shape, struct items *items, const struct item *first,
 		     const struct item *last, const char *text)
 {
@@ -39,7 +39,7 @@ void shape_add_mark(struct shape *shape, struct items *items, const struct item 
 			     .last = last->last,
 			     .raw_start = first->raw_start,
 			     .raw_end = last->raw_end };
-	struct err ignored; /* the arena has room for a mark in place of each line */
+	struct err ignored; /* cannot fail: the arena has space for a mark in place of each line */
 
 	if (buf_add(&shape->arena, text, mark.len, &ignored) < 0)
 		mark.len = 0;

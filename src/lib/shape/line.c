@@ -1,9 +1,9 @@
 /*
- * line.c - one line of output: blobs, excess, the state of a bar.
+ * line.c - cleans one line of output: blobs, excessive length, progress bars.
  *
  * Runs in:  libreckon.
- * Reads:    lines of a hostile program, cleaned.
- * Never:    looks at a byte more often than a fixed number of times, or splits a character.
+ * Reads:    lines of a hostile program, without control characters.
+ * Never:    reads a byte more than a fixed number of times, or splits a character.
  */
 #include "lib/shape/line.h"
 
@@ -14,14 +14,14 @@
 #include "lib/shape/shape.h"
 #include "lib/record/text.h"
 
-#define BLOCK_WIDTH_MIN 60u /* of a line of base64 among others */
+#define BLOCK_WIDTH_MIN 60u /* minimum width of a base64 line in a block */
 #define URI_BLOB_MIN 64u
-#define LINE_HEAD 1200u /* characters kept of an over-long line */
+#define LINE_HEAD 1200u /* characters kept at the beginning of a line that is too long */
 #define LINE_TAIL 700u
 
 static void add(struct buf *ret, const char *bytes, size_t len)
 {
-	struct err ignored; /* shape.c gives room for every line */
+	struct err ignored; /* cannot fail: shape.c reserves space for every line */
 
 	(void)buf_add(ret, bytes, len, &ignored);
 }
@@ -39,7 +39,8 @@ static bool is_space(char c)
 /* ---- blobs ------------------------------------------------------------------------------ */
 
 struct letters {
-	size_t lower, upper, digits, hex, others; /* hex: a-f or A-F, counted in lower, upper too */
+	/* hex: a-f or A-F, also counted in lower and upper */
+	size_t lower, upper, digits, hex, others;
 };
 
 static bool count_letter(struct letters *letters, char c)
@@ -59,7 +60,7 @@ static bool count_letter(struct letters *letters, char c)
 	return true;
 }
 
-/* Random bytes hold every kind of letter: a long word, path or ruler does not. */
+/* Random bytes contain all kinds of letters; a long word, path or ruler does not. */
 static bool is_base64_mix(const struct letters *letters, size_t len)
 {
 	return letters->lower > len / 16 && letters->upper > len / 16 &&
@@ -97,7 +98,7 @@ static void add_blob(const char *kind, size_t len, struct buf *ret)
 	(void)buf_addf(ret, &ignored, "[%s, %s bytes]", kind, count);
 }
 
-/* Length of the run of letters at `at`, with the '=' that pad it. */
+/* The length of the run of base64 characters at `at`, including the '=' padding. */
 static size_t blob_length(const char *line, size_t len, size_t at, struct letters *ret)
 {
 	size_t end = at;
@@ -149,9 +150,9 @@ bool shape_line_is_base64(const char *line, size_t len, bool is_last)
 	       letters.digits + letters.others > 0 && letters.lower + letters.upper < len;
 }
 
-/* ---- excess ----------------------------------------------------------------------------- */
+/* ---- long lines ------------------------------------------------------------------------- */
 
-/* Bytes of the first `count` characters. */
+/* The number of bytes in the first `count` characters. */
 static size_t skip_characters(const char *text, size_t len, size_t count)
 {
 	size_t at = 0;
@@ -162,7 +163,7 @@ static size_t skip_characters(const char *text, size_t len, size_t count)
 	return at;
 }
 
-/* Cuts the middle out of what was added from `start` on, when that is too long. */
+/* Cuts the middle of the text from `start` on, if it is too long. */
 static bool cut_middle(struct buf *ret, size_t start)
 {
 	const char *line = ret->data + start;
@@ -177,7 +178,9 @@ static bool cut_middle(struct buf *ret, size_t start)
 	text_count(utf8_count(line + head, tail - head), number);
 	mark_len =
 		snprintf(mark, sizeof(mark), " \xe2\x80\xa6 %s characters \xe2\x80\xa6 ", number);
-	/* The mark is shorter than what it stands for: a hundred characters at least. */
+	/*
+	 * The mark is shorter than the text it replaces, which has at least a hundred characters.
+	 */
 	rest = len - tail;
 	memcpy(ret->data + start + head, mark, (size_t)mark_len);
 	memmove(ret->data + start + head + mark_len, ret->data + start + tail, rest);
@@ -199,9 +202,9 @@ bool shape_line_add(const char *line, size_t len, struct buf *ret)
 	return cut_middle(ret, start) || changed;
 }
 
-/* ---- bars ------------------------------------------------------------------------------- */
+/* ---- progress bars ---------------------------------------------------------------------- */
 
-/* "12/100" at `at`: its length, else 0. A total may carry a unit, as in "1.2M/3.4G". */
+/* The length of a ratio such as "12/100" at `at`, else 0. A total may have a unit: "1.2M/3.4G". */
 static size_t ratio_length(const char *line, size_t len, size_t at)
 {
 	size_t end = at, slash;
@@ -271,7 +274,7 @@ bool shape_line_is_bar(const char *line, size_t len, uint64_t *ret_label)
 	return true;
 }
 
-/* ---- likeness --------------------------------------------------------------------------- */
+/* ---- similar lines ---------------------------------------------------------------------- */
 
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 
@@ -289,7 +292,7 @@ uint64_t shape_line_hash(const char *line, size_t len)
 	return hash;
 }
 
-/* Length of the number at `at`, 0 for none: "17", "-0.33", "1e-05", "12:34", "4,213". */
+/* The length of the number at `at`, 0: none. Examples: "17", "-0.33", "1e-05", "12:34", "4,213". */
 static size_t number_length(const char *line, size_t len, size_t at)
 {
 	size_t end = at;
@@ -325,7 +328,7 @@ uint64_t shape_line_skeleton(const char *line, size_t len)
 			at += number;
 			continue;
 		}
-		/* Numbers are padded to a width: how much white space there is depends on them. */
+		/* Skip white space, because numbers may be padded to a width. */
 		if (!is_space(line[at]))
 			hash = fnv(hash, line[at]);
 		at++;

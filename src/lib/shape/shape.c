@@ -1,13 +1,13 @@
 /*
- * shape.c - a stream or a result as a model should see it: folded, cut, counted.
+ * shape.c - shortens a stream or a result for a model: folds repetition, cuts, counts.
  *
  * Runs in:  libreckon.
- * Reads:    what a hostile program printed.
- * Never:    takes more than a fixed number of steps for a byte, or appends more than it may.
+ * Reads:    output of a hostile program.
+ * Never:    takes more than a fixed number of steps for each byte, or appends more than the limit.
  *
- * A source is at most two pieces with a gap between them: it came with one, or is too long to look
- * at. Each piece becomes items in one array, the gap an item of its own. An item is a line, or a
- * mark that stands for lines; every pass replaces runs of items by fewer.
+ * A source is at most two pieces with a gap between them, because its middle was dropped earlier or
+ * it is too long. The pieces become items in one array, and the gap is one item. An item is a line,
+ * or a mark in place of lines; each pass replaces runs of items by fewer items.
  */
 #include "lib/shape/shape.h"
 
@@ -29,12 +29,12 @@
 
 /* ---- pieces ----------------------------------------------------------------------------- */
 
-/* The part of a source on one side of the gap. */
+/* The part of a source before or after the gap. */
 struct piece {
 	const char *text;
 	size_t len;
 	uint64_t line;	/* number of its first line */
-	uint64_t start; /* of its first byte */
+	uint64_t start; /* position of its first byte */
 };
 
 static size_t count_newlines(const char *text, size_t len)
@@ -47,13 +47,13 @@ static size_t count_newlines(const char *text, size_t len)
 	return count;
 }
 
-/* As many newlines as the piece has lines, but for a last one without. */
+/* The number of lines, including a last one without a newline. */
 static size_t count_lines(const char *text, size_t len)
 {
 	return count_newlines(text, len) + (len > 0 && text[len - 1] != '\n' ? 1 : 0);
 }
 
-/* Bytes at the start of `text` that one piece may hold. */
+/* The length of the beginning that fits into one piece. */
 static size_t head_length(const char *text, size_t len)
 {
 	size_t max = len < SHAPE_PIECE_MAX ? len : SHAPE_PIECE_MAX, lines = 0;
@@ -74,7 +74,10 @@ static size_t tail_length(const char *text, size_t len)
 	return len - text_boundary_up(text, len, len - max);
 }
 
-/* The lines of a piece as items; settling keeps every newline, so they can be counted together. */
+/*
+ * Adds the lines of a piece as items; settling keeps every newline, so both versions have the same
+ * lines.
+ */
 static void add_piece(struct shape *shape, const struct piece *piece)
 {
 	cleanup_buf struct buf settled = BUF_INIT(piece->len * 3 + 1);
@@ -109,7 +112,7 @@ static void add_piece(struct shape *shape, const struct piece *piece)
 static void add_gap(struct shape *shape, const struct piece *before, const struct piece *after,
 		    bool is_whole_line)
 {
-	/* Where the tail begins in the middle of a line, as far as one can tell, that one counts too. */
+	/* If the tail seems to begin inside a line, that line counts as part of the gap. */
 	const struct item gap = { .kind = ITEM_GAP,
 				  .first = before->line + count_newlines(before->text, before->len),
 				  .last = after->line - (is_whole_line ? 1 : 0),
@@ -139,7 +142,7 @@ static void take_source(struct shape *shape, const struct shape_source *source)
 		return;
 	}
 	after.len = tail_length(text + rest, source->len - rest);
-	/* Two pieces that meet are one source after all: its middle is looked at once. */
+	/* If the two pieces meet, there is no gap: do not read the middle twice. */
 	if (!had_gap && before.len + after.len > source->len)
 		after.len = source->len - before.len;
 	after.text = text + source->len - after.len;
@@ -162,7 +165,7 @@ static bool is_base64_item(struct shape *shape, const struct item *item, bool is
 	       shape_line_is_base64(shape_item_text(shape, item), item->len, is_last);
 }
 
-/* Items from `at` on that are base64 lines of one width, with the shorter last one. */
+/* The end of a run of base64 lines of one width from `at` on, including a shorter last one. */
 static size_t base64_run(struct shape *shape, size_t at)
 {
 	const struct items *items = &shape->items;
@@ -211,7 +214,7 @@ static bool is_bar(struct shape *shape, const struct item *item, uint64_t *ret_l
 	       shape_line_is_bar(shape_item_text(shape, item), item->len, ret_label);
 }
 
-/* Adds what is left of a run of bars that were printed line by line: the last state of each. */
+/* Adds the remains of a run of bars that were printed line by line: the last state of each bar. */
 static void add_bars(struct shape *shape, const struct item *run, size_t count, struct items *ret)
 {
 	cleanup_free bool *is_kept = mem_new0(count, sizeof(*is_kept));
@@ -263,7 +266,7 @@ static void fold_bars(struct shape *shape)
 	shape_replace_items(shape, &ret);
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- the interface ---------------------------------------------------------------------- */
 
 struct shape *shape_new(const struct shape_source *source)
 {

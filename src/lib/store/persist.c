@@ -1,9 +1,9 @@
 /*
- * persist.c - a manifest brought up to date: what changed is read, stored, and told.
+ * persist.c - updates a manifest: reads, stores and reports changed files.
  *
  * Runs in:  libreckon, after an execution and whenever the host changed the workspace.
  * Reads:    files of a hostile workspace, to hash and copy.
- * Never:    takes a file for unchanged that may have changed in the same tick of the clock.
+ * Never:    treats a file as unchanged if it may have changed in the same tick of the clock.
  */
 #include "lib/store/persist.h"
 
@@ -24,7 +24,7 @@
 #include "lib/workspace/part.h"
 #include "lib/record/text.h"
 
-#define TICKS_MAX 40 /* of 1 ms: what is waited for the clock that stamps files */
+#define TICKS_MAX 40 /* number of 1 ms waits for the clock that stamps files */
 
 struct manifest *persist_new(void)
 {
@@ -54,7 +54,7 @@ struct pass {
 	struct store *store;
 	uint64_t bytes_left;
 	size_t not_kept;
-	char *why; /* of struct manifest */
+	char *why; /* member of struct manifest */
 };
 
 static void complain(struct pass *pass, struct persist_entry *entry, const char *why)
@@ -73,8 +73,8 @@ static void complain(struct pass *pass, struct persist_entry *entry, const char 
 }
 
 /*
- * Files are stamped with a clock that ticks every few milliseconds. Once it has ticked, a later
- * change of what is read now has another stamp, however soon it comes.
+ * Files are stamped with a clock that ticks every few milliseconds. After a tick, any later change
+ * of a file that is read now gets another time stamp.
  */
 static void wait_tick(int64_t newest_ns)
 {
@@ -112,8 +112,8 @@ static int put(struct pass *pass, struct persist_entry *entry, struct err *err)
 	entry->mtime_ns = clock_stamp_ns(before.st_mtim);
 	entry->ctime_ns = clock_stamp_ns(before.st_ctim);
 	memcpy(entry->sha256, object.sha256, sizeof(entry->sha256));
-	/* Somebody wrote meanwhile: this is neither the old nor the new content, but the last one
-	 * that there is. It is read again next time. */
+	/* The file changed while it was read, so the copy may mix old and new content. It is still
+	 * the latest available, and the file is read again next time. */
 	entry->is_unsure = fstat(fd, &after) < 0 || object.size != (uint64_t)before.st_size ||
 			   after.st_ctim.tv_sec != before.st_ctim.tv_sec ||
 			   after.st_ctim.tv_nsec != before.st_ctim.tv_nsec;
@@ -132,7 +132,7 @@ static void keep_content(struct pass *pass, struct persist_entry *entry)
 		pass->bytes_left -= entry->size < pass->bytes_left ? entry->size : pass->bytes_left;
 }
 
-/* The hashes of what did not change; returns the newest stamp of what did. */
+/* Copies the hashes of unchanged files; returns the newest time stamp of a changed file. */
 static int64_t take_over(const struct persist_list *old, struct persist_list *new, bool thorough)
 {
 	int64_t newest = 0;
@@ -153,7 +153,7 @@ static int64_t take_over(const struct persist_list *old, struct persist_list *ne
 	return newest;
 }
 
-/* ---- what differs --------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------ */
 
 static bool is_equal(const struct persist_entry *left, const struct persist_entry *right)
 {
@@ -248,7 +248,7 @@ int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
 	return 0;
 }
 
-/* ---- handing out ---------------------------------------------------------------------------- */
+/* ---- taking the changes --------------------------------------------------------------------- */
 
 void persist_take(struct manifest *manifest, reckon_workspace **ret)
 {
@@ -259,7 +259,7 @@ void persist_take(struct manifest *manifest, reckon_workspace **ret)
 	for (size_t i = 0; i < manifest->pending.count; i++) {
 		struct persist_entry *from = &manifest->pending.entries[i];
 
-		/* Texts move; what stays behind is empty. */
+		/* Move the strings; the list keeps NULL. */
 		entries[i] = (reckon_workspace_entry){ .path = from->path,
 						       .content = from->target,
 						       .kind = from->kind,

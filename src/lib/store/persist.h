@@ -1,14 +1,15 @@
 /*
- * persist.h - a workspace kept outside its box: every name, with its content in the store.
+ * persist.h - a copy of a workspace outside its box: a manifest of all names, with contents in the
+ * store.
  *
- * A manifest holds all that makes up a workspace: files (also sparse ones) with size and hash,
- * directories (also empty ones), symbolic links, hard links, pipes; mode and time of change of
- * each. It is bounded by the workspace's own quota: as many names as it may have, as many bytes.
- * Sockets, owners, access lists and extended attributes are not kept.
+ * A manifest describes a whole workspace: files (including sparse ones) with size and hash,
+ * directories (including empty ones), symbolic links, hard links and pipes, each with mode and
+ * modification time. The workspace's quota for names and bytes also limits the manifest. Sockets,
+ * owners, access lists and extended attributes are not stored.
  *
- * persist_run() brings it up to date: only what changed (inode, size, times) is read. What differs is
- * handed out by persist_take(), to be committed by whoever owns a database. A file that could not be
- * kept stays in the manifest as RECKON_ENTRY_NOT_KEPT, so that nobody takes the rest for all.
+ * persist_run() updates it, and only reads files whose inode, size or times changed. persist_take()
+ * returns the changes, which the caller commits to its database. A file that could not be stored
+ * remains in the manifest as RECKON_ENTRY_NOT_KEPT, so that the manifest does not look complete.
  */
 #pragma once
 
@@ -30,19 +31,19 @@ struct persist_entry {
 	uint64_t ino;
 	int64_t mtime_ns;
 	int64_t ctime_ns;
-	char *target; /* of a symbolic link; of a hard link the path of the first */
+	char *target; /* of a symbolic link; for a hard link, the path of the first name */
 	char sha256[STORE_SHA256_SIZE];
-	bool is_shared; /* has other names, here or elsewhere */
-	bool is_unsure; /* changed while it was read: to be read again */
+	bool is_shared; /* has other names, in the workspace or elsewhere */
+	bool is_unsure; /* changed while it was read, so it has to be read again */
 };
 
 struct persist_list {
 	struct persist_entry *entries; /* sorted by path */
 	size_t count, capacity;
-	size_t unseen; /* directories or names that could not be looked at */
+	size_t unseen; /* number of directories or names that could not be read */
 };
 
-/* What bounds a manifest: the workspace's limits. */
+/* Limits of a manifest: those of the workspace. */
 struct persist_bounds {
 	uint64_t bytes;
 	uint64_t entries;
@@ -50,45 +51,45 @@ struct persist_bounds {
 
 struct manifest {
 	struct persist_list list;
-	bool is_known; /* whoever takes knows the manifest up to `pending` */
-	bool is_whole; /* `pending` is all of it */
-	struct persist_list pending; /* in order of time; RECKON_ENTRY_GONE: removed */
-	uint64_t taken; /* how often */
-	size_t not_kept; /* names of the manifest without content, and what was not seen */
-	char why[160]; /* of the first of them */
+	bool is_known; /* the caller knows the manifest except for `pending` */
+	bool is_whole; /* `pending` is the whole manifest */
+	struct persist_list pending; /* in order of time; RECKON_ENTRY_GONE: deleted */
+	uint64_t taken; /* number of calls of persist_take() */
+	size_t not_kept; /* number of names without stored content, and of unseen ones */
+	char why[160]; /* reason for the first of them */
 };
 
 struct manifest *persist_new(void);
 void persist_free(struct manifest *manifest); /* NULL is fine */
 
 /*
- * Looks at the workspace and puts what is new into the store, durably (unless it was relaxed).
- * With `thorough` every file is read: a mapping that stays open can change one without a trace.
- * With a `part` only that is brought up to date, if the rest is known. `apart` is not looked at.
- * Fails when the workspace cannot be read at all, or the store not be synced; then nothing changed.
+ * Scans the workspace and stores new content, durably (unless relaxed). `thorough`: reads every
+ * file, because an open mapping can change one without a trace. `part`: only updates that part, if
+ * the rest is known. Skips the folders in `apart`. Fails if the workspace cannot be read or the
+ * store cannot be synced; then nothing has changed.
  */
 struct part;
 struct persist_look {
 	bool thorough;
-	const struct part *part; /* or NULL: all of it */
+	const struct part *part; /* or NULL: the whole workspace */
 	const struct apart *apart; /* or NULL */
 };
 int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
 	     const struct persist_bounds *bounds, const struct persist_look *look, struct err *err);
 
-/* What changed since the last time; moves into *ret, and belongs to reckon_workspace_free(). */
+/* Moves the changes since the last call into *ret; free it with reckon_workspace_free(). */
 void persist_take(struct manifest *manifest, reckon_workspace **ret);
-/* What was taken did not reach its database: the next run reads and tells everything. */
+/* The last changes could not be committed: the next run reads and reports everything. */
 void persist_forget(struct manifest *manifest);
 
-/* Points out to each file of a scan what its content is, if the manifest knows it still. */
+/* Sets the hash of each scanned file whose content the manifest still knows. */
 void persist_annotate(const struct manifest *manifest, struct workspace *scan);
 
 /*
- * Makes the workspace exactly what the entries say: what already exists is removed. Everything is
- * given to uid:gid (unless (uid_t)-1). What content is missing, or not what its hash says, `missing`
- * is told of, and all else is made; without it that is ERR_LOST, what was made so far is still
- * there, and nobody must use it. `keep` knows it afterwards.
+ * Makes the workspace exactly what the entries say; deletes everything that exists before. Gives
+ * everything to uid:gid (unless (uid_t)-1). If content is missing or does not match its hash, calls
+ * `missing` and restores the rest; without it, fails with ERR_LOST, and the workspace is then
+ * incomplete and must not be used. Afterwards `manifest` describes the workspace.
  */
 struct persist_missing {
 	reckon_missing_fn *tell;
@@ -105,8 +106,8 @@ void persist_list_clear(struct persist_list *list);
 struct persist_entry *persist_list_add(struct persist_list *list); /* zeroed */
 const struct persist_entry *persist_list_find(const struct persist_list *list, const char *path);
 int persist_compare(const void *left, const void *right); /* entries, by path: for qsort() */
-/* Whether nothing changed as far as its inode tells. */
+/* Whether the inode's data show no change. */
 bool persist_is_same(const struct persist_entry *left, const struct persist_entry *right);
-/* Opens the directory that holds `path`; *ret_name is its last part. */
+/* Opens the directory that contains `path`; *ret_name is the last component. */
 int persist_open_parent(int dir_fd, const char *path, int *ret_fd, const char **ret_name,
 		     struct err *err);

@@ -1,8 +1,8 @@
 /*
- * persist_scan.c - every name of a workspace, whatever its bytes.
+ * persist_scan.c - scans all names of a workspace, including names that are not text.
  *
  * Runs in:  libreckon.
- * Reads:    names and attributes in a directory that a hostile box changes meanwhile.
+ * Reads:    names and attributes in a directory that a hostile box may change meanwhile.
  * Never:    follows a symbolic link, or opens anything but directories.
  */
 #include "lib/store/persist.h"
@@ -113,7 +113,7 @@ static char *read_target(int dir_fd, const char *name)
 	return mem_strdup(target);
 }
 
-/* Sockets end with whoever listens: there is nothing to keep. */
+/* Skips sockets, which do not outlive their listener. */
 static void visit(struct persist_list *found, const struct apart *apart, const char *dir,
 		  int dir_fd, const char *name)
 {
@@ -151,7 +151,7 @@ static void visit(struct persist_list *found, const struct apart *apart, const c
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
-/* False when as many names were seen as may be. */
+/* False: the limit of names was reached. */
 static bool walk(int root_fd, const struct apart *apart, const char *path, uint64_t entries_max,
 		 struct persist_list *found)
 {
@@ -178,7 +178,7 @@ static bool walk(int root_fd, const struct apart *apart, const char *path, uint6
 	return true;
 }
 
-/* A rename in the middle of readdir() can show one name twice. */
+/* A rename during readdir() can list a name twice. */
 static void drop_duplicates(struct persist_list *found)
 {
 	size_t kept = 0;
@@ -205,7 +205,7 @@ static int compare_inodes(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-/* Of several names of one inode the first is the file, the others lead to it. */
+/* The first of several names of an inode is the file; the others become hard links to it. */
 static void find_links(struct persist_list *found)
 {
 	cleanup_free struct persist_entry **shared = mem_new0(found->count + 1, sizeof(*shared));
@@ -234,7 +234,7 @@ int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
 
 	if (fstat(dir_fd, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_sys(err, "the workspace cannot be read");
-	/* The list is the queue: what a directory holds comes behind it. */
+	/* The list is also the queue: the content of a directory is appended to it. */
 	if (walk(dir_fd, apart, "", entries_max, &found))
 		for (size_t i = 0; i < found.count; i++) {
 			const struct persist_entry *entry = &found.entries[i];
@@ -242,7 +242,8 @@ int persist_scan(int dir_fd, const struct apart *apart, uint64_t entries_max,
 
 			if (entry->kind != RECKON_ENTRY_DIRECTORY)
 				continue;
-			path = mem_strdup(entry->path); /* the list moves while it grows */
+			/* the list may be reallocated while it grows */
+			path = mem_strdup(entry->path);
 			if (!walk(dir_fd, apart, path, entries_max, &found))
 				break;
 		}

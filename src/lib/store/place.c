@@ -1,9 +1,9 @@
 /*
- * place.c - the directories of the artifact store, and what is said when its disk fails.
+ * place.c - the directories of the artifact store, and error messages for its disk.
  *
  * Runs in:  libreckon.
  * Reads:    errno.
- * Never:    follows a name it did not make.
+ * Never:    follows a link that it did not create.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,17 +1,18 @@
 /*
- * store.c - content-addressed files below the state directory.
+ * store.c - stores content-addressed files below the state directory.
  *
  * Runs in:  libreckon.
- * Reads:    the bytes of hostile files, to hash and copy; ids from callers.
- * Never:    leaves half a file under a name that counts, or follows a name it did not make.
+ * Reads:    bytes of hostile files, to hash and copy; ids from callers.
+ * Never:    leaves an incomplete file under an object's name, or follows a link that it did not
+ *           create.
  *
- * What is durable: a file is fsynced before it gets its name, so a name never leads to wrong
- * content. The directory is not fsynced before store_sync(): without it the newest objects may be
- * missing after a power cut, as is the output that named them, and putting the content again heals
- * it. Runs of zeros become holes: a sparse file costs no more here than in a workspace.
+ * Durability: a file is fsynced before it gets its name, so a name never has wrong content. The
+ * directory is only fsynced by store_sync(): without it the newest objects may be missing after a
+ * power failure, and can be stored again. Runs of zeros become holes, so a sparse file needs no
+ * more space here than in a workspace.
  *
- * A temporary file is held with flock() while it grows. The kernel drops the lock with the process,
- * so whoever opens the store can tell a leftover from work in progress without trusting pids.
+ * A temporary file is locked with flock() while it grows. The kernel releases the lock when the
+ * process ends, so other processes can distinguish leftovers from files in use without pids.
  */
 #include "lib/store/store.h"
 
@@ -54,7 +55,7 @@ static void sweep(int tmp_fd)
 
 	if (dir == NULL)
 		return;
-	fd = -1; /* belongs to dir now */
+	fd = -1; /* dir owns it now */
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.')
 			sweep_one(tmp_fd, entry->d_name);
@@ -121,7 +122,7 @@ static void drop_name(struct store_spool *spool)
 	spool->name[0] = '\0';
 }
 
-/* Makes and locks a temporary file; a sweeper that got between the two makes us try again. */
+/* Creates and locks a temporary file; tries again if another process deleted it in between. */
 static int make_temporary(struct store_spool *spool, struct err *err)
 {
 	for (int tries = 0; tries < 16; tries++) {
@@ -176,7 +177,7 @@ void store_spool_abandon(struct store_spool *spool)
 static int write_chunk(struct store_spool *spool, const unsigned char *bytes, size_t len,
 		       struct err *err)
 {
-	/* Only whole chunks: what is small is not worth a second extent. */
+	/* Only whole chunks become holes, because small ones are not worth another extent. */
 	if (len == CHUNK && mem_is_zero(bytes, len)) {
 		if (lseek(spool->fd, (off_t)len, SEEK_CUR) < 0)
 			return store_disk_err(err, "write a file");
@@ -221,7 +222,7 @@ int store_spool_append(struct store_spool *spool, const void *bytes, size_t len,
 	uint64_t room = spool->max_bytes - spool->object.size;
 	size_t fits = len < room ? len : (size_t)room;
 
-	/* What a failed write left is not a prefix of the stream any more: nothing may follow it. */
+	/* After a failed write the file is incomplete, so nothing may be appended. */
 	if (spool->name[0] == '\0')
 		return err_set(err, ERR_SYSTEM, "an earlier write to the artifact store failed");
 	while (fits > 0) {
@@ -247,8 +248,8 @@ uint64_t store_spool_size(const struct store_spool *spool)
 }
 
 /*
- * Whether the content already exists. It is made young in the same breath, under a lock that a
- * collector takes alone: what somebody is about to name is not collected.
+ * Whether the content already exists. If so, updates its time under a shared lock (the collector
+ * takes an exclusive one), so that an object about to be used is not collected.
  */
 static bool is_there(int dir_fd, const struct store_object *object)
 {
@@ -256,7 +257,7 @@ static bool is_there(int dir_fd, const struct store_object *object)
 	bool is_same;
 
 	(void)flock(dir_fd, LOCK_SH);
-	/* One of another size was damaged from outside; it is replaced. */
+	/* An object of another size is damaged, and will be replaced. */
 	is_same = fstatat(dir_fd, object->sha256, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		  S_ISREG(st.st_mode) && (uint64_t)st.st_size == object->size &&
 		  utimensat(dir_fd, object->sha256, NULL, AT_SYMLINK_NOFOLLOW) == 0;
@@ -264,7 +265,7 @@ static bool is_there(int dir_fd, const struct store_object *object)
 	return is_same;
 }
 
-/* Puts the complete temporary file where its hash says, unless the same content is there. */
+/* Renames the complete temporary file to its hash, unless the content already exists. */
 static int file_away(struct store_spool *spool, struct err *err)
 {
 	struct store_object *object = &spool->object;
@@ -289,7 +290,7 @@ static int file_away(struct store_spool *spool, struct err *err)
 	return 0;
 }
 
-/* At most as many as an execution may store: files, displays and outputs have bounds. */
+/* Not unbounded: the limits of an execution bound the number of objects. */
 static void note_made(struct store *store, const struct store_object *object)
 {
 	if (store->made_count == store->made_room) {
@@ -388,7 +389,7 @@ int store_put_bytes(struct store *store, const char *prefix, const void *bytes, 
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* The digits of a well-formed id, or NULL. */
+/* The digits of a valid id, or NULL. */
 static const char *id_digits(const char *id)
 {
 	const char *digits;
@@ -413,7 +414,7 @@ static int find_name(int dir_fd, const char *digits, char ret_name[STORE_SHA256_
 
 	if (dir == NULL)
 		return err_sys(err, "read an artifact directory");
-	fd = -1; /* belongs to dir now */
+	fd = -1; /* dir owns it now */
 	while ((entry = readdir(dir)) != NULL) {
 		if (strncmp(entry->d_name, digits, ID_DIGITS) != 0 ||
 		    strlen(entry->d_name) != NAME_DIGITS)

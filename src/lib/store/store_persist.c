@@ -1,9 +1,9 @@
 /*
- * store_persist.c - what has to be there after a power cut, and what need not be there at all.
+ * store_persist.c - durability of the store, and deleting unneeded objects.
  *
  * Runs in:  libreckon.
- * Reads:    names and ages in the store; the bytes of an object, as they are.
- * Never:    gives a name to a file that is not on the disk, or removes one that is young.
+ * Reads:    names and ages in the store; bytes of an object, uninterpreted.
+ * Never:    gives a name to a file that is not on disk, or deletes a new object.
  */
 #include "lib/store/store.h"
 
@@ -23,7 +23,7 @@
 #include "lib/store/inner.h"
 
 #define BATCH_MAX 64u
-#define SYNC_EACH_MAX 8u /* more files, or directories, are synced with their file system */
+#define SYNC_EACH_MAX 8u /* for more files or directories, sync the whole file system */
 
 struct store_batch {
 	size_t count;
@@ -290,7 +290,7 @@ int store_collect(struct store *store, unsigned directory, uint64_t age_s,
 	fd = openat(store->root_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(err, "open artifact directory %s", name);
-	/* Somebody looks at what is there just now: another time will do. */
+	/* Another process is using the directory, so skip it this time. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	collecting.dir_fd = fd;

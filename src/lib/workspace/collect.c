@@ -1,9 +1,9 @@
 /*
- * collect.c - changed files into the store and the record; the list of files.
+ * collect.c - copies changed files into the store and lists them in the record; lists all files.
  *
  * Runs in:  libreckon.
  * Reads:    regular files of a hostile workspace, to hash and copy.
- * Never:    copies more than a file's size when it was opened, or parses what it copies.
+ * Never:    copies more than a file's size when it was opened, or parses its content.
  */
 #include "lib/workspace/workspace.h"
 
@@ -27,14 +27,14 @@ struct collect {
 	size_t files_kept;
 };
 
-/* A diagnostic about one file, with its path as detail. */
+/* Adds a diagnostic about one file, with its path as the detail. */
 static void complain(struct collect *collect, const char *code, const char *path, const char *why)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
 	cleanup_buf struct buf message = BUF_INIT(TEXT_PATH_MAX + 1024);
 	cleanup_buf struct buf detail = BUF_INIT(TEXT_PATH_MAX * 6 + 64);
 	struct json_writer writer;
-	struct err ignored; /* without room the diagnostic is shorter, not missing */
+	struct err ignored; /* if memory is short, the diagnostic is shorter */
 
 	text_show_path(path, &shown);
 	(void)buf_addf(&message, &ignored, "%s: %s", buf_text(&shown), why);
@@ -48,7 +48,7 @@ static void complain(struct collect *collect, const char *code, const char *path
 			      detail.len > 0 ? detail.data : NULL);
 }
 
-/* Copies one regular file to the store. ERR_NOT_FOUND: it is gone again. */
+/* Copies one regular file to the store. ERR_NOT_FOUND: it does not exist any more. */
 static int keep_file(struct collect *collect, const struct workspace_entry *entry,
 		     struct store_object *ret_object, uint64_t *ret_size, struct err *err)
 {
@@ -58,7 +58,7 @@ static int keep_file(struct collect *collect, const struct workspace_entry *entr
 
 	if (!fs_path_is_safe(path))
 		return err_set(err, ERR_INVALID, "its name is not plain text");
-	/* The same look at the workspace put it there: reading it once is enough. */
+	/* The content is already stored, so it need not be read again. */
 	if (entry->sha256 != NULL &&
 	    store_describe(collect->store, entry->sha256, ret_object, err) == 0) {
 		*ret_size = ret_object->size;
@@ -103,7 +103,7 @@ static void collect_content(struct collect *collect, const struct workspace_delt
 	file->sha256 = object.sha256;
 	file->artifact = object.id;
 	record_add_file(collect->record, file);
-	/* The record copied them; the file outlives the object. */
+	/* The record copied these strings; `file` outlives `object`. */
 	file->sha256 = NULL;
 	file->artifact = NULL;
 }
@@ -119,7 +119,10 @@ static void collect_one(struct collect *collect, const struct workspace_delta *d
 	bool has_content = delta->entry->kind == WORKSPACE_FILE &&
 			   delta->change != WORKSPACE_DELETED;
 
-	/* What the record would not list is not worth a copy: an unpacked archive stays outside. */
+	/*
+	 * Do not store more files than the record lists, such as those of a large extracted
+	 * archive.
+	 */
 	if (has_content && collect->files_kept < RECORD_FILES_MAX)
 		collect_content(collect, delta, &file);
 	else
@@ -148,7 +151,7 @@ void workspace_collect(int dir_fd, const struct workspace *old, const struct wor
 
 /* ---- the list --------------------------------------------------------------------------- */
 
-/* RFC 3339 in UTC. A time stamp is the box's to choose, so years are kept to four digits. */
+/* RFC 3339 in UTC. The box can set any time stamp, so years are limited to four digits. */
 void workspace_format_time(int64_t ns, char ret[WORKSPACE_TIME_SIZE])
 {
 	time_t seconds = (time_t)(ns / 1000000000);
@@ -165,7 +168,7 @@ const char *workspace_mime(int dir_fd, const char *path)
 	unsigned char head[MIME_HEAD_SIZE];
 	cleanup_fd int fd = -1;
 	struct stat st;
-	struct err ignored; /* what cannot be opened is judged by its name alone */
+	struct err ignored; /* the type of a file that cannot be opened is guessed by its name */
 	ssize_t len = 0;
 
 	if (fs_open_file_beneath(dir_fd, path, &fd, &st, &ignored) == 0)

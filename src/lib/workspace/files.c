@@ -1,9 +1,9 @@
 /*
- * files.c - put, get and list files of a workspace from outside its box.
+ * files.c - puts, gets and lists files of a workspace from outside its box.
  *
  * Runs in:  libreckon.
- * Reads:    a directory that a hostile box changes while we look; only beneath it.
- * Never:    follows a symbolic link, or parses what a file holds.
+ * Reads:    a directory that a hostile box may change meanwhile; never leaves it.
+ * Never:    follows a symbolic link, or parses a file's content.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ void files_note_one(struct reckon_session *session, const char *path)
 
 static int put(struct reckon_session *session, const char *path, int source_fd, struct err *err)
 {
-	/* Only root may give files away; rootless, the box's user is our own. */
+	/* Only root can change the owner; rootless, the box's user is our own. */
 	const bool give = geteuid() == 0;
 	cleanup_fd int target = -1;
 

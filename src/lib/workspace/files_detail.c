@@ -1,5 +1,5 @@
 /*
- * files_detail.c - what a list says of an entry beyond its size: mode, target, attributes.
+ * files_detail.c - details of a listed entry: mode, link target, extended attributes.
  *
  * Runs in:  libreckon.
  * Reads:    links and extended attributes that a hostile box gave its files.
@@ -17,7 +17,7 @@
 #include "lib/record/text.h"
 #include "lib/workspace/files.h"
 
-#define NAMES_MAX 8192u /* bytes of a file's attributes, their names and values alike */
+#define NAMES_MAX 8192u /* total size of a file's attribute names, and of their values */
 #define USERS "user."
 
 static void write_target(struct json_writer *json, int folder, const char *name)

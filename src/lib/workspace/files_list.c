@@ -1,8 +1,8 @@
 /*
- * files_list.c - a page of what is in a folder of a workspace.
+ * files_list.c - lists a folder of a workspace, in pages.
  *
  * Runs in:  libreckon.
- * Reads:    names and attributes in a directory that a hostile box changes while we look.
+ * Reads:    names and attributes in a directory that a hostile box may change meanwhile.
  * Never:    opens anything but folders and, for its type, the first bytes of a regular file.
  */
 #include <dirent.h>
@@ -29,7 +29,7 @@
 #define BILLION 1000000000
 
 struct listed {
-	char *path; /* of the workspace */
+	char *path; /* relative to the workspace */
 	struct stat st;
 };
 
@@ -76,7 +76,7 @@ static bool is_listed(const struct stat *st, bool has_details)
 	       (has_details && S_ISLNK(st->st_mode));
 }
 
-/* One entry of a folder. */
+/* Adds one entry of a folder. */
 static void look_at(int dir_fd, const char *above, const char *name, bool has_details,
 		    struct listing *listing)
 {
@@ -90,7 +90,7 @@ static void look_at(int dir_fd, const char *above, const char *name, bool has_de
 		add(listing, above, name, &st);
 }
 
-/* Files and folders right in one folder. */
+/* Adds the files and folders directly in a folder. */
 static int look_in(int dir_fd, const char *above, bool has_details, struct listing *listing,
 		   struct err *err)
 {
@@ -115,7 +115,7 @@ static struct timespec to_timespec(int64_t ns)
 	return (struct timespec){ .tv_sec = ns / BILLION, .tv_nsec = ns % BILLION };
 }
 
-/* Files of all folders below. */
+/* Adds the files of all folders below. */
 static int look_below(int dir_fd, const char *above, struct listing *listing, struct err *err)
 {
 	cleanup_workspace struct workspace *found = NULL;
@@ -142,13 +142,13 @@ static const char *kind_of(const struct stat *st)
 	return S_ISDIR(st->st_mode) ? "folder" : S_ISLNK(st->st_mode) ? "link" : "file";
 }
 
-/* `folder`: that its details are looked up in; negative: without. */
+/* `folder`: the directory for looking up details; negative: no details. */
 static void write_entry(struct json_writer *json, int workspace, const struct listed *entry,
 			struct timespec now, int folder)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
 	const bool is_file = S_ISREG(entry->st.st_mode);
-	/* Not before its tick is over: see files_store.c. */
+	/* Only after the clock has ticked, see files_store.c. */
 	const bool is_settled = entry->st.st_ctim.tv_sec != now.tv_sec ||
 				entry->st.st_ctim.tv_nsec < now.tv_nsec;
 	char modified[WORKSPACE_TIME_SIZE];
@@ -211,7 +211,7 @@ static int write_page(struct reckon_session *session, int folder, struct listing
 	return json_write_finish(&json, err);
 }
 
-/* Of an entry of a folder: nothing leads out. */
+/* Whether it is a plain name of an entry, which cannot lead out of the folder. */
 static bool is_name(const char *name)
 {
 	return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&

@@ -1,9 +1,9 @@
 /*
- * files_store.c - put files in one step, keep what they replace; move and remove.
+ * files_store.c - writes files atomically, stores what they replace; moves and deletes files.
  *
  * Runs in:  libreckon.
- * Reads:    a directory that a hostile box changes while we look; only beneath it.
- * Never:    lets half a file be seen, or drops the only copy of what it replaces.
+ * Reads:    a directory that a hostile box may change meanwhile; never leaves it.
+ * Never:    makes an incomplete file visible, or loses the only copy of a replaced file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ gid_t files_gid(const struct reckon_session *session)
 	return geteuid() == 0 ? session->warden.host_gid : (gid_t)-1;
 }
 
-/* ---- a place that nobody sees --------------------------------------------------------------- */
+/* ---- hidden directories --------------------------------------------------------------------- */
 
 int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *err)
 {
@@ -79,7 +79,7 @@ void hidden_done(struct hidden *hidden)
 	*hidden = HIDDEN_INIT;
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- describing a file ---------------------------------------------------------------------- */
 
 void files_describe(const struct stat *st, reckon_file_info *ret)
 {
@@ -99,8 +99,8 @@ void files_describe(const struct stat *st, reckon_file_info *ret)
 }
 
 /*
- * Two changes within one tick of the clock leave the same times behind. So a state that is that
- * young is not named before the tick is over: what is changed afterwards has another name.
+ * Two changes within one tick of the clock leave the same time stamp. So wait until the tick is
+ * over before an etag is made: then a later change has another etag.
  */
 static void wait_for_tick(int fd, struct stat *st)
 {
@@ -206,7 +206,7 @@ int reckon_artifact_store(reckon_engine *engine, int fd, const char *name, recko
 
 /* ---- putting -------------------------------------------------------------------------------- */
 
-/* A link or folder in the place of the file is refused; *ret_mode is that of a file. */
+/* Refuses a link or folder in place of the file; *ret_mode is an existing file's mode. */
 static int look_at_place(struct reckon_session *session, const char *path, mode_t *ret_mode,
 			 struct err *err)
 {
@@ -222,7 +222,7 @@ static int look_at_place(struct reckon_session *session, const char *path, mode_
 	return 0;
 }
 
-/* Into a hidden file, then under its name: who looks sees the old one or the new one. */
+/* Writes a hidden file and renames it, so that others see the old or the new file. */
 static int put_hidden(struct reckon_session *session, const char *path, int source, mode_t mode,
 		      struct stat *ret, struct err *err)
 {
@@ -240,7 +240,7 @@ static int put_hidden(struct reckon_session *session, const char *path, int sour
 	return fs_move_between(hidden.fd, "f", session->workspace, path, 1, uid, gid, err);
 }
 
-/* When there is no room for both at once: in the place of the old one, which is kept. */
+/* If there is no space for both files: overwrites the old one, which is already stored. */
 static int put_over(struct reckon_session *session, const char *path, int source, struct stat *ret,
 		    struct err *err)
 {
@@ -271,8 +271,8 @@ static int put(struct reckon_session *session, const char *path, int source,
 }
 
 /*
- * Keeps the content first. What is kept is what is put from then on: whoever else holds the
- * descriptor of the source cannot make the two differ.
+ * Stores the content first and then writes from the stored copy: other holders of the source's
+ * descriptor cannot make the two differ.
  */
 static int keep_source(struct reckon_session *session, const char *path, int *source,
 		       reckon_file_info *ret, struct err *err)
@@ -392,7 +392,7 @@ static int delete_tree(struct reckon_session *session, const char *path, uint64_
 
 	if (session_check_box(session, err) < 0)
 		return (int)err->code;
-	/* A file needs no place, which a full workspace would not have. */
+	/* Deleting a single file directly needs no space, which a full workspace would not have. */
 	if (fs_remove_beneath(session->workspace, path, err) == 0) {
 		*ret_removed = 1;
 		return 0;

@@ -1,12 +1,12 @@
 /*
- * pack.c - a folder of a workspace as an archive, by way of a reckon-unarchiver that writes it.
+ * pack.c - makes an archive of a folder in a workspace; a reckon-unarchiver writes it.
  *
  * Runs in:  libreckon.
- * Reads:    names, attributes and links of a directory that a hostile box changes meanwhile.
+ * Reads:    names, attributes and links of a directory that a hostile box may change meanwhile.
  * Never:    follows a link, opens anything but files and folders, or trusts a size twice.
  *
- * A file is as long in the archive as it was when it was opened: what grew is cut, what shrank
- * ends in zeros and is counted.
+ * In the archive a file has the size it had when it was opened: a file that grew is cut, one that
+ * shrank is padded with zeros and counted.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +26,9 @@
 #include "lib/workspace/files.h"
 #include "lib/workspace/unarchiver.h"
 
-#define NAMES_MAX 200000u /* of one folder */
-#define HOLES 2u	  /* at most so many times what the workspace can hold: files with holes */
+#define NAMES_MAX 200000u /* in one folder */
+/* limit as a multiple of the workspace's size, because files with holes can be larger */
+#define HOLES 2u
 
 struct pack {
 	struct reckon_session *session;
@@ -48,7 +49,7 @@ static void names_done(struct names *names)
 	free(names->names);
 }
 
-/* The names in a directory, in order, so that the same files make the same archive. */
+/* Reads the names in a directory, sorted, so that the same files make the same archive. */
 static int read_names(int dir_fd, struct names *ret, struct err *err)
 {
 	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -87,7 +88,7 @@ static int add_file(struct pack *pack, int dir_fd, const char *name, const char 
 	struct stat st;
 
 	if (fs_open_file_beneath(dir_fd, name, &fd, &st, err) < 0) {
-		pack->info.skipped++; /* gone, or something else by now */
+		pack->info.skipped++; /* deleted, or replaced by something else */
 		return 0;
 	}
 	entry.mode = st.st_mode & 0777u;
@@ -119,7 +120,9 @@ static int add_link(struct pack *pack, int dir_fd, const char *name, const char 
 		return 0;
 	}
 	target[len] = '\0';
-	/* One that leads out would lead somewhere where the archive is unpacked. */
+	/*
+	 * Skip a link that leads out of the folder, because it would also do so after extraction.
+	 */
 	if (unarchiver_check(&entry, path, target, err) < 0) {
 		pack->info.skipped++;
 		return 0;

@@ -1,9 +1,9 @@
 /*
- * part.c - what is known of a workspace brought up to date in one part of it.
+ * part.c - updates the known state of one part of a workspace.
  *
  * Runs in:  libreckon.
- * Reads:    two pictures of a workspace; no file.
- * Never:    makes a list that no tree of files could have.
+ * Reads:    two scans of a workspace; no file.
+ * Never:    makes a list that is not a valid tree.
  */
 #include "lib/workspace/part.h"
 
@@ -37,9 +37,9 @@ bool part_is_above(const struct part *part, const char *path)
 	return false;
 }
 
-/* ---- the last look -------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
-/* Changed by the box before we looked: then that is still to be told. */
+/* If the box has already changed the file that was put, that change is still to be reported. */
 static void judge_put(const struct part *part, struct workspace_entry *entry)
 {
 	const struct stat *put = part->put;
@@ -54,7 +54,7 @@ static void judge_put(const struct part *part, struct workspace_entry *entry)
 	entry->ino = put->st_ino;
 	entry->size = (uint64_t)put->st_size;
 	entry->mtime_ns = mtime_ns;
-	entry->ctime_ns = 0; /* is nothing's */
+	entry->ctime_ns = 0; /* does not match any file */
 }
 
 void part_of_scan(const struct part *part, const struct workspace *old, struct workspace *now)
@@ -74,7 +74,7 @@ void part_of_scan(const struct part *part, const struct workspace *old, struct w
 	for (size_t i = 0; i < old_count; i++)
 		if (!part_holds(part, old->entries[i].path)) {
 			merged[count] = old->entries[i];
-			merged[count].sha256 = NULL; /* was lent for that look */
+			merged[count].sha256 = NULL; /* was only valid for that scan */
 			merged[count++].path = mem_strdup(old->entries[i].path);
 		}
 	qsort(merged, count, sizeof(*merged), workspace_compare);
@@ -87,7 +87,7 @@ void part_of_scan(const struct part *part, const struct workspace *old, struct w
 	}
 }
 
-/* ---- what is kept --------------------------------------------------------------------------- */
+/* ---- manifests ------------------------------------------------------------------------------ */
 
 static bool has_links(const struct persist_list *list)
 {
@@ -125,7 +125,7 @@ bool part_of_list(const struct part *part, const struct persist_list *old, struc
 		const struct persist_entry *entry = &old->entries[i];
 		const struct persist_entry *is = persist_list_find(now, entry->path);
 
-		/* Either it was taken from the new list, or it is not to be touched. */
+		/* The entry was taken from the new list, or belongs to the part. */
 		if (!part_holds(part, entry->path) && (is == NULL || !comes_along(part, is)))
 			copy_entry(&merged, entry);
 	}

@@ -1,9 +1,9 @@
 /*
- * restore.c - a workspace made again from its manifest.
+ * restore.c - restores a workspace from its manifest.
  *
  * Runs in:  libreckon, on a new box whose kernel has not run anything.
- * Reads:    objects of the store, whose hashes it checks while it copies.
- * Never:    leaves out in silence what the manifest names, or gives out content that is damaged.
+ * Reads:    objects of the store, whose hashes it verifies while it copies.
+ * Never:    silently omits an entry of the manifest, or restores damaged content.
  */
 #include "lib/store/persist.h"
 
@@ -29,7 +29,7 @@ struct restore {
 	struct store *store;
 	uid_t uid;
 	gid_t gid;
-	const struct persist_missing *missing; /* NULL: the first one that is missing ends it */
+	const struct persist_missing *missing; /* NULL: fail at the first missing content */
 };
 
 static struct timespec to_timespec(int64_t ns)
@@ -60,7 +60,7 @@ static int lost(const char *path, struct err *err)
 	return (int)err->code;
 }
 
-/* ---- what the template put there --------------------------------------------------------- */
+/* ---- deleting the template's files ------------------------------------------------------- */
 
 static int clear_workspace(int dir_fd, struct err *err)
 {
@@ -69,7 +69,7 @@ static int clear_workspace(int dir_fd, struct err *err)
 	if (persist_scan(dir_fd, NULL, UINT64_MAX, &there, err) < 0)
 		return (int)err->code;
 	err_clear(err);
-	/* What lies in a directory comes behind it. */
+	/* Delete the content of a directory before the directory: go backwards. */
 	for (size_t i = there.count; i > 0 && err->code == ERR_OK; i--) {
 		const struct persist_entry *entry = &there.entries[i - 1];
 		cleanup_fd int parent = -1;
@@ -86,7 +86,7 @@ static int clear_workspace(int dir_fd, struct err *err)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* Zeros stay holes, so that a sparse file fits where it was. */
+/* Leaves zeros as holes, so that a sparse file needs no more space than before. */
 static int write_chunk(int fd, const unsigned char *bytes, size_t len, uint64_t at,
 		       struct err *err)
 {
@@ -132,7 +132,7 @@ static int copy_checked(int from, int to, const reckon_workspace_entry *entry, s
 	return ftruncate(to, (off_t)at) < 0 ? err_sys(err, "set its size") : 0;
 }
 
-/* What is damaged is put aside, so that who has the content can bring it again. */
+/* Renames damaged content, so that it can be stored again. */
 static int copy_content(struct restore *restore, const reckon_workspace_entry *entry, int to,
 			struct err *err)
 {
@@ -169,7 +169,7 @@ static int make_file(struct restore *restore, const reckon_workspace_entry *entr
 	}
 	if (restore->uid != (uid_t)-1 && fchown(to, restore->uid, restore->gid) < 0)
 		return err_sys(err, "give it to the session");
-	/* After the owner, whose change takes bits away. */
+	/* After chown(), which clears bits of the mode. */
 	if (fchmod(to, entry->mode & 07777) < 0)
 		return err_sys(err, "set its mode");
 	return 0;
@@ -250,7 +250,10 @@ static int make_entry(struct restore *restore, const reckon_workspace_entry *ent
 	return set_time(parent, name, entry->mtime_ns, err);
 }
 
-/* When everything is in it: a directory's time is that of its last entry, its mode may forbid. */
+/*
+ * Call when its content is complete: creating entries changes a directory's time, and its mode may
+ * forbid that.
+ */
 static int finish_directory(struct restore *restore, const reckon_workspace_entry *entry,
 			    struct err *err)
 {
@@ -264,9 +267,9 @@ static int finish_directory(struct restore *restore, const reckon_workspace_entr
 	return set_time(parent, name, entry->mtime_ns, err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the interface -------------------------------------------------------------------------- */
 
-/* Told, and gone on from, when somebody wants to hear of it. */
+/* Reports missing content and continues, if the caller wants that. */
 static int tell_missing(const struct restore *restore, const char *path, struct err *err)
 {
 	cleanup_buf struct buf shown = BUF_INIT(TEXT_PATH_MAX);
@@ -279,7 +282,7 @@ static int tell_missing(const struct restore *restore, const char *path, struct 
 	return 0;
 }
 
-/* Hard links after what they lead to, which may be sorted anywhere before them: always. */
+/* Makes hard links last, because their target may be sorted after them. */
 static int make_all(struct restore *restore, const reckon_workspace_entry *entries, size_t count,
 		    struct err *err)
 {
@@ -295,7 +298,7 @@ static int make_all(struct restore *restore, const reckon_workspace_entry *entri
 	return 0;
 }
 
-/* The new inodes, with the hashes that were checked on their way. */
+/* Scans the new inodes and sets the hashes that were verified while copying. */
 static int learn(struct manifest *manifest, int dir_fd, const reckon_workspace_entry *entries,
 		 size_t count, struct err *err)
 {
@@ -315,7 +318,7 @@ static int learn(struct manifest *manifest, int dir_fd, const reckon_workspace_e
 			(void)snprintf(entry->sha256, sizeof(entry->sha256), "%s",
 				       entries[at].content);
 	}
-	/* The first to be told is all of it: what was not kept is not there any more. */
+	/* Report everything next time: entries that were not stored do not exist any more. */
 	return 0;
 }
 

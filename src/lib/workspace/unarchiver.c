@@ -1,9 +1,9 @@
 /*
- * unarchiver.c - a reckon-unarchiver at work.
+ * unarchiver.c - starts a reckon-unarchiver and exchanges frames with it.
  *
- * Runs in:  libreckon; between fork and exec in a child of it.
- * Reads:    frames of a process that is taken for captured.
- * Never:    waits longer than it said, or lets a peek outlive its archive.
+ * Runs in:  libreckon; between fork and exec in a child process.
+ * Reads:    frames of a process that is assumed to be compromised.
+ * Never:    waits longer than its limits, or lets the process outlive its archive.
  */
 #include "lib/workspace/unarchiver.h"
 
@@ -24,10 +24,10 @@
 #include "base/mem.h"
 #include "lib/launch.h"
 
-#define SILENCE_S 30			      /* between two frames */
-#define PATIENCE_NS (180ull * 1000000000ull) /* of all of it */
+#define SILENCE_S 30			      /* longest wait for a frame */
+#define PATIENCE_NS (180ull * 1000000000ull) /* longest time for a whole archive */
 
-/* Between fork and exec of a program that may have threads: only what is safe there. */
+/* Runs between fork and exec of a program that may have threads: only async-signal-safe calls. */
 static void __attribute__((noreturn)) become(const char *path, char *const *argv, int sock,
 					     int file)
 {
@@ -126,7 +126,7 @@ int unarchiver_next(struct unarchiver *unarchiver, struct err *err)
 		return too_slow(err);
 	if (n < 0)
 		return err_wrap(err, "reckon-unarchiver");
-	/* Killed by a bound of its fence, or by what it read. */
+	/* A limit of its sandbox killed it, or the archive did. */
 	if (n == 0)
 		return err_set(err, ERR_INVALID, "the archive could not be read to its end: it "
 			       "needs too much, or is made to break what reads it");
@@ -140,7 +140,7 @@ int unarchiver_next(struct unarchiver *unarchiver, struct err *err)
 	return 0;
 }
 
-/* What it had to say before it closed its end. */
+/* Reads the error that it may have sent before it closed its end. */
 static int send_failed(struct unarchiver *unarchiver, struct err *err)
 {
 	struct err said;

@@ -1,5 +1,6 @@
 /*
- * unarchiver.h - a reckon-unarchiver at work: started for one archive, bounded in time, ended with it.
+ * unarchiver.h - starts a reckon-unarchiver for one archive, with a time limit, and exchanges
+ * frames with it.
  */
 #pragma once
 
@@ -18,19 +19,23 @@ struct unarchiver {
 };
 
 /*
- * Starts one on `file` and waits until its fence is up. `format` NULL: it reads an archive, else
- * it writes one. *ret belongs to the caller: unarchiver_free(), also when it does not answer any more.
+ * Starts one on `file` and waits until its sandbox is set up. `format` NULL: it reads an archive,
+ * else it writes one. The caller frees *ret with unarchiver_free(), even if it does not respond any
+ * more.
  */
 int unarchiver_new(int file, const char *format, struct unarchiver **ret, struct err *err);
 void unarchiver_free(struct unarchiver *unarchiver); /* kills it; NULL is fine */
 void unarchiver_freep(struct unarchiver **unarchiver);
 #define cleanup_unarchiver __attribute__((cleanup(unarchiver_freep)))
 
-/* The next frame, judged, in peek->taken; a FAIL becomes *err. ERR_TIMEOUT when it takes too long. */
+/*
+ * Receives the next frame and checks it, into unarchiver->taken; a FAIL becomes *err. ERR_TIMEOUT:
+ * it takes too long.
+ */
 int unarchiver_next(struct unarchiver *unarchiver, struct err *err);
 
-/* For packing. `fd` (or -1) goes along with ADD. */
+/* For writing. `fd` (or -1) is sent with ADD. */
 int unarchiver_add(struct unarchiver *unarchiver, const struct unarchiver_entry *entry,
 		   const char *path, const char *target, int fd, struct err *err);
-/* The archive is complete: peek->taken.end. */
+/* Ends the archive; the result is in unarchiver->taken.end. */
 int unarchiver_finish(struct unarchiver *unarchiver, struct err *err);

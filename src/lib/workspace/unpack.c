@@ -1,11 +1,13 @@
 /*
- * unpack.c - archives into a workspace: entries of a reckon-unarchiver become files.
+ * unpack.c - extracts archives into a workspace: entries from a reckon-unarchiver become files.
  *
  * Runs in:  libreckon.
- * Reads:    frames of a process that parses hostile archives and is taken for captured.
- * Never:    parses an archive, leaves the folder that is filled, or shows half of one.
+ * Reads:    frames of a process that parses hostile archives and is assumed to be compromised.
+ * Never:    parses an archive, writes outside the target folder, or makes an incomplete result
+ *           visible.
  *
- *   archive --reckon-unarchiver--> entries --judged (wire/unarchiver.c)--> a hidden folder of the workspace
+ *   archive --reckon-unarchiver--> entries --judged (wire/unarchiver.c)--> a hidden folder of the
+ *   workspace
  *                                                                 |  all of it is there
  *                                                                 v
  *                              renames, one for each name that is new, one for each file replaced
@@ -34,13 +36,13 @@
 
 struct unpack {
 	struct reckon_session *session;
-	const char *folder; /* "" or a path of the workspace */
+	const char *folder; /* "" or a workspace path */
 	struct hidden hidden;
 	uint64_t entries, file_bytes;
 	reckon_file_fn *on_replaced;
 	void *arg;
 	reckon_archive_info info;
-	/* What was put in its place: names, each with all below it. */
+	/* Paths that became visible, each with everything below it. */
 	char **shown;
 	size_t shown_count, shown_capacity;
 };
@@ -54,7 +56,10 @@ static int begin_file(struct unpack *to, const struct unarchiver_frame *frame, i
 	struct err ignored;
 	struct stat st;
 
-	/* The last of one name stays, and is not a second name of another: so not over what is there. */
+	/*
+	 * The last entry of a name counts. Delete the earlier file instead of writing to it,
+	 * because it may have a hard link.
+	 */
 	if (fs_open_file_beneath(to->hidden.fd, frame->path, &before, &st, &ignored) == 0 &&
 	    fs_remove_beneath(to->hidden.fd, frame->path, &ignored) == 0 && to->info.files > 0)
 		to->info.files--;
@@ -84,7 +89,7 @@ static int add_data(struct unpack *to, const struct unarchiver_frame *frame, int
 	return fd_write_full(fd, frame->data, frame->data_len, err);
 }
 
-/* A box may set times that no file can have; then those of today stay. */
+/* Times that no file can have, which the box chose, are ignored. */
 static void settle_file(const struct unarchiver_entry *entry, int fd)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
@@ -160,9 +165,9 @@ static int fill(struct unpack *to, int archive, struct err *err)
 	return 0;
 }
 
-/* ---- showing -------------------------------------------------------------------------------- */
+/* ---- making it visible ---------------------------------------------------------------------- */
 
-/* "a/b", "b", "a"; false when no path may be so long. */
+/* Joins as "a/b", "b" or "a"; false: the path would be too long. */
 static bool join(const char *above, const char *name, char ret[4096])
 {
 	const char *between = above[0] != '\0' && name[0] != '\0' ? "/" : "";
@@ -175,7 +180,7 @@ struct pair {
 	bool is_there;
 };
 
-/* What stands at the name already; a file and a folder cannot take each other's place. */
+/* Looks up an existing entry of the name; a file and a folder cannot replace each other. */
 static int compare(int from_fd, int there_fd, const char *name, const char *path, struct pair *ret,
 		   struct err *err)
 {
@@ -235,7 +240,10 @@ static void note_shown(struct unpack *to, const char *path)
 	to->shown[to->shown_count++] = mem_strdup(path);
 }
 
-/* Merges what was filled into what is there; without `apply` it only looks whether that can be. */
+/*
+ * Merges the extracted folder into the existing one; without `apply`, only checks whether that is
+ * possible.
+ */
 static int show(struct unpack *to, const char *below, bool apply, struct err *err)
 {
 	cleanup_fd int from_fd = -1, there_fd = -1;
@@ -253,7 +261,7 @@ static int show(struct unpack *to, const char *below, bool apply, struct err *er
 	dir = fdopendir(from_fd);
 	if (dir == NULL)
 		return err_sys(err, "read a directory");
-	from_fd = -1; /* belongs to dir now */
+	from_fd = -1; /* dir owns it now */
 	while ((entry = readdir(dir)) != NULL) {
 		if (text_is_dots(entry->d_name))
 			continue;
@@ -263,9 +271,9 @@ static int show(struct unpack *to, const char *below, bool apply, struct err *er
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the interface -------------------------------------------------------------------------- */
 
-/* The folder for what is hidden goes first, so that the look that is noted does not meet it. */
+/* Deletes the hidden folder first, so that the scan for files_note() does not see it. */
 static void unpack_done(struct unpack *to)
 {
 	const struct part part = { .paths = (const char *const *)to->shown,
@@ -278,7 +286,7 @@ static void unpack_done(struct unpack *to)
 	free(to->shown);
 }
 
-/* Keeps the archive as it came; what is unpacked is unpacked from what is kept. */
+/* Stores the archive unchanged and then extracts it from the stored copy. */
 static int keep_archive(struct unpack *to, int *archive, struct err *err)
 {
 	struct store *store = to->session->engine->store;

@@ -1,12 +1,12 @@
 /*
- * watch.c - changes in a session's files, from the system's own notes about the workspace.
+ * watch.c - reports changes in a session's files, with inotify.
  *
  * Runs in:  libreckon.
- * Reads:    inotify events of folders that somebody hostile fills; names are bytes.
- * Never:    follows a link, watches more folders than was said, or waits.
+ * Reads:    inotify events of folders with hostile content; names may be any bytes.
+ * Never:    follows a link, watches more folders than the limit, or blocks.
  *
- * A watch belongs to a folder, not to its name: when one is renamed, the paths of those below change
- * with it (watch_tree.c).
+ * A watch belongs to a folder, not to its name: when a folder is renamed, the paths of folders
+ * below it change, too (watch_tree.c).
  */
 #include "lib/workspace/watch.h"
 
@@ -27,9 +27,9 @@
 
 #define FOLDERS_DEFAULT 1024u
 #define FOLDERS_MAX 65536u
-#define TOLD_MAX 4096u /* that wait: a folder that was moved in may hold any number */
+#define TOLD_MAX 4096u /* queued events: a folder that is moved in can have any number of files */
 
-/* ---- what waits to be told ------------------------------------------------------------------ */
+/* ---- queued events -------------------------------------------------------------------------- */
 
 void watch_tell(struct reckon_watch *watch, enum reckon_watch_kind kind, const char *path,
 		const char *from, bool is_folder)
@@ -86,7 +86,7 @@ static void replace_bytes(char *text)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* What was moved away and has not come in elsewhere is gone, to whoever looks from here. */
+/* A file that was moved away and did not arrive elsewhere counts as deleted. */
 static void settle_move(struct reckon_watch *watch)
 {
 	if (watch->from == NULL)
@@ -138,7 +138,10 @@ static void take_named(struct reckon_watch *watch, const struct inotify_event *e
 	}
 }
 
-/* Of a folder itself, which has been told by the one that it is in: but of the first there is none. */
+/*
+ * An event about a folder itself, which its parent's watch has already reported; only the root has
+ * no parent.
+ */
 static void take_unnamed(struct reckon_watch *watch, const struct inotify_event *event,
 			 const struct watch_folder *folder)
 {
@@ -163,11 +166,11 @@ static void take_event(struct reckon_watch *watch, const struct inotify_event *e
 		settle_move(watch);
 	if ((event->mask & IN_Q_OVERFLOW) != 0) {
 		watch_tell(watch, RECKON_WATCH_OVERFLOW, "", NULL, true);
-		/* Folders may have been made meanwhile. */
+		/* Folders may have been created meanwhile. */
 		watch_tree_add(watch, "", false);
 		return;
 	}
-	/* settle_move() may have dropped it. */
+	/* settle_move() may have dropped the folder. */
 	folder = watch_tree_find(watch, event->wd);
 	if (folder == NULL)
 		return;
@@ -180,7 +183,7 @@ static void take_event(struct reckon_watch *watch, const struct inotify_event *e
 		take_named(watch, event, path);
 }
 
-/* One event of the system's; false: there is none. */
+/* Handles one inotify event; false: there is none. */
 static bool take_next(struct reckon_watch *watch)
 {
 	const struct inotify_event *event;

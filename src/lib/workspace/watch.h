@@ -1,4 +1,6 @@
-/* watch.h - what watch.c and watch_tree.c share. */
+/*
+ * watch.h - declarations shared by watch.c and watch_tree.c.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +9,7 @@
 
 #include "reckon_watch.h"
 
-/* A folder that is watched; of the first one the path is "". */
+/* A watched folder; the root's path is "". */
 struct watch_folder {
 	int wd;
 	char *path;
@@ -22,18 +24,19 @@ struct watch_told {
 
 struct reckon_watch {
 	int fd;
-	int workspace; /* the folder itself is not held open: its end would not be told */
-	char *prefix;  /* of the folder in it, or "" */
+	/* the folder itself is not kept open, else its deletion would not be reported */
+	int workspace;
+	char *prefix;  /* of the watched folder, relative to the workspace, or "" */
 	bool is_recursive, is_over;
-	bool is_limited; /* that was told */
+	bool is_limited; /* the event RECKON_WATCH_LIMIT was queued */
 	unsigned folders_max;
 	struct watch_folder *folders;
 	size_t folder_count, folder_capacity;
 	struct watch_told *first, *last;
 	unsigned told_count;
-	bool has_dropped; /* more than can wait */
-	struct watch_told *told; /* that the caller has */
-	char *from; /* moved away, by `cookie`; NULL: nothing */
+	bool has_dropped; /* events were dropped, because the queue was full */
+	struct watch_told *told; /* the event that the caller has */
+	char *from; /* moved away, with `cookie`; NULL: nothing */
 	bool from_is_folder;
 	uint32_t cookie;
 	size_t at, len;
@@ -43,15 +46,18 @@ struct reckon_watch {
 void watch_tell(struct reckon_watch *watch, enum reckon_watch_kind kind, const char *path,
 		const char *from, bool is_folder);
 
-/* Watches the folder and, if wanted, those below; `tells`: what is in them has just been made. */
+/*
+ * Watches the folder and, if recursive, those below. `tells`: reports their content as just
+ * created.
+ */
 void watch_tree_add(struct reckon_watch *watch, const char *path, bool tells);
-/* It and those below have left. */
+/* The folder and those below were moved away or deleted. */
 void watch_tree_drop(struct reckon_watch *watch, const char *path);
 void watch_tree_rename(struct reckon_watch *watch, const char *from, const char *to);
-/* The system watches it no more. */
+/* inotify does not watch it any more. */
 void watch_tree_forget(struct reckon_watch *watch, int wd);
 const struct watch_folder *watch_tree_find(const struct reckon_watch *watch, int wd);
-/* Folders of our own, in which uploads become whole. */
+/* Whether it is a hidden folder, for uploads. */
 bool watch_tree_is_hidden(const struct reckon_watch *watch, const char *path);
-char *watch_tree_path(const char *folder, const char *name); /* the caller's */
+char *watch_tree_path(const char *folder, const char *name); /* the caller frees it */
 void watch_tree_done(struct reckon_watch *watch);

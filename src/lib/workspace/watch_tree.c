@@ -1,9 +1,9 @@
 /*
- * watch_tree.c - which folders are watched, and what they are called now.
+ * watch_tree.c - the list of watched folders and their current paths.
  *
  * Runs in:  libreckon.
- * Reads:    folders of a workspace; names are bytes.
- * Never:    follows a link, or looks at more entries than ENTRIES_MAX of a folder.
+ * Reads:    folders of a workspace; names may be any bytes.
+ * Never:    follows a link, or reads more than ENTRIES_MAX entries of a folder.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ void watch_tree_forget(struct reckon_watch *watch, int wd)
 		}
 }
 
-/* What `path` has behind `folder`, "" for itself; NULL: it is not below. */
+/* The part of `path` below `folder`, "" for the folder itself; NULL: it is not below. */
 static const char *below(const char *path, const char *folder)
 {
 	const size_t len = strlen(folder);
@@ -107,7 +107,7 @@ static void tell_limit(struct reckon_watch *watch, const char *path)
 	watch->is_limited = true;
 }
 
-/* False: it is not watched. */
+/* False: the folder is not watched. */
 static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 {
 	char name[40];
@@ -120,7 +120,7 @@ static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 		tell_limit(watch, path);
 		return false;
 	}
-	/* One that is watched already may have another name now. */
+	/* A folder that is already watched may have a new name. */
 	watch_tree_forget(watch, wd);
 	if (watch->folder_count == watch->folder_capacity) {
 		watch->folder_capacity =
@@ -134,7 +134,7 @@ static bool add_one(struct reckon_watch *watch, int fd, const char *path)
 
 static void add_tree(struct reckon_watch *watch, const char *path, bool tells, unsigned depth);
 
-/* A name that is not a safe path is bytes, and no less a folder. */
+/* Names that are not safe paths are handled as folders, too. */
 static void add_entry(struct reckon_watch *watch, const char *folder, const struct dirent *entry,
 		      bool tells, unsigned depth)
 {
@@ -163,7 +163,7 @@ static void add_tree(struct reckon_watch *watch, const char *path, bool tells, u
 	DIR *dir;
 
 	if (fd < 0)
-		return; /* it is gone again */
+		return; /* it does not exist any more */
 	if (!add_one(watch, fd, path) || (!watch->is_recursive && path[0] == '\0') ||
 	    (dir = fdopendir(fd)) == NULL) {
 		(void)close(fd);

@@ -1,12 +1,12 @@
 /*
- * workspace.c - what is in a workspace and what changed.
+ * workspace.c - scans a workspace and finds changes.
  *
  * Runs in:  libreckon.
- * Reads:    names and attributes in a directory that a hostile box changes meanwhile.
+ * Reads:    names and attributes in a directory that a hostile box may change meanwhile.
  * Never:    opens anything but directories, or follows a symbolic link.
  *
- * The walk is breadth first: when a bound ends it, what is near the top has been seen, which is
- * where people and models put the files they care about.
+ * The scan is breadth first: if it reaches its limit, it has seen the entries near the top, where
+ * people and models put important files.
  */
 #include "lib/workspace/workspace.h"
 
@@ -34,7 +34,7 @@ struct walk {
 	const struct apart *apart;
 	struct workspace *found;
 	size_t capacity;
-	size_t seen; /* entries and directories, for the bound */
+	size_t seen; /* entries and directories, for the limit */
 	struct pending *queue;
 	size_t queue_head, queue_count, queue_capacity;
 };
@@ -90,7 +90,7 @@ static void visit(struct walk *walk, const struct pending *at, int dir_fd, const
 	char *path;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		/* Gone since it was listed is an ordinary race; anything else hides something. */
+		/* ENOENT is an ordinary race; any other error may hide entries. */
 		if (errno != ENOENT)
 			walk->found->is_incomplete = true;
 		return;
@@ -113,7 +113,7 @@ static void visit(struct walk *walk, const struct pending *at, int dir_fd, const
 	}
 }
 
-/* Returns false when the walk has seen all it may. */
+/* False: the limit was reached. */
 static bool walk_directory(struct walk *walk, const struct pending *at, struct err *err)
 {
 	cleanup_dir DIR *dir = NULL;
@@ -152,7 +152,7 @@ int workspace_compare(const void *left, const void *right)
 		      ((const struct workspace_entry *)right)->path);
 }
 
-/* A rename in the middle of readdir() can show one name twice. */
+/* A rename during readdir() can list a name twice. */
 static void drop_duplicates(struct workspace *found)
 {
 	size_t kept = 0;
@@ -181,7 +181,7 @@ int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret
 	struct timespec now;
 	int probe;
 
-	/* The clock that stamps files, so that its steps and ours are the same. */
+	/* Use the same coarse clock that stamps files. */
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	found->scanned_ns = clock_stamp_ns(now);
 	if (fs_open_dir_beneath(dir_fd, "", &probe, err) < 0)
@@ -190,7 +190,7 @@ int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret
 	enqueue(&walk, mem_strdup(""), 0);
 	while (walk.queue_head < walk.queue_count) {
 		struct pending at = walk.queue[walk.queue_head++];
-		struct err ignored; /* what cannot be read makes the picture incomplete, no more */
+		struct err ignored; /* unreadable parts only make the scan incomplete */
 		bool more = walk_directory(&walk, &at, &ignored);
 
 		free(at.path);
@@ -246,8 +246,8 @@ static bool is_same(const struct workspace_entry *left, const struct workspace_e
 }
 
 /*
- * Whether something that the old scan does not name came after it. A complete scan would have
- * named it; an incomplete one may have missed it, and then only its age can tell.
+ * Whether an entry that the old scan does not have is newer than it. A complete scan proves that;
+ * an incomplete one may have missed the entry, so its time decides.
  */
 static bool is_created(const struct workspace *old, const struct workspace_entry *entry)
 {

@@ -1,9 +1,9 @@
 /*
- * workspace.h - what is in a workspace and what an execution changed there.
+ * workspace.h - scans a workspace and finds the changes of an execution.
  *
- * The directory belongs to a box that may change it while we look, on purpose. It is only ever
- * read from outside: no symbolic link is followed, nothing but directories and regular files is
- * opened. A race gives an older or newer picture, or a file without artifact; never anything else.
+ * The directory belongs to a box that may change it deliberately during a scan. It is only read
+ * from outside: no symbolic link is followed, and only directories and regular files are opened. A
+ * race can only give an older or newer state, or a file without an artifact.
  */
 #pragma once
 
@@ -19,13 +19,14 @@
 
 #define WORKSPACE_ENTRIES_MAX 10000u
 #define WORKSPACE_DEPTH_MAX 64u
-#define WORKSPACE_FILE_MAX ((uint64_t)512 * 1024 * 1024) /* largest file kept as an artifact */
-/* Kept of one execution: holes make large files cheap inside, but not in the store. */
+#define WORKSPACE_FILE_MAX ((uint64_t)512 * 1024 * 1024) /* largest file stored as an artifact */
+/* Stored from one execution: files with holes are small in the workspace, but not in the store. */
 #define WORKSPACE_COLLECT_MAX ((uint64_t)1024 * 1024 * 1024)
 
 enum workspace_kind {
 	WORKSPACE_FILE,
-	WORKSPACE_DIRECTORY, /* only one whose name is not text: listed as itself, not entered */
+	/* only one whose name is not text: listed itself, but not its content */
+	WORKSPACE_DIRECTORY,
 	WORKSPACE_SYMLINK,
 	WORKSPACE_FIFO,
 	WORKSPACE_SOCKET,
@@ -40,20 +41,18 @@ struct workspace_entry {
 	int64_t mtime_ns;
 	int64_t ctime_ns;
 	uint64_t ino;
-	const char *sha256; /* lent by persist_annotate(): its content is in the store; or NULL */
+	/* set by persist_annotate(), which owns it: the content is in the store; or NULL */
+	const char *sha256;
 };
 
 struct workspace {
 	struct workspace_entry *entries; /* sorted by path */
 	size_t count;
-	int64_t scanned_ns; /* when the scan began, on the clock that stamps files */
-	bool is_incomplete; /* a bound was reached, or a part could not be read */
+	int64_t scanned_ns; /* when the scan began, by the clock that stamps files */
+	bool is_incomplete; /* a limit was reached, or a part could not be read */
 };
 
-/*
- * Folders of our own in a workspace, by inode: a box may give them another name, but no other. A
- * scan passes them over.
- */
+/* Hidden folders in a workspace, by inode, because a box can rename them. Scans skip them. */
 struct apart {
 	uint64_t *inodes;
 	size_t count;
@@ -61,8 +60,8 @@ struct apart {
 bool apart_has(const struct apart *apart, uint64_t inode); /* `apart` NULL: none */
 
 /*
- * *ret belongs to the caller: workspace_free(). Fails only when dir_fd itself cannot be read.
- * `apart` may be NULL.
+ * The caller frees *ret with workspace_free(). Fails only if dir_fd itself cannot be read. `apart`
+ * may be NULL.
  */
 int workspace_scan(int dir_fd, const struct apart *apart, struct workspace **ret, struct err *err);
 void workspace_free(struct workspace *workspace); /* NULL is fine */
@@ -76,31 +75,32 @@ const char *workspace_kind_name(enum workspace_kind kind);
 
 struct workspace_delta {
 	enum workspace_change change;
-	const struct workspace_entry *entry; /* of the new scan, of the old one when deleted */
+	const struct workspace_entry *entry; /* in the new scan, or in the old one if deleted */
 };
 
 /*
- * What differs, sorted by path; *ret is an array of *ret_count to free(), its entries belong to
- * the scans. `old` may be NULL (nothing was there). When the new scan is incomplete nothing is
- * reported as deleted; when the old one is, nothing older than it is reported as created.
+ * Finds the differences, sorted by path; free() the array *ret, whose entries belong to the scans.
+ * `old` may be NULL: nothing existed. If the new scan is incomplete, nothing is reported as
+ * deleted; if the old one is, nothing older than it is reported as created.
  */
 void workspace_diff(const struct workspace *old, const struct workspace *new,
 		    struct workspace_delta **ret, size_t *ret_count);
 
 /*
  * The whole step after an execution: compares, stores each created or modified regular file, and
- * adds everything to the record, with diagnostics for what could not be kept (file_too_large,
- * file_not_kept, workspace_incomplete). A file that is gone again is left out.
+ * adds everything to the record, with diagnostics for files that could not be stored
+ * (file_too_large, file_not_kept, workspace_incomplete). Leaves out files that do not exist any
+ * more.
  */
 void workspace_collect(int dir_fd, const struct workspace *old, const struct workspace *new,
 		       struct store *store, struct record *record);
 
 #define WORKSPACE_TIME_SIZE 32
-/* RFC 3339 in UTC; a box may set any time, so a year that is none becomes 1970. */
+/* RFC 3339 in UTC; a box can set any time, so an invalid year becomes 1970. */
 void workspace_format_time(int64_t ns, char ret[WORKSPACE_TIME_SIZE]);
-/* Of a file by its first bytes and its name. */
+/* The type of a file by its first bytes and its name. */
 const char *workspace_mime(int dir_fd, const char *path);
 
-/* [{"path","size","mime","modified"}…] of the regular files, as reckon_file_list() promises. */
+/* [{"path","size","mime","modified"}…] for the regular files, as in reckon_file_list(). */
 int workspace_list_json(int dir_fd, const struct workspace *workspace, struct buf *ret,
 			struct err *err);
