@@ -1,4 +1,4 @@
-"""One cell: parse, run, show the value of its last expression, report what went wrong."""
+"""Runs a cell: parses it, runs it, shows the value of its last expression, reports errors."""
 
 import __future__
 import ast
@@ -21,7 +21,7 @@ _environ = os.environ
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _CO_COROUTINE = 0x80
-_PASSES_MAX = 20  # of the event loop after a cell that left tasks behind
+_PASSES_MAX = 20  # of the event loop after a cell that left tasks
 _HISTORY_MAX = 1000
 _FORGOTTEN, _DEEP = "error return without exception set", 10000
 _type = type
@@ -31,12 +31,13 @@ _inputs = [""]
 _outputs = {}
 _dirs = []
 _count = 0
-_name = ""  # of the cell that runs
+_name = ""  # of the running cell
 _loop = None
 _recursion = sys.getrecursionlimit()
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _compile, _eval = compile, eval
-_warn_anew = warnings._filters_mutated  # what was warned of once per place is, again
+# makes warnings that are shown once per place be shown again
+_warn_anew = warnings._filters_mutated
 _catch_warnings, _simplefilter = warnings.catch_warnings, warnings.simplefilter
 _settrace, _setprofile = sys.settrace, sys.setprofile
 _differing = _reckon_c.differing
@@ -47,16 +48,16 @@ _cell_number = re.compile(r"<cell (\d{1,9})>").fullmatch
 _semicolon = re.compile(rb"\s*;").match
 _set_event_loop, _wait = asyncio.set_event_loop, asyncio.wait
 _set_running_loop, _get_ident = asyncio.events._set_running_loop, threading.get_ident
-_futures = 0  # flags of what cells imported from __future__: it holds in later cells
+_futures = 0  # flags of __future__ imports, which apply to later cells, too
 _calmed = True
-_pristine = {}  # builtins, as they were before the first cell
-_patched = {}  # what user code made of them; the kernel's own work is done without
+_pristine = {}  # builtins before the first cell
+_patched = {}  # builtins that user code replaced; the kernel's own code runs without the changes
 _GONE = object()
-tell_names = None  # of variables.py
+tell_names = None  # set to the function of variables.py
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """The session's event loop. It opens descriptors when it is used, not when it is made."""
+    """The session's event loop. It opens descriptors at first use, not when it is created."""
 
     _ssock = _csock = _opened = None
 
@@ -73,19 +74,19 @@ class _Loop(asyncio.SelectorEventLoop):
             self._opened = value
 
     def _make_self_pipe(self):
-        """Waits for the selector."""
+        """Done when the selector is opened."""
 
     def close(self):
         if not self.is_closed() and self._selector is not None:
             super().close()
 
 
-_Loop.__name__ = "_UnixSelectorEventLoop"  # what its repr says in a notebook
+_Loop.__name__ = "_UnixSelectorEventLoop"  # so that its repr is as in a notebook
 _DefaultSelector, _later = selectors.DefaultSelector, selectors.SelectSelector()
 
 
 def setup():
-    """Names that a session starts with."""
+    """Defines the names that a session starts with."""
     namespace["__doc__"] = "Automatically created module for IPython interactive environment"
     namespace.update({"__loader__": None, "__builtin__": builtins, "In": _inputs, "Out": _outputs, "_ih": _inputs, "_oh": _outputs,
                       "_dh": _dirs, **dict.fromkeys(("_", "__", "___", "_i", "_ii", "_iii"), "")})
@@ -99,7 +100,7 @@ def setup():
 
 
 def forget_warming(variable, name):
-    """Cells that ran in the zygote, and what they left, never were."""
+    """Forgets the cells that ran in the zygote, and what they defined."""
     global _count
     _count = 0
     del _inputs[1:]
@@ -122,7 +123,7 @@ class _Exit:
 
 
 def loop():
-    """The session's event loop: tasks that a cell starts go on in the next one that awaits."""
+    """The session's event loop: tasks that a cell starts continue in later cells that await."""
     global _loop
     if _loop is None or _loop.is_closed():
         _loop = _Loop(_later)
@@ -131,14 +132,16 @@ def loop():
 
 
 def take_loop():
-    """Gives up the event loop (in a branch, its descriptors are gone)."""
+    """Gives up the event loop, for example in a branch, where its descriptors are gone."""
     global _loop
     old, _loop = _loop, None
     return old
 
 
 def _abandon(running):
-    """An interrupt came the hard way, in the middle of the loop's own code: it cannot go on."""
+    """
+    Gives up the event loop after a forced interrupt inside its own code, after which it is broken.
+    """
     _set_running_loop(None)
     running._thread_id = None
     take_loop()
@@ -146,7 +149,7 @@ def _abandon(running):
 
 
 def _run_code(code):
-    """Runs code as IPython does: within a running event loop, whether it awaits or not."""
+    """Runs code as IPython does: always inside a running event loop."""
     running = loop()
     _set_running_loop(running)
     running._thread_id = _get_ident()
@@ -170,7 +173,7 @@ def _run_code(code):
 
 
 def _let_tasks_go_on():
-    """Tasks that a cell began get a turn before it ends; the others wait for a cell that awaits."""
+    """Lets tasks of a cell run briefly before it ends; the others wait for a cell that awaits."""
     _stir()
     try:
         for _ in range(_PASSES_MAX):
@@ -194,7 +197,7 @@ def _remember_source(name, source):
 
 
 def _prepare(source, line):
-    """What stands from line `line` of the cell on, compiled: () -> value of its last expression."""
+    """Compiles the cell's text from line `line` on: () -> value of its last expression."""
     body, last, silenced = _parse("\n" * (line - 1) + source, _name)
 
     def run():
@@ -218,7 +221,7 @@ def _is_silenced(source, last):
 
 
 def _tree(source, name):
-    """(text, syntax tree) of a cell, in plain Python."""
+    """(text, syntax tree) of a cell, translated to plain Python."""
     flags = _FLAGS | _futures
     source, tree = magic.transform(events.cleaned(source), name, flags)
     made = events.finished(source)
@@ -240,7 +243,7 @@ def _parse(source, name):
 
 
 def _shown(body):
-    """Which statements show their value: those that ast_node_interactivity says, by position."""
+    """Which statements show their value, by position, as ast_node_interactivity sets."""
     count, mode = len(body), shell.get_ipython().ast_node_interactivity
     if mode == "all":
         return range(count)
@@ -257,7 +260,10 @@ def _shown(body):
 
 
 def _statement(node, name, shows=False):
-    """Code of one statement. Each is compiled for itself, so that 257 is not 257 of another line."""
+    """
+    The code of one statement. Each is compiled separately, so that equal constants of different
+    lines are not the same object.
+    """
     global _futures
     tree = _Interactive([node]) if shows else _Module([node], [])
     code = _compile(tree, name, "single" if shows else "exec", _FLAGS | _futures)
@@ -266,7 +272,7 @@ def _statement(node, name, shows=False):
 
 
 def _keep_input(source):
-    """In, and _i, _ii, _iii, _iN: what earlier cells were. A cell sees itself in In alone."""
+    """Updates In, and _i, _ii, _iii, _iN for earlier cells. The current cell is only in In."""
     namespace["_iii"], namespace["_ii"] = namespace.get("_ii", ""), namespace.get("_i", "")
     namespace["_i"] = _inputs[-1]
     _inputs.append(source)
@@ -279,7 +285,7 @@ def _keep_input(source):
 
 
 def _keep_value(value):
-    """_, __, ___, _N and Out, unless the user gave the first three a meaning of their own."""
+    """Updates _, __, ___, _N and Out, unless the user assigned one of the first three."""
     if value is _outputs:
         return
     last, set_to = _keep_value.last, _keep_value.set_to
@@ -300,7 +306,7 @@ _keep_value.set_to = dict.fromkeys(("_", "__", "___"), "")
 
 
 def _user_part(source, name):
-    """Runs user code only; returns the (value, whether to show it) of its last expression."""
+    """Runs only user code; returns (value, whether to show it) for its last expression."""
     source, tree = _tree(source, name)
     body = tree.body
     shown = _shown(body)
@@ -319,7 +325,7 @@ def _user_part(source, name):
 
 
 def displayhook(value=None):
-    """sys.displayhook: shows a value and keeps it, as the last expression of a cell does."""
+    """sys.displayhook: shows and stores a value, like the last expression of a cell."""
     if value is not None:
         _calm()
         try:
@@ -330,8 +336,8 @@ def displayhook(value=None):
 
 def _show(value):
     """
-    Makes the value's text before Out knows the value, as IPython does; then sends it. A value whose
-    representation raises is kept, and the exception is the cell's.
+    Makes the value's text before Out contains the value, as IPython does; then sends it. A value
+    whose representation raises is stored, and the cell fails with the exception.
     """
     pretty.failures.clear()
     try:
@@ -342,18 +348,18 @@ def _show(value):
     pretty.failures.clear()
     if failures:
         raise failures[0]
-    if data:  # nothing when the value displayed itself
+    if data:  # empty if the value displayed itself
         render.show(wire.RESULT, data, metadata)
 
 
 def _show_last(value):
-    """The value of the last expression: by sys.displayhook, if the cell put another there."""
+    """Shows the value of the last expression, with sys.displayhook if the cell replaced it."""
     hook = sys.__dict__.get("displayhook", displayhook)
     if hook is displayhook:
-        figures.claim(value)  # a figure as the value is not displayed a second time
+        figures.claim(value)  # a figure that is the value is not displayed a second time
         _show(value)
         return
-    sys.displayhook = displayhook  # the next cell has its own again
+    sys.displayhook = displayhook  # the next cell has the default again
     _stir()
     try:
         hook(value)
@@ -363,10 +369,10 @@ def _show_last(value):
 
 def _outgrew_memory(error):
     """
-    Whether a recursion without a limit took all memory. CPython then forgets to set MemoryError, and
-    calls that a SystemError of its own: mostly at the deep end, at times on the way back, with a
-    short traceback. Most of a long one is dropped: it holds what is missing, each frame of it, and
-    whoever reports the error needs memory.
+    Whether endless recursion used all memory. CPython may then fail to set MemoryError, and raise a
+    SystemError about that: usually at the deepest call, sometimes on the way back, with a short
+    traceback. Most of a long traceback is dropped, because its frames hold the memory that
+    reporting the error needs.
     """
     forgotten = _type(error) is SystemError and error.args == (_FORGOTTEN,)
     if not forgotten and _type(error) is not MemoryError:
@@ -383,16 +389,18 @@ def _fail(error):
     """Reports an exception; returns the status."""
     try:
         return _report(error)
-    except MemoryError:  # what the exception holds is what is missing
+    except MemoryError:  # the exception itself holds the missing memory
         sys.last_type = sys.last_value = sys.last_traceback = None
         error.__traceback__ = error.__context__ = error.__cause__ = None
         return _report(error)
 
 
 def _keep_error(error):
-    """sys.last_value and its kin. The error before it goes, and what it alone held."""
+    """
+    Sets sys.last_value and similar names; frees the previous error and what only it referenced.
+    """
     with _catch_warnings():
-        _simplefilter("ignore", RuntimeWarning)  # of coroutines nobody will await any more
+        _simplefilter("ignore", RuntimeWarning)  # about coroutines that will never be awaited
         sys.last_type, sys.last_value = _type(error), error
         sys.last_traceback = errors.strip(error.__traceback__)
 
@@ -411,13 +419,13 @@ def _report(error):
         except Exception:
             pass
     if _type(error) is magics.UsageError:
-        error.__traceback__ = None  # its words say all: IPython shows nothing else
+        error.__traceback__ = None  # the message is enough: IPython shows nothing else
     errors.send(error)
     return "interrupted" if brief.is_a(error, KeyboardInterrupt) else "error"
 
 
 def _calm():
-    """Undoes for a while what would make the kernel's own Python code fail."""
+    """Temporarily undoes changes by user code that would break the kernel's own Python code."""
     global _recursion, _calmed
     if _calmed:
         return
@@ -432,7 +440,7 @@ def _calm():
 
 
 def _stir():
-    """User code gets back what it had changed."""
+    """Restores the changes by user code."""
     global _calmed
     _calmed = False
     names = builtins.__dict__
@@ -446,7 +454,7 @@ def _stir():
 
 
 def _as_user(function, *arguments, **options):
-    """Calls a function of the user's, as a cell would."""
+    """Calls a function of the user like a cell: with the user's changes in effect."""
     was_calm = _calmed
     if was_calm:
         _stir()
@@ -461,13 +469,13 @@ events.around = _as_user
 
 
 def _debug_error():
-    """%pdb on: a debugger behind the error, if somebody answers it."""
+    """%pdb on: starts a debugger for the error, if someone can answer it."""
     if magics_more.wants_debugger():
         _as_user(magics_more.post_mortem)
 
 
 def _lend(environment):
-    """Variables of the environment for one cell; what they were."""
+    """Sets environment variables for one cell; returns their previous values."""
     before = {}
     for entry in environment:
         name, found, value = entry.partition("=")
@@ -484,7 +492,7 @@ def _take_back(before):
                 _environ.pop(name, None)
             else:
                 _environ[name] = value
-        except BaseException:  # an interrupt: the others go all the same
+        except BaseException:  # an interrupt: restore the others first
             pass
 
 
@@ -508,7 +516,7 @@ def run(source, name, input_allowed, environment=()):
         value, has_value = _user_part(source, name)
     except BaseException as error:
         failed = error
-        _settrace(None)  # here, not in _calm(): calling a function would run the tracer
+        _settrace(None)  # here, not in _calm(): a function call would run the tracer
         _setprofile(None)
         _calm()
         events.handle(error)
@@ -539,6 +547,6 @@ def run(source, name, input_allowed, environment=()):
     del result, failed
     try:
         tell_names()
-    except BaseException:  # a name of a type of its own, an interrupt: it will be told another time
+    except BaseException:  # a name of a str subclass, or an interrupt: the names are sent next time
         pass
     return status

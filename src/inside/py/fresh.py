@@ -1,4 +1,4 @@
-"""Beginnings: what is warmed in a zygote, made anew in its forks, and repaired in a branch."""
+"""Warms libraries in the zygote, and prepares kernels in its forks and in branches."""
 
 import gc
 import importlib.abc
@@ -18,7 +18,7 @@ _seed = None
 
 
 class _Watch(importlib.abc.MetaPathFinder):
-    """Calls a function once when a module was imported, whenever that is."""
+    """Calls a function once after a module is imported."""
 
     def __init__(self, hooks):
         self._hooks = hooks
@@ -85,7 +85,7 @@ def _warm_pyplot():
 
 
 def _warm_failure():
-    """An error is reported, up to the packet."""
+    """Reports an error up to its packet, to warm that code."""
     name, source = "<cell 0>", "def f(d):\n    return d['b']\nf({'a': 1})\n"
     errors.sources[name] = source.splitlines(keepends=True)
     for _ in range(3):
@@ -99,7 +99,8 @@ def _warm_failure():
 
 def _warm_cells():
     """
-    Code that ran often enough is specialised once, here, and not page by page in every fork.
+    Runs code often enough for the interpreter to specialise it here, so that forks need not write
+    those pages.
     """
     for _ in range(20):
         reseed()
@@ -109,7 +110,7 @@ def _warm_cells():
 
 
 def _hook_libraries():
-    """What is imported already is hooked now, the rest when it is imported."""
+    """Hooks the modules that are imported already; the others are hooked when they are imported."""
     hooks = {**libraries.HOOKS, "sqlite3": interrupt.sqlite}
     later = dict(hooks)
     for name in hooks:
@@ -119,7 +120,9 @@ def _hook_libraries():
 
 
 def _find_chance():
-    """Where numpy's global generator has its state, if it looks as expected: see python_chance.c."""
+    """
+    The address of numpy's global generator state, if it looks as expected: see python/chance.c.
+    """
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is None:
         return 0
@@ -136,9 +139,9 @@ def _find_chance():
 
 
 def first_use():
-    """In the zygote: what first use would cost every session is paid here once."""
+    """In the zygote: does what would cost time at first use in every session."""
     os.environ.setdefault("MPLBACKEND", "Agg")
-    os.environ.setdefault("PIP_RETRIES", "1")  # without a network pip would try for long
+    os.environ.setdefault("PIP_RETRIES", "1")  # without a network pip would retry for long
     _hook_libraries()
     if "matplotlib.pyplot" in sys.modules:
         _warm_pyplot()
@@ -157,7 +160,7 @@ def first_use():
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
     variables.tell_names()
-    # Modules of the workspace come first, as in a notebook; what is imported already stays.
+    # Modules in the workspace come first, as in a notebook; already imported ones are kept.
     sys.path.insert(0, "")
     gc.collect()
     gc.freeze()
@@ -166,12 +169,12 @@ def first_use():
 
 def reseed():
     """
-    In a fresh fork or branch: every source of chance that a copy would share.
+    In a new fork or branch: reseeds all random generators, which copies would share.
 
-    Not reached: generators that a cell made itself (numpy.random.default_rng()) go on from where
-    they were, in each branch alike; str hashes keep the zygote's seed.
+    Not reseeded: generators that a cell created itself (numpy.random.default_rng()) continue with
+    the same numbers in each branch, and str hashes keep the zygote's seed.
     """
-    # The stdlib's own generator was seeded by its fork hook, see random.py.
+    # The fork hook in random.py has reseeded the standard library's generator.
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
@@ -179,7 +182,7 @@ def reseed():
 
 
 def reseed_rest():
-    """All but numpy's."""
+    """Reseeds all generators but numpy's."""
     ssl = sys.modules.get("_ssl")
     if ssl is not None:
         ssl.RAND_add(os.urandom(32), 32.0)
@@ -189,7 +192,7 @@ def reseed_rest():
     tempfile._name_sequence = None
     process = sys.modules.get("multiprocessing.process")
     if process is not None:
-        process.ORIGINAL_DIR = None  # the zygote's, where no module of the workspace is
+        process.ORIGINAL_DIR = None  # the zygote's directory, which has no modules of the workspace
 
 
 def _plant(seed):
@@ -206,7 +209,9 @@ def _plant(seed):
 
 
 def configure(environment, seed, directory):
-    """CONFIGURE: variables of the environment, a seed for repeatable runs, where to begin."""
+    """
+    Handles CONFIGURE: environment variables, a seed for repeatable runs, the working directory.
+    """
     for entry in environment:
         name, found, value = entry.partition("=")
         if found and name:
@@ -220,7 +225,9 @@ def configure(environment, seed, directory):
 
 
 def forget_lost():
-    """In a branch, before files are opened again: the event loop's descriptors are not there."""
+    """
+    In a branch, before files are opened again: gives up the event loop, whose descriptors are gone.
+    """
     loop = cell.take_loop()
     if loop is None:
         return
@@ -236,7 +243,7 @@ def forget_lost():
 
 
 def resume(seed, threads_lost, files_lost):
-    """In a branch, before its first cell. It was not made by fork(), so no hook has run."""
+    """In a branch, before its first cell. It was not made by fork(), so no fork hook has run."""
     random.seed()
     hints_runtime.note_base()
     reseed()
@@ -247,4 +254,5 @@ def resume(seed, threads_lost, files_lost):
         wire.note("files_lost", f"{files_lost} open file(s) could not be opened again")
 
 
-_ = complete, inspect, tables, variables, whole  # loaded here so that nothing is imported later
+# import these now, so that nothing is imported later
+_ = complete, inspect, tables, variables, whole

@@ -1,4 +1,4 @@
-"""What makes an interrupt reach code that would sleep through it, see python_interrupt.c."""
+"""Makes interrupts reach code that blocks, see python/interrupt.c."""
 
 import _signal
 import os
@@ -9,7 +9,7 @@ import _reckon_c
 from _reckon import programs, wire
 
 _SIGINT, _OUR_OWN, _EINVAL = 2, _signal.SIGRTMAX, 22
-_SQLITE_STEPS = 100_000  # of its virtual machine, some milliseconds
+_SQLITE_STEPS = 100_000  # steps of its virtual machine, a few milliseconds
 _set_handler = _signal.signal
 _taken = _reckon_c.interrupt_taken
 
@@ -29,16 +29,16 @@ def _system(command):
     sys.audit("os.system", command)
     wire.settle()
     status = programs.run_group(["/bin/sh", "-c", os.fsencode(command)]).returncode
-    return -status if status < 0 else status << 8  # as of wait()
+    return -status if status < 0 else status << 8  # as wait() returns it
 
 
 def _nothing():
-    """Called by SQLite while it works, so that Python sees to its signals; 0 is "go on"."""
+    """Called by SQLite during a query, so that Python handles its signals; 0 means continue."""
     return 0
 
 
 def sqlite(module):
-    """Hook of sqlite3: a query can be interrupted."""
+    """Hook of sqlite3: makes queries interruptible."""
     original = module.connect
 
     def connect(*arguments, **options):

@@ -1,4 +1,4 @@
-"""Libraries that look for a front end, told about this one when they are imported."""
+"""Hooks for libraries that look for a front end, called when they are imported."""
 
 import ast
 import os
@@ -14,7 +14,7 @@ _HTML = "text/html"
 
 
 def matplotlib_backends(module):
-    """After the import of matplotlib.backends.registry: use("inline") is known."""
+    """After the import of matplotlib.backends.registry: makes use("inline") known."""
     registry = module.backend_registry
     registry._backend_to_gui_framework.setdefault("inline", "headless")
     registry._name_to_module.setdefault("inline", "module://matplotlib_inline.backend_inline")
@@ -22,15 +22,16 @@ def matplotlib_backends(module):
 
 def plotly_renderers(module):
     """
-    After the import of plotly.io._renderers: a figure is its JSON and a small HTML page, whether it
-    is a value, displayed or shown. There is no browser in a box, and the renderers for notebooks
-    would first send five megabytes of JavaScript. In a notebook fig.show() also wants nbformat.
+    After the import of plotly.io._renderers: shows a figure as its JSON and a small HTML page,
+    whether it is a value, displayed or shown. A box has no browser, and plotly's renderers for
+    notebooks would first send five megabytes of JavaScript. fig.show() also requires nbformat in a
+    notebook.
     """
     if module.nbformat is None:
         module.nbformat = types.SimpleNamespace(__version__="5.0.0")
 
     class Renderer(module.PlotlyRenderer):
-        """application/vnd.plotly.v1+json, and HTML that loads plotly.js from its site."""
+        """application/vnd.plotly.v1+json, and HTML that loads plotly.js from its web site."""
 
         def to_mimebundle(self, fig_dict):
             from plotly.io import to_html
@@ -47,14 +48,16 @@ def plotly_renderers(module):
 
 
 def plotly_figures(module):
-    """After the import of plotly.basedatatypes: a figure as a value is the cell's result."""
+    """
+    After the import of plotly.basedatatypes: a figure at the end of a cell is the cell's result.
+    """
     del module.BaseFigure._ipython_display_
 
 
 def bokeh_showing(module):
     """
-    After the import of bokeh.io.showing: show() displays a whole page, which loads bokeh.js from its
-    site, with output_notebook() or without. output_file() also writes its file.
+    After the import of bokeh.io.showing: show() displays a whole page that loads bokeh.js from its
+    web site, with or without output_notebook(). output_file() also writes its file.
     """
 
     def show(obj, state, browser, new, notebook_handle=False):
@@ -70,12 +73,12 @@ def bokeh_showing(module):
 
 
 def bokeh_notebook(module):
-    """After the import of bokeh.io.notebook: output_notebook() has nothing to load."""
+    """After the import of bokeh.io.notebook: output_notebook() does nothing."""
     module.load_notebook = lambda *_arguments, **_options: None
 
 
 def tqdm_notebook(module):
-    """After the import of tqdm.notebook: bars of text where there are no widgets."""
+    """After the import of tqdm.notebook: uses text bars where there are no widgets."""
     if module.IProgress is not None:
         return
     from tqdm import std
@@ -86,8 +89,8 @@ def tqdm_notebook(module):
 
 def _main_source():
     """
-    What a process that multiprocessing starts anew finds in __main__: the imports, functions and
-    classes of the cells so far, and plain values; not what the cells did.
+    The source of __main__ for a process that multiprocessing spawns: the imports, functions and
+    classes of the cells so far, and plain values; none of the cells' other statements.
     """
     names, lines = programs.namespace(), []
     for name, value in list(names.items()):
@@ -109,7 +112,9 @@ def _main_source():
 
 
 def spawned_main(module):
-    """After the import of multiprocessing.spawn: functions of cells are there in new processes."""
+    """
+    After the import of multiprocessing.spawn: makes functions of cells available in new processes.
+    """
     prepare = module.get_preparation_data
 
     def get_preparation_data(name):
@@ -125,7 +130,10 @@ def spawned_main(module):
 
 
 def psutil_numbers(module):
-    """After the import of psutil._pslinux: what it reads of /proc is as of now, not of the cell's start."""
+    """
+    After the import of psutil._pslinux: updates /proc before it is read, not only when a cell
+    begins.
+    """
 
     def fresh(read):
         def open_file(name, *arguments, **options):
@@ -139,7 +147,7 @@ def psutil_numbers(module):
         setattr(module, name, fresh(getattr(module, name)))
 
 
-# By the module that is imported.
+# By the name of the imported module.
 HOOKS = {
     "bokeh.io.notebook": bokeh_notebook,
     "bokeh.io.showing": bokeh_showing,

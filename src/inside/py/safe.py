@@ -1,4 +1,4 @@
-"""Objects seen without their help: nothing that a class of user code defines is ever called."""
+"""Examines objects without calling anything that a class of user code defines."""
 
 import collections
 import sys
@@ -8,7 +8,7 @@ import types
 import _reckon_c
 
 _type = type
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not in C
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: created by a class statement, not in C
 _monotonic, _alarm = time.monotonic, _reckon_c.alarm
 _class_name = type.__dict__["__name__"].__get__
 _class_dict = type.__dict__["__dict__"].__get__
@@ -29,8 +29,8 @@ _BITS_MAX = 4000
 
 class Deadline:
     """
-    A bound in time for what libraries do when they are looked at. It ends Python code; for loops
-    in C the host's interrupts are there.
+    A time limit for library code that runs when objects are examined. It ends Python code; the
+    host's interrupts end loops in C.
     """
 
     def __init__(self, seconds):
@@ -43,7 +43,7 @@ class Deadline:
         return self._left() <= 0
 
     def run(self, function, otherwise):
-        """The result of a function, `otherwise` when it fails or takes too long."""
+        """The result of a function, or `otherwise` if it fails or takes too long."""
         if self.is_over():
             return otherwise
         try:
@@ -66,7 +66,7 @@ def class_name(cls):
 
 
 def class_module(cls):
-    """The module's name, "" when a class lies about it."""
+    """The module's name, "" if a class has an invalid one."""
     name = _class_module(cls)
     return name if _type(name) is str else ""
 
@@ -80,7 +80,7 @@ def mro(cls):
 
 
 def built_in(cls, kinds=BUILT_IN):
-    """The built-in type that a class derives from, or None."""
+    """The built-in type from which a class derives, or None."""
     for base in mro(cls):
         if base in kinds and _type(base) is _type:
             return base
@@ -88,7 +88,7 @@ def built_in(cls, kinds=BUILT_IN):
 
 
 def _is_known(cls):
-    """Whether a class is what its module says it is: a library's, and not a cell's."""
+    """Whether a class belongs to the module that it names: a library's class, not a cell's."""
     if not _class_flags(cls) & _HEAP:
         return True
     module = class_module(cls)
@@ -102,12 +102,12 @@ def _is_known(cls):
 
 
 def is_own(cls):
-    """Whether any class that an object is made of comes from user code."""
+    """Whether any class in an object's MRO comes from user code."""
     return not all(_is_known(base) for base in mro(cls))
 
 
 def instance_dict(value):
-    """vars(value), without asking the object; {} when it has none."""
+    """vars(value) without calling the object; {} if it has none."""
     for base in mro(_type(value)):
         found = class_dict(base).get("__dict__")
         if _type(found) is _GetSet:
@@ -116,7 +116,7 @@ def instance_dict(value):
 
 
 def members(value):
-    """(name, value) of what an object holds: its dict and its slots."""
+    """(name, value) of an object's dict and slots."""
     found = list(instance_dict(value).items())
     for base in mro(_type(value)):
         for name, slot in class_dict(base).items():
@@ -129,7 +129,7 @@ def members(value):
 
 
 def class_attribute(cls, name):
-    """What a class or its bases hold under a name, not bound; None when nothing."""
+    """The member of a class or its bases, not bound; None if there is none."""
     for base in mro(cls):
         names = class_dict(base)
         if name in names:
@@ -159,7 +159,7 @@ def unwrapped(function):
 
 
 def parameters(function):
-    """[(name, kind)] of a function made by def: kind is "", "*" or "**"."""
+    """[(name, kind)] for a function made by def: kind is "", "*" or "**"."""
     code = function.__code__
     names = code.co_varnames
     count = code.co_argcount + code.co_kwonlyargcount
@@ -172,7 +172,7 @@ def parameters(function):
 
 
 def signature(function, skip=0):
-    """"(a, b=2)" of a function made by def, without `skip` first parameters."""
+    """"(a, b=2)" for a function made by def, without its first `skip` parameters."""
     function = unwrapped(function)
     code, notes = function.__code__, _plain(function.__annotations__)
     defaults = list(tuple.__iter__(function.__defaults__ or ()))
@@ -206,7 +206,7 @@ def signature(function, skip=0):
 
 
 def initialiser(cls):
-    """The function that takes a class's arguments, or None."""
+    """The function that receives a class's arguments, or None."""
     for name in ("__init__", "__new__"):
         found = class_attribute(cls, name)
         found = found.__func__ if _type(found) is staticmethod else found
@@ -222,7 +222,7 @@ def clip(text, room):
 
 
 def _items(parts, room, total):
-    """As many parts as there is room for; `parts` makes them one by one."""
+    """As many parts as fit; `parts` yields them one by one."""
     out, used = [], 0
     for part in parts:
         if used > room or len(out) > 60:
@@ -279,7 +279,7 @@ def _as(base, value, room, depth, seen):
 
 
 def _own(value, room, depth, seen):
-    """An object of a class of user code: its name and what it holds."""
+    """An object of a user's class: its name and members."""
     cls = _type(value)
     name = class_name(cls)
     if depth <= 0 or id(value) in seen:
@@ -311,7 +311,7 @@ def of_class(cls):
 
 
 def brief(value, room=120, depth=_DEPTH, seen=frozenset()):
-    """One line about a value, from built-in parts alone; "" for a library's object."""
+    """One line about a value, made only of built-in parts; "" for a library's object."""
     cls = _type(value)
     if value is None or value is Ellipsis or value is NotImplemented:
         return repr(value)

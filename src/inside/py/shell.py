@@ -11,7 +11,7 @@ _type = type
 
 
 class ExecutionResult:
-    """What run_cell() returns."""
+    """The result of run_cell()."""
 
     error_before_exec = error_in_exec = result = None
 
@@ -36,10 +36,10 @@ ExecutionResult.__module__ = "IPython.core.interactiveshell"
 
 
 class ZMQInteractiveShell:
-    """What get_ipython() returns. Libraries know a notebook by the name of its class."""
+    """The result of get_ipython(). Libraries recognise a notebook by the class's name."""
 
-    kernel = True  # pandas asks for it, and then lays tables out for a notebook
-    config = {"IPKernelApp": {}}  # by which code knows a notebook
+    kernel = True  # read by pandas, which then formats tables for a notebook
+    config = {"IPKernelApp": {}}  # by which code recognises a notebook
     colors = "nocolor"
     last_execution_result = None
     find_line_magic = staticmethod(magics.find_line)
@@ -75,7 +75,7 @@ class ZMQInteractiveShell:
         return magics.cell(name, line, cell)
 
     def run_cell(self, source, store_history=False, silent=False, *_options, **_more):
-        """Runs source as a cell of its own; what it raises is told in the result."""
+        """Runs source as a separate cell; the result has its exception."""
         result = ExecutionResult(self.execution_count)
         try:
             result.result = magics.prepare(source, 1)()
@@ -91,7 +91,7 @@ class ZMQInteractiveShell:
         return result
 
     def showtraceback(self, error=None, **_options):
-        """Prints the exception that is being handled, or the last one."""
+        """Prints the current exception, or the last one."""
         error = error if isinstance(error, BaseException) else sys.exc_info()[1] or getattr(
             sys, "last_value", None)
         if error is None:
@@ -109,7 +109,7 @@ class ZMQInteractiveShell:
         self.user_ns.update(variables)
 
     def set_next_input(self, text, replace=False):
-        """Accepted: there is no next cell to fill in."""
+        """Accepted without an effect: there is no front end with a next cell."""
 
     def enable_matplotlib(self, gui=None):
         return None, "agg"
@@ -132,8 +132,8 @@ def get_ipython():
 
 def imported_get_ipython():
     """
-    IPython.get_ipython(): the shell for cells, None for libraries. Those that import it take a shell
-    for a notebook's front end, and plotly, for one, would send five megabytes of JavaScript ahead.
+    IPython.get_ipython(): the shell for cells, None for libraries. A library that gets a shell
+    assumes a notebook's front end; plotly, for example, would send five megabytes of JavaScript.
     """
     return _shell if _getframe(1).f_globals is _shell.user_ns else None
 

@@ -39,7 +39,9 @@ class _Buffer(io.RawIOBase):
 
 
 class Stream(io.TextIOBase):
-    """Text for descriptor 1 or 2. Closing it does nothing: later cells need it."""
+    """
+    A text stream for descriptor 1 or 2. close() does nothing, because later cells need the stream.
+    """
 
     encoding = "UTF-8"
     errors = "backslashreplace"
@@ -85,7 +87,7 @@ class Stream(io.TextIOBase):
         return False
 
     def reconfigure(self, **_options):
-        """Accepted for programs that ask for UTF-8; the stream is UTF-8 already."""
+        """Accepted for programs that ask for UTF-8, which the stream already uses."""
 
     def close(self):
         wire.flush()
@@ -95,7 +97,7 @@ class Stream(io.TextIOBase):
 
 
 class _Input(io.RawIOBase):
-    """Descriptor 0 without read-ahead beyond one execution."""
+    """Descriptor 0, without reading ahead beyond one execution."""
 
     used = False
 
@@ -129,7 +131,7 @@ def _new_stdin():
 
 
 def begin(input_allowed):
-    """Before a cell: fresh standard input, and streams that can be written to."""
+    """Before a cell: creates a new standard input, and makes the streams writable again."""
     global _stdin, _input_allowed
     _input_allowed = input_allowed
     if _stdin is None or _stdin.raw_input.used or _stdin.closed:
@@ -162,7 +164,7 @@ def _ask(prompt, password):
 
 
 def read_line(prompt="", /):
-    """input(): standard input first; at its end the host is asked, if it answers."""
+    """input(): reads standard input first; at its end asks the host, if that answers."""
     prompt = str(prompt)
     stdin = sys.stdin if sys.stdin is not None else _stdin
     if stdin is not _stdin:

@@ -1,7 +1,7 @@
 """Tools of the client: `await tools.NAME(**args)`, `tools.NAME.sync(**args)`, `await NAME(…)`.
 
-A call is one packet on the execution's socket, with a socket for its answer: so many may wait at
-once, in coroutines and threads, and each sleeps until its own answer is there.
+A call is one packet on the execution's socket, with another socket for its answer. So many calls
+can wait at the same time, in coroutines and threads, and each waits only for its own answer.
 """
 
 import array
@@ -17,11 +17,11 @@ _loads, _dumps = json.loads, json.dumps
 _Socket, _pair = socket.socket, socket.socketpair
 _get_loop = asyncio.get_running_loop
 
-_box = None  # the Tools of the execution that runs
+_box = None  # the Tools of the running execution
 
 
 class ToolError(Exception):
-    """A tool failed, or nobody answered."""
+    """A tool failed, or did not answer."""
 
 
 class ToolDenied(ToolError):
@@ -46,7 +46,7 @@ class Tool:
         return f"tools.{self.__name__}({names})"
 
     def _by_name(self, given, arguments):
-        """What stands in order has the names of the schema; one dict alone can be all of it."""
+        """Names positional arguments by the schema; a single dict can have all arguments."""
         if not given:
             return arguments
         names = self.parameters.get("properties")
@@ -74,19 +74,19 @@ class Tool:
             answer.close()
 
     def sync(self, /, *given, **arguments):
-        """The same for code that does not await: waits for the answer."""
+        """The same for code that does not await: blocks until the answer arrives."""
         with self._channel.call(self.__name__, self._by_name(given, arguments)) as answer:
             return _read(answer)
 
 
 class _Channel:
-    """The socket on which calls go out, until the execution ends."""
+    """The socket for calls, until the execution ends."""
 
     def __init__(self, fd):
         self._socket = _Socket(fileno=os.dup(fd))
 
     def call(self, name, arguments):
-        """The socket on which the answer comes."""
+        """Sends a call; returns the socket for its answer."""
         packet = _dumps({"name": name, "arguments": arguments}, allow_nan=False).encode()
         if len(packet) > _CALL_MAX:
             raise ToolError(f"arguments of {len(packet)} bytes; at most {_CALL_MAX}: pass the name"
@@ -130,7 +130,7 @@ def _read(answer):
 
 
 class Tools:
-    """The tools that the client lends to this cell."""
+    """The tools of the client in this cell."""
 
     ToolError, ToolDenied = ToolError, ToolDenied
 
@@ -169,11 +169,12 @@ def begin(declared, fd):
     builtins.tools = _box[0]
     for tool in _box[0]:
         if tool.__name__.isidentifier():
-            vars(builtins).setdefault(tool.__name__, tool)  # a builtin of that name stays
+            # does not replace a builtin of the same name
+            vars(builtins).setdefault(tool.__name__, tool)
 
 
 def lent():
-    """Options of a Popen whose program may call the cell's tools, by reckon-tool."""
+    """Options of a Popen whose program may call the cell's tools with reckon-tool."""
     fd = -1 if _box is None else _box[1].fileno()
     if fd < 0:
         return {}

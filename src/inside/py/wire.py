@@ -1,4 +1,4 @@
-"""Packets and fields as wire/kernel.h numbers them, and how to send one."""
+"""Packets and fields with the numbers of wire/kernel.h, and sending them."""
 
 import _reckon_c
 
@@ -13,7 +13,7 @@ VAR_NAME, VAR_TYPE, VAR_SHAPE, VAR_SIZE, VAR_PREVIEW = 34, 35, 36, 37, 38
 CURSOR_START, CURSOR_END, MATCH, INDENT = 39, 40, 41, 60
 VAR_KIND, VAR_OMITTED = 48, 49
 
-# Private references: user code may replace what the modules hold.
+# Private references, because user code may replace members of the modules.
 send = _reckon_c.send
 write = _reckon_c.write
 write_bytes = _reckon_c.write_bytes
@@ -31,7 +31,7 @@ def note(code, message):
 
 
 def clip(text, limit):
-    """At most `limit` characters, and a word about the rest."""
+    """At most `limit` characters, and a note about the rest."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit} more characters)"

@@ -12,7 +12,7 @@ import types
 from _reckon import cell, magics, parse, resolve, safe, wire
 
 _MATCHES_MAX = 1000
-_FILES_MAX = 10_000  # looked at in one directory
+_FILES_MAX = 10_000  # in one directory
 _SOURCE_MAX = 1 << 20
 _type = type
 _MAGIC = re.compile(r"^\s*(%{1,2})(\w*)$")
@@ -24,7 +24,7 @@ _path_finder = importlib.machinery.PathFinder.find_spec
 
 
 def _sorted(names, stem):
-    """What begins with the stem: public names, then _private, then __special__ ones."""
+    """Names that begin with the stem: public ones, then _private, then __special__."""
     found = [n for n in names if n.startswith(stem)]
     if not stem.startswith("_"):
         found = [n for n in found if not n.startswith("_")]
@@ -44,7 +44,7 @@ def _modules(path):
 
 
 def _package_path(name):
-    """Where a package's modules are; nothing is imported to find out."""
+    """Where a package's modules are, without importing anything."""
     path, spec = None, None
     for at, part in enumerate(name.split(".")):
         spec = _path_finder(".".join(name.split(".")[: at + 1]), path)
@@ -65,7 +65,7 @@ def _submodules(name):
 
 
 def _defined(name):
-    """What a module defines, read from its source."""
+    """The names that a module defines, parsed from its source."""
     spec, path = _package_path(name)
     names = _modules(path) if path else set()
     file = spec.origin if spec is not None else None
@@ -104,7 +104,7 @@ def _imports(line, resolver):
 # ---- strings --------------------------------------------------------------------------------
 
 def _files(content):
-    """(stem, names) of the files that a path may go on with; directories end in a slash."""
+    """(stem, names) of files that can complete a path; directories end with a slash."""
     folder, _, stem = content.rpartition("/")
     folder = os.path.expanduser(folder + "/" if "/" in content else ".")
     names = []
@@ -118,7 +118,7 @@ def _files(content):
 
 
 def _owner_of_bracket(place, resolver):
-    """What stands before the innermost bracket of a subscript, or the one around its list."""
+    """The object before the innermost bracket of a subscript, or before the one around its list."""
     for bracket, at in reversed(place.open[-3:]):
         if bracket != "[":
             return None
@@ -133,7 +133,7 @@ def _owner_of_bracket(place, resolver):
 
 
 def _keys(found):
-    """Keys of a dict, columns of a frame: those that are text."""
+    """Keys of a dict, columns of a frame: those that are str."""
     if safe.built_in(found.cls, (dict,)):
         return [k for k in dict.keys(found.value) if _type(k) is str]
     if found.has_value and not safe.is_own(found.cls):
@@ -147,7 +147,7 @@ def _keys(found):
 
 
 def _columns_of_call(place, resolver):
-    """df.groupby(" and the like: the columns of the frame whose method is called."""
+    """df.groupby(" and similar: the columns of the frame whose method is called."""
     if not place.open or not any(bracket == "(" for bracket, _ in place.open[-2:]):
         return []
     at = [at for bracket, at in place.open if bracket == "("][-1]
@@ -182,7 +182,7 @@ def _quietly(function):
 
 
 def _arguments(place, resolver, stem):
-    """`name=` of the call that the cursor is in."""
+    """`name=` for the parameters of the call around the cursor."""
     if not place.open or place.open[-1][0] != "(":
         return []
     at = place.open[-1][1]
@@ -224,7 +224,7 @@ def _magics(line, is_first):
 
 
 def _matches(before):
-    """(stem, matches): what replaces the stem, which ends at the cursor."""
+    """(stem, matches): a match replaces the stem, which ends at the cursor."""
     place, resolver = parse.Place(before), resolve.Resolver()
     line = place.line
     found = _magics(line, not before[: place.line_start].strip())
@@ -243,7 +243,7 @@ def _matches(before):
 
 
 def complete(source, cursor):
-    """Answers COMPLETE. Offsets are bytes."""
+    """Replies to COMPLETE. Offsets are bytes."""
     stem, matches = "", []
     try:
         stem, matches = _matches(source[:cursor].decode("utf-8", "replace"))

@@ -28,7 +28,7 @@ def _signature(value, deadline):
 
 
 def _documentation(value, deadline):
-    """__doc__ of user code is read as it was written, never asked for."""
+    """The documentation; __doc__ of user classes is read without running code."""
     cls = _type(value)
     if cls is types.MethodType:
         value, cls = value.__func__, _type(value.__func__)
@@ -63,7 +63,10 @@ def _block(lines, at):
 
 
 def _source_of_class(name):
-    """A class does not know its line: the newest cell that has one of this name."""
+    """
+    The source of a class, which does not know its line: from the newest cell with a class of this
+    name.
+    """
     head = re.compile(rf"\s*class\s+{re.escape(name)}\b")
     for lines in reversed(list(errors.sources.values())):
         for at, line in enumerate(lines):
@@ -103,7 +106,9 @@ def describe(name, detailed):
 
 
 def _expression_at(text, at):
-    """The expression that ends with the name at the cursor, or whose call the cursor is in."""
+    """
+    The expression that ends with the name at the cursor, or the function of the call around it.
+    """
     word = parse.word_at(text, at)
     if word is not None:
         place = parse.Place(text[: word[1]])
@@ -119,7 +124,7 @@ def _expression_at(text, at):
 
 
 def inspect_(source, cursor, detailed):
-    """Answers INSPECT."""
+    """Replies to INSPECT."""
     fields, text = [], None
     code = source.decode("utf-8", "replace")
     at = len(source[:cursor].decode("utf-8", "replace"))

@@ -1,16 +1,16 @@
-"""Where a cursor stands in code that is not finished: in a string, a call, behind a dot."""
+"""Where a cursor is in incomplete code: in a string, in a call, after a dot."""
 
 import re
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _PREFIX = re.compile(r"[rbfuRBFU]{1,2}$")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
-_TEXT_MAX = 200_000  # before the cursor; what lies further up says little
-_PIECES_MAX = 100  # of one expression: names, calls, subscripts
+_TEXT_MAX = 200_000  # before the cursor; earlier text matters little
+_PIECES_MAX = 100  # in one expression: names, calls, subscripts
 
 
 def _name_start(text, end):
-    """Where the name begins that ends at `end`; `end` when there is none."""
+    """The start of the name that ends at `end`; `end` if there is none."""
     start = end
     while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
         start -= 1
@@ -21,18 +21,16 @@ def _name_start(text, end):
 
 class Place:
     """
-    before   the text up to the cursor
-    string   where the string begins that the cursor is in, or None
-    quote    its quotes, and `prefix` what stands before them
-    open     [(bracket, offset)] that are not closed, the innermost last
-    comment  whether the cursor is in a comment
+    before the text up to the cursor string where the string around the cursor begins, or None quote
+    its quotes, and `prefix` what stands before them open [(bracket, offset)] that are not closed,
+    the innermost last comment whether the cursor is in a comment
     """
 
     def __init__(self, before):
         self.before = before = before[-_TEXT_MAX:]
         self.string, self.quote, self.prefix = None, "", ""
         self.open, self.comment = [], False
-        self.strings = []  # (start, end) of those that are complete
+        self.strings = []  # (start, end) of complete strings
         at = 0
         while at < len(before):
             at = self._step(before, at)
@@ -64,7 +62,7 @@ class Place:
                 self.strings.append((at - len(prefix), end + len(quote)))
                 return end + len(quote)
             elif text[end] == "\n" and len(quote) == 1:
-                return end  # never closed: not a string to the end of the cell
+                return end  # an unclosed string ends with the cell
             else:
                 end += 1
         self.string, self.quote, self.prefix = at, quote, prefix
@@ -72,7 +70,7 @@ class Place:
 
     @property
     def content(self):
-        """What stands in the unfinished string so far."""
+        """The text of the unfinished string so far."""
         return self.before[self.string + len(self.quote):]
 
     @property
@@ -80,7 +78,7 @@ class Place:
         return self.before[self.line_start:]
 
     def expression(self, end):
-        """The offset at which the primary expression begins that ends at `end`."""
+        """The offset of the primary expression that ends at `end`."""
         text, at = self.before, end
         for _ in range(_PIECES_MAX):
             if at <= 0:
@@ -111,7 +109,7 @@ class Place:
         return start if start < at else None
 
     def _bracket(self, text, at):
-        """The partner of a closing bracket, strings left out."""
+        """The opening bracket for a closing one, ignoring strings."""
         inside = Place.__new__(Place)
         inside.open, inside.strings, inside.string = [], [], None
         opened, step = {}, 0
@@ -124,7 +122,7 @@ class Place:
 
 
 def names_in(source):
-    """Names that the code at hand gives a meaning, before it has run."""
+    """Names that the code assigns, before it has run."""
     found = set()
     for pattern in (r"(?:^|[\s;,(])([^\W\d]\w*)\s*(?::[^=\n]+)?=(?!=)", r"\b(?:def|class)\s+([^\W\d]\w*)",
                     r"\bfor\s+([^\W\d]\w*)", r"\bas\s+([^\W\d]\w*)"):
@@ -133,7 +131,7 @@ def names_in(source):
 
 
 def word_before(text):
-    """The unfinished name at the end of a text, "" when there is none."""
+    """The unfinished name at the end of a text, "" if there is none."""
     return text[_name_start(text, len(text)):]
 
 

@@ -1,4 +1,4 @@
-"""What an expression stands for, without running it: no call, no property of user code."""
+"""What an expression refers to, without running it: no call, no property of user code."""
 
 import ast
 import dis
@@ -16,7 +16,7 @@ _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _LITERALS = {ast.List: list, ast.ListComp: list, ast.Tuple: tuple, ast.Dict: dict,
              ast.DictComp: dict, ast.Set: set, ast.SetComp: set, ast.JoinedStr: str}
 _FIRST_NAME = re.compile(r"[\w.]+")
-_RETURNS = {  # what methods of built-in types give; their own kind where nothing else is said
+_RETURNS = {  # the types that methods of built-in types return; by default their own type
     str: {"split": list, "rsplit": list, "splitlines": list, "encode": bytes, "partition": tuple,
           "find": int, "index": int, "count": int, "startswith": bool, "endswith": bool,
           "format": str, "join": str, "replace": str, "strip": str, "lower": str, "upper": str,
@@ -29,18 +29,18 @@ _FUNCTIONS = {"len": int, "sorted": list, "repr": str, "input": str, "sum": int,
 
 
 def _stored(function):
-    """Names of the attributes that a function sets: what __init__ will give an object."""
+    """Names of the attributes that a function sets, such as __init__ on an object."""
     if function is None:
         return set()
     return {at.argval for at in dis.get_instructions(function.__code__) if at.opname == "STORE_ATTR"}
 
 
 class Unknown(Exception):
-    """Nothing can be said about an expression."""
+    """Nothing is known about an expression."""
 
 
 class Found:
-    """A value, or only the class that it will be of."""
+    """A value, or only its class."""
 
     def __init__(self, value=None, cls=None):
         self.has_value = cls is None
@@ -53,7 +53,7 @@ class Resolver:
         self.deadline = safe.Deadline(_SECONDS)
 
     def text(self, source):
-        """Found for the text of an expression; raises Unknown."""
+        """A Found for the text of an expression; raises Unknown."""
         if len(source) > 10_000:
             raise Unknown
         try:
@@ -115,7 +115,7 @@ class Resolver:
             return Found(module.__dict__[name])
         file = module.__dict__.get("__file__")
         if _type(file) is str and file.startswith(("/usr/", "/opt/", sys.prefix)):
-            return self._asked(lambda: getattr(module, name))  # loaded when it is first named
+            return self._asked(lambda: getattr(module, name))  # a module that is loaded lazily
         raise Unknown
 
     def _unbound(self, cls, name):
@@ -124,7 +124,7 @@ class Resolver:
         return self._of_class(cls, name)
 
     def _of_class(self, cls, name, value=None):
-        """An attribute of a class, or of an object of it that is not there."""
+        """An attribute of a class, or of an object of it that does not exist yet."""
         got = safe.class_attribute(cls, name)
         kind = _type(got)
         if got is None or kind in _DESCRIPTORS:
@@ -199,7 +199,7 @@ class Resolver:
         return self._noted(notes["return"], owner, function)
 
     def _noted(self, note, owner, where):
-        """The class that an annotation names: a class, or the first name of a text."""
+        """The class that an annotation names: a class, or the first name in a string."""
         if _type(note) is str:
             first = _FIRST_NAME.search(note)
             name = first[0].split(".")[-1] if first else ""
@@ -216,7 +216,7 @@ class Resolver:
     # ---- names of an object ----
 
     def names(self, found):
-        """Names of the attributes of what was found."""
+        """Names of the attributes of a Found."""
         cls = found.cls
         if found.has_value and (cls is _Module or not safe.is_own(cls)):
             value = found.value
@@ -235,7 +235,7 @@ class Resolver:
         return names
 
     def parameters(self, found):
-        """Names of the arguments that a call of it takes by keyword."""
+        """Names of the keyword arguments that calling it accepts."""
         value = found.value
         if not found.has_value:
             return []

@@ -1,4 +1,4 @@
-"""VARIABLES: what the session holds, a line for each name."""
+"""VARIABLES: what the session defines, with one line for each name."""
 
 import sys
 import types
@@ -6,7 +6,7 @@ import types
 from _reckon import cell, magics, safe, wire
 
 _VARIABLES_MAX = 1000
-_SECONDS = 2.0  # for all previews together; names and types come in any case
+_SECONDS = 2.0  # for all previews together; names and types are always listed
 _ROOM = 120
 _FIRST = 40  # elements of an array
 _type = type
@@ -16,7 +16,7 @@ _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def kind_of(name, value):
-    """"data", "function" or "class" for what a session made; None for what it imported."""
+    """"data", "function" or "class" for what a session defined; None for what it imported."""
     cls = _type(value)
     if name.startswith("_") or name in _HIDDEN or safe.built_in(cls, (_Module,)):
         return None
@@ -138,7 +138,7 @@ def _fields(name, value, kind, deadline):
 
 
 def users():
-    """(name, value, kind): data first, then functions, then classes, each in order of making."""
+    """(name, value, kind): data first, then functions, then classes, each in order of creation."""
     found = {"data": [], "function": [], "class": []}
     for name, value in list(cell.namespace.items()):
         kind = kind_of(name, value) if _type(name) is str else None
@@ -147,14 +147,16 @@ def users():
     return found["data"] + found["function"] + found["class"]
 
 
-_NAMES_MAX = 50  # that one DONE tells
+_NAMES_MAX = 50  # in one DONE
 _LOOK_MAX = 400
 _told = {}
-_mark = None  # the newest name at the last look: a dict keeps the order in which names came
+_mark = None  # the newest name at the last check: a dict keeps insertion order
 
 
 def tell_names():
-    """Names that are new or gone since the last cell, should the kernel be lost one day."""
+    """
+    Sends names that are new or deleted since the last cell, for the report if the kernel is lost.
+    """
     global _mark
     names, fresh = cell.namespace, []
     for steps, name in enumerate(reversed(names)):
@@ -174,7 +176,7 @@ def tell_names():
 
 
 def variables():
-    """Answers VARIABLES. Its deadline and an interrupt end the previews, not the answer."""
+    """Replies to VARIABLES. The deadline and an interrupt only end the previews."""
     deadline = safe.Deadline(_SECONDS)
     fields, listed = [], users()
     for name, value, kind in listed[:_VARIABLES_MAX]:

@@ -1,4 +1,4 @@
-"""Whether a cell is whole: what a terminal asks before it runs one. Nothing is executed."""
+"""Whether a cell is complete: a terminal asks before it runs one. Nothing is executed."""
 
 import ast
 import re
@@ -16,18 +16,18 @@ _compile, _SyntaxError, _STEP = compile, SyntaxError, 4
 
 
 def _parse(source):
-    """The tree, or the reason why there is none."""
+    """(tree, None), or (None, the status) if it cannot be parsed."""
     try:
         return _compile(source + "\n", "<cell>", "exec", _FLAGS, dont_inherit=True), None
     except _SyntaxError as error:
         return None, "incomplete" if "incomplete input" in str(error.msg) else "invalid"
     except (ValueError, OverflowError, MemoryError, RecursionError):
-        return None, "complete"  # running it says what is wrong
+        return None, "complete"  # running it reports the error
 
 
 def _status(source):
     lines = source.split("\n")
-    ended = not lines[-1].strip()  # an empty line ends a block, as at Python's own prompt
+    ended = not lines[-1].strip()  # an empty line ends a block, as at Python's prompt
     if source.lstrip().startswith("%%"):
         return "complete" if ended and len(lines) > 1 else "incomplete"
     if lines[-1].endswith("\\"):
@@ -44,7 +44,7 @@ def _status(source):
 
 
 def _indent(source):
-    """White space that the next line would begin with."""
+    """The indentation of the next line."""
     last = next((line for line in reversed(source.split("\n")) if line.strip()), "")
     space = last[: len(last) - len(last.lstrip())]
     if _OPENS.search(last):
@@ -55,7 +55,7 @@ def _indent(source):
 
 
 def judge(source):
-    """IS_COMPLETE."""
+    """Replies to IS_COMPLETE."""
     text = source.decode("utf-8", "replace")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

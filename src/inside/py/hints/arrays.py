@@ -1,4 +1,4 @@
-"""numpy: shapes that do not fit, truth of many values, arrays that may not be changed."""
+"""numpy: shapes that do not fit, the truth value of arrays, read-only arrays."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ def _shape(value):
 
 
 def shapes(facts, nodes):
-    """'a (2, 3)' of each expression with a known shape."""
+    """(text, shape, value) of each expression with a known shape."""
     told = []
     for node in nodes:
         known, value = facts.try_value(node)
@@ -54,7 +54,7 @@ def _is_product(facts):
 
 
 def _fits(facts, a, first, b, second):
-    """What may have been meant by a product or a sum of these shapes."""
+    """Corrections of a product or a sum of these shapes."""
     if _is_product(facts) and len(first) == len(second) == 2:
         if first[1] == second[1]:
             yield f"{a} @ {b}.T"

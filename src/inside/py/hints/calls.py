@@ -1,4 +1,4 @@
-"""TypeError of a call: the arguments do not fit the function, or what is called is none."""
+"""TypeError of a call: the arguments do not fit, or the object is not callable."""
 
 import ast
 import builtins
@@ -12,7 +12,7 @@ _type = type
 
 
 def _call(facts):
-    """(node, function) of the call at which it failed."""
+    """(node, function) of the failing call."""
     node = facts.node if isinstance(facts.node, ast.Call) else None
     if node is None:
         found = facts.nodes(ast.Call)
@@ -34,7 +34,7 @@ def _call(facts):
 
 
 def _inner_function(facts, name):
-    """The function that the message names, from the frame it was called in."""
+    """The function that the message names, looked up in the frame that called it."""
     last = name.rpartition(".")[2]
     for place in reversed(facts.places[-3:]):
         for names in (place.locals(), place.globals()):

@@ -1,4 +1,4 @@
-"""Files that are not there, may not be written or hold something else; programs; the network."""
+"""Files that do not exist, may not be written or have another format; programs; the network."""
 
 import ast
 import errno
@@ -50,7 +50,7 @@ def _as_path(value):
 
 
 def path_given(facts):
-    """The file that the failing call works on, as far as it can be seen; or None."""
+    """The file that the failing call works on, if it can be determined; or None."""
     places = [facts.user] if facts.user is not None else []
     for node in facts.nodes(ast.Call, within=facts.statement):
         for argument in [*node.args[:1], *(k.value for k in node.keywords[:3])]:
@@ -108,7 +108,7 @@ def first_lines(path, count):
 
 
 def kind_of(path):
-    """What a file really is, as a sentence without a subject; or None."""
+    """What a file really is, as a phrase without a subject; or None."""
     data = head_of(path)
     if not data:
         return "is empty (0 bytes)"
@@ -126,7 +126,7 @@ def kind_of(path):
 
 
 def _entries(folder):
-    """Names in a folder, folders with a slash; None when it cannot be read."""
+    """Names in a folder, folders with a slash; None if it cannot be read."""
     names = []
     try:
         with _scandir(folder) as entries:
@@ -140,7 +140,7 @@ def _entries(folder):
 
 
 def _elsewhere(name):
-    """Paths below the workspace whose last part is this name, whatever its case."""
+    """Paths in the workspace whose last component is this name, ignoring case."""
     found, seen, pending = [], 0, [(WORKSPACE, 0)]
     if (
         os.getcwd() != WORKSPACE
@@ -321,7 +321,7 @@ def _image(facts):
 
 
 def _separator(lines):
-    """The sign that divides the first lines evenly, or None."""
+    """The separator that splits the first lines into equally many parts, or None."""
     for sign, name in ((";", "';'"), ("\t", r"'\t'"), ("|", "'|'"), (",", "','")):
         counts = [line.count(sign) for line in lines[:5] if line.strip()]
         if len(counts) > 1 and min(counts) == max(counts) > 0:

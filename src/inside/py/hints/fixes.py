@@ -1,4 +1,4 @@
-"""Hints that hold code for the failing expression: each is tried before it is said (trial.py)."""
+"""Hints with code for the failing expression; each is tried before it is offered (trial.py)."""
 
 import ast
 import re
@@ -23,14 +23,14 @@ def _part(facts, node):
 
 
 def _flat(node):
-    """The operands of a chain of & and |, and the signs between them, in order."""
+    """The operands of a chain of & and |, and the operators between them, in order."""
     if isinstance(node, ast.BinOp) and _type(node.op) in _BITS:
         return [*_flat(node.left), _BITS[_type(node.op)], *_flat(node.right)]
     return [node]
 
 
 def _bracketed(facts, compare):
-    """a > 1 & b < 2, which Python reads as a > (1 & b) < 2, as it was meant; or None."""
+    """Rewrites a > 1 & b < 2, which Python parses as a > (1 & b) < 2, as it was meant; or None."""
     words = _flat(compare.left)
     for sign, operand in zip(compare.ops, compare.comparators):
         if _type(sign) not in _SIGNS:
@@ -201,7 +201,7 @@ def _numeric_only(facts, match):
         tables = facts.tables()
         names = _text_columns(tables[0][1]) if tables else []
         if names and len(names) >= tables[0][1].shape[1]:
-            return  # of which nothing would be left
+            return  # nothing would be left of the table
         if trial.runs(facts, code):
             facts.is_fixed = True
             told = f"columns that are not numbers: {hints.listing(names, 200)}; " if names else ""
@@ -228,7 +228,7 @@ def _signs(facts, match):
 
 
 def _algebra_name(facts):
-    """What the session calls sympy."""
+    """The session's name for the module sympy."""
     for names in (facts.user.locals(), facts.user.globals()):
         for name, value in list(names.items())[:3000]:
             if _type(value) is types.ModuleType and value.__dict__.get("__name__") == "sympy":
@@ -284,5 +284,5 @@ def _no_symbol(facts, match):
 
 
 def fitting(facts, candidates):
-    """The first of these expressions that yields a value, or None."""
+    """The first of these expressions that runs and yields a value, or None."""
     return next((code for code in candidates if trial.runs(facts, code)), None)

@@ -1,4 +1,4 @@
-"""pandas, scikit-learn and what draws: tables whose parts do not fit what is done with them."""
+"""pandas, scikit-learn and plotting: tables that do not fit the operation."""
 
 import ast
 import sys
@@ -61,7 +61,7 @@ def _scalars(facts, match):
 
 
 def _merged(facts):
-    """How the source calls the two tables of a merge."""
+    """The names of the two merged tables in the source."""
     for node in facts.nodes(ast.Call, within=facts.statement):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("merge", "join"):
             given = [node.func.value, *node.args]

@@ -1,8 +1,8 @@
-"""
-What is known to help against an exception: at most five lines, each of them true.
+"""Known remedies for an exception: at most five lines, all of them true.
 
-A hint is a function of a Case that yields text; on() says for which classes of exceptions, by name.
-What it cannot establish it must not say: it returns without a word, or raises what is ignored.
+A hint is a function of a Case that yields text; on() registers it for exception classes, by
+name. It must only say what it can establish: otherwise it returns nothing, or raises an
+exception, which is ignored.
 """
 
 import difflib
@@ -20,7 +20,7 @@ _fold = re.compile(r"[\W_]+").sub
 
 
 def on(*names, says=None):
-    """Registers a hint for classes of exceptions; `says`: a pattern that the message must have."""
+    """Registers a hint for exception classes; `says`: a pattern that the message must match."""
     pattern = re.compile(says, re.S) if says else None
 
     def register(function):
@@ -39,7 +39,7 @@ def _clip(text):
 
 
 def _of(function, pattern, facts):
-    """The hints of one function: all that it says before it fails."""
+    """The hints of one function: all that it yields before it fails."""
     found = []
     if pattern is None:
         told = function(facts)
@@ -72,7 +72,7 @@ def collect(facts):
                     raise
                 except Exception:
                     continue
-                # One about the call that a magic is turned into is about nothing of the user's.
+                # Drop hints about the call into which a magic was translated.
                 found += [
                     text
                     for text in told
@@ -89,12 +89,12 @@ def collect(facts):
 
 
 def folded(word):
-    """A word without what people get wrong: case, spaces, underscores, hyphens."""
+    """A word without what people often get wrong: case, spaces, underscores, hyphens."""
     return _fold("", word).casefold()
 
 
 def near(word, candidates, most=3):
-    """Candidates that are probably meant, the nearest first."""
+    """Candidates that are probably meant, the most similar first."""
     if _type(word) is not str or not 0 < len(word) <= 80:
         return []
     wanted, found = folded(word), []
@@ -129,7 +129,7 @@ def near(word, candidates, most=3):
 
 
 def difference(word, other):
-    """How two words differ that are folded alike: 'case', 'spaces', …; "" when they are not."""
+    """How two words differ that fold to the same: 'case', 'spaces', …; "" if they do not."""
     if folded(word) != folded(other):
         return ""
     if word.casefold() == other.casefold():
@@ -140,13 +140,13 @@ def difference(word, other):
 
 
 def one_of(words):
-    """'a', 'b' or 'c', as Python writes them."""
+    """'a', 'b' or 'c', written as Python literals."""
     shown = [brief.brief(word, 60) for word in words]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def listing(words, limit=300):
-    """As many as fit, and how many there are."""
+    """As many words as fit, and their number."""
     parts, used = [], 0
     for word in words:
         part = brief.brief(word, 60)
@@ -158,7 +158,7 @@ def listing(words, limit=300):
 
 
 def place_text(facts, file, line):
-    """'line 3' of the same file, '<cell 1> line 3' of another."""
+    """'line 3' for the same file, '<cell 1> line 3' for another."""
     if facts.user is not None and file == facts.user.file:
         return f"line {line}"
     return f"{brief.one_line(file, 80)} line {line}"

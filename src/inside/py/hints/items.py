@@ -1,4 +1,4 @@
-"""TypeError of an item: what is indexed, iterated or used as a key is no such thing."""
+"""TypeError about items: the object cannot be indexed, iterated or used as a key."""
 
 import ast
 import types

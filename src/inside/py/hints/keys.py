@@ -1,4 +1,4 @@
-"""Keys, columns, labels and positions that are not there."""
+"""Keys, columns, labels and positions that do not exist."""
 
 import ast
 import os
@@ -11,7 +11,7 @@ _type = type
 
 
 def _say_near(word, there, what, holder):
-    """One line about what was asked for and what exists."""
+    """One line about the requested key and the existing ones."""
     found = hints.near(word, there) if _type(word) is str else []
     if found:
         why = hints.difference(word, found[0])
@@ -69,7 +69,7 @@ def _of_dict(key, value, shown):
 
 
 def _missing(facts):
-    """The labels that a KeyError of pandas is about."""
+    """The labels that a pandas KeyError is about."""
     given = facts.error.args
     key = given[0] if _type(given) is tuple and given else None
     if _type(key) is str:
@@ -97,7 +97,7 @@ def _missing(facts):
 
 
 def _is_about_rows(facts):
-    """Whether the failing expression is a look-up by label, not by column."""
+    """Whether the failing expression looks up rows by label, not columns."""
     called = facts.called()
     names = {p.function for p in facts.places[facts.places.index(facts.user) + 1 :]}
     if names & {
@@ -228,7 +228,7 @@ def _format_fields(text):
 
 
 def _plain(facts, key):
-    """A dict, a set or a text that is filled in."""
+    """A missing key in a dict, a set or a format string."""
     node = facts.node
     if isinstance(node, ast.Subscript):
         known, value = facts.try_value(node.value)
@@ -276,7 +276,7 @@ def _range_of(value, shown):
 
 
 def _position(facts, node):
-    """', and i + 1 is 3'."""
+    """', and i + 1 is 3' for the expression of a position."""
     known, value = facts.try_value(node)
     if not known or _type(value) is not int or isinstance(node, ast.Constant):
         return ""

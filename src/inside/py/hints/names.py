@@ -1,4 +1,4 @@
-"""Names, attributes and imports that are not there."""
+"""Names, attributes and imports that do not exist."""
 
 import ast
 import builtins
@@ -83,7 +83,7 @@ def _imports(name):
 
 
 def _unreached(facts, name):
-    """Whether a cell that failed would have defined the name after the line it failed at."""
+    """Whether a failed cell would have defined the name after the line at which it failed."""
     for file in reversed(list(errors.failed)):
         facts.check_time()
         failed_at = errors.failed[file]
@@ -106,7 +106,7 @@ def _unreached(facts, name):
 
 
 def _quoted(facts, name):
-    """A name used as a key where the text of it is one."""
+    """Whether a name is used as a key where its text, in quotes, is one."""
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.slice)):
             known, value = facts.try_value(node.value)
@@ -161,13 +161,13 @@ def _name(facts, match):
 
 
 def _object(error):
-    """(name, object) of an AttributeError, from where the interpreter put them."""
+    """(name, object) of an AttributeError, as the interpreter set them."""
     name = AttributeError.__dict__["name"].__get__(error)
     return name, AttributeError.__dict__["obj"].__get__(error)
 
 
 def why_none(facts, node):
-    """What made an expression None, as far as the source shows it."""
+    """Says what made an expression None, as far as the source shows it."""
     if node is None:
         return
     shown = facts.text_of(node, 60)
@@ -226,7 +226,7 @@ def _no_return(facts, called):
 
 
 def _shadow(module):
-    """The file of the workspace that took a module's place, or None."""
+    """A file in the workspace that shadows a module, or None."""
     file = module.__dict__.get("__file__")
     name = module.__dict__.get("__name__")
     if (
@@ -299,7 +299,7 @@ def _of_frame(facts, name, value, shown):
 
 
 def _expression(facts):
-    """(node, text) of what the attribute was asked of."""
+    """(node, text) of the object whose attribute was accessed."""
     node = facts.node
     if isinstance(node, ast.Call):
         node = node.func
@@ -416,7 +416,7 @@ def _near_attribute(name, value, kind, shown):
 
 
 def has_network():
-    """False when there is surely none: no interface but the loopback one. None: unknown."""
+    """False if there is certainly no network: only the loopback interface exists. None: unknown."""
     try:
         with _open("/proc/self/net/dev", encoding="ascii", errors="replace") as table:
             names = {line.partition(":")[0].strip() for line in table.read(20000).splitlines()[2:]}
@@ -458,7 +458,7 @@ def _module(facts):
             ' "template": "data"'
         )
     elif top.lower() in ("tkinter", "_tkinter"):
-        pass  # hints_runtime says that there is no screen
+        pass  # hints_runtime handles a missing screen
     elif has_network() is False:
         yield (
             f"{top} cannot be installed: {no_network()}; do without it, or bring a wheel as a file"
@@ -469,7 +469,7 @@ def _module(facts):
 
 
 def _pip_name(module):
-    """The name at PyPI of a module, where it differs."""
+    """A module's package name at PyPI, if it differs."""
     return {
         "cv2": "opencv-python-headless",
         "sklearn": "scikit-learn",

@@ -1,4 +1,4 @@
-"""What can be imported in the template `data` and is not of the standard library."""
+"""Modules in the template `data` that are not in the standard library."""
 
 DATA = frozenset("""
 PIL PyPDF2 aiohttp altair attrs babel bokeh bottleneck bs4 chardet chess cv2 dateutil

@@ -1,9 +1,8 @@
-"""
-The repair view of an exception: what its reader needs to mend the code, in at most 4 KiB.
+"""The repair view of an exception: what a reader needs to fix the code, in at most 4 KiB.
 
-The exception, the user's own frames with the failing expression marked, the values it works with,
-what it was caused by. Frames of libraries are one line. Nothing in here runs code of the user's,
-but for the __str__ of chained exceptions, which the traceback runs as well.
+It has the exception, the user's frames with the failing expression marked, its values, and the
+cause. Frames of libraries take one line. Nothing here runs code of the user, except the __str__
+of chained exceptions, which the traceback runs, too.
 """
 
 import ast
@@ -12,7 +11,7 @@ import types
 from _reckon import brief, case, errors, hints, pretty
 
 VIEW_MAX = 4000  # bytes
-_SECONDS = 0.5  # for everything; what is not found by then is left out
+_SECONDS = 0.5  # for everything; what is not found in time is omitted
 _MESSAGE_MAX, _LINE_MAX = 700, 150
 _CALLERS_MAX, _NAMED_MAX, _VALUES_MAX = 5, 8, 12
 _VALUES_ROOM = 1500
@@ -36,7 +35,7 @@ def clip_bytes(text, limit):
 
 
 def _message(text):
-    """A message, its middle left out when it is long."""
+    """A message, with its middle omitted if it is long."""
     text = brief.clean(text[: 20 * _MESSAGE_MAX]) + text[20 * _MESSAGE_MAX :][-_MESSAGE_MAX:]
     text = "\n".join(line.rstrip() for line in brief.clean(text).strip().split("\n"))
     if len(text) <= _MESSAGE_MAX:
@@ -56,7 +55,7 @@ def _header(name, value):
 
 
 def _window(text, start, end):
-    """A long line's part around the marked columns, and the columns in it."""
+    """The part of a long line around the marked columns, and the columns in that part."""
     text = brief.clean(text.replace("\t", " "))
     if len(text) <= _LINE_MAX:
         return text, start, end
@@ -94,7 +93,7 @@ def _marked(lines, number, text, columns, width):
 
 
 def _excerpt(facts, file, line, last, columns_of):
-    """Lines of source around the failing ones, which are marked."""
+    """The source lines around the failing ones, which are marked."""
     last = min(max(last, line), line + 3)
     width, lines, indent = len(str(last + 1)), [], 0
     for number in range(max(line - 1, 1), last + 2):
@@ -116,7 +115,7 @@ def _where(place):
 
 
 def _frame(facts):
-    """The innermost frame of the user's, with its source."""
+    """The user's innermost frame, with its source."""
     place = facts.user
     where = place.position()
     last = where[1] if where is not None and where[0] == place.line else place.line
@@ -129,7 +128,7 @@ def _frame(facts):
 
 
 def _callers(facts):
-    """The user's frames that led there, the nearest first; repeated ones counted."""
+    """The user's calling frames, the nearest first; repeated ones are counted."""
     users = [p for p in facts.places[: facts.places.index(facts.user)] if p.is_users]
     runs, inner = [], facts.user
     for place in reversed(users):
@@ -199,7 +198,9 @@ def _names_in(node):
 
 
 def _statement_parts(statement):
-    """What of a statement is evaluated at its own line: not the body of a loop or function."""
+    """
+    The parts of a statement that are evaluated at its own line, not the body of a loop or function.
+    """
     if statement is None or isinstance(statement, _SCOPES):
         return []
     if not hasattr(statement, "body"):
@@ -217,7 +218,7 @@ def _is_shown(value):
 
 
 def _candidates(facts):
-    """(text, value, is named) in order of weight."""
+    """Yields (text, value, whether it is a name), the most important first."""
     place = facts.user
     node, statement, guard = facts.node_at(place)
     seen = {}
@@ -226,7 +227,7 @@ def _candidates(facts):
         parts.append(guard)
     for part in parts:
         for text, inner in (_names_in(part) if part is not None else {}).items():
-            # What a magic is called by is nothing of the user's.
+            # The name of a magic's function is not the user's.
             if text not in seen and len(seen) < 20 and not text.startswith("__reckon_"):
                 known, value = facts.try_value(inner)
                 if known:
@@ -271,7 +272,7 @@ def _values(facts):
 
 
 def _origin(error):
-    """', at <cell 1>, line 3' of another exception."""
+    """', at <cell 1>, line 3' for another exception."""
     trace, place = errors.strip(_traceback(error)), None
     steps = 0
     while trace is not None and steps < 5000:
@@ -312,7 +313,7 @@ def _members(error):
 
 
 def _syntax(facts, error):
-    """The place that a SyntaxError names, with its caret."""
+    """The place that a SyntaxError names, with a caret."""
     line, offset, end = error.lineno, error.offset, error.end_offset
     if _type(line) is not int or line < 1:
         return []
@@ -334,7 +335,7 @@ def _syntax(facts, error):
 
 
 def _section(make, *arguments):
-    """The lines of one part; a part that fails is left out."""
+    """The lines of one section; none if it fails."""
     try:
         return make(*arguments)
     except (MemoryError, case.TooLate):
@@ -370,7 +371,7 @@ def _view(facts):
 
 
 def explain(error, name, value, trace, source):
-    """(repair view, hints) of an exception; raises when it cannot be explained."""
+    """(repair view, hints) for an exception; raises if it cannot be explained."""
     facts = case.Case(error, name, value, trace, source, _SECONDS)
     return clip_bytes(_view(facts), VIEW_MAX), hints.collect(facts)
 

@@ -9,11 +9,14 @@ from _reckon import brief, hints
 
 _type = type
 _getsizeof = sys.getsizeof
-_base = 0  # bytes of data that the kernel was born with: its limit is on top of them
+_base = 0  # bytes of data of a new kernel; its limit is in addition to them
 
 
 def note_base():
-    """In the zygote and in a branch: what RLIMIT_DATA has on top of the session's memory limit."""
+    """
+    In the zygote and in a branch: notes the data size that RLIMIT_DATA has on top of the session's
+    limit.
+    """
     global _base
     with open("/proc/self/status", "rb") as status:
         for line in status:
@@ -22,7 +25,9 @@ def note_base():
 
 
 def _shown_total():
-    """The memory that /proc shows: the session's own where it has a view of its own, else the host's."""
+    """
+    The memory in /proc/meminfo: the session's if it has its own view of /proc, else the host's.
+    """
     try:
         with open("/proc/meminfo", "rb") as info:
             return int(info.readline().split()[1]) * 1024
@@ -31,11 +36,11 @@ def _shown_total():
 
 
 def memory_limit():
-    """What the session may have, as it was set; None without a limit."""
+    """The memory limit that was set for the session; None without a limit."""
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY or limit <= _base:
         return None
-    # The kernel has grown a little between note_base() and its limit.
+    # The kernel's data has grown a little between note_base() and its limit.
     about, shown = limit - _base, _shown_total()
     if abs(about - shown) < 16 << 20:
         return shown
@@ -43,7 +48,7 @@ def memory_limit():
 
 
 def _bytes_of(value):
-    """A value's own size, without looking at what a container holds but for its count."""
+    """A value's own size; of a container only the number of items is used."""
     if brief.is_array(value):
         return value.nbytes
     if brief.is_frame(value):

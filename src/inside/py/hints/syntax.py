@@ -1,4 +1,4 @@
-"""SyntaxError: what usually stands behind it."""
+"""SyntaxError: the usual causes."""
 
 import re
 import warnings
@@ -54,7 +54,7 @@ _COMMANDS = (
 
 
 def _place(error):
-    """(line of source, its number, all lines) that the error names."""
+    """(source line, its number, all lines) that the error names."""
     number = error.lineno
     lines = errors.sources.get(error.filename) if _type(error.filename) is str else None
     if lines is not None and _type(number) is int and 0 < number <= len(lines):
@@ -131,7 +131,7 @@ def _characters(line, message):
 
 
 def _compiles(lines, number, line):
-    """Whether the cell is free of syntax errors with this in place of its numbered line."""
+    """Whether the cell has no syntax errors with `line` in place of its numbered line."""
     if not number or not 0 < number <= len(lines) or len(lines) > 2000:
         return False
     text = "".join([*lines[: number - 1], line.rstrip("\n") + "\n", *lines[number:]])
@@ -145,7 +145,7 @@ def _compiles(lines, number, line):
 
 
 def _f_string(line, lines, number):
-    """An f-string with a brace left open, or that the quotes in its braces end (until Python 3.12)."""
+    """An f-string with an unclosed brace, or whose inner quotes end it (before Python 3.12)."""
     match = re.search(r"\b[fF][rR]?(\"|')[^\"']*\{[^}\"']*\1", line)
     if match is None:
         return
@@ -306,7 +306,7 @@ def _syntax(facts):
 
 
 def _line_before(lines, number):
-    """A statement above that is not complete."""
+    """An incomplete statement above."""
     above = [
         x.rstrip()
         for x in lines[: (number or 1) - 1]

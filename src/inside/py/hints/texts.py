@@ -1,4 +1,4 @@
-"""Dates, JSON and bytes that cannot be read as what they are taken for."""
+"""Dates, JSON and bytes that are not in the expected format."""
 
 import datetime
 import re
@@ -47,7 +47,7 @@ _TIMES = [
 
 
 def formats_of(text):
-    """Formats that read a date; several when day and month could be either."""
+    """Formats that match a date; several if day and month could be swapped."""
     found = []
     if len(text) > 60:
         return found
@@ -181,7 +181,7 @@ def _json(facts):
 
 
 def guess(data, is_whole):
-    """What bytes are that are not UTF-8: a sentence, or None."""
+    """A guess what bytes are that are not UTF-8, as a phrase; or None."""
     for start, kind in hints_files.MAGIC:
         if data.startswith(start):
             return kind

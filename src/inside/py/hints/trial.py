@@ -1,11 +1,10 @@
-"""
-Code that a hint offers, tried before anybody is told: in a forked child, which ends with it.
+"""Runs the code of a hint before it is offered: in a forked child, which ends afterwards.
 
 The child has a copy of all values, so nothing that it computes reaches the session. It may read,
-but not write: an audit hook refuses what would change a file, start a program or use a socket, no
-file can grow, and the descriptors of the kernel are closed. It has half a second, half a GiB more
-than the kernel, and is the first to go when memory ends. Where no child can be had, the code is not
-shown: a hint that is wrong is worse than none.
+but not write: an audit hook refuses to change a file, start a program or use a socket, no file
+can grow, and the kernel's descriptors are closed. It has half a second, half a GiB more than the
+kernel, and is the first process that the OOM killer ends. If no child can be started, the code
+is not offered: a wrong hint is worse than none.
 """
 
 import ast
@@ -44,7 +43,7 @@ def _guard(event, arguments):
 
 
 def _is_harmless(tree):
-    """Whether nothing is called in it that is there for its effect, by its name."""
+    """Whether the code calls nothing that, by its name, has side effects."""
     for node in _walk(tree):
         name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
@@ -55,7 +54,7 @@ def _is_harmless(tree):
 
 
 def _confine(told):
-    """In the child: nothing but the pipe is left of what the kernel has."""
+    """In the child: drops everything that belongs to the kernel, except the pipe."""
     for number in (signal.SIGINT, signal.SIGALRM, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     try:
@@ -121,7 +120,7 @@ def _run(tree, place, seconds):
 
 
 def runs(facts, code):
-    """Whether an expression, put where the failing one stands, yields a value."""
+    """Whether an expression yields a value in place of the failing one."""
     place = facts.user
     trials = facts.trials
     if place is None or len(code) > _CODE_MAX or trials >= _TRIALS_MAX:
@@ -135,4 +134,4 @@ def runs(facts, code):
     except (SyntaxError, ValueError, OSError, RuntimeError, RecursionError):
         return False
     finally:
-        facts.until += _clock() - started  # it has a limit of its own
+        facts.until += _clock() - started  # the trial has its own time limit

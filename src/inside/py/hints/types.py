@@ -1,4 +1,4 @@
-"""TypeError: what was called, combined or looked into is of another type than the code thinks."""
+"""TypeError: an object that is called, combined or indexed has an unexpected type."""
 
 import ast
 import types
@@ -22,7 +22,7 @@ _OPERATORS = {
 
 
 def said(facts, node, limit=60):
-    """'price (str '12')' of an operand whose value is known, 'f(x)' of another."""
+    """'price (str '12')' for an operand with a known value, 'f(x)' for another."""
     text = facts.text_of(node, 50)
     known, value = facts.try_value(node)
     if not known:
@@ -47,7 +47,7 @@ def is_number(text):
 
 
 def _advice(operator, left, right, texts):
-    """What to do about two operands of known values."""
+    """Advice for two operands with known values."""
     for value, other, text, at in ((left, right, texts[0], 0), (right, left, texts[1], 1)):
         if value is None:
             return f"{text} is None"
@@ -77,7 +77,7 @@ def _advice(operator, left, right, texts):
 
 
 def _operation(facts):
-    """The innermost operation at which it failed, or None."""
+    """The innermost failing operation, or None."""
     if facts.places and facts.places[-1] is not facts.user and isinstance(facts.node, ast.Call):
         return None
     node = facts.node
@@ -155,7 +155,7 @@ def _operands(facts, match):
 
 
 def _mixed(facts):
-    """sorted(), max() and the like over items of several types; sum() over texts."""
+    """sorted(), max() and similar with items of several types; sum() of texts."""
     for node in facts.nodes(ast.Call):
         for argument in node.args[:2] or (
             [node.func.value] if isinstance(node.func, ast.Attribute) else []

@@ -1,4 +1,4 @@
-"""ValueError and relatives of plain Python: values that are of the right type and still wrong."""
+"""ValueError and similar errors of plain Python: values of the right type that are still wrong."""
 
 import ast
 
@@ -341,7 +341,7 @@ def _number(facts, match):
 
 
 def bad_numbers(value):
-    """Texts in a column that are not numbers: (some of them, how many of how many looked at)."""
+    """Texts in a column that are not numbers: (examples, how many, how many were checked)."""
     seen, bad = 0, {}
     count = 0
     for item in list(value.iloc[:5000]):
@@ -354,7 +354,7 @@ def bad_numbers(value):
 
 
 def _columns_of_texts(facts):
-    """The column that is converted, or those of a table that a model was given."""
+    """The column that is converted, or the text columns of a table that was passed to a model."""
     found = False
     for text, value in facts.receivers():
         if brief.is_series(value) and brief.dtype_text(value.dtype) in ("str", "object", "string"):

@@ -1,4 +1,4 @@
-"""What code may add to the running of cells: callbacks, transformers, handlers of exceptions."""
+"""Hooks that code can add to cells: callbacks, transformers, exception handlers."""
 
 import ast
 import sys
@@ -9,11 +9,11 @@ from _reckon import errors, magic, magics, programs, shell
 _type = type
 _NAMES = ("pre_execute", "pre_run_cell", "post_execute", "post_run_cell", "shell_initialized")
 _session = shell.get_ipython()
-around = None  # set by cell.py: (function, *arguments) -> its value, run as user code
+around = None  # set by cell.py: (function, *arguments) -> its value; runs it as user code
 
 
 class EventManager:
-    """get_ipython().events: functions to call before and after a cell."""
+    """get_ipython().events: callbacks before and after a cell."""
 
     def __init__(self):
         self.callbacks = {name: [] for name in _NAMES}
@@ -40,7 +40,7 @@ class EventManager:
 
 
 class ExecutionInfo:
-    """What pre_run_cell and a result's `info` tell of a cell."""
+    """Information about a cell, for pre_run_cell and a result's `info`."""
 
     silent, store_history, shell_futures, cell_id = False, True, True, None
 
@@ -53,7 +53,7 @@ ExecutionInfo.__module__ = "IPython.core.interactiveshell"
 
 
 def before_cell(source):
-    """The result that post_run_cell will be given; None when nobody listens."""
+    """The result for post_run_cell; None if there are no callbacks."""
     if not any(_session.events.callbacks.values()):
         return None
     info = ExecutionInfo(source)
@@ -98,7 +98,7 @@ def cleaned(source):
 
 
 def finished(source):
-    """Source after post-transformers, None when there are none."""
+    """The source after post-transformers, None if there are none."""
     functions = _session.input_transformers_post
     return around(_through, functions, source) if functions else None
 
@@ -125,7 +125,7 @@ def _transform_cell(source):
 
 
 class ReplaceCodeTransformer(ast.NodeTransformer):
-    """%%code_wrap: a cell in the place of __code__, its value in that of __ret__."""
+    """%%code_wrap: a cell replaces __code__, and its value replaces __ret__."""
 
     _VALUE = "__reckon_ret__"
 
@@ -146,7 +146,7 @@ class ReplaceCodeTransformer(ast.NodeTransformer):
             if is_place:
                 made += body
                 continue
-            for part in ast.walk(node):  # a semicolon is looked for where the cell ends
+            for part in ast.walk(node):  # the cell's end decides about a semicolon
                 if place is not None and hasattr(part, "lineno"):
                     ast.copy_location(part, place)
             made.append(ast.copy_location(_Renamed(self._VALUE).visit(node), place or node))
@@ -201,7 +201,7 @@ def _set_custom_exc(kinds, handler):
 
 
 def handle(error):
-    """The handler that set_custom_exc() gave; the error is the cell's all the same."""
+    """Calls the handler of set_custom_exc(); the cell still fails with the error."""
     kinds, handler = _session.custom_exceptions, _session._handler
     if handler is None or not isinstance(error, kinds):
         return
@@ -212,11 +212,11 @@ def handle(error):
         _session.custom_exceptions, _session._handler = (), None
 
 
-# ---- what the session can be asked ----------------------------------------------------------
+# ---- history and magics ---------------------------------------------------------------------
 
 
 class HistoryManager:
-    """get_ipython().history_manager: the cells of this session, which is the only one."""
+    """get_ipython().history_manager: the cells of this session."""
 
     session_number = 0
     enabled = True
@@ -232,7 +232,7 @@ class HistoryManager:
         return programs.namespace().get("Out", {})
 
     def get_range(self, session=0, start=1, stop=None, raw=True, output=False):
-        """(session, number, source) of cells, as IPython has them."""
+        """(session, number, source) of cells, as in IPython."""
         if session not in (0, self.session_number):
             raise ValueError("there is no other session whose cells are known")
         inputs, shown = self.input_hist_raw, self.output_hist
@@ -258,7 +258,7 @@ class HistoryManager:
 
 
 class MagicsManager:
-    """get_ipython().magics_manager: the magics that there are."""
+    """get_ipython().magics_manager: the registered magics."""
 
     def __init__(self, session):
         self.shell = session

@@ -1,4 +1,4 @@
-"""Magics about the session itself: what its cells were, what its variables are."""
+"""Magics about the session: its cells and its variables."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from _reckon import errors, magics, pretty, programs
 _namespace = programs.namespace
 _HIDDEN = {"In", "Out", "exit", "quit", "get_ipython"}
 _RANGE = re.compile(r"(\d+)(?:([-:])(\d+)?)?")
-_COLUMNS = 8  # names on a line of %who, but one
+_COLUMNS = 8  # names on a line of %who, minus one
 
 
 def _inputs():
@@ -17,8 +17,8 @@ def _inputs():
 
 
 def _numbers(text):
-    """The numbers of the cells that "4", "2-5", "2:5" and names of macros mean, in order."""
-    count = len(_inputs()) - 1  # without the cell that asks
+    """The cell numbers in "4", "2-5", "2:5" and names of macros, in order."""
+    count = len(_inputs()) - 1  # without the current cell
     for word in text.split():
         match = _RANGE.fullmatch(word)
         if match is None:
@@ -31,7 +31,7 @@ def _numbers(text):
 
 
 def _cells(text):
-    """The sources that a range, the name of a macro or string, or a file name stands for."""
+    """The sources that a range, the name of a macro or string, or a file name refers to."""
     names, inputs = _namespace(), _inputs()
     numbers = [n for n in _numbers(text) if 0 < n < len(inputs)]
     if numbers:
@@ -49,7 +49,7 @@ def _cells(text):
 
 
 class Macro:
-    """Cells to run again: a cell that is nothing but its name does."""
+    """Cells to run again, by a cell that is only the macro's name."""
 
     def __init__(self, value):
         self.value = value
@@ -69,7 +69,7 @@ def _history(rest):
     plain = [word for word in words if not word.startswith("-")]
     options = {word for word in words if word.startswith("-")}
     inputs, outputs = _inputs(), _namespace().get("Out", {})
-    if options & {"-g", "-l"}:  # IPython asks a database of all sessions; here there is this one
+    if options & {"-g", "-l"}:  # IPython searches all sessions; here there is only this one
         wanted = range(1, len(inputs) - 1)
         if "-l" in options:
             wanted = wanted[-int(plain[0]) if plain else -10 :]
@@ -129,7 +129,7 @@ def _rerun(rest):
 
 
 def _load(rest):
-    """The text would become the next cell of a front end; that it is there is all to be told."""
+    """Check that the source exists; without a front end it cannot become the next cell."""
     _cells(" ".join(word for word in rest.split() if not word.startswith("-")))
 
 

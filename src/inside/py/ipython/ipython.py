@@ -1,4 +1,4 @@
-"""IPython and matplotlib_inline in sys.modules, for a template without them: what code imports."""
+"""Puts IPython and matplotlib_inline into sys.modules, for templates without them."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _assignment = re.compile(r"\s*(\w+)\.(\w+)\s*=\s*(.+)", re.DOTALL).fullmatch
 
 
 def config(rest):
-    """%config: InlineBackend and ast_node_interactivity have an effect, the rest is accepted."""
+    """InlineBackend and ast_node_interactivity have an effect; other settings are accepted."""
     targets = {"InlineBackend": figures.inline, "InteractiveShell": shell.get_ipython(),
                "ZMQInteractiveShell": shell.get_ipython(),
                "PlainTextFormatter": formatters.display_formatter.formatters["text/plain"]}
@@ -30,7 +30,7 @@ def config(rest):
 
 
 def set_matplotlib_formats(*formats, **options):
-    """Which pictures figures are shown as: 'png', 'retina', 'jpeg', 'svg', 'pdf'."""
+    """Set the formats of figures: 'png', 'retina', 'jpeg', 'svg', 'pdf'."""
     figures.inline.figure_formats = set(formats)
     figures.inline.print_figure_kwargs = {**figures.inline.print_figure_kwargs, **options}
 
@@ -44,7 +44,7 @@ def select_figure_formats(_shell, formats, **options):
 
 
 def print_figure(figure, fmt="png", bbox_inches="tight", base64=False, **options):
-    """A figure as a picture: bytes, text for SVG, with base64=True text of any."""
+    """A figure as an image: bytes, or text for SVG; base64 text if base64=True."""
     import binascii
     import io
 
@@ -56,14 +56,14 @@ def print_figure(figure, fmt="png", bbox_inches="tight", base64=False, **options
 
 
 def figsize(width, height):
-    """The default size of figures, in inches."""
+    """Set the default size of figures, in inches."""
     import matplotlib
 
     matplotlib.rcParams["figure.figsize"] = [width, height]
 
 
 def latex_to_png(text, encode=False, backend=None, wrap=False, color="black", scale=1.0):
-    """A formula as a picture, by matplotlib; None for what it does not understand."""
+    """A formula as an image, drawn by matplotlib; None if it cannot parse it."""
     import base64
     import io
 
@@ -80,7 +80,7 @@ def latex_to_png(text, encode=False, backend=None, wrap=False, color="black", sc
 
 
 def _register(kind):
-    """register_line_magic and its relatives; with or without a name."""
+    """register_line_magic and similar decorators, with or without a name."""
 
     def decorate(function, name=None):
         if isinstance(function, str):
@@ -92,7 +92,7 @@ def _register(kind):
 
 
 def _mark(kind):
-    """line_magic and its relatives, for methods of a class of magics."""
+    """line_magic and similar decorators, for methods of a Magics class."""
 
     def decorate(function=None, name=None):
         if isinstance(function, str):
@@ -106,7 +106,7 @@ def _mark(kind):
 
 
 class Magics:
-    """What classes of magics are derived from; get_ipython().register_magics() takes them."""
+    """Base class for magics; get_ipython().register_magics() registers them."""
 
     def __init__(self, shell=None, **_options):
         self.shell = shell
@@ -119,7 +119,7 @@ class Magics:
 
 
 def register_magics(*many):
-    """get_ipython().register_magics()."""
+    """Implements get_ipython().register_magics()."""
     for magic in many:
         (magic(shell.get_ipython()) if isinstance(magic, type) else magic).plant()
 
@@ -131,7 +131,7 @@ magics.register(config, "line", "config")
 
 
 class _Terminal:
-    """TerminalInteractiveShell: what the session's shell is not."""
+    """TerminalInteractiveShell; the session's shell is not one."""
 
 
 def _module(name, **names):
@@ -145,7 +145,7 @@ def _module(name, **names):
 
 
 def _canvas(name):
-    """What makes matplotlib_inline.backend_inline a backend, loaded when it is asked for."""
+    """Members that make matplotlib_inline.backend_inline a backend, loaded on demand."""
     if name not in ("FigureCanvas", "FigureManager", "new_figure_manager"):
         raise AttributeError(name)
     from matplotlib.backends import backend_agg
@@ -154,7 +154,7 @@ def _canvas(name):
 
 
 def fake_inline():
-    """matplotlib_inline."""
+    """Creates matplotlib_inline."""
     _module("matplotlib_inline", __version__="0.2.0")
     _module("matplotlib_inline.config", InlineBackend=figures.InlineBackend)
     _module("matplotlib_inline.backend_inline", set_matplotlib_formats=set_matplotlib_formats,
@@ -163,7 +163,7 @@ def fake_inline():
 
 
 def fake():
-    """IPython and its modules."""
+    """Creates IPython and its modules."""
     session = shell.Shell
     core = {kind.__name__: kind for kind in objects.IN_CORE}
     lib = {kind.__name__: kind for kind in objects.IN_LIB}

@@ -1,7 +1,7 @@
-"""!cmd, %magic, %%magic, name? and pasted prompts: a cell in IPython's dialect as plain Python.
+"""Translates !cmd, %magic, %%magic, name? and pasted prompts of a cell to plain Python.
 
-Plain Python always wins: a line is looked at only when the parser stops at it, so text in strings
-and continuation lines is never touched. What the lines then do is in magics.py.
+Plain Python always wins: a line is only examined if the parser stops there, so text in strings
+and continuation lines is never changed. magics.py implements the commands.
 """
 
 import keyword
@@ -16,7 +16,7 @@ _NAMES = r"(%{0,2}[A-Za-z_*][\w.*]*)"
 _HELP = re.compile(rf"^(\s*)(?:(\?{{1,2}})\s*{_NAMES}|{_NAMES}(\?{{1,2}}))\s*;?\s*$")
 _CELL = re.compile(r"^%%(\w+|!)?[ \t]*(.*)\n?")
 _SHELL_CELL = re.compile(r"^!!(.*)", re.S)
-_NUMBERED = re.compile(r"^\s*In \[\d+\]: ")  # by itself an annotation of In[3]
+_NUMBERED = re.compile(r"^\s*In \[\d+\]: ")  # could also be an annotation of In[3]
 _PROMPT = re.compile(r"^\s*(?:>>> ?|In \[\d+\]: ?)")
 _MORE = re.compile(r"^\s*(?:>>> ?|In \[\d+\]: ?|\.{3,}: ?|\.\.\. ?)")
 _WORD = re.compile(r"^(\w+)(?![\w.])\s*(?!\s*=)(.*)$")
@@ -25,7 +25,9 @@ _NAME = "__reckon_magic__"
 
 
 def _parse(source, name, flags):
-    """(syntax tree, error): one of them, or neither when compiling the cell will say the same."""
+    """
+    (syntax tree, error), of which one is None; both, if compiling the cell will report the error.
+    """
     try:
         return _compile(source, name, "exec", flags | 0x400), None  # PyCF_ONLY_AST
     except SyntaxError as error:
@@ -35,7 +37,7 @@ def _parse(source, name, flags):
 
 
 def _without_prompts(source):
-    """Source pasted with the prompts of a shell, without them."""
+    """Removes pasted prompts of a Python shell."""
     lines = source.split("\n")
     if not _PROMPT.match(lines[0]):
         return source
@@ -43,7 +45,7 @@ def _without_prompts(source):
 
 
 def _dedented(source):
-    """Source whose every line has the first line's indentation, without it."""
+    """Removes the first line's indentation, if all lines have it."""
     lines = source.lstrip("\n").split("\n")
     space = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     if not space or any(line.strip() and not line.startswith(space) for line in lines):
@@ -53,7 +55,7 @@ def _dedented(source):
 
 
 def _cell_magic(source):
-    """Source that begins with %%magic as a call, or None."""
+    """A call for source that begins with %%magic, or None."""
     start = source.lstrip()
     match = _CELL.match(start)
     if match is not None and _HELP.match(start):
@@ -68,7 +70,7 @@ def _cell_magic(source):
 
 
 def _rewrite(line):
-    """One line with ! or % at its beginning, or ? at an end, as Python; or None."""
+    """A line with a leading ! or %, or a ? at either end, as Python; or None."""
     if line.strip() == "?":
         return f"{_NAME}.help('')"
     match = _HELP.match(line)
@@ -90,7 +92,7 @@ def _rewrite(line):
 
 
 def _automagic(source):
-    """A cell of one line that only makes sense as a magic without its %: `pwd`, `pip install x`."""
+    """A call for a one-line cell that is a magic without %: `pwd`, `pip install x`."""
     line = source.strip()
     match = _WORD.match(line)
     if match is None or "\n" in line:
@@ -103,7 +105,7 @@ def _automagic(source):
 
 
 def _continued(lines, at):
-    """Joins the lines that a backslash continues."""
+    """Joins lines that a backslash continues."""
     while lines[at].endswith("\\") and at + 1 < len(lines) and _ESCAPE.match(lines[at]):
         lines[at] = lines[at][:-1] + lines.pop(at + 1)
 
@@ -139,13 +141,13 @@ def _transformed(source, name, flags):
 
 
 def transform(source, name, flags):
-    """(the cell as plain Python, its syntax tree or None). Plain Python comes back as it is."""
+    """(the cell as plain Python, its syntax tree or None). Plain Python is returned unchanged."""
     made = _automagic(source)
     return (made, None) if made else _transformed(source, name, flags)
 
 
 def plain(source):
-    """A piece of code that a magic was given, as plain Python."""
+    """Translates code in a magic's argument to plain Python."""
     return transform(source, "<magic>", 0)[0]
 
 

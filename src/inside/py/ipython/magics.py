@@ -1,4 +1,4 @@
-"""What %magic and %%magic do: those that models write. magic.py finds them in a cell."""
+"""Implements %magic and %%magic, as far as models use them. magic.py finds them in a cell."""
 
 import builtins
 import inspect
@@ -12,8 +12,8 @@ import types
 from _reckon import capture, display, programs, timing
 
 _compile = compile
-prepare = None  # set by cell.py: (source, line it begins at) -> function that runs it
-plain = None  # set by cell.py: source in IPython's dialect -> plain Python
+prepare = None  # set by cell.py: (source, its first line) -> function that runs it
+plain = None  # set by cell.py: source with IPython syntax -> plain Python
 describe = preview = None  # set by inspect.py and variables.py
 Macro = None  # set by history.py
 automagic = True
@@ -21,10 +21,10 @@ _namespace = programs.namespace
 
 
 class UsageError(Exception):
-    """A magic that is not known, or was given wrong arguments."""
+    """A magic is unknown, or has wrong arguments."""
 
 
-UsageError.__module__ = "builtins"  # so that tracebacks call it by its bare name
+UsageError.__module__ = "builtins"  # so that tracebacks show only its name
 
 
 def _pip(rest):
@@ -224,7 +224,7 @@ def _run(rest):
 
 
 def help(name, detailed=False):
-    """name? and name??"""
+    """Implements name? and name??."""
     if "*" in name:
         _search(name)
     elif name.startswith("%") or name in _LINE and name not in _namespace():
@@ -237,7 +237,7 @@ def help(name, detailed=False):
 
 
 def _search(pattern):
-    """*name*?: what there is of this name."""
+    """List the names that match a pattern, as *name*? does."""
     import fnmatch
 
     owner, _, stem = pattern.rpartition(".")
@@ -314,7 +314,7 @@ def _alias_magic(rest):
             print(f"Created `{sign}{name}` as an alias for `{sign}{target}`.")
 
 
-_LIST = "ls -C -F -T 0"  # in columns, as at a terminal
+_LIST = "ls -C -F -T 0"  # in columns, as on a terminal
 _LINE = {
     "pip": _pip,
     "uv": lambda rest: programs.run_shell(f"{shlex.quote(sys.executable)} -m uv {rest}"),
@@ -350,7 +350,8 @@ _LINE = {
     "unalias": _unalias,
     "alias_magic": _alias_magic,
 }
-_AS_WRITTEN = ("time", "timeit", "prun", "alias", "macro")  # what they get is code
+# their text is code, so $name is not expanded
+_AS_WRITTEN = ("time", "timeit", "prun", "alias", "macro")
 
 
 def _write(rest, body):
@@ -391,7 +392,7 @@ def _show(kind):
     return lambda rest, body: display.display(kind(body))
 
 
-# A function of three parameters also wants to know at which line of the cell its body begins.
+# Functions of three parameters also get the line of the cell at which the body begins.
 _CELLS = {
     "script": programs.script,
     **{name: lambda rest, body, name=name: programs.script(f"{name} {rest}", body)
@@ -423,7 +424,7 @@ def _listing():
 
 
 def add(functions):
-    """Line magics of other modules, by name."""
+    """Registers line magics of other modules, by name."""
     _LINE.update(functions)
 
 
@@ -437,13 +438,13 @@ def _call(name, rest, depth):
 
 
 def line(text):
-    """%name rest."""
+    """Runs %name rest."""
     name, _, rest = text.partition(" ")
     return _call(name, rest, 1)
 
 
 def cell(name, rest, body, at=1):
-    """%%name rest, and the lines below it."""
+    """Runs %%name rest, with the lines below it."""
     run = _CELLS.get(name)
     if run is None:
         other = f" (But line magic `%{name}` exists, did you mean that instead?)" * (name in _LINE)
@@ -457,39 +458,39 @@ def cell(name, rest, body, at=1):
 
 
 def find_line(name):
-    """get_ipython().find_line_magic()."""
+    """Implements get_ipython().find_line_magic()."""
     return _LINE.get(name.lstrip("%"))
 
 
 def find_cell(name):
-    """get_ipython().find_cell_magic()."""
+    """Implements get_ipython().find_cell_magic()."""
     return _CELLS.get(name.lstrip("%"))
 
 
 def table(sign):
-    """A copy of the magics that begin with this sign, by name."""
+    """A copy of the magics with this prefix, by name."""
     return dict(_LINE if sign == "%" else _CELLS)
 
 
 def names(sign):
-    """Names of the magics that begin with this sign."""
+    """Names of the magics with this prefix."""
     return list(_LINE if sign == "%" else _CELLS)
 
 
 def is_automagic(name):
-    """Whether a bare word means a magic: nobody gave it another meaning."""
+    """Whether a bare word is a magic: no variable or builtin has the name."""
     return (automagic and name in _LINE and name not in _namespace()
             and not hasattr(builtins, name))
 
 
 def macro(name):
-    """The source that a cell stands for that is nothing but a macro's name, or None."""
+    """The source of a macro, for a cell that is only its name; or None."""
     value = _namespace().get(name)
     return value.value if type(value) is Macro else None
 
 
 def register(function, kind="line", name=None):
-    """get_ipython().register_magic_function()."""
+    """Implements get_ipython().register_magic_function()."""
     table = _CELLS if kind == "cell" else _LINE
     table[name or function.__name__] = function
     if kind == "line_cell":
@@ -501,5 +502,5 @@ _calls = types.SimpleNamespace(shell=programs.shell, shell_lines=programs.shell_
 
 
 def plant():
-    """Lets a transformed cell reach this module."""
+    """Makes this module available to transformed cells."""
     builtins.__reckon_magic__ = _calls

@@ -1,4 +1,4 @@
-"""Magics that need more than a line: %store, %debug and %pdb, %doctest_mode, IPython's argparse."""
+"""Magics with more code: %store, %debug and %pdb, %doctest_mode, IPython's argparse."""
 
 import argparse
 import inspect
@@ -18,7 +18,7 @@ _FOLDER = "~/.ipython/profile_default/db/autorestore"
 
 
 def _stored():
-    """name -> path of what is stored."""
+    """A dict from each stored name to its path."""
     folder = os.path.expanduser(_FOLDER)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return {name: os.path.join(folder, name) for name in names if name.isidentifier()}
@@ -107,7 +107,7 @@ _pdb = {"on": False}
 
 
 def _of_user(trace):
-    """A traceback without the kernel's own frames at its end."""
+    """A traceback without the kernel's frames at its end."""
     places, made = [], None
     while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<reckon>"):
         places.append(trace)
@@ -124,7 +124,7 @@ def _post_mortem():
     if trace is None:
         return
     debugger = pdb.Pdb(stdin=None, stdout=sys.stdout, nosigint=True)
-    debugger.use_rawinput = True  # by input(), which the session's caller answers
+    debugger.use_rawinput = True  # use input(), which the session's caller answers
     debugger.reset()
     try:
         debugger.interaction(None, trace)
@@ -177,7 +177,7 @@ def _doctest_mode(rest):
 
 
 class MagicArgumentParser(argparse.ArgumentParser):
-    """argparse that raises, and takes a line of text."""
+    """An argparse parser that raises errors, and parses a line of text."""
 
     def __init__(self, **options):
         super().__init__(**{"add_help": False, **options})

@@ -1,4 +1,6 @@
-"""Programs that cells run: !cmd, %%bash and other scripts; {expression} and $name in them."""
+"""
+Runs programs for cells: !cmd, %%bash and other scripts; expands {expression} and $name in them.
+"""
 
 import os
 import re
@@ -54,7 +56,7 @@ class SList(list):
         return SList(" ".join(row[n] for n in numbers if -len(row) <= n < len(row)) for row in rows)
 
     def sort(self, field=None, nums=False):
-        """A sorted copy, by a field, by its digits with nums."""
+        """A sorted copy, by a field; with nums, by its digits."""
 
         def key(line):
             words = line.split()
@@ -69,7 +71,7 @@ SList.__module__ = "IPython.utils.text"
 
 
 def _filled(text, names):
-    """The pieces of `text`, with the values of {expression}, {{, $name and $$name."""
+    """Yields the pieces of `text`, with {expression}, {{, $name and $$name expanded."""
     for literal, field, form, conversion in _parse(text):
         at = 0
         for match in _DOLLAR.finditer(literal):
@@ -84,8 +86,8 @@ def _filled(text, names):
 
 def expand(text, depth=1):
     """
-    Text with the values of the variables of the frame `depth` above the caller. As in IPython all of
-    them are filled in or none: a text with a brace or a name that means nothing stays as it is.
+    Expands a text with the variables of the frame `depth` above the caller. As in IPython, the text
+    is unchanged if any brace or name in it cannot be expanded.
     """
     if "{" not in text and "$" not in text:
         return text
@@ -100,13 +102,13 @@ def expand(text, depth=1):
 
 
 def _show(number, data):
-    """What a program said, where print() goes now."""
+    """Writes a program's output to the current sys.stdout or sys.stderr."""
     if data:
         (sys.stdout if number == 1 else sys.stderr).write(data.decode("utf-8", "replace"))
 
 
 def run_group(arguments, input=None, **options):
-    """subprocess.run(); an interrupt ends what the program has started as well."""
+    """subprocess.run() in a process group, which an interrupt kills as a whole."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
     with subprocess.Popen(arguments, process_group=0, **tools.lent(), **options) as process:
@@ -123,8 +125,8 @@ def run_group(arguments, input=None, **options):
 
 def run(arguments, data=None):
     """
-    Runs a program; its exit status. It writes to the kernel's own descriptors, but where a cell put
-    something else in the place of sys.stdout it is asked to be there.
+    Runs a program; returns its exit status. It writes to the kernel's own descriptors, unless a
+    cell replaced sys.stdout or sys.stderr: then its output is written there.
     """
     wire.settle()
     if sys.stdout is streams.stdout and sys.stderr is streams.stderr:
@@ -136,12 +138,12 @@ def run(arguments, data=None):
 
 
 def run_shell(command):
-    """A command of bash: its exit status is in _exit_code, as in IPython."""
+    """Runs a bash command; as in IPython, _exit_code is its exit status."""
     namespace()["_exit_code"] = run(["/bin/bash", "-c", command])
 
 
 def lines(command):
-    """The lines that a command of bash writes, to either stream."""
+    """The lines that a bash command writes to stdout and stderr."""
     wire.settle()
     done = run_group(["/bin/bash", "-c", command], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
@@ -150,17 +152,17 @@ def lines(command):
 
 
 def shell(command):
-    """!command."""
+    """Runs !command."""
     run_shell(expand(command))
 
 
 def shell_lines(command):
-    """name = !command."""
+    """Runs name = !command."""
     return lines(expand(command))
 
 
 def _options(text):
-    """(options, command) of a script's line."""
+    """(options, command) from the line of a script magic."""
     options, command, words = {}, [], iter(shlex.split(text))
     for word in words:
         name, found, value = word.partition("=")
@@ -174,7 +176,7 @@ def _options(text):
 
 
 def script(text, body):
-    """%%script and its kin: the body is the program's standard input."""
+    """%%script and similar: the body is the program's standard input."""
     options, command = _options(text)
     data, names = body.encode(), namespace()
     try:

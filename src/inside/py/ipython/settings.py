@@ -1,4 +1,4 @@
-"""Magics that set how a session behaves, and those that say so and change nothing here."""
+"""Magics that change a session's settings, and those that are accepted without an effect."""
 
 import builtins
 import importlib
@@ -13,7 +13,7 @@ _MODES = ("Plain", "Context", "Verbose", "Minimal", "Docs")
 _CALLS = ("OFF", "Smart", "Full")
 _extensions = set()
 _OWN = ("autoreload", "storemagic", "IPython.extensions.autoreload")
-_seen = {}  # file of a module -> (time, size) when autoreload last looked
+_seen = {}  # file of a module -> (time, size) at the last check by autoreload
 
 
 def _precision(rest):
@@ -121,7 +121,7 @@ def _autoreload(rest):
 
 
 def _modules():
-    """Modules of the session's own files, by file."""
+    """Modules from the session's own files, by file."""
     here = os.getcwd() + os.sep
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
@@ -132,7 +132,7 @@ def _modules():
 
 
 def _look():
-    """The files that changed since the last look, with their modules."""
+    """The files that changed since the last check, with their modules."""
     changed = []
     for path, module in _modules():
         try:
@@ -147,7 +147,7 @@ def _look():
 
 
 def reload_changed():
-    """Reloads modules whose files changed; what cells imported from them is the new one, too."""
+    """Reloads modules whose files changed, and updates names that cells imported from them."""
     names = _namespace()
     for module in _look():
         before = dict(module.__dict__)
@@ -169,7 +169,9 @@ def before_cell():
 
 
 def _nothing(rest):
-    """Accepted: how a session works anyway, or without meaning here."""
+    """
+    Accepted without an effect: either sessions always work this way, or it has no meaning here.
+    """
 
 
 magics.add({"precision": _precision, "pprint": _pprint, "Pprint": _pprint, "xmode": _xmode,

@@ -9,7 +9,7 @@ _SPANS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def text(seconds, precision=3):
-    """A span of time as IPython writes it: 1min 3s, 12.5 ms."""
+    """A duration in IPython's format: 1min 3s, 12.5 ms."""
     if seconds >= 60:
         parts = []
         for length, unit in _SPANS:
@@ -23,13 +23,13 @@ def text(seconds, precision=3):
 
 
 class Clock:
-    """Says how long something took."""
+    """Measures how long something takes."""
 
     def __init__(self):
         self._cpu, self._wall = _cpu(), time.perf_counter()
 
     def read(self):
-        """Seconds: wall clock, of the user's processor time, of the system's."""
+        """Seconds of wall time, user CPU time and system CPU time."""
         wall = time.perf_counter() - self._wall
         return wall, *(now - then for now, then in zip(_cpu(), self._cpu))
 
@@ -47,7 +47,7 @@ def _cpu():
 
 
 class TimeitResult:
-    """%timeit -o."""
+    """The result of %timeit -o."""
 
     def __init__(self, loops, repeat, all_runs):
         self.loops, self.repeat, self.all_runs = loops, repeat, all_runs

@@ -1,9 +1,8 @@
-"""
-What can be said of a value in one line, without running code of its own: type, shape, contents.
+"""Describes a value in one line, without running its code: type, shape, contents.
 
-User code may have given a class any method: __repr__ that loops, __len__ that downloads, a
-__class__ that lies. So values are told apart by their true type; only containers, numbers, texts
-and the tables and arrays of numpy and pandas are looked into, a few items deep.
+User code may define any method of a class: a __repr__ that loops, a __len__ that downloads, a
+false __class__. So values are distinguished by their true type; only containers, numbers,
+strings, and tables and arrays of numpy and pandas are examined, a few items deep.
 """
 
 import sys
@@ -46,7 +45,7 @@ def class_dict(kind):
 
 
 def exact(value, *kinds):
-    """Whether the value's class is one of these: `in` would ask a metaclass for equality."""
+    """Whether the value's class is one of these; `in` would call a metaclass's __eq__."""
     own = _type(value)
     for kind in kinds:
         if own is kind:
@@ -55,7 +54,7 @@ def exact(value, *kinds):
 
 
 def is_a(value, *kinds):
-    """isinstance() that asks neither the value nor a metaclass."""
+    """isinstance() without calling methods of the value or a metaclass."""
     return any(base is kind for base in _mro_of(_type(value)) for kind in kinds)
 
 
@@ -69,7 +68,7 @@ def type_name(value):
 
 
 def module_name(kind):
-    """The module that a class says it is from, "" when unknown."""
+    """The module of a class, as it says; "" if unknown."""
     try:
         name = _module_of(kind)
     except AttributeError:
@@ -83,7 +82,7 @@ def is_from(value, package):
 
 
 def of_module(value, module, name):
-    """Whether the value's type is exactly what `module` (if it is loaded) calls `name`."""
+    """Whether the value's type is exactly `name` in `module`, if that is loaded."""
     loaded = _modules.get(module)
     found = loaded.__dict__.get(name) if _type(loaded) is types.ModuleType else None
     return found is not None and _type(value) is found
@@ -102,7 +101,7 @@ def is_array(value):
 
 
 def own_attributes(value):
-    """The instance's __dict__, or an empty one."""
+    """The instance's __dict__, or an empty dict."""
     for base in _mro_of(_type(value)):
         found = _dict_of(base).get("__dict__")
         if found is not None:
@@ -114,7 +113,7 @@ def own_attributes(value):
 
 
 def class_attribute(kind, name):
-    """What a class or its bases hold under a name, without descriptors being asked."""
+    """The member of a class or its bases, without calling descriptors."""
     for base in _mro_of(kind):
         found = _dict_of(base)
         if name in found:
@@ -137,12 +136,12 @@ def attribute_names(value):
 
 
 def attribute_names_of(kind):
-    """What a class itself defines."""
+    """Names that a class itself defines."""
     return [name for name in list(_dict_of(kind)) if _type(name) is str]
 
 
 def clean(text):
-    """No character that moves a cursor, colours, or hides: they become escapes."""
+    """Escapes characters that move the cursor, change colours, or are invisible."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -152,7 +151,7 @@ def clean(text):
 
 
 def one_line(text, limit):
-    """Cleaned, white space joined, at most `limit` characters."""
+    """Cleaned text with joined white space, at most `limit` characters."""
     text = " ".join(clean(text[: limit * 4]).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -294,7 +293,7 @@ def _numpy(value, limit):
 
 
 def _sympy(value, limit):
-    """An expression as sympy writes it; of a large one only what it is."""
+    """An expression as sympy prints it; a large one is only named."""
     parts, pending = 0, [value]
     while pending:
         part = pending.pop()
@@ -308,7 +307,7 @@ def _sympy(value, limit):
 
 
 def _code_parameters(code, defaults, named):
-    """The parameters of a Python function as they would be written."""
+    """The parameters of a Python function as in its source."""
     names, at = code.co_varnames, code.co_argcount
     plain = list(names[:at])
     parts = []
@@ -331,7 +330,7 @@ def _code_parameters(code, defaults, named):
 
 
 def signature(function, name=None):
-    """'f(a, b=1, *, c)' of a function, a method or a class made in Python; or None."""
+    """'f(a, b=1, *, c)' for a function, a method or a Python class; or None."""
     skip = 0
     name = (
         name or clip(getattr(function, "__name__", "?"), 60)
@@ -355,7 +354,7 @@ def signature(function, name=None):
 
 
 def parameter_names(function):
-    """Names that may be given by keyword, and whether any may; None when unknown."""
+    """Names of keyword parameters, and whether any name is accepted; None if unknown."""
     if is_a(function, type):
         function = class_attribute(function, "__init__")
     if _type(function) is types.MethodType:
@@ -436,7 +435,7 @@ def _known(value, limit, depth):
 
 
 def _shape_of(value):
-    """Of a library's object, as text."""
+    """The shape of a library's object, as text."""
     shape = getattr(value, "shape", None)
     if _type(shape) is tuple and len(shape) < 8 and all(_type(n) is int for n in shape):
         return str(shape)
@@ -444,7 +443,7 @@ def _shape_of(value):
 
 
 def brief(value, limit=120, depth=0):
-    """One line, about `limit` characters at most."""
+    """One line of at most about `limit` characters."""
     try:
         known = _known(value, limit, depth)
         if known is not None:
@@ -472,7 +471,7 @@ def size_text(size):
 
 
 def sized(value, limit=120):
-    """brief(), with the type and size of a container in front when not all of it is shown."""
+    """brief(), preceded by type and size for a container that is not shown completely."""
     text = brief(value, limit)
     kind = _type(value)
     if exact(value, list, tuple, dict, set, frozenset) and len(value) > _ITEMS - 3:
@@ -481,7 +480,7 @@ def sized(value, limit=120):
 
 
 def typed(value, limit=120):
-    """sized() with the type in front of what is not a container, too: int 5."""
+    """sized(), preceded by the type for other values, too: int 5."""
     kind = _type(value)
     if exact(value, int, float, str, bytes, bool, complex, bytearray):
         return f"{class_name(kind)} {brief(value, limit)}"

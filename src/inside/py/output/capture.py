@@ -1,4 +1,4 @@
-"""%%capture and capture_output(): what code prints and displays, kept instead of shown."""
+"""%%capture and capture_output(): stores what code prints and displays."""
 
 import io
 import sys
@@ -9,7 +9,7 @@ _StringIO = io.StringIO
 
 
 class RichOutput:
-    """One display that was captured; showing it displays it after all."""
+    """One captured display; display() shows it."""
 
     def __init__(self, data, metadata):
         self.data, self.metadata = data, metadata
@@ -22,7 +22,7 @@ class RichOutput:
 
 
 class CapturedIO:
-    """stdout, stderr and outputs of what ran; calling it shows them."""
+    """The captured stdout, stderr and outputs; calling it shows them."""
 
     def __init__(self, stdout, stderr, outputs):
         self._stdout, self._stderr, self._outputs = stdout, stderr, outputs

@@ -1,4 +1,4 @@
-"""An exception to be explained: where it was raised, in which expression, with which values."""
+"""An exception to explain: where it was raised, in which expression, with which values."""
 
 import ast
 import os
@@ -20,7 +20,7 @@ _parse, _walk, _segment = ast.parse, ast.walk, ast.get_source_segment
 
 
 class Unknown(Exception):
-    """The value of an expression cannot be told without running code."""
+    """The value of an expression cannot be determined without running code."""
 
 
 class TooLate(Exception):
@@ -28,7 +28,7 @@ class TooLate(Exception):
 
 
 def is_users(file):
-    """Whether a code's file is a cell or lies where user code lies."""
+    """Whether a code object's file is a cell, or a file of the user."""
     return (
         file.startswith("<cell ")
         or file.startswith(_USERS)
@@ -68,7 +68,7 @@ class Place:
 
 
 class Case:
-    """What the hints look at. Everything that costs is made when first asked for."""
+    """The data for the hints. Expensive parts are computed on demand."""
 
     def __init__(self, error, name, value, trace, source, seconds):
         self.error, self.name, self.value = error, name, value
@@ -84,7 +84,8 @@ class Case:
             trace = trace.tb_next
         self.user = next((p for p in reversed(self.places) if p.is_users), None)
         self._trees, self._nodes = {}, {}
-        self.trials, self.is_fixed = 0, False  # of hints' code; one of them holds all that is wanted
+        # trials of hints' code; is_fixed: a hint has the complete fix
+        self.trials, self.is_fixed = 0, False
 
     def check_time(self):
         if _clock() > self.until:
@@ -97,7 +98,7 @@ class Case:
         return text.rstrip("\n") if _type(text) is str else ""
 
     def lines_of(self, file, most=5000):
-        """The source of a file of the user, as a list of lines."""
+        """The lines of a user's file."""
         known = errors.sources.get(file)
         if known is not None:
             return known
@@ -126,7 +127,9 @@ class Case:
         return self._trees[file]
 
     def node_at(self, place):
-        """(expression, statement, test of the if around it) at a frame; None for what is not there."""
+        """
+        (expression, statement, test of the enclosing if) at a frame; None for what does not exist.
+        """
         key = id(place)
         if key not in self._nodes:
             self._nodes[key] = self._find(place)
@@ -165,13 +168,13 @@ class Case:
         return self.node_at(self.user)[1] if self.user is not None else None
 
     def text_of(self, node, limit=80):
-        """A node as it is written in the source."""
+        """A node's text in the source."""
         _, source = self.tree(self.user.file)
         text = _segment(source, node) if node is not None else None
         return brief.one_line(text or "", limit)
 
     def nodes(self, *kinds, within=None):
-        """Nodes of these kinds in the failing expression, or in its statement; outermost first."""
+        """Nodes of these types in the failing expression, or in its statement; outermost first."""
         root = within or self.node or self.statement
         if root is None:
             return []
@@ -200,7 +203,7 @@ class Case:
         raise Unknown
 
     def evaluate(self, node):
-        """The value of an expression, as far as plain look-ups give it; else Unknown."""
+        """The value of an expression, if simple look-ups can determine it; else Unknown."""
         method = getattr(self, "_evaluate_" + _type(node).__name__, None)
         if method is None:
             raise Unknown
@@ -300,14 +303,14 @@ class Case:
     # ---- what was called ----------------------------------------------------------------
 
     def called(self):
-        """The frame that the user's frame called, or None: its `self` is the true receiver."""
+        """The frame that the user's frame called, or None: its `self` is the real receiver."""
         if self.user is None:
             return None
         at = self.places.index(self.user) + 1
         return self.places[at] if at < len(self.places) else None
 
     def receivers(self):
-        """Values that the failing expression is about: the called frame's self, then its names."""
+        """Values in the failing expression: the called frame's self, then its names."""
         found, seen = [], set()
 
         def add(text, value):
@@ -327,7 +330,7 @@ class Case:
         return found
 
     def tables(self):
-        """DataFrames among them, and those of a GroupBy."""
+        """DataFrames among the receivers, and those of a GroupBy."""
         found = [(text, value) for text, value in self.receivers() if brief.is_frame(value)]
         seen = {id(value) for _, value in found}
         for text, value in self.receivers():
@@ -339,7 +342,7 @@ class Case:
         return found
 
     def _scope(self, name):
-        """(node of the function that a name is local to or None, whether it is local)."""
+        """(node of the function in which a name is local, or None; whether it is local)."""
         if self.user is None or self.user.is_module():
             return None, False
         code = self.user.code
@@ -357,8 +360,8 @@ class Case:
 
     def assigned(self, name):
         """
-        Where a name got its value: (file, line, node of the value); None unless the source leaves
-        no doubt: one assignment in the scope, in a cell that came so far.
+        Where a name was assigned: (file, line, node of the value); None unless the source is
+        unambiguous: one assignment in the scope, in a cell that was executed up to it.
         """
         function, is_local = self._scope(name)
         if is_local:
@@ -386,7 +389,7 @@ class Case:
 
 
 def assignments(scope, name):
-    """[(line, node of the value or None, is it a statement of the scope itself)] for a name."""
+    """[(line, node of the value or None, whether it is directly in the scope)] for a name."""
     found, pending = [], [(node, True) for node in scope.body]
     while pending and len(found) < 50:
         node, is_direct = pending.pop(0)
@@ -402,7 +405,7 @@ def assignments(scope, name):
 
 
 def certain(scope, name, last, has_stopped=False):
-    """(line, node) of the assignment that a name's value is from at a line; None in doubt."""
+    """(line, node) of the assignment that gave a name its value at a line; None if in doubt."""
     found = assignments(scope, name)
     before = [one for one in found if one[0] <= last]
     if not before or before[-1][1] is None or (len(found) > len(before) and not has_stopped):

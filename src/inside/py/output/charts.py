@@ -1,4 +1,4 @@
-"""The data of a matplotlib figure (E2B's chart schema), where it is straightforward to tell."""
+"""The data of a matplotlib figure (E2B's chart schema), if it is simple to determine."""
 
 import re
 import sys
@@ -6,7 +6,7 @@ import warnings
 
 from _reckon import render
 
-POINTS_MAX = 10_000  # of one series; of a longer one every nth point is told
+POINTS_MAX = 10_000  # in one series; of a longer one only every nth point is sent
 FIGURE_POINTS_MAX = 40_000
 ELEMENTS_MAX = 1_000  # series, bars, slices or boxes of one chart
 _UNIT = re.compile(r"(?:\s\((?P<round>[^)]*)\))|(?:\[(?P<square>[^\]]*)\])")
@@ -40,7 +40,7 @@ def _is_date(axis):
 
 
 def _dates(raw):
-    """Dates as they were given: without a time zone where they had none."""
+    """Dates in their original form: without a time zone if they had none."""
     out = []
     for value in raw:
         if hasattr(value, "isoformat"):
@@ -55,8 +55,8 @@ def _dates(raw):
 
 
 def _values(raw, axis):
-    """Coordinates as JSON: dates as ISO text, categories by name, numbers as they are."""
-    if hasattr(raw, "filled"):  # a masked array: its gaps
+    """Coordinates as JSON: dates as ISO text, categories by name, numbers unchanged."""
+    if hasattr(raw, "filled"):  # a masked array: its gaps become NaN
         raw = raw.astype(float).filled(float("nan"))
     if _is_date(axis):
         return _dates(raw)
@@ -103,13 +103,13 @@ def _with_scales(chart, axes):
 
 
 class _Budget:
-    """How many points of a figure may still be told."""
+    """The number of points of a figure that may still be sent."""
 
     def __init__(self):
         self.left = FIGURE_POINTS_MAX
 
     def series(self, label, xs, ys, axes):
-        """A series: all of its points, or every nth and the number of all."""
+        """A series: all of its points, or every nth and the total."""
         total = min(len(xs), len(ys))
         step = -(-total // max(1, min(POINTS_MAX, self.left)))
         xs, ys = (part[:total:step] if step > 1 else part[:total] for part in (xs, ys))
@@ -120,7 +120,7 @@ class _Budget:
 
 
 def _first(elements, chart):
-    """The elements that are told; the chart says how many there were."""
+    """The elements that are sent; the chart says how many there are if some are omitted."""
     if len(elements) > ELEMENTS_MAX:
         chart["elements_total"] = len(elements)
     return list(elements)[:ELEMENTS_MAX]
@@ -132,7 +132,7 @@ def _label(artist, at, word):
 
 
 def _data(line, axis, given, plain):
-    """One coordinate of a line: as it was given when it is a date, else as numbers."""
+    """One coordinate of a line: dates as given, else numbers."""
     return given if _is_date(axis) and len(given) == len(plain) else plain
 
 
@@ -156,8 +156,8 @@ def _scatter(axes, collections, budget):
 
 def _names(axis, middles):
     """
-    What bars are called: by the ticks where these have names of their own or stand at each bar,
-    else by where the bars are.
+    Labels of bars: those of the ticks if they have their own names or are at each bar, else the
+    positions of the bars.
     """
     ticks = [(float(place), text) for place, text in zip(axis.get_ticklocs(), _labels(axis)) if text]
     named = type(axis.get_major_locator()).__name__ in ("FixedLocator", "StrCategoryLocator")
@@ -175,7 +175,7 @@ def _names(axis, middles):
 
 
 def _swap(chart):
-    """A horizontal chart: values have the labels of x."""
+    """For a horizontal chart: swaps the labels of both axes."""
     for part in ("label", "unit"):
         chart[f"x_{part}"], chart[f"y_{part}"] = chart[f"y_{part}"], chart[f"x_{part}"]
 
@@ -214,12 +214,12 @@ def _pie(axes, wedges):
 
 
 def _boxes(axes, patches, lines):
-    """boxplot(patch_artist=True): per box two whiskers, two caps, a median (and fliers)."""
+    """boxplot(patch_artist=True): each box has two whiskers, two caps, a median (and fliers)."""
     per = len(lines) // len(patches)
     if per not in (5, 6) or per * len(patches) != len(lines):
         raise _Unclear("not a box plot")
     chart = _base("box_and_whisker", axes)
-    first = lines[2]  # a cap: across the values
+    first = lines[2]  # a cap, which is perpendicular to the values
     flat = first.get_xdata()[0] == first.get_xdata()[-1] != first.get_ydata()[-1]
     flat = flat and first.get_ydata()[0] != first.get_ydata()[-1]
     labels = _labels(axes.yaxis if flat else axes.xaxis)
@@ -240,7 +240,7 @@ def _boxes(axes, patches, lines):
 
 
 def _is_reference(line, axes):
-    """axhline() and its like: one of its coordinates is not data."""
+    """axhline() and similar: one of the coordinates is not data."""
     return line.get_transform() != axes.transData
 
 
@@ -253,7 +253,7 @@ def _axes(axes, budget):
     drawn = [line for line in axes.lines if not _is_reference(line, axes)]
     lines = [line for line in drawn if len(drawn) == 1 or len(line.get_xdata())]
     patches = list(axes.patches)
-    # Error bars and bands are beside the point.
+    # Error bars and bands are ignored.
     beside = ["LineCollection"] if lines or patches else []
     beside += ["PolyCollection", "FillBetweenPolyCollection"] if lines else []
     collections = [c for c in axes.collections if type(c).__name__ not in beside]
@@ -282,14 +282,14 @@ def _unknown(axes):
 def _chart(axes, budget):
     try:
         return _axes(axes, budget)
-    except Exception:  # an artist that is not what it looks like
+    except Exception:  # an artist that is not what it seems
         return _unknown(axes)
 
 
 def extract(figure):
-    """The chart as JSON text, or None when there is nothing to tell."""
+    """The chart as JSON text, or None if there is no data."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what only this module looks at
+        warnings.simplefilter("ignore")  # about things that only this module reads
         return _extract(figure)
 
 

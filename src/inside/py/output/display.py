@@ -1,17 +1,17 @@
-"""display() and its relatives: what IPython.display has of functions."""
+"""display() and the other functions of IPython.display."""
 
 import binascii
 import os
 
 from _reckon import objects, render, wire
 
-# Magics and the fake package know the classes by this module.
+# Magics and the IPython stand-in import the classes from this module.
 HTML, Javascript, Latex, Markdown, SVG = (
     objects.HTML, objects.Javascript, objects.Latex, objects.Markdown, objects.SVG)
 
 
 class DisplayHandle:
-    """What display(obj, display_id=...) returns: shows another value in the same place."""
+    """The result of display(obj, display_id=...): shows another value in the same place."""
 
     def __init__(self, display_id=None):
         self.display_id = display_id or binascii.hexlify(os.urandom(16)).decode()

@@ -1,6 +1,6 @@
 """
-An exception as an ERROR packet: plain text, without the kernel's own frames, bounded; and what
-repair.py makes of it. Whatever goes wrong in making it, the exception itself is reported.
+An exception as an ERROR packet: plain text without the kernel's own frames, limited in size; and
+the result of repair.py. If making it fails, the exception itself is still reported.
 """
 
 import linecache
@@ -23,8 +23,8 @@ _type = type
 
 _trace_of = BaseException.__dict__["__traceback__"].__get__
 
-explain = None  # repair.py puts itself here
-failed = {}  # file name of a cell that raised -> the line
+explain = None  # set by repair.py
+failed = {}  # file name of a failed cell -> the line at which it failed
 sources = {}  # file name of a cell -> its lines, in case user code empties linecache
 
 
@@ -33,10 +33,10 @@ def _is_ours(trace):
 
 
 def strip(trace):
-    """The traceback from the first frame that is not the kernel's."""
+    """The traceback from the first frame that does not belong to the kernel."""
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
-        # A cell with await runs in the event loop, whose frame is no news to its author.
+        # A cell with await runs in the event loop; hide the loop's frame.
         if trace is not None and trace.tb_frame.f_code.co_name == "run_until_complete":
             trace = trace.tb_next
     return trace
@@ -72,7 +72,7 @@ def _frame_fields(trace):
 
 
 def _syntax_fields(error):
-    """A cell that does not parse has no frame; the place is what its reader needs."""
+    """A cell that cannot be parsed has no frame; readers need the place of the error."""
     return [
         (wire.FRAME_FILE, str(error.filename or "")),
         (wire.FRAME_LINE, str(int(error.lineno or 0))),
@@ -92,7 +92,7 @@ def _drop_ours(report, seen):
 
 
 def _beginning(trace):
-    """What limit=-_LAST leaves out of a deep stack: its first frames, and how many more."""
+    """The part of a deep stack that limit=-_LAST omits: its first frames, and how many more."""
     total = sum(1 for _ in _walk(trace))
     missing = total - _LAST
     if missing <= 0:
@@ -104,7 +104,7 @@ def _beginning(trace):
 
 
 def _plain_text(name, value, frames):
-    """A traceback made with nothing but strings, for when the proper one fails."""
+    """A traceback made only of strings, used if the normal way fails."""
     places = [data for tag, data in frames if tag in (wire.FRAME_FILE, wire.FRAME_LINE)]
     lines = [f'  File "{places[at]}", line {places[at + 1]}' for at in range(0, len(places), 2)]
     head = ["Traceback (most recent call last):"] if lines else []
@@ -144,7 +144,7 @@ def fields(error):
         raise
     except BaseException:
         value = f"<str of {name} failed>"
-    if len(value) > VALUE_MAX:  # what is wrong may stand at either end
+    if len(value) > VALUE_MAX:  # the important part may be at either end
         half = VALUE_MAX // 2
         value = f"{value[:half]}… ({len(value) - VALUE_MAX} more characters) …{value[-half:]}"
     try:
@@ -163,7 +163,7 @@ def fields(error):
 
 
 def _note_failure(trace):
-    """Remembers which cell stopped where: what comes later in it was not done."""
+    """Notes at which line a cell failed: later lines did not run."""
     if trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if file in sources:
@@ -174,7 +174,7 @@ def _note_failure(trace):
 
 
 def _repair_fields(error, name, value, trace):
-    """REPAIR and HINT; none when they cannot be made, for the traceback says it, too."""
+    """REPAIR and HINT; none if they cannot be made, because the traceback is enough."""
     try:
         view, hints = explain(error, name, value, trace, _source)
         _note_failure(trace)

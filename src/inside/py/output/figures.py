@@ -1,4 +1,4 @@
-"""matplotlib figures: those open at the end of a cell, or shown, become images, once each."""
+"""matplotlib figures: those shown, or open at the end of a cell, become images, once each."""
 
 import functools
 import io
@@ -12,14 +12,14 @@ FIGURES_MAX = 64
 PIXELS_MAX = 20_000_000
 CHART = "application/vnd.reckon.chart+json"
 _claimed = None
-_saved = weakref.WeakKeyDictionary()  # figure -> the file that shows it as it is
+_saved = weakref.WeakKeyDictionary()  # figure -> the file with its current state
 _BytesIO = io.BytesIO
 _FORMATS = {"png": "image/png", "retina": "image/png", "png2x": "image/png", "jpeg": "image/jpeg",
             "jpg": "image/jpeg", "svg": "image/svg+xml", "pdf": "application/pdf"}
 
 
 class InlineBackend:
-    """%config InlineBackend: which pictures a figure is shown as, and whether it is closed then."""
+    """%config InlineBackend: the image formats of figures, and whether they are closed."""
 
     def __init__(self):
         self._formats = {"png"}
@@ -63,7 +63,7 @@ def _is_figure(value):
 
 
 def _fit(figure, dpi):
-    """The dpi at which a figure stays within PIXELS_MAX."""
+    """The dpi at which a figure has at most PIXELS_MAX."""
     width, height = figure.get_size_inches()
     pixels = width * height * dpi * dpi
     if pixels > PIXELS_MAX:
@@ -73,13 +73,13 @@ def _fit(figure, dpi):
 
 
 def _is_empty(figure):
-    """ipykernel makes no picture of a figure that holds nothing."""
+    """Whether a figure is empty; like ipykernel, makes no image then."""
     return not (figure.axes or figure.lines or figure.texts or figure.patches or figure.images
                 or figure.legends or getattr(figure, "subfigs", None))
 
 
 def _is_simple(figure, options, name):
-    """Whether savefig() would do no more than draw a figure and cut off its margins."""
+    """Whether savefig() would only draw the figure and cut its margins."""
     settings = sys.modules["matplotlib"].rcParams
     return (name == "png" and options == {"bbox_inches": "tight"}
             and type(figure.canvas).__name__ == "FigureCanvasAgg"
@@ -90,8 +90,8 @@ def _is_simple(figure, options, name):
 
 def _cut(figure):
     """
-    The pixels of a figure without its margins, as bbox_inches="tight" has them; None when something
-    is drawn beyond its edges. savefig() draws twice for that, and this once.
+    The pixels of a figure without its margins, as with bbox_inches="tight"; None if something is
+    drawn beyond its edges. savefig() draws twice for that, this only once.
     """
     canvas, numpy = figure.canvas, sys.modules["numpy"]
     matplotlib = sys.modules["matplotlib"]
@@ -126,7 +126,7 @@ def _print_simple(figure):
 
 
 def _print(figure, name):
-    """A figure as one of _FORMATS: str or bytes."""
+    """A figure in one of _FORMATS: str or bytes."""
     out = _BytesIO()
     options = dict(inline.print_figure_kwargs)
     if _is_simple(figure, options, name) and (made := _print_simple(figure)) is not None:
@@ -141,7 +141,7 @@ def _print(figure, name):
 
 
 def as_bundle(figure):
-    """A figure's bundle: its pictures, and what they show as data."""
+    """A figure's bundle: its images, and its data."""
     width, height = (figure.get_size_inches() * figure.dpi).astype(int)
     axes = len(figure.axes)
     data = {"text/plain": f"<Figure size {width}x{height} with {axes} Axes>"}
@@ -162,7 +162,7 @@ def as_bundle(figure):
 
 
 def _display(figure):
-    """What keeps it from being drawn, or None."""
+    """Displays a figure; returns the exception if it cannot be drawn, or None."""
     try:
         data, metadata = as_bundle(figure)
     except Exception as error:
@@ -173,7 +173,7 @@ def _display(figure):
 
 
 def _show_all(close, all_of_them):
-    """Raises what kept the first of them from being drawn, after the others are shown."""
+    """Shows all figures; then raises the first exception."""
     failed = None
     managers = _managers()
     if not managers:
@@ -195,19 +195,22 @@ def _show_all(close, all_of_them):
 
 def flush(*_args, **_options):
     """
-    Displays and closes every open figure, in the order of their making. Where the user wants them
-    kept open (InlineBackend.close_figures), those that changed since they were drawn are displayed.
+    Displays and closes every open figure, in order of creation. If the user keeps them open
+    (InlineBackend.close_figures), displays those that changed since they were drawn.
     """
     _show_all(inline.close_figures, inline.close_figures)
 
 
 def show(*_args, **_options):
-    """plt.show(): displays now; no window is ever waited for."""
+    """plt.show(): displays now, without waiting for a window."""
     _show_all(True, True)
 
 
 def claim(value):
-    """A figure that is the cell's value: its RESULT shows it. Anything else claims nothing."""
+    """
+    Claims a figure that is the cell's value, because its RESULT shows it. Other values reset the
+    claim.
+    """
     global _claimed
     _claimed = value if _is_figure(value) else None
 
@@ -223,11 +226,11 @@ def figure(value, data, metadata):
 
 
 def _note_saving(figure, name):
-    """Remembers where a figure was written, until it changes."""
+    """Notes the file to which a figure was written, until the figure changes."""
     before = figure.stale_callback
 
     def changed(artist, value):
-        # pyplot.savefig() draws once more, which is no change.
+        # pyplot.savefig() draws once more, which is not a change.
         if not getattr(artist.canvas, "_is_idle_drawing", False):
             _saved.pop(artist, None)
             artist.stale_callback = before

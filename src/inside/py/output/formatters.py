@@ -1,4 +1,4 @@
-"""What libraries and cells register to show values of a type: get_ipython().display_formatter."""
+"""Formatters that libraries and cells register for types: get_ipython().display_formatter."""
 
 from _reckon import pretty, render
 
@@ -7,7 +7,7 @@ _MIMES = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+x
 
 
 class Formatter:
-    """The functions that make one representation, by type."""
+    """The functions that make one kind of representation, by type."""
 
     def __init__(self, mime, printers=None, by_name=None):
         self.format_type = mime
@@ -54,7 +54,7 @@ class Formatter:
 
 
 class PlainTextFormatter(Formatter):
-    """text/plain: how wide, how many items, whether laid out at all."""
+    """text/plain: its width, number of items, and whether it is laid out at all."""
 
     def __init__(self):
         super().__init__("text/plain", pretty.printers, pretty.printers_by_name)
@@ -89,7 +89,7 @@ display_formatter = DisplayFormatter()
 
 
 def registered(value, data, metadata):
-    """For render.extras: a function somebody registered wins over the type's own method."""
+    """For render.extras: a registered function takes precedence over the type's own method."""
     for mime, formatter in display_formatter.formatters.items():
         if mime != "text/plain" and (formatter.type_printers or formatter.deferred_printers):
             render.put(data, metadata, mime, formatter(value))

@@ -24,7 +24,7 @@ def _is_url(text):
 
 
 class DisplayObject:
-    """Data, or the name of a file or the address of a page that has it."""
+    """Data, or the name of a file or the URL of a page with it."""
 
     _read_flags = "r"
     metadata = None
@@ -53,7 +53,7 @@ class DisplayObject:
         pass
 
     def reload(self):
-        """Reads the data from where it is. Pages are read when there is a network."""
+        """Reads the data from the file or URL. URLs need a network."""
         if self.filename is not None:
             text = "b" not in self._read_flags
             with open(self.filename, self._read_flags, encoding="utf-8" if text else None) as file:
@@ -120,7 +120,7 @@ class Math(TextDisplayObject):
 
 
 class SVG(DisplayObject):
-    """An SVG picture: its text, without what stands before the element."""
+    """An SVG image: its text, without what precedes the element."""
 
     _read_flags = "rb"
 
@@ -185,7 +185,7 @@ class GeoJSON(JSON):
 
 
 class Javascript(TextDisplayObject):
-    """JavaScript for a front end, with libraries and style sheets that it needs."""
+    """JavaScript for a front end, with the libraries and style sheets that it needs."""
 
     def __init__(self, data=None, url=None, filename=None, lib=None, css=None):
         self.lib = [lib] if isinstance(lib, str) else list(lib or ())
@@ -214,7 +214,7 @@ _FORMATS = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIF
 
 
 class Image(DisplayObject):
-    """A PNG, JPEG, GIF or WebP picture: bytes, the name of a file, or an address."""
+    """A PNG, JPEG, GIF or WebP image: bytes, a file name, or a URL."""
 
     _read_flags = "rb"
 
@@ -250,7 +250,7 @@ class Image(DisplayObject):
     def reload(self):
         if self.embed:
             super().reload()
-            if isinstance(self.data, bytes):  # what a file is, not what its name says
+            if isinstance(self.data, bytes):  # the content decides, not the file name
                 self.format = next((name for start, name in _FORMATS
                                     if self.data.startswith(start)), self.format)
 
@@ -272,7 +272,7 @@ class Image(DisplayObject):
 
 
 class Video(DisplayObject):
-    """A film: a file or an address, or with embed=True the data itself."""
+    """A video: a file or a URL, or with embed=True the data itself."""
 
     def __init__(self, data=None, url=None, filename=None, embed=False, mimetype=None, width=None,
                  height=None, html_attributes="controls"):
@@ -284,7 +284,7 @@ class Video(DisplayObject):
                              "notebook files huge)\nConsider passing Video(url='...')")
 
     def reload(self):
-        """A file is read when it is displayed."""
+        """Does nothing: a file is read when it is displayed."""
 
     def _repr_html_(self):
         size = "".join(f' {name}="{int(value)}"' for name, value in (
@@ -313,7 +313,7 @@ _SOUND_MAX = 8 << 20
 
 
 def _scale(data, normalize):
-    """Samples as 16 bit integers, interleaved, and the number of channels."""
+    """Samples as interleaved 16-bit integers, and the number of channels."""
     import array
 
     numpy = sys.modules.get("numpy")
@@ -336,7 +336,7 @@ def _scale(data, normalize):
 
 
 class Audio(DisplayObject):
-    """Sound: samples with a rate, bytes, the name of a file, or an address."""
+    """Sound: samples with a rate, bytes, a file name, or a URL."""
 
     _read_flags = "rb"
 
@@ -379,7 +379,7 @@ class Audio(DisplayObject):
             super().reload()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        """The sound itself, for those who have no use for a page with a player."""
+        """The sound itself, for clients that do not show a page with a player."""
         small = self.embed and len(self.data) <= _SOUND_MAX
         return {self.mimetype: bytes(self.data)} if small and self.mimetype else {}
 
@@ -396,7 +396,7 @@ class Audio(DisplayObject):
 
 
 class IFrame:
-    """A page within the page."""
+    """A page inside the page."""
 
     def __init__(self, src, width, height, extras=None, **params):
         self.src, self.width, self.height = src, width, height
@@ -414,7 +414,7 @@ class IFrame:
 
 
 class YouTubeVideo(IFrame):
-    """A film of YouTube, by its id."""
+    """A YouTube video, by its id."""
 
     def __init__(self, id, width=400, height=300, allow_autoplay=False, **more):
         self.id = id
@@ -424,21 +424,21 @@ class YouTubeVideo(IFrame):
 
 
 class VimeoVideo(IFrame):
-    """A film of Vimeo, by its id."""
+    """A Vimeo video, by its id."""
 
     def __init__(self, id, width=400, height=300, **more):
         super().__init__(f"https://player.vimeo.com/video/{id}", width, height, **more)
 
 
 class ScribdDocument(IFrame):
-    """A document of Scribd, by its id."""
+    """A Scribd document, by its id."""
 
     def __init__(self, id, width=400, height=300, **more):
         super().__init__(f"https://www.scribd.com/embeds/{id}/content", width, height, **more)
 
 
 class FileLink:
-    """A link to a file; the file itself comes with the cell's files."""
+    """A link to a file, which is delivered with the cell's files."""
 
     _LINK = "<a href='%s' target='_blank'>%s</a>"
 
@@ -479,7 +479,7 @@ class FileLinks(FileLink):
         self.result_html_prefix, self.result_html_suffix = result_html_prefix, result_html_suffix
 
     def _found(self):
-        """(directory, names of its files), sorted, bounded."""
+        """(directory, names of its files), sorted, at most _LINKS_MAX."""
         walked = sorted(os.walk(self.path)) if self.recursive else [next(os.walk(self.path))]
         left = self._LINKS_MAX
         for directory, _, names in walked:
@@ -505,7 +505,7 @@ class FileLinks(FileLink):
 
 
 class Code(TextDisplayObject):
-    """Source code; coloured where Pygments is installed."""
+    """Source code, with colours if Pygments is installed."""
 
     def __init__(self, data=None, url=None, filename=None, language=None):
         self.language = language
@@ -541,7 +541,7 @@ class Code(TextDisplayObject):
 
 
 class ProgressBar(DisplayObject):
-    """A bar that iterating over it, or setting `progress`, moves on."""
+    """A progress bar; iterate over it, or set `progress`."""
 
     html_width, text_width = "60ex", 60
 

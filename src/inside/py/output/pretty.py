@@ -1,4 +1,4 @@
-"""Text of a value, as IPython shows it: wide containers broken into lines, sets in order."""
+"""Text of a value in IPython's format: wide containers in several lines, sets in order."""
 
 import datetime
 import inspect
@@ -17,7 +17,7 @@ _type = type
 
 
 def safe_repr(value, limit=TEXT_MAX, failures=None):
-    """repr() that neither raises nor returns more than `limit` characters."""
+    """repr() that never raises, and returns at most `limit` characters."""
     try:
         text = repr(value)
         if _type(text) is not str:
@@ -48,7 +48,7 @@ class _TooMuch(Exception):
 
 
 class _Group:
-    """Items that belong together: its gaps all stay on the line, or all become new lines."""
+    """Items that belong together: either all gaps stay on the line, or all become new lines."""
 
     def __init__(self, depth):
         self.depth = depth
@@ -65,7 +65,7 @@ class _Run:
 
 
 class _Gap:
-    """A place where the line may be broken."""
+    """A place where a line can be broken."""
 
     def __init__(self, text, indent, group):
         self.text, self.width, self.indent, self.group = text, len(text), indent, group
@@ -73,7 +73,7 @@ class _Gap:
 
 
 class _Within:
-    """A with statement of two functions; without contextlib, which user code may have broken."""
+    """A with statement from two functions; not contextlib, which user code may have broken."""
 
     def __init__(self, enter, leave):
         self._enter, self._leave = enter, leave
@@ -87,22 +87,22 @@ class _Within:
 
 class Printer:
     """
-    What a _repr_pretty_ method gets as `p`: text(), breakable(), group(), pretty() and so on, with
-    IPython's names and IPython's layout. When a line grows too wide, the outermost group that has
-    gaps is broken first. `budget` bounds the work over the whole value.
+    The argument `p` of a _repr_pretty_ method: text(), breakable(), group(), pretty() and so on,
+    with IPython's names and layout. If a line is too wide, the outermost group with gaps is broken
+    first. `budget` limits the work for the whole value.
     """
 
     newline = "\n"
     verbose = False
-    plain = False  # %pprint turned the layout off
+    plain = False  # set by %pprint: no layout
     max_width = _WIDTH
     max_seq_length = _ITEMS_MAX
 
     def __init__(self, tables=None):
         self.tables = tables or (printers, printers_by_name)
-        self.budget = TEXT_MAX + 100  # what safe_repr() returns at most fits
+        self.budget = TEXT_MAX + 100  # fits the longest result of safe_repr()
         self.out = []
-        self.failures = []  # what representations raised
+        self.failures = []  # exceptions that representations raised
         self.indentation = 0
         self.output_width = self.buffer_width = 0
         self.buffer = deque()
@@ -132,12 +132,12 @@ class Printer:
             level.remove(group)
 
     def _next_group(self):
-        """The group to break next: of the outermost level with gaps, the one begun last."""
+        """The group to break next: in the outermost level with gaps, the last one begun."""
         for level in self._levels:
             for at, group in enumerate(reversed(level)):
                 if group.gaps:
-                    # The mirrored place, which is not the group's own when the level holds several:
-                    # IPython's layout has it so, and is what this one has to equal.
+                    # This deletes the mirrored index, which is wrong if the level has several
+                    # groups: IPython does the same, and the layout must equal IPython's.
                     del level[at]
                     group.broken = True
                     return group
@@ -244,7 +244,7 @@ class Printer:
         self.buffer_width = 0
 
     def items(self, values):
-        """Prints values with commas between them, the first max_seq_length of them."""
+        """Prints the first max_seq_length values, separated by commas."""
         for at, value in enumerate(values):
             if at >= self.max_seq_length:
                 self.text(",")
@@ -275,7 +275,7 @@ def _get(value, name, otherwise=None):
 
 
 def _printer_of(value, by_class, by_name):
-    """The function(value, p, cycle) for a value, by the classes it derives from."""
+    """The function(value, p, cycle) for a value, by its base classes."""
     kind = _get(value, "__class__") or _type(value)
     for base in getattr(kind, "__mro__", ()) or _type(value).__mro__:
         found = by_class.get(base) or by_name.get(
@@ -367,7 +367,7 @@ def _mapping(start, end):
 
 
 class _Raw:
-    """Text in the place of a value."""
+    """Text in place of a value."""
 
     def __init__(self, text):
         self.shown = text
@@ -377,7 +377,7 @@ class _Raw:
 
 
 class _Call:
-    """A call, name(arguments, name=value), in the place of a value."""
+    """A call, name(arguments, name=value), in place of a value."""
 
     def __init__(self, called, /, *arguments, **named):
         self.called, self.arguments, self.named = called, arguments, named
@@ -398,7 +398,7 @@ class _Call:
 
 
 def _as_call(arguments):
-    """Shows a container as a call of its class; `arguments` gives (positional, named)."""
+    """Shows a container as a call of its class; `arguments` returns (positional, named)."""
 
     def show(value, p, cycle):
         name = value.__class__.__name__
@@ -461,7 +461,7 @@ def _print_super(value, p, _cycle):
     p.end_group(8, ">")
 
 
-# Libraries and cells may add to these two, see formatters.py.
+# Libraries and cells may add to these, see formatters.py.
 printers = {
     **dict.fromkeys((int, float, str, bytes, range, slice, types.MethodType, _type(None),
                      datetime.datetime, datetime.timedelta), _print_repr),
@@ -491,12 +491,12 @@ printers_by_name = {
 
 
 def float_form():
-    """How floats are written: "%r", or what %precision made of it."""
+    """The format of floats: "%r", or as set by %precision."""
     return _float_form[0]
 
 
 def set_float_form(rest):
-    """%precision: a number of digits, a form with %, or nothing; numpy goes along."""
+    """%precision: a number of digits, a format with %, or nothing; also sets it for numpy."""
     form, digits, numpy = rest or "%r", 8, sys.modules.get("numpy")
     if "%" in rest:
         form % 3.14159
@@ -521,11 +521,11 @@ def set_float_form(rest):
 _float_form = ["%r"]
 
 
-failures = []  # what representations raised in the last pretty(), for the one who shows a value
+failures = []  # exceptions that representations raised in the last pretty()
 
 
 def pretty(value):
-    """The text/plain of a value; bounded, never raises (but for an interrupt)."""
+    """The text/plain of a value; limited, and never raises (except for an interrupt)."""
     failures.clear()
     if Printer.plain:
         return safe_repr(value, failures=failures)
@@ -546,8 +546,8 @@ def pretty(value):
     return "".join(printer.out)
 
 
-# IPython.lib.pretty has tables of its own: what is registered for the display, by sympy for one,
-# may call it, and must not meet itself there.
+# IPython.lib.pretty has its own tables: a function registered for the display, such as sympy's, may
+# call it, and must not call itself there.
 _library = dict(printers), dict(printers_by_name)
 
 
@@ -584,7 +584,7 @@ def library_for_type_by_name(module, name, function=None):
 
 
 class LibraryPrinter(Printer):
-    """IPython.lib.pretty.PrettyPrinter and RepresentationPrinter: they write to a stream."""
+    """IPython.lib.pretty.PrettyPrinter and RepresentationPrinter, which write to a stream."""
 
     def __init__(self, output, *_options, max_width=_WIDTH, newline="\n",
                  max_seq_length=_ITEMS_MAX, verbose=False, **_more):

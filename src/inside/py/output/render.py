@@ -19,18 +19,19 @@ _HOOKS = (
     ("application/javascript", "_repr_javascript_"),
     ("application/pdf", "_repr_pdf_"),
 )
-_PART_MAX = 32 << 20  # of one representation
-_DEEP, _NODES_MAX = 100, 2_000_000  # levels and values of JSON that are repaired
+_PART_MAX = 32 << 20  # size of one representation
+_DEEP, _NODES_MAX = 100, 2_000_000  # nesting and number of values in JSON that is repaired
 _PLAIN = {int, float, complex, bool, str, bytes, list, dict, tuple, set, frozenset, _type(None)}
 _CANARY = "_ipython_canary_method_should_not_exist_"
 
-captures = []  # lists of what %%capture keeps, the innermost last
-takers = []  # functions(value, data, metadata) -> True: all is said, no hook is asked
-extras = []  # functions(value, bundle, metadata) for types without hooks of their own
+captures = []  # lists for %%capture, the innermost last
+# functions(value, data, metadata) -> True: the bundle is complete, so no hook is called
+takers = []
+extras = []  # functions(value, bundle, metadata) for types without hooks
 
 
 def _clean(value, left, depth=0):
-    """What JSON cannot hold as something that it can: NaN as null, odd keys as text."""
+    """Converts what JSON cannot represent: NaN to null, other keys to text."""
     left[0] -= 1
     if left[0] < 0:
         raise ValueError("too much of JSON, or a circle in it")
@@ -42,7 +43,7 @@ def _clean(value, left, depth=0):
         return {str(key): _clean(part, left, depth + 1) for key, part in value.items()}
     if depth < _DEEP and isinstance(value, (list, tuple)):
         return [_clean(part, left, depth + 1) for part in value]
-    if depth < _DEEP and hasattr(value, "tolist"):  # numpy's
+    if depth < _DEEP and hasattr(value, "tolist"):  # a numpy value
         return _clean(value.tolist(), left, depth + 1)
     return str(value)
 
@@ -55,7 +56,7 @@ def dumps(value):
 
 
 def size_of_png(png):
-    """Width and height from a PNG's first chunk; None when it is not one."""
+    """Width and height from a PNG's first chunk; None: not a PNG."""
     if png[:4] != b"\x89PNG" or len(png) < 24:
         return None
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
@@ -66,13 +67,13 @@ def _is_json(mime):
 
 
 def _is_binary(mime):
-    """Whether text of this type is base64, as Jupyter has it."""
+    """Whether text of this type is base64, as in Jupyter."""
     return mime == "application/pdf" or (
         mime.startswith(("image/", "audio/", "video/")) and not mime.endswith("+xml"))
 
 
 def _as_data(mime, value):
-    """What a hook returned, as str or bytes; None when it is neither."""
+    """A hook's result as str or bytes; None if it is neither."""
     if _is_json(mime):
         return dumps(value)
     if isinstance(value, str):
@@ -87,7 +88,7 @@ def _as_data(mime, value):
 
 
 def _method(value, name):
-    """A hook of a value, or None. Classes and __getattr__ fakes have no hooks."""
+    """A hook of a value, or None. Classes and objects that fake every attribute have no hooks."""
     if isinstance(value, type):
         return None
     try:
@@ -117,7 +118,7 @@ def put(bundle, metadata, mime, got):
 
 
 def _place(error):
-    """Where in a cell an exception came from, as far as its traceback tells."""
+    """Where in a cell an exception was raised, according to its traceback."""
     trace, found = error.__traceback__, ""
     for _ in range(1000):
         if trace is None:
@@ -130,12 +131,14 @@ def _place(error):
 
 
 def _guard(what, function, *args):
-    """Calls a function; what it raises becomes a diagnostic. Returns its value or None."""
+    """
+    Calls a function; reports an exception as a diagnostic. Returns the function's value or None.
+    """
     try:
         return function(*args)
     except KeyboardInterrupt:
         raise
-    except NotImplementedError:  # how a hook says that there is nothing to say
+    except NotImplementedError:  # a hook says with this that it has no result
         return None
     except BaseException as error:
         wire.note("display_failed", f"{what}: {pretty.describe(error)}{_place(error)}")
@@ -148,7 +151,7 @@ def _call_bundle(method, include, exclude):
     except TypeError as error:
         if error.__traceback__.tb_next is not None:
             raise
-        return method()  # one that wants no arguments
+        return method()  # a hook without parameters
 
 
 def _mimebundle(value, bundle, metadata, include, exclude):
@@ -191,7 +194,7 @@ def _ask_hooks(value, data, metadata, include, exclude):
 
 def bundle(value, include=None, exclude=None):
     """
-    (bundle, metadata) of any value; both empty when it displayed itself. Never raises (but for an
+    (bundle, metadata) of any value; both empty if it displayed itself. Never raises (except for an
     interrupt).
     """
     data, metadata = {}, {}
@@ -207,7 +210,7 @@ def bundle(value, include=None, exclude=None):
 
 
 def raw(value):
-    """The bundle of display({...}, raw=True)."""
+    """The bundle for display({...}, raw=True)."""
     data, metadata = {}, {}
     for mime, part in value.items():
         put(data, metadata, str(mime), part)
@@ -215,7 +218,7 @@ def raw(value):
 
 
 def show(kind, data, metadata, display_id=None):
-    """Displays a bundle, or keeps it where a capture is on."""
+    """Displays a bundle, or stores it while output is captured."""
     if captures:
         captures[-1].append((data, metadata))
     else:
@@ -241,5 +244,5 @@ def fields(data, metadata, display_id=None):
 
 
 def scaled(_data):
-    """scale.py puts its own in this place."""
+    """Replaced by scale.py."""
     return None

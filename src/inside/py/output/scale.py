@@ -1,18 +1,18 @@
-"""Images that are too large for a model's eye: a smaller one goes beside them."""
+"""Adds a smaller form of images that are too large for models."""
 
 import io
 import warnings
 
 from _reckon import render
 
-EDGE_MAX = 1568  # pixels: what is larger, models' providers scale down themselves
+EDGE_MAX = 1568  # pixels: model providers scale down larger images themselves
 BYTES_MAX = 1 << 20
 PIXELS_MAX = 50_000_000  # a larger one is not decoded
 _BytesIO = io.BytesIO
 
 
 def _is_large(data):
-    """Whether a smaller one is worth while; of what is not a PNG, Pillow has to say."""
+    """Whether a smaller form is useful; for other formats than PNG, Pillow has to read the size."""
     size = render.size_of_png(data)
     return len(data) > BYTES_MAX or size is None or max(size) > EDGE_MAX
 
@@ -23,7 +23,7 @@ def _shrink(data, pillow):
         return None
     if max(image.size) <= EDGE_MAX and len(data) <= BYTES_MAX:
         return None
-    image.draft("RGB", (EDGE_MAX, EDGE_MAX))  # a JPEG need not be decoded in full
+    image.draft("RGB", (EDGE_MAX, EDGE_MAX))  # a JPEG can be decoded at a smaller size
     if image.mode in ("P", "1", "I", "I;16", "F", "LA", "PA", "CMYK"):
         image = image.convert("RGBA" if "transparency" in image.info or image.mode in ("LA", "PA")
                               else "RGB")
@@ -39,7 +39,7 @@ def _shrink(data, pillow):
 
 
 def scaled(data):
-    """The smaller form of a bundle's first image, or None: where it is small, or no Pillow is there."""
+    """The smaller form of a bundle's first image; None if that is small, or Pillow is missing."""
     for mime in ("image/png", "image/jpeg"):
         image = data.get(mime)
         if not isinstance(image, bytes):
@@ -52,7 +52,7 @@ def scaled(data):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 made = _shrink(image, Image)
-        except Exception:  # no Pillow, or no image: what there is goes out as it is
+        except Exception:  # no Pillow, or not an image: only the original is sent
             return None
         return made if made is not None and len(made) < len(image) else None
     return None

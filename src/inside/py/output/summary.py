@@ -1,4 +1,4 @@
-"""Large tables, arrays and containers in a few lines: text/vnd.reckon.summary, for a model."""
+"""Large tables, arrays and containers in a few lines for a model: text/vnd.reckon.summary."""
 
 import reprlib
 import sys
@@ -7,10 +7,10 @@ from _reckon import pretty, render
 
 MIME = "text/vnd.reckon.summary"
 BYTES_MAX = 4096
-PLAIN_MAX = 2048  # a shorter text that shows everything needs no summary
-ELEMENTS_MAX = 1_000_000  # more are sampled
+PLAIN_MAX = 2048  # a shorter text that is complete needs no summary
+ELEMENTS_MAX = 1_000_000  # of larger values a sample is used
 COLUMNS_MAX = 30
-DISTINCT_MAX = 20_000  # values that are counted one by one
+DISTINCT_MAX = 20_000  # values that are counted individually
 NAME_MAX = 40
 ITEMS_TYPED = 1000
 
@@ -23,7 +23,7 @@ _short.maxlong = 40
 
 
 def _real(module, name):
-    """The class of an imported module, or None: nothing is imported for a summary."""
+    """The class in an imported module, or None: nothing is imported for a summary."""
     return getattr(sys.modules.get(module), name, None)
 
 
@@ -50,7 +50,7 @@ def _bytes(size):
 
 
 def _number(value):
-    """A number as short as it can be without losing what matters."""
+    """A number in a short form without losing important digits."""
     if hasattr(value, "item"):
         value = value.item()
     if _type(value) is float:
@@ -59,7 +59,7 @@ def _number(value):
 
 
 def _fit(lines, room=BYTES_MAX):
-    """As many lines as fit, with a word about the others."""
+    """As many lines as fit, and a note about the others."""
     out, used = [], 0
     for at, line in enumerate(lines):
         size = len(line.encode("utf-8", "replace")) + 1
@@ -86,7 +86,7 @@ def _span(column):
 
 
 def _distinct(column):
-    """Values of a column of words: how many, which is the most frequent, some of them."""
+    """A column of strings: the number of distinct values, the most frequent one, some of them."""
     counts = column.iloc[:DISTINCT_MAX].value_counts()
     if len(counts) == 0:
         return ""
@@ -102,7 +102,7 @@ def _distinct(column):
 
 
 def _describe(column):
-    """What the values of a pandas column are like; never more than its sample is looked at."""
+    """Describes the values of a pandas column; only uses its sample."""
     kind = column.dtype.kind
     if kind == "b":
         return f"{int(column.sum()):,} true"
@@ -160,7 +160,7 @@ def _index_line(index):
 
 
 def _rows(frame, room):
-    """The first and last rows, as many as the room takes."""
+    """The first and last rows, as many as fit."""
     for first, last in ((5, 3), (3, 2), (2, 1), (1, 0)):
         lines = ["first rows:"] + _indent(frame.head(first).to_string(max_cols=12, max_colwidth=24))
         if last and len(frame) > first:
@@ -215,7 +215,7 @@ def _index(value):
 
 
 def _thin(array):
-    """A view of at most ELEMENTS_MAX elements: steps along the longest axes."""
+    """A view of at most ELEMENTS_MAX elements, with steps along the longest axes."""
     while array.size > ELEMENTS_MAX:
         axis = max(range(array.ndim), key=lambda at: array.shape[at])
         step = -(-array.size // ELEMENTS_MAX)
@@ -264,7 +264,7 @@ def _array(value):
     return lines
 
 
-# ---- tables of others ------------------------------------------------------------------------
+# ---- tables of other libraries ---------------------------------------------------------------
 
 
 def _polars_column(column, step):
@@ -310,7 +310,7 @@ def _arrow(value):
 
 
 def _tensor(value):
-    """Tensors and sparse matrices: what they say of themselves, no element is touched."""
+    """Tensors and sparse matrices: their attributes; no element is read."""
     parts = [_type(value).__name__ + ": shape " + _word(tuple(value.shape)), f"dtype {value.dtype}"]
     for name, word in (("device", "device"), ("nnz", "stored")):
         extra = getattr(value, name, None)
@@ -345,7 +345,7 @@ def _line(text):
 
 
 def _some(title, items):
-    """Items in one line when they are short, else a line for each."""
+    """Items in one line if they are short, else one line for each."""
     texts = [_short.repr(item) for item in items]
     if sum(map(len, texts)) < 120:
         return [f"{title}: {', '.join(texts)}"]
@@ -373,7 +373,7 @@ def _mapping(value):
     return lines
 
 
-# ---- which -----------------------------------------------------------------------------------
+# ---- the choice ------------------------------------------------------------------------------
 
 _INDEXES = ("Index", "RangeIndex", "DatetimeIndex", "CategoricalIndex", "MultiIndex",
             "TimedeltaIndex", "PeriodIndex", "IntervalIndex")
@@ -381,7 +381,10 @@ _TENSORS = ("torch", "tensorflow", "jax", "jaxlib", "cupy", "scipy")
 
 
 def _summarizer(value):
-    """The function for a value, or None: exact types alone, as a subclass may mean anything."""
+    """
+    The function for a value, or None: only for exact types, because a subclass may behave
+    differently.
+    """
     kind = _type(value)
     if kind in (list, tuple, set, frozenset):
         return _sequence
@@ -406,7 +409,7 @@ def _summarizer(value):
 
 
 def _is_folded(value, text):
-    """Whether the plain text leaves something out."""
+    """Whether the plain text omits something."""
     if len(text) > PLAIN_MAX:
         return True
     if _is(value, "pandas", "DataFrame"):
@@ -417,7 +420,7 @@ def _is_folded(value, text):
 
 
 def _cut(text):
-    """At most BYTES_MAX bytes, whatever the parts made of it."""
+    """Cuts the text to at most BYTES_MAX bytes."""
     raw = text.encode("utf-8", "replace")
     return text if len(raw) <= BYTES_MAX else raw[:BYTES_MAX - 4].decode("utf-8", "ignore") + "…"
 
@@ -433,7 +436,7 @@ def _make(value, data):
 
 
 def summary(value, data, metadata):
-    """For render.extras. Where it fails the plain text says enough."""
+    """For render.extras. If it fails, the plain text is enough."""
     _guarded(_make, value, data)
 
 

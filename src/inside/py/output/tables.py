@@ -1,4 +1,4 @@
-"""DataFrames, lists and dicts as data, application/vnd.reckon.…+json; and pictures of PIL."""
+"""DataFrames, lists and dicts as data, application/vnd.reckon.…+json; and PIL images."""
 
 import io
 import json
@@ -9,11 +9,11 @@ from _reckon import render, wire
 ROWS_MAX = 200
 COLUMNS_MAX = 200
 PIXELS_MAX = 20_000_000
-_dumps = json.dumps  # before code can put another one in its place
+_dumps = json.dumps  # before user code can replace it
 _PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 TABLE = "application/vnd.reckon.table+json"
 VALUE = "application/vnd.reckon.value+json"
-VALUE_PARTS_MAX = 10_000  # values, keys included, of a list or dict that is given as data
+VALUE_PARTS_MAX = 10_000  # values, including keys, in a list or dict that is sent as data
 VALUE_BYTES_MAX = 256 << 10
 VALUE_LEVELS_MAX = 50
 
@@ -39,7 +39,7 @@ def _plain(value):
 
 
 def _column(values):
-    """A column of pandas: numbers of numpy all at once, anything else one by one."""
+    """A pandas column: numbers of numpy at once, anything else value by value."""
     kind = values.dtype.kind if type(values.dtype).__module__.startswith("numpy") else "O"
     if kind in "iub":
         return values.to_numpy().tolist()
@@ -84,7 +84,7 @@ def _arrow_table(frame):
 
 
 def _other_table(value):
-    """A table of polars or Arrow; these have no index."""
+    """A polars or Arrow table, which has no index."""
     polars, arrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(value, polars.DataFrame):
         return _polars_table(value)
@@ -112,11 +112,11 @@ def table(value, data, metadata):
 
 
 class _NoData(Exception):
-    """A value that JSON cannot say, or that is too large."""
+    """A value that JSON cannot represent, or that is too large."""
 
 
 def _exact(value, left, level=0):
-    """A value as JSON has it; nothing is turned into text but what is a key or a date."""
+    """A value as JSON represents it; only keys and dates are converted to text."""
     left[0] -= 1
     kind = type(value)
     if left[0] < 0 or level > VALUE_LEVELS_MAX:
@@ -147,19 +147,21 @@ def _key(key):
 
 
 def plain_value(value, data, metadata):
-    """For render.extras: a list or dict of plain values, for clients that read data, not text."""
+    """
+    For render.extras: a list or dict of plain values, for clients that read data instead of text.
+    """
     if type(value) not in (list, dict) or len(value) > VALUE_PARTS_MAX:
         return
     try:
         text = _dumps(_exact(value, [VALUE_PARTS_MAX]), allow_nan=False)
-    except (_NoData, ValueError):  # a number of more digits than are turned into text
+    except (_NoData, ValueError):  # a number with more digits than Python converts to text
         return
     if len(text) <= VALUE_BYTES_MAX:
         data[VALUE] = text
 
 
 def _bounded(image):
-    """A picture of at most PIXELS_MAX."""
+    """An image of at most PIXELS_MAX."""
     width, height = image.size
     if width * height <= PIXELS_MAX:
         return image
@@ -170,8 +172,9 @@ def _bounded(image):
 
 
 def _as_png(image):
-    """A picture in a mode that PNG has."""
-    if image.mode in ("I", "F"):  # numbers of any size: the lowest black, the highest white
+    """An image in a mode that PNG supports."""
+    # numbers of any range: the lowest becomes black, the highest white
+    if image.mode in ("I", "F"):
         low, high = image.getextrema()
         if low < 0 or high > 255:
             factor = 255 / ((high - low) or 1)
@@ -183,7 +186,7 @@ def _as_png(image):
 
 
 def picture(value, data, metadata):
-    """For render.takers: PIL images that their own hooks refuse, or would make too large."""
+    """For render.takers: PIL images that PIL's own hooks refuse, or would make too large."""
     module = sys.modules.get("PIL.Image")
     if module is None or not isinstance(value, module.Image) or (
             value.mode in _PNG_MODES and value.width * value.height <= PIXELS_MAX):
@@ -195,7 +198,7 @@ def picture(value, data, metadata):
 
 
 def size_of_picture(value, data, metadata):
-    """For render.extras: width and height of a PNG, so that nobody has to parse it."""
+    """For render.extras: width and height of a PNG, so that clients need not parse it."""
     png = data.get("image/png")
     size = render.size_of_png(png) if png is not None else None
     about = metadata.setdefault("image/png", {}) if size else {}
