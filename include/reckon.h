@@ -283,11 +283,10 @@ typedef struct reckon_execute_options {
 } reckon_execute_options;
 
 /*
- * Runs one cell and waits for it. Returns RECKON_OK whenever there is a record, also for code
- * that failed, timed out or died: look at reckon_execution_status(). *ret belongs to the caller.
- * When the kernel was lost before, a fresh one is begun first and the record's diagnostics say so:
- * "kernel_lost", with the reason and the names of the variables that are gone. RECKON_ELOST when
- * the session is gone.
+ * Runs one cell and waits for it. Returns RECKON_OK whenever there is a record, also for code that
+ * failed, timed out or died: see reckon_execution_status(). The caller frees *ret. If the kernel
+ * was lost before, starts a fresh one first, and the record's diagnostics have "kernel_lost", with
+ * the reason and the names of the lost variables. RECKON_ELOST: the session is lost.
  */
 RECKON_PUBLIC int reckon_execute(reckon_session *session, const char *code, size_t code_len,
 				 const reckon_execute_options *options, reckon_execution **ret,

@@ -86,12 +86,12 @@ RECKON_PUBLIC int reckon_session_lease(reckon_session *session,
 				       const unsigned char lease[RECKON_LEASE_SIZE],
 				       unsigned seconds, reckon_error *err);
 /*
- * Adopts a session that an earlier process opened with these options and leased; it need not have
- * lost variables, `lost_variables` names the existing ones. `recorded` are the ids of the last
- * executions whose records are stored, NULL-terminated. RECKON_ENOT_FOUND: no box has this lease.
- * RECKON_ELOST: something else was executed in it, or it does not respond; then it has been ended,
- * and the session has to be restored. The state of its workspace is unknown, as for a new session:
- * the first reckon_workspace_take() after a scan returns the whole workspace.
+ * Adopts a session that an earlier process opened with these options and leased; here
+ * `lost_variables` names its existing variables, and `lost_why` is ignored. `recorded` are the ids
+ * of the last executions whose records are stored, NULL-terminated. RECKON_ENOT_FOUND: no box has
+ * this lease. RECKON_ELOST: something else was executed in it, or it does not respond; then it has
+ * been ended, and the session has to be restored. The state of its workspace is unknown, as for a
+ * new session: the first reckon_workspace_take() after a scan returns the whole workspace.
  */
 RECKON_PUBLIC int reckon_session_adopt(reckon_engine *engine, const reckon_session_options *options,
 				       const unsigned char lease[RECKON_LEASE_SIZE],

@@ -64,7 +64,7 @@ struct outcome_call {
 	const char *arguments; /* written by the model: usually an object, but maybe anything */
 };
 
-/* What of an answer was looked up, and what was not found; points into other texts. */
+/* The result of checking an answer's claims; the texts belong to the answer or the record. */
 struct outcome_checked {
 	bool is_checked; /* false: the agent looked nothing up */
 	uint64_t numbers, links;

@@ -1,5 +1,6 @@
 /*
- * cmd_output.c - reckon output, reckon artifact: what earlier executions left behind.
+ * cmd_output.c - reckon output, reckon artifact: fetch stored outputs and artifacts of earlier
+ * executions.
  *
  * Runs in:  reckon.
  * Reads:    stored bytes that a box produced.

@@ -102,7 +102,7 @@ void ask_session_end(struct ask *ask)
 		tell(ask);
 		return;
 	}
-	/* With --no-keep the stored run still refers to the session, so do not end it. */
+	/* With --no-keep a resumed run still refers to its session, so do not end it. */
 	if (ask->place->end != NULL && !ask->keep.off && ask_session_is_own(ask, session->name))
 		end(ask);
 }

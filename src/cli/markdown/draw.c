@@ -353,7 +353,7 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 	return put_images(drawing);
 }
 
-/* ---- the whole ---- */
+/* ---- the interface ---- */
 
 int markdown_draw(const struct markdown_look *look, const char *text, size_t len,
 		  struct markdown_lines *ret_lines, struct buf *ret, struct err *err)

@@ -244,7 +244,7 @@ static int draw_stable(struct markdown *markdown, bool with_line, struct buf *re
  */
 static void mend_table(struct buf *block)
 {
-	struct err err; /* then it stays as it is */
+	struct err err; /* the table is then not changed */
 	const char *second = memchr(buf_text(block), '\n', block->len);
 	cleanup_buf struct buf mended = BUF_INIT(block->max);
 	const char *end, *const whole_end = buf_text(block) + block->len;

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon repl, at a terminal.
  * Reads:    keys; completions of the kernel, which the hook has checked.
- * Never:    leaves the terminal in its own mode.
+ * Never:    leaves the terminal in the editor's mode.
  *
  * libedit calls our functions for keys, but they cannot call libedit's own commands. Instead they
  * "press" keys that nobody can type: they put KEY_ACCEPT and others into a queue that is read

@@ -115,7 +115,7 @@ int repl_files_write(const char *path, bool force, const void *bytes, size_t len
 	return rc;
 }
 
-/* ---- what is where ---- */
+/* ---- the table of files ---- */
 
 static struct repl_file *file_named(struct repl *repl, const char *name)
 {

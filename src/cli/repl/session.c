@@ -1,5 +1,6 @@
 /*
- * session.c - opens sessions and runs cells; notices lost sessions and kernels and restarts them.
+ * session.c - opens sessions and runs cells; reports lost sessions and kernels, and restarts
+ * kernels.
  *
  * Runs in:  reckon repl.
  * Reads:    answers of the session.

@@ -96,7 +96,7 @@ bool runs_is_id(const char *text)
 	       strcmp(text, "last") == 0;
 }
 
-/* ---- what is there ---- */
+/* ---- listing ---- */
 
 static int newest_first(const void *a, const void *b)
 {
