@@ -7,29 +7,29 @@
  * docs/conversation.schema.json is the schema:
  *
  *   {"schema": "reckon.conversation/1",
- *    "instructions": "…",               the application's, behind ours where code can run
- *    "code": true,                      the model can run code; false: only what the tools do
- *    "shell": false,                    the model can run commands in a shell, beside code or alone
+ *    "instructions": "…",               the application's; they follow ours if code can run
+ *    "code": true,                      the model can run code; false: only the tools can
+ *    "shell": false,                    the model can run shell commands, with or without code
  *    "tools": [{"name", "description", "parameters", "cell": {"before", "after", "quoted"}}],
  *                                       with "cell", code in the session answers: tool_cell.h
  *    "tool_choice": "auto",             or "none", "required", the name of a tool
  *    "parallel_tool_calls": true,
- *    "pause": false,                    at the limit of cells the run ends; else the model is to
- *    answer
- *    "max_calls": 0,                    cells and calls of tools of one run together; 0: no limit
- *    "output": {"name", "schema", "strict"},   JSON that the last answer is; without it any words
+ *    "pause": false,                    true: at the limit of cells the run ends, and can be
+ *                                       continued; false: the model is told to answer
+ *    "max_calls": 0,                    cells and tool calls of one run in total; 0: no limit
+ *    "output": {"name", "schema", "strict"},   a JSON answer; without it any text
  *    "sampling": {"temperature", "top_p", "seed", "stop": [], "max_tokens", "reasoning_effort"},
  *    "messages": [
  *      {"role": "system", "text"},
  *      {"role": "user", "text", "images": [{"mime", "base64"}], "files": ["NAME (1.2 MB)"]},
  *      {"role": "assistant", "text", "calls": [{"id", "name", "arguments": {}}],
  *       "sealed": [{"made_by", "items": [{…}]}, {"made_by", "call": 0, "extra": {…}}]},
- *                                         thoughts with signatures, as AGENT_SEALED told them
+ *                                         signed thoughts, as sent in AGENT_SEALED
  *      {"role": "tool", "results": [{"id", "text", "failed": false}], "images": []}],
- *    "made_by": "…", "usage": {…}, …}   what only a run writes; opaque to everybody else
+ *    "made_by": "…", "usage": {…}, …}   written by a run, opaque to clients
  *
- * Members that are not known are left out, not refused. Thoughts, signatures and encrypted items of
- * the assistant's messages hold for the model that made them: another one does not get them.
+ * Unknown members are ignored. Thoughts, signatures and encrypted items of assistant messages are
+ * only sent to the model that made them.
  */
 #pragma once
 
@@ -43,7 +43,7 @@
 /* The settings and state in a document besides the messages. */
 struct conversation {
 	bool runs_code, runs_shell;
-	bool pauses; /* at the limit of cells the run pauses; else the model is told to answer */
+	bool pauses; /* at the limit of cells the run ends; else the model is told to answer */
 	uint64_t calls_max; /* 0: no limit */
 	uint64_t calls;	    /* cells and calls of the waiting run */
 	struct agent_usage usage; /* of the run that waits for the application */

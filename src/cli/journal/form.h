@@ -1,8 +1,8 @@
 /*
  * form.h - writes a run to a file: notebook, script, Markdown, JSON.
  *
- *   json.c         for programs
- *   save.c         for people, and saving to disk
+ *   json.c           for programs
+ *   save.c           for people, and saving to disk
  *   ask/show/link.c  sandbox:/mnt/data/… in answers
  */
 #pragma once

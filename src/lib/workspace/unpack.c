@@ -6,11 +6,10 @@
  * Never:    parses an archive, writes outside the target folder, or makes an incomplete result
  *           visible.
  *
- *   archive --reckon-unarchiver--> entries --judged (wire/unarchiver.c)--> a hidden folder of the
- *   workspace
- *                                                                 |  all of it is there
+ *   archive --reckon-unarchiver--> entries --checked (wire/unarchiver.c)--> a hidden folder
+ *                                                                 |  when it is complete
  *                                                                 v
- *                              renames, one for each name that is new, one for each file replaced
+ *                              renames: one for each new name, one for each replaced file
  *
  * The hidden folder is ours alone while it is filled (as root), and is filled beneath its
  * descriptor, so that links of the archive or of the box lead nowhere.

@@ -21,9 +21,11 @@ def _name_start(text, end):
 
 class Place:
     """
-    before the text up to the cursor string where the string around the cursor begins, or None quote
-    its quotes, and `prefix` what stands before them open [(bracket, offset)] that are not closed,
-    the innermost last comment whether the cursor is in a comment
+    before   the text up to the cursor
+    string   where the string around the cursor begins, or None
+    quote    its quotes, and `prefix` what precedes them
+    open     [(bracket, offset)] of unclosed brackets, the innermost last
+    comment  whether the cursor is in a comment
     """
 
     def __init__(self, before):
