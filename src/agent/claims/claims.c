@@ -50,7 +50,7 @@ static bool is_supported(struct evidence *evidence, const struct number_reading 
 	return false;
 }
 
-/* Whether the groups are supported as separate numbers, or as "3, 456" without its space. */
+/* Whether each group is supported as a number of its own: "3,456" may be a list. */
 static bool are_parts_supported(const char *text, struct evidence *evidence,
 				const struct number *number)
 {

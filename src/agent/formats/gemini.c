@@ -77,7 +77,7 @@ static void write_results(struct json_writer *writer, const struct model_turn *t
 		write_images(writer, turn);
 }
 
-/* The first call of a resumed conversation has no signature, and gets a placeholder. */
+/* A first call without a signature, as in a resumed conversation, gets a placeholder. */
 static void write_signature(struct json_writer *writer, const struct model_call *call,
 			    bool is_first)
 {

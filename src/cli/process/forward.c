@@ -293,7 +293,7 @@ static void serve_all(const struct opt_command *self, struct client *client,
 
 /* ---- the link ------------------------------------------------------------------------------- */
 
-/* Creates a link for a browser. Without the scope for links, or a public name, there is none. */
+/* Prints a link for a browser, if the daemon has a URL and lets this key make links. */
 static void make_link(struct client *client, const char *session, struct forward *forward)
 {
 	cleanup_buf struct buf body = BUF_INIT(256);

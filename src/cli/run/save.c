@@ -207,7 +207,7 @@ struct numbers {
 	size_t figures, displays;
 };
 
-/* Whether the program itself saved the figure as a file, which is then saved anyway. */
+/* Whether the program wrote the figure to a file: files are saved, so it is not saved twice. */
 static bool is_saved_already(const struct json_value *record, const struct json_value *result)
 {
 	const struct json_value *metadata = json_read_member(result, "metadata");

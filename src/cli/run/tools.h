@@ -26,8 +26,8 @@ struct json_writer;
 int run_tools_declare(const struct run_tools *tools, struct json_writer *json, struct err *err);
 
 /*
- * Call around each cell; begin_for() is for a cell that runs at a daemon. NULL: there is no
- * mailbox, so the cell has no tools.
+ * Call around each cell; begin_for() is for a cell that runs at a daemon. Returns NULL if there are
+ * no tools, or no mailbox can be made.
  */
 const reckon_questions *run_tools_begin(struct run_tools *tools);
 void run_tools_begin_for(struct run_tools *tools, run_tools_answer_fn *taker, void *arg);

@@ -30,8 +30,8 @@ uint64_t shared_sequence(struct shared *shared);
 void shared_set_sequence(struct shared *shared, uint64_t sequence);
 
 /*
- * Call before and after each execution: while one runs, other changes of the workspace are noted
- * without its changes.
+ * Call before and after each execution: while one runs, shared_changed() only notes the part that
+ * the host changed.
  */
 void shared_begin(struct shared *shared);
 void shared_end(struct shared *shared);
