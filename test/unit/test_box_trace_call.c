@@ -1,0 +1,265 @@
+/*
+ * test_box_trace_call.c - one system call in a stopped process whose code somebody else can write.
+ *
+ * Runs in:  the unit suite, with a child that is traced. Its code lies in memory that this process
+ *           shares with it, and changes between the looks of trace_call().
+ * Reads:    what trace_call() and trace_own_instruction() say.
+ * Never:    lets the child run anything but the calls named here.
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "box/twin/trace.h"
+#include "box/twin/trace_arch.h"
+
+#define PAGE 4096u
+#define FRAME 1024u /* where a frame of a signal is built */
+#define ELSEWHERE 2048u
+
+#if defined(__x86_64__)
+static const unsigned char call_code[] = { 0x0f, 0x05 };
+static const unsigned char other_code[] = { 0xcd, 0x80 }; /* int 0x80 */
+#else
+static const unsigned char call_code[] = { 0x01, 0x00, 0x00, 0xd4 };
+static const unsigned char other_code[] = { 0x00, 0x00, 0x20, 0xd4 }; /* brk */
+#endif
+
+struct child {
+	pid_t pid;
+	unsigned char *code; /* shared with it: the call at its start */
+	struct trace_regs base;
+};
+
+static struct trace_regs behind(const struct trace_regs *regs, const unsigned char *code)
+{
+	struct trace_regs ret = *regs;
+	const uint64_t at = (uint64_t)(uintptr_t)code + sizeof(call_code);
+
+#if defined(__x86_64__)
+	ret.user.rip = at;
+	ret.user.orig_rax = (uint64_t)-1;
+#else
+	ret.user.pc = at;
+#endif
+	return ret;
+}
+
+static int setup(void **state)
+{
+	struct child *child = calloc(1, sizeof(*child));
+	struct err err;
+	int sig;
+
+	assert_non_null(child);
+	child->code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(child->code, MAP_FAILED);
+	memcpy(child->code, call_code, sizeof(call_code));
+	child->pid = fork();
+	assert_true(child->pid >= 0);
+	if (child->pid == 0)
+		for (;;)
+			(void)pause();
+	assert_ok(&err, trace_seize(child->pid, &err));
+	assert_ok(&err, trace_interrupt(child->pid, &sig, &err));
+	assert_ok(&err, trace_regs_get(child->pid, &child->base, &err));
+	child->base = behind(&child->base, child->code);
+	*state = child;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct child *child = *state;
+
+	(void)kill(child->pid, SIGKILL);
+	while (waitpid(child->pid, NULL, __WALL) == child->pid)
+		; /* stops that were not looked at, and the end */
+	(void)munmap(child->code, PAGE);
+	free(child);
+	return 0;
+}
+
+#define CHILD_TEST(name) UNIT_TEST_WITH(name, setup, teardown)
+
+CHILD_TEST(a_call_is_made)
+{
+	struct child *child = *state;
+	const uint64_t args[6] = { 0 };
+	struct err err;
+	long result;
+
+	assert_ok(&err, trace_call(child->pid, &child->base, SYS_getpid, args, NULL, &result, &err));
+	assert_int_equal(result, child->pid);
+}
+
+CHILD_TEST(code_that_changed_before_is_not_run)
+{
+	struct child *child = *state;
+	const uint64_t args[6] = { 0 };
+	struct trace_regs regs;
+	struct err err;
+	long result;
+
+	memcpy(child->code, other_code, sizeof(other_code));
+	assert_err(&err, ERR_DENIED,
+		   trace_call(child->pid, &child->base, SYS_getpid, args, NULL, &result, &err));
+	/* It stands where it stood before: nothing was run. */
+	assert_ok(&err, trace_regs_get(child->pid, &regs, &err));
+	assert_int_not_equal(trace_address(&regs), trace_address(&child->base));
+}
+
+struct changer {
+	unsigned char *code;
+	int fd;
+};
+
+/* While the child waits in its call, then lets it go on. */
+static void *change(void *arg)
+{
+	const struct changer *changer = arg;
+	const struct timespec pause = { .tv_nsec = 100000000 };
+
+	(void)nanosleep(&pause, NULL);
+	memcpy(changer->code, other_code, sizeof(other_code));
+	if (write(changer->fd, "x", 1) != 1)
+		abort();
+	return NULL;
+}
+
+CHILD_TEST(code_that_changed_meanwhile_is_seen)
+{
+	struct child *child = *state;
+	struct changer changer = { .code = child->code };
+	struct err err;
+	pthread_t thread;
+	long result;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	changer.fd = ends[1];
+	/* The child has no copy of the pipe: it waits for a file of this process. */
+	{
+		const uint64_t open_args[6] = { (uint64_t)AT_FDCWD,
+						(uint64_t)(uintptr_t)child->code + FRAME, O_RDONLY };
+		uint64_t args[6] = { 0, (uint64_t)(uintptr_t)child->code + FRAME, 1 };
+
+		(void)snprintf((char *)child->code + FRAME, 64, "/proc/%d/fd/%d", (int)getpid(), ends[0]);
+		assert_ok(&err, trace_call(child->pid, &child->base, SYS_openat, open_args, NULL,
+					   &result, &err));
+		assert_true(result >= 0);
+		args[0] = (uint64_t)result;
+		assert_int_equal(pthread_create(&thread, NULL, change, &changer), 0);
+		assert_err(&err, ERR_DENIED, trace_call(child->pid, &child->base, SYS_read, args,
+							NULL, &result, &err));
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+#if defined(__x86_64__)
+/* What the kernel of the system takes registers from when a handler of a signal ends. */
+struct frame {
+	uint64_t flags, link, stack[3], r[8], rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8], mask;
+};
+
+CHILD_TEST(a_call_that_leads_elsewhere_is_seen)
+{
+	struct child *child = *state;
+	struct frame *frame = (struct frame *)(void *)(child->code + FRAME);
+	const uint64_t args[6] = { 0 };
+	struct trace_regs base = child->base;
+	struct err err;
+	long result;
+
+	*frame = (struct frame){ .rsp = base.user.rsp, .eflags = 0x202,
+				 .rip = (uint64_t)(uintptr_t)child->code + ELSEWHERE,
+				 .cs = (uint16_t)base.user.cs, .ss = (uint16_t)base.user.ss };
+	base.user.rsp = (uint64_t)(uintptr_t)frame;
+	assert_err(&err, ERR_DENIED,
+		   trace_call(child->pid, &base, SYS_rt_sigreturn, args, NULL, &result, &err));
+	assert_non_null(strstr(err.text, "elsewhere"));
+}
+#endif
+
+CHILD_TEST(a_child_that_nobody_asked_for_is_seen)
+{
+	struct child *child = *state;
+	const uint64_t args[6] = { SIGCHLD };
+	struct err err;
+	pid_t made;
+	long result;
+
+	assert_err(&err, ERR_DENIED,
+		   trace_call(child->pid, &child->base, SYS_clone, args, NULL, &result, &err));
+	assert_ok(&err, trace_event_pid(child->pid, &made, &err));
+	assert_int_equal(kill(made, SIGKILL), 0);
+	while (waitpid(made, NULL, __WALL) == made)
+		;
+}
+
+/* The page is of the very file that is expected; that it is shared is enough to refuse it. */
+CHILD_TEST(a_shared_page_is_refused)
+{
+	struct child *child = *state;
+	struct trace_code code;
+	struct err err;
+
+	assert_ok(&err, trace_code_find(child->pid, &child->base, &code, &err));
+	assert_err(&err, ERR_DENIED,
+		   trace_own_instruction(child->pid, &child->base, &code, &err));
+	assert_non_null(strstr(err.text, "changed program code"));
+}
+
+/* What the file holds from then on is not what the process runs. */
+CHILD_TEST(a_private_page_is_taken_from_its_file)
+{
+	struct child *child = *state;
+	cleanup_fd int file = memfd_create("code", MFD_CLOEXEC);
+	struct trace_code code, none = { 0 };
+	uint64_t args[6] = { 0, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0, 0 };
+	struct trace_regs base = child->base;
+	struct err err;
+	long result;
+
+	assert_int_equal(ftruncate(file, PAGE), 0);
+	assert_int_equal(pwrite(file, call_code, sizeof(call_code), 0), (ssize_t)sizeof(call_code));
+	(void)snprintf((char *)child->code + FRAME, 64, "/proc/%d/fd/%d", (int)getpid(), file);
+	{
+		const uint64_t open_args[6] = { (uint64_t)AT_FDCWD,
+						(uint64_t)(uintptr_t)child->code + FRAME, O_RDWR };
+
+		assert_ok(&err, trace_call(child->pid, &base, SYS_openat, open_args, NULL, &result,
+					   &err));
+		args[4] = (uint64_t)result;
+	}
+	assert_ok(&err, trace_call(child->pid, &base, SYS_mmap, args, NULL, &result, &err));
+	assert_true(result > 0);
+	base = behind(&base, (const unsigned char *)(uintptr_t)result);
+	assert_ok(&err, trace_code_find(child->pid, &base, &code, &err));
+	/* Of another file it is not taken, whatever stands in it. */
+	assert_err(&err, ERR_DENIED, trace_own_instruction(child->pid, &base, &none, &err));
+	assert_ok(&err, trace_own_instruction(child->pid, &base, &code, &err));
+	assert_int_equal(pwrite(file, other_code, sizeof(other_code), 0),
+			 (ssize_t)sizeof(other_code));
+	assert_true(trace_stands_behind_call(child->pid, &base));
+	/* With other code in it, it is refused. */
+	base = behind(&base, (const unsigned char *)(uintptr_t)result + 16);
+	assert_err(&err, ERR_DENIED, trace_own_instruction(child->pid, &base, &code, &err));
+}
