@@ -60,8 +60,12 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 		(void)snprintf(ret_why, size,
 			       lifecycle_is_ending(&host->life) ? "the daemon is stopping"
 								: "the daemon is draining");
-	else if (host->operations.reserve.is_full || reserve_left(host) < FREE_MIN)
+	else if (host->operations.reserve.is_full)
 		(void)snprintf(ret_why, size, "the disk of the state directory is full");
+	else if (reserve_left(host) < FREE_MIN)
+		(void)snprintf(ret_why, size,
+			       "the disk of the state directory has less than %llu MiB left",
+			       FREE_MIN >> 20);
 	else if (!is_writable(host, readiness))
 		(void)snprintf(ret_why, size, "%s", readiness->written.text);
 	else if (!descriptors_are_left())

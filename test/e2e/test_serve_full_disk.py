@@ -1,0 +1,149 @@
+"""The disk of the state directory is full: whatever is kept can be read, downloaded and deleted.
+
+The rows are those of the table of the API, so that none that comes later is forgotten.
+"""
+import contextlib
+import re
+import signal
+import subprocess
+
+import field_table
+import pytest
+from reckon_serve import Server
+
+pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
+
+# Operations that this state has nothing for: questions to a model, ends of streams that wait.
+ELSEWHERE = {
+    "GET agent/{id}", "GET agent/{id}/events", "GET agent/{id}/conversation", "DELETE agent/{id}",
+    "DELETE agent", "GET models", "GET sessions/{session}/watch", "DELETE drain",
+}
+CODE = r"""
+import os
+os.mkdir('d')
+open('a', 'w').write('a' * 9)
+open('d/b', 'w').write('b' * 90_000)
+print('y' * 2_000_000)
+"""
+
+
+@pytest.fixture
+def small_disk(reckon):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=700", "tmpfs", reckon.state],
+                   check=True)
+    yield reckon.state
+    subprocess.run(["umount", "-l", reckon.state], check=True)
+
+
+def fill(folder):
+    for name in ("filler", "crumbs"):  # the second takes what the reserve gave back for the first
+        with contextlib.suppress(OSError), open(folder / name, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+
+def ready(server):
+    """What keeps it from being ready: on so small a disk there always is something."""
+    answer = server.ask("GET", "/ready")
+    assert (answer.status, answer.code) == (503, "not_ready"), answer
+    return answer.json["error"]["message"].removeprefix("the disk of the state directory ")
+
+
+class Kept:
+    """One of everything that a daemon keeps; `names` are those of the table's paths."""
+
+    def __init__(self, server):
+        def make(path, body, **headers):
+            answer = server.ask("POST", path, body, headers)
+            assert answer.status in (200, 201), (path, answer)
+            return answer.json
+        self.session = make("/sessions", {"template": "python"})["id"]
+        own = f"/sessions/{self.session}"
+        record = server.execute(self.session, CODE)
+        process = make(f"{own}/processes", {"command": "echo out"})["id"]
+        assert server.ask("GET", f"{own}/processes/{process}/wait").status == 200
+        self.volume = make("/volumes", {"name": "shared"})["id"]
+        assert server.ask("PUT", "/volumes/shared/files/v", b"vol").status == 201
+        link = make(f"{own}/links", {"path": "a"})
+        self.names = {
+            "session": self.session, "execution": record["id"], "process": process,
+            "context": make(f"{own}/contexts", {"language": "python"})["id"], "link": link["id"],
+            "artifact": record["files"][0]["artifact"],
+            "snapshot": make(f"{own}/snapshots", {})["id"],
+            "volume": "shared", "file": make("/files?name=x", b"abc")["id"], "collection": "c",
+            "handle": record["truncated"]["stdout"]["handle"],
+            "token": link["url"].split("/links/")[1].split("/")[0], "template": "python",
+        }
+        self.document = make("/documents/c", {"value": {"a": 1}})["id"]
+        self.tenant = make("/tenants", {"name": "other"})["id"]
+        self.key = make("/keys", {"name": "k", "scopes": ["read"]})["id"]
+
+    def path(self, call):
+        """The row's path with what there is in it."""
+        names = {**self.names, "id": {"documents": self.document, "tenants": self.tenant,
+                                      "keys": self.key}.get(call.path.split("/")[0], ""),
+                 "path": "v" if call.path.startswith("volumes") else "d/b" if "session" in call.path
+                 else "a"}
+        return re.sub(r"\{(\w+)\}", lambda match: names[match[1]], call.path)
+
+
+def rows(verb):
+    return [call for call in field_table.table().CALLS
+            if call.verb == verb and call.path and f"{verb} {call.path}" not in ELSEWHERE]
+
+
+def ask(server, call, path):
+    query = "?path=v" if call.name == "volume_stat" else ""
+    return server.ask(call.verb, ("/" if path[0] != "/" else "") + path + query,
+                      **({"prefix": ""} if path[0] == "/" else {}))
+
+
+def check_reads(server, kept):
+    for call in rows("GET"):
+        if call.name in ("ready",):
+            continue
+        answer = ask(server, call, kept.path(call))
+        assert answer.status == 200, (call.path, answer)
+        if call.name == "file_get":
+            assert answer.body == b"b" * 90_000
+
+
+def check_deletions(server, kept):
+    """Parts before what holds them, as the table's order has sessions first."""
+    for call in sorted(rows("DELETE"), key=lambda call: -call.path.count("/")):
+        answer = ask(server, call, kept.path(call))
+        assert answer.status == 200, (call.path, answer)
+
+
+def test_all_that_is_kept_is_read_and_deleted(reckon, small_disk):
+    with Server(reckon) as server:
+        kept = Kept(server)
+        fill(small_disk)
+        assert ready(server) == "is full"
+        for _ in range(2):
+            check_reads(server, kept)
+        check_deletions(server, kept)
+        assert server.ask("GET", f"/sessions/{kept.session}").code == "session_closed"
+        for name in ("filler", "crumbs"):
+            (small_disk / name).unlink(missing_ok=True)
+        assert ready(server) == "has less than 64 MiB left"
+        assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
+
+
+def test_a_daemon_that_is_killed_on_a_full_disk_comes_back(reckon, small_disk):
+    """Its sessions come back into boxes of their own to be read, and can be deleted."""
+    with Server(reckon) as server:
+        kept = Kept(server)
+        fill(small_disk)
+        assert ready(server) == "is full"
+        server.stop(signal.SIGKILL)
+        server.start()
+        own = f"/sessions/{kept.session}"
+        for path in (own, f"{own}/files", f"{own}/files/d/b", f"{own}/archive", f"{own}/executions",
+                     f"/artifacts/{kept.names['artifact']}", "/volumes/shared/files/v"):
+            answer = server.ask("GET", path)
+            assert answer.status == 200, (path, answer)
+        for path in (f"{own}/files/a", f"/snapshots/{kept.names['snapshot']}", "/volumes/shared",
+                     own):
+            answer = server.ask("DELETE", path)
+            assert answer.status == 200, (path, answer)
