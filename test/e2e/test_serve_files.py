@@ -255,6 +255,29 @@ def test_bombs(server):
     server.ask("DELETE", f"/sessions/{session}")
 
 
+def with_dictionary(data, size):
+    """What xz made of `data`, saying that whoever unpacks it needs a dictionary of `size` bytes."""
+    packed = bytearray(lzma.compress(data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32))
+    length = 4 * (packed[12] + 1)  # of the header of its only block: the code of the size is its fifth byte
+    code, = (code for code in range(40) if (2 | code & 1) << code // 2 + 11 == size)
+    packed[16] = code
+    packed[12 + length - 4:12 + length] = zlib.crc32(packed[12:12 + length - 4]).to_bytes(4, "little")
+    return bytes(packed)
+
+
+def test_an_archive_that_needs_too_much_memory(server):
+    """The program that unpacks has 384 MiB for all that it does."""
+    session = server.create()
+    data = tar(("a", b"x" * 5000))
+    assert put_archive(server, session, with_dictionary(data, 256 << 20)).json["files"] == 1
+    server.ask("DELETE", f"/sessions/{session}/files/a")
+    answer = put_archive(server, session, with_dictionary(data, 384 << 20))
+    assert (answer.status, answer.code) == (413, "limit"), answer
+    assert "memory" in answer.json["error"]["message"]
+    assert nothing_is_there(server, session)
+    server.ask("DELETE", f"/sessions/{session}")
+
+
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08" + b"\0" * 50,
                                   gzip.compress(b"text"), lzma.compress(b"text"),
                                   b"\xfd7zXZ\0" + b"\xff" * 80, os.urandom(5000),

@@ -368,3 +368,8 @@ def test_a_stranger_is_not_told_what_would_be_right(reckon):
                                    ("POST", "/sessions", b"{not json")):
             assert server.ask(method, path, body, key=False).status == 401
             assert server.ask(method, path, body).status == 400
+        for status, body, headers in ((415, b"<a/>", {"Content-Type": "text/xml"}),
+                                      (415, b"{}", {"Content-Encoding": "gzip"}),
+                                      (413, b"", {"Content-Length": str(9 << 20)})):
+            assert server.ask("POST", "/sessions", body, headers, key=False).status == 401
+            assert server.ask("POST", "/sessions", body, headers).status == status

@@ -1,7 +1,8 @@
 """Sessions that are paused: all that runs stands still, and goes on as if nothing had been."""
+import concurrent.futures
 import time
 
-from reckon_serve import SECONDS
+from reckon_serve import SECONDS, Server
 from waiting import eventually
 
 
@@ -159,6 +160,20 @@ def test_again_and_again(server):
         pause(server, session)
         resume(server, session)
         assert text(server, session, "n += 1; print(n)") == f"{i + 1}\n"
+
+
+def test_so_many_wait_until_it_goes_on(reckon):
+    """While no worker is free to wake it: sixteen requests, and no seventeenth."""
+    with Server(reckon, "--workers", "1") as server, concurrent.futures.ThreadPoolExecutor(17) as pool:
+        asleep, other = server.create(), server.create()
+        pause(server, asleep)
+        server.background(other, "import time; time.sleep(3)")
+        eventually(lambda: server.ask("GET", f"/sessions/{other}").json["pending"] == 1, "it runs")
+        path = f"/sessions/{asleep}/resume"
+        answers = [each.result() for each in [pool.submit(server.ask, "POST", path) for _ in range(17)]]
+        refused = [answer for answer in answers if answer.status != 200]
+        assert [answer.code for answer in refused] == ["busy"], answers
+        assert refused[0].headers["Retry-After"]
 
 
 def test_a_restart_of_the_daemon_keeps_files_and_says_what_is_lost(server):

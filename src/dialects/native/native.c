@@ -92,10 +92,15 @@ void native_refuse_invalid(struct request *request, const struct err *err)
 						    : "see GET /reckon/v1/openapi.json");
 }
 
-/* 400, but only for a valid key: a stranger does not learn what would be correct. */
+/* Only a valid key: a stranger, who is refused here, does not learn what would be correct. */
+static bool is_told(const struct native *native)
+{
+	return native->call->scope == API_SCOPE_NONE || call_check_key(native->request) == 0;
+}
+
 static void refuse_invalid(const struct native *native, const struct err *err)
 {
-	if (native->call->scope == API_SCOPE_NONE || call_check_key(native->request) == 0)
+	if (is_told(native))
 		native_refuse_invalid(native->request, err);
 }
 
@@ -107,18 +112,21 @@ static int take_body(const struct native *native)
 	struct err err;
 
 	if (!may_be_json(http)) {
-		answer_refuse_simple(request, 415, "unsupported_media_type",
-				     "the body must be JSON",
-				     "send Content-Type: application/json");
+		if (is_told(native))
+			answer_refuse_simple(request, 415, "unsupported_media_type",
+					     "the body must be JSON",
+					     "send Content-Type: application/json");
 		return -1;
 	}
 	if (http->length > API_JSON_MAX) {
-		answer_refuse_simple(request, 413, "body_too_large",
-				     "the body is longer than 8 MiB",
-				     "put large data into files: PUT /reckon/v1/sessions/ID/files/PATH");
+		if (is_told(native))
+			answer_refuse_simple(
+				request, 413, "body_too_large", "the body is longer than 8 MiB",
+				"put large data into files: PUT /reckon/v1/sessions/ID/files/PATH");
 		return -1;
 	}
-	if (http->is_chunked || http->length > BODY_BEFORE_KEY) {
+	if (http->is_chunked || http->length > BODY_BEFORE_KEY ||
+	    http_header(http, "content-encoding") != NULL) {
 		cleanup_call struct call call = CALL_INIT;
 
 		if (call_or_refuse(request, API_KEY_CHECK, &(struct api_key_check_in){ 0 }, NULL,
