@@ -6,6 +6,7 @@
 Others work on this host as well, so only growth beyond what they do in a few seconds counts.
 """
 import contextlib
+import os
 import pathlib
 import re
 import time
@@ -21,13 +22,30 @@ SLACK = {  # an attack that leaves something behind leaves many times that
     "keys": 64,
     "per-cpu memory": 64 * MIB,
     "kernel stacks": 64 * MIB,
+    "warnings of the kernel": 0,
 }
+# What Linux writes to its log of an error of its own; not that it ended a program.
+WARNING = re.compile(rb"WARNING: CPU|BUG: |Oops: |KASAN: |UBSAN: |rcu: .*stall|list_\w+ corruption")
 
 
 def text_of(path):
     with contextlib.suppress(OSError):
         return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
     return ""
+
+
+def warnings():
+    """Their number in the kernel's log."""
+    count = 0
+    with contextlib.suppress(OSError):  # who may not read it; the end of the log
+        fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            while True:
+                with contextlib.suppress(BrokenPipeError):  # overwritten meanwhile
+                    count += WARNING.search(os.read(fd, 8192)) is not None
+        finally:
+            os.close(fd)
+    return count
 
 
 def read():
@@ -45,6 +63,7 @@ def read():
         "keys": sum(map(int, keys)),
         "per-cpu memory": int(meminfo.get("Percpu", 0)) * 1024,
         "kernel stacks": int(meminfo.get("KernelStack", 0)) * 1024,
+        "warnings of the kernel": warnings(),
     }
 
 
