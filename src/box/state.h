@@ -113,6 +113,7 @@ struct template {
 	size_t env_count;
 	uint64_t memory_bytes; /* [limits] of template.ini, 0: none */
 	uint64_t stamp;	       /* of template.ini: a rebuilt template is loaded anew */
+	uint64_t asked_ns;     /* when a session with it was asked for the last time */
 	struct zygote_proc slots[ZYGOTE_KINDS][ZYGOTE_SLOTS];
 	struct zygote_proc *zygotes[ZYGOTE_KINDS]; /* the one of each kind that serves */
 	struct session *shells[STATE_SHELLS_MAX]; /* pooled boxes; a kernel may be begun in one */

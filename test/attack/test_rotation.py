@@ -2,7 +2,7 @@
 import time
 
 import pytest
-from attack import Driver
+from attack import Driver, Refused
 from test_lifecycle import zygotes_of
 
 pytestmark = pytest.mark.one_user
@@ -127,3 +127,30 @@ def test_two_sessions_have_two_streams(rotating, library):
     streams = [box.ask(f"import {name}; answer = [{library} for _ in range(50)]") for box in boxes]
     values = [value for stream in streams for value in stream]
     assert len(set(values)) == len(values)
+
+
+def test_as_many_templates_as_there_is_room_for(place, state):
+    """Thirty-two that sessions use; one that none uses any more makes room, whoever asked for it."""
+    folder = place.folder("many-templates")
+    for number in range(34):
+        (folder / f"t{number}").mkdir()
+        (folder / f"t{number}/template.ini").write_text(f"[template]\nname = t{number}\npython = 3.11\n")
+    driver = Driver(place, state, "--private", env={"RECKON_TEMPLATES": str(folder)})
+    try:
+        boxes = [driver.open(f"t{number}", prelude=False) for number in range(32)]
+        with pytest.raises(Refused) as refused:
+            driver.open("t32", prelude=False)
+        assert "sessions use 32 templates" in refused.value.message
+        for number in (3, 7):
+            boxes[number].close()
+        with pytest.raises(Refused) as refused:
+            driver.open("t99", prelude=False)
+        assert "no template" in refused.value.message
+        more = [driver.open(f"t{number}", prelude=False) for number in (32, 33)]
+        with pytest.raises(Refused):
+            driver.open("t3", prelude=False)
+        more[0].close()
+        for box in (driver.open("t3", prelude=False), more[1], boxes[0], boxes[31]):
+            assert box.ask("answer = 6 * 7") == 42
+    finally:
+        driver.close()

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "box/module.h"
 #include "box/templates/template.h"
 
@@ -107,6 +108,13 @@ static uint64_t ini_stamp(const char *path)
 	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec + st.st_ino;
 }
 
+static int not_built(const char *name, struct err *err)
+{
+	(void)err_set(err, ERR_NOT_FOUND, "no template \"%s\" is built", name);
+	return err_remedy(err, "reckon template ls names what can be built; reckon template add "
+			       "makes one of your own");
+}
+
 static int load(struct warden *warden, const char *name, struct template *ret, struct err *err)
 {
 	struct reading reading = { .of = ret };
@@ -125,12 +133,8 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 	(void)snprintf(path, sizeof(path), "%s/%s/template.ini", warden->template_dir, name);
 	ret->stamp = ini_stamp(path);
-	if (ret->stamp == 0) {
-		(void)err_set(err, ERR_NOT_FOUND, "no template \"%s\" is built", name);
-		return err_remedy(err,
-				  "reckon template ls names what can be built; reckon template add "
-				  "makes one of your own");
-	}
+	if (ret->stamp == 0)
+		return not_built(name, err);
 	line = ini_parse(path, on_ini_line, &reading);
 	if (line != 0)
 		return err_set(err, ERR_INVALID, "%s: line %d: %s", path, line,
@@ -140,6 +144,25 @@ static int load(struct warden *warden, const char *name, struct template *ret, s
 		ret->tree[0] = '\0';
 	ret->used = true;
 	return 0;
+}
+
+/* The one without a session that was asked for the longest time ago; NULL: each has one. */
+static struct template *longest_unused(struct warden *warden)
+{
+	bool has_session[STATE_TEMPLATES_MAX] = { false };
+	struct template *ret = NULL;
+
+	for (size_t slot = 0; slot < STATE_SESSIONS_MAX; slot++) {
+		const struct session *at = warden->sessions[slot];
+
+		if (at != NULL && (at->state == SESSION_OPEN || at->state == SESSION_FROZEN))
+			has_session[at->of - warden->templates] = true;
+	}
+	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
+		if (!has_session[i] &&
+		    (ret == NULL || warden->templates[i].asked_ns < ret->asked_ns))
+			ret = &warden->templates[i];
+	return ret;
 }
 
 int template_find(struct warden *warden, const char *name, struct template **ret, struct err *err)
@@ -155,6 +178,7 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 
 		if (at->used && strcmp(at->name, name) == 0) {
 			if (at->stamp == ini_stamp(path)) {
+				at->asked_ns = clock_mono_ns();
 				*ret = at;
 				return 0;
 			}
@@ -163,10 +187,18 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 		if (!at->used && free_entry == NULL)
 			free_entry = at;
 	}
-	if (free_entry == NULL)
-		return err_set(err, ERR_LIMIT, "%d templates are loaded", STATE_TEMPLATES_MAX);
+	if (free_entry == NULL) {
+		if (ini_stamp(path) == 0)
+			return not_built(name, err); /* nothing makes room for a name */
+		free_entry = longest_unused(warden);
+		if (free_entry == NULL)
+			return err_set(err, ERR_LIMIT, "sessions use %d templates",
+				       STATE_TEMPLATES_MAX);
+		template_drop(warden, free_entry);
+	}
 	if (load(warden, name, free_entry, err) < 0)
 		return (int)err->code;
+	free_entry->asked_ns = clock_mono_ns();
 	*ret = free_entry;
 	return 0;
 }
