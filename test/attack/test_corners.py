@@ -168,25 +168,30 @@ def test_nothing_of_the_host_is_in_a_kernels_memory(place, state):
 # ---- memory of odd kinds -----------------------------------------------------------------------
 
 
+PIPE = "os.pipe()"
+SOCKETS = "[end.detach() for end in socket.socketpair()]"
+
+
+@pytest.mark.parametrize("ends", [PIPE, SOCKETS], ids=["pipes", "sockets"])
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)  # only a group counts them
-def test_pipes_that_nobody_reads(driver, neighbour):
+def test_pipes_that_nobody_reads(driver, neighbour, ends):
     box = driver.open(memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     record = box.run(r'''
-import fcntl, os
+import fcntl, os, socket
 for _ in range(6):
     if os.fork() == 0:
         kept = []
         try:
             while True:
-                r, w = os.pipe(); kept += [r, w]; os.set_blocking(w, False)
+                r, w = ENDS; kept += [r, w]; os.set_blocking(w, False)
                 attempt(fcntl.fcntl, w, 1031, 1 << 20)
                 while attempt(os.write, w, bytes(1 << 16)) == 1 << 16: pass
         except OSError: pass
         import time; time.sleep(100)
 import time; time.sleep(3)
-''', timeout_ms=15000)
+'''.replace("ENDS", ends), timeout_ms=15000)
     assert record["status"] in ("out_of_memory", "ok", "error", "kernel_died"), record
-    assert record["receipt"]["memory_peak_bytes"] <= 82 * MIB
+    assert 48 * MIB <= record["receipt"]["memory_peak_bytes"] <= 82 * MIB
     neighbour.check()
 
 
@@ -295,6 +300,24 @@ def test_a_copy_while_threads_hold_locks(driver):
         copy.close()
     assert "False" not in outcomes and set(outcomes) & {"True"}, outcomes
     assert box.ask("stop = True\nfor t in threads: t.join()\nanswer = len(numbers)") > 0
+
+
+@pytest.mark.parametrize("depth, goes", [(256, True), (257, False)])
+def test_a_copy_of_a_deep_workspace(driver, depth, goes):
+    """The warden goes down by itself, so it has an end; the session that is refused goes on."""
+    box = driver.open()
+    if not box.about["has_twin"]:
+        pytest.skip("no twins on this host")
+    box.expect("ok", f"import os\nfor _ in range({depth}):\n    os.mkdir('d'); os.chdir('d')\n"
+                     "open('bottom', 'w').write('here'); os.chdir('/mnt/data')\nx = 41")
+    if not goes:
+        with pytest.raises(Refused) as refused:
+            box.branch()
+        assert "nested deeper than 256" in refused.value.message
+        assert box.ask("answer = x") == 41
+        return
+    copy = box.branch()
+    assert copy.ask(f"answer = [x, open('d/' * {depth} + 'bottom').read()]") == [41, "here"]
 
 
 @pytest.mark.one_user
