@@ -102,6 +102,24 @@ def test_what_is_asked_and_what_is_not(server):
     assert much["isError"] is True and "too long to ask" in text_of(much)
 
 
+@pytest.mark.parametrize("hidden, shown", [
+    ("x = 1\x1b[8m; rm()", r"x = 1\x1b[8m; rm()"), ("rm()\rx = 1", r"rm()\rx = 1"),
+    ("# \u202e\u2066rm()\u2069", r"# \u202e\u2066rm()\u2069"), ("a\u200bb", r"a\u200bb"),
+    ("\x9b8m", r"\x9b8m")])
+def test_nothing_in_a_question_is_hidden(server, hidden, shown):
+    """A client may show it in a terminal, or right to left."""
+    mcp = Mcp(server, modern=True, capabilities=CAN)
+    for tool, arguments, words in (
+            ("run_code", {"code": f"\tprint()\n{hidden}\nä"}, f"code?\n\n    print()\n{shown}\nä"),
+            ("run_code", {"code": "1", "language": hidden}, f"Run this {shown} code"),
+            ("files", {"action": "write", "path": hidden, "text": "x"}, f"the file {shown} of"),
+            ("files", {"action": "delete", "path": hidden}, f"Delete {shown} of"),
+            ("session", {"action": "end", "session": hidden}, f"End the session {shown}?")):
+        asked = ask(mcp, tool, **arguments)
+        message = asked["inputRequests"]["approve"]["params"]["message"]
+        assert words in message and not set(message) & set("\x1b\r\u202e\u2066\u200b\x9b"), message
+
+
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}])
 def test_a_client_that_cannot_ask_learns_it(server, modern, capabilities):

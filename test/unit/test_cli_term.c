@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/reveal.h"
 #include "cli/term/term.h"
-#include "cli/term/reveal.h"
 
 /* Sends `text` in pieces of `step` bytes. */
 static void filter_in(struct buf *ret, const char *text, size_t len, size_t step, bool escape)
@@ -123,7 +123,7 @@ static void assert_revealed(const char *text, size_t len, const char *want)
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	assert_ok(&err, term_reveal_line(text, len, false, &got, &err));
+	assert_ok(&err, reveal_line(text, len, false, &got, &err));
 	assert_string_equal(buf_text(&got), want);
 }
 
@@ -172,13 +172,13 @@ UNIT_TEST(each_hidden_character_is_known)
 
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
 		for (uint32_t c = runs[i].first; c <= runs[i].last; c++)
-			assert_true(term_is_hidden(c));
+			assert_true(reveal_is_hidden(c));
 	for (uint32_t c = 0x20; c < 0x7f; c++)
-		assert_false(term_is_hidden(c));
-	assert_false(term_is_hidden(0xa1));
-	assert_false(term_is_hidden(0x1f600));
-	assert_false(term_is_hidden(0x2010));
-	assert_false(term_is_hidden(0x3000));
+		assert_false(reveal_is_hidden(c));
+	assert_false(reveal_is_hidden(0xa1));
+	assert_false(reveal_is_hidden(0x1f600));
+	assert_false(reveal_is_hidden(0x2010));
+	assert_false(reveal_is_hidden(0x3000));
 }
 
 UNIT_TEST(an_escape_differs_from_the_same_text)
@@ -186,7 +186,7 @@ UNIT_TEST(an_escape_differs_from_the_same_text)
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
 
-	assert_ok(&err, term_reveal_line("\\x1b\x1b", 5, true, &got, &err));
+	assert_ok(&err, reveal_line("\\x1b\x1b", 5, true, &got, &err));
 	assert_string_equal(got.data, "\\x1b\x1b[7m\\x1b\x1b[0m");
 }
 

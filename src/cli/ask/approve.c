@@ -18,10 +18,10 @@
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
+#include "base/reveal.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/session/interrupt.h"
-#include "cli/term/reveal.h"
 
 #define LINE_SHOWN_MAX (RUN_SOURCE_MAX * 16) /* each byte as "ESC[7m\xNN ESC[0m" */
 
@@ -53,7 +53,7 @@ static int show_code(int tty, const char *code, size_t len, bool is_plain, struc
 
 		if ((!is_plain && buf_adds(&shown, "\x1b[0m", err) < 0) ||
 		    buf_adds(&shown, bar, err) < 0 ||
-		    term_reveal_line(code, line, !is_plain, &shown, err) < 0 ||
+		    reveal_line(code, line, !is_plain, &shown, err) < 0 ||
 		    buf_addc(&shown, '\n', err) < 0 ||
 		    fd_write_full(tty, shown.data, shown.len, err) < 0)
 			return (int)err->code;

@@ -21,8 +21,8 @@
 
 #include "base/cleanup.h"
 #include "base/process/grant.h"
+#include "base/reveal.h"
 #include "base/utf8.h"
-#include "cli/term/reveal.h"
 
 /*
  * ---- folders that are never offered -----------------------------------------------------------
@@ -98,7 +98,7 @@ static bool can_be_shown(const char *real)
 
 	for (size_t at = 0; at < len; at += n) {
 		n = utf8_sequence(real + at, len - at);
-		if (n == 0 || term_is_hidden(term_decode(real + at, n)))
+		if (n == 0 || reveal_is_hidden(reveal_decode(real + at, n)))
 			return false;
 	}
 	return true;

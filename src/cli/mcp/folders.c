@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "cli/term/reveal.h"
+#include "base/reveal.h"
 #include "codec/json_get.h"
 #include "codec/json_write.h"
 
@@ -188,7 +188,7 @@ static void write_question(const struct folder_request *request, struct buf *ret
 		       folder->writable ? "Let code read AND CHANGE" : "Let code read", folder->real);
 	if (strcmp(request->asked, folder->real) != 0) {
 		(void)buf_adds(ret, "(Asked for as ", &ignored);
-		(void)term_reveal_line(request->asked, strlen(request->asked), false, ret,
+		(void)reveal_line(request->asked, strlen(request->asked), false, ret,
 				       &ignored);
 		(void)buf_adds(ret, ")\n\n", &ignored);
 	}

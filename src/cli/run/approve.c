@@ -20,7 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/file/fd.h"
-#include "cli/term/reveal.h"
+#include "base/reveal.h"
 
 #define LOOK_MS 100
 #define SHOWN_MAX ((size_t)4 * 1024 * 1024) /* 128 KiB, each byte as "ESC[7m\xNN ESC[0m" */
@@ -48,9 +48,9 @@ void run_person_release(void)
 static int write_question(const struct run_call *call, struct buf *ret, struct err *err)
 {
 	if (buf_adds(ret, "\r\x1b[0m\xe2\x94\x82 ", err) < 0 || /* │ */
-	    term_reveal_line(call->tool, strlen(call->tool), true, ret, err) < 0 ||
+	    reveal_line(call->tool, strlen(call->tool), true, ret, err) < 0 ||
 	    buf_addc(ret, ' ', err) < 0 ||
-	    term_reveal_line(call->arguments, call->len, true, ret, err) < 0)
+	    reveal_line(call->arguments, call->len, true, ret, err) < 0)
 		return (int)err->code;
 	return buf_addc(ret, '\n', err);
 }

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
+#include "base/reveal.h"
 #include "base/utf8.h"
-#include "cli/term/reveal.h"
 
 #define ESC 0x1b
 
@@ -163,11 +163,11 @@ static int escape_line(const char *text, size_t len, bool reveals, struct buf *r
 			at++;
 			continue;
 		}
-		character = term_decode(text + at, n);
+		character = reveal_decode(text + at, n);
 		if (is_c1((const unsigned char *)text + at, n))
 			rc = show_byte((unsigned char)text[at + 1], ret, err);
-		else if (reveals && term_is_hidden(character))
-			rc = term_show_character(character, ret, err);
+		else if (reveals && reveal_is_hidden(character))
+			rc = reveal_character(character, ret, err);
 		else
 			rc = buf_add(ret, text + at, n, err);
 		if (rc < 0)

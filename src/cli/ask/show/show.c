@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/reveal.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/term/reveal.h"
 #include "cli/term/width.h"
 
 #define SHOWN_MAX ((size_t)8 * 1024 * 1024)
@@ -160,7 +160,7 @@ static void put_code_line(struct ask *ask, int fd, const char *line, size_t len)
 
 	if (!ask_shows_at_terminal(ask))
 		put(ask, fd, line, len);
-	else if (term_reveal_line(line, len, ask->view.coloured, &shown, &err) == 0)
+	else if (reveal_line(line, len, ask->view.coloured, &shown, &err) == 0)
 		put(ask, fd, buf_text(&shown), shown.len);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/reveal.h"
 #include "base/utf8.h"
 #include "dialects/mcp/mcp.h"
 
@@ -47,6 +48,24 @@ static enum level level_of(const struct tool *tool)
 
 /* ---- the question ----------------------------------------------------------------------------- */
 
+/* A client may show this in a terminal: each character that hides or moves others is an escape. */
+static void show(const char *text, size_t len, struct buf *ret)
+{
+	struct err ignored;
+
+	for (;;) {
+		const char *end = memchr(text, '\n', len);
+		const size_t line = end != NULL ? (size_t)(end - text) : len;
+
+		(void)reveal_line(text, line, false, ret, &ignored);
+		if (end == NULL)
+			return;
+		(void)buf_addc(ret, '\n', &ignored);
+		text += line + 1;
+		len -= line + 1;
+	}
+}
+
 static void ask_code(const struct json_value *args, struct buf *ret)
 {
 	const char *language = rpc_text(args, "language", 63);
@@ -58,13 +77,17 @@ static void ask_code(const struct json_value *args, struct buf *ret)
 		return;
 	shown = len < SHOWN_MAX ? len : SHOWN_MAX;
 	shown -= utf8_incomplete_tail(code, shown);
-	(void)buf_addf(ret, &ignored, "Run this %s%scode", language != NULL ? language : "",
-		       language != NULL ? " " : "");
+	(void)buf_adds(ret, "Run this ", &ignored);
+	if (language != NULL) {
+		show(language, strlen(language), ret);
+		(void)buf_addc(ret, ' ', &ignored);
+	}
+	(void)buf_adds(ret, "code", &ignored);
 	if (shown < len)
 		(void)buf_addf(ret, &ignored, " (%zu bytes, of which only the first %zu are shown)",
 			       len, shown);
 	(void)buf_adds(ret, "?\n\n", &ignored);
-	(void)buf_add(ret, code, shown, &ignored);
+	show(code, shown, ret);
 }
 
 static void ask_file(const struct json_value *args, struct buf *ret)
@@ -74,11 +97,15 @@ static void ask_file(const struct json_value *args, struct buf *ret)
 
 	if (action == NULL || path == NULL)
 		return;
-	if (strcmp(action, "write") == 0)
-		(void)buf_addf(ret, &ignored, "Write the file %s of the session, or replace it?",
-			       path);
-	else if (strcmp(action, "delete") == 0)
-		(void)buf_addf(ret, &ignored, "Delete %s of the session?", path);
+	if (strcmp(action, "write") == 0) {
+		(void)buf_adds(ret, "Write the file ", &ignored);
+		show(path, strlen(path), ret);
+		(void)buf_adds(ret, " of the session, or replace it?", &ignored);
+	} else if (strcmp(action, "delete") == 0) {
+		(void)buf_adds(ret, "Delete ", &ignored);
+		show(path, strlen(path), ret);
+		(void)buf_adds(ret, " of the session?", &ignored);
+	}
 }
 
 static void ask_session(const struct json_value *args, struct buf *ret)
@@ -99,9 +126,11 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 
 			(void)buf_add(ret, asked[i].what, (size_t)(place - asked[i].what),
 				      &ignored);
-			(void)buf_addf(ret, &ignored, "the session%s%s%s",
-				       session != NULL ? " " : "", session != NULL ? session : "",
-				       place + 2);
+			(void)buf_adds(ret, session != NULL ? "the session " : "the session",
+				       &ignored);
+			if (session != NULL)
+				show(session, strlen(session), ret);
+			(void)buf_adds(ret, place + 2, &ignored);
 		}
 }
 

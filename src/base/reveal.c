@@ -5,7 +5,7 @@
  * Reads:    hostile text.
  * Never:    passes a character that a terminal may interpret or hide.
  */
-#include "cli/term/reveal.h"
+#include "base/reveal.h"
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
@@ -31,7 +31,7 @@ static const struct {
 	{ 0x2fffe, 0x2ffff }, { 0x3fffe, 0x10ffff }, /* tags, selectors, private use */
 };
 
-bool term_is_hidden(uint32_t character)
+bool reveal_is_hidden(uint32_t character)
 {
 	size_t lo = 0, hi = ARRAY_LEN(hidden);
 
@@ -46,7 +46,7 @@ bool term_is_hidden(uint32_t character)
 	return lo < ARRAY_LEN(hidden) && character >= hidden[lo].first;
 }
 
-uint32_t term_decode(const char *sequence, size_t n)
+uint32_t reveal_decode(const char *sequence, size_t n)
 {
 	static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 	const unsigned char *byte = (const unsigned char *)sequence;
@@ -57,14 +57,14 @@ uint32_t term_decode(const char *sequence, size_t n)
 	return value;
 }
 
-int term_show_character(uint32_t character, struct buf *ret, struct err *err)
+int reveal_character(uint32_t character, struct buf *ret, struct err *err)
 {
 	return buf_addf(ret, err, character > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)character);
 }
 
 static int show_escape(const char *text, size_t n, struct buf *ret, struct err *err)
 {
-	const uint32_t character = n > 0 ? term_decode(text, n) : (unsigned char)text[0];
+	const uint32_t character = n > 0 ? reveal_decode(text, n) : (unsigned char)text[0];
 
 	if (character == '\t')
 		return buf_adds(ret, "\\t", err);
@@ -72,10 +72,10 @@ static int show_escape(const char *text, size_t n, struct buf *ret, struct err *
 		return buf_adds(ret, "\\r", err);
 	if (character <= 0xff)
 		return buf_addf(ret, err, "\\x%02x", (unsigned)character);
-	return term_show_character(character, ret, err);
+	return reveal_character(character, ret, err);
 }
 
-int term_reveal_line(const char *text, size_t len, bool coloured, struct buf *ret, struct err *err)
+int reveal_line(const char *text, size_t len, bool coloured, struct buf *ret, struct err *err)
 {
 	size_t at = 0;
 
@@ -85,7 +85,7 @@ int term_reveal_line(const char *text, size_t len, bool coloured, struct buf *re
 	while (at < len) {
 		const size_t n = utf8_sequence(text + at, len - at);
 
-		if (n > 0 && !term_is_hidden(term_decode(text + at, n))) {
+		if (n > 0 && !reveal_is_hidden(reveal_decode(text + at, n))) {
 			if (buf_add(ret, text + at, n, err) < 0)
 				return (int)err->code;
 		} else if ((coloured && buf_adds(ret, "\x1b[7m", err) < 0) ||

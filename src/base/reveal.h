@@ -17,18 +17,18 @@
 /*
  * Whether it is a control, format or blank character, or one without a glyph; false for the space.
  */
-bool term_is_hidden(uint32_t character);
+bool reveal_is_hidden(uint32_t character);
 
 /* Decodes a valid UTF-8 sequence of `n` bytes. */
-uint32_t term_decode(const char *sequence, size_t n);
+uint32_t reveal_decode(const char *sequence, size_t n);
 
 /* Appends "\u202e" or "\U000e0041". */
-int term_show_character(uint32_t character, struct buf *ret, struct err *err);
+int reveal_character(uint32_t character, struct buf *ret, struct err *err);
 
 /*
  * Appends a line of code (without its newline) such that two different lines look different: hidden
  * characters and invalid bytes become escapes. When `coloured`, they are in reverse video, to
  * differ from the same escape in the source. Tabs at the start are four columns each.
  */
-int term_reveal_line(const char *text, size_t len, bool coloured, struct buf *ret,
+int reveal_line(const char *text, size_t len, bool coloured, struct buf *ret,
 		     struct err *err);
