@@ -165,6 +165,16 @@ def test_a_person_approves(reckon, tools, where, request):
     assert (reckon.cwd / "made").read_text() == "x\n" * 4
 
 
+def test_nothing_in_a_call_is_hidden(reckon, tools):
+    """What JSON leaves as it is can turn the order round, or take no room."""
+    with Terminal(reckon, "run", "--tools", tools(a=["touch", "made"]), "--approve",
+                  "-c", r"tools.a.sync(x='\u202e\u2066rm\u2069\u200b')") as term:
+        term.wait("Call it?").write("n\n")
+        assert term.end() != 0
+    assert r"\u202e\u2066rm\u2069\u200b" in term.text
+    assert not set("\u202e\u2066\u2069\u200b") & set(term.raw.decode())
+
+
 def test_an_interrupt_ends_the_question_of_approval(reckon, tools):
     with Terminal(reckon, "run", "--tools", tools(a=["touch", "made"]), "--approve", "-c", "tools.a.sync()") as term:
         term.wait("Call it?").write("\x03")
