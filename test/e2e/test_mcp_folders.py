@@ -131,6 +131,14 @@ def test_the_real_path_is_shown(reckon, home):
     assert client.close() == 0
 
 
+def test_nothing_in_what_was_asked_for_is_hidden(reckon, home):
+    (home / "a\u202eb\x1b[8m\nc").symlink_to("project/inner")
+    client = start(reckon, home, DECLINE)
+    mount(client, "~/a\u202eb\x1b[8m\nc")
+    assert r"(Asked for as ~/a\u202eb\x1b[8m\x0ac)" in client.questions[0]["message"]
+    assert client.close() == 0
+
+
 def test_a_folder_that_another_took_the_place_of(reckon, home):
     """Between the question and the answer."""
     def swap(_):
