@@ -9,6 +9,8 @@ import subprocess
 
 import field_table
 import pytest
+from e2b_client import ENVD, E2BServer
+from mcp_client import Mcp
 from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
@@ -147,3 +149,89 @@ def test_a_daemon_that_is_killed_on_a_full_disk_comes_back(reckon, small_disk):
                      own):
             answer = server.ask("DELETE", path)
             assert answer.status == 200, (path, answer)
+
+
+# ---- in other protocols -------------------------------------------------------------------------
+
+FORM = (b"--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n"
+        b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nabc\r\n"
+        b"--b--\r\n")
+FORM_TYPE = {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+def openai(server):
+    file = server.ask("POST", "/openai/v1/files", FORM, FORM_TYPE, prefix="").json["id"]
+    container = server.ask("POST", "/openai/v1/containers", {"name": "c"}, prefix="").json["id"]
+    yield [("/openai/v1/files", None), (f"/openai/v1/files/{file}", None),
+           (f"/openai/v1/files/{file}/content", b"abc"), ("/openai/v1/containers", None),
+           (f"/openai/v1/containers/{container}", None),
+           (f"/openai/v1/containers/{container}/files", None)]
+    yield [f"/openai/v1/files/{file}", f"/openai/v1/containers/{container}"]
+
+
+def anthropic(server):
+    file = server.ask("POST", "/anthropic/v1/files", FORM, FORM_TYPE, prefix="").json["id"]
+    yield [("/anthropic/v1/files", None), (f"/anthropic/v1/files/{file}", None)]
+    yield [f"/anthropic/v1/files/{file}"]
+
+
+def librechat(server):
+    code = {"lang": "py", "code": "open('a', 'w').write('abc')", "user_id": "u", "entity_id": "e"}
+    done = server.ask("POST", "/librechat/exec", code, prefix="").json
+    place = f"{done['files'][0]['storage_session_id']}/{done['files'][0]['id']}?kind=user&id=x"
+    yield [(f"/librechat/download/{place}", b"abc")]
+    yield []
+
+
+def jupyter(server):
+    kernel = server.ask("POST", "/jupyter/api/kernels", {"name": "python3"}, prefix="").json["id"]
+    file = {"type": "file", "format": "text", "content": "abc"}
+    assert server.ask("PUT", "/jupyter/api/contents/a.txt", file, prefix="").status == 201
+    yield [("/jupyter/api/kernels", None), (f"/jupyter/api/kernels/{kernel}", None),
+           ("/jupyter/api/contents", None), ("/jupyter/api/contents/a.txt", None),
+           ("/jupyter/files/a.txt", b"abc")]
+    yield ["/jupyter/api/contents/a.txt", f"/jupyter/api/kernels/{kernel}"]
+
+
+@pytest.mark.parametrize("protocol", [openai, anthropic, librechat, jupyter])
+def test_a_protocol_reads_and_deletes(reckon, small_disk, protocol):
+    with Server(reckon) as server:
+        steps = protocol(server)
+        reads = next(steps)
+        fill(small_disk)
+        assert ready(server) == "is full"
+        for path, content in 2 * reads:
+            answer = server.ask("GET", path, prefix="")
+            assert answer.status == 200, (path, answer)
+            assert content in (None, answer.body), path
+        for path in next(steps):
+            answer = server.ask("DELETE", path, prefix="")
+            assert answer.status in (200, 204), (path, answer)
+
+
+def test_mcp_reads_and_deletes(reckon, small_disk):
+    with Server(reckon) as server:
+        mcp = Mcp(server)
+        ran = mcp.call("run_code", code="open('a', 'w').write('abc')")
+        session = ran["structuredContent"]["session"]
+        fill(small_disk)
+        assert ready(server) == "is full"
+        for action, more in (("list", {}), ("read", {"path": "a"}), ("delete", {"path": "a"})):
+            answer = mcp.call("files", action=action, session=session, **more)
+            assert not answer["isError"], (action, answer)
+        assert mcp.ask("resources/list")["resources"] is not None
+        assert not mcp.call("session", action="end", session=session)["isError"]
+
+
+def test_e2b_reads_and_deletes(reckon, small_disk):
+    with E2BServer(reckon) as server:
+        sandbox = server.sandbox()
+        path = "/files?path=/home/user/a.txt&username=user"
+        status, _, made = server.data(sandbox, ENVD, "POST", path, FORM, **FORM_TYPE)
+        assert status == 200, made
+        fill(small_disk)
+        assert ready(server) == "is full"
+        assert server.data(sandbox, ENVD, "GET", path)[::2] == (200, b"abc")
+        for path in ("/v2/sandboxes", f"/sandboxes/{sandbox['sandboxID']}"):
+            assert server.control("GET", path)[0] == 200
+        assert server.control("DELETE", f"/sandboxes/{sandbox['sandboxID']}")[0] == 204

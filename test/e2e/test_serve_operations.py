@@ -357,6 +357,9 @@ def test_while_it_stops_nothing_new_begins(reckon):
                     ("POST", f"/sessions/{other}/executions", {"code": "open('begun', 'w')"}),
                     ("POST", f"/sessions/{other}/processes", {"command": "touch begun"}),
                     ("POST", f"/sessions/{other}/contexts", {"language": "python"}),
+                    ("POST", f"/sessions/{other}/restart", {}), ("POST", f"/sessions/{other}/resume", {}),
+                    ("POST", f"/sessions/{other}/restore", {}),
+                    ("POST", "/agent", {"question": "?", "session": other}),
                     ("POST", "/sessions", {}), ("POST", "/executions", {"code": "1"})):
                 answer = server.ask(method, path, body)
                 assert (answer.status, answer.code) == (503, "unavailable"), (path, answer)

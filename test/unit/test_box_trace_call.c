@@ -93,9 +93,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define CHILD_TEST(name) UNIT_TEST_WITH(name, setup, teardown)
-
-CHILD_TEST(a_call_is_made)
+UNIT_TEST_WITH(a_call_is_made, setup, teardown)
 {
 	struct child *child = *state;
 	const uint64_t args[6] = { 0 };
@@ -106,7 +104,7 @@ CHILD_TEST(a_call_is_made)
 	assert_int_equal(result, child->pid);
 }
 
-CHILD_TEST(code_that_changed_before_is_not_run)
+UNIT_TEST_WITH(code_that_changed_before_is_not_run, setup, teardown)
 {
 	struct child *child = *state;
 	const uint64_t args[6] = { 0 };
@@ -140,7 +138,7 @@ static void *change(void *arg)
 	return NULL;
 }
 
-CHILD_TEST(code_that_changed_meanwhile_is_seen)
+UNIT_TEST_WITH(code_that_changed_meanwhile_is_seen, setup, teardown)
 {
 	struct child *child = *state;
 	struct changer changer = { .code = child->code };
@@ -179,7 +177,7 @@ struct frame {
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8], mask;
 };
 
-CHILD_TEST(a_call_that_leads_elsewhere_is_seen)
+UNIT_TEST_WITH(a_call_that_leads_elsewhere_is_seen, setup, teardown)
 {
 	struct child *child = *state;
 	struct frame *frame = (struct frame *)(void *)(child->code + FRAME);
@@ -198,7 +196,7 @@ CHILD_TEST(a_call_that_leads_elsewhere_is_seen)
 }
 #endif
 
-CHILD_TEST(a_child_that_nobody_asked_for_is_seen)
+UNIT_TEST_WITH(a_child_that_nobody_asked_for_is_seen, setup, teardown)
 {
 	struct child *child = *state;
 	const uint64_t args[6] = { SIGCHLD };
@@ -215,7 +213,7 @@ CHILD_TEST(a_child_that_nobody_asked_for_is_seen)
 }
 
 /* The page is of the very file that is expected; that it is shared is enough to refuse it. */
-CHILD_TEST(a_shared_page_is_refused)
+UNIT_TEST_WITH(a_shared_page_is_refused, setup, teardown)
 {
 	struct child *child = *state;
 	struct trace_code code;
@@ -228,7 +226,7 @@ CHILD_TEST(a_shared_page_is_refused)
 }
 
 /* What the file holds from then on is not what the process runs. */
-CHILD_TEST(a_private_page_is_taken_from_its_file)
+UNIT_TEST_WITH(a_private_page_is_taken_from_its_file, setup, teardown)
 {
 	struct child *child = *state;
 	cleanup_fd int file = memfd_create("code", MFD_CLOEXEC);
