@@ -373,3 +373,20 @@ def test_a_stranger_is_not_told_what_would_be_right(reckon):
                                       (413, b"", {"Content-Length": str(9 << 20)})):
             assert server.ask("POST", "/sessions", body, headers, key=False).status == 401
             assert server.ask("POST", "/sessions", body, headers).status == status
+
+
+def test_what_is_almost_an_id_is_nobodys(running):
+    """Neither part of one, nor another spelling of it, nor a path that would lead to it."""
+    own = running.create()
+    assert running.ask("GET", f"/sessions/{own}").status == 200
+    tricks = [own[:-1], own + "0", own[:-1] + ("0" if own[-1] != "0" else "1"), own.swapcase(),
+              own + "%00", own + "%20", "%20" + own, own + "%0a", own + "/.", own + "/..",
+              "./" + own, "../sessions/" + own, f"x/../{own}", f"..%2fsessions%2f{own}", f"%2e%2e%2f{own}",
+              own + "%2f", f"{own};x", "*", "%25", "se_%", "se_" + "_" * 26, "'%20or%20'1'='1",
+              "..", ".", "%c0%ae%c0%ae", "se_" + "0" * 5000]
+    for trick in tricks:
+        for method, path in (("GET", ""), ("GET", "/files"), ("GET", "/token"), ("DELETE", "")):
+            answer = running.ask(method, f"/sessions/{trick}{path}")
+            assert answer.status in (400, 404, 405), (method, trick, path, answer)
+    assert running.ask("GET", f"/sessions/{own}").status == 200
+    assert running.execute(own, "print(1)")["stdout"] == "1\n"
