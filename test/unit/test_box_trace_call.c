@@ -9,12 +9,16 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,6 +32,8 @@
 #define PAGE 4096u
 #define FRAME 1024u /* where a frame of a signal is built */
 #define ELSEWHERE 2048u
+
+#define LISTENER 512u /* the number of the descriptor that answers for a child */
 
 #if defined(__x86_64__)
 static const unsigned char call_code[] = { 0x0f, 0x05 };
@@ -43,6 +49,11 @@ struct child {
 	struct trace_regs base;
 };
 
+static volatile int *listener_of(const struct child *child)
+{
+	return (volatile int *)(void *)(child->code + LISTENER);
+}
+
 static struct trace_regs behind(const struct trace_regs *regs, const unsigned char *code)
 {
 	struct trace_regs ret = *regs;
@@ -57,7 +68,24 @@ static struct trace_regs behind(const struct trace_regs *regs, const unsigned ch
 	return ret;
 }
 
-static int setup(void **state)
+/* Answers of its system call mmap() are somebody else's from here on. */
+static int answer_mmap_elsewhere(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &program);
+}
+
+static int begin(void **state, bool lies)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	struct err err;
@@ -70,15 +98,30 @@ static int setup(void **state)
 	memcpy(child->code, call_code, sizeof(call_code));
 	child->pid = fork();
 	assert_true(child->pid >= 0);
-	if (child->pid == 0)
+	if (child->pid == 0) {
+		if (lies)
+			*listener_of(child) = answer_mmap_elsewhere();
 		for (;;)
 			(void)pause();
+	}
+	while (lies && *listener_of(child) == 0)
+		(void)usleep(1000);
 	assert_ok(&err, trace_seize(child->pid, &err));
 	assert_ok(&err, trace_interrupt(child->pid, &sig, &err));
 	assert_ok(&err, trace_regs_get(child->pid, &child->base, &err));
 	child->base = behind(&child->base, child->code);
 	*state = child;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return begin(state, false);
+}
+
+static int setup_lying(void **state)
+{
+	return begin(state, true);
 }
 
 static int teardown(void **state)
@@ -167,6 +210,45 @@ UNIT_TEST_WITH(code_that_changed_meanwhile_is_seen, setup, teardown)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
+}
+
+struct liar {
+	int listener;
+	uint64_t address;
+};
+
+static void *lie(void *arg)
+{
+	const struct liar *liar = arg;
+	struct seccomp_notif asked = { 0 };
+	struct seccomp_notif_resp told = { .val = (int64_t)liar->address };
+
+	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
+		abort();
+	told.id = asked.id;
+	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_SEND, &told) < 0)
+		abort();
+	return NULL;
+}
+
+/* The warden writes its list of calls to where mmap() says: that has to be the process's own. */
+UNIT_TEST_WITH(an_address_that_is_none_of_ours_is_not_written_to, setup_lying, teardown)
+{
+	struct child *child = *state;
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	cleanup_fd int listener =
+		(int)syscall(SYS_pidfd_getfd, pidfd, *listener_of(child), 0);
+	struct liar liar = { listener, (uint64_t)(uintptr_t)child->code };
+	struct trace_regs own;
+	pthread_t thread;
+	struct err err;
+	uint64_t page;
+
+	assert_true(listener >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, lie, &liar), 0);
+	assert_err(&err, ERR_DENIED, trace_own_page(child->pid, &child->base, &own, &page, &err));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_memory_equal(child->code, call_code, sizeof(call_code));
 }
 
 #if defined(__x86_64__)
