@@ -43,7 +43,7 @@ typedef struct reckon_agent_options {
 	uint64_t max_steps;   /* cells; 8 */
 	uint64_t max_tokens;  /* input and output together; none */
 	uint64_t budget_micro; /* cost, in millionths; none */
-	uint64_t wall_ms;     /* whole time; 15 minutes */
+	uint64_t wall_ms;     /* whole time, with its cells; 15 minutes */
 	/* For a million tokens, in millionths of the budget's currency. */
 	uint64_t price_in, price_cached, price_out;
 	uint64_t context_tokens; /* older output is shortened to stay below this; 100000 */

@@ -252,6 +252,12 @@ bool driver_is_late(const struct driver *driver, uint64_t now_ns);
 /* How much of the question's time is left, a cell's time included; UINT64_MAX: no question. */
 uint64_t driver_left_ns(const struct driver *driver, uint64_t now_ns);
 
+/*
+ * Time limit in milliseconds of a cell that begins now: what is left of the question's time, if
+ * that is less than `most_ms`, the cell's limit so far (0: none); 0: `most_ms` stands.
+ */
+uint64_t driver_cell_limit_ms(const struct driver *driver, uint64_t most_ms, uint64_t now_ns);
+
 /* ---- the cell that `execute` was called for ---- */
 
 /* The cell is queued or running as this execution. */

@@ -30,6 +30,17 @@ uint64_t driver_left_ns(const struct driver *driver, uint64_t now_ns)
 	return driver->over_ns > now_ns ? driver->over_ns - now_ns : 0;
 }
 
+uint64_t driver_cell_limit_ms(const struct driver *driver, uint64_t most_ms, uint64_t now_ns)
+{
+	const uint64_t left_ns = driver_left_ns(driver, now_ns);
+	/* Rounded up, since 0 is no limit. */
+	const uint64_t left_ms = left_ns / 1000000u + 1;
+
+	if (left_ns == UINT64_MAX || (most_ms > 0 && most_ms <= left_ms))
+		return 0;
+	return left_ms;
+}
+
 bool driver_is_late(const struct driver *driver, uint64_t now_ns)
 {
 	return (driver->state == DRIVER_THINKING ||

@@ -205,6 +205,13 @@ def test_limits_end_a_question(lines, option, script, stop):
     assert told.of("stop") == [stop]
 
 
+def test_a_cell_ends_with_the_time_of_its_question(lines):
+    with ModelServer(Reply(calls=["import time\ntime.sleep(25)\nprint('sl' + 'ept')"])) as model:
+        told = lines(model, "+wall_ms=1500", "?Go on.")
+    assert told.of("stop") == ["max_time"]
+    assert "slept" not in told.done.out
+
+
 def test_a_budget_is_counted_by_the_prices(lines):
     with ModelServer(Reply(calls=["1"]), Reply(text="x")) as model:
         told = lines(model, "+price=1000000", "+budget=100", "?Spend.")

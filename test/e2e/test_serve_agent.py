@@ -443,6 +443,15 @@ def test_limits_of_a_question(asking, limits, script, stop):
     assert asking(*script).run(limits=limits)["stop"] == stop
 
 
+def test_a_cell_ends_with_the_time_of_its_question(asking):
+    server = asking(Reply(calls=["x = 7; import time; time.sleep(25); x = 8"]))
+    session = server.create()
+    assert server.in_session(session, limits={"wall_s": 1.5})["stop"] == "max_time"
+    [row] = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
+    assert row["status"] == "timeout"
+    assert server.execute(session, "print(x)")["stdout"] == "7\n"
+
+
 def test_what_it_costs(asking):
     server = asking(Reply(calls=["1"]), Reply(text="x"), Reply(calls=["1"]), Reply(text="never"),
                     prices="price-in = 1\nprice-out = 2\n")

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "codec/json_write.h"
 #include "host/executions/asking.h"
@@ -176,6 +177,16 @@ static void bound_command(const struct session *session, const struct driver_cel
 								  : limits->output_max;
 }
 
+/* Ends the cell with the question's time. */
+static void bound_time(const struct run *run, struct job *job)
+{
+	const uint64_t most = job->timeout_ms > 0 ? job->timeout_ms : run->session->limits.wall_ms;
+	const uint64_t limit = driver_cell_limit_ms(&run->driver, most, clock_mono_ns());
+
+	if (limit > 0)
+		job->timeout_ms = limit;
+}
+
 /* Implements driver_ops.execute. */
 int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 {
@@ -214,6 +225,7 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	run_expect(run, job);
 	push_cell(run, job->execution->id, cell);
 	bound_command(session, cell, job);
+	bound_time(run, job);
 	context_enqueue(session, context, job);
 	return 0;
 }

@@ -191,6 +191,8 @@ static int execute(const struct driver_cell *cell, struct err *err, void *arg)
 		.on_event_arg = agent,
 		.stdin_fd = -1,
 		.text_bytes = agent->text_bytes,
+		.wall_ms = driver_cell_limit_ms(&agent->driver, agent->session->limits.wall_ms,
+						clock_mono_ns()),
 	};
 	reckon_execution *execution = NULL;
 	reckon_error error;
