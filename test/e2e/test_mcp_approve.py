@@ -94,11 +94,13 @@ def test_what_is_asked_and_what_is_not(server):
                             ("output", {"handle": "out_0"}), ("run_code", {}),
                             ("files", {"action": "burn"})):
         assert question(tool, **arguments) is None, (tool, arguments)
-    long = question("run_code", code="ä" * 6000)
-    assert "(12000 bytes, of which only the first 8192 are shown)" in long
-    assert long.endswith("ä" * 4096)
+    # All of what is approved is shown, so code has a bound; a control of one byte takes four to show.
+    assert question("run_code", code="ä" * 32768).endswith("\n" + "ä" * 32768)
+    assert question("run_code", code="\a" * 65536).endswith("\\x07" * 65536)
+    long = ask(mcp, code="ä" * 32768 + "#")
+    assert long["isError"] is True and "longer than the 64 KiB" in text_of(long)
     assert question("run_code", code="ls", language="bash") == "Run this bash code?\n\nls"
-    much = ask(mcp, code="#" * 2_000_000)
+    much = ask(mcp, "files", action="write", path="a", text="#" * 2_000_000)
     assert much["isError"] is True and "too long to ask" in text_of(much)
 
 

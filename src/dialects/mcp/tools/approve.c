@@ -16,10 +16,10 @@
 
 #include "base/cleanup.h"
 #include "base/reveal.h"
-#include "base/utf8.h"
 #include "dialects/mcp/mcp.h"
 
-#define SHOWN_MAX 8192u /* bytes of code that a question shows */
+#define SHOWN_MAX 65536u /* bytes of code that a question shows; longer code is refused */
+#define QUESTION_MAX ((size_t)512 * 1024) /* with each byte as an escape of four */
 #define ASKED_MAX ((size_t)1000 * 1000)
 #define ASKED_MS 900000u
 #define COLLECTION "mcp_questions"
@@ -69,25 +69,19 @@ static void show(const char *text, size_t len, struct buf *ret)
 static void ask_code(const struct json_value *args, struct buf *ret)
 {
 	const char *language = rpc_text(args, "language", 63);
-	size_t len, shown;
+	size_t len;
 	const char *code = json_read_text(json_read_member(args, "code"), &len);
 	struct err ignored;
 
 	if (code == NULL)
 		return;
-	shown = len < SHOWN_MAX ? len : SHOWN_MAX;
-	shown -= utf8_incomplete_tail(code, shown);
 	(void)buf_adds(ret, "Run this ", &ignored);
 	if (language != NULL) {
 		show(language, strlen(language), ret);
 		(void)buf_addc(ret, ' ', &ignored);
 	}
-	(void)buf_adds(ret, "code", &ignored);
-	if (shown < len)
-		(void)buf_addf(ret, &ignored, " (%zu bytes, of which only the first %zu are shown)",
-			       len, shown);
-	(void)buf_adds(ret, "?\n\n", &ignored);
-	show(code, shown, ret);
+	(void)buf_adds(ret, "code?\n\n", &ignored);
+	show(code, len, ret);
 }
 
 static void ask_file(const struct json_value *args, struct buf *ret)
@@ -132,6 +126,15 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 				show(session, strlen(session), ret);
 			(void)buf_adds(ret, place + 2, &ignored);
 		}
+}
+
+/* What a person is not shown cannot be approved. */
+static bool is_too_long(const char *name, const struct json_value *args)
+{
+	size_t len;
+
+	return strcmp(name, "run_code") == 0 &&
+	       json_read_text(json_read_member(args, "code"), &len) != NULL && len > SHOWN_MAX;
 }
 
 /* "": nothing to ask; the tool itself reports invalid arguments. */
@@ -315,7 +318,7 @@ static int ask_modern(struct tool *tool, const char *name, const struct buf *par
 
 int tool_approve(struct tool *tool, const char *name)
 {
-	cleanup_buf struct buf question = BUF_INIT(32768), params = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf question = BUF_INIT(QUESTION_MAX), params = BUF_INIT(ASKED_MAX);
 	const enum level level = level_of(tool);
 	const bool can_ask = (tool->mcp->capabilities & RPC_CAN_ELICIT) != 0 &&
 			     (tool->mcp->rpc.is_modern || tool->mcp->accepts_stream);
@@ -324,6 +327,9 @@ int tool_approve(struct tool *tool, const char *name)
 	if (level == ASK_NOTHING ||
 	    (level == ASK_WRITES && (!can_ask || strcmp(name, "run_code") != 0)))
 		return 1;
+	if (is_too_long(name, tool->args))
+		return tool_fail(tool, "the code is longer than the 64 KiB that a user can approve",
+				 "run it in parts");
 	write_question(name, tool->args, &question);
 	if (question.len == 0)
 		return 1;
