@@ -118,7 +118,7 @@ static int follow(struct cell *cell)
 			code = take_event(cell, &next.event);
 			break;
 		case EVENT_QUIET:
-			code = channels_wait_beside(channels);
+			code = channels_wait_during_cell(channels);
 			break;
 		case EVENT_GAP:
 			break;

@@ -13,7 +13,7 @@
  *   contents.c, contents_route.c, change.c, checkpoints.c, bytes.c   files of the workspace
  *   terminals.c shells in it
  *   channels.c  the WebSocket of a kernel: cells, one after the other, and what is asked beside them
- *   cell.c      one cell; beside.c what comes while it runs; send.c messages to the client
+ *   cell.c      one cell; during_cell.c what comes while it runs; send.c messages to the client
  *   clients.c   the connections of a kernel, and what they share; queue.c messages that wait for one
  *   answers.c   what is answered without running code: kernel_info, completion, …
  *   frames.c    messages on a WebSocket, in both forms; pure
@@ -260,7 +260,7 @@ int channels_beat(struct channels *channels);
 /* As websocket_next(); what others gave the client to hear is sent before. */
 int channels_next(struct channels *channels, uint64_t wait_ms, struct websocket_message *ret);
 
-/* ---- beside.c ---- */
+/* ---- during_cell.c ---- */
 /* Messages that came while a cell ran. */
 struct waiting {
 	struct frame *frames;
@@ -273,7 +273,7 @@ void channels_fail(struct channels *channels);
 /* What the client says to the question of a cell that runs. */
 int channels_answer(struct channels *channels, const struct frame *frame);
 /* While a cell runs: until the next message, which is answered or kept, or until reckond answers. */
-int channels_wait_beside(struct channels *channels);
+int channels_wait_during_cell(struct channels *channels);
 
 /* ---- cell.c ---- */
 struct cell {

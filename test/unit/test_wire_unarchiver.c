@@ -1,5 +1,5 @@
 /*
- * test_wire_peek.c - frames of a process that parses hostile files, and what they may name.
+ * test_wire_unarchiver.c - frames of a process that parses hostile files, and what they may name.
  *
  * Runs in:  the unit suite.
  * Reads:    frames that it makes.

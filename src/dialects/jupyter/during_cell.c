@@ -1,5 +1,5 @@
 /*
- * beside.c - what comes while a cell runs: answered at once, or kept until it has ended.
+ * during_cell.c - what comes while a cell runs: answered at once, or kept until it has ended.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    messages of anybody.
@@ -80,7 +80,7 @@ int channels_answer(struct channels *channels, const struct frame *frame)
 }
 
 /* While a cell runs. What asks the kernel something would wait for it, and we would with it. */
-static int take_beside(struct channels *channels, const struct websocket_message *message)
+static int take_during_cell(struct channels *channels, const struct websocket_message *message)
 {
 	struct frame frame;
 	int code = 0;
@@ -100,7 +100,7 @@ static int take_beside(struct channels *channels, const struct websocket_message
 	return code;
 }
 
-int channels_wait_beside(struct channels *channels)
+int channels_wait_during_cell(struct channels *channels)
 {
 	struct websocket_message message;
 	int what;
@@ -114,7 +114,7 @@ int channels_wait_beside(struct channels *channels)
 	}
 	if (what == 0)
 		return channels_beat(channels);
-	return what == 1 ? take_beside(channels, &message) : 0;
+	return what == 1 ? take_during_cell(channels, &message) : 0;
 }
 
 void channels_fail(struct channels *channels)
