@@ -1,9 +1,9 @@
 /*
- * request.c - what a warden is to be, told by its first client instead of its command line.
+ * request.c - reads the warden's configuration from its first client instead of its command line.
  *
  * Runs in:  the warden, when a service manager started it for a connection.
- * Reads:    one message on that connection, and who is at its other end.
- * Never:    takes one of another user, or keeps anything of the environment it was started with.
+ * Reads:    one message on that connection, and the user at its other end.
+ * Never:    accepts a request of another user, or keeps the environment it was started with.
  */
 #include "box/request.h"
 
@@ -55,7 +55,7 @@ static void set_word(const char *name, const char *value)
 		(void)setenv(name, value, 1);
 }
 
-/* The same as of a warden that a client forks (lib/launch.c). */
+/* The same environment as for a warden that a client forks (lib/launch.c). */
 static void set_environment(const struct launch_request *request)
 {
 	(void)clearenv();
@@ -97,7 +97,7 @@ void request_answer(int fd, const struct err *err)
 
 	if (fd < 0)
 		return;
-	/* Whoever does not wait for it any more can connect all the same. */
+	/* A client that no longer waits for the answer can still connect to the warden. */
 	(void)fd_send_msg(fd, err, sizeof(*err), NULL, 0, &ignored);
 	(void)close(fd);
 }

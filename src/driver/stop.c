@@ -33,7 +33,7 @@ uint64_t driver_left_ns(const struct driver *driver, uint64_t now_ns)
 uint64_t driver_cell_limit_ms(const struct driver *driver, uint64_t most_ms, uint64_t now_ns)
 {
 	const uint64_t left_ns = driver_left_ns(driver, now_ns);
-	/* Rounded up, since 0 is no limit. */
+	/* Rounded up, because 0 means no limit. */
 	const uint64_t left_ms = left_ns / 1000000u + 1;
 
 	if (left_ns == UINT64_MAX || (most_ms > 0 && most_ms <= left_ms))

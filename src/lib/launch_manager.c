@@ -3,7 +3,7 @@
  *
  * Runs in:  libreckon, when no warden runs yet.
  * Reads:    the environment (RECKON_WARDEN_SOCKET, RECKON_LOG, RECKON_ROTATE), the warden's answer.
- * Never:    insists: where nobody listens, the caller forks the warden itself.
+ * Never:    fails because no service manager listens: then the caller forks the warden itself.
  *
  * A forked warden is in its caller's control group. systemd ends that group with the service, and
  * with cgroup v2 it could not start the service again beside a warden that has boxes there.
@@ -39,7 +39,7 @@ static int connect_to(const char *path)
 	return n < 0 ? -1 : TAKE_FD(sock);
 }
 
-/* Copies a variable that fits; one that does not is as if it were not set, as for a forked warden. */
+/* Copies a variable if it fits. One that does not fit counts as unset. */
 static void copy_word(char ret[LAUNCH_WORD_SIZE], const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -48,7 +48,7 @@ static void copy_word(char ret[LAUNCH_WORD_SIZE], const char *name)
 		memcpy(ret, value, strlen(value) + 1);
 }
 
-/* 1: it serves; 0: it ended, or never was. */
+/* 1: the warden serves; 0: it sent no answer. */
 static int take_answer(int sock, struct err *err)
 {
 	struct pollfd wait = { .fd = sock, .events = POLLIN };

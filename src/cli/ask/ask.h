@@ -1,27 +1,26 @@
 /*
- * ask.h - the parts of `reckon ask`: a question, a model, a session, and a person.
+ * ask.h - `reckon ask` and `reckon chat`: a model answers questions by running code in a session.
  *
- *   command.c        the tables; from the command line to the session and back
- *   options.c        the command line -> struct ask
- *   settings.c         what is wanted of the model beside the question
- *   model.c          PROVIDER/NAME, the environment and models.ini -> where the model is
- *   local.c          a model on this host
- *   session.c        where cells run: in a session of our own
- *   remote.c         or in one of a daemon (in reckon-client)
- *   agent.c          the agent driver (src/driver): begun, asked, heard
- *   converse.c       one question, and how it ends
- *   step.c           a cell the model wants: noted, shown, allowed, run
- *   approve.c        a person decides about it
- *   images.c         files that the model sees as images
- *   verify.c         what of an answer nothing supports
- *   end.c            what becomes of the session when the question has ended
- *   chat/            question after question; lines that begin with "/"
- *   show/            what a person sees of it: show.c, pictures, links, thoughts, how far it is
- *   runs/            what is noted and kept (keep.c, store.c), gone on with (resume.c, past.c), and
- *                    listed (runs.c)
+ *   command.c   the command tables; opens and ends session and agent
+ *   options.c   parses the command line into struct ask
+ *   settings.c  instructions and sampling settings for the model
+ *   model.c     finds the model from options, environment and models.ini
+ *   local.c     the server of a local model
+ *   session.c   runs cells in a local session
+ *   remote.c    runs cells in a daemon's session (reckon-client only)
+ *   agent.c     starts the agent driver (src/driver) and passes it questions
+ *   converse.c  runs one question and reports how it ended
+ *   step.c      one cell: stores, shows, approves and runs it
+ *   approve.c   asks a person whether a cell may run
+ *   images.c    files that the model sees as images
+ *   verify.c    reports claims of the answer that nothing supports
+ *   end.c       ends or keeps the session after the question
+ *   chat/       several questions in a row, and lines that begin with "/"
+ *   show/       output: text, pictures, links, reasoning, the status line
+ *   runs/       stores a run (keep.c, store.c), resumes it (resume.c, past.c), lists runs (runs.c)
  *
- * The agent is taken for captured: what it sends is shown escaped, and run where model-written code
- * runs anyway, in the box.
+ * The agent counts as hostile: its texts are escaped before they are shown, and its code runs in
+ * the box only.
  */
 #pragma once
 
@@ -44,103 +43,103 @@
 
 enum ask_approve { ASK_APPROVE_NEVER, ASK_APPROVE_WRITES, ASK_APPROVE_ALWAYS };
 
-/* What is noted, and where. */
+/* The record of the run: in memory, and on disk if runs are stored. */
 struct ask_keep {
 	struct journal journal;
-	int fd;	     /* of the stored run, or -1 */
+	int fd;	     /* the stored run's file; -1: the run is not stored */
 	bool off;    /* --no-keep */
-	bool gave_up; /* which was said */
+	bool gave_up; /* storing failed, and a message said so */
 };
 
 struct ask;
 
-/* Which session it is; what goes wrong is said there, and an exit status returned. */
+/* The kind of session that cells run in: a local one, or a daemon's. */
 struct ask_place {
-	/* Opens or joins it: view.session. Files go in, ask_keep_session() is told. */
+	/* Opens or joins view.session and puts files in. Prints errors; returns an exit status. */
 	int (*open)(struct ask *ask);
-	/* Or NULL. 1: *ret is the record of an earlier execution, waited for; 0: there is none. */
+	/* Or NULL. Waits for an earlier execution. 1: *ret is its record; 0: it has none. */
 	int (*recall)(struct ask *ask, const char *execution, struct buf *ret, struct err *err);
-	/* Ends the session in its daemon; NULL: it ends with this program. */
+	/* Ends the session in its daemon. NULL: the session ends with this program. */
 	int (*end)(struct ask *ask, struct err *err);
 };
 
-/* A run that is gone on with. */
+/* The stored run that this command resumes. */
 struct ask_resume {
 	bool wanted, rerun;
-	bool is_open; /* no question is asked: the last one has no answer, and gets one */
-	struct agent_usage before; /* of that question */
-	const char *id;	  /* as given, or NULL: the last one */
+	bool is_open; /* no new question: continue the last one, which has no answer */
+	struct agent_usage before; /* usage of that question in earlier programs */
+	const char *id;	  /* the ID of --resume; NULL: the newest run */
 	size_t questions; /* that were there already */
 	char *model, *base_url, *language, *template_name;
-	char *session_id, *session_name, *session_url; /* of a daemon, or NULL */
+	char *session_id, *session_name, *session_url; /* the daemon's session, or NULL */
 	size_t cells;	  /* that were there already */
-	bool told;	  /* the model */
+	bool told;	  /* the agent has the history of the run */
 };
 
-#define ASK_THOUGHTS_MAX ((size_t)512 * 1024) /* of one question */
+#define ASK_THOUGHTS_MAX ((size_t)512 * 1024) /* reasoning that is kept of one question */
 
-/* The line that says how far it is. */
+/* The status line. */
 struct ask_status {
 	uint64_t begun_ns, next_ns;
 	bool is_possible, is_shown;
 };
 
-/* What the model says that it thinks, of the last question. */
+/* The model's reasoning for the last question. */
 struct ask_thoughts {
 	struct buf text;
-	size_t begun_at; /* of the one that is being thought, or was last */
+	size_t begun_at; /* offset of the current or last passage */
 	uint64_t begun_ns;
 	bool is_open, is_cut;
 };
 
 struct ask {
-	struct repl view; /* its run and output: session, limits, files, how things are shown */
+	struct repl view; /* options, session and output of the command */
 	struct buf question;
-	const char *system_option; /* --system: a text, or @FILE; NULL */
-	struct buf system;	   /* the user's instructions, standing ones first */
-	const char *temperature, *effort; /* NULL: not said */
-	/* where the model is */
+	const char *system_option; /* --system: a text or @FILE; or NULL */
+	struct buf system;	   /* the user's instructions, those of instructions.md first */
+	const char *temperature, *effort; /* NULL: not given */
+	/* the model and its address */
 	const char *model_option; /* PROVIDER/NAME, or NULL */
 	const char *base_url_option;
 	char *provider;
 	char *model, *base_url, *key;
-	char *headers; /* of models.ini, or NULL */
-	bool has_own_url; /* not the provider's own service */
-	struct agent_settings settings; /* MODELS_UNSET: not given, until the model is found */
-	struct agent_settings wished;	/* as they were given */
-	const char *images[AGENT_IMAGES_MAX]; /* of --image */
+	char *headers; /* HTTP headers from models.ini, or NULL */
+	bool has_own_url; /* base_url is not the provider's own service */
+	struct agent_settings settings; /* MODELS_UNSET: not given; ask_model_find() sets it */
+	struct agent_settings wished;	/* the settings as given on the command line */
+	const char *images[AGENT_IMAGES_MAX]; /* paths given with --image */
 	size_t image_count;
-	/* A fresh agent in the place of the one that there is, which is told the run so far. */
+	/* Replaces the agent by a new one, which gets the run so far as history. */
 	int (*start_again)(struct ask *ask, struct err *err);
-	char *model_named;		/* by /model, or NULL */
+	char *model_named;		/* the name given to /model, or NULL */
 	bool has_price;
 	enum ask_approve approve;
 	const char *save_path; /* or NULL */
 	bool json, is_chat;
-	struct agent_usage chat_usage; /* of all its questions */
-	bool said_files; /* the model was told of them */
+	struct agent_usage chat_usage; /* the sum for all questions of a chat */
+	bool said_files; /* a question named the command line's files to the model */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
-	struct driver driver; /* what is asked, and what comes of it */
+	struct driver driver; /* the current question and its result */
 	/* a model on this host */
 	bool is_local;
 	pid_t local_pid;
-	int local_in; /* while it is open, the server lives */
+	int local_in; /* the server ends when this descriptor is closed */
 	const struct ask_place *place;
 	bool is_fresh; /* the session was made for this run */
-	bool is_quiet; /* cells run again, which is not shown */
-	size_t new_files; /* of the command line; those behind them are of the run that is resumed */
+	bool is_quiet; /* --rerun is running cells: show and store nothing */
+	size_t new_files; /* files of the command line; after them come those of the resumed run */
 	struct ask_resume resume;
-	struct buf note; /* told to the model with the next question */
+	struct buf note; /* a note that the model gets with the next question */
 	bool approved_all;
-	/* what came of it */
+	/* the result */
 	struct ask_keep keep;
 	struct ask_link link;
-	struct markdown *markdown; /* NULL: prose is shown as it is written */
-	size_t preview; /* lines of it that stand there until they are drawn for good */
+	struct markdown *markdown; /* NULL: print the model's text unrendered */
+	size_t preview; /* lines on the screen, to be cleared before the final text */
 	struct ask_status status;
 	struct ask_thoughts thoughts;
-	bool prose_open; /* some of it was shown, its line may not have ended */
+	bool prose_open; /* the model's text of this turn has begun; its line may not have ended */
 	bool is_answered;
 	enum agent_stop stop;
 	struct err why;
@@ -149,26 +148,27 @@ struct ask {
 /* ---- command.c ---- */
 
 int cmd_ask(const struct opt_command *self, int argc, char **argv);
-/* The same; `daemon` is how cells run in its sessions, NULL where that is another program's. */
+/* The same. `daemon`: the place for a daemon's sessions; NULL in reckon, which executes
+ * reckon-client for these. */
 int ask_command(const struct opt_command *self, int argc, char **argv,
 		const struct ask_place *daemon);
 
 /* ---- converse.c ---- */
 
-/* Until the question is answered, or ended; negative: the agent is gone. */
+/* Runs one question until it has an answer or ends. Negative: the agent failed. */
 int ask_once(struct ask *ask, struct err *err);
-/* Tells how it ended; the exit status. */
+/* Prints how the question ended; returns the exit status. */
 int ask_conclude(struct ask *ask);
-/* The error, in the name of the command. */
+/* Prints the error with the command's name. */
 void ask_complain(const struct err *err);
 
 /* ---- settings.c ---- */
 
 #define ASK_SYSTEM_MAX (64u * 1024u)
 int ask_settings_take_temperature(struct ask *ask, const char *value, struct err *err);
-/* Reads the instructions; before anything is started. */
+/* Reads the instructions. Call it before anything starts. */
 int ask_settings_load(struct ask *ask, struct err *err);
-/* Of a fresh agent, before all else. */
+/* Sends instructions and sampling settings to a new agent, before anything else. */
 int ask_settings_tell(struct ask *ask, struct err *err);
 
 /* ---- chat/chat.c ---- */
@@ -177,27 +177,27 @@ int ask_chat(struct ask *ask, struct err *err);
 
 /* ---- chat/command.c ---- */
 
-/* Whether the line is one of "/help" and its kin, which was done then. */
+/* Runs a line such as "/help". False: the line is not a command. */
 bool ask_chat_command(struct ask *ask, const char *line);
 
 /* ---- options.c ---- */
 
-#define ASK_ITEM_COUNT 46 /* of the table of options, which is the same for ask and chat */
+#define ASK_ITEM_COUNT 46 /* rows of the option table, which ask and chat share */
 extern const struct opt_item ask_items[];
 int ask_options_take(int id, const char *value, void *arg, struct err *err);
 int ask_options_check(struct ask *ask, struct err *err);
 
 /* ---- model.c ---- */
 
-/* Provider, name, address, key and settings, from options, environment and models.ini. */
+/* Sets provider, name, address, key and settings from options, environment and models.ini. */
 int ask_model_find(struct ask *ask, struct err *err);
 bool ask_has_price(const struct ask *ask);
-/* The user's models.ini; *ret is models_free()'s. A file that is wrong is ERR_INVALID. */
+/* Reads the user's models.ini; models_free() frees *ret. ERR_INVALID: the file has errors. */
 int ask_model_file(struct models **ret, struct err *err);
 
 /* ---- local.c ---- */
 
-/* Starts the server when the model is a local one; sets address and key. */
+/* Starts the server of a local model and sets address and key. Else does nothing. */
 int ask_local_start(struct ask *ask, struct err *err);
 void ask_local_end(struct ask *ask);
 
@@ -209,7 +209,7 @@ int ask_agent_question(struct ask *ask, struct err *err);
 
 /* ---- step.c ---- */
 
-/* Of struct driver_ops; `arg` is the struct ask. */
+/* Callbacks of struct driver_ops; `arg` is the struct ask. */
 void ask_step_begin(const struct driver_cell *cell, void *arg);
 const char *ask_step_approve(const struct driver_cell *cell, void *arg);
 int ask_step_execute(const struct driver_cell *cell, struct err *err, void *arg);
@@ -219,59 +219,59 @@ enum driver_session ask_step_session(struct buf *note, struct err *err, void *ar
 /* ---- approve.c ---- */
 
 bool ask_needs_approval(const struct ask *ask);
-/* Shows the cell at the terminal and asks: 'y', 'n', or 'q', which is a Ctrl-C as well. */
+/* Shows the cell at the terminal and asks: 'y', 'n', or 'q', which also raises SIGINT. */
 char ask_approval(struct ask *ask, const char *code, size_t len);
 
 /* ---- session.c ---- */
 
 extern const struct ask_place ask_place_own;
-/* Of a session that is there: it is noted, and gets its files. Returns an exit status. */
+/* Stores where the open session is and puts its files in. Returns an exit status. */
 int ask_place_join(struct ask *ask);
-/* Runs a cell; appends the record. ERR_LOST: the session is gone, and nothing ran. */
+/* Runs a cell and appends its record. ERR_LOST: the session is lost, and the cell did not run. */
 int ask_place_execute(struct ask *ask, const char *code, size_t len, struct buf *ret,
 		      struct err *err);
-/* 1: the session was gone, and another one is there with the files; 0: it is there. */
+/* 1: the session was lost; a new one replaces it and has the files. 0: it still exists. */
 int ask_place_renew(struct ask *ask, struct err *err);
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err);
-/* Whether the session is to begin with what a daemon keeps: volumes, a snapshot. */
+/* Whether the session needs volumes or a snapshot, which only a daemon has. */
 bool ask_wants_storage(const struct ask *ask);
-/* Puts files in: all of them, or with `new` those that the session does not have. */
 int ask_place_files(struct ask *ask, bool new);
 
 /* ---- end.c ---- */
 
 #define ASK_NAME_SIZE 64
-/* Of the session that a daemon keeps for this run alone: "ask-ID", "chat-ID". */
+/* The name of the daemon's session that belongs to this run alone: "ask-ID" or "chat-ID". */
 void ask_session_name(const struct ask *ask, char ret[ASK_NAME_SIZE]);
-/* Whether it is that of a question, which ends with its answer. */
+/* Whether `name` is the session of this run's question, which ends when the answer is there. */
 bool ask_session_is_own(const struct ask *ask, const char *name);
-/* Ends the session of a question that is answered; else says what becomes of it. */
+/* Ends the question's own session; without an answer, prints what happens to the session. */
 void ask_session_end(struct ask *ask);
 
 /* ---- runs/open.c ---- */
 
-/* Without a question: whether the last one of the run can be gone on with. */
+/* For --resume without a question: checks that the run's last question has no answer yet. */
 int ask_open_check(struct ask *ask, struct err *err);
-/* Once there is a session: what its cells had made goes to -o, too. */
+/* Saves what earlier cells of the resumed question made into the folder of -o. */
 void ask_open_save(struct ask *ask);
 
 /* ---- runs/resume.c ---- */
 
-/* Loads the run and takes from it what the command line does not say. */
+/* Loads the run and takes from it what the command line does not set. */
 int ask_resume_load(struct ask *ask, struct err *err);
-/* As ask_model_find(), for the model of the run. */
+/* Like ask_model_find(), for a resumed run: fails if the model's address is not the run's. */
 int ask_resume_find(struct ask *ask, struct err *err);
-/* The files of the run that are still there, behind those of the command line. */
+/* Opens the run's files that still exist and appends them to those of the command line. */
 int ask_resume_files(struct ask *ask, struct err *err);
-/* Once there is a session: says what it lacks, and runs cells again when that was wished. */
+/* Once the session is open: fetches missing records, reports what a new session lacks, and runs
+ * cells again for --rerun. Returns an exit status. */
 int ask_resume_session(struct ask *ask);
 void ask_resume_done(struct ask *ask);
 
 /* ---- runs/past.c ---- */
 
-/* Questions, cells and answers of the run, as far as the model can read them, and the note. */
+/* Sends the run's questions, cells and answers, as far as they fit the context, and the note. */
 int ask_past_tell(struct ask *ask, struct err *err);
-/* Whether there is nothing to tell: no question, or all were taken back. */
+/* Whether the history is empty: no question, or /undo removed all of them. */
 bool ask_past_is_empty(const struct ask *ask);
 
 /* ---- show/show.c ---- */
@@ -279,75 +279,76 @@ bool ask_past_is_empty(const struct ask *ask);
 void ask_show_text(struct ask *ask, const char *text, size_t len);
 void ask_show_notice(struct ask *ask, const char *text, size_t len);
 void ask_show_code(struct ask *ask, const char *code, size_t len);
-/* Whether steps are shown at a terminal. */
+/* Whether the output for steps is a terminal. */
 bool ask_shows_at_terminal(const struct ask *ask);
 /* A reckon_event_fn; `arg` is the struct ask. */
 int ask_show_event(const reckon_event *event, void *arg);
 void ask_show_record(struct ask *ask, const struct json_value *record);
-/* What was shown of the turn does not hold; it comes again. */
+/* The model sends the text of this turn again: end what was printed of it. */
 void ask_show_break(struct ask *ask);
-/* The turn is over: its text was no answer. */
+/* The text of this turn was not the answer: print it as a step. */
 void ask_show_turn(struct ask *ask);
 void ask_show_end(struct ask *ask);
 
 /* ---- images.c ---- */
 
-/* Of one question; the bytes are owned. */
+/* The images of one question; ask_images_done() frees their bytes. */
 struct ask_images {
 	struct agent_client_image list[AGENT_IMAGES_MAX];
 	size_t count, bytes;
-	size_t recalled; /* of them: shown before, to another model */
+	size_t recalled; /* how many of them an earlier question showed */
 };
 
-bool ask_is_new_file(const struct ask *ask, const char *name); /* it was given for this task */
-/* "image/png", …; NULL: none that models take. */
+bool ask_is_new_file(const struct ask *ask, const char *name); /* the command line named it */
+/* "image/png", …; NULL: not an image that models accept. */
 const char *ask_image_kind(int fd);
-/* Whether what was given as an image is one, and the model takes some. */
+/* Checks that files of --image are images and that the model accepts images. */
 int ask_images_check(const struct ask *ask, struct err *err);
-/* Those among the first files, where the model takes any; one too large is told to the person. */
+/* Reads the images among the first `file_count` files, if the model accepts images. Prints a
+ * message for each that is too large or one too many. */
 void ask_images_read(const struct ask *ask, size_t file_count, struct ask_images *ret);
-/* And those of earlier questions, for a model that is told of these; it gets their names too. What is
- * not there any more is told to the person. */
+/* Adds the images of earlier questions, for a model that gets these as history, and their names to
+ * the note. Prints a message for each that no longer exists. */
 int ask_images_recall(struct ask *ask, struct ask_images *ret, struct err *err);
-/* Whether there is one among the files of this call. */
+/* Whether a file of the command line is an image. */
 bool ask_images_are_given(const struct ask *ask);
 void ask_images_done(struct ask_images *images);
 
 /* ---- show/status.c ---- */
 
 void ask_status_begin(struct ask *ask);
-/* While the model is waited for. */
+/* Call it again and again while waiting for the model. */
 void ask_status_tick(struct ask *ask);
-/* A cell begins. */
+/* Shows that a cell runs. */
 void ask_status_cell(struct ask *ask);
-/* Before anything else is shown. */
+/* Call it before printing anything else. */
 void ask_status_clear(struct ask *ask);
 
 /* ---- show/thoughts.c ---- */
 
 void ask_thoughts_begin(struct ask *ask);
 void ask_thoughts_add(struct ask *ask, const char *text, size_t len);
-/* It is over: one line of it. */
+/* The passage has ended: prints one line about it. */
 void ask_thoughts_fold(struct ask *ask);
-/* All of them. */
+/* Prints the reasoning for the last question. */
 void ask_thoughts_show(struct ask *ask);
 
 /* ---- chat/change.c ---- */
 
-/* Goes on with another model; "": says which one it is. What goes wrong is said. */
+/* Continues with another model; "": prints the current one. Prints errors itself. */
 void ask_change_model(struct ask *ask, const char *name);
 void ask_change_undo(struct ask *ask);
 
 /* ---- verify.c ---- */
 
-/* Says which numbers of the answer no output has, and which links name files that are not there. */
+/* Prints which numbers of the answer are in no output, and which links name missing files. */
 void ask_tell_checked(struct ask *ask);
-/* AGENT_FILE_THERE, AGENT_FILE_MISSING, AGENT_FILE_UNKNOWN. */
+/* Returns AGENT_FILE_THERE, AGENT_FILE_MISSING or AGENT_FILE_UNKNOWN. */
 char ask_file_is_there(struct ask *ask, const char *name);
 
 /* ---- show/picture.c ---- */
 
-/* Appends what "a%20b.png" means. */
+/* Appends the text with percent escapes decoded: "a%20b.png" as "a b.png". */
 int ask_unescape(const char *text, size_t len, struct buf *ret, struct err *err);
 
 /* A markdown_image_fn; `arg` is the struct ask. */
@@ -355,33 +356,34 @@ void ask_picture(const char *path, size_t len, struct buf *ret, void *arg);
 
 /* ---- runs/keep.c ---- */
 
-/* A run, or what a program that resumes one adds first. */
+/* Records the run if it is new, then the settings and the new files. */
 void ask_keep_begin(struct ask *ask);
 void ask_keep_question(struct ask *ask);
-/* The last question of the run is gone on with. */
+/* The last question of the run continues. */
 void ask_keep_resume(struct ask *ask);
-/* Which model, and how it is asked; when that changes. */
+/* Call it when the model or its settings change. */
 void ask_keep_setting(struct ask *ask);
-/* The last question is taken back. */
+/* /undo removed the last question from the conversation. */
 void ask_keep_undo(struct ask *ask);
-/* Where cells run; `id` NULL: in a session that ends with this program. */
+/* Records where cells run. `id` NULL: in a session that ends with this program. */
 void ask_keep_session(struct ask *ask, const char *id, const char *name, const char *url);
 void ask_keep_usage(struct ask *ask);
-/* Of ours, for whoever reads it later. */
+/* Records a message of this program, for later readers of the run. */
 void ask_keep_note(struct ask *ask, const char *text);
-/* A cell that is to run, and the prose before it; its number. */
+/* Records a cell before it runs, and the text before it; returns its number. */
 size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell);
-/* What the daemon calls it, while it runs. */
+/* Records the daemon's id of the running cell. */
 void ask_keep_execution(struct ask *ask, size_t number, const char *id);
 void ask_keep_record(struct ask *ask, size_t number, const char *record,
 		     const struct agent_client_result *result);
-/* Without a record: it did not run, or the record was `left_out` bytes long. */
+/* Stores a result without a record: the cell did not run, or its record of `left_out` bytes is too
+ * large. */
 void ask_keep_brief(struct ask *ask, size_t number, const char *status, const char *text,
 		    size_t len, uint64_t left_out);
-/* How the question ended. */
+/* Records how the question ended. */
 void ask_keep_answer(struct ask *ask);
 void ask_keep_end(struct ask *ask);
-/* --save; returns an exit status, what went wrong was said. */
+/* Writes the file of --save. Prints errors itself; returns an exit status. */
 int ask_save(struct ask *ask);
-/* --json, of the last question. */
+/* Prints the last question for --json. */
 int ask_json_print(const struct ask *ask);

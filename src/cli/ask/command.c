@@ -1,7 +1,7 @@
 /*
  * command.c - reckon ask, reckon chat: a model answers questions by running code.
  *
- * Runs in:  reckon.
+ * Runs in:  reckon, reckon-client.
  * Reads:    frames of reckon-agent.
  * Never:    talks to the model itself.
  */
@@ -24,8 +24,8 @@
 #include "cli/term/width.h"
 
 /*
- * The first one stops cell and stream and ends the question, the third does not wait. A chat waits
- * for a line, which it has to end.
+ * The first Ctrl-C stops the cell and the model and ends the question; the third exits at once. In
+ * a chat, Ctrl-C must also end the read of a line.
  */
 static void set_signals(bool is_chat)
 {
@@ -34,7 +34,7 @@ static void set_signals(bool is_chat)
 		.ends_reads = is_chat, .exits = true, .also = editor_signal });
 }
 
-/* The agent, and what it is asked; negative: it went wrong, which is for the caller to say. */
+/* Starts the agent and runs the question or the chat. Negative: the caller prints *err. */
 static int converse(struct ask *ask, struct err *err)
 {
 	int rc = ask_local_start(ask, err);
@@ -46,7 +46,7 @@ static int converse(struct ask *ask, struct err *err)
 	return rc;
 }
 
-/* As one that resumes the run is told of it. */
+/* The new agent gets the run as history, as after --resume. */
 static int start_again(struct ask *ask, struct err *err)
 {
 	ask_agent_end(ask);
@@ -156,14 +156,14 @@ static void ask_done(struct ask *ask)
 	run_done(&ask->view.run);
 }
 
-/* A box with what a daemon's session cannot have is one of our own. */
+/* A daemon's session has no host mounts, session flags, --strict or --private. */
 static bool fits_a_daemon(const struct run *run)
 {
 	return run->mount_count == 0 && run->session_flags == 0 && !run->strict &&
 	       !run->private_warden;
 }
 
-/* Variables and files are there when it is resumed; of what is not kept nothing can be. */
+/* A daemon keeps variables and files for --resume. A question with --no-keep cannot be resumed. */
 static bool wants_daemon(const struct ask *ask)
 {
 	const struct run *run = &ask->view.run;
@@ -172,7 +172,7 @@ static bool wants_daemon(const struct ask *ask)
 	       (fits_a_daemon(run) && (ask->is_chat || !ask->keep.off));
 }
 
-/* What a daemon keeps is in a session of a daemon, or nowhere. */
+/* Only a daemon's session can have volumes and snapshots. */
 static int check_storage(const struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
@@ -218,7 +218,7 @@ static int prepare(struct ask *ask, struct err *err)
 
 static int status_of_error(const struct err *err)
 {
-	/* A stored run that is damaged or in use is not the command line's fault. */
+	/* A stored run that is damaged or in use is not a usage error. */
 	return err->code == ERR_PROTOCOL || err->code == ERR_SYSTEM || err->code == ERR_DENIED
 		       ? EXIT_CODE_RECKON
 		       : EXIT_CODE_USAGE;
@@ -232,7 +232,10 @@ static int take_command(const struct opt_command *self, struct ask *ask, int arg
 
 	if (parsed != 0)
 		return cli_settle(self, parsed, &err);
-	/* Who asks a daemon is another program; only a run that is resumed can say no. */
+	/*
+	 * Only reckon-client can connect to a daemon. A resumed run may not need one, but only the
+	 * stored run says so, and reckon-client reads it.
+	 */
 	if (daemon == NULL && (wants_daemon(ask) || ask->resume.wanted))
 		return remote_hand_over(argc, argv, ask->view.run.key);
 	if (prepare(ask, &err) < 0) {

@@ -1,9 +1,9 @@
 /*
- * options.c - the options of reckon ask: those of run that make sense, and its own.
+ * options.c - the options of reckon ask and chat: their own, and those they share with run.
  *
- * Runs in:  reckon.
+ * Runs in:  reckon, reckon-client.
  * Reads:    the command line.
- * Never:    opens what it names; that is run/input.c's.
+ * Never:    opens the files that it names; run/input.c does.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ const struct opt_item ask_items[] = {
 
 _Static_assert(ARRAY_LEN(ask_items) == ASK_ITEM_COUNT, "as ask.h has it");
 
-/* The place of `value` among the words, or an error that names them. */
+/* The index of `value` among the words. */
 static int choose(const char *value, const char *const *words, unsigned *ret, struct err *err)
 {
 	for (unsigned i = 0; words[i] != NULL; i++) {
@@ -204,7 +204,7 @@ static int take_choice(struct ask *ask, int id, const char *value, struct err *e
 	return 0;
 }
 
-/* A file like others, and one that has to be an image. */
+/* Adds the file like any other, and remembers that it must be an image. */
 static int take_image(struct ask *ask, const char *value, struct err *err)
 {
 	const struct run *run = &ask->view.run;

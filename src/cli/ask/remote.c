@@ -1,10 +1,9 @@
 /*
- * remote.c - where cells run: in a session of a daemon, which stays.
+ * remote.c - runs cells in a session of a daemon, which outlives the command.
  *
  * Runs in:  reckon-client.
- * Reads:    what a daemon answers.
- * Never:    takes a daemon's address from a stored run; begins a session in the place of one that
- *           is gone without a word.
+ * Reads:    replies of a daemon.
+ * Never:    takes a daemon's address from a stored run, or replaces a lost session silently.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,10 @@
 
 /* ---- the session ---- */
 
-/* A stored run says where its session is; whether that is asked, the person says. */
+/*
+ * Fails if the stored run's session is on another daemon: only the person, not a stored run, may
+ * choose the daemon.
+ */
 static int check_daemon(const struct ask *ask, const struct client *client, struct err *err)
 {
 	const char *then = ask->resume.session_url, *now = client_is_private(client) ? NULL : client_name(client);
@@ -42,7 +44,7 @@ static int open_named(struct ask *ask, const char *name, struct err *err)
 	return remote_cells_open(session_daemon_at(ask->view.session), name, &ask->is_fresh, err);
 }
 
-/* Of a question's own: it comes and goes without a word. */
+/* Makes the session that belongs to this question alone, without printing a message. */
 static int make_own(struct ask *ask, const char *name, struct err *err)
 {
 	const struct remote_body session = { .name = name };
@@ -52,7 +54,7 @@ static int make_own(struct ask *ask, const char *name, struct err *err)
 		ask->is_fresh = true;
 		return 0;
 	}
-	/* Of the same run, which could not note it. */
+	/* An earlier program of this run made the session but did not get to record it. */
 	if (strcmp(client_last(at->client)->code, "session_exists") == 0)
 		return open_named(ask, name, err);
 	return (int)err->code;
@@ -68,7 +70,7 @@ static int lost(const struct ask *ask, const struct err *why, struct err *err)
 			  id);
 }
 
-/* That of the run while it lives, else a new one of its name. */
+/* Joins the run's session if it still exists. Else makes or joins one with its name. */
 static int open_again(struct ask *ask, const char *name, struct err *err)
 {
 	struct remote_cells *at = session_daemon_at(ask->view.session);
@@ -96,7 +98,7 @@ static int open_again(struct ask *ask, const char *name, struct err *err)
 		return (int)err->code;
 	if (!ask->is_fresh)
 		run_output_line("reckon: another session is named %s now", name);
-	ask->is_fresh = true; /* for this run it is */
+	ask->is_fresh = true; /* the run's variables and files are not in it */
 	return 0;
 }
 
@@ -112,7 +114,10 @@ static int open_one(struct ask *ask, struct err *err)
 	return ask->is_chat ? open_named(ask, name, err) : make_own(ask, name, err);
 }
 
-/* A question's own is in the private daemon: RECKON_URL does not take files elsewhere. */
+/*
+ * A question's own session is in the private daemon: RECKON_URL alone must not send files
+ * elsewhere.
+ */
 static enum session_daemon_which which_daemon(const struct ask *ask)
 {
 	const struct ask_resume *resume = &ask->resume;
@@ -125,7 +130,7 @@ static enum session_daemon_which which_daemon(const struct ask *ask)
 		       : SESSION_DAEMON_NAMED;
 }
 
-/* What names no session runs without a daemon as well, with less. */
+/* Without a named session or storage, the question can also run in a local session. */
 static bool may_do_without(const struct ask *ask, const struct err *err)
 {
 	return ask->view.run.session == NULL && ask->resume.session_id == NULL &&
@@ -149,7 +154,7 @@ static int do_without(struct ask *ask, const struct err *why)
 	return open_own(ask);
 }
 
-/* The model knows of /mnt/data alone. */
+/* Tells the model about volumes and the snapshot: it only knows /mnt/data. */
 static int note_storage(struct ask *ask, struct err *err)
 {
 	const struct json_value *volumes =
@@ -173,7 +178,7 @@ static int note_storage(struct ask *ask, struct err *err)
 	if (rc == 0 && ask->view.run.snapshot != NULL)
 		rc = buf_addf(&ask->note, err, "%s/mnt/data begins with files of an earlier session.",
 			      ask->note.len > 0 ? " " : "");
-	/* What is told of a run that is resumed follows. */
+	/* A resumed run may append to this note. */
 	if (rc == 0 && ask->note.len > 0 && ask->resume.wanted)
 		rc = buf_addc(&ask->note, ' ', err);
 	return rc;
@@ -183,7 +188,7 @@ static int open_session(struct ask *ask)
 {
 	struct err err;
 
-	/* The run could not be kept, so nobody could go on with it. */
+	/* The run is not stored, so nobody can resume it: no daemon is needed. */
 	if (!ask->is_chat && ask->view.run.session == NULL && ask->resume.session_id == NULL &&
 	    ask->keep.fd < 0 && !ask_wants_storage(ask))
 		return open_own(ask);
@@ -199,9 +204,9 @@ static int open_session(struct ask *ask)
 	return ask_place_join(ask);
 }
 
-/* ---- cells of a program that was ended ---- */
+/* ---- cells that an earlier program of this run left running ---- */
 
-/* A look (GET) at it: its record, its state, or an error; or its end. */
+/* Sends a request about the execution: GET without a body, other methods with an empty object. */
 static int call(const struct ask *ask, const char *method, const char *execution,
 		const char *rest, struct json_value **ret, struct err *err)
 {
@@ -218,7 +223,10 @@ static int call(const struct ask *ask, const char *method, const char *execution
 			   is_look ? NULL : &body, ret, err);
 }
 
-/* The first Ctrl-C stops it, the second leaves it alone. False: it is left. */
+/*
+ * Pauses between two looks. The first Ctrl-C cancels the cell. After the second: returns false, and
+ * the cell stays as it is.
+ */
 static bool wait_a_moment(struct ask *ask, const char *execution, const char *status,
 			  unsigned *told)
 {
@@ -251,7 +259,7 @@ static int recall(struct ask *ask, const char *execution, struct buf *ret, struc
 		const char *status;
 
 		if (call(ask, "GET", execution, "", &found, err) < 0)
-			break; /* history went, or never had it */
+			break; /* it is not in the history (any more), or the daemon failed */
 		status = json_get_str(found, "status");
 		goes_on = strcmp(status, "queued") == 0 || strcmp(status, "running") == 0;
 		if (goes_on)

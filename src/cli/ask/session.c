@@ -1,9 +1,9 @@
 /*
- * session.c - where cells run: in a session of our own, or one that another file has joined.
+ * session.c - runs cells in the open session, and opens a local one.
  *
  * Runs in:  reckon ask, reckon chat.
- * Reads:    what the session answers.
- * Never:    puts a new session in the place of one that is there.
+ * Reads:    results of the session.
+ * Never:    replaces a session that still exists.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/session/interrupt.h"
 
-/* A cell ends by its own limit before: of a day at most. */
+/* Longer times need no alarm: a cell's own limit, a day at most, ends it earlier. */
 #define LEFT_MAX_MS (UINT64_C(2) * 24 * 3600 * 1000)
 
 int ask_place_put(struct ask *ask, const struct run_file *file, struct err *err)
@@ -29,7 +29,9 @@ bool ask_wants_storage(const struct ask *ask)
 	return ask->view.run.volume_count > 0 || ask->view.run.snapshot != NULL;
 }
 
-/* All of them, or with `new` those that a session that was there does not have. */
+/*
+ * Puts in all files; with `new` only the command line's, as a session that existed has the others.
+ */
 static int put_files(struct ask *ask, bool new)
 {
 	const struct run *run = &ask->view.run;
@@ -81,7 +83,7 @@ int ask_place_renew(struct ask *ask, struct err *err)
 	return 1;
 }
 
-/* A cell that runs again has its record already. */
+/* With --rerun the stored cell already has its record, so its execution id is not stored. */
 static void on_begun(const char *id, void *arg)
 {
 	struct ask *ask = arg;

@@ -1,8 +1,8 @@
 /*
- * step.c - a cell the model wants: approved, run, reported back.
+ * step.c - one cell of the model: stores, shows, approves and runs it, and reports the result.
  *
- * Runs in:  reckon ask.
- * Reads:    code from the agent, which goes to the box as it is; records.
+ * Runs in:  reckon ask, reckon chat.
+ * Reads:    code from the agent, which goes to the box unchanged; records.
  * Never:    runs anything outside the box, or without an approval that it needs.
  */
 #include <string.h>
@@ -30,7 +30,7 @@ void ask_step_begin(const struct driver_cell *cell, void *arg)
 	ask_show_turn(ask);
 	ask->view.number = ask->view.output.cell = number;
 	ask->view.figures = 0;
-	/* What is asked for is shown with the question. */
+	/* If the person must approve the cell at this terminal, ask_approval() shows the code. */
 	if (!ask_needs_approval(ask) || !ask_shows_at_terminal(ask))
 		ask_show_code(ask, cell->code, cell->len);
 }
@@ -52,7 +52,7 @@ const char *ask_step_approve(const struct driver_cell *cell, void *arg)
 	}
 }
 
-/* ---- it ran ---- */
+/* ---- after it ran ---- */
 
 static int report(struct ask *ask, const struct buf *json, struct err *err)
 {
@@ -82,7 +82,7 @@ void ask_step_end(const struct driver_cell_end *end, void *arg)
 	ask_show_record(ask, end->owner);
 }
 
-/* Loudly: the person, the run and the model are told. */
+/* A new session is reported to the person, the stored run and the model. */
 enum driver_session ask_step_session(struct buf *note, struct err *err, void *arg)
 {
 	struct ask *ask = arg;
@@ -107,7 +107,7 @@ static int go_on_elsewhere(struct ask *ask, struct err *err)
 	switch (ask_step_session(&text, err, ask)) {
 	case DRIVER_SESSION_NEW:
 		return driver_cell_refuse(&ask->driver, "lost_session", buf_text(&text), err);
-	case DRIVER_SESSION_LIVE: /* it is there: that was not it */
+	case DRIVER_SESSION_LIVE: /* the session exists, so the first error stands */
 		*err = why;
 		return (int)err->code;
 	case DRIVER_SESSION_LOST:

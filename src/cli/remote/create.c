@@ -2,8 +2,8 @@
  * create.c - reckon session create, show, restart, pause, resume, restore, rm.
  *
  * Runs in:  reckon-client.
- * Reads:    the command line, answers of a daemon.
- * Never:    ends a session but the one that was named.
+ * Reads:    the command line, replies of a daemon.
+ * Never:    ends a session that was not named.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 struct creation {
 	struct remote remote;
-	struct run run; /* template, language, limits and environment of it */
+	struct run run; /* template, language, limits and environment of the session */
 	uint64_t idle_ms;
 };
 
@@ -95,7 +95,7 @@ int remote_session_create(const struct opt_command *self, int argc, char **argv)
 
 /* ---- show ---- */
 
-/* -1: its operand is the name or the id of a session; else the exit status. */
+/* -1: the operand is a valid session name or id. Else the exit status. */
 static int check_one(const struct opt_command *self, const struct remote *remote)
 {
 	struct err err;
@@ -196,7 +196,7 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv)
 
 /* ---- restart, pause, resume, restore, rm ---- */
 
-/* What the command is called is what is asked for. */
+/* The second word of the command's name is the last part of the request's path. */
 int remote_session_tell(const struct opt_command *self, int argc, char **argv)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024), empty = BUF_INIT(16);

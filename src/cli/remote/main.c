@@ -1,9 +1,9 @@
 /*
- * main.c - reckon-client: from the command's table to the function that asks a daemon.
+ * main.c - reckon-client: finds the function of the command and calls it.
  *
- * Runs in:  reckon-client, in place of reckon.
+ * Runs in:  reckon-client, which `reckon` executes in its place.
  * Reads:    the command line; argv[0] is the first word of the command.
- * Never:    does any work itself.
+ * Never:    sends a request itself.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /*
- * remote.h - commands that ask a daemon. They run in libexec/reckon-client, which alone of our
- * user's programs loads libcurl; `reckon` judges nothing of them and execs it.
+ * remote.h - commands that send requests to a daemon. They run in libexec/reckon-client, so that
+ * `reckon` does not need libcurl; `reckon` only executes reckon-client with the command line.
  *
  *   tables.c  their options; linked into both programs
- *   exec.c    in reckon: hands the command line over
- *   main.c    in reckon-client: from the table to the function
- *   remote.c         --url, --key and what else they share
- *   remote_….c       one file for each command; of those about processes see process/process.h
+ *   exec.c    in reckon: executes reckon-client
+ *   main.c    in reckon-client: finds the function of the command
+ *   remote.c  --url, --key and other code that they share
  *
  * A new command: its table in tables.c (or a file of its own) with .run = remote_exec, a row
  * in commands.c, and a row with its function in main.c.
@@ -21,13 +20,13 @@
 #include "client/client.h"
 #include "reckon.h"
 
-/* The .run of their tables. */
+/* The .run of these commands' tables in reckon. */
 int remote_exec(const struct opt_command *self, int argc, char **argv);
 
-/* Replaces this program by reckon-client; `key` is where --key has its value in argv, or NULL. */
+/* Replaces this program by reckon-client. `key` points to --key's value in argv, or is NULL. */
 int remote_hand_over(int argc, char **argv, const char *key);
 
-/* Ids and rows of options that each of them has; remote_take() takes them. */
+/* Ids and rows of options that several of these commands have. */
 enum {
 	REMOTE_OPT_URL = OPT_LONG + 512, REMOTE_OPT_KEY, REMOTE_OPT_JSON,
 	REMOTE_OPT_FOLLOW, REMOTE_OPT_NO_WAIT, REMOTE_OPT_NO_LINK, REMOTE_OPT_VOLUME,
@@ -53,37 +52,35 @@ enum {
 	{ REMOTE_OPT_JSON, "json", NULL, "what the daemon says, as JSON", OPT_HINT_NONE, NULL,    \
 	  false }
 
-/* What the command line says; commands with more to say have it as their first member. */
+/* Options that these commands share. */
 struct remote {
 	struct client_options where;
 	bool json;
 	bool no_wait;
 	const char *session; /* -s, or NULL */
-	const char *name; /* the one operand of most of them, or NULL */
+	const char *name; /* the operand, or NULL */
 };
 
-/* Takes an option of REMOTE_OPTIONS, or an operand when there was none: true. */
+/* Takes an option of REMOTE_OPTIONS or the first operand. False: it is another one. */
 bool remote_take(struct remote *remote, int id, const char *value);
 
-/* An opt_fn for commands with nothing but that; `arg` is a struct remote. */
+/* An opt_fn for commands with only these options; `arg` is a struct remote. */
 int remote_take_all(int id, const char *value, void *arg, struct err *err);
 
-/* "unexpected argument" */
+/* Sets the error "unexpected argument". */
 int remote_unexpected(const char *value, struct err *err);
 
-/*
- * Parses with `fn`; -1: go on, else the exit status (help was printed, or the error).
- */
+/* Parses with `fn`. -1: continue. Else the exit status: help or an error was printed. */
 int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *fn, void *arg);
 
-/* Opens, and warns when a key would travel in the clear. */
+/* Opens the client; warns if a key would be sent unencrypted. */
 int remote_open(const struct remote *remote, struct client **ret, struct err *err);
 
-/* Prints the error in the name of the command; returns the exit status. */
 
-/* Text of an answer, "" when it is missing. */
 
-/* The status of a session for a person: the API's word, and of a live one "busy", "no kernel". */
+/*
+ * A session's status for a person: the API's word; for a live session also "busy" or "no kernel".
+ */
 const char *remote_session_status(const struct json_value *session);
 
 /* One line of JSON on stdout; returns the exit status. */
@@ -95,28 +92,28 @@ struct remote_column {
 	enum {
 		REMOTE_TEXT,
 		REMOTE_NUMBER,
-		REMOTE_SIZE,  /* of files, in bytes */
-		REMOTE_LIMIT, /* likewise, as limits are given */
-		REMOTE_AGE,   /* since a moment */
+		REMOTE_SIZE,  /* size of a file, in bytes */
+		REMOTE_LIMIT, /* limit in bytes, printed in the form that options take */
+		REMOTE_AGE,   /* time since an RFC 3339 time */
 	} kind;
 };
 int remote_print_rows(const struct json_value *rows, const struct remote_column *columns,
 		      size_t count);
-/* One object, a line for each member that is there. */
+/* Prints one object, one line for each member that it has. */
 int remote_print_lines(const struct json_value *object, const struct remote_column *lines,
 		       size_t count);
-/* For shells, which complete and loop over it: one member of each, a line each. */
+/* Prints one member of each row on a line, for shell completion and loops. */
 int remote_print_words(const struct json_value *rows, const char *key);
 
 #define REMOTE_AGE_SIZE 32
-/* "2 min", "3 h", "5 d" since an RFC 3339 time; "" when it is none. */
+/* The time since an RFC 3339 time, as "2 min", "3 h" or "5 d"; "" if `moment` is not one. */
 void remote_age(const char *moment, char ret[REMOTE_AGE_SIZE]);
 
 /* "missing argument VOLUME" when there is no name; the noun is the first word of the command. */
 int remote_need(const struct opt_command *self, const char *name, struct err *err);
 
 /*
- * The whole of a command that removes what its operands name. `check` (may be NULL) looks at each
+ * Implements a command that removes what its operands name. `check` (may be NULL) checks all names
  * before anything is removed.
  */
 int remote_remove(const struct opt_command *self, int argc, char **argv,
@@ -124,52 +121,51 @@ int remote_remove(const struct opt_command *self, int argc, char **argv,
 		  int (*rm)(struct client *client, const char *name, struct err *err));
 
 /*
- * Reads the JSON of an event that a daemon sent, for json_read_free(), and fills in what a stream's
- * says. ERR_PROTOCOL: it is none.
+ * Parses the JSON of a daemon's event (json_read_free() frees it) and fills in the text of a stream
+ * event. ERR_PROTOCOL: it is not valid.
  */
 int remote_read_event(const struct client *client, reckon_event *event,
 		      struct json_value **ret_document, struct err *err);
 
 /*
- * The session that `name` names: an id, or the name of a live one. *ret is its JSON, for
- * json_read_free(). ERR_NOT_FOUND: there never was one; ERR_LOST: it is gone, with what became of
- * it.
+ * Looks up a session by id, or a live one by name. *ret is its JSON; json_read_free() frees it.
+ * ERR_NOT_FOUND: it never existed; ERR_LOST: it ended, and *err says how.
  */
 int remote_session(struct client *client, const char *name, struct json_value **ret,
 		   struct err *err);
 
-/* The same, whatever became of it: the newest of that name. */
+/* The same, but also finds sessions that ended: the newest of that name. */
 int remote_session_any(struct client *client, const char *name, struct json_value **ret,
 		       struct err *err);
 
-/* The session of -s; without that the only one that is live. ERR_INVALID when there are several. */
+/* The session of -s; without -s the only live one. ERR_INVALID: there are several. */
 int remote_chosen(struct client *client, const struct remote *remote, bool live,
 		  struct json_value **ret, struct err *err);
 
 /*
- * The body of POST sessions: template, language, environment, limits and volumes of `run`, and what
- * that does not say. storage_begin() makes the session.
+ * Writes the body of POST sessions: template, language, environment, limits and volumes of `run`,
+ * and the members of `body`. storage_begin() creates the session.
  */
 struct run;
 struct remote_body {
 	const char *name;     /* or NULL */
 	const char *snapshot; /* its id, or NULL */
-	uint64_t idle_ms;     /* 0: as the daemon has it */
-	bool with_wall;	      /* the time limit of a cell, too */
+	uint64_t idle_ms;     /* 0: the daemon's default */
+	bool with_wall;	      /* include the time limit of a cell */
 };
 int remote_session_body(const struct run *run, const struct remote_body *body, struct buf *ret,
 			struct err *err);
 
-/* What the id of a session is in a path: "sessions/ID" and what follows. */
+/* Appends "sessions/ID" and then `rest`. */
 int remote_path(struct buf *path, const struct json_value *session, const char *rest,
 		struct err *err);
 
 /*
- * tar.c: a folder as one archive, with links, modes and empty folders. `where` is the path of
- * the request. 1: the server takes or has no such archive, so nothing was done.
+ * tar.c: sends a folder as one archive, with links, modes and empty folders. `where` is the path of
+ * the request. 1: the server does not support such archives; nothing was done.
  */
 int remote_tar_put(struct client *client, const char *where, const char *root, struct err *err);
-/* Its entries come below dir_fd/base ("": dir_fd itself). */
+/* Extracts the archive below dir_fd/base ("": dir_fd itself). */
 int remote_tar_get(struct client *client, const char *where, int dir_fd, const char *base,
 		   bool force, struct err *err);
 
@@ -193,7 +189,7 @@ int remote_session_show(const struct opt_command *self, int argc, char **argv);
 int remote_session_rm(const struct opt_command *self, int argc, char **argv);
 int remote_key_create(const struct opt_command *self, int argc, char **argv);
 int remote_admin_rm(const struct opt_command *self, int argc, char **argv);
-/* Appends the id of a tenant that is named by it or by its name. */
+/* Appends the id of the tenant with this id or name. */
 int remote_tenant_id(struct client *client, const char *name, struct buf *ret, struct err *err);
 int remote_tenant_forget(const struct opt_command *self, int argc, char **argv);
 int remote_admin_ls(const struct opt_command *self, int argc, char **argv);

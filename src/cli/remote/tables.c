@@ -1,5 +1,5 @@
 /*
- * tables.c - the options of the commands that ask a daemon.
+ * tables.c - the options of the commands that send requests to a daemon.
  *
  * Runs in:  reckon (help, completion), reckon-client.
  * Reads:    nothing.

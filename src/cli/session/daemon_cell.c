@@ -1,9 +1,9 @@
 /*
- * daemon_cell.c - one cell in a session of a daemon's: its events, what it waits for, its record.
+ * daemon_cell.c - runs one cell in a daemon's session: its events, input, tools, Ctrl-C and record.
  *
  * Runs in:  reckon-client.
- * Reads:    events and records of a daemon, whose text is a box's.
- * Never:    sends a request while libcurl hands out events.
+ * Reads:    events and records of a daemon, with text from a box.
+ * Never:    sends a request inside a libcurl callback.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +21,16 @@
 
 #define ANSWER_MAX ((size_t)8 * 1024 * 1024)
 #define RESULTS_MAX ((size_t)32 * 1024 * 1024)
-#define WALL_MAX_MS (UINT64_C(24) * 3600 * 1000) /* the longest that a daemon takes for a cell */
-#define GRACE_S 20u /* as long as a connection that broke is tried again, and a little more */
+/* the longest time limit that a daemon accepts for a cell */
+#define WALL_MAX_MS (UINT64_C(24) * 3600 * 1000)
+#define GRACE_S 20u /* a little longer than the client retries a broken connection */
 
 static void wake(const struct daemon *this)
 {
 	(void)!write(this->wake[1], "", 1);
 }
 
-/* ---- what a cell waits for ------------------------------------------------------------------ */
+/* ---- requests for a running cell ------------------------------------------------------------ */
 
 static int execution_path(const struct daemon *this, const char *what, struct buf *path,
 			  struct err *err)
@@ -40,7 +41,10 @@ static int execution_path(const struct daemon *this, const char *what, struct bu
 	return buf_adds(path, what, err);
 }
 
-/* To …/`what` of the cell. It may have been answered by somebody else, or be over: no failure. */
+/*
+ * Posts to the cell's path. "not_waiting" is no failure: somebody else answered, or the cell has
+ * ended.
+ */
 static int post_answer(struct daemon *this, const char *what, const struct buf *body,
 		       struct err *err)
 {
@@ -95,13 +99,13 @@ static int answer_input(struct daemon *this, const struct json_value *event, str
 	(void)json_read_bool(json_read_member(event, "password"), &password);
 	if (this->cell->on_input(prompt, strlen(prompt), password, &line, &len,
 				 this->cell->on_input_arg) == RECKON_STOP)
-		return 0; /* the interrupt is on its way */
+		return 0; /* Ctrl-C ended the read; the interrupt follows */
 	if (write_line(event, line, len, &body, err) < 0)
 		return (int)err->code;
 	return post_answer(this, "/input", &body, err);
 }
 
-/* Not while libcurl hands out events: it takes no request meanwhile. */
+/* Called outside libcurl's callbacks, which cannot send requests. */
 static int answer_question(struct daemon *this, struct err *err)
 {
 	struct json_value *event;
@@ -116,7 +120,7 @@ static int answer_question(struct daemon *this, struct err *err)
 	return code;
 }
 
-/* Whether it waits behind other cells of the session: what runs then is somebody else's. */
+/* Whether the cell is queued behind others: an interrupt would then hit somebody else's cell. */
 static bool is_queued(const struct daemon *this)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
@@ -142,7 +146,7 @@ static int interrupt(const struct daemon *this, struct err *err)
 	return client_call(this->at.client, "POST", buf_text(&path), &body, NULL, err);
 }
 
-/* Of ours alone, also when it waits behind others. */
+/* Cancels only our cell, even if it is still queued. */
 static int cancel(struct daemon *this, struct err *err)
 {
 	cleanup_buf struct buf body = BUF_INIT(16);
@@ -158,7 +162,7 @@ static int leave(struct daemon *this, struct err *err)
 	return err_remedy(err, "reckon logs -s %s", this->name);
 }
 
-/* The first Ctrl-C stops the cell, as for a session of one's own; the second leaves it alone. */
+/* The first Ctrl-C interrupts the cell, as in a local session; the second leaves it running. */
 static int on_wake(const char *id, void *arg, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000000L };
@@ -175,7 +179,7 @@ static int on_wake(const char *id, void *arg, struct err *err)
 	if (interrupt_count() > 1)
 		return leave(this, err);
 	if (id[0] == '\0') {
-		/* Which cell is ours is known in a moment. */
+		/* The daemon has not sent the cell's id yet; try again. */
 		(void)nanosleep(&pause, NULL);
 		wake(this);
 		return 0;
@@ -248,7 +252,7 @@ static int write_cell(const struct daemon *this, const struct session_cell *cell
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
 	json_write_member_text(&json, "code", cell->code, cell->len);
-	/* Another one than the session's has a kernel of its own there. */
+	/* A language other than the session's gets its own kernel in the session. */
 	if (run->language != NULL)
 		json_write_member_string(&json, "language", run->language);
 	if (wall_ms != 0) {
@@ -270,7 +274,7 @@ static int write_cell(const struct daemon *this, const struct session_cell *cell
 	return json_write_finish(&json, err);
 }
 
-/* The exit status that belongs to a record's status; as reckon_execution_exit_code() has it. */
+/* The exit status for a record's status, as in reckon_execution_exit_code(). */
 static int exit_code_of(const char *status)
 {
 	static const struct {
@@ -288,7 +292,7 @@ static int exit_code_of(const char *status)
 	return EXIT_CODE_FAILED;
 }
 
-/* A stream's record leaves out what came as events; the stored one is whole. */
+/* The record in an event stream omits outputs that came as events; the stored record has them. */
 static int fetch_record(struct daemon *this, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);

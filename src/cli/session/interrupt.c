@@ -1,10 +1,9 @@
 /*
- * interrupt.c - Ctrl-C in commands that run cells: it is counted, and passed on to what runs. So is
- *               the end of a time.
+ * interrupt.c - interrupts the running cell after Ctrl-C, which it counts, or after a time.
  *
  * Runs in:  reckon, reckon-client.
  * Reads:    nothing.
- * Never:    does more in a handler than a handler may.
+ * Never:    calls a function that is not async-signal-safe in a handler.
  */
 #include "cli/session/interrupt.h"
 
@@ -21,7 +20,7 @@ static atomic_int interrupts;
 static _Atomic(reckon_session *) lent;
 static atomic_int wake_fd = -1;
 static atomic_bool is_timed, is_late;
-static struct interrupt_options wanted; /* written before there is a handler */
+static struct interrupt_options wanted; /* set before the handler is installed */
 
 static void pass_on(void)
 {
@@ -63,7 +62,7 @@ static void on_pipe(int signo)
 	(void)signo;
 }
 
-/* A handler rather than SIG_IGN: what we start must find the default again after exec. */
+/* A handler instead of SIG_IGN: exec resets a handler to the default, but keeps SIG_IGN. */
 void interrupt_ignore_pipes(void)
 {
 	struct sigaction gone = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
@@ -86,7 +85,7 @@ void interrupt_after(uint64_t ms)
 {
 	const struct sigaction alarm = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 	const struct itimerval timer = {
-		/* Again, because what is interrupted may only be about to begin. */
+		/* Repeats, because the cell may not have begun when the first alarm comes. */
 		.it_interval = { .tv_sec = 1 },
 		.it_value = { .tv_sec = (time_t)(ms / 1000),
 			      .tv_usec = (suseconds_t)(ms % 1000 * 1000) },

@@ -1,6 +1,5 @@
 /*
- * interrupt.h - Ctrl-C in commands that run cells: it is counted, and passed on to what runs. So is
- * the end of a time.
+ * interrupt.h - interrupts the running cell after Ctrl-C, which it counts, or after a time.
  */
 #pragma once
 
@@ -9,36 +8,36 @@
 
 #include "reckon.h"
 
-/* A reader that goes away is an error of write(), whatever else is done. */
+/* Makes a closed pipe an error of write() instead of a signal that ends the program. */
 void interrupt_ignore_pipes(void);
 
 struct interrupt_options {
 	bool ends_reads; /* a read at the terminal returns EINTR */
-	bool exits;	 /* the third one does not wait for anything */
-	void (*also)(int signo); /* told of each, in the handler; or NULL */
+	bool exits;	 /* the third Ctrl-C exits at once */
+	void (*also)(int signo); /* called in the handler for each SIGINT; or NULL */
 };
 
-/* From here on SIGINT is counted instead of ending the program. */
+/* From now on SIGINT is counted instead of ending the program. */
 void interrupt_catch(const struct interrupt_options *options);
 
 /*
- * Interrupts what runs in `ms` (0: does not), and each second from then on until interrupt_settle().
- * That is not counted.
+ * Interrupts the running cell after `ms` milliseconds (0: never), then each second until
+ * interrupt_settle(). interrupt_count() does not count these.
  */
 void interrupt_after(uint64_t ms);
 void interrupt_settle(void);
-bool interrupt_is_late(void); /* it came to that since interrupt_after() */
+bool interrupt_is_late(void); /* whether that time has passed since interrupt_after() */
 
 int interrupt_count(void);
 void interrupt_clear(void);
 
 /*
- * Until a line can be read at the terminal; false: Ctrl-C, or the end. It may come at any moment,
- * so there is none between the look whether it came and the read.
+ * Waits until the terminal has a line. False: Ctrl-C, or an error. Blocks SIGINT outside ppoll(),
+ * so that no Ctrl-C is missed between the check and the wait.
  */
 bool interrupt_wait_for_line(int tty);
 
-/* While it is not NULL, it is interrupted. */
+/* The session that Ctrl-C interrupts, or NULL. */
 void interrupt_lend(reckon_session *session);
-/* A descriptor that gets a byte for each, or -1. */
+/* The descriptor that gets a byte for each interrupt, or -1. */
 void interrupt_wake(int fd);
