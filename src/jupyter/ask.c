@@ -1,9 +1,9 @@
 /*
- * ask.c - what is asked of a kernel beside cells: who it is, completion, inspection, comms.
+ * ask.c - answers requests other than cells: kernel info, completion, inspection, history, comms.
  *
  * Runs in:  reckon-jupyter.
- * Reads:    signed messages; answers of a hostile kernel, which are JSON.
- * Never:    takes a cursor for an offset in bytes: Jupyter counts characters.
+ * Reads:    signed messages; JSON from a hostile kernel.
+ * Never:    treats a cursor as an offset in bytes: Jupyter counts characters.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "codec/jupyter/jupyter.h"
 #include "jupyter/inner.h"
 
-#define HISTORY_MAX ((size_t)512 * 1024 * 1024) /* as JSON */
+#define HISTORY_MAX ((size_t)512 * 1024 * 1024) /* of the reply, as JSON */
 #define ANSWER_MAX ((size_t)32 * 1024 * 1024)
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static void reply(struct kernel *kernel, const struct message *request, const ch
 		message_send(kernel, request->socket, request, type, content);
 }
 
-/* NULL when the question failed: then the answer is one that knows nothing. */
+/* NULL: the request to the session failed. Then the reply to the client is empty. */
 static struct json_value *parse(char *json)
 {
 	struct json_value *value = NULL;
@@ -112,7 +112,7 @@ void ask_history(struct kernel *kernel, const struct message *request)
 	reply(kernel, request, "history_reply", &json, &content);
 }
 
-/* Also in the thread of control, which may not ask the session anything. */
+/* Also called in the control thread, which must not send requests to the session. */
 void ask_kernel_info(struct kernel *kernel, const struct message *request)
 {
 	const struct language *language = kernel->language;
@@ -142,7 +142,7 @@ void ask_kernel_info(struct kernel *kernel, const struct message *request)
 	reply(kernel, request, "kernel_info_reply", &json, &content);
 }
 
-/* ---- comms: there are none ------------------------------------------------------------------ */
+/* ---- comms: not supported ------------------------------------------------------------------- */
 
 void ask_comm_info(struct kernel *kernel, const struct message *request)
 {

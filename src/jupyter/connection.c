@@ -1,5 +1,5 @@
 /*
- * connection.c - the connection file: where to listen, and the key that messages are signed with.
+ * connection.c - reads the connection file: where to listen, and the key that signs messages.
  *
  * Runs in:  reckon-jupyter.
  * Reads:    a file of the user.

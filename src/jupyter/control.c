@@ -1,9 +1,9 @@
 /*
- * control.c - what is answered while a cell runs: interrupts, the end.
+ * control.c - handles requests while a cell runs: interrupts, shutdown, kernel info.
  *
  * Runs in:  reckon-jupyter, in a thread of its own.
  * Reads:    signed messages.
- * Never:    touches the session but to interrupt or to end what runs.
+ * Never:    sends the session anything but an interrupt or a kill.
  */
 #include <errno.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ static void handle(struct kernel *kernel, const struct message *request)
 	publish_status(kernel, &kernel->control_publisher, request, "idle");
 }
 
-/* Whoever started us is gone, and nobody else will end us. */
+/* Whether the process that started the kernel has ended: nobody else would end the kernel. */
 static bool is_orphan(pid_t parent)
 {
 	return getppid() != parent;

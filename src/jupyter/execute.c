@@ -1,9 +1,9 @@
 /*
- * execute.c - a cell: its events become messages as they come, its input is asked of who asked.
+ * execute.c - runs a cell: publishes its events, and requests input from the client that sent it.
  *
  * Runs in:  reckon-jupyter.
- * Reads:    signed messages; events of hostile code, which are JSON.
- * Never:    says idle before all that the cell gave was said.
+ * Reads:    signed messages; JSON events of hostile code.
+ * Never:    publishes "idle" before all output of the cell.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ struct cell {
 	const struct message *request;
 	uint64_t number;
 	bool silent, may_ask, has_error;
-	struct buf *value; /* of an expression: its result, in place of messages; NULL: a cell */
+	struct buf *value; /* not NULL: a user expression, whose events are not published */
 };
 
-/* ---- what it gives -------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static bool is_good(const struct json_value *record)
 {
@@ -36,7 +36,7 @@ static void publish(struct cell *cell, const char *type, const struct buf *conte
 	message_publish(cell->kernel, &cell->kernel->publisher, cell->request, type, content);
 }
 
-/* Of a cell that ended in a way that was no event. */
+/* Publishes the error of a cell that failed without an "error" event. */
 static void publish_failure(struct cell *cell, const struct json_value *record)
 {
 	cleanup_buf struct buf content = BUF_INIT(MESSAGE_MAX);
@@ -76,7 +76,7 @@ static int on_event(const reckon_event *event, void *arg)
 	return RECKON_CONTINUE;
 }
 
-/* ---- what it asks --------------------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------------------------- */
 
 static void ask_for_line(struct cell *cell, const char *prompt, size_t len, int password)
 {
@@ -92,7 +92,7 @@ static void ask_for_line(struct cell *cell, const char *prompt, size_t len, int 
 			     "input_request", &content);
 }
 
-/* 1: a line is there. */
+/* 1: the client sent a line. */
 static int take_line(struct kernel *kernel, char **ret_line, size_t *ret_len)
 {
 	zmq_pollitem_t item = { .socket = kernel->stdin_socket, .events = ZMQ_POLLIN };
@@ -132,7 +132,10 @@ static int on_input(const char *prompt, size_t prompt_len, int password, char **
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* The record, for json_read_free(); NULL: there is none, and the session is gone. */
+/*
+ * Returns the record, for json_read_free(). NULL: there is none; if the session is lost, the kernel
+ * ends.
+ */
 static struct json_value *run(struct cell *cell, const char *code, size_t len)
 {
 	const reckon_execute_options options = {
@@ -153,7 +156,8 @@ static struct json_value *run(struct cell *cell, const char *code, size_t len)
 	if (reckon_execute(kernel->session, code, len, &options, &execution, &error) < 0) {
 		(void)fprintf(stderr, "reckon: %s\n", error.message);
 		if (error.code == RECKON_ELOST)
-			atomic_store(&kernel->is_ending, true); /* clients see that we are gone */
+			/* the client sees that the kernel ended */
+			atomic_store(&kernel->is_ending, true);
 	}
 	atomic_store(&kernel->is_busy, false);
 	if (execution != NULL) {
@@ -166,7 +170,7 @@ static struct json_value *run(struct cell *cell, const char *code, size_t len)
 	return record;
 }
 
-/* An expression's value: the main result of a cell that is nothing else. */
+/* Runs a user expression as a cell; its value is the first result. */
 static void write_expression(struct cell *cell, struct json_writer *json, const char *code,
 			     size_t len)
 {

@@ -15,7 +15,7 @@
 #define SESSION_SIZE 40
 #define SIGNATURES_KEPT 256u
 
-/* One thread's way to all subscribers. */
+/* One thread's socket to the iopub thread, which sends to all subscribers. */
 struct publisher {
 	void *push;
 };
@@ -27,15 +27,15 @@ struct kernel {
 	const struct language *language;
 	const struct jupyter_connection *connection;
 	void *zmq;
-	char id[SESSION_SIZE]; /* of messages: one for each process */
+	char id[SESSION_SIZE]; /* session id in message headers; one per process */
 	atomic_ulong messages;
 	atomic_bool is_ending, is_busy, wants_interrupt;
 	/* main thread */
 	void *shell, *stdin_socket;
 	struct publisher publisher;
-	uint64_t count; /* of cells */
+	uint64_t count; /* number of the last cell */
 	struct jupyter_history history;
-	struct message *waiting; /* behind a cell that failed */
+	struct message *waiting; /* requests queued behind a cell that failed */
 	size_t waiting_count;
 	/* threads */
 	pthread_t heartbeat, iopub, control;
@@ -43,7 +43,7 @@ struct kernel {
 	struct publisher control_publisher;
 };
 
-/* A message that was received and is signed as it has to be. */
+/* A received message whose signature was checked. */
 struct message {
 	void *socket;
 	struct buf parts[WIRE_PARTS_MAX];
@@ -54,23 +54,23 @@ struct message {
 };
 
 /* ---- message.c ---- */
-/* 1: one is there; 0: none is (with `wait`: it was nothing that counts); message_done() it. */
+/* 1: *ret is a message, for message_done(). 0: there is none; with `wait`: or it was not valid. */
 int message_receive(const struct kernel *kernel, void *socket, bool wait, struct message *ret);
 void message_done(struct message *message);
-/* To whoever sent `parent`, on `socket`. */
+/* Sends to the sender of `parent`, on `socket`. */
 void message_send(struct kernel *kernel, void *socket, const struct message *parent,
 		  const char *type, const struct buf *content);
-/* To all; `parent` may be NULL. */
+/* Sends to all subscribers; `parent` may be NULL. */
 void message_publish(struct kernel *kernel, struct publisher *publisher,
 		     const struct message *parent, const char *type, const struct buf *content);
 void publish_status(struct kernel *kernel, struct publisher *publisher,
 		    const struct message *parent, const char *state);
-/* {"status": "ok"} */
+/* Replies {"status": "ok"}. */
 void reply_ok(struct kernel *kernel, const struct message *request, const char *type);
-/* Text of the content; "" when it is missing. `ret_len` may be NULL. */
+/* The content's text `key`, or "" if it is missing. `ret_len` may be NULL. */
 const char *message_text(const struct message *message, const char *key, size_t *ret_len);
 bool message_flag(const struct message *message, const char *key, bool otherwise);
-/* Ends the text; false: it grew too long. */
+/* Ends the object. False: that failed, and the message must be dropped. */
 bool content_end(struct json_writer *json);
 
 /* ---- sockets.c ---- */
@@ -81,16 +81,16 @@ void sockets_close(struct kernel *kernel);
 /* ---- waiting.c ---- */
 #define WAITING_MAX ((size_t)256)
 /*
- * Takes what waits behind a cell that failed, before the client is told of it: what it sends
- * afterwards is to run.
+ * Collects the requests that are queued behind a failed cell, before the client gets the cell's
+ * reply: cells that it sends after the reply must run.
  */
 void waiting_collect(struct kernel *kernel);
 
 /* ---- shell.c, execute.c, ask.c, control.c ---- */
 void shell_serve(struct kernel *kernel);
-/* One request between busy and idle. */
+/* Handles one request, between the status messages "busy" and "idle". */
 void shell_handle(struct kernel *kernel, const struct message *request);
-/* True: what waits behind it is not to run. */
+/* True: queued cells must not run. */
 bool execute_request(struct kernel *kernel, const struct message *request);
 void execute_abort(struct kernel *kernel, const struct message *request);
 void ask_kernel_info(struct kernel *kernel, const struct message *request);

@@ -4,14 +4,15 @@
  *   jupyter_connection_read(path, &connection, &err)     the file that a Jupyter client wrote
  *   jupyter_run(session, language, &connection, &err)    serves until a client ends it
  *
- *   connection.c  the connection file
- *   wire.c        parts of a message and their signature; pure
- *   message.c     messages as JSON: received, made, sent
- *   sockets.c     the five sockets, and the threads of two of them
- *   shell.c       requests, one after the other
- *   execute.c     cells: events as they come, input, errors
- *   ask.c         completion, inspection, whole cells, comms
- *   control.c     interrupts and the end, also while a cell runs
+ *   connection.c  reads the connection file
+ *   wire.c        the parts of a message and their signature; pure
+ *   message.c     receives, builds and sends messages
+ *   sockets.c     opens the five sockets, and runs the threads of iopub and heartbeat
+ *   shell.c       handles shell requests, one after the other
+ *   waiting.c     collects requests that came while a cell ran
+ *   execute.c     runs cells: events, input, errors
+ *   ask.c         kernel info, completion, inspection, history, comms
+ *   control.c     interrupts and shutdown, also while a cell runs
  */
 #pragma once
 
@@ -30,7 +31,7 @@ struct jupyter_connection {
 };
 
 int jupyter_connection_read(const char *path, struct jupyter_connection *ret, struct err *err);
-/* Of the file's text. */
+/* The same for the text of the file. */
 int jupyter_connection_parse(const char *text, size_t len, struct jupyter_connection *ret,
 			     struct err *err);
 

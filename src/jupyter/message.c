@@ -1,9 +1,9 @@
 /*
- * message.c - messages as JSON: received, made, sent.
+ * message.c - receives, builds and sends messages.
  *
  * Runs in:  reckon-jupyter.
- * Reads:    frames of anybody who reaches the ports, of which only signed ones count.
- * Never:    answers what is not signed, or is signed twice.
+ * Reads:    frames from anybody who can reach the ports.
+ * Never:    accepts a message with a wrong signature, or one that repeats a recent message.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,10 @@ void message_done(struct message *message)
 	message->count = 0;
 }
 
-/* Each part; those that are too many are read and dropped. 1: there was one, with `more` or not. */
+/*
+ * Receives one part; drops the parts beyond WIRE_PARTS_MAX. 1: received one; *ret_more: others
+ * follow.
+ */
 static int receive_part(void *socket, int flags, struct message *ret, bool *ret_more, bool *ret_bad)
 {
 	struct err err;
@@ -83,7 +86,7 @@ static bool judge(const struct kernel *kernel, struct message *ret)
 	return parse(ret);
 }
 
-/* Whoever hears a message cannot send it again; of each thread, which has sockets of its own. */
+/* Whether the message repeats a recent one. The list is per thread, as each has its own sockets. */
 static bool is_repeated(const struct message *message)
 {
 	static _Thread_local char kept[SIGNATURES_KEPT][WIRE_SIGNATURE_LEN];
@@ -172,7 +175,7 @@ static void send_part(void *socket, const void *data, size_t len, bool more)
 		;
 }
 
-/* What comes behind the identities, or the topic. */
+/* Sends the parts after the identities or the topic. */
 static void send_rest(struct kernel *kernel, void *socket, const struct message *parent,
 		      const char *type, const struct buf *content)
 {
@@ -205,7 +208,7 @@ void message_send(struct kernel *kernel, void *socket, const struct message *par
 void message_publish(struct kernel *kernel, struct publisher *publisher,
 		     const struct message *parent, const char *type, const struct buf *content)
 {
-	/* Whoever subscribes to all of one kind names it; most subscribe to everything. */
+	/* The topic is the message type, so that clients can subscribe to one type. */
 	send_part(publisher->push, type, strlen(type), true);
 	send_rest(kernel, publisher->push, parent, type, content);
 }

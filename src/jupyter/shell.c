@@ -1,9 +1,9 @@
 /*
- * shell.c - requests, one after the other, each between busy and idle.
+ * shell.c - handles shell requests one after the other, each between "busy" and "idle".
  *
  * Runs in:  reckon-jupyter.
  * Reads:    signed messages.
- * Never:    answers a request that it does not know: so says the protocol.
+ * Never:    replies to an unknown request: the protocol wants it ignored.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -48,12 +48,12 @@ void shell_handle(struct kernel *kernel, const struct message *request)
 	publish_status(kernel, &kernel->publisher, request, "idle");
 }
 
-/* After a cell that failed: those that waited are not run, other requests are. */
+/* After a failed cell: aborts queued cells, and handles other queued requests. */
 static void abort_waiting(struct kernel *kernel)
 {
 	size_t count;
 
-	do { /* a full list says nothing of where the cells that waited end */
+	do { /* if the list was full, more requests may be queued */
 		count = kernel->waiting_count;
 		for (size_t i = 0; i < count; i++) {
 			struct message *request = &kernel->waiting[i];
@@ -94,7 +94,7 @@ void shell_serve(struct kernel *kernel)
 	}
 }
 
-/* For clients that interrupt with a signal. */
+/* The kernel for the SIGINT handler: some clients interrupt with a signal. */
 static struct kernel *interrupted;
 
 static void on_interrupt(int number)

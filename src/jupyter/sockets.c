@@ -1,14 +1,14 @@
 /*
- * sockets.c - the five sockets, each of one thread; and the two threads that only pass on.
+ * sockets.c - opens the five sockets, and runs the two threads that only pass messages on.
  *
  * Runs in:  reckon-jupyter.
- * Reads:    what it passes on, without looking into it.
+ * Reads:    messages that it passes on unparsed.
  * Never:    lets two threads use one socket.
  *
- *   main       shell, stdin       requests, one after the other
- *   control    control            while a cell runs, too
- *   iopub      iopub              from the others, over PUSH and PULL, to all subscribers
- *   heartbeat  heartbeat          an echo
+ *   main       shell, stdin       handles requests, one after the other
+ *   control    control            handles requests also while a cell runs
+ *   iopub      iopub              sends messages of the other threads (PUSH, PULL) to subscribers
+ *   heartbeat  heartbeat          echoes
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +70,10 @@ static void *echo(void *arg)
 	return NULL;
 }
 
-/* A whole message; false: it is the empty one that ends it all. */
+/*
+ * Passes on a whole message. False: it was the message of one part that ends the thread, or an
+ * error.
+ */
 static bool pass_on(void *from, void *to)
 {
 	bool is_first = true, more = true;
@@ -92,7 +95,7 @@ static bool pass_on(void *from, void *to)
 	return true;
 }
 
-/* A subscription is a byte 1 and what is subscribed to. */
+/* Answers a new subscription, which arrives as the byte 1 and the topic. */
 static void welcome(struct kernel *kernel)
 {
 	struct publisher own = { kernel->iopub_socket };
@@ -137,7 +140,8 @@ static int open_push(struct kernel *kernel, struct publisher *ret, struct err *e
 	ret->push = make(kernel, ZMQ_PUSH);
 	if (ret->push == NULL)
 		return fail(err, "a socket");
-	(void)set(ret->push, ZMQ_SNDHWM, 1000); /* who prints faster than it is sent waits */
+	/* a cell that prints faster than clients read must wait */
+	(void)set(ret->push, ZMQ_SNDHWM, 1000);
 	return zmq_connect(ret->push, PASSAGE) == 0 ? 0 : fail(err, PASSAGE);
 }
 
@@ -177,7 +181,9 @@ int sockets_open(struct kernel *kernel, struct err *err)
 	return 0;
 }
 
-/* The last messages go out; then the heart stops, whose thread ends with ZeroMQ. */
+/*
+ * Sends the last messages first. The heartbeat thread only ends when the ZeroMQ context shuts down.
+ */
 void sockets_close(struct kernel *kernel)
 {
 	(void)pthread_join(kernel->control, NULL);

@@ -1,9 +1,9 @@
 /*
- * waiting.c - requests that came while a cell ran.
+ * waiting.c - collects requests that came while a cell ran.
  *
  * Runs in:  reckon-jupyter.
  * Reads:    signed messages.
- * Never:    waits for one.
+ * Never:    waits for a request that is not there yet.
  */
 #include "jupyter/inner.h"
 

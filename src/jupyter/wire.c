@@ -2,8 +2,8 @@
  * wire.c - HMAC-SHA256 over four frames, in lower-case hexadecimal digits.
  *
  * Runs in:  reckon-jupyter.
- * Reads:    frames of anybody who reaches the ports.
- * Never:    looks into a frame before its signature is good.
+ * Reads:    frames from anybody who can reach the ports.
+ * Never:    parses the content of a frame; that comes after the check of the signature.
  */
 #include "jupyter/wire.h"
 

@@ -19,14 +19,17 @@ struct wire_part {
 };
 
 struct wire_message {
-	size_t identities; /* so many parts go before the delimiter */
+	size_t identities; /* number of parts before the delimiter */
 	struct wire_part signature, header, parent, metadata, content;
 };
 
-/* Finds the parts, and checks the signature: ERR_INVALID, ERR_DENIED. They stay the caller's. */
+/*
+ * Finds the parts and checks the signature. ERR_INVALID: parts are missing; ERR_DENIED: the
+ * signature is wrong. *ret points to the caller's data.
+ */
 int wire_read(const struct wire_part *parts, size_t count, const char *key,
 	      struct wire_message *ret, struct err *err);
 
-/* Of header, parent, metadata and content; "" when the key is empty. */
+/* The signature of header, parent, metadata and content; "" if the key is empty. */
 void wire_sign(const char *key, const struct wire_part four[4],
 	       char ret[WIRE_SIGNATURE_LEN + 1]);
