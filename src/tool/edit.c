@@ -3,13 +3,13 @@
  *
  * Runs in:  a box, started by code.
  * Reads:    one JSON object on standard input; files of the box.
- * Never:    can do what code in the box could not do by itself.
+ * Never:    has more rights than other code in the box.
  *
  *   {"command": "view", "path", "view_range": [first, last]}     a last line of -1: to the end
  *   {"command": "create", "path", "file_text"}
  *   {"command": "str_replace", "path", "old_str", "new_str"}
  *
- * One line of JSON says what came of it; what `view` shows stands behind that line as it is.
+ * It prints one line of JSON with the result. After that line, `view` prints the text unchanged.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static const char wrong[] = "invalid_tool_input";
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* In one piece: other programs of the cell print as well. */
+/* Prints everything with one write, because other programs of the cell print as well. */
 static int print(struct json_writer *json, const char *text, size_t len)
 {
 	struct err err;
@@ -83,7 +83,7 @@ static int fail_as(int number, const char *path)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* 0, or the status to exit with. */
+/* Returns 0, or the exit status after printing the error. */
 static int read_text(const char *path, struct buf *ret)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -102,7 +102,7 @@ static int read_text(const char *path, struct buf *ret)
 	return 0;
 }
 
-/* Room first: a full workspace leaves the file as it was. */
+/* Allocates the space first, so that a full workspace leaves the file unchanged. */
 static int write_text(const char *path, const char *text, size_t len)
 {
 	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -133,13 +133,13 @@ static size_t count_breaks(const char *text, size_t len)
 	return count;
 }
 
-/* A last line needs no break. */
+/* The last line may lack its newline. */
 static size_t count_lines(const char *text, size_t len)
 {
 	return count_breaks(text, len) + (text != NULL && len > 0 && text[len - 1] != '\n');
 }
 
-/* Where the line begins, from 1; the end for one that is not there. */
+/* The offset of a line, counted from 1; the end of the text if there is no such line. */
 static size_t offset_of(const struct buf *text, size_t line)
 {
 	size_t at = 0;
@@ -274,9 +274,9 @@ static int create(const struct json_value *input, const char *path)
 
 /* ---- str_replace ---------------------------------------------------------------------------- */
 
-/* A part of a text that is replaced by another one, in whole lines. */
+/* The replaced and the new text, in whole lines. */
 struct change {
-	size_t line; /* of the first, from 1 */
+	size_t line; /* number of the first line, from 1 */
 	const char *old_text, *new_text;
 	size_t old_len, new_len;
 };
@@ -314,7 +314,7 @@ static int tell(const struct change *change)
 	return print(&json, "", 0);
 }
 
-/* The only place where the text stands. */
+/* Finds the only occurrence of the text. Returns 0, or the exit status after printing the error. */
 static int find(const struct buf *file, const char *text, size_t len, const char *path,
 		size_t *ret)
 {
@@ -361,7 +361,7 @@ static int str_replace(const struct json_value *input, const char *path)
 	for (from = at; from > 0 && file.data[from - 1] != '\n'; from--)
 		;
 	to = at + old_len;
-	/* Whole lines for whole lines; else the rest of the last one changes as well. */
+	/* Unless whole lines replace whole lines, the rest of the last line changes as well. */
 	if (old_str[old_len - 1] != '\n' ||
 	    (new_len > 0 ? new_str[new_len - 1] != '\n' : from != at)) {
 		end = memchr(file.data + to, '\n', file.len - to);

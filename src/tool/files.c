@@ -1,21 +1,22 @@
 /*
- * files.c - reckon-files: looks at and changes files of a box for a client outside of it.
+ * files.c - reckon-files: reads and changes files of a box for a client outside of it.
  *
  * Runs in:  a box, started by reckond for a client.
- * Reads:    one line of JSON on standard input, behind it what is to be written; files of the box.
- * Never:    can do what code in the box could not do by itself.
+ * Reads:    standard input: one line of JSON, then the content for "write"; files of the box.
+ * Never:    has more rights than other code in the box.
  *
  *   {"command": "stat", "path"}                      {"entry"}
  *   {"command": "list", "path", "depth"}             {"entries": […]}, in pre-order
  *   {"command": "mkdir", "path"}                     {"entry", "is_new"}
  *   {"command": "move", "path", "to"}                {"entry"}
  *   {"command": "remove", "path"}                    {}
- *   {"command": "read", "path"}                      {"size"}, and behind that line the bytes
+ *   {"command": "read", "path"}                      {"size"}, and the bytes after that line
  *   {"command": "write", "path", "prefix", "attributes"}
- *   {"command": "compose", "path", "paths"}          {}; these become that one, and are gone
- *   {"command": "attributes", "paths", "prefix", "attributes"}: in place of those with the prefix
+ *   {"command": "compose", "path", "paths"}          {}; joins `paths` as `path`, removes them
+ *   {"command": "attributes", "paths", "prefix", "attributes"}
+ *           replaces the attributes that begin with the prefix
  *
- * One line of JSON says what came of it; {"error", "message"} when nothing did.
+ * It prints one line of JSON with the result, or {"error", "message"}.
  */
 #include "tool/files.h"
 
@@ -139,7 +140,7 @@ static int list(const char *path, const struct json_value *input)
 	return print(&json);
 }
 
-/* The folders above it, and with `whole` itself. Negative: errno. */
+/* Makes the folders above `path`; with `whole` also `path`. Negative: see errno. */
 int files_make_folders(const char *path, bool whole)
 {
 	char folder[PATH_MAX];
@@ -152,7 +153,7 @@ int files_make_folders(const char *path, bool whole)
 		}
 		memcpy(folder, path, i);
 		folder[i] = '\0';
-		/* Of one that is there a read-only file system says so second. */
+		/* For an existing folder, mkdir() can also fail with EROFS. */
 		if (mkdir(folder, 0755) < 0 && errno != EEXIST) {
 			const int number = errno;
 			struct stat st;
@@ -225,7 +226,7 @@ static int read_one(const char *path)
 	return n < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* `ahead`: what was read of it behind the line. */
+/* `ahead`: content that was already read, together with the line of JSON. */
 static int write_one(const char *path, const struct json_value *input, const char *ahead,
 		     size_t len)
 {

@@ -1,9 +1,9 @@
 /*
- * files_compose.c - several files become one.
+ * files_compose.c - joins several files to one.
  *
  * Runs in:  a box, as part of reckon-files.
  * Reads:    files of the box.
- * Never:    touches the destination or a source before the whole is written.
+ * Never:    changes the destination or removes a source before the joined file is complete.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #include "tool/files.h"
 
 #define CHUNK 65536u
-#define PART_NAME ".compose-XXXXXX" /* beside the destination, until it has its name */
+#define PART_NAME ".compose-XXXXXX" /* temporary file in the destination's folder */
 
-/* Its path; NULL: that was answered. */
+/* The path of a source. NULL: it is not valid, and an error was printed. */
 static const char *source_at(const struct json_value *paths, size_t at)
 {
 	size_t len;
@@ -33,7 +33,7 @@ static const char *source_at(const struct json_value *paths, size_t at)
 	return NULL;
 }
 
-/* Whether each source is a file, and none of them the destination; answers when not. */
+/* Whether each source is a file, and none is the destination. False: an error was printed. */
 static bool are_good(const struct json_value *paths, const char *to)
 {
 	struct stat source, target;
@@ -59,7 +59,7 @@ static bool are_good(const struct json_value *paths, const char *to)
 	return true;
 }
 
-/* Negative: errno. */
+/* Negative: see errno. */
 static int append(const char *path, int to)
 {
 	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -85,7 +85,7 @@ static int write_part(const struct json_value *paths, int fd)
 	return fchmod(fd, 0644);
 }
 
-/* Negative: errno; then there is nothing of it. */
+/* Negative: see errno; the temporary file is removed. */
 static int make(const struct json_value *paths, const char *to)
 {
 	const int folder = (int)(strrchr(to, '/') - to) + 1;

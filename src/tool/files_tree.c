@@ -1,9 +1,9 @@
 /*
- * files_tree.c - entries as they are told, whole trees, extended attributes.
+ * files_tree.c - writes entries as JSON; lists, removes and moves trees; sets attributes.
  *
  * Runs in:  a box, in reckon-files.
  * Reads:    folders, links and attributes of the box.
- * Never:    follows a link of a tree that is walked, removed or carried.
+ * Never:    follows a link inside a tree that it lists, removes or moves.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -126,7 +126,7 @@ static int walk(struct json_writer *json, const char *folder, int64_t depth, uns
 		    utf8_is_valid(each.data, each.len) && lstat(each.data, &st) == 0) {
 			(*count)++;
 			files_write_entry(json, each.data, &st);
-			/* What cannot be looked into is there all the same. */
+			/* An unreadable folder is listed, too, but without its entries. */
 			if (S_ISDIR(st.st_mode) && depth > 1)
 				(void)walk(json, each.data, depth - 1, count);
 		}
@@ -209,7 +209,7 @@ static int carry_each(const char *path, const struct stat *st, int kind, struct 
 	return symlink(target, to);
 }
 
-/* It is gone from where it was only when all of it is at its new place. */
+/* Removes the source only after copying all of it. */
 int files_carry(const char *from, const char *to)
 {
 	carried.from_len = strlen(from);

@@ -3,10 +3,10 @@
  *
  * Runs in:  a box, started by code.
  * Reads:    its arguments; the answer of the host, as JSON.
- * Never:    decides anything: what may be called is judged outside of the box.
+ * Never:    decides which tools may be called; the host does.
  *
- * A call is one packet on a socket that the kernel hands down (docs/internals/questions.md), with a
- * socket for its answer.
+ * A call is one packet on a socket that the process inherits from the kernel
+ * (docs/internals/questions.md), and passes a socket for the answer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@
 #include "codec/json_write.h"
 #include "wire/tools.h"
 
-#define ANSWER_MAX ((size_t)32 * 1024 * 1024) /* the longest text, all of it escaped */
+#define ANSWER_MAX ((size_t)32 * 1024 * 1024) /* the longest text, with each byte escaped */
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DENIED = 3 };
 
 struct request {
 	const char *name;
-	const char *arguments; /* "-": on standard input */
-	bool raw;	       /* a text as it is, not as JSON */
+	const char *arguments; /* JSON; "-": read it from standard input */
+	bool raw;	       /* print a text unquoted instead of as JSON */
 };
 
 static int usage(FILE *to, int status)
@@ -74,7 +74,7 @@ static int write_call(const struct request *request, struct buf *ret, struct err
 	return json_write_finish(&json, err);
 }
 
-/* The socket that was handed down, or -1. */
+/* The inherited socket for tool calls, or -1. */
 static int find_socket(void)
 {
 	const char *named = getenv(TOOLS_FD_VARIABLE);
@@ -87,7 +87,7 @@ static int find_socket(void)
 	return fd;
 }
 
-/* Sleeps until the answer is there; NULL, or why there is none. */
+/* Waits for the answer. NULL, or the reason why there is none. */
 static const char *ask(int sock, const struct buf *call, struct buf *answer, struct err *err)
 {
 	cleanup_fd int ours = -1, theirs = -1, file = -1;
@@ -109,7 +109,7 @@ static const char *ask(int sock, const struct buf *call, struct buf *answer, str
 	return NULL;
 }
 
-/* In one piece: other programs of the cell print as well. */
+/* Prints everything with one write, because other programs of the cell print as well. */
 static int print(struct buf *text)
 {
 	struct err err;
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 	struct request request = { .arguments = "{}" };
 	int opt;
 
-	(void)signal(SIGPIPE, SIG_IGN); /* a socket that is shut is told */
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed socket is an error of write() */
 	while ((opt = getopt(argc, argv, "rh")) != -1) {
 		if (opt != 'r')
 			return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? 0 : EXIT_USAGE);
