@@ -1,8 +1,8 @@
 /*
  * bench.h - what the files of reckon-bench share: options, rows, variants.
  *
- * A row is one measured quantity; a variant is one thing to do that adds to one or two rows.
- * Variants are run round robin, so that whatever else the host does hits all of them alike.
+ * A row is one measured quantity; a variant is one task that adds values to one or two rows.
+ * Variants run round robin, so that other load on the host affects all of them alike.
  */
 #pragma once
 
@@ -71,29 +71,32 @@ struct bench {
 
 	char state_dir[3072];
 	char template_dir[3072];
-	char tree[3200];  /* of the data template */
+	char tree[3200];  /* package tree of the data template */
 	char cli[4096];	  /* the program `reckon` */
 	char work[64];	  /* temporary directory, removed at the end; "" before it is made */
 
 	reckon_engine *engine; /* with a warden of its own */
-	reckon_engine *shared; /* keeps the warden warm that the command line uses */
+	reckon_engine *shared; /* keeps the warden of the command line warm */
 	reckon_session *live;  /* for warm cells and branches */
-	reckon_session *shown; /* for tables and figures: after a branch, memory is copied anew */
+	/*
+	 * for tables and figures; never branched, because a branch makes later writes copy memory
+	 */
+	reckon_session *shown;
 	struct jupyter *jupyter;
 
 	struct row rows[ROW_COUNT_];
 };
 
-/* One line for people who wait; nothing with --json. */
+/* Prints one line of progress; nothing with --json. */
 void bench_say(const struct bench *bench, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* An error of libreckon as one of ours; returns its code. */
+/* Sets *err to libreckon's error; returns its code. */
 int bench_fail(struct err *err, const reckon_error *error);
 
 void bench_pause_ms(unsigned ms);
 
-/* Every row of `id` says why it has no value. */
+/* Stores why row `id` has no value. */
 void bench_absent(struct bench *bench, enum row_id id, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -113,7 +116,7 @@ int ours_cli(struct bench *bench, struct err *err);
 int ours_open_session(reckon_engine *engine, unsigned flags, reckon_session **ret,
 		      struct err *err);
 int ours_session(reckon_engine *engine, unsigned flags, reckon_session **ret, struct err *err);
-/* Runs a cell that has to end well. */
+/* Runs a cell; an error if it fails. */
 int ours_cell(reckon_session *session, const char *code, struct err *err);
 
 /* ---- many.c: many sessions at once, and one after the other -------------------------------- */
@@ -130,13 +133,17 @@ int peer_python(struct bench *bench, struct err *err);
 int peer_bwrap(struct bench *bench, struct err *err);
 
 #define PEER_IMPORTS "import numpy, pandas, matplotlib.pyplot"
-/* Cells with something to capture; the first line by line, for it is quoted in two languages. */
+/*
+ * Cells with output to capture. CAPTURE_SET_UP is one line without single quotes, because it is in
+ * a Python string inside a C string.
+ */
 #define CAPTURE_SET_UP PEER_IMPORTS "; frame = pandas.DataFrame({\"a\": numpy.arange(1000), " \
 	"\"b\": numpy.linspace(0, 1, 1000), \"c\": [str(n) for n in range(1000)]})"
 #define CAPTURE_TABLE "frame"
 #define CAPTURE_FIGURE "matplotlib.pyplot.plot([1, 2, 3], [4, 5, 6]); " \
 	"matplotlib.pyplot.title(\"Title\");"
-extern const char *const peer_env[]; /* of every imported stack; ends with NULL */
+/* variables for peers that import the packages; NULL-terminated */
+extern const char *const peer_env[];
 
 void crun_open(struct bench *bench);
 int peer_crun(struct bench *bench, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * main.c - reckon-bench: what Reckon costs on this host, next to what others cost.
+ * main.c - reckon-bench: measures Reckon on this host, and other programs for comparison.
  *
  * Runs in:  its own process, started by `reckon bench`.
  * Reads:    the command line.
- * Never:    compares numbers of different runs: everything is measured in one, round robin.
+ * Never:    compares numbers of different runs: one run measures everything, round robin.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -35,7 +35,7 @@ void bench_say(const struct bench *bench, const char *fmt, ...)
 	va_end(args);
 }
 
-/* One line of a terminal that can write it again; `begun_ns` is when the first round began. */
+/* Redraws one progress line on a terminal. `begun_ns`: when the first round began. */
 static void show_rounds(const struct bench *bench, unsigned done, uint64_t begun_ns)
 {
 	const char *term = getenv("TERM");
@@ -169,9 +169,9 @@ static int parse(struct bench *bench, int argc, char **argv, struct err *err)
 	return 0;
 }
 
-/* ---- where things are ------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
-/* As libreckon decides it (reckon.h); what it did not find it says itself. */
+/* Finds the directories by libreckon's rules (reckon.h). */
 static void find_dirs(struct bench *bench)
 {
 	const char *state = getenv("RECKON_STATE"), *templates = getenv("RECKON_TEMPLATES");
@@ -194,7 +194,10 @@ static void find_dirs(struct bench *bench)
 	(void)snprintf(bench->tree, sizeof(bench->tree), "%s/data/tree", bench->template_dir);
 }
 
-/* BUILD/libexec and BUILD/bin, or PREFIX/libexec/reckon and PREFIX/bin. */
+/*
+ * This program is in BUILD/libexec or PREFIX/libexec/reckon, and `reckon` in the bin beside
+ * libexec.
+ */
 static int find_cli(struct bench *bench, struct err *err)
 {
 	static const char *const ways[] = { "../bin/reckon", "../../bin/reckon" };
@@ -244,12 +247,15 @@ static void bench_close(struct bench *bench)
 
 /* ---- the run ---------------------------------------------------------------------------------- */
 
-/* What is quick is repeated in its turn, what is slow sits turns out: the run stays bearable. */
+/*
+ * Fast variants run several times per round and slow ones only in some rounds, to limit the total
+ * time.
+ */
 static const struct variant {
 	int (*run)(struct bench *bench, struct err *err);
 	enum row_id row;
-	unsigned repeat; /* in one round */
-	unsigned every;	 /* this many rounds */
+	unsigned repeat; /* runs per round */
+	unsigned every;	 /* run in every N-th round */
 } variants[] = {
 	{ ours_fresh, ROW_FRESH, 2, 1 },
 	{ peer_python, ROW_PYTHON, 1, 4 },
@@ -291,7 +297,7 @@ static int run(struct bench *bench, struct err *err)
 		return (int)err->code;
 	if (bench->does_install && jupyter_install(bench, err) < 0)
 		return (int)err->code;
-	/* Before this process has anything open that the measuring child would inherit. */
+	/* First, so that the child that measures inherits no open descriptors or sessions. */
 	if (many_rate(bench, err) < 0 || ours_open(bench, err) < 0)
 		return (int)err->code;
 	peer_open(bench);

@@ -1,8 +1,8 @@
 /*
- * many.c - many sessions: one after the other on one core, and a thousand at once.
+ * many.c - measures many sessions: one after the other on one core, and many at once.
  *
  * Runs in:  reckon-bench; the rate in a child of its own that is bound to one core.
- * Reads:    /proc, for what the sessions take.
+ * Reads:    /proc, for the processes and memory of the sessions.
  * Never:    leaves a session behind.
  */
 #include <errno.h>
@@ -35,7 +35,7 @@ struct rate_report {
 	double per_second;
 };
 
-/* Client, warden and kernels inherit the binding, so this is what one core can do. */
+/* Warden and kernels inherit the binding, so the rate is that of one core. */
 static int bind_to_one_core(struct err *err)
 {
 	cpu_set_t all, one;
@@ -63,7 +63,7 @@ static int one_life(reckon_engine *engine, unsigned flags, struct err *err)
 	return 0;
 }
 
-/* Ends with the warden's end, so that destroying what is left is part of the time. */
+/* The measured time includes closing the engine, so that it includes all destroying. */
 static int measure_rate(double seconds, double *ret, struct err *err)
 {
 	const reckon_engine_options options = { .size = sizeof(options), .private_warden = 1 };
@@ -145,7 +145,7 @@ static int measure_cells(struct bench *bench, struct crowd *crowd, enum row_id r
 			 struct err *err)
 {
 	for (size_t i = 0; i < LATENCY_RUNS; i++) {
-		/* A prime stride: another session each time, far from the last one. */
+		/* A prime stride selects another session each time, far from the last one. */
 		reckon_session *session =
 			crowd != NULL && crowd->count > 0 ? crowd->at[i * 7919 % crowd->count]
 							  : bench->live;
@@ -158,7 +158,7 @@ static int measure_cells(struct bench *bench, struct crowd *crowd, enum row_id r
 	return 0;
 }
 
-/* Descriptors of the sessions are ours as well: three each, and two pipes after the first cell. */
+/* Each session needs descriptors in this process: three, and two pipes after its first cell. */
 static void raise_descriptors(void)
 {
 	struct rlimit files;
@@ -183,7 +183,10 @@ static int open_crowd(struct bench *bench, struct crowd *crowd, double *seconds,
 	return 0;
 }
 
-/* The first cell counts to the start; the second one touches what every later one touches. */
+/*
+ * Counts the first cell as part of the start. second_cells() then touches the memory that every
+ * later cell touches.
+ */
 static int first_cells(struct bench *bench, struct crowd *crowd, const double *opening,
 		       struct err *err)
 {
@@ -205,7 +208,9 @@ static int second_cells(struct crowd *crowd, struct err *err)
 	return 0;
 }
 
-/* What the crowd takes beyond `before`, each; also the number of its kernels, which must fit. */
+/*
+ * Measures the memory per session beyond `before`. Fails if there are fewer kernels than sessions.
+ */
 static int measure_memory(struct bench *bench, const struct crowd *crowd,
 			  const struct proc_tree *before, enum row_id row, struct err *err)
 {

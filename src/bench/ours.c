@@ -1,9 +1,9 @@
 /*
- * ours.c - the product's own variants.
+ * ours.c - measures Reckon itself.
  *
  * Runs in:  reckon-bench.
  * Reads:    records of cells it wrote itself.
- * Never:    counts a cell that did not end well.
+ * Never:    counts a cell that failed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "bench/proc.h"
 #include "lib/session/branch.h"
 
-#define SETTLE_MS 120 /* the pools are refilled after the client has been quiet for a moment */
+#define SETTLE_MS 120 /* the warden refills its pools after a short idle time */
 
 static double seconds_since(uint64_t start_ns)
 {
@@ -98,7 +98,7 @@ void ours_close(struct bench *bench)
 	reckon_engine_close(bench->shared);
 }
 
-/* From nothing to the first answer. The pools are full again before the clock starts. */
+/* Measures the time from no session to the first answer, with full pools. */
 static int measure_fresh(struct bench *bench, unsigned flags, enum row_id row, struct err *err)
 {
 	reckon_session *session;

@@ -1,5 +1,5 @@
 /*
- * peer.c - the same work without Reckon: an interpreter of its own, bare and in bubblewrap.
+ * peer.c - measures the same work without Reckon: a new interpreter, bare and in bubblewrap.
  *
  * Runs in:  reckon-bench.
  * Reads:    nothing but exit codes and times.

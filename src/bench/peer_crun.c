@@ -1,5 +1,5 @@
 /*
- * peer_crun.c - the same work in a container of crun, the fastest of the OCI runtimes.
+ * peer_crun.c - measures the same work in a container of crun, a fast OCI runtime.
  *
  * Runs in:  reckon-bench.
  * Reads:    nothing but exit codes and times.
@@ -113,7 +113,7 @@ static int make_config(const struct bench *bench, struct buf *ret, struct err *e
 	return json_write_finish(&json, err);
 }
 
-/* WORK/crun/config.json, WORK/crun/rootfs with the links that a merged /usr has. */
+/* Makes WORK/crun/config.json, and WORK/crun/rootfs with the links of a merged /usr. */
 static int make_bundle(const struct bench *bench, struct err *err)
 {
 	static const char *const links[] = { "bin", "lib", "lib64", "sbin" };

@@ -1,7 +1,7 @@
 /*
- * peer_jupyter.c - the same work in a Jupyter kernel, through jupyter_client.
+ * peer_jupyter.c - measures the same work in a Jupyter kernel, through jupyter_client.
  *
- * Runs in:  reckon-bench; the client in a Python of its own, which takes the times itself.
+ * Runs in:  reckon-bench; the client runs in a Python process, which measures the times.
  * Reads:    one line with a number for each question.
  * Never:    installs anything unless asked to (--install-peers).
  */
@@ -25,12 +25,13 @@ struct jupyter {
 };
 
 /*
- * cell() waits for the reply alone, not for the "idle" that follows: the sooner of the two.
- * capture() waits for what is shown, which comes on a channel of its own, until "idle".
+ * cell() waits only for the reply, which comes before the "idle" message. capture() waits until
+ * "idle", because output comes on another channel.
  */
 static const char script[] =
 	"import os, sys, time\n"
-	"os.environ.pop('MPLBACKEND', None)\n" /* it has one of its own, which shows figures */
+	/* ipykernel sets its own backend, which shows figures */
+	"os.environ.pop('MPLBACKEND', None)\n"
 	"from jupyter_client.manager import start_new_kernel\n"
 	"def cell(client, code):\n"
 	"    sent = client.execute(code)\n"
@@ -61,7 +62,7 @@ static const char script[] =
 	"cell(live[1], '" CAPTURE_SET_UP "')\n"
 	"print('ready', flush=True)\n"
 	"for question in sys.stdin:\n"
-	"    while live[1].iopub_channel.msg_ready():\n" /* what earlier cells said */
+	"    while live[1].iopub_channel.msg_ready():\n" /* messages of earlier cells */
 	"        live[1].get_iopub_msg(timeout=1)\n"
 	"    start = time.perf_counter_ns()\n"
 	"    if question == 'cold\\n':\n"

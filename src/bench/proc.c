@@ -1,8 +1,8 @@
 /*
- * proc.c - other processes: run and time one, look at the tree below one.
+ * proc.c - runs and times programs; reads the processes and memory below the warden.
  *
  * Runs in:  reckon-bench.
- * Reads:    /proc; the error output of programs it ran, to show it.
+ * Reads:    /proc; the error output of programs that it ran, to show it.
  * Never:    counts a run that failed.
  */
 #include "bench/proc.h"
@@ -183,7 +183,10 @@ static struct process *find(const struct processes *all, pid_t pid)
 	return all->count > 0 ? bsearch(&key, all->at, all->count, sizeof(*all->at), by_pid) : NULL;
 }
 
-/* How many generations below our own warden a process is; 0: not at all, or the warden itself. */
+/*
+ * The number of generations between our own warden and a process; 0: the process is the warden or
+ * does not descend from it.
+ */
 static int generation(const struct processes *all, const struct process *at)
 {
 	int above = 0;
@@ -214,7 +217,7 @@ static uint64_t read_pss(pid_t pid)
  *   warden ─┬─ init        of a box, 1 generation below
  *           └─ zygote ── twin ── kernel
  *
- * The zygotes are shared by all sessions and no part of what one takes.
+ * All sessions share the zygotes, which are therefore not counted.
  */
 int proc_tree_read(bool with_pss, struct proc_tree *ret, struct err *err)
 {

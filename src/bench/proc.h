@@ -1,4 +1,4 @@
-/* proc.h - other processes: run and time one, look at the tree below one. */
+/* proc.h - runs and times programs; reads the processes and memory below the warden. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 #include "base/err.h"
 
 /*
- * Runs a program to its end, output thrown away; it has to end with status 0. `add_env` (or NULL)
- * is put over our environment. With hides_unified the program gets a mount namespace without the
- * second cgroup hierarchy of hybrid hosts.
+ * A program that proc_run() runs to its end; an exit status other than 0 is an error. `add_env` (or
+ * NULL) replaces or adds variables of our environment. With hides_unified the program gets a mount
+ * namespace without the second cgroup hierarchy of hybrid hosts.
  */
 struct proc_command {
 	const char *const *argv;
@@ -22,17 +22,17 @@ struct proc_command {
 
 int proc_run(const struct proc_command *command, uint64_t *ret_ns, struct err *err);
 
-/* The path of a program in PATH; false when there is none. */
+/* Finds a program in PATH. False: it is not there. */
 bool proc_find(const char *name, char *ret, size_t size);
 
-/* What a private warden's sessions take. */
+/* The processes and memory of a private warden's sessions. */
 struct proc_tree {
-	size_t kernels;	    /* processes that are neither pid 1 of a box nor stay outside */
+	size_t kernels;	    /* children of twins, and their own children */
 	size_t processes;   /* kernels, twins and inits */
-	uint64_t pss_bytes; /* each memory map once: a twin has its kernel's */
+	uint64_t pss_bytes; /* of inits and kernels; a twin shares its kernel's memory */
 };
 
-/* Looks at all that descend from our own warden; proportional sizes are slow, so on demand. */
+/* Reads all descendants of our own warden. `with_pss`: also pss_bytes, which is slow to read. */
 int proc_tree_read(bool with_pss, struct proc_tree *ret, struct err *err);
 
 uint64_t proc_memory_available(void);

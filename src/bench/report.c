@@ -1,9 +1,9 @@
 /*
- * report.c - the table, and the same as JSON.
+ * report.c - prints the results as a table or as JSON.
  *
  * Runs in:  reckon-bench.
- * Reads:    what was measured.
- * Never:    leaves a row out: what was not measured says why.
+ * Reads:    the measured values.
+ * Never:    leaves a row out: a row without a value says why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static const struct {
 
 enum bound { BOUND_NONE, BOUND_AT_LEAST, BOUND_AT_MOST };
 
-/* below ROW_COUNT_: a ratio of two medians; else the median of `over` itself. */
+/* If `under` is below ROW_COUNT_: the ratio of two medians. Else: the median of `over`. */
 static const struct promise {
 	const char *id;
 	const char *what;

@@ -3,7 +3,7 @@
  *
  * Runs in:  reckon-bench.
  * Reads:    numbers of its own.
- * Never:    drops a value: what was slow is part of the answer.
+ * Never:    drops a value: slow outliers are part of the result.
  */
 #include "bench/sample.h"
 

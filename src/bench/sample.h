@@ -11,7 +11,10 @@ struct samples {
 
 void samples_add(struct samples *samples, double value);
 
-/* The smallest value that at least `fraction` of all are not above; 0 when there is none. */
+/*
+ * The smallest value such that at least `fraction` of all values do not exceed it; 0 without
+ * values.
+ */
 double samples_quantile(const struct samples *samples, double fraction);
 
 void samples_done(struct samples *samples);
