@@ -16,8 +16,9 @@
 #define PREFIX "/reckon/v1/"
 
 /*
- * `path` is below PREFIX; a segment that does not begin with a lower-case letter there ("ID",
- * "PATH") stands for any. `with` is what may follow in the text, so it comes before the row without.
+ * `path` is below PREFIX; a segment that does not begin with a lower-case letter ("ID", "PATH")
+ * matches any segment. `with` is text that must follow the request, so such a row comes before the
+ * row without it.
  */
 static const struct {
 	const char *method, *path, *with, *command;
@@ -69,7 +70,7 @@ static bool ends_word(char c)
 	return !isalnum((unsigned char)c) && c != '_';
 }
 
-/* The length of a request's path in `text`; what ends a sentence is not of it. */
+/* The length of a request's path in `text`, without a full stop after it. */
 static size_t path_length(const char *text)
 {
 	size_t len = strcspn(text, " ,;:()`'\"");
@@ -150,7 +151,7 @@ static const char *find_option(const char *text, size_t *ret_len)
 	return NULL;
 }
 
-/* False: it holds a request without a command. */
+/* False: the text contains a request that no command makes. */
 static bool reword(const char *text, struct buf *ret, struct err *err)
 {
 	for (const char *at = text; *at != '\0';) {
@@ -163,7 +164,7 @@ static bool reword(const char *text, struct buf *ret, struct err *err)
 		if (len == 0 && is_start)
 			words = find_option(at, &len);
 		if ((words != NULL ? buf_adds(ret, words, err) : buf_addc(ret, *at, err)) < 0)
-			return true; /* longer than an error is */
+			return true; /* no error is longer than this */
 		at += words != NULL ? len : 1;
 	}
 	return true;
@@ -184,7 +185,7 @@ void words_remedy(const char *text, char *ret, size_t size)
 	const bool has_command = reword(text, &words, &ignored);
 
 	(void)snprintf(ret, size, "%s", has_command ? buf_text(&words) : "");
-	/* Whatever else speaks of the protocol says nothing to whoever typed a command. */
+	/* A remedy that still mentions the protocol does not help a person who typed a command. */
 	if (strstr(ret, PREFIX) != NULL || strstr(ret, "HTTP") != NULL)
 		ret[0] = '\0';
 }
