@@ -1,5 +1,5 @@
 /*
- * launch_manager.c - asks a service manager for a warden in a control group of its own.
+ * launch_manager.c - asks a service manager to start a warden in a separate control group.
  *
  * Runs in:  libreckon, when no warden runs yet.
  * Reads:    the environment (RECKON_WARDEN_SOCKET, RECKON_LOG, RECKON_ROTATE), the warden's answer.

@@ -69,10 +69,10 @@ struct ask_resume {
 	bool is_open; /* no new question: continue the last one, which has no answer */
 	struct agent_usage before; /* usage of that question in earlier programs */
 	const char *id;	  /* the ID of --resume; NULL: the newest run */
-	size_t questions; /* that were there already */
+	size_t questions; /* the run's questions when the agent starts: its history */
 	char *model, *base_url, *language, *template_name;
 	char *session_id, *session_name, *session_url; /* the daemon's session, or NULL */
-	size_t cells;	  /* that were there already */
+	size_t cells;	  /* cells of the stored run */
 	bool told;	  /* the agent has the history of the run */
 };
 
@@ -258,7 +258,7 @@ void ask_open_save(struct ask *ask);
 
 /* Loads the run and takes from it what the command line does not set. */
 int ask_resume_load(struct ask *ask, struct err *err);
-/* Like ask_model_find(), for a resumed run: fails if the model's address is not the run's. */
+/* Like ask_model_find(); without --base-url, fails if the address is not the resumed run's. */
 int ask_resume_find(struct ask *ask, struct err *err);
 /* Opens the run's files that still exist and appends them to those of the command line. */
 int ask_resume_files(struct ask *ask, struct err *err);

@@ -163,7 +163,7 @@ static int take_price(struct agent_settings *settings, const char *value, struct
 
 static int take_operand(struct ask *ask, const char *value, struct err *err)
 {
-	/* "--resume ID" as well as "--resume=ID". */
+	/* Accept "--resume ID" as well as "--resume=ID". */
 	if (ask->resume.wanted && ask->resume.id == NULL && runs_is_id(value)) {
 		ask->resume.id = value;
 		return 0;

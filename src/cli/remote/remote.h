@@ -61,7 +61,7 @@ struct remote {
 	const char *name; /* the operand, or NULL */
 };
 
-/* Takes an option of REMOTE_OPTIONS or the first operand. False: it is another one. */
+/* Takes an option of REMOTE_OPTIONS, --json, -s or the first operand. False: it is another one. */
 bool remote_take(struct remote *remote, int id, const char *value);
 
 /* An opt_fn for commands with only these options; `arg` is a struct remote. */
@@ -78,9 +78,7 @@ int remote_open(const struct remote *remote, struct client **ret, struct err *er
 
 
 
-/*
- * A session's status for a person: the API's word; for a live session also "busy" or "no kernel".
- */
+/* A session's status for a person: the API's word, or "paused", "no kernel", "busy" if it lives. */
 const char *remote_session_status(const struct json_value *session);
 
 /* One line of JSON on stdout; returns the exit status. */
@@ -121,8 +119,8 @@ int remote_remove(const struct opt_command *self, int argc, char **argv,
 		  int (*rm)(struct client *client, const char *name, struct err *err));
 
 /*
- * Parses the JSON of a daemon's event (json_read_free() frees it) and fills in the text of a stream
- * event. ERR_PROTOCOL: it is not valid.
+ * Parses the JSON of a daemon's event (json_read_free() frees it); fills in text and stream of a
+ * "stream" event. ERR_PROTOCOL: the event is not JSON.
  */
 int remote_read_event(const struct client *client, reckon_event *event,
 		      struct json_value **ret_document, struct err *err);
