@@ -112,7 +112,7 @@ int ours_table(struct bench *bench, struct err *err);
 int ours_figure(struct bench *bench, struct err *err);
 int ours_cli(struct bench *bench, struct err *err);
 
-/* A session with the data stack; ours_session(): one that answered its first cell. */
+/* Opens a session with the data template; ours_session() also runs its first cell. */
 int ours_open_session(reckon_engine *engine, unsigned flags, reckon_session **ret,
 		      struct err *err);
 int ours_session(reckon_engine *engine, unsigned flags, reckon_session **ret, struct err *err);

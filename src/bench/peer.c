@@ -2,9 +2,9 @@
  * peer.c - measures the same work without Reckon: a new interpreter, bare and in bubblewrap.
  *
  * Runs in:  reckon-bench.
- * Reads:    nothing but exit codes and times.
- * Never:    gives a peer a worse start: its packages are the template's own, compiled, and one run
- *           before the first counted one fills every cache.
+ * Reads:    only exit codes and times.
+ * Never:    puts a peer at a disadvantage: it uses the template's compiled packages, and a run that
+ *           is not counted fills the caches first.
  */
 #include <stdio.h>
 #include <string.h>

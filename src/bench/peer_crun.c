@@ -2,7 +2,7 @@
  * peer_crun.c - measures the same work in a container of crun, a fast OCI runtime.
  *
  * Runs in:  reckon-bench.
- * Reads:    nothing but exit codes and times.
+ * Reads:    only exit codes and times.
  * Never:    needs an image: the root is empty, with the host's /usr and /etc and the template's
  *           tree bound into it, which costs crun less than an image's layers would.
  */

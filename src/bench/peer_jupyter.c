@@ -2,7 +2,7 @@
  * peer_jupyter.c - measures the same work in a Jupyter kernel, through jupyter_client.
  *
  * Runs in:  reckon-bench; the client runs in a Python process, which measures the times.
- * Reads:    one line with a number for each question.
+ * Reads:    one line with a time for each request.
  * Never:    installs anything unless asked to (--install-peers).
  */
 #include <errno.h>
