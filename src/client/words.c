@@ -98,7 +98,7 @@ static bool is_path(const char *pattern, const char *text, size_t len)
 	}
 }
 
-/* The length of the method that begins `text`, with its space; 0: none. */
+/* The length of the method at the start of `text`, with the space after it; 0: there is none. */
 static size_t method_length(const char *text)
 {
 	static const char *const methods[] = { "GET ", "POST ", "PUT ", "PATCH ", "DELETE ", "HEAD " };
@@ -109,7 +109,7 @@ static size_t method_length(const char *text)
 	return 0;
 }
 
-/* Length of the request that begins `text`, and its command; NULL: no command makes it. */
+/* The length of the request at the start of `text`; *ret_command is NULL if no command makes it. */
 static size_t find_request(const char *text, const char **ret_command)
 {
 	const size_t method = method_length(text), prefix = strlen(PREFIX);

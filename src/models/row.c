@@ -117,7 +117,7 @@ static bool is_variable(const char *text)
 	       text[strspn(text, rest)] == '\0';
 }
 
-/* "NAME: VALUE | NAME: VALUE"; what carries the request is not theirs to say. */
+/* Checks "NAME: VALUE | NAME: VALUE"; rejects headers that Reckon sets itself. */
 static int check_headers(const char *value, const char *what, struct err *err)
 {
 	static const char letters[] =
