@@ -1,9 +1,9 @@
 /*
- * routes.c - which side and path is whose, the key of a request, how errors look.
+ * routes.c - maps a request to its handler by side and path, takes its key, writes errors.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    heads of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Reads:    heads from clients.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +27,13 @@ static bool is_session_over(const struct refusal *refusal)
 	return strncmp(refusal->code, "session_", 8) == 0;
 }
 
-/* A sandbox that is paused is not there, for all but the control plane. */
+/* The control plane answers 409 for a paused sandbox; the other sides answer as if it were gone. */
 static bool is_paused(const struct refusal *refusal)
 {
 	return strcmp(refusal->code, E2B_PAUSED) == 0;
 }
 
-/* Its errors have a word as their code, where all others have the status. */
+/* Errors about a volume's content have a word as `code`; all others have the status. */
 static bool is_of_volume(const struct http *http)
 {
 	const size_t len = strlen(E2B_VOLUME_CONTENT);
@@ -41,7 +41,7 @@ static bool is_of_volume(const struct http *http)
 	return strncmp(http->path + 1, E2B_VOLUME_CONTENT, len) == 0 && http->path[1 + len] == '/';
 }
 
-/* A number as `code`; of a sandbox's side that is gone also which one. */
+/* 502 means that the sandbox is gone, and names it. */
 static void write_error(const struct e2b_target *target, unsigned status, bool has_words,
 			const struct refusal *refusal, struct json_writer *json)
 {
@@ -84,7 +84,7 @@ static unsigned status_of(const struct e2b_target *target, const struct refusal 
 	return is_paused(refusal) ? 409 : 404;
 }
 
-/* The interpreter's clients show what it says as it is. */
+/* Answers in plain text, because the interpreter's clients show the body unchanged. */
 static void refuse_in_words(struct request *request, unsigned status,
 			    const struct refusal *refusal)
 {
@@ -130,7 +130,7 @@ static void refuse(struct request *request, const struct refusal *refusal)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* The first of these that is there, in our spelling. */
+/* Takes the first of these headers that is present, converted to Reckon's spelling. */
 static void take_key(struct request *request)
 {
 	static const char *const places[] = { "x-api-key", "x-access-token",
@@ -139,7 +139,7 @@ static void take_key(struct request *request)
 	const char *bearer = http_header(http, "authorization");
 	char key[E2B_KEY_SIZE];
 
-	/* Of a volume's content: its token, or a key. */
+	/* Requests for a volume's content send its token, or a key, as a bearer. */
 	if (is_of_volume(http) && bearer != NULL && strncasecmp(bearer, "bearer ", 7) == 0 &&
 	    strlen(bearer + 7) < E2B_KEY_SIZE) {
 		e2b_key_of(bearer + 7, key, sizeof(key));
@@ -157,7 +157,7 @@ static void take_key(struct request *request)
 	}
 }
 
-/* Of an address that guesses, no key is looked at but those that were good. */
+/* An address that sent too many wrong keys may use only keys that were valid before. */
 static bool may_ask(const struct e2b *e2b)
 {
 	char key[E2B_KEY_SIZE];
@@ -176,7 +176,7 @@ static bool is_health(const struct e2b *e2b)
 	return e2b->part_count == 1 && strcmp(e2b->part[0], "health") == 0;
 }
 
-/* Whether the sandbox is there: 502 is the answer when it is not. */
+/* Answers 204 or "OK" if the sandbox runs; refuse() answers 502 if not. */
 static void health(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(8);

@@ -1,12 +1,13 @@
 /*
- * fork.c - sandboxes that begin with the files of another one, as it is now.
+ * fork.c - creates sandboxes that start with the current files of another one.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies of anybody.
- * Never:    forks a sandbox in whose memory something would be lost: that is 409, and says what.
+ * Reads:    bodies from clients.
+ * Never:    forks a sandbox that has variables or processes, because a fork would lose them: it
+ *           answers 409 and names them.
  *
- * A snapshot is made, sandboxes begin with it, and it is removed: at the latest with this request, by
- * which it is held.
+ * It makes a snapshot, creates sandboxes from it, and deletes it. The snapshot is bound to this
+ * request: reckond deletes it, too, if the request ends early.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define FORKS_MAX 100u
 #define TIMEOUT_S 15u
 #define PROCESSES_NAMED 5u
-#define NAMED_BYTES 80u /* of their commands */
+#define NAMED_BYTES 80u /* shown of each command */
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -49,7 +50,8 @@ static bool take_wish(const struct e2b *e2b, const struct json_value *body, uint
 
 /* ---- what would be lost --------------------------------------------------------------------- */
 
-/* Negative: nobody is left, or that was answered. */
+/* Adds the running processes to `ret`. Negative: answered with an error, or the client
+ * disconnected. */
 static int add_processes(const struct e2b *e2b, const char *session, struct buf *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -83,7 +85,7 @@ static int add_processes(const struct e2b *e2b, const char *session, struct buf 
 	return 0;
 }
 
-/* Whether code has run in one of its kernels. */
+/* Adds to `ret` if code has run in one of the session's kernels. Negative: as above. */
 static int add_kernels(const struct e2b *e2b, const struct api_session *session, struct buf *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -141,7 +143,7 @@ static void write_error(struct json_writer *json, const struct api_failure *fail
 	json_write_object_end(json);
 }
 
-/* One entry of the answer. Negative: nobody is left. */
+/* Creates a fork, and writes it or its error. Negative: the client disconnected. */
 static int make_one(struct fork *fork)
 {
 	const struct api_session_create_in in = { .snapshot = fork->snapshot,
@@ -174,7 +176,7 @@ static int make_one(struct fork *fork)
 	return 0;
 }
 
-/* A volume may be in several sandboxes at once: forks have those of the one they begin as. */
+/* Forks mount their parent's volumes: a volume may be mounted by several sandboxes. */
 static struct api_list volumes_of(const struct e2b *e2b, const struct api_session *session)
 {
 	const struct api_mounted_volume *at = session->volumes.items;

@@ -1,9 +1,9 @@
 /*
- * metrics.c - what a sandbox used: memory and processors, as the daemon samples them.
+ * metrics.c - a sandbox's use of memory and processors, from the daemon's samples.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a query of anybody, samples of reckond.
- * Never:    makes up what was not measured: of the disk there is the last measurement alone.
+ * Reads:    queries from clients, samples from reckond.
+ * Never:    invents values: all samples show the last measured use of the disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #define DISK_DEFAULT (MIB * UINT64_C(1024))
 #define MEMORY_DEFAULT (MIB * UINT64_C(1024))
 
-#define SANDBOXES_MAX 100u /* asked for at once */
+#define SANDBOXES_MAX 100u /* in one request */
 #define IDS_SIZE 8192u
 
 struct window {
-	double start, end; /* seconds since 1970; 0: open */
+	double start, end; /* seconds since 1970; 0: no limit */
 };
 
 static void take_window(const struct e2b *e2b, struct window *ret)
@@ -38,7 +38,7 @@ static void take_window(const struct e2b *e2b, struct window *ret)
 	}
 }
 
-/* One sample, and what it has to be set against. */
+/* One sample, with the sandbox's limits. */
 struct sample {
 	double t, percent; /* seconds since 1970; of one processor */
 	uint64_t memory, disk;
@@ -47,7 +47,7 @@ struct sample {
 
 static void write_percent(struct json_writer *json, const char *key, double percent)
 {
-	/* In hundredths; json_write_seconds() writes what is left of the point. */
+	/* Cut to hundredths; json_write_seconds() takes billionths. */
 	const double bounded = percent < 0 ? 0 : percent > 1e6 ? 1e6 : percent;
 
 	json_write_key(json, key);
@@ -69,7 +69,7 @@ static void write_sample(struct json_writer *json, const struct sample *sample)
 	json_write_object_end(json);
 }
 
-/* Without a sample: what is known of the sandbox all the same. */
+/* Sets what does not depend on a sample: the limits, and the use of the disk. */
 static void begin_sample(const struct api_limits *limits, const struct json_value *all,
 			 struct sample *ret)
 {
@@ -84,7 +84,8 @@ static void begin_sample(const struct api_limits *limits, const struct json_valu
 	};
 }
 
-/* The sample of this number; `at` 0 is the first, and *cpu_s belongs to the one before. */
+/* Reads sample number `at`. *cpu_s and sample->t come in with the values of the sample before, from
+ * which it computes the percentage; the first sample has 0. */
 static void take_sample(const struct json_value *samples, size_t at, double *cpu_s,
 			struct sample *sample)
 {
@@ -116,7 +117,7 @@ static void write_samples(struct json_writer *json, const struct api_limits *lim
 	}
 }
 
-/* Of a sandbox: all samples of the window, or the last one. Negative: as of call_or_refuse(). */
+/* The samples of a sandbox, and the calls whose replies they come from. */
 struct metrics {
 	struct json_value *all;
 	struct call shown, call;
@@ -180,9 +181,9 @@ void e2b_metrics(struct e2b *e2b)
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* ---- of several ----------------------------------------------------------------------------- */
+/* ---- several sandboxes ---------------------------------------------------------------------- */
 
-/* Appends the ids, each once; false: there are too many, or it was answered. */
+/* Reads `sandbox_ids`, each id once; false: too many or none, or the query is malformed. */
 static bool take_ids(const struct e2b *e2b, const char **ids, size_t *ret_count)
 {
 	const char *query = request_head(e2b->request)->query;
@@ -225,7 +226,8 @@ static void write_last(struct json_writer *json, const char *sandbox, struct met
 	write_samples(json, metrics->session.limits, metrics->all, &window);
 }
 
-/* The last sample of each, by its id. Those that are not there, or have none, are left out. */
+/* Answers with each sandbox's last sample, by id; leaves out sandboxes that do not exist or have no
+ * sample. */
 void e2b_metrics_of_several(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
@@ -260,7 +262,7 @@ void e2b_metrics_of_several(struct e2b *e2b)
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* ---- as envd tells it ----------------------------------------------------------------------- */
+/* ---- in envd's format ----------------------------------------------------------------------- */
 
 static void write_of_envd(struct json_writer *json, const struct sample *sample)
 {
@@ -278,7 +280,7 @@ static void write_of_envd(struct json_writer *json, const struct sample *sample)
 	json_write_object_end(json);
 }
 
-/* The last sample; of a sandbox that has none yet, nothing used at this moment. */
+/* Answers with the last sample; without one, with zeros and the current time. */
 void e2b_metrics_of_envd(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);

@@ -1,9 +1,9 @@
 /*
- * compose.c - POST /files/compose: files that were uploaded in parts become one.
+ * compose.c - POST /files/compose: joins files that were uploaded in parts.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies of anybody, what a program of a hostile box printed.
- * Never:    has the bytes itself: a program of the box's user joins them there.
+ * Reads:    bodies from clients, output of a program in a hostile box.
+ * Never:    reads the files: a program in the box joins them.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const char *take_path(const struct e2b *e2b, const char *given)
 	return NULL;
 }
 
-/* NULL: it was refused. */
+/* NULL: answered with an error. */
 static const char **take_sources(const struct e2b *e2b, const struct json_value *given,
 				 const char *to)
 {

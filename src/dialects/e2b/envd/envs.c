@@ -1,9 +1,9 @@
 /*
- * envs.c - GET /envs: the variables that every command and all code of a sandbox finds.
+ * envs.c - GET /envs: the environment variables of all commands and code in a sandbox.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    what reckond says of a session, which its client gave.
- * Never:    tells those of one command, or of the box itself.
+ * Reads:    a session's variables from reckond, which its client set.
+ * Never:    shows variables of one command, or of the box itself.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_named(const char *variable, const char *name, size_t len)
 	return strncmp(variable, name, len) == 0 && variable[len] == '=';
 }
 
-/* Which of one name counts: the last one, and above all what each command gets. */
+/* False if a later item has the same name, or if the name is one that each command gets. */
 static bool counts(const char *const *items, size_t count, size_t at)
 {
 	static const char *const own[] = { "E2B_SANDBOX", "E2B_SANDBOX_ID" };

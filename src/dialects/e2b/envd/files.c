@@ -1,9 +1,9 @@
 /*
- * files.c - /files: whole files, with a token or an address that was signed with one.
+ * files.c - /files: whole files, for clients with a token or a URL that was signed with one.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    queries of anybody; names of files that hostile programs gave.
- * Never:    lets what a box wrote be shown as if it were ours: a file is an attachment.
+ * Reads:    queries from clients; file names that hostile programs chose.
+ * Never:    lets a browser show a box's file as a page of this server: it is an attachment.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define SIGNATURE_MAX 128u
 
-/* What stands in the query. */
+/* Members of the query. */
 struct query {
 	char path[E2B_PATH_SIZE];
 	char user[128];
@@ -60,7 +60,7 @@ static void refuse_signature(const struct e2b *e2b, const char *message)
 	answer_refuse_simple(e2b->request, 401, "unauthorized", message, NULL);
 }
 
-/* "v1_" and base 64 without its padding. */
+/* Decodes "v1_" and base64 without padding. */
 static int digest_of(const char *signature, struct buf *ret)
 {
 	char padded[SIGNATURE_MAX + 4];
@@ -76,7 +76,7 @@ static int digest_of(const char *signature, struct buf *ret)
 	return base64_decode(padded, len, ret, &ignored) < 0 || ret->len != 32 ? -1 : 0;
 }
 
-/* Whose token signed it becomes the key, and says which sandbox it is. */
+/* Checks the signature. The token that signed the URL becomes the key, and names the sandbox. */
 static int take_signature(struct e2b *e2b, const struct query *query, const char *operation)
 {
 	cleanup_buf struct buf digest = BUF_INIT(64), before = BUF_INIT(8192);
@@ -97,7 +97,7 @@ static int take_signature(struct e2b *e2b, const struct query *query, const char
 		refuse_signature(e2b, "invalid signature");
 		return -1;
 	}
-	/* Without a name all sessions are looked at: whoever guesses is slowed down. */
+	/* Without a sandbox reckond tries all sessions, so limit an address that guesses. */
 	if (!request_may_present(e2b->request, query->signature)) {
 		answer_refuse_simple(e2b->request, 429, "too_many_attempts",
 				     "too many wrong signatures came from this address",
@@ -194,7 +194,7 @@ static void answer_bytes(const struct e2b *e2b, const struct e2b_path *path,
 		answer_end(e2b->request);
 }
 
-/* What reckond does not know: elsewhere in the box, or by way of a link. */
+/* Reads what reckond cannot: files outside the workspace, and behind links. */
 static void read_inside(const struct e2b *e2b, const struct e2b_path *path)
 {
 	cleanup_buf struct buf headers = BUF_INIT(16384);
@@ -233,7 +233,7 @@ static void read_file(struct e2b *e2b, const struct e2b_path *path)
 		(void)snprintf(message, sizeof(message), "path '%s' is a directory", path->whole);
 		e2b_refuse(e2b, 400, message);
 	} else if (call.failure->error == API_ERR_DENIED) {
-		read_inside(e2b, path); /* a folder, or there is a link */
+		read_inside(e2b, path); /* a folder, or the path contains a link */
 	} else {
 		call_refuse(e2b->request, call.failure);
 	}

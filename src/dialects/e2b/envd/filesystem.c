@@ -1,8 +1,8 @@
 /*
- * filesystem.c - the service filesystem.Filesystem: what is there, folders, moves, removals.
+ * filesystem.c - the service filesystem.Filesystem: stat, list, create, move and remove.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody; names that hostile programs gave.
+ * Reads:    messages from clients; file names that hostile programs chose.
  * Never:    removes or moves the home folder.
  */
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void refuse_missing(const struct e2b *e2b, const char *path)
 	e2b_rpc_refuse(e2b->request, 404, message);
 }
 
-/* What reckond will not do with a path: a file where a folder is needed, or the other way round. */
+/* reckond answers "denied" for a file where a folder is needed, or the reverse: that is 400. */
 static void refuse(const struct e2b *e2b, const struct api_failure *failure)
 {
 	if (failure->error == API_ERR_DENIED)
@@ -38,9 +38,9 @@ static void refuse(const struct e2b *e2b, const struct api_failure *failure)
 		call_refuse(e2b->request, failure);
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- entries -------------------------------------------------------------------------------- */
 
-/* 1: found; 0: not; negative: answered. */
+/* 1: found; 0: not; negative: answered with an error, or the client disconnected. */
 static int look(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -90,13 +90,13 @@ static void stat_one(struct e2b *e2b, const struct json_value *message)
 struct walk {
 	const struct e2b *e2b;
 	struct json_writer json;
-	const char *root; /* whole; its paths are below `inside` of it */
-	size_t inside_len;
+	const char *root; /* absolute path */
+	size_t inside_len; /* length of its path in the workspace */
 	unsigned count;
-	bool has_links; /* of which reckond does not know where they lead */
+	bool has_links; /* reckond does not describe what links point to */
 };
 
-/* One entry of reckond's, below the root. */
+/* Writes an entry of reckond's list. Negative: it is a link. */
 static int walk_entry(struct walk *walk, const struct json_value *file, struct entry *entry)
 {
 	const char *path = e2b_rpc_text(file, "path");
@@ -116,7 +116,8 @@ static int walk_entry(struct walk *walk, const struct json_value *file, struct e
 	return 0;
 }
 
-/* Pre-order. Negative: it was answered, or nobody is there, or there are links. */
+/* Writes a folder's entries, in pre-order. Negative: it has links or is a file (`has_links`), or an
+ * error was answered, or the client disconnected. */
 static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 {
 	cleanup_json struct json_value *all = NULL;
@@ -134,7 +135,7 @@ static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 			  &out, &call);
 
 	if (status == CALL_FAILED && call.failure->error == API_ERR_DENIED)
-		walk->has_links = true; /* or it is a file */
+		walk->has_links = true; /* or it is a file: list_inside() answers which */
 	else if (status == CALL_FAILED)
 		refuse(walk->e2b, call.failure);
 	if (status != CALL_OK)
@@ -157,7 +158,7 @@ static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 	return 0;
 }
 
-/* As a program in the box sees it. */
+/* Lists through a program in the box. */
 static void list_inside(const struct e2b *e2b, const struct e2b_path *path, int64_t depth)
 {
 	cleanup_json struct json_value *told =
@@ -222,7 +223,7 @@ static void list_folder(struct e2b *e2b, const struct json_value *message)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* What the box says of a change; its entry is the answer when there is one. */
+/* Makes a change through a program in the box; answers with the entry if the program returns one. */
 static void change_inside(const struct e2b *e2b, const struct inside_order *order,
 			  const struct e2b_path *path)
 {
@@ -324,7 +325,7 @@ static void move(struct e2b *e2b, const struct json_value *message)
 		answer_path(e2b, to);
 }
 
-/* What is not there is removed. */
+/* Removing a missing file succeeds. */
 static void remove_one(struct e2b *e2b, const struct json_value *message)
 {
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));

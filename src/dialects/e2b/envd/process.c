@@ -1,9 +1,9 @@
 /*
- * process.c - the service process.Process: what is asked of a process with one message.
+ * process.c - the service process.Process: list, input, signals and terminal sizes.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody.
- * Never:    ends a process but that which the message names.
+ * Reads:    messages from clients.
+ * Never:    signals a process that the message does not name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define INPUT_MAX (4u * 1024u * 1024u)
 #define ANSWER_MAX ((size_t)16 << 20)
 
-/* Of a process that ended meanwhile it is the same as of one that is not there. */
+/* A process that has ended meanwhile counts as not found. */
 static void refuse(const struct e2b *e2b, const struct api_failure *failure)
 {
 	if (strcmp(api_error_of(failure)->name, "process_ended") == 0)
@@ -26,7 +26,7 @@ static void refuse(const struct e2b *e2b, const struct api_failure *failure)
 		call_refuse(e2b->request, failure);
 }
 
-/* A call that gives nothing that E2B knows of. */
+/* Makes a call whose result E2B does not have, and answers with an empty message. */
 static void make(const struct e2b *e2b, enum api_id id, const void *in)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -101,7 +101,7 @@ static void list(struct e2b *e2b, const struct json_value *message)
 	e2b_rpc_answer(e2b, &json);
 }
 
-/* Standard base 64, or that for addresses. */
+/* Decodes standard or URL-safe base64. */
 static int decode(const char *text, struct buf *ret)
 {
 	cleanup_buf struct buf plain = BUF_INIT(2 * INPUT_MAX);
@@ -119,7 +119,7 @@ static int decode(const char *text, struct buf *ret)
 	return base64_decode(buf_text(&plain), plain.len, ret, &ignored);
 }
 
-/* Negative: it was answered that it cannot be, or nobody waits any more. */
+/* Negative: answered with an error, or the client disconnected. */
 static int put_input(const struct e2b *e2b, const struct api_process *process,
 		     const struct json_value *input)
 {
@@ -171,7 +171,7 @@ static void close_stdin(struct e2b *e2b, const struct json_value *message)
 	if (process.pty != NULL)
 		e2b_rpc_refuse(e2b->request, 500, "cannot close the input of a terminal");
 	else if (!process.stdin)
-		e2b_rpc_empty(e2b); /* it is closed */
+		e2b_rpc_empty(e2b); /* already closed */
 	else
 		make(e2b, API_PROCESS_STDIN,
 		     &(struct api_process_stdin_in){ .session = e2b->target.session,
@@ -226,9 +226,9 @@ static void update(struct e2b *e2b, const struct json_value *message)
 
 struct input {
 	const struct e2b *e2b;
-	struct buf body; /* what came and was not looked at */
+	struct buf body; /* bytes that were received and not yet parsed */
 	struct api_process process;
-	struct call call; /* which it is of */
+	struct call call; /* holds the texts of `process` */
 	bool is_started;
 };
 
@@ -239,7 +239,7 @@ static bool add_input(const char *bytes, size_t len, void *arg)
 	return buf_add(&((struct input *)arg)->body, bytes, len, &ignored) == 0;
 }
 
-/* One message. Negative: it was answered. */
+/* Handles one message. Negative: answered with an error, or the client disconnected. */
 static int take_input(struct input *input, const struct envelope *envelope)
 {
 	cleanup_json struct json_value *message = NULL;
@@ -264,12 +264,12 @@ static int take_input(struct input *input, const struct envelope *envelope)
 	if (data != NULL)
 		return put_input(input->e2b, &input->process, json_read_member(data, "input"));
 	if (start == NULL)
-		return 0; /* a sign of life */
+		return 0; /* a keepalive */
 	input->is_started = true;
 	return e2b_process_select(input->e2b, start, true, &input->process, &input->call) ? 0 : -1;
 }
 
-/* The messages that are whole. Negative: it was answered. */
+/* Handles all complete messages. Negative: as above. */
 static int take_inputs(struct input *input)
 {
 	struct envelope envelope;
@@ -288,7 +288,7 @@ static int take_inputs(struct input *input)
 	return code;
 }
 
-/* Each message is written as it comes. */
+/* Writes the input of each message when it arrives, not at the end of the body. */
 static void stream_input(struct e2b *e2b)
 {
 	struct input input = { .e2b = e2b, .body = BUF_INIT(2 * E2B_RPC_MAX), .call = CALL_INIT };

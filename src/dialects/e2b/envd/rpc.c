@@ -1,10 +1,10 @@
 /*
- * rpc.c - Connect: unary calls, and streams of envelopes. Messages are JSON, as all SDKs send them.
+ * rpc.c - Connect: unary calls, and streams of envelopes. Messages are JSON, as all SDKs send.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    heads and bodies of anybody.
- * Never:    takes a message in another form than its Content-Type says, or knows a user but the one
- *           that a box has: `user` and `root` are both uid 1000 in it.
+ * Reads:    heads and bodies from clients.
+ * Never:    accepts another media type than the method's, or users other than `user` and `root`,
+ *           which are both uid 1000 in a box.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static const char *code_of(unsigned status)
 	return "internal";
 }
 
-/* As HTTP, for a call that is not a stream. */
+/* The HTTP status of a unary call's error. */
 static unsigned status_of(unsigned status)
 {
 	switch (status) {
@@ -121,7 +121,7 @@ static bool is_media(const char *type, const char *want)
 	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
 }
 
-/* Exactly one envelope, which is not compressed. */
+/* Requires exactly one uncompressed envelope. Negative: answered with an error. */
 static int unwrap(const struct e2b *e2b, const struct buf *body, struct envelope *ret)
 {
 	struct err err;
@@ -258,7 +258,7 @@ int e2b_rpc_begin(const struct e2b *e2b)
 	return stream_begin(e2b->request, STREAM_JSON, E2B_CORS);
 }
 
-/* In one piece, so that no message waits for its other half. */
+/* Appends head and text to one buffer, so that a single write sends the whole message. */
 static int wrap(unsigned flags, const char *text, size_t len, struct buf *ret)
 {
 	char head[ENVELOPE_HEAD];

@@ -1,10 +1,10 @@
 /*
- * upload.c - bodies that become files: as they are, or in the parts of a form.
+ * upload.c - uploads: a body that is a file, or a form with files as parts.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    bodies of anybody.
- * Never:    holds a large body in memory: a form goes into a nameless file of reckond's first, which
- *           is mapped, and never becomes one of the sandbox.
+ * Reads:    bodies from clients.
+ * Never:    holds a large body in memory: it maps an unnamed file of reckond, which it cancels, so
+ *           that no such file appears in the sandbox.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +18,13 @@
 
 #define PARTS_MAX 256u
 #define ANSWER_MAX (4u << 20)
-#define NAMELESS ".form" /* cancelled and never committed, so there never is such a file */
-#define ELSEWHERE_MAX ((size_t)64 << 20) /* of a file beside the workspace */
+#define NAMELESS ".form" /* its upload is always cancelled, so no such file appears */
+#define ELSEWHERE_MAX ((size_t)64 << 20) /* of a file outside the workspace */
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
-/* Where to write; negative when it was answered. */
+/* Begins an upload; call->reply.fd is the file to write. Negative: answered with an error, or the
+ * client disconnected. */
 static int begin(const struct e2b *e2b, const char *inside, bool has_size, uint64_t size,
 		 struct api_upload *ret, struct call *call)
 {
@@ -72,7 +73,7 @@ void e2b_write_written(struct json_writer *json, const char *path, const char *m
 	json_write_object_end(json);
 }
 
-/* Beside the workspace a program in the box writes. Negative: it was answered. */
+/* Writes a file outside the workspace through a program in the box. Negative: as above. */
 static int put_elsewhere(const struct e2b *e2b, const struct e2b_path *path, const char *bytes,
 			 size_t len, const char *metadata)
 {
@@ -104,9 +105,9 @@ static bool take_path(const struct e2b *e2b, const char *given, struct e2b_path 
 	return false;
 }
 
-/* ---- the whole of a body -------------------------------------------------------------------- */
+/* ---- a whole body --------------------------------------------------------------------------- */
 
-/* What is said in the head of the files that are put. */
+/* What the head says about the files. */
 struct encoded {
 	bool is_gzip;
 	const char *metadata; /* an object in JSON, or NULL */
@@ -130,7 +131,7 @@ static int unpack_whole(const struct e2b *e2b, struct fd_mapping *whole)
 	return code;
 }
 
-/* Into a nameless file, mapped. Negative: it was answered. */
+/* Reads the body into an unnamed file, and maps it. Negative: as above. */
 static int take_whole(const struct e2b *e2b, bool is_gzip, struct fd_mapping *ret)
 {
 	const struct http *http = request_head(e2b->request);
@@ -147,7 +148,7 @@ static int take_whole(const struct e2b *e2b, bool is_gzip, struct fd_mapping *re
 	return code == 0 && is_gzip ? unpack_whole(e2b, ret) : code;
 }
 
-/* ---- a body as it is ------------------------------------------------------------------------ */
+/* ---- a body that is a file ------------------------------------------------------------------ */
 
 static void answer_written(const struct e2b *e2b, const char *const *paths, size_t count,
 			   const char *metadata)
@@ -163,7 +164,8 @@ static void answer_written(const struct e2b *e2b, const char *const *paths, size
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* The body becomes the file; `packed` is the whole of one that is gzip. Negative: it was answered. */
+/* Writes the body as a file of the workspace; `packed`: the gzip body if it was read before, else
+ * NULL. Negative: as above. */
 static int put_workspace(const struct e2b *e2b, const struct e2b_path *path,
 			 const struct fd_mapping *packed)
 {
@@ -230,7 +232,7 @@ static int put_part(const struct e2b *e2b, const struct form_part *part,
 	return commit(e2b, path, upload.ticket);
 }
 
-/* Whether none of the parts before has this path, which is kept. */
+/* Refuses a path that an earlier part has; else adds it to `paths`. */
 static bool is_new(const struct e2b *e2b, const char **paths, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
@@ -290,7 +292,7 @@ static void put_form(const struct e2b *e2b, const char *type, const char *given,
 		put_parts(e2b, &form, given, encoded->metadata);
 }
 
-/* ---- which ---------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 void e2b_upload(struct e2b *e2b, const char *path)
 {

@@ -1,10 +1,10 @@
 /*
- * watch.c - changes of files, as filesystem.Filesystem tells them.
+ * watch.c - WatchDir: changes of files as a stream, and what watcher.c shares with it.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody; events of reckond, whose names hostile programs gave.
- * Never:    goes on as if nothing were missing: of a gap, or of folders beyond the bounds, E2B's
- *           messages know nothing, so a watch ends with an error then.
+ * Reads:    messages from clients; events of reckond, with file names that hostile programs chose.
+ * Never:    continues after changes were lost, or without some of the folders: E2B has no message
+ *           for this, so the watch ends with an error.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,6 @@
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-/* What is asked to be watched; false: answered. */
 bool watch_take(struct e2b *e2b, const struct json_value *message, struct watch *watch,
 		 struct api_watch_in *in)
 {
@@ -58,7 +57,6 @@ void watch_refuse(const struct watch *watch, const struct api_failure *failure)
 	e2b_rpc_refuse(watch->e2b->request, is_file ? 400 : 404, message);
 }
 
-/* One that E2B knows. Negative: nobody waits any more. */
 int watch_write_change(const struct watch *watch, struct json_writer *json, const char *type,
 			const char *name)
 {
@@ -104,7 +102,6 @@ size_t watch_changes_of(const char *event, const struct json_value *value,
 	return 0;
 }
 
-/* What a watch cannot go on after; NULL: it can. */
 const char *watch_error_of(const char *event, const struct json_value *value,
 			    const char **ret_code)
 {
@@ -149,7 +146,7 @@ static int send_start(const struct watch *watch)
 	return e2b_rpc_send(watch->e2b, &json);
 }
 
-/* Negative: it is over. */
+/* Negative: the stream is over. */
 static int send_event(const struct watch *watch, const struct api_event *event)
 {
 	cleanup_json struct json_value *value = NULL;
@@ -174,7 +171,8 @@ static int send_event(const struct watch *watch, const struct api_event *event)
 	return 0;
 }
 
-/* After its start. A sandbox that is gone breaks it off, as it does a process's stream. */
+/* Handles what follows the start; negative: the stream is over. It ends without a last message if
+ * the sandbox is gone, as a process's stream does. */
 static int go_on(const struct watch *watch, const struct next_event *next)
 {
 	if (next->kind == EVENT_NEXT)
@@ -188,17 +186,17 @@ static int go_on(const struct watch *watch, const struct next_event *next)
 	return -1;
 }
 
-/* What comes first: `start`, or why there is none. */
+/* Sends `start`, or the error that reckond gave. Negative: the stream is over. */
 static int begin(const struct watch *watch, const struct next_event *next)
 {
 	if (next->kind == EVENT_FAILED)
 		watch_refuse(watch, next->failure);
 	if (next->kind != EVENT_NEXT || e2b_rpc_begin(watch->e2b) < 0 || send_start(watch) < 0)
 		return -1;
-	return send_event(watch, &next->event); /* whether it is limited */
+	return send_event(watch, &next->event); /* ends the watch if it is limited */
 }
 
-/* How long to wait for the next event; 0: the client's time is over. */
+/* How long to wait for the next event; 0: the client's deadline has passed. */
 static uint64_t wait_ms(const struct watch *watch, uint64_t end_ms)
 {
 	const uint64_t ping = e2b_rpc_ping_ms(watch->e2b), now = clock_mono_ns() / 1000000;

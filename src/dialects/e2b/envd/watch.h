@@ -1,5 +1,5 @@
 /*
- * watch.h - changes of files: what watch.c (a stream) and watcher.c (for those who ask) share.
+ * watch.h - changes of files: shared by watch.c (a stream) and watcher.c (for clients that poll).
  */
 #pragma once
 
@@ -9,27 +9,28 @@
 #define WATCH_MISSED "watcher error: changes were missed, list the folder"
 #define WATCH_LIMITED "more folders than can be watched: watch a smaller one, or without recursive"
 
-/* What is watched. */
+/* A watched folder. */
 struct watch {
 	const struct e2b *e2b;
-	const char *root; /* whole */
-	bool has_entry;	  /* what is there is told with what happened to it */
+	const char *root; /* absolute path */
+	bool has_entry;	  /* events include the entry of the changed file */
 };
 
-/* A change of ours is up to two of theirs: a rename is one of the old name, and a new name. */
+/* A change in E2B's form. A rename in reckond is two: RENAME of the old name, CREATE of the new. */
 struct watch_change {
 	const char *type, *name;
 };
 
-/* What is asked to be watched; false: answered. */
+/* Reads a request for a watch. False: answered with an error. */
 bool watch_take(struct e2b *e2b, const struct json_value *message, struct watch *watch,
 		struct api_watch_in *in);
 void watch_refuse(const struct watch *watch, const struct api_failure *failure);
-/* One that E2B knows. Negative: nobody waits any more. */
+/* Writes one change. Negative: the client disconnected. */
 int watch_write_change(const struct watch *watch, struct json_writer *json, const char *type,
 		       const char *name);
+/* Converts an event of reckond; 0: it is no change. */
 size_t watch_changes_of(const char *event, const struct json_value *value,
 			struct watch_change ret[2]);
-/* What a watch cannot go on after; NULL: it can. */
+/* The error that ends a watch, for an event that means lost changes; NULL: none. */
 const char *watch_error_of(const char *event, const struct json_value *value,
 			   const char **ret_code);

@@ -1,10 +1,10 @@
 /*
- * watcher.c - changes of files, for clients that ask what is new: CreateWatcher, GetWatcherEvents,
+ * watcher.c - changes of files for clients that poll: CreateWatcher, GetWatcherEvents,
  *             RemoveWatcher.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    messages of anybody; events of reckond, whose names hostile programs gave.
- * Never:    leaves out what was missed without a word: that is an error, once.
+ * Reads:    messages from clients; events of reckond, with file names that hostile programs chose.
+ * Never:    hides lost changes: it answers with an error.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +13,12 @@
 #include "base/id.h"
 #include "dialects/e2b/envd/watch.h"
 
-#define EVENTS_MAX ((size_t)16 << 20) /* of one answer; what is beyond comes with the next */
+#define EVENTS_MAX ((size_t)16 << 20) /* of one answer; the next answer has the rest */
 
 /*
- * reckond keeps how far a watcher has come, by a name. Its id is that name, and behind a colon the
- * folder, when entries are wanted. Somebody who makes one up is told of their own sandbox's files.
+ * reckond stores each reader's position under its name. A watcher's id is that name and, if the
+ * client wants entries, a colon and the folder. An invented id is harmless: reckond looks for the
+ * name only in the sandbox that the client may use anyway.
  */
 static bool take_watcher(const struct e2b *e2b, const struct json_value *message,
 			 struct watch *watch, struct api_watch_in *in)
@@ -67,7 +68,7 @@ static void refuse_error(const struct watch *watch, const char *code, const char
 	e2b_rpc_refuse(watch->e2b->request, strcmp(code, "internal") == 0 ? 500 : 429, error);
 }
 
-/* Negative: it was answered, or nobody waits any more. */
+/* Negative: answered with an error, or the client disconnected. */
 static int write_events(const struct watch *watch, struct json_writer *json,
 			const struct api_events *events)
 {
@@ -99,7 +100,7 @@ static int write_events(const struct watch *watch, struct json_writer *json,
 	return 0;
 }
 
-/* Whether its `start` says that not all can be watched. */
+/* Whether the first event reports that not all folders can be watched. */
 static bool is_limited(const struct api_events *events)
 {
 	const struct api_event *event = events->events.items;

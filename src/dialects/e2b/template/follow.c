@@ -1,9 +1,9 @@
 /*
- * follow.c - waits for the end of a build, so that what came of it is kept when nobody asks.
+ * follow.c - waits for the end of a build and finishes it, even if no client asks for it again.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    what reckond says of a process.
- * Never:    does what others who ask do not do as well: it may end at any moment.
+ * Reads:    the state of a process from reckond.
+ * Never:    does anything that other requests cannot do: the front may end at any moment.
  */
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "dialects/e2b/template/template.h"
 
 #define ROUNDS 10u
-#define AGAIN_MS 31000u /* longer than one who has begun to finish it is left alone */
+#define AGAIN_MS 31000u /* longer than CLAIM_MS of settle.c */
 
 static bool is_over(const struct build *build)
 {
 	return strcmp(build->status, "ready") == 0 || strcmp(build->status, "error") == 0;
 }
 
-/* Negative: reckond is gone, or the process is no more. */
+/* Negative: the connection to reckond is lost. */
 static int wait_for(const struct e2b *e2b, const struct build *build)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -38,7 +38,7 @@ void template_follow(const struct e2b *e2b, struct build *build)
 	memcpy(id, build->id, sizeof(id));
 	if (wait_for(e2b, build) < 0)
 		return;
-	/* What is left to do may have to wait: for room for a snapshot, or for another who does it. */
+	/* It may have to wait for room for the snapshot, or for another request that finishes it. */
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		if (round > 0 && request_pause(e2b->request, AGAIN_MS) < 0)
 			return;

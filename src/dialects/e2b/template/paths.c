@@ -1,9 +1,9 @@
 /*
- * paths.c - which path of templates is what.
+ * paths.c - maps paths of templates to handlers.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    paths of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Reads:    paths from clients.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void alias(struct e2b *e2b)
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 
-/* Templates of Dockerfiles, and what the command line tool of E2B asked for before there were steps. */
+/* Refuses to build images: templates of Dockerfiles, as E2B's older command line tool requests. */
 static void build_image(struct e2b *e2b)
 {
 	e2b_refuse(e2b, 501, "this server builds no images: a template is built by steps "
@@ -67,7 +67,7 @@ void e2b_templates(struct e2b *e2b)
 		{ HTTP_VERB_DELETE, "templates/*", template_remove },
 	};
 
-	/* Before /v2 a template was an image, and so was a build of it. */
+	/* In older versions of the API templates and their builds were images. */
 	if (request_head(e2b->request)->verb == HTTP_VERB_POST &&
 	    ((e2b->part_count == 1 && e2b->version != 3) ||
 	     (e2b->part_count == 4 && e2b->version != 2 && strcmp(e2b->part[2], "builds") == 0)))

@@ -1,12 +1,12 @@
 /*
- * settle.c - what is left to do when a build has ended: its snapshot, and the tags that lead to it.
+ * settle.c - finishes a build whose script has ended: its snapshot, and tags that lead to it.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    documents, what a build wrote.
- * Never:    lets a tag lead to less than a whole snapshot; makes two snapshots of one build.
+ * Reads:    documents; output of builds.
+ * Never:    lets a tag lead to an incomplete snapshot; makes two snapshots of one build.
  *
- * Each step can be done again: a snapshot is called after its build and looked for before it is made,
- * tags are patched to the same value, a build is ready last.
+ * Each step can be repeated: it looks for the snapshot, whose name has the build's id, before it
+ * makes one; it patches tags to the same value; it sets the build to ready last.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "dialects/e2b/template/template.h"
 
-#define CLAIM_MS 30000u /* so long nobody else goes on with what one has begun to finish */
+#define CLAIM_MS 30000u /* after a claim, no other request finishes the build for this long */
 #define PATCH_SIZE 16384u
-#define UNTAGGED_MAX 32u /* builds of a template that are over and that no tag leads to */
-#define ENV_BYTES_MAX (32u * 1024u) /* of a session's variables */
+#define UNTAGGED_MAX 32u /* stored builds of a template that no tag leads to */
+#define ENV_BYTES_MAX (32u * 1024u) /* limit of a session's variables */
 
 static bool is(const struct build *build, const char *status)
 {
@@ -28,7 +28,7 @@ static bool is(const struct build *build, const char *status)
 
 /* ---- the template's document ---------------------------------------------------------------- */
 
-/* 1: they lead to it; 0: the template was removed meanwhile. */
+/* Lets the build's tags lead to it. 1: done; 0: the template was removed meanwhile. */
 static int patch_tags(const struct e2b *e2b, const struct build *build)
 {
 	cleanup_document struct template_document document = { 0 };
@@ -55,7 +55,8 @@ static int patch_tags(const struct e2b *e2b, const struct build *build)
 	return template_patch(e2b, build->template, buf_text(&patch), false, &document);
 }
 
-/* It is no longer one that has not ended; a template that never was one is gone. */
+/* Removes the build from the template's pending ones; deletes a template without tags and pending
+ * builds. */
 static int end_pending(const struct e2b *e2b, const char *template, const char *id)
 {
 	cleanup_document struct template_document document = { 0 };
@@ -89,12 +90,12 @@ static int fail(const struct e2b *e2b, struct build *build, const char *why, con
 		       : template_sweep(e2b, build->template);
 }
 
-/* Why the process ended, where the script did not say it. */
+/* Explains the end of a process whose script reported no failure. */
 static const char *why_of(const struct e2b *e2b, const struct api_process *process)
 {
 	char text[400];
 
-	/* What a process wrote is in the memory of its daemon alone. */
+	/* Exit status 0 without the script's results: a restart of the daemon lost its output. */
 	if (process->state == API_PROCESS_STATE_LOST ||
 	    (process->has_exit_code && process->exit_code == 0))
 		return "the daemon was started anew while the template was built";
@@ -112,7 +113,8 @@ static void name_snapshot(const struct build *build, char ret[64])
 	(void)snprintf(ret, 64, E2B_SNAPSHOT_PREFIX "%.39s", build->id);
 }
 
-/* 1: it is there, build->snapshot. 0: it is not, build->why says why, or NULL: try again. */
+/* Finds or makes build->snapshot. 1: it exists. 0: it does not; build->why is the reason, or NULL:
+ * try again later. */
 static int take_snapshot(const struct e2b *e2b, struct build *build)
 {
 	cleanup_call struct call call = CALL_INIT, made = CALL_INIT;
@@ -172,7 +174,7 @@ static int finish(const struct e2b *e2b, struct build *build)
 		       : template_sweep(e2b, build->template);
 }
 
-/* Writes down what is known, so that whoever comes can go on from here. */
+/* Stores the build's results, so that another request can continue if this one ends. */
 static int claim(const struct e2b *e2b, struct build *build)
 {
 	build->status = "finishing";
@@ -274,7 +276,7 @@ int template_settle_all(const struct e2b *e2b, const char *name)
 	return 0;
 }
 
-/* ---- what no tag leads to ------------------------------------------------------------------- */
+/* ---- builds without tags -------------------------------------------------------------------- */
 
 static int drop_snapshot(const struct e2b *e2b, const struct build *build)
 {
@@ -301,7 +303,7 @@ int template_drop_build(const struct e2b *e2b, const struct build *build)
 	return drop_snapshot(e2b, build);
 }
 
-/* Its files go; that it was ready can be asked for as long as that of one that failed. */
+/* Deletes its snapshot. Its document stays and expires, as that of a failed build. */
 static int retire(const struct e2b *e2b, struct build *build)
 {
 	if (drop_snapshot(e2b, build) < 0)
@@ -310,7 +312,7 @@ static int retire(const struct e2b *e2b, struct build *build)
 	return build_put(e2b, build) < 0 ? -1 : 0;
 }
 
-/* `number` of the newer ones have no tag, either. */
+/* `number`: how many newer builds have no tag. */
 static int sweep_one(const struct e2b *e2b, const char *id, size_t number)
 {
 	struct build build;

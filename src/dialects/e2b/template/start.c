@@ -1,8 +1,8 @@
 /*
- * start.c - a build begins: what it begins with, its session, its files, its script.
+ * start.c - starts a build: its origin, session, files and script.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    a body of anybody, files that a session of the tenant's holds.
+ * Reads:    bodies from clients; files in a session of the tenant.
  * Never:    runs a step itself.
  */
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "dialects/e2b/template/template.h"
 #include "dialects/program/program.h"
 
-#define AT_ONCE_MAX 4u /* builds of a tenant */
+#define AT_ONCE_MAX 4u /* running builds of a tenant */
 #define BUILD_MS (3600u * 1000u)
 #define NOTE_SIZE 512u
 #define COMMAND_MAX (16u * 1024u)
@@ -27,9 +27,9 @@ struct start {
 	struct api_list hashes;
 };
 
-/* ---- what it begins with -------------------------------------------------------------------- */
+/* ---- its origin ----------------------------------------------------------------------------- */
 
-/* An image stands for the template of this server that has its name. */
+/* Uses the server's template with the image's name. */
 static int take_image(const struct e2b *e2b, const char *image, struct start *start)
 {
 	char message[400];
@@ -110,7 +110,7 @@ static int take_all(const struct e2b *e2b, const struct json_value *body, struct
 				    &start->hashes);
 }
 
-/* Whether the tenant may begin one more. */
+/* Whether the tenant may start one more build; else answers with an error. */
 static bool is_room(const struct e2b *e2b)
 {
 	const char *const *ids;
@@ -218,7 +218,8 @@ static int begin_script(const struct e2b *e2b, struct start *start)
 	return 0;
 }
 
-/* From here on there is a session, which what fails takes along. Negative: it was answered. */
+/* Copies the files and starts the script. Negative: answered with an error, or the client
+ * disconnected; the caller then ends the session. */
 static int begin(const struct e2b *e2b, struct start *start)
 {
 	struct build *build = &start->build;
@@ -254,7 +255,7 @@ static int find(const struct e2b *e2b, struct build *ret)
 	return -1;
 }
 
-/* Begins it and answers. False: it was refused, or nobody is left. */
+/* Starts the build and answers. False: answered with an error, or the client disconnected. */
 static bool begin_and_answer(const struct e2b *e2b, struct start *start)
 {
 	cleanup_json struct json_value *body = e2b_take_json(e2b);
@@ -265,7 +266,7 @@ static bool begin_and_answer(const struct e2b *e2b, struct start *start)
 	uploads = start->build.uploads;
 	if (take_all(e2b, body, start) < 0 || !is_room(e2b) || open_session(e2b, start) < 0)
 		return false;
-	/* From here on it is followed, whether its client waits for the answer or not. */
+	/* From here on the handler follows the build even if the client disconnects. */
 	request_outlive(e2b->request);
 	if (begin(e2b, start) < 0) {
 		template_end_session(e2b, start->build.session);

@@ -1,9 +1,9 @@
 /*
- * store.c - documents of templates and builds.
+ * store.c - reads and writes the documents of templates and builds.
  *
  * Runs in:  reckon-front-e2b.
- * Reads:    documents of the tenant's, which its programs may have written.
- * Never:    changes a build but in the state that was read.
+ * Reads:    documents of the tenant, which its other clients may have written.
+ * Never:    overwrites a build that has changed since it was read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "dialects/e2b/template/template.h"
 
 #define LIST_MAX 200u
-#define WAITING_S 3600u	      /* a build that nobody begins is gone then */
+#define WAITING_S 3600u	      /* lifetime of a build that no client starts */
 
 void template_document_done(struct template_document *document)
 {
@@ -35,7 +35,8 @@ static int take(const struct e2b *e2b, const struct api_document *out,
 	return 1;
 }
 
-/* 0 when it is not there, or not in that state. */
+/* 0: the document does not exist or has another etag; negative: answered with an error, or the
+ * client disconnected. */
 static int failed(const struct e2b *e2b, enum call_status status, const struct call *call)
 {
 	if (status == CALL_FAILED && (call->failure->error == API_ERR_NOT_FOUND ||
@@ -133,7 +134,7 @@ static struct api_list list_of(const struct e2b *e2b, const struct json_value *g
 	return (struct api_list){ items, count };
 }
 
-/* Members that are texts, and where they are. */
+/* Members that are texts, and pointers to them. */
 #define TEXTS(build)                                                                          \
 	{                                                                                     \
 		{ "template", &(build)->template }, { "status", &(build)->status },           \
@@ -183,7 +184,7 @@ int build_get(const struct e2b *e2b, const char *id, struct build *ret)
 	int found;
 
 	*ret = (struct build){ 0 };
-	/* Only what can be the id of a build is looked for. */
+	/* Other texts cannot be the id of a build. */
 	if (strlen(id) != TEMPLATE_ID_SIZE - 4 || strspn(id, "0123456789abcdef-") != strlen(id))
 		return 0;
 	found = template_get(e2b, BUILDS, id, &document);

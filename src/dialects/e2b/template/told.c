@@ -1,9 +1,9 @@
 /*
- * told.c - what a build's script wrote: entries of a log, and what the build found out.
+ * told.c - converts the output of a build's script into a log and the build's results.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    output of hostile programs.
- * Never:    believes of it more than what is said about the build that wrote it; keeps more than
+ * Never:    uses the output for anything but the build that wrote it; stores more than
  *           ENTRIES_BYTES_MAX of it.
  */
 #include <stdlib.h>
@@ -22,11 +22,11 @@
 #define ENTRIES_BYTES_MAX (600u * 1024u)
 #define ENTRY_BYTES_MAX 2048u
 #define ENV_MAX 250u
-#define OUTPUT_MS 1000u /* for the next piece of output that is there */
+#define OUTPUT_MS 1000u /* wait for the next event, which exists already */
 #define EVENT_MAX ((size_t)4 << 20)
 #define VALUE_MAX ((size_t)64 << 10)
 
-/* One of the two streams: its step, and the line that is not whole yet. */
+/* stdout or stderr: its current step, and the incomplete line. */
 struct stream {
 	const char *level, *step;
 	uint64_t ms;
@@ -71,7 +71,7 @@ static const char *level_of(const char *name, size_t len)
 	return levels[1];
 }
 
-/* ---- what the script says ------------------------------------------------------------------- */
+/* ---- lines of the script itself ------------------------------------------------------------- */
 
 static void take_step(struct taker *taker, struct stream *stream, const char *text)
 {
@@ -84,7 +84,7 @@ static void take_step(struct taker *taker, struct stream *stream, const char *te
 		stream->ms = clock_wall_ms();
 }
 
-/* The value of base 64, as the arena's; NULL: it is none that could be had. */
+/* Decodes base64 into the arena; NULL: invalid, too long, or it has a NUL. */
 static const char *decode(struct taker *taker, const char *text)
 {
 	cleanup_buf struct buf value = BUF_INIT(VALUE_MAX);
@@ -175,7 +175,7 @@ static void take_text(struct taker *taker, struct stream *stream, const char *te
 		const char *end = memchr(text, '\n', len);
 		const size_t part = end != NULL ? (size_t)(end - text) : len;
 
-		/* What is longer than a line may be is cut. */
+		/* A part that exceeds the buffer's limit is dropped. */
 		(void)buf_add(&stream->line, text, part, &err);
 		if (end == NULL)
 			return;
@@ -241,7 +241,7 @@ int template_take_told(const struct e2b *e2b, const struct build *build,
 		if (next.event.id >= process->last_event)
 			break;
 	}
-	/* Who asks again and again is not one reader more each time. */
+	/* Cancel the subscription, so that repeated requests do not add up readers. */
 	upstream_cancel_now(e2b->request);
 	for (size_t i = 0; i < ARRAY_LEN(taker.streams); i++) {
 		if (process->state != API_PROCESS_STATE_RUNNING && taker.streams[i].line.len > 0)
@@ -255,7 +255,7 @@ int template_take_told(const struct e2b *e2b, const struct build *build,
 	return next.kind == EVENT_GONE ? -1 : 0;
 }
 
-/* ---- kept ----------------------------------------------------------------------------------- */
+/* ---- stored logs ---------------------------------------------------------------------------- */
 
 static void write_kept(struct json_writer *json, const struct entry_of_build *entry)
 {
@@ -275,7 +275,7 @@ int template_keep_told(const struct e2b *e2b, const struct build *build, const s
 	struct json_writer json;
 	struct err err;
 
-	/* Escaped it may be longer than a document: then the end of it is left out. */
+	/* With escapes the log may be longer than a document: halve it until it fits. */
 	do {
 		buf_clear(&value);
 		json_write_init(&json, &value);
