@@ -223,7 +223,7 @@ static void list_folder(struct e2b *e2b, const struct json_value *message)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* Makes a change through a program in the box; answers with the entry if the program returns one. */
+/* Makes a change through a program in the box; answers with the entry that it returns, if any. */
 static void change_inside(const struct e2b *e2b, const struct inside_order *order,
 			  const struct e2b_path *path)
 {

@@ -38,7 +38,7 @@ void template_follow(const struct e2b *e2b, struct build *build)
 	memcpy(id, build->id, sizeof(id));
 	if (wait_for(e2b, build) < 0)
 		return;
-	/* It may have to wait for room for the snapshot, or for another request that finishes it. */
+	/* It may have to wait for room for a snapshot, or for another request that finishes it. */
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		if (round > 0 && request_pause(e2b->request, AGAIN_MS) < 0)
 			return;
