@@ -1,9 +1,9 @@
 /*
- * answers.c - what is answered without running a cell: between busy and idle, as a kernel does.
+ * answers.c - answers requests that run no cell, between status busy and idle, as a kernel does.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    messages of anybody; answers of hostile kernels, which are JSON.
- * Never:    answers what it does not know: so says the protocol.
+ * Reads:    messages of any client; answers of hostile kernels, which are JSON.
+ * Never:    replies to a request of unknown type, as the protocol requires.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +20,12 @@ static int reply(struct channels *channels, const struct frame *frame, const cha
 
 	json_write_object_end(json);
 	if (json_write_finish(json, &err) < 0)
-		return 0; /* too long to be said */
+		return 0; /* too long: drop it */
 	return channels_send(channels, frame->channel, type, frame, content);
 }
 
-/* The answer of a call, parsed; NULL: it failed, and what knows nothing is answered. -1: gone. */
+/* Parses a call's result; *ret NULL: the call failed, so the reply will be empty. Negative: the
+ * connection ends. */
 static int parse(enum call_status status, const struct api_bytes *bytes, struct json_value **ret)
 {
 	struct err err;
@@ -158,7 +159,7 @@ static int is_complete(struct channels *channels, const struct frame *frame)
 	return sent;
 }
 
-/* Of this kernel since it began, whoever's cells they were. */
+/* Answers with the kernel's cells since its start, of all clients. */
 static int history(struct channels *channels, const struct frame *frame)
 {
 	cleanup_buf struct buf content = BUF_INIT(ANSWER_MAX);
@@ -195,7 +196,7 @@ static int comm_message(struct channels *channels, const struct frame *frame)
 	return complain(channels, frame, "", frame_text(frame, "comm_id", NULL));
 }
 
-/* Who opens one is told that nobody has its target. */
+/* Closes the comm at once, because no target exists. */
 static int comm_open(struct channels *channels, const struct frame *frame)
 {
 	cleanup_buf struct buf content = BUF_INIT(4096);
@@ -226,7 +227,7 @@ static int interrupt(struct channels *channels, const struct frame *frame)
 	return reply(channels, frame, "interrupt_reply", &json, &content);
 }
 
-/* Who ends a kernel here means it: there is nobody who would start it again. */
+/* Without `restart` it ends the kernel for good: no kernel manager would start it again. */
 static int shut_down(struct channels *channels, const struct frame *frame)
 {
 	cleanup_buf struct buf content = BUF_INIT(128);

@@ -1,9 +1,9 @@
 /*
- * bytes.c - the content of a file of the workspace, read and written as a whole.
+ * bytes.c - reads and writes whole files of the workspace.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    files of hostile programs.
- * Never:    holds more of one than CONTENTS_MAX.
+ * Never:    reads a file larger than CONTENTS_MAX.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static int take(struct request *request, int fd, uint64_t size, struct buf *ret)
 			break;
 		got = pread(fd, space, left, (off_t)ret->len);
 		if (got <= 0)
-			break; /* it is shorter now */
+			break; /* the file has become shorter */
 		ret->len += (size_t)got;
 		ret->data[ret->len] = '\0';
 	}
@@ -71,7 +71,7 @@ int bytes_read(struct request *request, const char *session, const char *path, s
 				     "fetch it from /files, or with the native API");
 		return -1;
 	}
-	ret_file->mime = ret_file->etag = ret_file->name = NULL; /* they end with the call */
+	ret_file->mime = ret_file->etag = ret_file->name = NULL; /* invalid after the call */
 	return take(request, call.reply.fd, ret_file->size, ret);
 }
 

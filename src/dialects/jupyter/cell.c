@@ -1,9 +1,9 @@
 /*
- * cell.c - one cell: what it gives and asks becomes messages as it comes.
+ * cell.c - runs one cell, and sends its outputs and requests for input as messages.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    messages of anybody; events of hostile programs, as JSON that libreckon wrote.
- * Never:    says idle before all that a cell gave was said, or takes an answer for a later question.
+ * Reads:    messages of any client; events of hostile programs, as JSON that libreckon wrote.
+ * Never:    sends idle before all outputs of the cell, or uses an answer for a later question.
  *
  *   cell ──▶ events of its execution ──▶ stream, display_data, … ──▶ execute_reply ──▶ idle
  */
@@ -14,12 +14,12 @@
 #include "codec/jupyter/jupyter.h"
 #include "dialects/jupyter/server.h"
 
-#define TEXT_FRAME_MAX 1000000u /* Python's clients take no more */
-#define WAIT_MS (24u * 3600u * 1000u) /* for somebody who is asked for a line */
+#define TEXT_FRAME_MAX 1000000u /* the limit of Python clients */
+#define WAIT_MS (24u * 3600u * 1000u) /* how long a cell waits for a line of input */
 
-/* ---- what a cell gives ---------------------------------------------------------------------- */
+/* ---- outputs -------------------------------------------------------------------------------- */
 
-/* Instead of what some clients would close the connection at. */
+/* Replaces an output for which some clients would close the connection. */
 static int send_notice(const struct cell *cell, size_t len)
 {
 	char text[160];
@@ -47,9 +47,9 @@ static int send_event(struct cell *cell, const char *name, const struct json_val
 	return channels_send(channels, "iopub", name, cell->frame, &content);
 }
 
-/* ---- what it asks --------------------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------------------------- */
 
-/* A line of input, of whoever began the cell. */
+/* Asks the client that started the cell for a line of input. */
 static int ask(struct cell *cell, const struct json_value *event)
 {
 	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
@@ -74,7 +74,7 @@ static int ask(struct cell *cell, const struct json_value *event)
 	return channels_send(cell->channels, "stdin", "input_request", cell->frame, &content);
 }
 
-/* The record of `done` is what the reply is made of. */
+/* Keeps the record of `done` for the reply. */
 static int take_event(struct cell *cell, const struct api_event *event)
 {
 	struct json_value *parsed;
@@ -151,7 +151,7 @@ static void write_outcome(struct json_writer *json, const struct cell *cell)
 	jupyter_write_value(json, "traceback", NULL, "[]");
 }
 
-/* The error, where no event told it. */
+/* Sends the error, if no event had it. */
 static int send_failure(const struct cell *cell)
 {
 	cleanup_buf struct buf content = BUF_INIT(FRAME_MAX);
@@ -168,7 +168,7 @@ static int send_failure(const struct cell *cell)
 								  cell->frame, &content);
 }
 
-/* Its value: the result of a cell that is nothing else. Negative: nobody waits any more. */
+/* Runs the expression as a cell, and writes its result. Negative: the connection ends. */
 static int write_expression(const struct cell *cell, struct json_writer *json, const char *code,
 			    size_t len)
 {
@@ -297,7 +297,8 @@ static bool is_blank(const char *code, size_t len)
 	return strspn(code, " \t\r\n") >= len;
 }
 
-/* The next one, which the history has. One that is not to be there is given none. */
+/* Gives the cell the next number, and adds it to the history. A blank or silent cell, or one that
+ * must not be stored, keeps the last number. */
 static void number(struct cell *cell, const char *code, size_t len)
 {
 	struct clients *clients = cell->channels->clients;
@@ -309,7 +310,7 @@ static void number(struct cell *cell, const char *code, size_t len)
 	jupyter_history_add(&clients->history, cell->number, code, len);
 }
 
-/* Whether the cell took its kernel along: of one that ran to its end an earlier cell had. */
+/* Whether the kernel died in this cell. A cell that ran to its end only reports an earlier loss. */
 static bool has_lost_kernel(const struct cell *cell)
 {
 	const struct json_value *diagnostics = json_read_member(cell->record, "diagnostics");
@@ -327,7 +328,7 @@ static bool has_lost_kernel(const struct cell *cell)
 	return false;
 }
 
-/* Nothing that waits is meant for the kernel that is there now. */
+/* Cells that wait must also not run in a kernel that was restarted. */
 static bool is_to_abort(struct channels *channels, bool has_failed)
 {
 	if (channels->was_restarted)
@@ -365,7 +366,7 @@ int cell_run(struct channels *channels, const struct frame *frame)
 		sent = send_reply(&cell, is_good ? "ok" : "error");
 	if (sent == 0)
 		sent = channels_status(channels, frame, "idle");
-	/* Behind all of the cell: clients begin anew when they hear of it. */
+	/* After all messages of the cell, because clients reset when they receive this. */
 	if (sent == 0 && has_lost_kernel(&cell))
 		clients_died(channels->clients->kernel);
 	json_read_free(cell.record);

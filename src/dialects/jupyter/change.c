@@ -1,9 +1,9 @@
 /*
- * change.c - files of the home made, written, moved and removed.
+ * change.c - creates, writes, moves and removes files of the home.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    bodies and paths of anybody.
- * Never:    replaces a file where a new one was asked for.
+ * Reads:    bodies and paths of any client.
+ * Never:    replaces a file if the client asked for a new one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define EMPTY_NOTEBOOK \
 	"{\n \"cells\": [],\n \"metadata\": {},\n \"nbformat\": 4,\n \"nbformat_minor\": 5\n}\n"
 
-/* ---- a name that is free -------------------------------------------------------------------- */
+/* ---- free names ----------------------------------------------------------------------------- */
 
 static bool is_taken(const struct json_value *all, const char *path)
 {
@@ -30,7 +30,7 @@ static bool is_taken(const struct json_value *all, const char *path)
 	return false;
 }
 
-/* "Untitled.ipynb", "Untitled1.ipynb": `between` stands before the number. */
+/* Finds a free name: "Untitled.ipynb", "Untitled1.ipynb", …; `between` precedes the number. */
 static int find_name(struct request *request, const struct json_value *all, const char *folder,
 		     const char *stem, const char *between, const char *suffix, unsigned first,
 		     char ret[CONTENTS_PATH_SIZE])
@@ -55,7 +55,7 @@ static int find_name(struct request *request, const struct json_value *all, cons
 	return -1;
 }
 
-/* ---- a new one ------------------------------------------------------------------------------ */
+/* ---- new files ------------------------------------------------------------------------------ */
 
 static void finish_write(struct request *request, const char *session, const char *path,
 			 enum call_status status, const struct call *call, unsigned code)
@@ -141,9 +141,9 @@ void change_make(struct request *request, const char *folder)
 	}
 }
 
-/* ---- written -------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
-/* The content of a model, as bytes. Negative: it was answered. */
+/* Appends the bytes of a model's content. Negative: answered with an error. */
 static int take_content(struct request *request, const struct json_value *model, struct buf *ret)
 {
 	const struct json_value *content = json_read_member(model, "content");
@@ -168,7 +168,8 @@ static int take_content(struct request *request, const struct json_value *model,
 	return -1;
 }
 
-/* Of a file that comes in pieces each one but the first is put behind what is there. */
+/* Reads the existing file first if the model is a later chunk, which must be appended. Negative:
+ * answered with an error, or the client is gone. */
 static int put_before(struct request *request, const char *session, const char *path,
 		      const struct json_value *model, struct buf *ret)
 {
@@ -206,7 +207,7 @@ void change_write(struct request *request, const char *path)
 	finish_write(request, session, path, status, &call, is_new ? 201 : 200);
 }
 
-/* ---- moved, removed ------------------------------------------------------------------------- */
+/* ---- moving, removing ----------------------------------------------------------------------- */
 
 void change_move(struct request *request, const char *path)
 {

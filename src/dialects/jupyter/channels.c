@@ -1,11 +1,11 @@
 /*
- * channels.c - the WebSocket of a kernel: cells one after the other, and what is asked beside them.
+ * channels.c - the WebSocket of a kernel: runs cells one after the other, handles other messages.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    messages of anybody.
- * Never:    reads ahead without a bound.
+ * Reads:    messages of any client.
+ * Never:    reads ahead without a limit.
  *
- *   message ──▶ control, stdin: at once          shell: when nothing runs, else it waits in a queue
+ *   message ──▶ control, stdin: at once          shell: when no cell runs, until then it waits
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static const char *const protocols[] = { "v1.kernel.websocket.jupyter.org", NULL
 /* ---- messages that wait --------------------------------------------------------------------- */
 
 /*
- * Cells that wait behind one that failed are not run; other messages are answered. A client that has
- * heard of the error, and sends another cell before the end of the one that failed, wants it to run.
+ * Aborts cells that waited when a cell failed, and answers other messages. A cell that the client
+ * sends after it was told of the error is not aborted, even if the failed cell has not ended yet.
  */
 static int abort_waiting(struct channels *channels)
 {
@@ -86,7 +86,7 @@ static void serve(struct channels *channels)
 	channels->waiting = NULL;
 }
 
-/* By which a client is known when it comes back. One that is too long is none. */
+/* Reads session_id, which identifies a client that reconnects; one that is too long is ignored. */
 static void read_session(const struct request *request, char ret[SESSION_SIZE])
 {
 	const char *query = request_head(request)->query;

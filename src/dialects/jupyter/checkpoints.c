@@ -1,9 +1,9 @@
 /*
- * checkpoints.c - one earlier state of each file, where Jupyter itself keeps it: .ipynb_checkpoints.
+ * checkpoints.c - one checkpoint per file, in Jupyter's own folder .ipynb_checkpoints.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    paths of anybody.
- * Never:    keeps more than one of a file.
+ * Reads:    paths of any client.
+ * Never:    keeps more than one checkpoint of a file.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define ID "checkpoint"
 
-/* "a/b.ipynb": "a/.ipynb_checkpoints/b-checkpoint.ipynb" */
+/* For "a/b.ipynb": "a/.ipynb_checkpoints/b-checkpoint.ipynb". False: it is too long. */
 static bool place_of(const char *path, char ret[CONTENTS_PATH_SIZE])
 {
 	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -37,7 +37,7 @@ static void write_checkpoint(struct json_writer *json, const struct api_download
 	json_write_object_end(json);
 }
 
-/* 1: it is there, 0: it is not. Negative: it was answered. */
+/* 1: it exists; 0: it does not. Negative: answered with an error, or the client is gone. */
 static int look(struct request *request, const char *session, const char *place,
 		struct api_download *ret)
 {
@@ -70,7 +70,7 @@ static void list(struct request *request, const char *session, const char *place
 	server_answer(request, 200, &json, &body, NULL);
 }
 
-/* Negative: it was answered. */
+/* Negative: as above. */
 static int copy(struct request *request, const char *session, const char *from, const char *to)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(CONTENTS_MAX);

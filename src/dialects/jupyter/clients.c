@@ -1,15 +1,15 @@
 /*
  * clients.c - the connections of each kernel and what they share: the number of the last cell, the
- * history, and what came while nobody was connected.
+ * history, and messages that were sent while no client was connected.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    messages of this process.
- * Never:    sends: who is to hear of a message is woken, and sends it.
+ * Never:    sends a message: it queues it for a connection, and wakes the handler that sends it.
  *
  *   a message on iopub  ──▶ every connection      an answer ──▶ the connection that asked
- *   its connection is lost: ──▶ one with the same session_id, else kept until that comes back
+ *   if that is lost: ──▶ one with the same session_id, else stored until such a one comes
  *
- * What is kept of kernels without a connection is that of the KERNELS_MAX latest.
+ * Of kernels without a connection only the KERNELS_MAX most recently used stay in memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 #define KERNELS_MAX 256u
 #define HISTORY_BYTES_MAX ((size_t)256 * 1024)
 
-static struct clients *kernels; /* the one that was used last comes first */
+static struct clients *kernels; /* most recently joined first */
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ static struct channels *first_with_client(const struct clients *clients)
 	return NULL;
 }
 
-/* Its client is gone: when that was the last one, what comes is kept for it from now on. */
+/* Marks the client as gone. If it was the kernel's last one, its later messages are stored. */
 static void lose(struct channels *channels)
 {
 	struct clients *clients = channels->clients;
@@ -185,7 +185,7 @@ static bool is_for_all(const struct frame_out *out)
 	return strcmp(out->channel, "iopub") == 0;
 }
 
-/* Nobody is connected. */
+/* Stores a message while no client is connected, if it is for the last one. */
 static void keep(struct clients *clients, const char *session, const struct frame_out *out)
 {
 	if (clients->session[0] != '\0' &&
@@ -246,7 +246,7 @@ int clients_write_header(struct clients *clients, const char *type, char ret_id[
 	return json_write_finish(&json, err);
 }
 
-/* ---- what becomes of a kernel --------------------------------------------------------------- */
+/* ---- restarts and ends ---------------------------------------------------------------------- */
 
 static void announce(struct clients *clients, const char *type, const char *content)
 {

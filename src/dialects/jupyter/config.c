@@ -42,7 +42,7 @@ static void show(struct request *request, const char *name)
 		call_refuse(request, call.failure);
 }
 
-/* 0: taken; 1: there is nothing yet to merge it into; negative: it was answered. */
+/* 0: merged; 1: no document yet; negative: answered with an error, or the client is gone. */
 static int merge(struct request *request, const char *name, const struct buf *value)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -88,7 +88,7 @@ static void change(struct request *request, const char *name, bool is_merged)
 		show(request, name);
 }
 
-/* Behind the slash. */
+/* `rest`: the path after /api/config. */
 void config_route(struct request *request, const char *rest)
 {
 	const enum http_verb verb = request_head(request)->verb;

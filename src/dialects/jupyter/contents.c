@@ -1,9 +1,9 @@
 /*
- * contents.c - files of the home as models: folders, notebooks, texts, bytes; and as they are.
+ * contents.c - shows files and folders of the home as Jupyter's models; downloads files unchanged.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    paths of anybody; names and contents of files that hostile programs wrote.
- * Never:    lets what a box wrote be shown as a page of ours; shows names that begin with a dot.
+ * Reads:    paths of any client; names and contents of files that hostile programs wrote.
+ * Never:    lets a browser show a box's file as a page of ours; lists names that begin with a dot.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static void write_listed(struct json_writer *json, const struct json_value *file
 	}
 }
 
-/* `session` NULL: there is none yet, and nothing in it. */
+/* `session` NULL: the home does not exist yet, so the folder is empty. */
 static void answer_folder(struct request *request, const char *session, const char *path,
 			  bool has_content)
 {
@@ -135,9 +135,9 @@ static void answer_folder(struct request *request, const char *session, const ch
 	server_answer(request, 200, &json, &body, NULL);
 }
 
-/* What of a file was asked for. */
+/* The client's options. */
 struct wanted {
-	char type[16], format[16]; /* "": as it is */
+	char type[16], format[16]; /* "": not given */
 	bool has_content, has_hash;
 };
 
@@ -168,7 +168,8 @@ static void refuse_type(struct request *request, const char *path, const char *w
 	answer_refuse_simple(request, 400, "invalid", message, "bad type");
 }
 
-/* A notebook is JSON in JSON; bytes that are not text are base 64. False: answered. */
+/* Writes a notebook as JSON, other text as a string, other bytes as base64. False: answered with an
+ * error. */
 static bool write_content(struct request *request, struct json_writer *json, const char *path,
 			  const struct wanted *wanted, const struct buf *bytes)
 {

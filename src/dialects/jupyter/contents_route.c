@@ -1,15 +1,15 @@
 /*
- * contents_route.c - which method and path of the contents is whose.
+ * contents_route.c - maps methods and paths of the contents to handlers.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    paths of anybody.
- * Never:    looks into a file.
+ * Reads:    paths of any client.
+ * Never:    reads a file.
  */
 #include <string.h>
 
 #include "dialects/jupyter/server.h"
 
-/* The path of a file, and what of its checkpoints: cut off at the word behind it. */
+/* Cuts the path at its last "/checkpoints". Returns the part after it, or NULL. */
 static const char *cut_checkpoints(char *path)
 {
 	static const char word[] = "/checkpoints";

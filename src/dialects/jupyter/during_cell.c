@@ -1,9 +1,9 @@
 /*
- * during_cell.c - what comes while a cell runs: answered at once, or kept until it has ended.
+ * during_cell.c - handles messages while a cell runs, or keeps them until it has ended.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    messages of anybody.
- * Never:    keeps messages without a bound.
+ * Reads:    messages of any client.
+ * Never:    keeps more than WAITING_MAX messages or WAITING_BYTES_MAX bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #define WAITING_MAX 256u
 #define WAITING_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define CLOSE_TOO_MUCH 1009u
-#define BUSY_MS 20000u /* a sign of life for clients that wait for one */
-#define LINE_MAX_BYTES 65536u /* that a program is answered with */
+#define BUSY_MS 20000u /* heartbeat interval */
+#define LINE_MAX_BYTES 65536u /* of a line of input */
 
 static int keep_waiting(struct channels *channels, struct waiting *waiting, struct frame *frame)
 {
@@ -53,7 +53,7 @@ void waiting_done(struct waiting *waiting)
 	free(waiting->frames);
 }
 
-/* The cell that asks is this connection's, or of one that this client had before. */
+/* The asking cell runs on this connection, or on a lost one of the same client. */
 int channels_answer(struct channels *channels, const struct frame *frame)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -63,9 +63,9 @@ int channels_answer(struct channels *channels, const struct frame *frame)
 	const uint64_t question = cell != NULL ? cell->question : 0;
 
 	if (question == 0)
-		return 0; /* nobody asks any more */
+		return 0; /* no cell asks */
 	cell->question = 0;
-	/* What is too long is refused, and waits: then there is no more input. */
+	/* reckond would refuse a longer line, and the cell would wait on: end its input instead. */
 	struct api_execution_input_in in = { .session = channels->kernel.session,
 					     .execution = cell->execution,
 					     .has_seq = true,
@@ -79,7 +79,7 @@ int channels_answer(struct channels *channels, const struct frame *frame)
 												: 0;
 }
 
-/* While a cell runs. What asks the kernel something would wait for it, and we would with it. */
+/* Keeps requests that the kernel answers: they, and so this handler, would wait for the cell. */
 static int take_during_cell(struct channels *channels, const struct websocket_message *message)
 {
 	struct frame frame;

@@ -1,8 +1,8 @@
 /*
- * frames.c - messages on a WebSocket: JSON with all of it, or parts with offsets before them.
+ * frames.c - messages on a WebSocket: as one JSON object, or as parts after a table of offsets.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    frames of anybody.
+ * Reads:    frames of any client.
  * Never:    follows an offset that does not lie within the frame.
  *
  *   text     {"channel", "header", "parent_header", "metadata", "content", "buffers"}
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "dialects/jupyter/server.h"
 
-#define PARTS_MIN 6u /* offsets: five parts, and the end */
+#define PARTS_MIN 6u /* number of offsets: five parts, and the end */
 #define PARTS_MAX 1024u
 
 void frame_done(struct frame *frame)
@@ -53,7 +53,7 @@ static bool take_header(struct frame *ret, const struct json_value *header)
 	return ret->type != NULL && json_read_dump(header, &ret->header_text, &err) == 0;
 }
 
-/* It is one of four words; "" else. */
+/* "": not a known channel. */
 static const char *known_channel(const char *name, size_t len)
 {
 	static const char *const known[] = { "shell", "control", "stdin", "iopub" };
@@ -89,7 +89,7 @@ static uint64_t number_at(const char *bytes)
 	return value;
 }
 
-/* Part `i`, of those that offsets name; false: it does not lie within the frame. */
+/* Part `i` by its offsets; false: it does not lie within the frame. */
 static bool part_of(const struct buf *frame, uint64_t count, uint64_t i, struct frame_part *ret)
 {
 	const uint64_t begin = number_at(frame->data + 8 * (i + 1));
@@ -147,7 +147,7 @@ int frame_write_text(const struct frame_out *out, struct buf *ret, struct err *e
 
 	json_write_init(&json, ret);
 	json_write_object_begin(&json);
-	/* Beside the header, too: some clients look nowhere else. */
+	/* Repeat these outside the header: some clients read them only here. */
 	json_write_member_string(&json, "msg_id", out->id);
 	json_write_member_string(&json, "msg_type", out->type);
 	json_write_member_string(&json, "channel", out->channel);

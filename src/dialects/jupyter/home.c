@@ -1,9 +1,9 @@
 /*
- * home.c - the session whose workspace is the folder of notebooks: the one that is called "jupyter".
+ * home.c - the session whose workspace is the folder of notebooks; its name is "jupyter".
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    what reckond answers.
- * Never:    makes one for whoever only looks.
+ * Reads:    answers of reckond.
+ * Never:    creates the session for a request that only looks for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define NAME "jupyter"
 #define WALL_MS (24u * 3600u * 1000u)
-#define IDLE_MS ((uint64_t)30 * 24u * 3600u * 1000u) /* files of people stay */
+#define IDLE_MS ((uint64_t)30 * 24u * 3600u * 1000u) /* people return to their files */
 
 enum home home_find(struct request *request, char ret[ID_SIZE])
 {
@@ -49,13 +49,13 @@ int home_open(struct request *request, char ret[ID_SIZE])
 		return home == HOME_FOUND ? 0 : -1;
 	status = call_make(request, API_SESSION_CREATE, &in, &made, &call);
 	if (status == CALL_FAILED && call.failure->error == API_ERR_QUOTA_CAP) {
-		in.limits = NULL; /* a tenant may have less: then as everybody */
+		in.limits = NULL; /* the tenant's limits are lower: use the defaults */
 		in.has_idle_timeout_ms = false;
 		status = call_make(request, API_SESSION_CREATE, &in, &made, &call);
 	}
 	if (status == CALL_OK)
 		(void)snprintf(ret, ID_SIZE, "%s", made.id);
-	/* Another request was faster. */
+	/* Another request created it meanwhile. */
 	else if (status == CALL_FAILED && call.failure->error == API_ERR_SESSION_EXISTS)
 		return home_find(request, ret) == HOME_FOUND ? 0 : -1;
 	else if (status == CALL_FAILED)

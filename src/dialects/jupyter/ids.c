@@ -1,9 +1,9 @@
 /*
- * ids.c - a UUID is the id of a session, a context or a document in another spelling: 128 bits.
+ * ids.c - converts ids of sessions, contexts and documents to UUIDs: both have 128 bits.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    ids of anybody.
- * Never:    says that something with an id is there.
+ * Reads:    ids of any client.
+ * Never:    checks whether the object exists.
  */
 #include <stdio.h>
 #include <string.h>

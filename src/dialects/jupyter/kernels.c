@@ -1,8 +1,8 @@
 /*
- * kernels.c - kernels: sessions, marked in their metadata, and contexts of the home.
+ * kernels.c - kernels: sessions with a mark in their metadata, and contexts of the home.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    bodies of anybody.
+ * Reads:    bodies of any client.
  * Never:    shows a session that was opened for something else.
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "dialects/jupyter/server.h"
 
 #define MARK "{\"jupyter\":{}}"
-#define WALL_MS (24u * 3600u * 1000u) /* people interrupt, and no clock */
+#define WALL_MS (24u * 3600u * 1000u) /* people interrupt cells themselves */
 #define PAGE 500u
 
 const char *kernels_context(const struct kernel_ref *kernel)
@@ -42,7 +42,7 @@ void kernels_write(struct json_writer *json, const struct kernel_ref *kernel)
 	json_write_object_end(json);
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 static bool is_kernel(const struct api_session *session)
 {
@@ -76,7 +76,7 @@ static void take_context(const char *session, const struct api_context *context,
 	(void)snprintf(ret->created_at, sizeof(ret->created_at), "%s", context->created_at);
 }
 
-/* One page; 0: there is no more, or nobody wants it. */
+/* Handles one page of sessions. 1: there are more; 0: no more, or `fn` returned false. */
 static int each_session(struct request *request, char before[64], kernels_each_fn *fn, void *arg)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -192,7 +192,7 @@ int kernels_find(struct request *request, const char *uuid, struct kernel_ref *r
 	return find_context(request, uuid, ret);
 }
 
-/* ---- one more ------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------- */
 
 static int make_session(struct request *request, const char *language, struct kernel_ref *ret)
 {
@@ -205,7 +205,7 @@ static int make_session(struct request *request, const char *language, struct ke
 	enum call_status status;
 
 	status = call_make(request, API_SESSION_CREATE, &in, &session, &call);
-	/* A tenant may have less: then as everybody. */
+	/* The tenant's limits are lower: use the defaults. */
 	if (status == CALL_FAILED && call.failure->error == API_ERR_QUOTA_CAP) {
 		in.limits = NULL;
 		status = call_make(request, API_SESSION_CREATE, &in, &session, &call);
@@ -217,7 +217,7 @@ static int make_session(struct request *request, const char *language, struct ke
 	return status == CALL_OK ? 0 : -1;
 }
 
-/* In the folder of its notebook, when that is there. */
+/* Starts it in the folder of its notebook; if that fails, in the workspace. */
 static int make_context(struct request *request, const char *language, const char *path,
 			struct kernel_ref *ret)
 {
@@ -291,7 +291,7 @@ enum call_status kernels_make_interrupt(struct request *request, const struct ke
 			 NULL, call);
 }
 
-/* What runs ends first, as far as it lets itself be interrupted. */
+/* Interrupts the running cell first. */
 enum call_status kernels_make_restart(struct request *request, const struct kernel_ref *kernel,
 				      struct call *call)
 {

@@ -1,9 +1,9 @@
 /*
- * kernels_rest.c - kernels as REST knows them: listed, started, interrupted, restarted, ended.
+ * kernels_rest.c - REST routes of kernels: list, start, interrupt, restart, end.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    bodies of anybody.
- * Never:    knows what a kernel is made of.
+ * Reads:    bodies of any client.
+ * Never:    depends on whether a kernel is a session or a context.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    forms, cookies and queries of any client.
- * Never:    redirects to a path outside of /jupyter, lets a page of another origin use the cookie, or
- *           puts a key into it: browsers send cookies to every port of a host, and one of them may
- *           lead into a box.
+ * Never:    redirects to a path outside of /jupyter, lets a page of another origin use the cookie,
+ *           or puts a key into it: browsers send cookies to every port of a host, and one of them
+ *           may lead into a box.
  *
- * Clients (Open WebUI, VS Code) expect Jupyter Server's order: GET /login sets the cookie _xsrf, POST
- * /login answers 302 and sets the session's cookie first. What guards against foreign pages here is
- * the header Origin; _xsrf is only set because clients read it.
+ * Clients (Open WebUI, VS Code) expect Jupyter Server's order: GET /login sets the cookie _xsrf,
+ * POST /login answers 302 and sets the session's cookie first. The header Origin guards against
+ * foreign pages; _xsrf is only set because clients read it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,12 +32,12 @@
 #define PAGE_SIZE 8192u
 
 static struct login {
-	char id[LOGIN_ID_SIZE]; /* "": free */
+	char id[LOGIN_ID_SIZE]; /* "": unused */
 	char key[KEY_SIZE];
 	uint64_t used_ns;
 } logins[LOGINS_MAX];
 
-/* The daemons of one host share its cookies, so the port is a part of the name. */
+/* Includes the port in the name, because all daemons of a host share its cookies. */
 static void cookie_name(const struct http *http, char ret[COOKIE_NAME_SIZE])
 {
 	const char *host = http_header(http, "host");
@@ -62,7 +62,7 @@ static struct login *find(const struct http *http)
 	return NULL;
 }
 
-/* Takes the place of the one that was not used for longest. NULL: the system gives no random bytes. */
+/* Replaces the login that was unused for longest. NULL: the system gave no random bytes. */
 static const struct login *add(const char *key)
 {
 	struct login *oldest = &logins[0];
@@ -95,7 +95,8 @@ void login_use_cookie(struct request *request)
 	}
 }
 
-/* 1: the request's key is good. 0: it has none, or a wrong one. Negative: it was answered. */
+/* 1: the request's key is valid; 0: it has none, or a wrong one. Negative: answered with an error,
+ * or the client is gone. */
 static int check(struct request *request)
 {
 	cleanup_call struct call call = CALL_INIT;
@@ -122,9 +123,9 @@ static int check(struct request *request)
 	return -1;
 }
 
-/* ---- where to go ---------------------------------------------------------------------------- */
+/* ---- redirects ------------------------------------------------------------------------------ */
 
-/* Paths of this server, in characters that need no escape in a header or in HTML. */
+/* Accepts only paths below /jupyter without characters that need an escape in a header or HTML. */
 static bool is_safe(const char *path)
 {
 	const size_t len = strlen(path);
@@ -197,7 +198,7 @@ static void show_form(struct request *request, unsigned status, const char *mess
 	unsigned xsrf[4] = { 0 };
 	size_t len = 0;
 
-	(void)!getrandom(xsrf, sizeof(xsrf), 0); /* nobody checks it */
+	(void)!getrandom(xsrf, sizeof(xsrf), 0); /* no code checks it */
 	find_next(request_head(request), next);
 	for (const char *at = next; *at != '\0'; at++)
 		len += (size_t)snprintf(escaped + len, sizeof(escaped) - len,
@@ -304,7 +305,7 @@ void login_end(struct request *request)
 		    headers);
 }
 
-/* What a browser, or VS Code, asks for first. */
+/* Shows the page that browsers and VS Code request first. */
 void login_show_home(struct request *request)
 {
 	cleanup_buf struct buf unused = BUF_INIT(SERVER_BODY_MAX);

@@ -1,9 +1,10 @@
 /*
- * queue.c - messages that wait for a client, in the form of none; bounded. Pure.
+ * queue.c - bounded queues of messages for a client, independent of its format. No I/O.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    messages of this process.
- * Never:    holds more than QUEUE_BYTES_MAX for one client, or ALL_BYTES_MAX in all: the oldest go.
+ * Never:    holds more than QUEUE_BYTES_MAX for one client, or ALL_BYTES_MAX in all: it
+ *           drops the queue's oldest.
  */
 #include <stdio.h>
 #include <stdlib.h>

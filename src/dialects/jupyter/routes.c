@@ -1,5 +1,5 @@
 /*
- * routes.c - Jupyter Server's interface below /jupyter: which path is whose.
+ * routes.c - Jupyter Server's API below /jupyter: maps paths to handlers.
  *
  *   /jupyter, /jupyter/tree, /jupyter/login, /jupyter/logout
  *   /jupyter/api, /api/status, /api/me, /api/kernelspecs[/NAME]
@@ -10,8 +10,8 @@
  *   /jupyter/api/terminals[/NAME], /jupyter/terminals/websocket/NAME
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    heads and bodies of anybody.
- * Never:    is called by another file of this folder: what handlers need is below them.
+ * Reads:    heads and bodies of any client.
+ * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ extern const struct dialect dialect_jupyter;
 
 struct status {
 	uint64_t kernels;
-	char first[40], last[40]; /* when a kernel began */
+	char first[40], last[40]; /* start times of the oldest and the newest kernel */
 };
 
 static bool count(const struct kernel_ref *kernel, void *arg)
@@ -42,7 +42,7 @@ static bool count(const struct kernel_ref *kernel, void *arg)
 	return true;
 }
 
-/* A server of kernels began with the first of them. */
+/* Reports the start of the oldest kernel as the server's. */
 static void show_status(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(4096);
@@ -65,8 +65,8 @@ static void show_status(struct request *request)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* JupyterLab connects again and again when it cannot, and complains each time: there are no events,
- * so the socket stays silent. */
+/* Accepts the socket but sends nothing, because there are no events: if it is refused, JupyterLab
+ * retries for ever, with an error each time. */
 static void serve_events(struct request *request)
 {
 	struct websocket_message message;
@@ -93,7 +93,7 @@ static void list_formats(struct request *request)
 /* ---- a request ------------------------------------------------------------------------------ */
 
 #define ANY (~0u)
-#define ORIGIN_MAX 180u /* of a header of ours */
+#define ORIGIN_MAX 180u /* a longer origin gets no header */
 
 static void download(struct request *request, const char *rest)
 {
@@ -106,8 +106,8 @@ static void serve_terminal(struct request *request, const char *rest)
 }
 
 /*
- * Pages of this machine, and of the daemon's own name, may read answers if they have a token. There
- * is no Access-Control-Allow-Credentials: browsers withhold from them what the cookie alone opens.
+ * Pages of allowed origins may read answers if they send a token. Without
+ * Access-Control-Allow-Credentials browsers do not show them answers to requests with the cookie.
  */
 static void allow_origin(struct request *request)
 {
@@ -122,7 +122,7 @@ static void allow_origin(struct request *request)
 	answer_note_headers(request, headers);
 }
 
-/* What a browser asks before it sends a request of a page; without a key, and of any path. */
+/* A browser's question before it sends a page's request; it has no key, and may name any path. */
 static bool is_preflight(const struct http *http)
 {
 	return http->verb == HTTP_VERB_OTHER && strcmp(http->method, "OPTIONS") == 0 &&

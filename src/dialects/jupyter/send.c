@@ -1,9 +1,9 @@
 /*
- * send.c - messages to the client of a connection, and those of others that it is to have.
+ * send.c - sends messages to a connection's client, including those of other connections for it.
  *
  * Runs in:  reckon-front-jupyter.
  * Reads:    nothing.
- * Never:    sends what the client's form does not hold.
+ * Never:    sends a message that is too long for the client's format.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static int write_frame(const struct channels *channels, const struct frame_out *
 
 	if ((channels->is_binary ? frame_write_binary(out, &bytes, &err)
 				 : frame_write_text(out, &bytes, &err)) < 0)
-		return 0; /* too long to be said */
+		return 0; /* too long: drop it */
 	return websocket_send(channels->request,
 			      channels->is_binary ? WEBSOCKET_BINARY : WEBSOCKET_TEXT, bytes.data,
 			      bytes.len);
 }
 
-/* To the client; what it does not get, because it is gone, is kept. */
+/* Sends a message, or stores it if the client is gone. */
 static int send_here(struct channels *channels, const struct frame_out *out)
 {
 	if (write_frame(channels, out) == 0)
@@ -38,7 +38,7 @@ static int send_here(struct channels *channels, const struct frame_out *out)
 	return 0;
 }
 
-/* `content` is all but the header. */
+/* `content`: the message without id and header. */
 static int send_new(struct channels *channels, const struct frame_out *content, bool is_for_others)
 {
 	cleanup_buf struct buf header = BUF_INIT(4096);
@@ -109,9 +109,9 @@ int channels_beat(struct channels *channels)
 	return send_new(channels, &out, false);
 }
 
-/* ---- what others gave ----------------------------------------------------------------------- */
+/* ---- messages of other connections ---------------------------------------------------------- */
 
-/* Before what is left, and as if it belonged to the same request: else no front end shows it. */
+/* Reports dropped messages, with the next message's parent: without one no front end shows it. */
 static int tell_dropped(struct channels *channels, const struct frame_out *next)
 {
 	char content[160];
@@ -136,7 +136,7 @@ static int send_queued(struct channels *channels)
 
 		if (channels->queue.dropped > 0 && (code = tell_dropped(channels, &out)) < 0)
 			break;
-		/* While that was sent, more may have come, and this may have gone. */
+		/* Sending may have waited, and the queue may have dropped the message meanwhile. */
 		message = queue_take(&channels->queue);
 		if (message == NULL)
 			break;

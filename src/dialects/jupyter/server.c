@@ -1,9 +1,9 @@
 /*
- * server.c - what the server is, as it says it; answers and bodies of all its parts.
+ * server.c - facts about the server (version, user, kernelspecs); answers and bodies for all files.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    heads and bodies of anybody.
- * Never:    looks at the type of a body: clients send any.
+ * Reads:    heads and bodies of any client.
+ * Never:    checks the media type of a body: clients send any.
  */
 #include "dialects/jupyter/server.h"
 
@@ -58,7 +58,7 @@ void server_answer_nothing(struct request *request)
 		answer_end(request);
 }
 
-/* A key that is missing or wrong is 403: so a Jupyter server says it. */
+/* Sends 403 instead of 401, as Jupyter Server does. */
 void server_refuse(struct request *request, const struct refusal *refusal)
 {
 	cleanup_buf struct buf body = BUF_INIT(16384);
@@ -118,7 +118,7 @@ void server_write_moment(struct json_writer *json, const char *key, const char *
 	json_write_member_string(json, key, text);
 }
 
-/* ---- what the server is --------------------------------------------------------------------- */
+/* ---- facts about the server ----------------------------------------------------------------- */
 
 void server_show_version(struct request *request)
 {
@@ -130,7 +130,7 @@ void server_show_version(struct request *request)
 		answer_text(request, 200, SERVER_JSON, &body, NULL);
 }
 
-/* Of what is asked about, all is allowed that the key is: that is judged with each request. */
+/* Grants whatever the client asks about: reckond checks the key with each request. */
 static void write_permissions(struct request *request, struct json_writer *json)
 {
 	cleanup_buf struct buf compact = BUF_INIT(8192);

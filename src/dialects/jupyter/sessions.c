@@ -1,9 +1,9 @@
 /*
- * sessions.c - which notebook has which kernel: a document of the tenant says it.
+ * sessions.c - which notebook has which kernel, stored in documents of the tenant.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    bodies of anybody; documents, which any client of the tenant can write.
- * Never:    shows one whose kernel has ended.
+ * Reads:    bodies of any client; documents, which any client of the tenant can write.
+ * Never:    shows a notebook whose kernel has ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 
 #define COLLECTION "jupyter"
 #define PAGE 100u
-#define LISTED_CHARS 512u /* of a path, by which it is found */
+#define LISTED_CHARS 512u /* limit of a value of metadata; used for bytes, which are never fewer */
 #define VALUE_MAX 65536u
 
-/* What a document says. */
+/* The content of a document. */
 struct notebook {
 	char id[ID_SIZE]; /* of the document */
 	char path[CONTENTS_PATH_SIZE];
@@ -59,7 +59,7 @@ static int write_value(const struct notebook *notebook, struct buf *ret, struct 
 	return json_write_finish(&json, err);
 }
 
-/* What it is listed by. Bytes are no fewer than characters. */
+/* Writes the metadata by which lists find the path, cut to the limit of 512 characters. */
 static int write_listed(const char *path, struct buf *ret, struct err *err)
 {
 	const size_t len = strlen(path);
@@ -72,7 +72,8 @@ static int write_listed(const char *path, struct buf *ret, struct err *err)
 	return json_write_finish(&json, err);
 }
 
-/* Makes or, with an id, replaces it. Negative: it was answered. */
+/* Creates the document, or replaces it if it has an id. Negative: answered with an error, or the
+ * client is gone. */
 static int keep(struct request *request, struct notebook *notebook)
 {
 	cleanup_buf struct buf value = BUF_INIT(VALUE_MAX), listed = BUF_INIT(VALUE_MAX);
@@ -104,7 +105,7 @@ static int keep(struct request *request, struct notebook *notebook)
 	return 0;
 }
 
-/* ---- with its kernel ------------------------------------------------------------------------ */
+/* ---- notebooks with their kernels ----------------------------------------------------------- */
 
 static void write_session(struct json_writer *json, const struct notebook *notebook,
 			  const struct kernel_ref *kernel)
@@ -143,7 +144,7 @@ static void answer_session(struct request *request, unsigned status,
 	server_answer(request, status, &json, &body, headers);
 }
 
-/* All kernels, by their UUIDs. */
+/* All kernels. */
 struct all {
 	struct kernel_ref *kernels;
 	size_t count, space;
@@ -182,14 +183,14 @@ static const struct kernel_ref *kernel_of(const struct all *all, const char *uui
 	return NULL;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 typedef bool each_fn(const struct notebook *notebook, const struct kernel_ref *kernel, void *arg);
 
 /*
- * `fn` for each that has a kernel, until it returns false; of those without one the documents go. A
- * kernel is there before the document that names it: so documents are read first. `listed`: of that
- * path, as in the metadata, or NULL.
+ * Calls `fn` for each notebook that has a kernel, until it returns false; deletes documents whose
+ * kernel is gone. It reads documents before kernels, because a kernel exists before its document.
+ * `listed`: only documents with this metadata; NULL: all.
  */
 static int each(struct request *request, const char *listed, each_fn *fn, void *arg)
 {
@@ -286,7 +287,7 @@ static int search_path(struct request *request, struct search *search)
 	return each(request, buf_text(&listed), look_for, search);
 }
 
-/* The kernel that is named, or a new one. */
+/* Finds the kernel with the given id, or starts one. Negative: as above. */
 static int take_kernel(struct request *request, const struct json_value *wanted, const char *path,
 		       struct kernel_ref *ret)
 {
@@ -383,7 +384,7 @@ static void show(struct request *request, const char *uuid)
 		answer_session(request, 200, &notebook, &kernel);
 }
 
-/* Another kernel takes the place of the one before, which ends. */
+/* Changes path, name or kernel; a kernel that is replaced ends. */
 static void change(struct request *request, const char *uuid)
 {
 	cleanup_json struct json_value *body = NULL;

@@ -2,11 +2,11 @@
  * terminals.c - shells in the home: processes with a terminal, marked by their tag.
  *
  * Runs in:  reckon-front-jupyter.
- * Reads:    messages of anybody; bytes of hostile programs.
+ * Reads:    messages of any client; bytes of hostile programs.
  * Never:    shows a process that was started for something else.
  *
- *   of us          ["setup", {}], ["stdout", text]…, ["disconnect", 1]
- *   of the client  ["stdin", text], ["set_size", rows, columns, height, width]
+ *   server         ["setup", {}], ["stdout", text]…, ["disconnect", 1]
+ *   client         ["stdin", text], ["set_size", rows, columns, height, width]
  */
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +103,8 @@ static void start(struct request *request)
 		answer_terminal(request, &process);
 }
 
-/* One that runs, in `call`. Negative: it was answered. */
+/* Finds a running terminal; its texts live as long as `call`. Negative: answered with an error, or
+ * the client is gone. */
 static int find(struct request *request, const char *name, char ret_session[ID_SIZE],
 		struct api_process *ret, struct call *call)
 {
@@ -175,7 +176,7 @@ void terminals_route(struct request *request, const char *rest)
 struct terminal {
 	struct request *request;
 	const char *session, *process;
-	struct buf text; /* the beginning of a character whose end has not come yet */
+	struct buf text; /* an incomplete character at the end of the output */
 };
 
 static int send_text(struct terminal *terminal, const char *word, const char *text, size_t len)
@@ -255,7 +256,7 @@ static int resize(struct terminal *terminal, const struct json_value *message)
 		       : 0;
 }
 
-/* What it cannot do is not done: the protocol has no answer for it. */
+/* Ignores invalid messages: the protocol has no error message. */
 static int take_message(struct terminal *terminal)
 {
 	cleanup_json struct json_value *json = NULL;
