@@ -385,11 +385,12 @@ void object_list(struct request *request, const struct object_kind *kind, const 
 }
 
 struct newest {
-	struct json_value **values; /* the newest first */
+	struct json_value **values; /* newest first */
 	size_t count;
 };
 
-/* Up to `max` of them; what somebody else changed, so that it cannot be read, counts and is left out. */
+/* Reads the newest `max` documents. Leaves out those that another client has made invalid; they
+ * count. */
 static int take_newest(struct request *request, struct api_document_list_in *in, size_t max,
 		       struct newest *ret)
 {

@@ -26,7 +26,7 @@ void openai_answer(struct request *request, const struct buf *body)
 	answer_text(request, 200, OPENAI_JSON, body, headers);
 }
 
-/* How many requests there may be, as the SDKs' users know it. The body costs none. */
+/* Adds headers with the request limit, in the form that OpenAI's SDKs expect. */
 static void note_limit(struct request *request, uint64_t limit, uint64_t left, uint64_t reset_ms)
 {
 	char lines[200];

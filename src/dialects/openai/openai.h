@@ -1,5 +1,5 @@
 /*
- * openai.h - OpenAI's API: Responses and Chat Completions with the code interpreter, containers, models.
+ * openai.h - OpenAI's API: Responses and Chat Completions containers, models.
  *
  *   routes.c      maps paths to handlers
  *   openai.c      answers, errors, models
@@ -224,8 +224,8 @@ void models_handle(struct request *request, const char *rest);
 void openai_refuse(struct request *request, const struct refusal *refusal);
 void openai_answer(struct request *request, const struct buf *body);
 void openai_answer_json(struct request *request, struct json_writer *json);
-/* A value of somebody's JSON as a member. */
+/* Writes a parsed value as a member. */
 int openai_write_value(struct json_writer *writer, const char *key, const struct json_value *value,
 		       struct err *err);
-/* All of the body, when its key is good. */
+/* Checks the key, adds headers with its request limit, and reads the body. Negative: refused. */
 int openai_body(struct request *request, struct buf *ret);

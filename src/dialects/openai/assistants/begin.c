@@ -28,7 +28,7 @@ struct beginning {
 	struct request *request;
 	const struct thread_order *order;
 	struct many messages; /* files of all of them are in the container */
-	size_t first_told;    /* of the messages: the model is not told the earlier ones */
+	size_t first_told;    /* index of the first message that the model gets */
 	struct order transcript; /* the parser of content needs one */
 	char session[ID_SIZE];
 	bool runs_code;
@@ -353,7 +353,7 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 			return -1;
 	if (transcript_close(&transcript, err) < 0)
 		return -1;
-	/* Here only a message of a person's is answered. */
+	/* The model answers a message of the user: add one if the thread does not end with one. */
 	if (count == 0 ||
 	    json_get_is(object_at(&beginning->messages, count - 1), "role", "assistant")) {
 		if (buf_adds(&words, "Go on.", err) < 0 ||

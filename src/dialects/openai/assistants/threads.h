@@ -96,8 +96,8 @@ struct thread_order {
 };
 /* A field of the body, else of the assistant. */
 const struct json_value *thread_option(const struct thread_order *order, const char *key);
-/* How many messages at the end of the thread the model is told; 0: all. False: the body asks for
- * something else. */
+/* How many of the thread's last messages the model gets; 0: all. False: the body's truncation
+ * strategy is not supported. */
 bool thread_truncation(const struct thread_order *order, uint64_t *ret_last);
 int thread_begin(struct request *request, const struct thread_order *order, char ret_run[ID_SIZE]);
 
@@ -108,7 +108,7 @@ int thread_message_add(struct request *request, const char *thread, const struct
 void thread_messages_handle(struct request *request, const char *thread, const char *rest);
 
 /* ---- assistants.c ---- */
-/* Whether tools of an assistant or a run are ones that do something here, and not too many. */
+/* Checks that all tools of an assistant or a run are supported, and not too many. */
 int assistant_check_tools(const struct json_value *body, struct err *err);
 /* The same of the files in its "tool_resources", or a thread's. */
 int assistant_check_resources(const struct json_value *body, struct err *err);

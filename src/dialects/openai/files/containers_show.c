@@ -252,7 +252,7 @@ static int compare_listed(const void *left, const void *right)
 	return by_time != 0 ? by_time : strcmp(a->path, b->path);
 }
 
-/* Those that can have an id, the oldest first. */
+/* Collects the files whose paths fit an id, oldest first. */
 static size_t sort_files(const struct json_value *files, struct listed *ret)
 {
 	size_t count = 0;
@@ -272,7 +272,7 @@ static size_t sort_files(const struct json_value *files, struct listed *ret)
 	return count;
 }
 
-/* False: there is no file with the id that the page begins behind. */
+/* Writes a page. False: the file that `after` names does not exist. */
 static bool write_files(const struct container *container, struct json_writer *json,
 			const struct list *list, const struct listed *files, size_t count)
 {

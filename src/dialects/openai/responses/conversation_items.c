@@ -15,7 +15,7 @@
 #include "dialects/openai/object.h"
 #include "dialects/openai/responses/references.h"
 
-/* A string as content is one part. */
+/* Writes content that is a string as a list of one part. */
 static void write_content(struct json_writer *json, const struct json_value *item,
 			  const struct json_value *content)
 {
@@ -60,7 +60,7 @@ static void write_item(struct json_writer *json, const struct json_value *item, 
 	json_write_object_end(json);
 }
 
-/* What a response was asked in one text; NULL when it is too long for anything. */
+/* Makes an item of an input that is a single text. NULL: it is too long. */
 static struct json_value *item_of_text(const struct json_value *text)
 {
 	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
@@ -79,7 +79,7 @@ static struct json_value *item_of_text(const struct json_value *text)
 	return document;
 }
 
-/* As long as it can become: with the longest id, and with what object_put() writes around it. */
+/* Whether the item fits a document, with the longest possible id and what object_put() adds. */
 static bool can_be_kept(const struct json_value *item)
 {
 	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
@@ -136,7 +136,7 @@ int conversation_put(struct request *request, const char *conversation,
 
 /* ---- items of a model that are too long ------------------------------------------------------ */
 
-/* Writes the value, and of each text at most `max` bytes and a note. Sealed text is whole or null. */
+/* Writes the value, with each text cut after `max` bytes. Sealed text is whole or null. */
 static void write_cut(struct json_writer *json, const char *key, const struct json_value *value,
 		      size_t max)
 {
@@ -185,7 +185,7 @@ static void write_cut(struct json_writer *json, const char *key, const struct js
 	}
 }
 
-/* NULL: it is too long even so. */
+/* Cuts all texts of the item. NULL: it is still too long. */
 static struct json_value *cut_item(const struct json_value *item, size_t max)
 {
 	cleanup_buf struct buf text = BUF_INIT(OPENAI_OUT_MAX);
@@ -201,7 +201,8 @@ static struct json_value *cut_item(const struct json_value *item, size_t max)
 	return cut;
 }
 
-/* A later response must not miss that a cell ran, or what was said: a part is better than nothing. */
+/* Stores an output, with texts cut if it is too long: a later response must see at least that a
+ * cell ran, or that the model answered. */
 static void put_output(struct request *request, const char *conversation,
 		       const struct json_value *item)
 {

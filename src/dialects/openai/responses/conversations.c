@@ -92,7 +92,8 @@ int conversation_wait(struct request *request, const char *conversation, const c
 	return object_remember(request, &conversation_kind, conversation, patch);
 }
 
-/* 0: no response of it is running. */
+/* 0: no response of the conversation is running. Negative: one is, which was refused, or the client
+ * is gone. */
 static int settle(struct request *request, const char *conversation, const struct json_value *value)
 {
 	const char *response = json_get_text(value, "waits");
@@ -133,7 +134,7 @@ static bool is_question(const struct json_value *value)
 	return json_get_is(json_read_member(value, "object"), "role", "user");
 }
 
-/* The oldest go, up to a question: what answers something that is gone would be refused. */
+/* Drops the oldest items, up to a user message: a result without its call would be refused. */
 static void cut_oldest(struct order *order)
 {
 	size_t from = order->earlier_count - ITEMS_MAX;
