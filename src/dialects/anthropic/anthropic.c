@@ -2,7 +2,7 @@
  * anthropic.c - Anthropic's API: answers, the error format, models, tokens.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    heads and bodies of anybody.
+ * Reads:    heads and bodies of any client.
  * Never:    stores anything: a container is a session, a file is an artifact of a session.
  */
 #include "dialects/anthropic/anthropic.h"

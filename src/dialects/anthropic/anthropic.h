@@ -102,7 +102,6 @@ int history_uploads(const struct json_value *messages, struct order *order, stru
 /* ---- history_text.c ---- */
 /* Joins a text, or blocks of text, into one text. */
 int history_text(const struct json_value *content, struct buf *ret, struct err *err);
-/* Appends, on a line of its own. */
 
 /* ---- editor.c ---- */
 /* Appends the editor to a conversation's tools, if the request has it. */

@@ -2,7 +2,7 @@
  * history_text.c - joins text, or blocks of text, into one text.
  *
  * Runs in:  reckon-front-anthropic and tests.
- * Reads:    messages of anybody.
+ * Reads:    messages of any client.
  * Never:    treats a block of another kind as text.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
  * message.c - answers a request of Messages: starts a run and writes it as one message.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    bodies of anybody, events of a run.
+ * Reads:    bodies of any client, events of a run.
  * Never:    begins a stream before the run has any output.
  */
 #include <stdio.h>

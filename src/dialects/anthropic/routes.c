@@ -2,7 +2,7 @@
  * routes.c - Anthropic's API: maps paths to handlers.
  *
  * Runs in:  reckon-front-anthropic.
- * Reads:    heads of anybody.
+ * Reads:    heads of any client.
  * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>

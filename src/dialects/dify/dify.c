@@ -3,10 +3,10 @@
  *
  *   GET  /dify/health
  *   POST /dify/v1/sandbox/run
- *   GET  /dify/v1/sandbox/dependencies           what is installed, POST …/update, GET …/refresh: the same
+ *   GET  /dify/v1/sandbox/dependencies    what is installed; also POST …/update, GET …/refresh
  *
  * Runs in:  reckon-front-dify.
- * Reads:    heads and bodies of anybody, what hostile programs print.
+ * Reads:    heads and bodies of any client, what hostile programs print.
  * Never:    opens a network, whatever `enable_network` says: that is only a permission, and Dify
  *           always gives it.
  */
@@ -59,8 +59,8 @@ static void finish(struct request *request, unsigned status, struct json_writer 
 #define UNKNOWN_LANGUAGE "unsupported_language"
 
 /*
- * Like dify-sandbox's own, errors of a request and of the service have status 200 and a `code`, but
- * for a language that is none. Dify would repeat a request after a 503.
+ * As in dify-sandbox, errors 400, 429 and 500 have status 200 and a negative `code`, except for an
+ * unknown language. Other errors keep their status: Dify repeats a request after a 503.
  */
 static void refuse(struct request *request, const struct refusal *refusal)
 {

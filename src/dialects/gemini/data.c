@@ -13,7 +13,7 @@
 #include "codec/base64.h"
 #include "dialects/gemini/gemini.h"
 
-/* What the vendor calls a file is an address with its name at the end. */
+/* The file's id: the last part of its URI. */
 static const char *id_of(const struct json_value *part)
 {
 	const char *uri = order_text(order_member(part, "fileData"), "fileUri"), *slash;

@@ -22,7 +22,6 @@
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Where the client has reached us; "" when it says nothing that could be it. */
 void files_origin(const struct request *request, char *ret, size_t size)
 {
 	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

@@ -95,7 +95,6 @@ int contents_write(const struct json_value *contents, struct order *order,
 int contents_text(const struct json_value *content, struct buf *ret, struct err *err);
 
 /* ---- data.c ---- */
-/* Appends, on a line of its own. */
 /* Notes the files that the contents name. */
 int data_stored(const struct json_value *contents, struct order *order, struct err *err);
 /* If the request allows code, puts the data into the workspace; otherwise appends it to `text`. */

@@ -2,7 +2,7 @@
  * members.c - finds members of a client's JSON by Gemini's names.
  *
  * Runs in:  reckon-front-gemini and tests.
- * Reads:    JSON of anybody.
+ * Reads:    JSON of any client.
  * Never:    depends on a client's spelling: Gemini accepts camel case and snake case.
  */
 #include "dialects/gemini/gemini.h"

@@ -2,7 +2,7 @@
  * models.c - lists models, and estimates a request's tokens.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    bodies of anybody.
+ * Reads:    bodies of any client.
  * Never:    contacts a provider.
  */
 #include <stdio.h>

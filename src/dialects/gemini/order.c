@@ -2,7 +2,7 @@
  * order.c - parses a request of generateContent: its conversation and options.
  *
  * Runs in:  reckon-front-gemini and tests.
- * Reads:    JSON of anybody.
+ * Reads:    JSON of any client.
  * Never:    accepts an option that it cannot honour: it refuses it by name.
  */
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * reply.c - answers generateContent: starts a run and writes it as one response or as a stream.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    bodies of anybody, events of a run.
+ * Reads:    bodies of any client, events of a run.
  * Never:    begins a stream before the run has any output.
  */
 #include <string.h>
@@ -21,7 +21,7 @@ struct reply {
 	struct buf parts; /* not sent yet; for a whole response: all parts */
 	struct buf text;  /* text since the last part of a whole response */
 	size_t settled;	  /* bytes of `parts` that stay, even if the turn is discarded */
-	bool is_thought;  /* of the text */
+	bool is_thought;  /* of `text` */
 	bool has_begun;
 	struct signatures signatures;
 };
@@ -46,7 +46,7 @@ static const char *finish_of(const struct json_value *answer)
 	return model_api_reason_of(answer, reasons, ARRAY_LEN(reasons));
 }
 
-/* What was thought is among the tokens of the output, and stands apart here. */
+/* The answer counts reasoning as output; Gemini's clients expect it separately. */
 static void write_usage(struct json_writer *json, const struct json_value *answer)
 {
 	const struct json_value *usage = json_read_member(answer, "usage");

@@ -2,7 +2,7 @@
  * routes.c - Gemini's API: maps paths to handlers.
  *
  * Runs in:  reckon-front-gemini.
- * Reads:    heads of anybody.
+ * Reads:    heads of any client.
  * Never:    stores anything: each request brings its conversation. No file calls it.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
  * tools.c - a request's tools: the application's, and code execution.
  *
  * Runs in:  reckon-front-gemini and tests.
- * Reads:    JSON of anybody.
+ * Reads:    JSON of any client.
  * Never:    accepts a tool that Reckon does not support.
  */
 #include <string.h>

@@ -86,7 +86,7 @@ static int take_query(struct request *request, struct librechat_owner *ret)
 		if (strcmp(name, "id") == 0)
 			(void)snprintf(id, sizeof(id), "%s", value);
 	}
-	/* Whoever stands behind what is too long, or malformed, is not nobody. */
+	/* Refuse a malformed query: ignoring the rest could lose the owner. */
 	if (more != 0) {
 		answer_refuse_simple(request, 400, "invalid_request", "the query is malformed, or a "
 				     "value in it is longer than 511 bytes", NULL);

@@ -13,8 +13,8 @@
 #define LIBRECHAT_REQUEST_HEADER "x-librechat-code-request-id"
 #define LIBRECHAT_TOKEN_SIZE (OURS_SIZE + 24)
 #define LIBRECHAT_TOOLS_MAX 100u
-#define LIBRECHAT_RESULTS_MAX 64u /* as many calls of one execution wait */
-/* An execution has at most 64 tools: those from here on are one, which is told whose call it is. */
+#define LIBRECHAT_RESULTS_MAX 64u /* at most this many calls of one execution wait */
+/* An execution has at most 64 tools: tools from this index on share one, which gets the index. */
 #define LIBRECHAT_TOOLS_OWN 63u
 #define LIBRECHAT_TOOL_MORE "more"
 #define LIBRECHAT_OUTPUT_MAX (1u * 1024u * 1024u)

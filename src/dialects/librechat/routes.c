@@ -14,7 +14,7 @@
  * only configure an address and send no key: /librechat/rk_…/v1/exec.
  *
  * Runs in:  reckon-front-librechat.
- * Reads:    heads of anybody.
+ * Reads:    heads of any client.
  * Never:    is called by another file of this folder: handlers do not depend on it.
  */
 #include <stdio.h>

@@ -31,7 +31,7 @@ struct upload {
 
 /* ---- the form ------------------------------------------------------------------------------- */
 
-/* Names carry folders, which stay. What begins with a dot would not be found again. */
+/* A name may contain folders. One that begins with a dot would count as a file of our own later. */
 static const char *wrong_name(const char *name)
 {
 	if (name[0] == '\0' || name[0] == '/' || strlen(name) > NAME_MAX_BYTES)

@@ -53,7 +53,7 @@ static bool take_id(const struct json_value *value, char ret[RPC_ID_MAX])
 unsigned rpc_capabilities(const struct json_value *capabilities)
 {
 	const struct json_value *elicits = json_read_member(capabilities, "elicitation");
-	/* One that names kinds of it must have forms. */
+	/* Without modes, elicitation means forms; with modes, forms must be one of them. */
 	const bool has_forms =
 		json_get_has_object(capabilities, "elicitation") &&
 		(json_get_has_object(elicits, "form") || json_read_member(elicits, "url") == NULL);

@@ -2,7 +2,7 @@
  * job.c - parses the body of /execute, or chooses Piston's message for the error in it.
  *
  * Runs in:  reckon-front-piston.
- * Reads:    JSON of anybody.
+ * Reads:    JSON of any client.
  * Never:    accepts an invalid number.
  */
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *   GET  /piston/api/v2/packages   the same as packages, all installed
  *
  * Runs in:  reckon-front-piston.
- * Reads:    heads and bodies of anybody.
+ * Reads:    heads and bodies of any client.
  * Never:    installs a package: the host and its templates have the languages.
  */
 #include "dialects/piston/piston.h"

@@ -2,8 +2,8 @@
  * extract.c - custom_extract_logic: a grader's own way to find the code in a model's answer.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    what a hostile program made of an answer.
- * Never:    runs the logic but in a box, which ends before a test begins in another.
+ * Reads:    output of the grader's logic, which is a hostile program.
+ * Never:    runs the logic outside of its own box, which ends before a test starts in another one.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define RESULT_MAX (16u * 1024u * 1024u)
 #define WHY_MAX 400u
 
-/* What the logic finds: the answer, and the names that it is written for. */
+/* Runs the logic in Python, with the variables and functions that it expects. */
 static const char driver[] =
 	"import json, re, sys\n"
 	"_given = json.load(sys.stdin)\n"
@@ -60,7 +60,7 @@ static int write_input(const struct fusion_extraction *order, struct buf *ret, s
 	return json_write_finish(&json, err);
 }
 
-/* The last line of what it says names the exception. */
+/* Answers with the last line of stderr, which names the exception. */
 static int refuse_failed(struct request *request, const struct program_end *end)
 {
 	cleanup_buf struct buf message = BUF_INIT(1024);
@@ -81,7 +81,7 @@ static int refuse_failed(struct request *request, const struct program_end *end)
 	return -1;
 }
 
-/* Of those with the highest priority the last one in the language, else the last one. */
+/* Of the blocks with the highest priority, chooses the last one in the language, else the last. */
 static const struct json_value *choose(const struct json_value *blocks, const char *language,
 				       int64_t *ret_priority)
 {

@@ -1,9 +1,9 @@
 /*
- * prompts.c - /get_prompts, /get_prompt_by_id, /list_ids, /get_metrics: of rows that come along.
+ * prompts.c - /get_prompts, /get_prompt_by_id, /list_ids, /get_metrics: for the rows of a request.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    tasks and labels of anybody.
- * Never:    keeps data sets: their rows come with the request, as `provided_data`.
+ * Reads:    tasks and labels of any client.
+ * Never:    stores data sets: their rows come with the request, as `provided_data`.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define ROWS_MAX 100000u
 #define LIMIT 1000000
 
-/* What the answer to a task has to be; the name of a language goes between. */
+/* Added to a task's text; the name of the language goes between. */
 #define TASK_BEFORE "\n\nWrite a complete program"
 #define TASK_BEHIND ". It reads from standard input and writes to standard output."
 
@@ -23,7 +23,7 @@ static int refuse(struct request *request, const char *message)
 	return -1;
 }
 
-/* The row's id and text; `labels` are an object, or one as text. */
+/* Whether the row has an id and a text, and labels in a valid form: none, an object, or text. */
 static bool is_row(const struct json_value *row)
 {
 	const enum json_kind id = json_read_kind(json_read_member(row, "id"));

@@ -8,7 +8,7 @@
  *   GET  /sandboxfusion/v1/ping
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    heads of anybody.
+ * Reads:    heads of any client.
  * Never:    refuses for lack of capacity before waiting: graders count a refusal as a failure.
  */
 #include <string.h>

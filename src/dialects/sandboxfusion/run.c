@@ -58,7 +58,7 @@ const struct fusion_language *fusion_language_find(const char *name)
 	return NULL;
 }
 
-/* A name twice would be no object: the first row of a name has it. */
+/* Whether an earlier row has the label: an object must not have a member twice. */
 static bool is_told(size_t before, const char *label)
 {
 	for (size_t i = 0; i < before; i++) {

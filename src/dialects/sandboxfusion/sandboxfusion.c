@@ -2,7 +2,7 @@
  * sandboxfusion.c - validation errors of a request, and its numbers.
  *
  * Runs in:  reckon-front-sandboxfusion.
- * Reads:    bodies of anybody.
+ * Reads:    bodies of any client.
  * Never:    reports a missing optional field as an error.
  */
 #include "dialects/sandboxfusion/sandboxfusion.h"

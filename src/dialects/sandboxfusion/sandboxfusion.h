@@ -52,7 +52,7 @@ struct fusion_language {
 	bool is_interpreted;
 };
 const struct fusion_language *fusion_language_find(const char *name);
-/* Members of an object: what a fence may say, and which language that is. */
+/* Writes members of an object: each label of a fence, with the name of its language. */
 void fusion_write_labels(struct json_writer *json);
 
 struct fusion_code {
@@ -87,7 +87,7 @@ struct fusion_extraction {
 	size_t completion_len, logic_len;
 	bool has_fenced; /* the answer has code between fences */
 };
-/* Appends the code that counts, if the logic found any. Negative: it was answered. */
+/* Appends the chosen code, if the logic found any. Negative: an error was sent. */
 int fusion_extract(const struct fusion_extraction *order, struct buf *ret, bool *ret_found);
 
 /* ---- answer.c ---- */

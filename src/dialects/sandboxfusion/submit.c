@@ -14,7 +14,7 @@
 #define DATASET "CommonOJDataset"
 #define INTERPRETED_MS 20000u
 #define TESTS_MAX 1000u
-#define SHOWN_MAX 1000u /* of a text of a test that passed */
+#define SHOWN_MAX 1000u /* bytes shown of each text of a test that passed */
 #define SHOWN_CUT "..."
 
 struct submission {
@@ -28,7 +28,7 @@ struct submission {
 	bool is_accepted;
 };
 
-/* Both ends of a text; a character is not cut. */
+/* Writes both ends of a text, without cutting a character. */
 static void write_shown(struct json_writer *json, const char *key, const char *text, size_t len)
 {
 	const size_t part = (SHOWN_MAX - strlen(SHOWN_CUT)) / 2;
@@ -100,7 +100,7 @@ static void write_test(struct json_writer *json, const struct submission *submis
 	json_write_object_begin(json);
 	json_write_object_end(json);
 	json_write_object_end(json);
-	/* What failed is there to be looked at. */
+	/* Show a failed test whole, because people will look at it. */
 	write_info(json, test, !passed || submission->shows_all);
 	json_write_object_end(json);
 }
@@ -204,7 +204,7 @@ int fusion_check_dataset(struct request *request, const struct json_value *body,
 	return -1;
 }
 
-/* Between fences, or by the logic of the grader. */
+/* Finds the code between fences; code that the grader's logic finds takes precedence. */
 static int find_code(struct submission *submission, const char *completion, size_t len)
 {
 	struct fusion_extraction order = { .request = submission->request,
