@@ -46,7 +46,7 @@ struct e2b_target {
 	enum e2b_side side;
 	unsigned port;
 	char sandbox[E2B_ID_SIZE]; /* in the client's spelling; "": none */
-	char session[E2B_ID_SIZE]; /* its session; "-": the id is malformed */
+	char session[E2B_ID_SIZE]; /* its session; "-": no valid id */
 	bool is_half;		   /* only one of the two headers for sandbox and port */
 };
 

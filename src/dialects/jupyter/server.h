@@ -180,7 +180,7 @@ void checkpoints_route(struct request *request, const char *path, const char *re
 /* ---- queue.c ---- */
 struct queued {
 	struct queued *next;
-	size_t size; /* of the whole allocation */
+	size_t size; /* of the struct and its bytes */
 	const char *channel; /* a string literal */
 	char id[FRAME_ID_SIZE], type[64];
 	size_t header, parent, content; /* lengths, in this order in `bytes` */
@@ -237,9 +237,11 @@ void clients_leave(struct channels *channels);
 unsigned clients_count(const char *kernel);
 /* A lost connection of the same session_id whose cell still runs, or NULL. */
 struct channels *clients_asking(const struct channels *channels);
-/* Queues a message of this connection for other clients, and, if its own is gone, for that one. */
+/* Hands an iopub message to the kernel's other clients. If its own client is gone and no other gets
+ * it, does the same as clients_keep(). */
 void clients_pass_on(struct channels *channels, const struct frame_out *out);
-/* Marks the client as gone; stores a message that it did not get, for its next connection. */
+/* Marks the client as gone. Hands the message that it did not get to its new connection; if no
+ * client is connected, stores it. */
 void clients_keep(struct channels *channels, const struct frame_out *out);
 int clients_write_header(struct clients *clients, const char *type, char ret_id[FRAME_ID_SIZE],
 			 struct buf *ret, struct err *err);
@@ -268,7 +270,7 @@ struct waiting {
 };
 bool waiting_take(struct waiting *waiting, struct frame *ret);
 void waiting_done(struct waiting *waiting);
-/* The running cell failed: cells that wait now will be aborted. */
+/* Notes that the running cell has failed: only messages that wait now may be aborted. */
 void channels_fail(struct channels *channels);
 /* Passes the client's line of input to the running cell that asked for it. */
 int channels_answer(struct channels *channels, const struct frame *frame);

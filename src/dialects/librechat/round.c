@@ -173,7 +173,7 @@ static int read_stream(const struct round *round, const char *name, struct buf *
 	return found < 0 ? -1 : 0;
 }
 
-/* In LibreChat's own words for it. */
+/* Appends LibreChat's own note for an output that was cut. */
 static void add_cut(const char *name, struct buf *ret)
 {
 	struct err ignored;

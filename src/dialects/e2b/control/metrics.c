@@ -47,7 +47,7 @@ struct sample {
 
 static void write_percent(struct json_writer *json, const char *key, double percent)
 {
-	/* Cut to hundredths; json_write_seconds() takes billionths. */
+	/* Cuts it to hundredths; json_write_seconds() writes billionths as a decimal number. */
 	const double bounded = percent < 0 ? 0 : percent > 1e6 ? 1e6 : percent;
 
 	json_write_key(json, key);

@@ -1,34 +1,35 @@
 /*
- * inside.h - files as a program in the box sees them: reckon-files (src/tool/files.c) is started there.
+ * inside.h - files as a program in the box sees them: runs reckon-files (src/tool/files.c) there.
  *
- * For what reckond does not know of: places beside the workspace, what links lead to, extended
- * attributes. What comes back is what a program of the box said, and is believed no further.
+ * For what reckond does not know: files outside the workspace, targets of links, extended
+ * attributes. Another program in the box may forge the answer, so it counts only for that box.
  */
 #pragma once
 
 #include "dialects/e2b/envd/entry.h"
 #include "dialects/program/program.h"
 
-#define INSIDE_TAG "e2b.files" /* of its processes, which are no commands of the client */
+#define INSIDE_TAG "e2b.files" /* marks its processes, which are not the client's */
 #define INSIDE_ATTRIBUTES "user.e2b."
 
-/* What is asked. `bytes`: what is to be written. */
+/* A request. `bytes`: the content to write. */
 struct inside_order {
 	const char *command, *path;
 	const char *to;	       /* of a move */
 	int64_t depth;	       /* of a list */
-	const char *const *paths; /* of attributes, and of what is composed */
+	const char *const *paths; /* for attributes, and to join */
 	size_t path_count;
-	const char *attributes; /* an object in JSON, in place of those that are there; NULL: none */
+	const char *attributes; /* a JSON object that replaces the existing ones; NULL: none */
 	const char *bytes;
 	size_t len;
 };
 
-/* What was answered, which may be an error; NULL: somebody was told, or is gone. */
+/* Runs it and returns its answer, which may be an error. NULL: answered with an error, or the
+ * client disconnected. */
 struct json_value *inside_ask(const struct e2b *e2b, const struct inside_order *order);
-/* Whether it is an error, which is then the answer of the request. */
+/* Whether the answer is an error; then it answers the request with it. */
 bool inside_refused(const struct e2b *e2b, const struct json_value *told);
-/* An entry of its answers, with texts of the arena. */
+/* Reads an entry of an answer; copies its texts into the arena. */
 void inside_entry(const struct e2b *e2b, const struct json_value *told, struct entry *ret);
-/* The whole answer of a GET: the file's bytes. */
+/* Answers a GET with the file's bytes. */
 void inside_read(const struct e2b *e2b, const struct e2b_path *path, const char *headers);

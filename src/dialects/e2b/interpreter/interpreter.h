@@ -1,5 +1,5 @@
 /*
- * interpreter.h - the side of a sandbox that runs code: what its files share.
+ * interpreter.h - declarations shared by the files of a sandbox's interpreter, which runs code.
  *
  *   execute.c   /execute: a stream of lines
  *   result.c    a display in the form of E2B

@@ -42,7 +42,7 @@
 #define TEMPLATE_TAG_DEFAULT "default"
 #define TEMPLATE_FOLDER ".e2b-build" /* in the workspace, during a build */
 #define TEMPLATE_LIFE_MS (2u * 3600u * 1000u) /* of a build's session */
-#define TEMPLATE_KEPT_S (7u * 86400u) /* lifetime of a build's results and log */
+#define TEMPLATE_KEPT_S (7u * 86400u) /* lifetime of a log, and of a build without snapshot */
 #define TEMPLATE_ID_SIZE 40u
 
 /* ---- names.c ---- */

@@ -58,8 +58,8 @@ static void write_file(struct json_writer *json, const char *session, const stru
 	json_write_object_end(json);
 }
 
-/* Lists a session's files from the cursor `from` on; skips a session that cannot be read. 1: there are
- * more, and *ret_next is where the next page begins. */
+/* Lists a session's files from the cursor `from` on; skips a session that cannot be read. 1: there
+ * are more, and *ret_next is where the next page begins. */
 static int write_files(struct mcp *mcp, const char *session, const char *from,
 		       struct json_writer *json, struct buf *ret_next)
 {
@@ -89,10 +89,10 @@ static int write_files(struct mcp *mcp, const char *session, const char *from,
 	return more;
 }
 
-/* Where the page begins: behind a session, or within the files of one. */
+/* Where the page begins: after a session, or within its files. */
 struct cursor {
 	char session[ID_SIZE];
-	const char *file; /* NULL: behind it */
+	const char *file; /* NULL: after all of them */
 };
 
 static bool read_cursor(const struct json_value *params, struct cursor *ret)
@@ -110,7 +110,7 @@ static bool read_cursor(const struct json_value *params, struct cursor *ret)
 	return true;
 }
 
-/* Up to the session whose files are more than a page: the next one goes on within it. */
+/* Lists sessions, up to one with more files than a page: the next page continues within it. */
 static int write_sessions(struct mcp *mcp, const struct cursor *cursor,
 			  const struct api_sessions *page, struct json_writer *json,
 			  struct buf *ret_next)
