@@ -30,6 +30,7 @@ struct kernel {
 	char id[SESSION_SIZE]; /* session id in message headers; one per process */
 	atomic_ulong messages;
 	atomic_bool is_ending, is_busy, wants_interrupt;
+	atomic_bool is_followed; /* somebody has subscribed to iopub */
 	/* main thread */
 	void *shell, *stdin_socket;
 	struct publisher publisher;

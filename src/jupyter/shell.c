@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zmq.h>
 
 #include "base/cleanup.h"
@@ -16,6 +17,7 @@
 #include "jupyter/inner.h"
 
 #define HISTORY_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define FOLLOWED_TICKS 500u /* of 2 ms: how long the first request waits for a subscriber */
 
 static void shutdown_here(struct kernel *kernel, const struct message *request)
 {
@@ -83,14 +85,32 @@ static void handle_next(struct kernel *kernel)
 	message_done(&request);
 }
 
+/*
+ * A client's request can arrive before its subscription to iopub, and what is published until then
+ * is lost: jupyter console waits for ever for such an "idle". A client without iopub waits once.
+ */
+static void wait_for_follower(struct kernel *kernel)
+{
+	const struct timespec tick = { .tv_nsec = 2000000 };
+
+	for (unsigned i = 0; i < FOLLOWED_TICKS && !atomic_load(&kernel->is_followed); i++)
+		(void)nanosleep(&tick, NULL);
+}
+
 void shell_serve(struct kernel *kernel)
 {
+	bool is_first = true;
+
 	publish_status(kernel, &kernel->publisher, NULL, "starting");
 	while (!atomic_load(&kernel->is_ending)) {
 		zmq_pollitem_t item = { .socket = kernel->shell, .events = ZMQ_POLLIN };
 
-		if (zmq_poll(&item, 1, SOCKETS_TICK_MS) > 0)
-			handle_next(kernel);
+		if (zmq_poll(&item, 1, SOCKETS_TICK_MS) <= 0)
+			continue;
+		if (is_first)
+			wait_for_follower(kernel);
+		is_first = false;
+		handle_next(kernel);
 	}
 }
 

@@ -106,6 +106,7 @@ static void welcome(struct kernel *kernel)
 
 	if (len < 1 || len > (int)sizeof(topic) || topic[0] != 1)
 		return;
+	atomic_store(&kernel->is_followed, true);
 	json_write_init(&json, &content);
 	json_write_object_begin(&json);
 	json_write_member_text(&json, "subscription", topic + 1, (size_t)len - 1);

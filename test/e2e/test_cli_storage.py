@@ -277,7 +277,7 @@ def test_a_chat_has_them_in_its_session_too_also_when_it_is_resumed(private):
     (["-v", "a b"], "--volume"),
     (["--snapshot", ""], "--snapshot: it is empty"),
     (["-v", "nix", "--no-keep"], "--volume and --no-keep cannot be used together"),
-    (["--snapshot", "nix", "--private"], "--snapshot does not go with --mount, "),
+    (["--snapshot", "nix", "--private"], "--snapshot cannot be used with --mount, "),
 ])
 def test_a_question_is_not_asked_without_what_was_named(private, args, words):
     with ModelServer() as model:

@@ -50,6 +50,27 @@ def kernel(name="reckon-python", **options):
         manager.shutdown_kernel(now=True)
 
 
+def test_who_subscribes_after_asking_misses_nothing(jupyter):
+    """Both sockets connect on their own; the console waited for ever for an "idle" it had missed."""
+    manager = jupyter_client.KernelManager(kernel_name="reckon-python")
+    manager.start_kernel()
+    client = manager.client()
+    others = dict.fromkeys(("stdin", "hb", "control"), False)
+    try:
+        client.start_channels(shell=True, iopub=False, **others)
+        asked = client.kernel_info()
+        time.sleep(0.3)
+        client.start_channels(shell=False, iopub=True, **others)
+        while True:
+            message = client.get_iopub_msg(timeout=SECONDS)
+            if (message["parent_header"].get("msg_id"), message["content"].get("execution_state")) == (
+                    asked, "idle"):
+                break
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
 def run(client, code, **options):
     """(reply, [(type, content) of what was published])"""
     seen = []
@@ -314,7 +335,7 @@ def test_bad_connection_files(jupyter, text, why):
 
 def test_bad_command_lines(jupyter):
     for words, why in ((["kernel"], "-f is missing"), (["kernel", "x"], "unexpected argument"),
-                       (["install", "--name", "a/b"], "kernel's name"),
+                       (["install", "--name", "a/b"], "invalid kernel name"),
                        (["install", "--memory", "many"], "--memory"), (["uninstall"], "missing"),
                        (["install", "x"], "unexpected argument"), (["nothing"], "nothing")):
         assert why in jupyter("jupyter", *words).expect(2).err

@@ -454,7 +454,7 @@ def test_files_go_in_and_out(repl, reckon):
     assert re.search(r"in.txt +5 B +text/plain", term.text)
     term.enter("%get out.txt").prompt(2)
     assert (reckon.cwd / "out.txt").read_text() == "givengiven"
-    term.enter("%get out.txt kept.txt").prompt(2).wait("there already (-f replaces it)")
+    term.enter("%get out.txt kept.txt").prompt(2).wait("already exists (-f replaces it)")
     term.enter("%get out.txt link.txt").prompt(2)
     assert (reckon.cwd / "kept.txt").read_text() == "mine"
     term.enter("%get -f out.txt link.txt").prompt(2)
@@ -566,7 +566,7 @@ def test_save(repl, reckon):
     compile(script, "all.py", "exec")
     assert "_cell(r'''\n!echo shell\n''')" in script and "DataFrame" in script
     assert "# %% [2] failed with ZeroDivisionError; what it had done stays\n_failed(" in script
-    term.enter("%save all.py").prompt(4).wait("there already")
+    term.enter("%save all.py").prompt(4).wait("already exists")
     term.enter("%save -f all.py").prompt(4)
 
 

@@ -342,7 +342,7 @@ def test_a_command_brings_back_what_is_intact(reckon):
         done = reckon("run", "-s", "tuesday", "-c", "import os; print(os.listdir())", env=env)
         assert done.expect(0).out == "['a']\n"
         assert "no session named" in reckon("session", "restore", "nosuch", env=env).expect(2).err
-        assert "which session?" in reckon("session", "restore", env=env).expect(2).err
+        assert "missing argument SESSION" in reckon("session", "restore", env=env).expect(2).err
 
 
 def test_many_come_back_at_once(reckon):

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -588,12 +589,18 @@ def test_scopes_and_quotas_bound_them(server, session):
 
 @as_root
 def test_they_are_in_the_audit_and_in_the_metrics(server, session):
+    def counts():
+        text = server.ask("GET", "/metrics", prefix="").body.decode()
+        return [int(re.search(rf"^{re.escape(name)} (\d+)$", text, re.M)[1]) for name in (
+            'reckon_processes_total{cause="signal"}', "reckon_processes_running")]
+
+    ended, running = counts()
     process = start(server, session, "cat", stdin=True)
+    assert counts()[1] == running + 1
     ask(server, session, process, "POST", "/signal")
     wait(server, session, process)
     entries = server.ask("GET", "/audit?limit=100").json["entries"]
     told = [(each["action"], each["outcome"]) for each in entries if process in each["detail"]]
     assert sorted(told) == [("process.end", "signal"), ("process.signal", "ok"),
                             ("process.start", "ok")]
-    text = server.ask("GET", "/metrics", prefix="").body.decode()
-    assert 'reckon_processes_total{cause="signal"} 1' in text and "\nreckon_processes_running 0\n" in text
+    assert counts() == [ended + 1, running]

@@ -185,7 +185,7 @@ static int check_storage(const struct ask *ask, struct err *err)
 			"of such a question is not a daemon's", option);
 		return err_remedy(err, "name the session: -s NAME");
 	}
-	err_set(err, ERR_INVALID, "--%s does not go with --mount, --isolate-cpu, --strict and "
+	err_set(err, ERR_INVALID, "--%s cannot be used with --mount, --isolate-cpu, --strict and "
 		"--private: a daemon keeps it", option);
 	return err_remedy(err, "leave one of them out");
 }
