@@ -9,6 +9,7 @@ from attack import Refused
 from test_processes import refused
 
 NOT_FOUND, INVALID, TIMEOUT = -2, -1, -5
+CONCURRENT = 32  # RECKON_SESSION_CONCURRENT: calls from a thread while another executes
 
 ECHO = '''
 import socket, threading
@@ -39,7 +40,7 @@ listen("0.0.0.0", 8002, "any"); listen("127.0.0.2", 8003, "second")
 
 
 def test_while_a_cell_runs(driver):
-    box = driver.open(prelude=False)
+    box = driver.open(prelude=False, flags=CONCURRENT)
     box.expect("ok", ECHO + 'listen("127.0.0.1", 8000, "four")')
     box.background("s = socket.create_server(('127.0.0.1', 8009)); c, _ = s.accept(); c.close(); print('met')")
     until = time.monotonic() + 60
