@@ -136,7 +136,7 @@ class Document:
 
 
 # What says more of a value than that it is within its bounds.
-OTHER = re.compile("go(es)? with| needs |unknown language|must be an object|are events|has neither")
+OTHER = re.compile("go(es)? with| needs? |unknown language|must be an object|are events|has neither")
 # An id that nobody can have is one that is not there.
 IDS = {"context", "session", "before", "after"}
 

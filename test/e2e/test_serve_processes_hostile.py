@@ -7,6 +7,7 @@ import urllib.parse
 import pytest
 from reckon_serve import Server
 from test_serve_processes import ask, children_named, collect, follow, run, start, wait, wait_for_none
+from waiting import eventually
 
 # Leaves its process group, its session and its parent, closes everything, and hears nothing.
 ESCAPE = """
@@ -50,7 +51,7 @@ def test_nothing_outlives_its_session(reckon, detach, how, as_user):
         process = escape(server, session, mark, detach=detach)
         assert wait(server, session, process)["exit_code"] == 0
         if detach:
-            assert children_named(mark)
+            eventually(lambda: children_named(mark))
         elif as_user.is_root:
             wait_for_none(mark)  # with its end, however far it went; rootless there are no groups
         runs = start(server, session, argv=["sleep", mark])

@@ -28,11 +28,12 @@ SECRET = "hunter2"
 class Group:
     """A control group, as systemd makes one for a unit."""
 
-    def __init__(self, name):
+    def __init__(self, name, sweeper):
         top = next(pathlib.Path(each) for each in HIERARCHIES if
                    pathlib.Path(each, "cgroup.procs").exists())
         self.top, self.path = top, top / f"reckon-test-{os.getpid()}-{name}"
         self.path.mkdir()
+        self.sweeper = sweeper
 
     def pids(self):
         found = []
@@ -42,11 +43,13 @@ class Group:
         return found
 
     def end(self):
-        """Ends whatever is in it; what systemd does when a unit's main process has ended."""
+        """Ends whatever is in it, and runs ExecStopPost=, as systemd does when a main process ended."""
         def is_empty():
             for pid in self.pids():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            if self.pids():  # what a dead warden had frozen
+                subprocess.run([self.sweeper, "--sweep"], check=False)
             return not self.pids()
         eventually(is_empty)
 
@@ -102,8 +105,9 @@ class Manager:
 
 
 @pytest.fixture
-def groups():
-    made = Group("service"), Group("wardens")
+def groups(reckon):
+    sweeper = reckon.place.program.parent.parent / "libexec/reckon-warden"
+    made = Group("service", sweeper), Group("wardens", sweeper)
     yield made
     for each in made:
         each.remove()
