@@ -105,7 +105,7 @@ typedef struct reckon_agent_event {
 	size_t call; /* for CODE: index of the call in this answer of the model */
 } reckon_agent_event;
 
-/* Only for CELL: the cell does not run, and the model is told that it was not allowed. */
+/* Only for CELL: the cell does not run; its result says that it was not allowed. */
 #define RECKON_REFUSE 2
 
 /* RECKON_CONTINUE, RECKON_STOP (as reckon_agent_interrupt()) or RECKON_REFUSE. The session must not
@@ -116,8 +116,8 @@ typedef struct reckon_ask_options {
 	size_t size;
 	reckon_agent_event_fn *on_event; /* or NULL */
 	void *on_event_arg;
-	/* Paths in the workspace that the model is told of; NULL-terminated, or NULL: none. Of more
-	 * than 1000 it is told how many more there are. */
+	/* Paths in the workspace that the question names; NULL-terminated, or NULL: none. It names
+	 * 1000 of them, and says how many more there are. */
 	const char *const *files;
 } reckon_ask_options;
 
@@ -151,7 +151,7 @@ typedef struct reckon_tool_result {
 
 /*
  * As reckon_agent_ask(), without a question. After an answer whose stop is "tool_calls" it
- * continues with the results, in any order; for a call without a result the model is told so.
+ * continues with the results, in any order; a call without a result gets a note that says so.
  * Without results it answers the last message of the loaded conversation; so a run that failed can
  * be resumed.
  */
@@ -229,7 +229,7 @@ RECKON_PUBLIC const char *reckon_answer_conversation(const reckon_answer *answer
 RECKON_PUBLIC int reckon_answer_json(const reckon_answer *answer, char **ret_json,
 				     reckon_error *err);
 
-/* ---- what a model should be told of an execution: for your own agent loop ----------------- */
+/* ---- text of an execution for a model, for your own agent loop ---------------------------- */
 
 /* The record's `text`, NUL-terminated. */
 RECKON_PUBLIC const char *reckon_execution_text(const reckon_execution *execution, size_t *ret_len);

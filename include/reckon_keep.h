@@ -74,8 +74,8 @@ RECKON_PUBLIC int reckon_session_thaw(reckon_session *session, reckon_error *err
 
 /*
  * With a lease, the box of a session outlives its connection to the warden, and so the process: for
- * `seconds` after that (at most 3600; 0 cancels the lease), whoever has the lease can adopt it.
- * Nothing runs in it meanwhile. The lease gives access to everything in the box: derive it from a
+ * `seconds` after that (at most 3600; 0 cancels the lease), a process that has the lease can adopt
+ * it. Nothing runs in it meanwhile. The lease gives access to everything in the box: derive it from a
  * secret and the session's id. It works if the session's kernel is idle and no context executes. A
  * context has its own lease, which keeps its kernel if the session's lease keeps the box. Call it
  * after each use of the session. It has no effect while variables were lost and no record has said
