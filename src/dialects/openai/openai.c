@@ -177,6 +177,20 @@ void models_handle(struct request *request, const char *rest)
 		openai_answer(request, &body);
 }
 
+void openai_write_metadata(struct json_writer *json, const struct api_bytes *metadata,
+			   const char *key, const char *member, const char *other)
+{
+	struct json_value *document = NULL;
+	const char *text = NULL;
+	struct err err;
+
+	if (metadata->data != NULL &&
+	    json_read_parse(metadata->data, metadata->len, 128 * 1024, &document, &err) == 0)
+		text = json_read_text(json_read_member(document, key), NULL);
+	json_write_member_string(json, member, text != NULL ? text : other);
+	json_read_free(document);
+}
+
 void openai_answer_json(struct request *request, struct json_writer *json)
 {
 	struct err err;

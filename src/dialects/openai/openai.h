@@ -223,6 +223,9 @@ void list_end(struct json_writer *json, const char *first, const char *last, boo
 void models_handle(struct request *request, const char *rest);
 void openai_refuse(struct request *request, const struct refusal *refusal);
 void openai_answer(struct request *request, const struct buf *body);
+/* Writes `member` with the text that `metadata`, a JSON object, has at `key`, or with `other`. */
+void openai_write_metadata(struct json_writer *json, const struct api_bytes *metadata,
+			   const char *key, const char *member, const char *other);
 void openai_answer_json(struct request *request, struct json_writer *json);
 /* Writes a parsed value as a member. */
 int openai_write_value(struct json_writer *writer, const char *key, const struct json_value *value,

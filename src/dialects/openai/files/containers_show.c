@@ -25,19 +25,6 @@
 
 /* ---- containers ----------------------------------------------------------------------------- */
 
-static void write_name(struct json_writer *json, const struct api_bytes *metadata)
-{
-	struct json_value *document = NULL;
-	const char *name = NULL;
-	struct err err;
-
-	if (metadata->data != NULL &&
-	    json_read_parse(metadata->data, metadata->len, 64 * 1024, &document, &err) == 0)
-		name = json_read_text(json_read_member(document, CONTAINER_NAME_KEY), NULL);
-	json_write_member_string(json, "name", name != NULL ? name : "");
-	json_read_free(document);
-}
-
 static const char *memory_of(const struct api_session *session)
 {
 	static const struct {
@@ -74,7 +61,7 @@ void container_write(struct json_writer *json, const struct api_session *session
 	json_write_object_end(json);
 	json_write_member_uint(json, "last_active_at", created);
 	json_write_member_string(json, "memory_limit", memory_of(session));
-	write_name(json, &session->metadata);
+	openai_write_metadata(json, &session->metadata, CONTAINER_NAME_KEY, "name", "");
 	json_write_key(json, "network_policy");
 	json_write_raw(json, "{\"type\":\"disabled\"}", 19);
 	json_write_object_end(json);

@@ -17,19 +17,6 @@
 #define LIST_PART 500u /* what one call to reckond lists */
 #define IMPORT_MAX 50u
 
-static void write_purpose(struct json_writer *json, const struct api_bytes *metadata)
-{
-	struct json_value *document = NULL;
-	const char *purpose = NULL;
-	struct err err;
-
-	if (metadata->data != NULL &&
-	    json_read_parse(metadata->data, metadata->len, 128 * 1024, &document, &err) == 0)
-		purpose = json_read_text(json_read_member(document, "purpose"), NULL);
-	json_write_member_string(json, "purpose", purpose != NULL ? purpose : "user_data");
-	json_read_free(document);
-}
-
 static void write_file(struct json_writer *json, const struct api_stored_file *file)
 {
 	char id[NAME_SIZE];
@@ -44,7 +31,7 @@ static void write_file(struct json_writer *json, const struct api_stored_file *f
 	if (file->has_expires_at_ms && file->expires_at_ms > 0)
 		json_write_member_uint(json, "expires_at", file->expires_at_ms / 1000);
 	json_write_member_string(json, "filename", file->name);
-	write_purpose(json, &file->metadata);
+	openai_write_metadata(json, &file->metadata, "purpose", "purpose", "user_data");
 	json_write_member_string(json, "status", "processed");
 	json_write_object_end(json);
 }
