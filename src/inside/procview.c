@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define FOLDER "/run/box"
 #define REFRESH_NS (20ull * 1000000u)
@@ -199,14 +200,11 @@ static void write_rest(const struct usage *usage, unsigned count, double seconds
 static bool is_due(void)
 {
 	static uint64_t last;
-	struct timespec now;
-	uint64_t ns;
+	const uint64_t now = clock_mono_ns();
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	if (last != 0 && ns - last < REFRESH_NS)
+	if (last != 0 && now - last < REFRESH_NS)
 		return false;
-	last = ns;
+	last = now;
 	return true;
 }
 
@@ -224,4 +222,21 @@ void procview_refresh(void)
 	measure(&usage);
 	write_memory(&usage);
 	write_rest(&usage, count, write_stat(&usage, count, number_after(old, "btime ")));
+}
+
+void procview_before_open(const char *path)
+{
+	static const char *const names[] = { "loadavg", "meminfo", "stat", "uptime" };
+
+	if (strncmp(path, "/proc/", 6) != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(path + 6, names[i]) == 0)
+			procview_refresh();
+}
+
+void procview_after_cell(uint64_t begun_ns)
+{
+	if (clock_mono_ns() - begun_ns >= REFRESH_NS)
+		procview_refresh();
 }

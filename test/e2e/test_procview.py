@@ -27,6 +27,38 @@ def test_psutil_tells_of_the_session(reckon, memory):
     assert second.endswith("0 True")
 
 
+FREE = """
+import ctypes, os, re, subprocess, time
+def free(text):
+    return int(re.search(r"MemFree: *([0-9]+)", text)[1]) >> 10
+def unseen():
+    libc = ctypes.CDLL(None)
+    text = ctypes.create_string_buffer(512)
+    libc.read(libc.open(b"/proc/meminfo", 0), text, 511)
+    return free(text.value.decode())
+readers = {
+    "open": lambda: free(open("/proc/meminfo").read()),
+    "bytes": lambda: free(open(b"/proc/meminfo").read()),
+    "os.open": lambda: free(os.read(os.open("/proc/meminfo", os.O_RDONLY), 512).decode()),
+    "program": lambda: free(subprocess.run(["cat", "/proc/meminfo"], capture_output=True, text=True).stdout),
+    "shell": lambda: free(os.popen("cat /proc/meminfo").read()),
+}
+"""
+
+
+@pytest.mark.parametrize("reader", ["open", "bytes", "os.open", "program", "shell"])
+def test_who_reads_in_a_cell_sees_the_numbers_of_now(reckon, reader):
+    code = f"before = readers['{reader}']()\nkept = bytearray(100 << 20)\ntime.sleep(0.05)\n" \
+           f"print(90 < before - readers['{reader}']() < 200)"
+    assert reckon.records("-c", FREE, "-c", code)[1]["stdout"] == "True\n"
+
+
+def test_a_library_that_reads_by_itself_sees_the_numbers_of_the_last_long_cell(reckon):
+    records = reckon.records("-c", FREE, "-c", "before = unseen()\nkept = bytearray(100 << 20)\ntime.sleep(0.05)",
+                             "-c", "time.sleep(0.05)\nprint(90 < before - unseen() < 200)")
+    assert records[2]["stdout"] == "True\n"
+
+
 def test_programs_work(reckon):
     record = reckon.record("free -m; uptime; ps aux | tail -1; nproc", "-l", "bash", "--memory", "512M")
     assert record["stderr"] == "" and "Mem:             512" in record["stdout"]

@@ -193,52 +193,61 @@ static bool is_shown(const struct dirent *entry)
 	       entry->d_type == DT_LNK;
 }
 
+/* The directory of the file or directory to cover `name` with, or NULL: an empty one is used. */
+static const char *replacement_dir(const char *name)
+{
+	if (is_own(name))
+		return OWN;
+	if (strcmp(name, "sys") == 0)
+		return FIXED;
+	for (size_t i = 0; i < ARRAY_LEN(fixed_files); i++)
+		if (strcmp(name, fixed_files[i][0]) == 0)
+			return FIXED;
+	return NULL;
+}
+
+/*
+ * No stat() before or after: a box has some fifty of these mounts, and looking at each twice took
+ * as long as mounting it. If the replacement is of another type, mount() fails with ENOTDIR.
+ */
 static int cover(const struct dirent *entry, struct err *err)
 {
-	char target[300], source[300];
-	struct stat st;
+	const char *dir = replacement_dir(entry->d_name);
+	char source[300];
 
-	(void)snprintf(target, sizeof(target), "/proc/%s", entry->d_name);
-	(void)snprintf(source, sizeof(source), "%s/%s", is_own(entry->d_name) ? OWN : FIXED,
-		       entry->d_name);
-	if (stat(source, &st) < 0 || S_ISDIR(st.st_mode) != (entry->d_type == DT_DIR))
+	if (dir != NULL)
+		(void)snprintf(source, sizeof(source), "%s/%s", dir, entry->d_name);
+	else
 		(void)snprintf(source, sizeof(source), FIXED "/%s",
 			       entry->d_type == DT_DIR ? ".empty" : ".none");
-	if (mount(source, target, NULL, MS_BIND, NULL) < 0)
-		return err_sys(err, "cover %s", target);
+	if (mount(source, entry->d_name, NULL, MS_BIND, NULL) < 0)
+		return err_sys(err, "cover /proc/%s", entry->d_name);
 	return 0;
 }
 
-/* Checks that each name that is not a process is on another file system than procfs. */
-static int check_covered(DIR *dir, struct err *err)
+/* Covers what is in the working directory, /proc. */
+static int cover_names(DIR *dir, struct err *err)
 {
-	struct stat proc, st;
 	struct dirent *entry;
 
-	if (fstat(dirfd(dir), &proc) < 0)
-		return err_sys(err, "look at /proc");
-	rewinddir(dir);
-	while ((entry = readdir(dir)) != NULL) {
-		char path[300];
-
-		(void)snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
-		if (!is_shown(entry) && (stat(path, &st) < 0 || st.st_dev == proc.st_dev))
-			return err_set(err, ERR_SYSTEM, "%.64s is not covered", path);
-	}
-	return 0;
+	while (errno = 0, (entry = readdir(dir)) != NULL)
+		if (!is_shown(entry) && cover(entry, err) < 0)
+			return (int)err->code;
+	return errno != 0 ? err_sys(err, "read the names in the box's /proc") : 0;
 }
 
+/* Leaves the working directory at "/". */
 static int cover_all(struct err *err)
 {
 	cleanup_dir DIR *dir = opendir("/proc");
-	struct dirent *entry;
+	int code;
 
-	if (dir == NULL)
+	if (dir == NULL || chdir("/proc") < 0)
 		return err_sys(err, "open the box's /proc");
-	while ((entry = readdir(dir)) != NULL)
-		if (!is_shown(entry) && cover(entry, err) < 0)
-			return (int)err->code;
-	return check_covered(dir, err);
+	code = cover_names(dir, err);
+	if (chdir("/") < 0)
+		return err_sys(err, "leave the box's /proc");
+	return code;
 }
 
 int procview_mount(const struct mount_quota *quota, struct err *err)

@@ -6,8 +6,6 @@ import tempfile
 import textwrap
 import types
 
-import _reckon_c
-
 from _reckon import display, errors, figures, magics, programs
 
 _HTML = "text/html"
@@ -129,24 +127,6 @@ def spawned_main(module):
     module.get_preparation_data = get_preparation_data
 
 
-def psutil_numbers(module):
-    """
-    After the import of psutil._pslinux: updates /proc before it is read, not only when a cell
-    begins.
-    """
-
-    def fresh(read):
-        def open_file(name, *arguments, **options):
-            if name.startswith("/proc/") and name[6:] in ("stat", "meminfo", "uptime", "loadavg"):
-                _reckon_c.procview()
-            return read(name, *arguments, **options)
-
-        return open_file
-
-    for name in ("open_binary", "open_text"):
-        setattr(module, name, fresh(getattr(module, name)))
-
-
 # By the name of the imported module.
 HOOKS = {
     "bokeh.io.notebook": bokeh_notebook,
@@ -156,6 +136,5 @@ HOOKS = {
     "multiprocessing.spawn": spawned_main,
     "plotly.basedatatypes": plotly_figures,
     "plotly.io._renderers": plotly_renderers,
-    "psutil._pslinux": psutil_numbers,
     "tqdm.notebook": tqdm_notebook,
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file/fd.h"
 #include "inside/resume.h"
 
@@ -277,10 +278,12 @@ static void send_pong(uint64_t id)
 
 static void handle(const struct kernel_head *head, size_t count, int *fds, size_t nfds)
 {
+	const uint64_t begun_ns = clock_mono_ns();
+
 	switch (head->type) {
 	case KERNEL_EXECUTE:
-		procview_refresh();
 		execute_packet(head, count, fds, nfds);
+		procview_after_cell(begun_ns);
 		return;
 	case KERNEL_VARIABLES:
 	case KERNEL_COMPLETE:

@@ -216,14 +216,6 @@ static PyObject *wire_differing(PyObject *self, PyObject *args)
 	return found;
 }
 
-static PyObject *wire_procview(PyObject *self, PyObject *unused)
-{
-	(void)self;
-	(void)unused;
-	procview_refresh();
-	Py_RETURN_NONE;
-}
-
 static PyMethodDef wire_methods[] = {
 	{ "write", wire_write, METH_VARARGS, "write(stream, text): print text" },
 	{ "write_bytes", wire_write_bytes, METH_VARARGS, "write_bytes(stream, bytes)" },
@@ -234,12 +226,12 @@ static PyMethodDef wire_methods[] = {
 	{ "note", wire_note, METH_VARARGS, "note('code: message')" },
 	{ "name", wire_name, METH_VARARGS, "name(name, is_gone): of a variable, for DONE" },
 	{ "is_executing", wire_is_executing, METH_NOARGS, "is_executing() -> bool" },
-	{ "chance_at", python_chance_at, METH_O, "chance_at(address): of numpy's global generator" },
+	{ "chance_at", python_chance_at, METH_O,
+	  "chance_at(address): of numpy's global generator" },
 	{ "differing", wire_differing, METH_VARARGS, "differing(names, known) -> keys" },
 	{ "owned", wire_owned, METH_O, "owned(callable): for a thread of this execution" },
 	{ "interrupt_taken", wire_interrupt_taken, METH_NOARGS, "a handler of SIGINT was set" },
 	{ "interrupt_hard", python_interrupt_hard, METH_VARARGS, "a third interrupt" },
-	{ "procview", wire_procview, METH_NOARGS, "procview(): files of /proc as of now" },
 	{ "alarm", python_interrupt_alarm, METH_O, "alarm(seconds): a hard interrupt then" },
 	{ "unraisablehook", python_interrupt_unraisable, METH_O, "unraisablehook(unraisable, /)" },
 	{ NULL, NULL, 0, NULL },
@@ -258,9 +250,22 @@ PyMODINIT_FUNC PyInit__reckon_c(void)
 	return PyModule_Create(&wire_module);
 }
 
+static void before_open(PyObject *args)
+{
+	PyObject *path = PyTuple_Check(args) && PyTuple_GET_SIZE(args) > 0
+				 ? PyTuple_GET_ITEM(args, 0)
+				 : NULL;
+
+	if (path != NULL && PyUnicode_Check(path) && PyUnicode_IS_COMPACT_ASCII(path))
+		procview_before_open((const char *)PyUnicode_1BYTE_DATA(path));
+	else if (path != NULL && PyBytes_Check(path))
+		procview_before_open(PyBytes_AS_STRING(path));
+}
+
 /*
  * Printed text must be in the pipes before a child process can print as well, and before a fork
- * copies our buffers.
+ * copies our buffers. The numbers in /proc must be those of now before this process or a program
+ * that it starts reads them.
  */
 int python_audit(const char *event, PyObject *args, void *data)
 {
@@ -268,12 +273,19 @@ int python_audit(const char *event, PyObject *args, void *data)
 					      "os.forkpty",	  "os.exec",   "os.posix_spawn",
 					      "os.spawn" };
 
-	(void)args;
 	(void)data;
-	if (event[0] != 's' && (event[0] != 'o' || event[1] != 's'))
+	if (event[0] != 's' && event[0] != 'o')
+		return 0;
+	if (strcmp(event, "open") == 0) {
+		before_open(args);
+		return 0;
+	}
+	if (event[0] == 'o' && event[1] != 's')
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-		if (strcmp(event, starts[i]) == 0 && python_io_is_executing())
-			return python_io_settle();
+		if (strcmp(event, starts[i]) == 0) {
+			procview_refresh();
+			return python_io_is_executing() ? python_io_settle() : 0;
+		}
 	return 0;
 }
