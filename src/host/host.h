@@ -72,7 +72,8 @@
 #define HOST_QUEUE_MAX 16u    /* jobs that wait in one session */
 #define HOST_KERNELS_MAX 8u   /* per session; as in the warden */
 #define HOST_FILE_WORKERS 16u /* jobs for files at the same time */
-#define HOST_RINGS_KEPT 4u    /* per session: finished executions whose events can be read again */
+/* Per session: finished executions whose events can be read again. */
+#define HOST_EVENT_BUFFERS_MAX 4u
 #define HOST_UPLOADS_MAX 64u
 #define HOST_BUCKETS 4096u
 #define EARLY_SIZE 160
@@ -121,7 +122,7 @@ struct door {
 	bool is_loopback;     /* only this machine can connect */
 	int runtime_fd;	      /* of a private daemon: the directory of the socket */
 	char socket_name[48];
-	uint64_t asked_ns; /* when the last request came */
+	uint64_t last_request_ns; /* when the last request came */
 };
 
 /* The daemon itself, except its state. */

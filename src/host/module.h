@@ -48,13 +48,13 @@ struct module {
 
 	/* ---- transactions ---- */
 	/* Transactions up to `upto` are synced; called for each session that has a part in them. */
-	void (*session_kept)(struct session *session, uint64_t upto);
+	void (*session_transactions_synced)(struct session *session, uint64_t upto);
 	/* Transactions from `first` on failed. */
-	void (*session_not_kept)(struct session *session, uint64_t first,
-				 const struct err *failed);
+	void (*session_transactions_failed)(struct session *session, uint64_t first,
+					    const struct err *failed);
 	/* The same for the whole host, after all sessions. */
-	void (*kept)(struct host *host);
-	void (*not_kept)(struct host *host, uint64_t first, const struct err *failed);
+	void (*transactions_synced)(struct host *host);
+	void (*transactions_failed)(struct host *host, uint64_t first, const struct err *failed);
 	/* Even the session's row could not be stored; called last. */
 	void (*session_lost)(struct session *session, const struct err *failed);
 	/* The database was rolled back, so values that were read from it may be wrong. */

@@ -122,7 +122,7 @@ int private_listen(struct host *host, struct err *err)
 	if (take_lock(host->door.runtime_fd, name, err) < 0 ||
 	    note_program(host->door.runtime_fd, name, err) < 0)
 		return (int)err->code;
-	host->door.asked_ns = clock_mono_ns();
+	host->door.last_request_ns = clock_mono_ns();
 	return listen_at(host, host->door.runtime_fd, name, err);
 }
 
@@ -136,9 +136,8 @@ void private_leave(struct host *host)
 void private_tick(struct host *host)
 {
 	if (!host->config.is_private || lifecycle_is_ending(&host->life) ||
-	    host->sessions.first != NULL ||
-	    front_is_busy(host) ||
-	    clock_mono_ns() - host->door.asked_ns < host->config.idle_exit_ms * 1000000u)
+	    host->sessions.first != NULL || front_is_busy(host) ||
+	    clock_mono_ns() - host->door.last_request_ns < host->config.idle_exit_ms * 1000000u)
 		return;
 	log_line(LOG_INFO, "nobody needs it, so the private daemon ends", NULL);
 	private_leave(host);

@@ -115,7 +115,7 @@ static void push(struct session **list, struct session *session)
 /* ---- results -------------------------------------------------------------------------------- */
 
 /* All transactions up to `synced` are synced. */
-static void note_kept(struct host *host)
+static void note_synced(struct host *host)
 {
 	struct session *left = NULL, *at;
 
@@ -123,14 +123,14 @@ static void note_kept(struct host *host)
 		if (at->transactions.is_unborn &&
 		    at->transactions.birth <= host->transactions.synced)
 			at->transactions.is_unborn = false;
-		MODULE_EACH(host, session_kept, at, host->transactions.synced);
+		MODULE_EACH(host, session_transactions_synced, at, host->transactions.synced);
 		if (at->transactions.last > host->transactions.synced)
 			push(&left, at);
 		else
 			at->transactions.is_uncommitted = false;
 	}
 	put_back(host, left);
-	MODULE_EACH(host, kept, host);
+	MODULE_EACH(host, transactions_synced, host);
 }
 
 /*
@@ -154,8 +154,8 @@ static struct session *note_failed(struct host *host, uint64_t first, const stru
 		if (at->transactions.is_uncommitted)
 			at->looks.forgets = true;
 		if (at->transactions.is_uncommitted && life_has_ended(at->life))
-			at->transactions.end_unkept = true;
-		MODULE_EACH(host, session_not_kept, at, first, failed);
+			at->transactions.is_end_unsaved = true;
+		MODULE_EACH(host, session_transactions_failed, at, first, failed);
 		if (is_lost)
 			at->transactions.is_unborn = false;
 		at->transactions.last = first - 1;
@@ -189,7 +189,7 @@ static void fail(struct host *host, uint64_t first, const struct err *failed)
 
 	log_line(LOG_ERROR, "what was done could not be kept", "why=\"%s\"", failed->text);
 	lost = note_failed(host, first, failed);
-	MODULE_EACH(host, not_kept, host, first, failed);
+	MODULE_EACH(host, transactions_failed, host, first, failed);
 	end_lost(lost, failed);
 }
 
@@ -258,7 +258,7 @@ static void sync_now(struct host *host)
 	}
 	metrics_observe(&host->seen.metrics, METRICS_SYNC, 0, clock_mono_ns() - begun_ns);
 	host->transactions.synced = host->transactions.committed;
-	note_kept(host);
+	note_synced(host);
 	MODULE_EACH(host, settled, host);
 }
 
@@ -272,7 +272,7 @@ static bool sync_begin(struct host *host)
 		return false;
 	sync = mem_new0(1, sizeof(*sync));
 	sync->fd = fd;
-	sync->upto = host->transactions.asked_upto = host->transactions.committed;
+	sync->upto = host->transactions.requested_upto = host->transactions.committed;
 	host->transactions.syncing++;
 	pool_submit(host->transactions.pool, &sync->item);
 	return true;
@@ -290,13 +290,13 @@ static void sync_done(struct host *host, const struct sync *sync)
 		sync_failed(host, &err);
 	} else if (sync->errnum == 0) {
 		/* The last requested sync also covers later transactions that changed nothing. */
-		const bool is_all = sync->upto == host->transactions.asked_upto &&
-			db_is_synced(host->db);
+		const bool is_all =
+			sync->upto == host->transactions.requested_upto && db_is_synced(host->db);
 		const uint64_t upto = is_all ? host->transactions.committed : sync->upto;
 
 		if (upto > host->transactions.synced)
 			host->transactions.synced = upto;
-		note_kept(host);
+		note_synced(host);
 	}
 }
 
@@ -316,7 +316,7 @@ static void on_synced(unsigned ready, void *arg)
 			sync_done(host, sync);
 		free(sync);
 	}
-	if (is_pending(host) && host->transactions.asked_upto < host->transactions.committed &&
+	if (is_pending(host) && host->transactions.requested_upto < host->transactions.committed &&
 	    !sync_begin(host))
 		sync_now(host);
 	MODULE_EACH(host, settled, host);

@@ -23,7 +23,7 @@ struct transactions {
 	bool is_reading; /* the answer that is made now does not depend on it */
 	uint64_t current; /* the open one, or the last */
 	uint64_t committed, synced; /* the last one in the log, and on the disk */
-	uint64_t asked_upto; /* the last one that a sync was started for */
+	uint64_t requested_upto;    /* the last one that a sync was started for */
 	unsigned syncing;
 	bool is_writing_head; /* a thread is writing audit.head */
 	struct pool *pool;

@@ -97,7 +97,7 @@ UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_
 	const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	const char other[] = "f" DIGITS "fedcba9876543210fedcba987654321";
 	struct db_recovered recovered = { 0 };
-	int told = 0;
+	int reported = 0;
 	struct db_execution execution;
 	struct db_session session;
 	struct db *db;
@@ -105,9 +105,9 @@ UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_
 
 	make_first_version(*state);
 	db = open_db(*state);
-	assert_ok(&err, db_recover(db, "a test", count_lost, &told, &recovered, &err));
+	assert_ok(&err, db_recover(db, "a test", count_lost, &reported, &recovered, &err));
 	assert_int_equal(recovered.lost, 1);
-	assert_int_equal(told, 1);
+	assert_int_equal(reported, 1);
 	assert_int_equal(recovered.executions, 1);
 	/* It kept no workspaces: a live session cannot come back, and says why. */
 	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session,
@@ -129,7 +129,7 @@ UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_
 	db_close(db);
 }
 
-static void add_live(struct db *db, const char *id, struct db_persisted *kept)
+static void add_live(struct db *db, const char *id, struct db_persisted *persisted)
 {
 	struct db_session session = { .idle_ms = 1000 };
 	struct err err;
@@ -139,38 +139,38 @@ static void add_live(struct db *db, const char *id, struct db_persisted *kept)
 	(void)snprintf(session.language, sizeof(session.language), "python");
 	(void)snprintf(session.tenant, sizeof(session.tenant), "%s", DB_TENANT_FIRST);
 	clock_rfc3339_now(session.created_at);
-	db_persisted_init(kept);
-	assert_ok(&err, buf_add(&kept->env, "A=b\0C=d\0", 8, &err));
-	kept->used_ms = 12345;
-	kept->expires_ms = 67890;
-	kept->variables = mem_strdup("[\"x\"]");
+	db_persisted_init(persisted);
+	assert_ok(&err, buf_add(&persisted->env, "A=b\0C=d\0", 8, &err));
+	persisted->used_ms = 12345;
+	persisted->expires_ms = 67890;
+	persisted->variables = mem_strdup("[\"x\"]");
 	assert_ok(&err, db_session_add(db, &session, &err));
-	assert_ok(&err, db_persisted_put(db, id, kept, &err));
+	assert_ok(&err, db_persisted_put(db, id, persisted, &err));
 }
 
 UNIT_TEST_WITH(live_sessions_stay, unit_dir_make, unit_dir_drop)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db_recovered recovered = { 0 };
-	int told = 0;
+	int reported = 0;
 	struct db *db = open_db(*state);
 	const struct buf code = { .data = (char[]){ "1" }, .len = 1, .cap = 2, .max = 2 };
 	const struct db_end end = { .status = "ok", .record = "{}", .record_len = 2,
 				    .receipt = "{}", .receipt_len = 2 };
-	struct db_persisted kept, found;
+	struct db_persisted persisted, found;
 	struct err err;
 
-	add_live(db, SESSION, &kept);
-	db_persisted_done(&kept);
+	add_live(db, SESSION, &persisted);
+	db_persisted_done(&persisted);
 	clock_rfc3339_now(execution.created_at);
 	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));
 	(void)snprintf(execution.id, sizeof(execution.id), "%s", ENDED);
 	assert_ok(&err, db_execution_add(db, &execution, NULL, &code, &end, &err));
 	db_close(db);
 	db = open_db(*state);
-	assert_ok(&err, db_recover(db, "a test", count_lost, &told, &recovered, &err));
+	assert_ok(&err, db_recover(db, "a test", count_lost, &reported, &recovered, &err));
 	assert_int_equal(recovered.lost, 0);
-	assert_int_equal(told, 0);
+	assert_int_equal(reported, 0);
 	assert_int_equal(recovered.executions, 1);
 	assert_int_equal(db_persisted_find(db, SESSION, &found, &err), 1);
 	assert_string_equal(found.kernel, "lost");
@@ -206,12 +206,12 @@ UNIT_TEST_WITH(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop)
 	reckon_workspace part = { .entries = entries, .count = 1 };
 	struct db *db = open_db(*state);
 	reckon_workspace *found;
-	struct db_persisted kept;
+	struct db_persisted persisted;
 	struct err err;
 
 	memcpy(content, sha256, sizeof(sha256));
-	add_live(db, SESSION, &kept);
-	db_persisted_done(&kept);
+	add_live(db, SESSION, &persisted);
+	db_persisted_done(&persisted);
 	assert_ok(&err, db_begin(db, &err));
 	assert_ok(&err, db_files_change(db, SESSION, &whole, &err));
 	assert_ok(&err, db_commit(db, &err));
@@ -328,15 +328,15 @@ UNIT_TEST_WITH(the_log_has_its_length_from_the_start, unit_dir_make, unit_dir_dr
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
 	struct db_session session;
-	struct db_persisted kept;
+	struct db_persisted persisted;
 	struct err err;
 	off_t full;
 
 	db_log_begin(db);
 	full = size_of(fixture, "reckond.db-wal");
 	assert_true(full >= 1000 * 4120);
-	add_live(db, SESSION, &kept);
-	db_persisted_done(&kept);
+	add_live(db, SESSION, &persisted);
+	db_persisted_done(&persisted);
 	assert_ok(&err, db_sync(db, &err));
 	assert_int_equal(size_of(fixture, "reckond.db-wal"), full);
 	/* A copy of what a power cut leaves: zeros behind the last commit are nothing. */
@@ -373,11 +373,11 @@ UNIT_TEST_WITH(a_key_can_be_given_back, unit_dir_make, unit_dir_drop)
 	struct db *db = open_db(*state);
 	cleanup_buf struct buf code = BUF_INIT(16);
 	struct db_execution found;
-	struct db_persisted kept;
+	struct db_persisted persisted;
 	struct err err;
 
-	add_live(db, SESSION, &kept);
-	db_persisted_done(&kept);
+	add_live(db, SESSION, &persisted);
+	db_persisted_done(&persisted);
 	clock_rfc3339_now(execution.created_at);
 	assert_ok(&err, buf_adds(&code, "1", &err));
 	assert_ok(&err, db_execution_add(db, &execution, "key", &code, NULL, &err));

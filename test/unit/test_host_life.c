@@ -18,7 +18,7 @@
 static const char *const moves[SESSION_LIFE_COUNT_] = {
 	[SESSION_OPENING] = ".x..x.x.x.",
 	[SESSION_LIVE] = "..x...x.x.",
-	[SESSION_PAUSE_ASKED] = ".x.xx.x.x.",
+	[SESSION_PAUSE_REQUESTED] = ".x.xx.x.x.",
 	[SESSION_PAUSING] = ".x..x.x.x.",
 	[SESSION_PAUSED] = ".x...xx.x.",
 	[SESSION_RESUMING] = ".x..x.x.x.",

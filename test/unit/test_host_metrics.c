@@ -87,7 +87,7 @@ UNIT_TEST(a_histogram_adds_up)
 			fail_msg("no line %s", lines[i]);
 }
 
-UNIT_TEST(a_buffer_that_is_full_is_told)
+UNIT_TEST(a_buffer_that_is_full_is_reported)
 {
 	cleanup_buf struct buf text = BUF_INIT(1000);
 	static struct metrics metrics;

@@ -126,36 +126,37 @@ UNIT_TEST(an_id_tells_whether_it_is_too_old)
 UNIT_TEST(a_leap_is_not_believed_at_once)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
-	struct monotonic steady = { 0 };
+	struct monotonic mono = { 0 };
 
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS, boot), BEGAN_MS);
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS, boot), BEGAN_MS);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
 	/* What a time service does little by little is not a leap. */
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
-	assert_false(steady.has_leapt);
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
-	assert_true(steady.has_leapt);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
+	assert_false(mono.has_leapt);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
+	assert_true(mono.has_leapt);
 	/* Time goes on meanwhile. */
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + HOUR_MS),
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + HOUR_MS),
 			 BEGAN_MS + 5000 + HOUR_MS);
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS + year, boot + 25 * HOUR_MS), BEGAN_MS + year);
-	assert_false(steady.has_leapt);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + 25 * HOUR_MS),
+			 BEGAN_MS + year);
+	assert_false(mono.has_leapt);
 }
 
 UNIT_TEST(a_clock_that_is_set_back_is_believed)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
-	struct monotonic steady = { 0 };
+	struct monotonic mono = { 0 };
 
-	(void)monotonic_at(&steady, BEGAN_MS, boot);
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
-	assert_false(steady.has_leapt);
+	(void)monotonic_at(&mono, BEGAN_MS, boot);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
+	assert_false(mono.has_leapt);
 	/* Ahead and back again: as before. */
-	(void)monotonic_at(&steady, BEGAN_MS, boot + 2000);
-	assert_true(steady.has_leapt);
-	assert_int_equal(monotonic_at(&steady, BEGAN_MS - year + 2000, boot + 3000),
+	(void)monotonic_at(&mono, BEGAN_MS, boot + 2000);
+	assert_true(mono.has_leapt);
+	assert_int_equal(monotonic_at(&mono, BEGAN_MS - year + 2000, boot + 3000),
 			 BEGAN_MS - year + 2000);
-	assert_false(steady.has_leapt);
+	assert_false(mono.has_leapt);
 }
 
 /* What is over stays over when the clock is set back; one that is set right again is right. */

@@ -142,24 +142,23 @@ static void write_head(struct host *host)
 static const char *compare(const struct host *host, char text[160])
 {
 	const struct audit_head *head = &host->auditor.head;
-	struct audit_head kept;
+	struct audit_head stored;
 	bool sealed = false;
 	struct err err;
-	const int found = audit_head_read(host->place.state_fd, host->tenants.key_secret, &kept,
-					  &sealed,
-					  &err);
+	const int found = audit_head_read(host->place.state_fd, host->tenants.key_secret, &stored,
+					  &sealed, &err);
 
 	if (found == 0)
 		return head->sequence > 0 ? "audit.head is missing" : NULL;
 	if (found < 0 || !sealed)
 		return found < 0 ? "audit.head cannot be read" : "audit.head was not written by us";
-	if (kept.sequence > head->sequence) {
+	if (stored.sequence > head->sequence) {
 		(void)snprintf(text, 160, "entries %" PRIu64 " to %" PRIu64 " are missing",
-			       head->sequence + 1, kept.sequence);
+			       head->sequence + 1, stored.sequence);
 		return text;
 	}
-	if (kept.sequence == head->sequence &&
-	    memcmp(kept.hash, head->hash, sizeof(kept.hash)) != 0)
+	if (stored.sequence == head->sequence &&
+	    memcmp(stored.hash, head->hash, sizeof(stored.hash)) != 0)
 		return "the last entry is another one";
 	return NULL;
 }

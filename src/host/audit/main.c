@@ -38,11 +38,11 @@ struct audited {
 
 struct chain {
 	struct audit_head head; /* end of the part that is verified */
-	struct audit_head kept; /* contents of audit.head */
-	bool has_kept, is_met;
+	struct audit_head stored; /* contents of audit.head */
+	bool has_stored, is_met;
 	struct audit_head start;  /* end of the part that was removed */
 	char removed[320];	  /* detail of the entry that must record the removal */
-	uint64_t told, count;	  /* number of that entry; number of entries */
+	uint64_t removal_sequence, count; /* number of that entry; number of entries */
 	char wrong[200];
 };
 
@@ -67,9 +67,9 @@ static int check_one(const struct audit_entry *entry, void *arg, struct err *err
 	chain->count++;
 	if (strcmp(entry->field[AUDIT_ACTION], AUDIT_PRUNE) == 0 &&
 	    strcmp(entry->field[AUDIT_DETAIL], chain->removed) == 0)
-		chain->told = entry->sequence;
-	if (chain->has_kept && chain->kept.sequence == entry->sequence)
-		chain->is_met = memcmp(chain->kept.hash, want, sizeof(want)) == 0;
+		chain->removal_sequence = entry->sequence;
+	if (chain->has_stored && chain->stored.sequence == entry->sequence)
+		chain->is_met = memcmp(chain->stored.hash, want, sizeof(want)) == 0;
 	return 0;
 }
 
@@ -89,21 +89,21 @@ static void check_end(const struct audited *of, struct chain *chain)
 	else if (found == 1 && !sealed)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong), "%s has another seal than ours",
 			       AUDIT_HEAD_FILE);
-	else if (chain->has_kept && chain->kept.sequence > chain->head.sequence)
+	else if (chain->has_stored && chain->stored.sequence > chain->head.sequence)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong),
 			       "entries %" PRIu64 " to %" PRIu64 " are missing: the end was cut "
 			       "off, or a power cut took it",
-			       chain->head.sequence + 1, chain->kept.sequence);
-	else if (chain->has_kept && !chain->is_met)
+			       chain->head.sequence + 1, chain->stored.sequence);
+	else if (chain->has_stored && !chain->is_met)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong),
 			       "entry %" PRIu64 " is another one than %s says",
-			       chain->kept.sequence, AUDIT_HEAD_FILE);
+			       chain->stored.sequence, AUDIT_HEAD_FILE);
 }
 
 /* If the log starts after entry 1, a later entry must record the removal. */
 static void check_start(struct chain *chain)
 {
-	if (chain->start.sequence > 0 && chain->told == 0)
+	if (chain->start.sequence > 0 && chain->removal_sequence == 0)
 		(void)snprintf(chain->wrong, sizeof(chain->wrong),
 			       "entries 1 to %" PRIu64 " are missing, and no entry says that they "
 			       "were removed", chain->start.sequence);
@@ -122,8 +122,8 @@ static int follow(const struct audited *of, struct chain *chain, struct err *err
 		       chain->start.sequence,
 		       sodium_bin2hex(hash, sizeof(hash), chain->start.hash, AUDIT_HASH_SIZE));
 	code = audit_walk(of->state_fd, of->db, of->secret, 0, 0, check_one, chain, err);
-	if (code >= 0 && chain->has_kept && chain->kept.sequence == chain->start.sequence)
-		chain->is_met = memcmp(chain->kept.hash, chain->start.hash, AUDIT_HASH_SIZE) == 0;
+	if (code >= 0 && chain->has_stored && chain->stored.sequence == chain->start.sequence)
+		chain->is_met = memcmp(chain->stored.hash, chain->start.hash, AUDIT_HASH_SIZE) == 0;
 	return code;
 }
 
@@ -141,7 +141,7 @@ static void tell(const struct chain *chain)
 			     "reckon: entries 1 to %" PRIu64 " were removed, as entry %" PRIu64
 			     " says; what they were cannot be verified any more\n",
 			     chain->start.sequence + 1, chain->count, hash, chain->start.sequence,
-			     chain->told);
+			     chain->removal_sequence);
 }
 
 static int verify(struct audited *of, struct err *err)
@@ -154,8 +154,8 @@ static int verify(struct audited *of, struct err *err)
 	do {
 		chain = (struct chain){ .wrong = "" };
 		/* Read before the table: a running daemon writes entries first, then audit.head. */
-		chain.has_kept =
-			audit_head_read(of->state_fd, of->secret, &chain.kept, &sealed, err) == 1;
+		chain.has_stored =
+			audit_head_read(of->state_fd, of->secret, &chain.stored, &sealed, err) == 1;
 		/*
 		 * A read transaction: we still see rows that the daemon moves meanwhile; but it may
 		 * remove a file.

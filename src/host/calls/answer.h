@@ -127,7 +127,7 @@ void context_park_all(struct session *session, const char *why);
 int context_revive(struct session *session, struct err *err);
 void context_adopt_all(struct session *session); /* adopts kernels that the earlier daemon left */
 /* Transactions up to `upto` are synced; those from `first` on have failed. */
-void context_transaction_kept(struct session *session, uint64_t upto);
+void context_transaction_synced(struct session *session, uint64_t upto);
 void context_transaction_failed(struct session *session, uint64_t first);
 /* Stores variables of the context that the job returned. */
 void context_keep(struct context *context, struct job *job);

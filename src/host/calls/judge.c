@@ -273,7 +273,7 @@ void answer_call(struct host *host, const struct request *given, const struct ap
 	struct request req = *given;
 	char session[ID_SIZE] = "";
 
-	host->door.asked_ns = clock_mono_ns();
+	host->door.last_request_ns = clock_mono_ns();
 	/* Later calls must see one-execution sessions as ended. */
 	if (req.call != &api_calls[API_EXECUTE_ONCE])
 		once_end(host);
@@ -310,5 +310,5 @@ const struct module calls_module = {
 	.session_paused = session_reply_shown,
 	.request_gone = request_gone,
 	.front_lost = snapshot_let_go,
-	.session_not_kept = once_transaction_failed,
+	.session_transactions_failed = once_transaction_failed,
 };

@@ -23,7 +23,7 @@
 #include "host/operations/observe.h"
 #include "host/tenants/usage.h"
 
-#define LOOK_ASKED_NS 1000000000ull
+#define SAMPLE_INTERVAL_NS 1000000000ull
 #define METRICS_MAX (4u * 1024u * 1024u)
 
 /* ---- of a session --------------------------------------------------------------------------- */
@@ -52,7 +52,8 @@ void handle_session_metrics(struct host *host, const struct request *req,
 	if (session == NULL)
 		return;
 	/* At most one sample per second, however often clients ask. */
-	if (session->box.observed != NULL && now - session->box.observed->looked_ns > LOOK_ASKED_NS)
+	if (session->box.observed != NULL &&
+	    now - session->box.observed->looked_ns > SAMPLE_INTERVAL_NS)
 		observe_look(session, now);
 	json_write_init(&json, &text);
 	json_write_object_begin(&json);

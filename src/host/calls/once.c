@@ -108,7 +108,7 @@ static const struct session *find_opening(const struct host *host, const struct 
 }
 
 /* Whether this key was used before; then the request is answered. */
-static bool was_asked(struct host *host, const struct request *req, const struct once *once)
+static bool is_repeated(struct host *host, const struct request *req, const struct once *once)
 {
 	const struct session *opening = find_opening(host, req, once->key);
 	struct db_execution row;
@@ -148,7 +148,7 @@ static bool is_new(struct host *host, const struct request *req,
 		front_fail_err(host, req->id, &err);
 		return false;
 	}
-	return !was_asked(host, req, ret);
+	return !is_repeated(host, req, ret);
 }
 
 /* Questions are events, so a client that waits for the record cannot answer any. */

@@ -172,11 +172,11 @@ bool process_is_own(struct host *host, const struct request *req, const char *id
 	bool is_own;
 
 	if (live != NULL)
-		return strcmp(live->row.asked_by, req->key->row.id) == 0;
+		return strcmp(live->row.requester, req->key->row.id) == 0;
 	/* Comparing the key's id is enough: it belongs to one tenant. */
 	if (db_process_find(host->db, id, name, &row, &err) != 1)
 		return false;
-	is_own = strcmp(row.asked_by, req->key->row.id) == 0;
+	is_own = strcmp(row.requester, req->key->row.id) == 0;
 	db_process_done(&row);
 	return is_own;
 }

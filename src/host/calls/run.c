@@ -222,7 +222,7 @@ static bool is_behind(const struct api_run_create_in *in)
  * Models cost money, so a run is cancelled when its client disconnects, unless the request or
  * `background` says otherwise.
  */
-static struct lease *lease_asked(const struct request *req, const struct api_run_create_in *in)
+static struct lease *lease_of_request(const struct request *req, const struct api_run_create_in *in)
 {
 	const bool is_stream = is_followed(in);
 	const bool ends = in->on_disconnect != 0
@@ -259,7 +259,7 @@ static void begin(struct run *run, const struct request *req,
 	if (put_files(run, &in->files, &err) < 0)
 		run_abort(run, err.code == ERR_INVALID ? API_ERR_INVALID
 							      : API_ERR_INTERNAL, err.text);
-	run->lease = lease_asked(req, in);
+	run->lease = lease_of_request(req, in);
 	if (!is_behind(in) || run->failed)
 		run_wait(run, req);
 	else
@@ -325,8 +325,8 @@ static void answer_again(struct host *host, const struct request *req, const str
 }
 
 /* Whether this key was used before, or there was an error; then the request is answered. */
-static bool was_asked(struct host *host, const struct request *req, const char *idempotency,
-		      const unsigned char hash[32])
+static bool is_repeated(struct host *host, const struct request *req, const char *idempotency,
+			const unsigned char hash[32])
 {
 	struct db_run row;
 	struct err err;
@@ -348,7 +348,7 @@ static struct run *take_on(struct host *host, const struct request *req,
 	struct err err;
 	struct run *run = run_new(host, req->tenant, &err);
 	const char *session;
-	bool is_kept = false;
+	bool is_stored = false;
 
 	if (run == NULL) {
 		front_fail_err(host, req->id, &err);
@@ -356,17 +356,17 @@ static struct run *take_on(struct host *host, const struct request *req,
 	}
 	if (run_conversation_take(run, req, in) == 0 && take_question(run, req, in) == 0) {
 		run->settings.persists_conversation = run_conversation_is_persisted(in);
-		is_kept = run_keep_begin(run, in->idempotency_key, hash, &err) == 0;
-		if (!is_kept)
+		is_stored = run_keep_begin(run, in->idempotency_key, hash, &err) == 0;
+		if (!is_stored)
 			front_fail_err(host, req->id, &err);
 	}
 	session = run_conversation_session(run, in);
-	if (is_kept)
+	if (is_stored)
 		run->session = take_session(host, req, in, session);
 	run->made_session = session == NULL;
 	if (run->session != NULL)
 		return run;
-	if (is_kept && db_run_drop(host->db, run->id, &err) < 0)
+	if (is_stored && db_run_drop(host->db, run->id, &err) < 0)
 		log_line(LOG_WARN, "a run that was refused stays in the database",
 			 "run=%s why=\"%s\"", run->id, err.text);
 	run_discard(run);
@@ -393,7 +393,7 @@ void handle_run_create(struct host *host, const struct request *req,
 	}
 	if (!asking_is_good(host, req, &in->tools) || !asking_fits(host, req, &in->tools))
 		return;
-	if ((in->idempotency_key != NULL && was_asked(host, req, in->idempotency_key, hash)) ||
+	if ((in->idempotency_key != NULL && is_repeated(host, req, in->idempotency_key, hash)) ||
 	    !may_begin(host, req) || (bytes > 0 && !quota_disk(host, req, bytes)))
 		return;
 	run = take_on(host, req, in, hash);

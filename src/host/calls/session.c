@@ -84,22 +84,23 @@ const struct api_policy *session_tell_policy(struct arena *arena, uint64_t polic
 }
 
 /* For a live session: effects of restarts, expiry, pause. */
-static void tell_kept(struct arena *arena, const struct session *session, struct api_session *ret)
+static void show_persisted(struct arena *arena, const struct session *session,
+			   struct api_session *ret)
 {
-	const struct db_persisted *kept = &session->kept;
-	const bool is_lost = session->box.kernel_lost || strcmp(kept->kernel, "lost") == 0;
-	struct api_not_kept *not_kept;
+	const struct db_persisted *persisted = &session->persisted;
+	const bool is_lost = session->box.kernel_lost || strcmp(persisted->kernel, "lost") == 0;
+	struct api_not_kept *unsaved;
 	struct api_missing *missing;
 
 	ret->kernel = is_lost ? API_SESSION_KERNEL_LOST : API_SESSION_KERNEL_READY;
-	ret->restored_at = arena_text_or_null(arena, kept->restored_at);
-	ret->has_expires_at_ms = kept->expires_ms != 0;
-	ret->expires_at_ms = kept->expires_ms;
-	ret->has_paused_at_ms = kept->paused_ms != 0;
-	ret->paused_at_ms = kept->paused_ms;
-	ret->on_timeout = (enum api_session_on_timeout)pause_on_timeout(kept->pauses);
+	ret->restored_at = arena_text_or_null(arena, persisted->restored_at);
+	ret->has_expires_at_ms = persisted->expires_ms != 0;
+	ret->expires_at_ms = persisted->expires_ms;
+	ret->has_paused_at_ms = persisted->paused_ms != 0;
+	ret->paused_at_ms = persisted->paused_ms;
+	ret->on_timeout = (enum api_session_on_timeout)pause_on_timeout(persisted->pauses);
 	ret->has_auto_resume = true;
-	ret->auto_resume = (kept->pauses & DB_PAUSES_UNTIL_ASKED) != 0;
+	ret->auto_resume = (persisted->pauses & DB_PAUSES_UNTIL_REQUEST) != 0;
 	if (session->box.missing != NULL) {
 		missing = arena_new(arena, 1, sizeof(*missing));
 		missing->count = session->box.missing->count;
@@ -111,12 +112,12 @@ static void tell_kept(struct arena *arena, const struct session *session, struct
 					    session->box.missing->paths.len };
 		ret->files_missing = missing;
 	}
-	if (kept->not_kept == 0)
+	if (persisted->unsaved_count == 0)
 		return;
-	not_kept = arena_new(arena, 1, sizeof(*not_kept));
-	not_kept->count = kept->not_kept;
-	not_kept->why = arena_text(arena, kept->not_kept_why, strlen(kept->not_kept_why));
-	ret->files_not_kept = not_kept;
+	unsaved = arena_new(arena, 1, sizeof(*unsaved));
+	unsaved->count = persisted->unsaved_count;
+	unsaved->why = arena_text(arena, persisted->unsaved_why, strlen(persisted->unsaved_why));
+	ret->files_not_kept = unsaved;
 }
 
 void session_show(struct host *host, struct arena *arena, const struct db_session *row,
@@ -147,7 +148,7 @@ void session_show(struct host *host, struct arena *arena, const struct db_sessio
 		.why = arena_text_or_null(arena, row->why),
 	};
 	if (live != NULL && life_is_live(live->life)) {
-		tell_kept(arena, live, ret);
+		show_persisted(arena, live, ret);
 		folders_show(arena, live, ret);
 		volume_mounts_show(arena, live, ret);
 	}
@@ -263,7 +264,7 @@ bool answer_session_prepare(struct host *host, const struct session_params *para
 		return false;
 	}
 	if (job->box.env.len > 0 &&
-	    buf_add(&session->kept.env, job->box.env.data, job->box.env.len, &err) < 0)
+	    buf_add(&session->persisted.env, job->box.env.data, job->box.env.len, &err) < 0)
 		transaction_fail(host, &err);
 	persist_set_expiry(session, params->ends_ms);
 	session->box.engine = prewarmed_take(host);
@@ -338,10 +339,11 @@ void handle_session_create(struct host *host, const struct request *req,
 	snapshot_begin_give(&begin, session, job);
 	session->box.folders = folders;
 	session->row.volumes = volumes;
-	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
-					   in->auto_resume, 0);
+	session->persisted.pauses =
+		pause_words((unsigned)in->on_timeout, in->has_auto_resume, in->auto_resume, 0);
 	if (in->grant != NULL)
-		(void)snprintf(session->kept.grant, sizeof(session->kept.grant), "%s", in->grant);
+		(void)snprintf(session->persisted.grant, sizeof(session->persisted.grant), "%s",
+			       in->grant);
 	session->given.held_by = in->held ? req->id : 0;
 	session->row.policy |= in->held ? DB_POLICY_HELD : 0;
 	if (mounts != NULL && id_new(session->row.file_mounts, "fm", &err) < 0)
@@ -448,7 +450,7 @@ void handle_session_change(struct host *host, const struct request *req,
 
 	if (session == NULL)
 		return;
-	ends_ms = session->kept.expires_ms;
+	ends_ms = session->persisted.expires_ms;
 	if (!quota_idle(host, req, in->idle_timeout_ms) ||
 	    !SESSION_ENDS(host, req, in, &ends_ms) || !asking_is_good(host, req, &in->tools) ||
 	    !asking_fits(host, req, &in->tools) || !change_limits(session, req, in->limits))
@@ -463,8 +465,8 @@ void handle_session_change(struct host *host, const struct request *req,
 	}
 	if (in->has_idle_timeout_ms)
 		session->row.idle_ms = in->idle_timeout_ms;
-	session->kept.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
-					   in->auto_resume, session->kept.pauses);
+	session->persisted.pauses = pause_words((unsigned)in->on_timeout, in->has_auto_resume,
+						in->auto_resume, session->persisted.pauses);
 	if (in->has_expires_in_ms || in->has_expires_at_ms)
 		pause_end_set(session);
 	persist_set_expiry(session, ends_ms);

@@ -22,9 +22,9 @@ void handle_session_env(struct host *host, const struct request *req,
 	if (session == NULL)
 		return;
 	items = arena_new(&arena, FRONT_ENV_MAX, sizeof(*items));
-	for (size_t at = 0; at < session->kept.env.len && count < FRONT_ENV_MAX;
-	     at += strlen(session->kept.env.data + at) + 1)
-		items[count++] = session->kept.env.data + at;
+	for (size_t at = 0; at < session->persisted.env.len && count < FRONT_ENV_MAX;
+	     at += strlen(session->persisted.env.data + at) + 1)
+		items[count++] = session->persisted.env.data + at;
 	reply_session_env(host, req->id,
 			  &(struct api_session_env_out){ .env = { items, count } });
 }

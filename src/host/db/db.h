@@ -78,7 +78,7 @@ struct db_tenant {
 	char state[DB_STATE_SIZE]; /* "active", "suspended", "deleted" */
 	char created_at[CLOCK_RFC3339_SIZE];
 	struct front_quotas quotas;
-	uint64_t kept_bytes; /* sum of all that the tenant stores; db_tenant_change() ignores it */
+	uint64_t stored_bytes; /* sum of all that it stores; db_tenant_change() ignores it */
 };
 typedef int db_tenant_fn(const struct db_tenant *tenant, void *arg, struct err *err);
 int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err); /* oldest first */
@@ -187,7 +187,7 @@ struct db_execution {
 	char ended_at[CLOCK_RFC3339_SIZE];
 	char why[DB_WHY_SIZE];
 	unsigned char request_hash[32];
-	char asked_by[ID_SIZE]; /* the key's id; written on add, read by db_execution_asker() */
+	char requester[ID_SIZE];  /* the key's id; written on add, read by db_execution_asker() */
 	char key_tenant[ID_SIZE]; /* written: owner of the Idempotency-Key; "": its session */
 	struct buf record;	/* JSON, or empty */
 };

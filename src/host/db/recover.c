@@ -13,7 +13,7 @@
 #include "host/db/inner.h"
 #include "host/db/tables/persist.h"
 
-#define NOT_KEPT_WHY "an earlier version of Reckon kept no workspaces, and the daemon was restarted"
+#define LOST_WHY "an earlier version of Reckon kept no workspaces, and the daemon was restarted"
 
 static int run(struct db *db, const char *sql, const char *now, const char *why, int *ret_count,
 	       struct err *err)
@@ -65,8 +65,7 @@ static int tell_lost(struct db *db, db_lost_fn *fn, void *arg, struct err *err)
 		return (int)err->code;
 	while ((found = db_step(db, statement, err)) == 1)
 		if (fn((const char *)sqlite3_column_text(statement, 0),
-		       (const char *)sqlite3_column_text(statement, 1), NOT_KEPT_WHY, arg,
-		       err) < 0)
+		       (const char *)sqlite3_column_text(statement, 1), LOST_WHY, arg, err) < 0)
 			return (int)err->code;
 	return found;
 }
@@ -92,7 +91,7 @@ static int recover(struct db *db, const char *why, db_lost_fn *fn, void *arg,
 	    run(db,
 		"UPDATE session SET state = 'lost', ended_at = ?1, why = ?2 WHERE state = 'live'"
 		" AND id NOT IN (SELECT session FROM kept)",
-		now, NOT_KEPT_WHY, &ret->lost, err) < 0 ||
+		now, LOST_WHY, &ret->lost, err) < 0 ||
 	    /* Only a session that ran something has lost variables. */
 	    run(db,
 		"UPDATE kept SET kernel = 'lost', lost_why = ?2 WHERE kernel = 'ready'"

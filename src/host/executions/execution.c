@@ -193,7 +193,7 @@ static void drop_old(struct session *session)
 
 	for (struct execution *at = session->executions.first; at != NULL; at = next) {
 		next = at->next;
-		if (at->state == EXECUTION_FINISHED && ++kept > HOST_RINGS_KEPT)
+		if (at->state == EXECUTION_FINISHED && ++kept > HOST_EVENT_BUFFERS_MAX)
 			execution_free(at);
 	}
 }
@@ -228,7 +228,7 @@ void execution_rowless(struct session *session, const struct err *failed)
 	for (struct execution *at = session->executions.first; at != NULL; at = at->next) {
 		pending_row_drop(at);
 		at->row = EXECUTION_ROW_NONE;
-		at->failure = front_unkept(failed);
+		at->failure = front_storage_error(failed);
 		(void)err_set(&at->why, ERR_SYSTEM, "its session could not be kept: %s",
 			      failed->text);
 	}
@@ -316,7 +316,7 @@ void execution_drop(struct execution *execution, const struct err *failed)
 	struct host *host = execution->session->host;
 
 	execution->failed = true;
-	execution->failure = front_unkept(failed);
+	execution->failure = front_storage_error(failed);
 	(void)err_set(&execution->why, ERR_SYSTEM,
 		      "it was not run, because that it had begun could "
 		      "not be kept: %s",

@@ -28,7 +28,7 @@ static void session_not_kept(struct session *session, uint64_t first,
 		each->row = EXECUTION_ROW_KEPT;
 		pending_row_not_kept(each);
 		each->failed = true;
-		each->failure = front_unkept(failed);
+		each->failure = front_storage_error(failed);
 		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
 			      failed->text);
 	}
@@ -51,10 +51,10 @@ static void settled(struct host *host)
 const struct module executions_module = {
 	.request_gone = cancel_request_gone,
 	.front_lost = cancel_front_lost,
-	.session_kept = session_kept,
-	.session_not_kept = session_not_kept,
-	.kept = row_before_run_kept,
-	.not_kept = row_before_run_failed,
+	.session_transactions_synced = session_kept,
+	.session_transactions_failed = session_not_kept,
+	.transactions_synced = row_before_run_kept,
+	.transactions_failed = row_before_run_failed,
 	.session_lost = execution_rowless,
 	.session_gone = session_gone,
 	.settled = settled,

@@ -72,7 +72,7 @@ void pending_row_note(struct execution *execution, const struct db_execution *ro
 
 	start->execution = execution;
 	start->row = *row;
-	memcpy(start->row.asked_by, execution->asked_by, sizeof(start->row.asked_by));
+	memcpy(start->row.requester, execution->asked_by, sizeof(start->row.requester));
 	start->idempotency = idempotency != NULL ? mem_strdup(idempotency) : NULL;
 	start->about = host->about;
 	memcpy(start->actor, host->actor, sizeof(start->actor));

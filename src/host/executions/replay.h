@@ -1,10 +1,10 @@
 /*
  * replay.h - events of ended executions that can be read again: their size, and which go first.
  *
- * Each session keeps its last HOST_RINGS_KEPT executions (execution.c), and all sessions together
- * REPLAY_BYTES_MAX bytes. Above that, the tenant with most bytes loses its oldest, so that a tenant
- * with much output affects only itself. Requests for such an execution get its end from its record,
- * as for any older one.
+ * Each session keeps its last HOST_EVENT_BUFFERS_MAX executions (execution.c), and all sessions
+ * together REPLAY_BYTES_MAX bytes. Above that, the tenant with most bytes loses its oldest, so that
+ * a tenant with much output affects only itself. Requests for such an execution get its end from
+ * its record, as for any older one.
  */
 #pragma once
 

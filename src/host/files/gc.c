@@ -40,8 +40,8 @@ static int disown(struct host *host, struct tenant *tenant, const char *digits, 
 		return (int)err->code;
 	}
 	if (found == 1)
-		tenant->row.kept_bytes -= size < tenant->row.kept_bytes ? size
-									: tenant->row.kept_bytes;
+		tenant->row.stored_bytes -=
+			size < tenant->row.stored_bytes ? size : tenant->row.stored_bytes;
 	return found;
 }
 

@@ -23,7 +23,7 @@
 #define PAUSE_FIRST_MS 20u /* before the second restart in a row; the first one has no pause */
 #define PAUSE_MAX_MS 250u
 #define READY_MS 30000u /* from a start to READY; the daemon's first start has no limit */
-#define STEADY_NS (10ull * 1000000000u) /* a process that lasted this long resets the pause */
+#define STABLE_NS (10ull * 1000000000u) /* a process that lasted this long resets the pause */
 #define MS 1000000ull
 
 struct pending {
@@ -305,7 +305,7 @@ void front_lost(struct front_conn *front, const char *why)
 		loop_stop(host->loop);
 		return;
 	}
-	if (now - front->started_ns > STEADY_NS)
+	if (now - front->started_ns > STABLE_NS)
 		front->pause_ms = 0;
 	front->not_before_ns = now + front->pause_ms * MS;
 	front->pause_ms = front->pause_ms == 0	      ? PAUSE_FIRST_MS

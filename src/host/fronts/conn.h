@@ -63,7 +63,7 @@ void front_fail(struct host *host, uint64_t request, enum api_error error, const
 void front_release(struct host *host);
 void front_fail_transactions(struct host *host, uint64_t first, const struct err *failed);
 /* The error for clients when something could not be stored. */
-enum api_error front_unkept(const struct err *err);
+enum api_error front_storage_error(const struct err *err);
 /* An internal error, such as a full disk. */
 void front_fail_err(struct host *host, uint64_t request, const struct err *err);
 enum api_error front_error_of(const reckon_error *error);

@@ -122,7 +122,7 @@ void front_release(struct host *host)
 			front_flush(host->fronts.of[i]);
 }
 
-enum api_error front_unkept(const struct err *err)
+enum api_error front_storage_error(const struct err *err)
 {
 	return err->errnum == ENOSPC ? API_ERR_DISK_FULL : API_ERR_INTERNAL;
 }
@@ -141,7 +141,7 @@ static void fail_turns(struct front_conn *front, uint64_t first, const struct er
 		at->fd = -1;
 		at->type = FRONT_ERROR;
 		write_failure(&at->payload,
-			      &(struct api_failure){ .error = front_unkept(failed),
+			      &(struct api_failure){ .error = front_storage_error(failed),
 						     .message = "what was done could not be kept",
 						     .cause = text_or_null(failed->text),
 						     .remedy = text_or_null(failed->remedy) });
@@ -183,9 +183,8 @@ void front_fail_err(struct host *host, uint64_t request, const struct err *err)
 	/* Another process writes: nothing was changed, and a retry may succeed. */
 	const bool is_busy = err->errnum == EBUSY;
 
-	front_fail(host, request,
-		  is_busy ? API_ERR_UNAVAILABLE : front_unkept(err),
-		  err->text, "", err->remedy, is_busy ? 1 : 0);
+	front_fail(host, request, is_busy ? API_ERR_UNAVAILABLE : front_storage_error(err),
+		   err->text, "", err->remedy, is_busy ? 1 : 0);
 }
 
 enum api_error front_error_of(const reckon_error *error)
@@ -313,6 +312,6 @@ void front_stop(struct host *host)
 }
 
 const struct module fronts_module = {
-	.not_kept = front_fail_transactions,
+	.transactions_failed = front_fail_transactions,
 	.settled = front_release,
 };

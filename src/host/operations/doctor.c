@@ -115,7 +115,7 @@ static void check_clock(struct doctor *doctor, const struct audit_entry *last)
 static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 {
 	unsigned char secret[32];
-	struct audit_head kept;
+	struct audit_head stored;
 	bool sealed = false;
 	struct err err;
 	int found = db_secret_find(doctor->db, DB_SECRET_KEY, secret, &err);
@@ -134,8 +134,8 @@ static void check_audit(struct doctor *doctor, const struct audit_entry *last)
 			   "the secret that seals it is gone");
 		return;
 	}
-	found = audit_head_read(doctor->state_fd, secret, &kept, &sealed, &err);
-	if (found == 1 && sealed && kept.sequence <= last->sequence)
+	found = audit_head_read(doctor->state_fd, secret, &stored, &sealed, &err);
+	if (found == 1 && sealed && stored.sequence <= last->sequence)
 		doctor_say(doctor, DOCTOR_OK, "audit", "", "%" PRIu64 " entries, the end is whole",
 			   last->sequence);
 	else

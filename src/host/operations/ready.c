@@ -23,7 +23,7 @@
 
 struct readiness {
 	struct job *job; /* asks the warden, or NULL */
-	uint64_t asked_ns; /* when the warden last answered; 0: never */
+	uint64_t answered_ns; /* when the warden last answered; 0: never */
 	bool is_up;
 	char why[200];
 	uint64_t written_ns; /* when the database was last tested */
@@ -70,7 +70,7 @@ bool observe_is_ready(struct host *host, char *ret_why, size_t size)
 		(void)snprintf(ret_why, size, "%s", readiness->written.text);
 	else if (!descriptors_are_left())
 		(void)snprintf(ret_why, size, "%s", DESCRIPTORS_NONE_LEFT);
-	else if (readiness->asked_ns != 0 && !readiness->is_up)
+	else if (readiness->answered_ns != 0 && !readiness->is_up)
 		(void)snprintf(ret_why, size, "the warden: %.180s", readiness->why);
 	else
 		return true;
@@ -106,7 +106,7 @@ void handle_ready(struct host *host, const struct request *req, const struct api
 
 	(void)in;
 	if (lifecycle_is_ending(&host->life) || !descriptors_are_left() ||
-	    (readiness->asked_ns != 0 && now - readiness->asked_ns < FRESH_NS)) {
+	    (readiness->answered_ns != 0 && now - readiness->answered_ns < FRESH_NS)) {
 		reply(host, req->id);
 		return;
 	}
@@ -147,7 +147,7 @@ void readiness_done(struct job *job)
 	struct readiness *readiness = readiness_of(host);
 
 	readiness->job = NULL;
-	readiness->asked_ns = clock_mono_ns();
+	readiness->answered_ns = clock_mono_ns();
 	if (readiness->is_up && job->error.code < 0)
 		log_line(LOG_ERROR, "the warden does not answer", "why=\"%s\"", job->error.message);
 	readiness->is_up = job->error.code == 0;

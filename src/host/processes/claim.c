@@ -133,9 +133,9 @@ void process_claims_failed(struct host *host, uint64_t first, const struct err *
 		while ((job = take_failed(session, first)) != NULL) {
 			struct process *process = job->process;
 
-			front_fail(host, job->request, front_unkept(failed),
-				  "it was not started, because that could not be kept",
-				  failed->text, failed->remedy, 0);
+			front_fail(host, job->request, front_storage_error(failed),
+				   "it was not started, because that could not be kept",
+				   failed->text, failed->remedy, 0);
 			job_free(job);
 			process_drop(process);
 		}

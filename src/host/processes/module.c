@@ -32,9 +32,9 @@ static void box_lost(struct session *session, const char *why)
 const struct module processes_module = {
 	.request_gone = process_forget,
 	.front_lost = process_front_lost,
-	.session_kept = process_transaction_kept,
-	.session_not_kept = session_not_kept,
-	.not_kept = process_claims_failed,
+	.session_transactions_synced = process_transaction_kept,
+	.session_transactions_failed = session_not_kept,
+	.transactions_failed = process_claims_failed,
 	.session_ends = ends,
 	.session_leaves = session_leaves,
 	.session_gone = process_forget_all,

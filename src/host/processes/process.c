@@ -30,7 +30,7 @@ struct process *process_new(struct session *session, struct err *err)
 		return NULL;
 	}
 	memcpy(process->row.session, session->row.id, sizeof(process->row.session));
-	(void)snprintf(process->row.asked_by, sizeof(process->row.asked_by), "%.*s", ID_SIZE - 1,
+	(void)snprintf(process->row.requester, sizeof(process->row.requester), "%.*s", ID_SIZE - 1,
 		       session->host->actor);
 	process->session = session;
 	process->follow.events = event_buffer_new();

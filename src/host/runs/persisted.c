@@ -28,7 +28,7 @@ int run_keep_begin(const struct run *run, const char *idempotency,
 	db_run_init(&row);
 	memcpy(row.id, run->id, sizeof(row.id));
 	memcpy(row.tenant, run->tenant->row.id, sizeof(row.tenant));
-	(void)snprintf(row.asked_by, sizeof(row.asked_by), "%.*s", ID_SIZE - 1, run->actor);
+	(void)snprintf(row.requester, sizeof(row.requester), "%.*s", ID_SIZE - 1, run->actor);
 	memcpy(row.session, run->session_id, sizeof(row.session));
 	(void)snprintf(row.model, sizeof(row.model), "%s", run->model);
 	memcpy(row.request_hash, hash, sizeof(row.request_hash));

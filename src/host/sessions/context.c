@@ -447,7 +447,7 @@ void context_park_all(struct session *session, const char *why)
 		park(at, why);
 }
 
-void context_transaction_kept(struct session *session, uint64_t upto)
+void context_transaction_synced(struct session *session, uint64_t upto)
 {
 	for (struct context *at = session->kernels.first; at != NULL; at = at->next)
 		if (at->unborn_transaction <= upto)

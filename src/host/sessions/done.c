@@ -115,7 +115,7 @@ static void session_closed(struct session *session, const struct job *job)
 {
 	struct err err;
 
-	if (session->transactions.end_unkept && session_keep_end_again(session, &err) < 0)
+	if (session->transactions.is_end_unsaved && session_keep_end_again(session, &err) < 0)
 		transaction_fail(session->host, &err);
 	reply_done(session->host, job->request);
 	(void)life_move(&session->life,

@@ -88,16 +88,16 @@ void folders_again(struct session *session)
 {
 	struct err ignored;
 
-	if (session->kept.grant[0] == '\0' || !session->host->config.is_private)
+	if (session->persisted.grant[0] == '\0' || !session->host->config.is_private)
 		return;
 	grant_done(&session->box.folders);
-	(void)grant_read(session->host->door.runtime_fd, session->kept.grant, &session->box.folders,
-			 &ignored);
+	(void)grant_read(session->host->door.runtime_fd, session->persisted.grant,
+			 &session->box.folders, &ignored);
 }
 
 bool folders_are_over(const struct session *session)
 {
-	return session->kept.grant[0] != '\0' &&
+	return session->persisted.grant[0] != '\0' &&
 	       (!session->host->config.is_private ||
-		!grant_is_alive(session->host->door.runtime_fd, session->kept.grant));
+		!grant_is_alive(session->host->door.runtime_fd, session->persisted.grant));
 }

@@ -20,7 +20,7 @@ static void session_lost(struct session *session, const struct err *failed)
 		session_end(session, API_ERR_SESSION_LOST, failed->text, 0);
 }
 
-static void session_not_kept(struct session *session, uint64_t first, const struct err *failed)
+static void transactions_failed(struct session *session, uint64_t first, const struct err *failed)
 {
 	(void)failed;
 	context_transaction_failed(session, first);
@@ -56,8 +56,8 @@ static void session_goes_on(struct session *session)
 const struct module sessions_module = {
 	.request_gone = request_gone,
 	.front_lost = session_let_go,
-	.session_kept = context_transaction_kept,
-	.session_not_kept = session_not_kept,
+	.session_transactions_synced = context_transaction_synced,
+	.session_transactions_failed = transactions_failed,
 	.session_lost = session_lost,
 	.session_ends = ends,
 	.session_leaves = session_leaves,

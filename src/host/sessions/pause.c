@@ -50,7 +50,7 @@ static void paused(struct session *session)
 
 	move(session, SESSION_PAUSED);
 	session->looks.ran_since = false;
-	session->kept.paused_ms = clock_wall_ms();
+	session->persisted.paused_ms = clock_wall_ms();
 	if (transaction_join(session->host, &is_own, &err) < 0) {
 		transaction_fail(session->host, &err);
 		return;
@@ -69,7 +69,7 @@ void pause_try(struct session *session)
 {
 	struct job *job;
 
-	if (session->life != SESSION_PAUSE_ASKED || !is_quiet(session))
+	if (session->life != SESSION_PAUSE_REQUESTED || !is_quiet(session))
 		return;
 	if (session_is_parked(session)) {
 		paused(session);
@@ -86,9 +86,9 @@ void pause_begin(struct session *session)
 {
 	if (session->life != SESSION_LIVE)
 		return;
-	move(session, SESSION_PAUSE_ASKED);
+	move(session, SESSION_PAUSE_REQUESTED);
 	session->pause.request = 0;
-	session->pause.drops_box = (session->kept.pauses & DB_PAUSES_WITHOUT_MEMORY) != 0;
+	session->pause.drops_box = (session->persisted.pauses & DB_PAUSES_WITHOUT_MEMORY) != 0;
 	pause_try(session);
 }
 
@@ -118,15 +118,15 @@ void pause_work(struct job *job)
 static void give_time(struct session *session)
 {
 	struct pause *pause = &session->pause;
-	const struct db_persisted *kept = &session->kept;
-	const uint64_t from = pause->counts_from_ms > kept->paused_ms ? pause->counts_from_ms
-								      : kept->paused_ms;
+	const struct db_persisted *persisted = &session->persisted;
+	const uint64_t from = pause->counts_from_ms > persisted->paused_ms ? pause->counts_from_ms
+									   : persisted->paused_ms;
 	const uint64_t now = clock_wall_ms();
-	uint64_t left = kept->expires_ms > from ? kept->expires_ms - from : 0;
+	uint64_t left = persisted->expires_ms > from ? persisted->expires_ms - from : 0;
 
 	if (pause->expires_in_ms != 0)
 		persist_set_expiry(session, now + pause->expires_in_ms);
-	else if (kept->expires_ms != 0 && kept->paused_ms != 0)
+	else if (persisted->expires_ms != 0 && persisted->paused_ms != 0)
 		persist_set_expiry(session, now + (left > LEFT_MIN_MS ? left : LEFT_MIN_MS));
 	pause->expires_in_ms = pause->counts_from_ms = 0;
 }
@@ -134,14 +134,14 @@ static void give_time(struct session *session)
 static void resumed(struct session *session)
 {
 	struct pause *pause = &session->pause;
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 	bool is_own;
 	struct err err;
 
 	move(session, SESSION_LIVE);
 	pause->is_unwanted = pause->drops_box = false;
 	give_time(session);
-	kept->paused_ms = 0;
+	persisted->paused_ms = 0;
 	persist_use(session);
 	process_begin_anew(session);
 	if (transaction_join(session->host, &is_own, &err) < 0) {
@@ -233,7 +233,7 @@ void pause_fail_waiting(struct session *session, enum api_error error, const cha
 	pause->request = 0;
 	pause->resume_count = 0;
 	pause->drops_box = false;
-	if (session->life == SESSION_PAUSE_ASKED)
+	if (session->life == SESSION_PAUSE_REQUESTED)
 		move(session, SESSION_LIVE);
 }
 
@@ -252,7 +252,7 @@ bool pause_lets(struct session *session, uint64_t request)
 {
 	if (!life_is_paused(session->life))
 		return true;
-	if ((session->kept.pauses & DB_PAUSES_UNTIL_ASKED) != 0) {
+	if ((session->persisted.pauses & DB_PAUSES_UNTIL_REQUEST) != 0) {
 		want(session);
 		return true;
 	}
@@ -269,14 +269,14 @@ uint32_t pause_words(unsigned on_timeout, bool has_auto, bool is_auto,
 	uint32_t ret = before;
 
 	if (on_timeout != 0)
-		ret &= DB_PAUSES_UNTIL_ASKED;
+		ret &= DB_PAUSES_UNTIL_REQUEST;
 	if (on_timeout == API_SESSION_ON_TIMEOUT_PAUSE ||
 	    on_timeout == API_SESSION_ON_TIMEOUT_PAUSE_FILES)
 		ret |= DB_PAUSES_AT_END;
 	if (on_timeout == API_SESSION_ON_TIMEOUT_PAUSE_FILES)
 		ret |= DB_PAUSES_WITHOUT_MEMORY;
 	if (has_auto)
-		ret = (ret & ~DB_PAUSES_UNTIL_ASKED) | (is_auto ? DB_PAUSES_UNTIL_ASKED : 0);
+		ret = (ret & ~DB_PAUSES_UNTIL_REQUEST) | (is_auto ? DB_PAUSES_UNTIL_REQUEST : 0);
 	return ret;
 }
 
@@ -299,7 +299,7 @@ bool pause_ask(struct session *session, uint64_t request, bool drops_box)
 			   "", "", 0);
 		return false;
 	}
-	move(session, SESSION_PAUSE_ASKED);
+	move(session, SESSION_PAUSE_REQUESTED);
 	pause->request = request;
 	pause->drops_box = drops_box;
 	pause_try(session);
@@ -310,7 +310,7 @@ bool pause_end(struct session *session, uint64_t request, bool drops_box, uint64
 {
 	struct pause *pause = &session->pause;
 
-	if (session->life == SESSION_PAUSE_ASKED)
+	if (session->life == SESSION_PAUSE_REQUESTED)
 		pause_fail_waiting(session, API_ERR_SESSION_PAUSED,
 				   "somebody wanted it to go on before it was paused");
 	if (!life_is_paused(session->life))

@@ -20,12 +20,12 @@
 #include "host/host.h"
 
 #define SPARE_AFTER_MS 25u
-#define SPARE_KEPT_NS (30ull * 1000000000u)
+#define PREWARMED_MAX_AGE_NS (30ull * 1000000000u)
 
 struct prewarmed {
 	struct host *host;
 	struct loop_timer *timer;
-	bool is_asked; /* a job is making one */
+	bool is_requested; /* a job is making one */
 	pthread_mutex_t lock;
 	/* protected by the lock */
 	reckon_engine *engine;
@@ -64,12 +64,12 @@ static void make(void *arg)
 	struct host *host = prewarmed->host;
 	struct job *job;
 
-	if (prewarmed->is_asked || lifecycle_is_ending(&host->life) ||
+	if (prewarmed->is_requested || lifecycle_is_ending(&host->life) ||
 	    lifecycle_is_drained(&host->life) || has_one(prewarmed))
 		return;
 	job = job_new(NULL, JOB_SPARE, 0);
 	job->host = host;
-	prewarmed->is_asked = true;
+	prewarmed->is_requested = true;
 	pool_submit(host->pools.main, &job->item);
 }
 
@@ -99,7 +99,7 @@ void prewarmed_work(struct job *job)
 /* Ignores errors: the next session meets them again, and reports them. */
 void prewarmed_done(struct job *job)
 {
-	job->host->sessions.prewarmed->is_asked = false;
+	job->host->sessions.prewarmed->is_requested = false;
 	job_free(job);
 }
 
@@ -107,8 +107,8 @@ void prewarmed_tick(struct host *host)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (now > SPARE_KEPT_NS)
-		reckon_engine_close(take(host->sessions.prewarmed, now - SPARE_KEPT_NS));
+	if (now > PREWARMED_MAX_AGE_NS)
+		reckon_engine_close(take(host->sessions.prewarmed, now - PREWARMED_MAX_AGE_NS));
 }
 
 int prewarmed_begin(struct host *host, struct err *err)

@@ -91,7 +91,7 @@ struct session *session_add(struct host *host, struct tenant *tenant,
 	host->sessions.first = session;
 	host->sessions.count++;
 	(void)snprintf(session->row.state, sizeof(session->row.state), "live");
-	db_persisted_init(&session->kept);
+	db_persisted_init(&session->persisted);
 	return session;
 }
 
@@ -116,7 +116,7 @@ void session_forget(struct session *session)
 		quota_note_lifetime(host, (clock_mono_ns() - session->clock.opened_ns) / 1000000u);
 	free(session->box.observed);
 	db_session_done(&session->row);
-	db_persisted_done(&session->kept);
+	db_persisted_done(&session->persisted);
 	missing_free(session->box.missing);
 	grant_done(&session->box.folders);
 	free(session);
@@ -199,7 +199,7 @@ void session_end(struct session *session, enum api_error end, const char *why,
 		 uint64_t request)
 {
 	struct host *host = session->host;
-	bool is_own, is_kept;
+	bool is_own, is_stored;
 	struct err err;
 
 	if (life_is_closing(session->life))
@@ -213,11 +213,11 @@ void session_end(struct session *session, enum api_error end, const char *why,
 	 * One transaction for the end of the session and of all its waiting jobs; meanwhile its box
 	 * closes.
 	 */
-	is_kept = transaction_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
-	if (!is_kept)
+	is_stored = transaction_join(host, &is_own, &err) == 0 && keep_end(session, why, &err) == 0;
+	if (!is_stored)
 		log_line(LOG_ERROR, "the end of a session could not be kept",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
-	session->transactions.end_unkept = !is_kept;
+	session->transactions.is_end_unsaved = !is_stored;
 	log_line(LOG_INFO, "session ended", "session=%s state=%s why=\"%s\"", session->row.id,
 		 state_of(end), why);
 	MODULE_EACH(host, session_ends, session, end, why);

@@ -15,7 +15,7 @@
 
 static void time_is_over(struct session *session, const char *why)
 {
-	if ((session->kept.pauses & DB_PAUSES_AT_END) != 0)
+	if ((session->persisted.pauses & DB_PAUSES_AT_END) != 0)
 		pause_begin(session);
 	else
 		session_end(session, API_ERR_SESSION_EXPIRED, why, 0);

@@ -85,8 +85,9 @@ reckon_session_options work_options(const struct job *job)
 			 (session->host->config.durability != 0 ? RECKON_SESSION_KEEP_RELAXED : 0) |
 			 flags_of(session->row.policy),
 		.session_id = session->row.id[0] != '\0' ? session->row.id : NULL,
-		.lost_why = session->kept.lost_why[0] != '\0' ? session->kept.lost_why : NULL,
-		.lost_variables = session->kept.variables,
+		.lost_why =
+			session->persisted.lost_why[0] != '\0' ? session->persisted.lost_why : NULL,
+		.lost_variables = session->persisted.variables,
 		.sequence = session->box.parked_sequence,
 		/* A private daemon has one user, so processor time needs no fair sharing. */
 		.group = session->host->config.is_private ? NULL : session->row.tenant,

@@ -259,8 +259,7 @@ bool quota_session(struct host *host, const struct request *req, struct front_li
 uint64_t quota_disk_left(const struct host *host, const struct tenant *tenant)
 {
 	const uint64_t disk = quota_of(host, tenant, FRONT_QUOTA_DISK);
-	const uint64_t sum =
-		tenant->workspaces + tenant->row.kept_bytes + tenant->volume_bytes;
+	const uint64_t sum = tenant->workspaces + tenant->row.stored_bytes + tenant->volume_bytes;
 
 	if (disk == 0)
 		return UINT64_MAX;
@@ -272,7 +271,7 @@ bool quota_disk(struct host *host, const struct request *req, uint64_t size)
 	const struct tenant *tenant = req->tenant;
 	const uint64_t disk = quota_of(host, tenant, FRONT_QUOTA_DISK);
 	const uint64_t sum =
-		tenant->workspaces + tenant->row.kept_bytes + tenant->volume_bytes + size;
+		tenant->workspaces + tenant->row.stored_bytes + tenant->volume_bytes + size;
 
 	if (disk == 0 || (size == 0 ? sum < disk : sum <= disk))
 		return true;

@@ -47,7 +47,7 @@ void usage_add(struct host *host, struct tenant *tenant, const struct front_usag
 	char day[DAY_SIZE];
 	struct err err;
 
-	more.disk_bytes = tenant->row.kept_bytes + tenant->workspaces + tenant->volume_bytes;
+	more.disk_bytes = tenant->row.stored_bytes + tenant->workspaces + tenant->volume_bytes;
 	add_up(&tenant->since_start, &more);
 	today(day);
 	if (db_usage_add(host->db, tenant->row.id, day, &more, &err) < 0)
@@ -83,7 +83,7 @@ void usage_own(struct host *host, struct tenant *tenant, const char *id, uint64_
 		log_line(LOG_ERROR, "whose an object is could not be kept", "id=%s why=\"%s\"", id,
 			 err.text);
 	else if (added > 0)
-		tenant->row.kept_bytes += size;
+		tenant->row.stored_bytes += size;
 }
 
 void usage_executed(struct host *host, const struct job *job)
@@ -124,7 +124,7 @@ void usage_each(const struct host *host, usage_fn *fn, void *arg)
 						 .memory_limit_bytes = at->memory_limits,
 						 .memory_used_bytes = at->memory_used,
 						 .workspace_bytes = at->workspaces,
-						 .kept_bytes = at->row.kept_bytes,
+						 .stored_bytes = at->row.stored_bytes,
 						 .since_start = at->since_start };
 
 		if (!at->is_deleted)

@@ -21,7 +21,7 @@ struct usage_view {
 	uint64_t memory_limit_bytes; /* sum of its sessions' limits */
 	uint64_t memory_used_bytes;  /* as last measured */
 	uint64_t workspace_bytes;
-	uint64_t kept_bytes;
+	uint64_t stored_bytes;
 	struct front_usage since_start;
 };
 typedef void usage_fn(const struct usage_view *view, void *arg);

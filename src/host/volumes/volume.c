@@ -222,7 +222,7 @@ void volumes_settle(struct host *host)
 	}
 }
 
-static void not_kept(struct host *host, uint64_t first, const struct err *failed)
+static void transactions_failed(struct host *host, uint64_t first, const struct err *failed)
 {
 	struct volume *next;
 
@@ -259,4 +259,5 @@ uint64_t volume_room(const struct host *host, const struct volume *volume)
 		   quota_disk_left(host, volume->tenant));
 }
 
-const struct module volumes_module = { .kept = volumes_settle, .not_kept = not_kept };
+const struct module volumes_module = { .transactions_synced = volumes_settle,
+				       .transactions_failed = transactions_failed };

@@ -153,10 +153,10 @@ static struct api_document tell(const struct db_document *document, bool with_va
 
 static void count(struct tenant *tenant, uint64_t more, uint64_t less)
 {
-	uint64_t *kept = &tenant->row.kept_bytes;
+	uint64_t *stored = &tenant->row.stored_bytes;
 
-	*kept += more;
-	*kept -= less < *kept ? less : *kept;
+	*stored += more;
+	*stored -= less < *stored ? less : *stored;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */

@@ -107,8 +107,8 @@ void handle_run_forget(struct host *host, const struct request *req,
 	    remove_all(host, in, &forget, &documents, &bytes, &err) < 0) {
 		front_fail_err(host, req->id, &err);
 	} else {
-		tenant->row.kept_bytes -= bytes < tenant->row.kept_bytes ? bytes
-									 : tenant->row.kept_bytes;
+		tenant->row.stored_bytes -=
+			bytes < tenant->row.stored_bytes ? bytes : tenant->row.stored_bytes;
 		reply_run_forget(host, req->id,
 				 &(struct api_forgotten){ .runs = forget.runs,
 							  .executions = forget.executions,

@@ -72,9 +72,9 @@ static const struct key *make(struct host *host, const struct request *req, stru
 
 	if (key == NULL) {
 		front_fail(host, req->id,
-			  err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
-								   : front_unkept(&err),
-			  err.text, "", err.remedy, 0);
+			   err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
+								    : front_storage_error(&err),
+			   err.text, "", err.remedy, 0);
 		return NULL;
 	}
 	reply = tell(host, key);

@@ -45,14 +45,14 @@ static struct api_snapshot tell(struct arena *arena, const struct db_snapshot *r
 		.files = row->files,
 		.bytes = row->bytes,
 	};
-	struct api_not_kept *not_kept;
+	struct api_not_kept *unsaved;
 
-	if (row->not_kept == 0)
+	if (row->unsaved_count == 0)
 		return reply;
-	not_kept = arena_new(arena, 1, sizeof(*not_kept));
-	not_kept->count = row->not_kept;
-	not_kept->why = copy(arena, row->not_kept_why);
-	reply.files_not_kept = not_kept;
+	unsaved = arena_new(arena, 1, sizeof(*unsaved));
+	unsaved->count = row->unsaved_count;
+	unsaved->why = copy(arena, row->unsaved_why);
+	reply.files_not_kept = unsaved;
 	return reply;
 }
 
@@ -102,7 +102,7 @@ static bool has_room(struct host *host, const struct request *req, const char *s
 static int fill(const struct session *session, const char *name, struct db_snapshot *row,
 		struct err *err)
 {
-	const struct db_persisted *kept = &session->kept;
+	const struct db_persisted *persisted = &session->persisted;
 
 	memcpy(row->tenant, session->row.tenant, sizeof(row->tenant));
 	memcpy(row->session, session->row.id, sizeof(row->session));
@@ -111,22 +111,24 @@ static int fill(const struct session *session, const char *name, struct db_snaps
 	(void)snprintf(row->name, sizeof(row->name), "%s", name != NULL ? name : "");
 	row->limits = session->row.limits;
 	row->policy = session->row.policy & ~DB_POLICY_OURS;
-	row->not_kept = kept->not_kept;
-	(void)snprintf(row->not_kept_why, sizeof(row->not_kept_why), "%s", kept->not_kept_why);
+	row->unsaved_count = persisted->unsaved_count;
+	(void)snprintf(row->unsaved_why, sizeof(row->unsaved_why), "%s", persisted->unsaved_why);
 	clock_rfc3339_now(row->created_at);
 	if (id_new(row->id, "sn", err) < 0)
 		return (int)err->code;
-	return kept->env.len > 0 ? buf_add(&row->env, kept->env.data, kept->env.len, err) : 0;
+	return persisted->env.len > 0
+		       ? buf_add(&row->env, persisted->env.data, persisted->env.len, err)
+		       : 0;
 }
 
-static int add_audited(struct host *host, struct db_snapshot *row, uint64_t *ret_kept,
+static int add_audited(struct host *host, struct db_snapshot *row, uint64_t *ret_new_bytes,
 		       struct err *err)
 {
 	int code;
 
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
-	code = db_snapshot_add(host->db, row, ret_kept, err);
+	code = db_snapshot_add(host->db, row, ret_new_bytes, err);
 	if (code >= 0)
 		code = audit_add(host, "snapshot.create", row->id, "ok", err,
 				 "session=%s files=%llu bytes=%llu", row->session,
@@ -142,7 +144,7 @@ static void make(struct session *session, const struct request *req, const char 
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_snapshot struct db_snapshot row;
 	struct api_snapshot reply;
-	uint64_t kept = 0;
+	uint64_t new_bytes = 0;
 	struct err err;
 	bool is_own;
 
@@ -155,10 +157,10 @@ static void make(struct session *session, const struct request *req, const char 
 		front_fail_err(host, req->id, &err);
 		return;
 	}
-	if (fill(session, name, &row, &err) < 0 || add_audited(host, &row, &kept, &err) < 0) {
+	if (fill(session, name, &row, &err) < 0 || add_audited(host, &row, &new_bytes, &err) < 0) {
 		front_fail_err(host, req->id, &err);
 	} else {
-		session->tenant->row.kept_bytes += row.size + kept;
+		session->tenant->row.stored_bytes += row.size + new_bytes;
 		if (is_held)
 			snapshot_hold(host, &row, req->id);
 		reply = tell(&arena, &row);

@@ -42,16 +42,16 @@ static bool is_in(const struct api_list *env, const char *variable)
 static bool take_env(struct host *host, const struct request *req, struct session_params *params,
 		     struct snapshot_begin *begin)
 {
-	const struct buf *kept = &begin->row.env;
+	const struct buf *stored = &begin->row.env;
 	const char *const *given = params->env.items;
 	size_t most = params->env.count, count = 0;
 
-	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
+	for (size_t at = 0; at < stored->len; at += strlen(stored->data + at) + 1)
 		most++;
 	begin->env = mem_new0(most + 1, sizeof(*begin->env));
-	for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
-		if (!is_in(&params->env, kept->data + at))
-			begin->env[count++] = kept->data + at;
+	for (size_t at = 0; at < stored->len; at += strlen(stored->data + at) + 1)
+		if (!is_in(&params->env, stored->data + at))
+			begin->env[count++] = stored->data + at;
 	for (size_t i = 0; i < params->env.count; i++)
 		begin->env[count++] = given[i];
 	params->env = (struct api_list){ begin->env, count };
@@ -63,9 +63,9 @@ static bool take_env(struct host *host, const struct request *req, struct sessio
 	return false;
 }
 
-static void take_limits(struct front_limits *params, const struct front_limits *kept)
+static void take_limits(struct front_limits *params, const struct front_limits *stored)
 {
-#define TAKE(name) params->name = params->name != 0 ? params->name : kept->name
+#define TAKE(name) params->name = params->name != 0 ? params->name : stored->name
 	TAKE(wall_ms);
 	TAKE(cpu_ms);
 	TAKE(memory_bytes);
@@ -113,11 +113,11 @@ bool snapshot_begin_take(struct host *host, const struct request *req, const cha
 
 void snapshot_begin_give(struct snapshot_begin *begin, struct session *session, struct job *job)
 {
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 
 	memcpy(session->given.snapshot, begin->row.id, sizeof(session->given.snapshot));
 	job->box.manifest = TAKE_PTR(begin->manifest);
-	kept->not_kept = begin->row.not_kept;
-	(void)snprintf(kept->not_kept_why, sizeof(kept->not_kept_why), "%s",
-		       begin->row.not_kept_why);
+	persisted->unsaved_count = begin->row.unsaved_count;
+	(void)snprintf(persisted->unsaved_why, sizeof(persisted->unsaved_why), "%s",
+		       begin->row.unsaved_why);
 }

@@ -62,7 +62,7 @@ void snapshot_let_go(struct host *host, uint64_t first, uint64_t last)
 int snapshot_remove(struct host *host, struct tenant *tenant, const struct db_snapshot *row,
 		    struct err *err)
 {
-	uint64_t *kept = &tenant->row.kept_bytes;
+	uint64_t *stored = &tenant->row.stored_bytes;
 	int code;
 
 	if (audit_begin(host, err) < 0)
@@ -73,7 +73,7 @@ int snapshot_remove(struct host *host, struct tenant *tenant, const struct db_sn
 	code = audit_end(host, code, err);
 	if (code < 0)
 		return code;
-	*kept -= row->size < *kept ? row->size : *kept;
+	*stored -= row->size < *stored ? row->size : *stored;
 	forget(host, row->id);
 	return 0;
 }

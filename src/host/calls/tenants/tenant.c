@@ -41,9 +41,10 @@ static struct api_tenant tell(const struct tenant *tenant, struct telling *space
 {
 	const struct db_tenant *row = &tenant->row;
 
-	*space = (struct telling){ .now = { .sessions = tenant->sessions,
-					    .executions = tenant->executions,
-					    .disk_bytes = tenant->workspaces + row->kept_bytes } };
+	*space =
+		(struct telling){ .now = { .sessions = tenant->sessions,
+					   .executions = tenant->executions,
+					   .disk_bytes = tenant->workspaces + row->stored_bytes } };
 	tell_quotas(&row->quotas, &space->quotas);
 	return (struct api_tenant){ .id = row->id,
 				    .name = row->name,
@@ -187,9 +188,9 @@ void handle_tenant_create(struct host *host, const struct request *req,
 	tenant = add_audited(host, &row, &err);
 	if (tenant == NULL) {
 		front_fail(host, req->id,
-			  err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
-								   : front_unkept(&err),
-			  err.text, "", err.remedy, 0);
+			   err.code == ERR_LIMIT && err.errnum == 0 ? API_ERR_LIMIT
+								    : front_storage_error(&err),
+			   err.text, "", err.remedy, 0);
 		return;
 	}
 	tenant_apply(host);

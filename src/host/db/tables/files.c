@@ -25,7 +25,7 @@ static int in_one(struct db *db, int code, struct err *err)
 	return code;
 }
 
-static int add_one(struct db *db, const char *session, const struct file_kept *kept,
+static int add_one(struct db *db, const char *session, const struct file_kept *file,
 		   struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -38,12 +38,12 @@ static int add_one(struct db *db, const char *session, const struct file_kept *k
 		return (int)err->code;
 	clock_rfc3339_now(now);
 	db_bind_text(statement, 1, session);
-	db_bind_text(statement, 2, kept->path);
-	db_bind_text(statement, 3, kept->info.artifact);
-	db_bind_text(statement, 4, kept->info.sha256[0] != '\0' ? kept->info.sha256 : NULL);
-	(void)sqlite3_bind_int64(statement, 5, (sqlite3_int64)kept->info.size);
-	db_bind_text(statement, 6, kept->info.mime[0] != '\0' ? kept->info.mime : NULL);
-	db_bind_text(statement, 7, kept->source);
+	db_bind_text(statement, 2, file->path);
+	db_bind_text(statement, 3, file->info.artifact);
+	db_bind_text(statement, 4, file->info.sha256[0] != '\0' ? file->info.sha256 : NULL);
+	(void)sqlite3_bind_int64(statement, 5, (sqlite3_int64)file->info.size);
+	db_bind_text(statement, 6, file->info.mime[0] != '\0' ? file->info.mime : NULL);
+	db_bind_text(statement, 7, file->source);
 	db_bind_text(statement, 8, now);
 	return db_step(db, statement, err);
 }
@@ -52,7 +52,7 @@ static int add_one(struct db *db, const char *session, const struct file_kept *k
  * Whether the path's last version is this artifact. Then it was stored when it appeared, and needs
  * no second row when it is replaced.
  */
-static int is_last(struct db *db, const char *session, const struct file_kept *kept,
+static int is_last(struct db *db, const char *session, const struct file_kept *file,
 		   struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -63,36 +63,36 @@ static int is_last(struct db *db, const char *session, const struct file_kept *k
 			   " ORDER BY id DESC LIMIT 1", &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
-	db_bind_text(statement, 2, kept->path);
+	db_bind_text(statement, 2, file->path);
 	found = db_step(db, statement, err);
 	if (found <= 0)
 		return found;
 	db_column_text(statement, 0, artifact, sizeof(artifact));
-	return strcmp(artifact, kept->info.artifact) == 0;
+	return strcmp(artifact, file->info.artifact) == 0;
 }
 
-static int add_all(struct db *db, const char *session, const struct file_kept *kept, size_t count,
+static int add_all(struct db *db, const char *session, const struct file_kept *files, size_t count,
 		   struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
-		const int known = strcmp(kept[i].source, "replaced") == 0
-					  ? is_last(db, session, &kept[i], err)
+		const int known = strcmp(files[i].source, "replaced") == 0
+					  ? is_last(db, session, &files[i], err)
 					  : 0;
 
-		if (known < 0 || (known == 0 && add_one(db, session, &kept[i], err) < 0))
+		if (known < 0 || (known == 0 && add_one(db, session, &files[i], err) < 0))
 			return (int)err->code;
 	}
 	return 0;
 }
 
-int db_version_add(struct db *db, const char *session, const struct file_kept *kept, size_t count,
+int db_version_add(struct db *db, const char *session, const struct file_kept *files, size_t count,
 		   struct err *err)
 {
 	if (count == 0)
 		return 0;
 	if (db_run(db, "SAVEPOINT part", err) < 0)
 		return (int)err->code;
-	return in_one(db, add_all(db, session, kept, count, err), err);
+	return in_one(db, add_all(db, session, files, count, err), err);
 }
 
 static int add_listed(struct db *db, const char *session, const char *execution,

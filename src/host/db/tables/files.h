@@ -13,7 +13,7 @@
 #include "host/files/files.h"
 
 /* ---- versions ---- */
-int db_version_add(struct db *db, const char *session, const struct file_kept *kept, size_t count,
+int db_version_add(struct db *db, const char *session, const struct file_kept *files, size_t count,
 		   struct err *err);
 /* Adds the files that a record lists, JSON that libreckon wrote. */
 int db_version_add_listed(struct db *db, const char *session, const char *execution,

@@ -91,18 +91,18 @@ void db_sync_failed(struct db *db)
 
 /* ---- state of live sessions ----------------------------------------------------------------- */
 
-void db_persisted_init(struct db_persisted *kept)
+void db_persisted_init(struct db_persisted *persisted)
 {
-	memset(kept, 0, sizeof(*kept));
-	kept->env = BUF_INIT(ENV_MAX);
-	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
+	memset(persisted, 0, sizeof(*persisted));
+	persisted->env = BUF_INIT(ENV_MAX);
+	(void)snprintf(persisted->kernel, sizeof(persisted->kernel), "ready");
 }
 
-void db_persisted_done(struct db_persisted *kept)
+void db_persisted_done(struct db_persisted *persisted)
 {
-	buf_done(&kept->env);
-	free(kept->variables);
-	kept->variables = NULL;
+	buf_done(&persisted->env);
+	free(persisted->variables);
+	persisted->variables = NULL;
 }
 
 static const char *or_null(const char *text)
@@ -110,7 +110,7 @@ static const char *or_null(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept,
+int db_persisted_put(struct db *db, const char *session, const struct db_persisted *persisted,
 		     struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -119,24 +119,24 @@ int db_persisted_put(struct db *db, const char *session, const struct db_persist
 		       &statement, err) < 0)
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
-	db_bind_bytes(statement, 2, kept->env.data, kept->env.len);
-	(void)sqlite3_bind_int64(statement, 3, (sqlite3_int64)kept->used_ms);
-	(void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)kept->used_boot_ms);
-	db_bind_text(statement, 5, kept->boot);
-	(void)sqlite3_bind_int64(statement, 6, (sqlite3_int64)kept->expires_ms);
-	db_bind_text(statement, 7, kept->kernel);
-	db_bind_text(statement, 8, or_null(kept->lost_why));
-	db_bind_text(statement, 9, kept->variables);
-	db_bind_text(statement, 10, or_null(kept->restored_at));
-	(void)sqlite3_bind_int64(statement, 11, (sqlite3_int64)kept->not_kept);
-	db_bind_text(statement, 12, or_null(kept->not_kept_why));
-	db_bind_text(statement, 13, or_null(kept->grant));
-	(void)sqlite3_bind_int64(statement, 14, (sqlite3_int64)kept->paused_ms);
-	(void)sqlite3_bind_int64(statement, 15, kept->pauses);
+	db_bind_bytes(statement, 2, persisted->env.data, persisted->env.len);
+	(void)sqlite3_bind_int64(statement, 3, (sqlite3_int64)persisted->used_ms);
+	(void)sqlite3_bind_int64(statement, 4, (sqlite3_int64)persisted->used_boot_ms);
+	db_bind_text(statement, 5, persisted->boot);
+	(void)sqlite3_bind_int64(statement, 6, (sqlite3_int64)persisted->expires_ms);
+	db_bind_text(statement, 7, persisted->kernel);
+	db_bind_text(statement, 8, or_null(persisted->lost_why));
+	db_bind_text(statement, 9, persisted->variables);
+	db_bind_text(statement, 10, or_null(persisted->restored_at));
+	(void)sqlite3_bind_int64(statement, 11, (sqlite3_int64)persisted->unsaved_count);
+	db_bind_text(statement, 12, or_null(persisted->unsaved_why));
+	db_bind_text(statement, 13, or_null(persisted->grant));
+	(void)sqlite3_bind_int64(statement, 14, (sqlite3_int64)persisted->paused_ms);
+	(void)sqlite3_bind_int64(statement, 15, persisted->pauses);
 	return db_step(db, statement, err);
 }
 
-int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept,
+int db_persisted_use(struct db *db, const char *session, const struct db_persisted *persisted,
 		     struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -144,14 +144,14 @@ int db_persisted_use(struct db *db, const char *session, const struct db_persist
 	if (db_prepare(db, "UPDATE kept SET used_ms = ?, used_boot_ms = ?, boot = ?"
 			   " WHERE session = ?", &statement, err) < 0)
 		return (int)err->code;
-	(void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)kept->used_ms);
-	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)kept->used_boot_ms);
-	db_bind_text(statement, 3, kept->boot);
+	(void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)persisted->used_ms);
+	(void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)persisted->used_boot_ms);
+	db_bind_text(statement, 3, persisted->boot);
 	db_bind_text(statement, 4, session);
 	return db_step(db, statement, err);
 }
 
-static int read_kept(sqlite3_stmt *row, struct db_persisted *ret, struct err *err)
+static int read_persisted(sqlite3_stmt *row, struct db_persisted *ret, struct err *err)
 {
 	const char *variables = (const char *)sqlite3_column_text(row, 7);
 
@@ -164,8 +164,8 @@ static int read_kept(sqlite3_stmt *row, struct db_persisted *ret, struct err *er
 	db_column_text(row, 6, ret->lost_why, sizeof(ret->lost_why));
 	ret->variables = variables != NULL ? mem_strdup(variables) : NULL;
 	db_column_text(row, 8, ret->restored_at, sizeof(ret->restored_at));
-	ret->not_kept = (uint64_t)sqlite3_column_int64(row, 9);
-	db_column_text(row, 10, ret->not_kept_why, sizeof(ret->not_kept_why));
+	ret->unsaved_count = (uint64_t)sqlite3_column_int64(row, 9);
+	db_column_text(row, 10, ret->unsaved_why, sizeof(ret->unsaved_why));
 	db_column_text(row, 11, ret->grant, sizeof(ret->grant));
 	ret->paused_ms = (uint64_t)sqlite3_column_int64(row, 12);
 	ret->pauses = (uint32_t)sqlite3_column_int64(row, 13);
@@ -190,7 +190,7 @@ int db_persisted_find(struct db *db, const char *session, struct db_persisted *r
 		return (int)err->code;
 	db_bind_text(statement, 1, session);
 	found = db_step(db, statement, err);
-	return found == 1 ? read_kept(statement, ret, err) : found;
+	return found == 1 ? read_persisted(statement, ret, err) : found;
 }
 
 static int run_with(struct db *db, const char *sql, const char *text, struct err *err)

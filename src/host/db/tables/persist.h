@@ -17,7 +17,7 @@
 #define DB_BOOT_SIZE 40
 #define DB_PAUSES_AT_END 1u /* when the session expires, instead of ending */
 #define DB_PAUSES_WITHOUT_MEMORY 4u /* … and keeps only its files */
-#define DB_PAUSES_UNTIL_ASKED 2u /* a request that needs the box resumes it */
+#define DB_PAUSES_UNTIL_REQUEST 2u  /* a request that needs the box resumes it */
 
 /* The state of a live session, in addition to its row. */
 struct db_persisted {
@@ -30,22 +30,22 @@ struct db_persisted {
 	char lost_why[DB_WHY_SIZE];
 	char *variables; /* names of variables, ["a","b"], or NULL */
 	char restored_at[CLOCK_RFC3339_SIZE];
-	uint64_t not_kept;
-	char not_kept_why[160];
+	uint64_t unsaved_count;
+	char unsaved_why[160];
 	char grant[ID_SIZE]; /* for folders of the host, base/process/grant.h; or "" */
 	uint64_t paused_ms; /* when it was paused, by the wall clock; 0: not paused */
 	uint32_t pauses;    /* DB_PAUSES_… */
 };
-void db_persisted_init(struct db_persisted *kept);
-void db_persisted_done(struct db_persisted *kept);
+void db_persisted_init(struct db_persisted *persisted);
+void db_persisted_done(struct db_persisted *persisted);
 
 /* Adds the row or replaces it. */
-int db_persisted_put(struct db *db, const char *session, const struct db_persisted *kept,
+int db_persisted_put(struct db *db, const char *session, const struct db_persisted *persisted,
 		     struct err *err);
 int db_persisted_find(struct db *db, const char *session, struct db_persisted *ret,
 		      struct err *err);
 /* Updates only the time of last use. */
-int db_persisted_use(struct db *db, const char *session, const struct db_persisted *kept,
+int db_persisted_use(struct db *db, const char *session, const struct db_persisted *persisted,
 		     struct err *err);
 
 /* Stores changes of a workspace's manifest; if changes->is_whole, replaces all of it. */

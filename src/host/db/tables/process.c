@@ -63,7 +63,7 @@ int db_process_put(struct db *db, const struct db_process *process, struct err *
 		return (int)err->code;
 	db_bind_text(statement, index++, process->id);
 	db_bind_text(statement, index++, process->session);
-	db_bind_text(statement, index++, process->asked_by);
+	db_bind_text(statement, index++, process->requester);
 	db_bind_text(statement, index++, or_null(process->tag));
 	db_bind_text(statement, index++, process->cwd);
 	db_bind_text(statement, index++, process->created_at);
@@ -95,7 +95,7 @@ static int take(sqlite3_stmt *row, struct db_process *ret, struct err *err)
 
 	db_column_text(row, at++, ret->id, sizeof(ret->id));
 	db_column_text(row, at++, ret->session, sizeof(ret->session));
-	db_column_text(row, at++, ret->asked_by, sizeof(ret->asked_by));
+	db_column_text(row, at++, ret->requester, sizeof(ret->requester));
 	db_column_text(row, at++, ret->tag, sizeof(ret->tag));
 	db_column_text(row, at++, ret->cwd, sizeof(ret->cwd));
 	db_column_text(row, at++, ret->created_at, sizeof(ret->created_at));

@@ -21,7 +21,7 @@ enum process_flag { PROCESS_STDIN = 1, PROCESS_PTY = 2, PROCESS_DETACH = 4, PROC
 
 /* `state` and `cause` are enum api_process_…; cause 0: none. */
 struct db_process {
-	char id[ID_SIZE], session[ID_SIZE], asked_by[ID_SIZE];
+	char id[ID_SIZE], session[ID_SIZE], requester[ID_SIZE];
 	char tag[DB_PROCESS_TAG_SIZE];
 	char cwd[DB_PROCESS_CWD_SIZE];
 	char created_at[CLOCK_RFC3339_SIZE], ended_at[CLOCK_RFC3339_SIZE];

@@ -249,7 +249,7 @@ int db_execution_add(struct db *db, const struct db_execution *execution, const 
 	db_bind_text(statement, 5, idempotency);
 	db_bind_bytes(statement, 6, execution->request_hash, sizeof(execution->request_hash));
 	db_bind_bytes(statement, 7, code->data, code->len);
-	db_bind_text(statement, 13, execution->asked_by);
+	db_bind_text(statement, 13, execution->requester);
 	db_bind_text(statement, 14,
 		     execution->key_tenant[0] != '\0' ? execution->key_tenant : NULL);
 	if (end == NULL)

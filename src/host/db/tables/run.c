@@ -47,7 +47,7 @@ int db_run_add(struct db *db, const struct db_run *run, const char *idempotency,
 	clock_rfc3339_now(now);
 	db_bind_text(statement, 1, run->id);
 	db_bind_text(statement, 2, run->tenant);
-	db_bind_text(statement, 3, run->asked_by);
+	db_bind_text(statement, 3, run->requester);
 	db_bind_text(statement, 4, run->session);
 	db_bind_text(statement, 5, run->model);
 	db_bind_text(statement, 6, idempotency);
@@ -78,7 +78,7 @@ int db_run_in(struct db *db, const char *id, const char *session, struct err *er
 	return db_step(db, statement, err);
 }
 
-int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct err *err)
+int db_run_end(struct db *db, const struct db_run *run, bool has_called_model, struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
 	char now[CLOCK_RFC3339_SIZE];
@@ -100,7 +100,7 @@ int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct e
 				 (sqlite3_int64)run->answer.len +
 					 (sqlite3_int64)run->conversation.len);
 	db_bind_text(statement, 6, now);
-	(void)sqlite3_bind_int(statement, 7, was_asked);
+	(void)sqlite3_bind_int(statement, 7, has_called_model);
 	db_bind_text(statement, 8, run->id);
 	if (run->conversation.len > 0)
 		db_bind_bytes(statement, 9, run->conversation.data, run->conversation.len);
@@ -124,7 +124,7 @@ static int take(struct db *db, sqlite3_stmt *row, struct db_run *ret, struct err
 	db_run_init(ret);
 	db_column_text(row, 0, ret->id, sizeof(ret->id));
 	db_column_text(row, 1, ret->tenant, sizeof(ret->tenant));
-	db_column_text(row, 2, ret->asked_by, sizeof(ret->asked_by));
+	db_column_text(row, 2, ret->requester, sizeof(ret->requester));
 	db_column_text(row, 3, ret->session, sizeof(ret->session));
 	db_column_text(row, 4, ret->model, sizeof(ret->model));
 	db_column_text(row, 5, ret->state, sizeof(ret->state));

@@ -14,7 +14,7 @@
 #define DB_RUN_MODEL_SIZE 321 /* PROVIDER/NAME */
 
 struct db_run {
-	char id[ID_SIZE], tenant[ID_SIZE], asked_by[ID_SIZE];
+	char id[ID_SIZE], tenant[ID_SIZE], requester[ID_SIZE];
 	char session[ID_SIZE]; /* "" until the session exists */
 	char model[DB_RUN_MODEL_SIZE];
 	char state[DB_STATE_SIZE]; /* "pending", "ended", "failed", "lost", "dropped" */
@@ -37,7 +37,7 @@ int db_run_in(struct db *db, const char *id, const char *session, struct err *er
  * Stores state, failure, why and answer. A run that never asked a model releases its
  * Idempotency-Key.
  */
-int db_run_end(struct db *db, const struct db_run *run, bool was_asked, struct err *err);
+int db_run_end(struct db *db, const struct db_run *run, bool has_called_model, struct err *err);
 /* 1: found; 0: the tenant does not have it. */
 int db_run_find(struct db *db, const char *tenant, const char *id, struct db_run *ret,
 		struct err *err);

@@ -131,15 +131,15 @@ static int add_row(struct db *db, const struct db_snapshot *snapshot, struct err
 	(void)sqlite3_bind_int64(statement, 10, (sqlite3_int64)snapshot->files);
 	(void)sqlite3_bind_int64(statement, 11, (sqlite3_int64)snapshot->bytes);
 	(void)sqlite3_bind_int64(statement, 12, (sqlite3_int64)snapshot->size);
-	(void)sqlite3_bind_int64(statement, 13, (sqlite3_int64)snapshot->not_kept);
+	(void)sqlite3_bind_int64(statement, 13, (sqlite3_int64)snapshot->unsaved_count);
 	db_bind_text(statement, 14,
-		     snapshot->not_kept_why[0] != '\0' ? snapshot->not_kept_why : NULL);
+		     snapshot->unsaved_why[0] != '\0' ? snapshot->unsaved_why : NULL);
 	db_bind_bytes(statement, 15, snapshot->env.data, snapshot->env.len);
 	(void)sqlite3_bind_int(statement, 16, snapshot->is_held ? 1 : 0);
 	return db_step(db, statement, err);
 }
 
-int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_kept,
+int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_new_bytes,
 		    struct err *err)
 {
 	if (rows_of(db, snapshot->session, &snapshot->size, err) < 0 ||
@@ -156,7 +156,7 @@ int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_k
 		     " content FROM file WHERE session = ?2",
 		     snapshot->id, snapshot->session, err) < 0)
 		return (int)err->code;
-	return own_files(db, snapshot, ret_kept, err);
+	return own_files(db, snapshot, ret_new_bytes, err);
 }
 
 static int read_row(sqlite3_stmt *row, struct db_snapshot *ret, struct err *err)
@@ -174,8 +174,8 @@ static int read_row(sqlite3_stmt *row, struct db_snapshot *ret, struct err *err)
 	ret->files = (uint64_t)sqlite3_column_int64(row, 9);
 	ret->bytes = (uint64_t)sqlite3_column_int64(row, 10);
 	ret->size = (uint64_t)sqlite3_column_int64(row, 11);
-	ret->not_kept = (uint64_t)sqlite3_column_int64(row, 12);
-	db_column_text(row, 13, ret->not_kept_why, sizeof(ret->not_kept_why));
+	ret->unsaved_count = (uint64_t)sqlite3_column_int64(row, 12);
+	db_column_text(row, 13, ret->unsaved_why, sizeof(ret->unsaved_why));
 	if (sqlite3_column_bytes(row, 14) == 0)
 		return 0;
 	return buf_add(&ret->env, sqlite3_column_blob(row, 14),

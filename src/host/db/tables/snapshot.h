@@ -28,8 +28,8 @@ struct db_snapshot {
 	char created_at[CLOCK_RFC3339_SIZE];
 	uint64_t files, bytes; /* of regular files: number, contents; set by db_snapshot_add() */
 	uint64_t size;	       /* of its rows, as it counts for its tenant; likewise */
-	uint64_t not_kept;
-	char not_kept_why[160];
+	uint64_t unsaved_count;
+	char unsaved_why[160];
 	struct buf env; /* as in struct db_persisted */
 	bool is_held; /* it goes with the request that made it; only written */
 };
@@ -41,10 +41,10 @@ void db_snapshot_done(struct db_snapshot *snapshot);
 int db_snapshot_weigh(struct db *db, const char *tenant, const char *session, uint64_t *ret,
 		      struct err *err);
 /*
- * Adds a snapshot of the files that the session's manifest lists now. *ret_kept: bytes of contents
- * that are new to the tenant.
+ * Adds a snapshot of the files that the session's manifest lists now. *ret_new_bytes: bytes of
+ * contents that are new to the tenant.
  */
-int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_kept,
+int db_snapshot_add(struct db *db, struct db_snapshot *snapshot, uint64_t *ret_new_bytes,
 		    struct err *err);
 /* 1: found; 0: the tenant does not have it. */
 int db_snapshot_find(struct db *db, const char *tenant, const char *id, struct db_snapshot *ret,

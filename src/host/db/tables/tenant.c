@@ -139,7 +139,7 @@ int db_tenant_list(struct db *db, db_tenant_fn *fn, void *arg, struct err *err)
 		db_column_text(statement, 1, tenant.name, sizeof(tenant.name));
 		db_column_text(statement, 2, tenant.state, sizeof(tenant.state));
 		db_column_text(statement, 3, tenant.created_at, sizeof(tenant.created_at));
-		tenant.kept_bytes = (uint64_t)sqlite3_column_int64(statement, 4);
+		tenant.stored_bytes = (uint64_t)sqlite3_column_int64(statement, 4);
 		if (read_quotas(db, &tenant, err) < 0 || fn(&tenant, arg, err) < 0)
 			return (int)err->code;
 	}

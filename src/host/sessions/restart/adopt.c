@@ -64,7 +64,7 @@ static bool begin(struct session *session)
 	tenant_share_note(host, job);
 	job_arm(job);
 	if (db_recorded(host->db, session->row.id, &job->box.recorded, &err) < 0 ||
-	    job_fill_env(job, &session->kept.env, &err) < 0) {
+	    job_fill_env(job, &session->persisted.env, &err) < 0) {
 		log_line(LOG_WARN, "a session cannot be adopted", "session=%s why=\"%s\"",
 			 session->row.id, err.text);
 		job_free(job);
@@ -111,13 +111,13 @@ void adopt_start(struct host *host)
 
 static void adopted(struct session *session, const struct job *job)
 {
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 	struct err err;
 
 	session->box.state = BOX_THERE;
 	session->looks.ran_since = true; /* its workspace is not scanned yet */
-	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
-	kept->lost_why[0] = '\0';
+	(void)snprintf(persisted->kernel, sizeof(persisted->kernel), "ready");
+	persisted->lost_why[0] = '\0';
 	observe_adopted(session);
 	tenant_share_check(session->host, job);
 	audit_note(session->host, "session.adopt", session->row.id, "ok", "%s",

@@ -36,18 +36,18 @@ static const char *boot_id(void)
 
 void persist_use(struct session *session)
 {
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 
 	session->clock.idle_since_ns = clock_boot_ms() * 1000000u;
-	kept->used_ms = clock_wall_ms();
-	kept->used_boot_ms = clock_boot_ms();
-	(void)snprintf(kept->boot, sizeof(kept->boot), "%s", boot_id());
+	persisted->used_ms = clock_wall_ms();
+	persisted->used_boot_ms = clock_boot_ms();
+	(void)snprintf(persisted->boot, sizeof(persisted->boot), "%s", boot_id());
 	session->clock.used_since = true;
 }
 
 bool persist_is_of_this_boot(const struct session *session)
 {
-	return strcmp(session->kept.boot, boot_id()) == 0;
+	return strcmp(session->persisted.boot, boot_id()) == 0;
 }
 
 /*
@@ -56,14 +56,14 @@ bool persist_is_of_this_boot(const struct session *session)
  */
 uint64_t persist_idle_ms(const struct session *session)
 {
-	const struct db_persisted *kept = &session->kept;
+	const struct db_persisted *persisted = &session->persisted;
 	const uint64_t wall = clock_wall_ms(), boot = clock_boot_ms();
 	const uint64_t limit = session->row.idle_ms;
 	uint64_t idle;
 
-	if (strcmp(kept->boot, boot_id()) == 0)
-		return boot > kept->used_boot_ms ? boot - kept->used_boot_ms : 0;
-	idle = wall > kept->used_ms ? wall - kept->used_ms : 0;
+	if (strcmp(persisted->boot, boot_id()) == 0)
+		return boot > persisted->used_boot_ms ? boot - persisted->used_boot_ms : 0;
+	idle = wall > persisted->used_ms ? wall - persisted->used_ms : 0;
 	if (idle + GRACE_MS > limit)
 		idle = limit > GRACE_MS ? limit - GRACE_MS : 0;
 	return idle;
@@ -74,7 +74,7 @@ void persist_set_expiry(struct session *session, uint64_t expires_ms)
 	const uint64_t now = clock_wall_ms();
 	const uint64_t left = expires_ms > now ? expires_ms - now : 0;
 
-	session->kept.expires_ms = expires_ms;
+	session->persisted.expires_ms = expires_ms;
 	session->clock.expires_ns =
 		expires_ms != 0 ? clock_boot_ms() * 1000000u + left * 1000000u : 0;
 }
@@ -91,7 +91,7 @@ const char *persist_expired(const struct session *session, uint64_t now_ns)
 int persist_write(struct session *session, struct err *err)
 {
 	session->clock.used_since = false;
-	return db_persisted_put(session->host->db, session->row.id, &session->kept, err);
+	return db_persisted_put(session->host->db, session->row.id, &session->persisted, err);
 }
 
 int persist_add(struct session *session, struct err *err)
@@ -102,23 +102,24 @@ int persist_add(struct session *session, struct err *err)
 	return persist_write(session, err);
 }
 
-static bool take_variables(struct db_persisted *kept, const reckon_workspace *changes)
+static bool take_variables(struct db_persisted *persisted, const reckon_workspace *changes)
 {
-	const char *was = kept->variables != NULL ? kept->variables : "";
+	const char *was = persisted->variables != NULL ? persisted->variables : "";
 
 	if (changes->variables == NULL || strcmp(changes->variables, was) == 0)
 		return false;
-	free(kept->variables);
-	kept->variables = mem_strdup(changes->variables);
+	free(persisted->variables);
+	persisted->variables = mem_strdup(changes->variables);
 	return true;
 }
 
-static bool take_not_kept(struct db_persisted *kept, const reckon_workspace *changes)
+static bool take_unsaved(struct db_persisted *persisted, const reckon_workspace *changes)
 {
-	if (kept->not_kept == changes->not_kept && strcmp(kept->not_kept_why, changes->why) == 0)
+	if (persisted->unsaved_count == changes->not_kept &&
+	    strcmp(persisted->unsaved_why, changes->why) == 0)
 		return false;
-	kept->not_kept = changes->not_kept;
-	(void)snprintf(kept->not_kept_why, sizeof(kept->not_kept_why), "%s", changes->why);
+	persisted->unsaved_count = changes->not_kept;
+	(void)snprintf(persisted->unsaved_why, sizeof(persisted->unsaved_why), "%s", changes->why);
 	return true;
 }
 
@@ -127,8 +128,8 @@ static int commit_changes(struct session *session, const struct job *job, struct
 	const reckon_workspace *changes = job->result.changes;
 	/* Variables of a context are in its own row (context_keep()). */
 	const bool has_more =
-		(int)(job->context == NULL && take_variables(&session->kept, changes)) |
-		(int)take_not_kept(&session->kept, changes);
+		(int)(job->context == NULL && take_variables(&session->persisted, changes)) |
+		(int)take_unsaved(&session->persisted, changes);
 
 	if (changes->count == 0 && !changes->is_whole && !has_more)
 		return 0;
@@ -173,7 +174,7 @@ void persist_tick(struct host *host)
 		if (!at->clock.used_since || !life_is_live(at->life))
 			continue;
 		at->clock.used_since = false;
-		if (db_persisted_use(host->db, at->row.id, &at->kept, &err) < 0)
+		if (db_persisted_use(host->db, at->row.id, &at->persisted, &err) < 0)
 			log_line(LOG_WARN, "a clock could not be kept", "session=%s why=\"%s\"",
 				 at->row.id, err.text);
 	}

@@ -80,24 +80,24 @@ int job_fill_env(struct job *job, const struct buf *env, struct err *err)
 /* Adds to the reason that the next record reports with lost variables. */
 static void tell_lost(struct session *session, size_t count, const char *how, const char *first)
 {
-	char *why = session->kept.lost_why;
+	char *why = session->persisted.lost_why;
 	const size_t len = strlen(why);
 
 	/* An earlier try that failed added it already. */
 	if (count == 0 || strstr(why, how) != NULL)
 		return;
-	(void)snprintf(why + len, sizeof(session->kept.lost_why) - len, "%s%zu %s and are gone: %s",
-		       len > 0 ? "; " : "", count, how, first);
+	(void)snprintf(why + len, sizeof(session->persisted.lost_why) - len,
+		       "%s%zu %s and are gone: %s", len > 0 ? "; " : "", count, how, first);
 }
 
 /* Reports files that were not stored, and so do not come back. */
-static void tell_not_kept(struct session *session, const reckon_workspace *manifest)
+static void tell_unsaved(struct session *session, const reckon_workspace *manifest)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->count; i++)
 		count += manifest->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
-	tell_lost(session, count, "files had not been kept", session->kept.not_kept_why);
+	tell_lost(session, count, "files had not been kept", session->persisted.unsaved_why);
 }
 
 static void begin(struct session *session)
@@ -114,12 +114,12 @@ static void begin(struct session *session)
 	job = job_new(session, JOB_RESTORE, 0);
 	tenant_share_note(host, job);
 	if (db_files_load(host->db, session->row.id, &job->box.manifest, &err) < 0 ||
-	    job_fill_env(job, &session->kept.env, &err) < 0) {
+	    job_fill_env(job, &session->persisted.env, &err) < 0) {
 		job_free(job);
 		MODULE_EACH(host, session_fails, session, API_ERR_INTERNAL, err.text);
 		return;
 	}
-	tell_not_kept(session, job->box.manifest);
+	tell_unsaved(session, job->box.manifest);
 	/* Gives up only files that are known to be missing, which the first try finds out. */
 	if (session->box.wants_intact && session->box.missing != NULL) {
 		job->how = JOB_HOW_INTACT;
@@ -172,7 +172,7 @@ void restore_work(struct job *job)
 
 void restore_park(struct session *session, const char *why)
 {
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 	struct err err;
 
 	log_line(LOG_WARN, "a session lost its box", "session=%s why=\"%s\"", session->row.id, why);
@@ -182,8 +182,8 @@ void restore_park(struct session *session, const char *why)
 	free(session->box.observed);
 	session->box.observed = NULL;
 	session->looks.ran_since = false;
-	(void)snprintf(kept->kernel, sizeof(kept->kernel), "lost");
-	(void)snprintf(kept->lost_why, sizeof(kept->lost_why), "%s", why);
+	(void)snprintf(persisted->kernel, sizeof(persisted->kernel), "lost");
+	(void)snprintf(persisted->lost_why, sizeof(persisted->lost_why), "%s", why);
 	if (persist_write(session, &err) < 0)
 		transaction_fail(session->host, &err);
 }
@@ -201,21 +201,21 @@ void restore_next(struct host *host)
 
 static void restored(struct session *session)
 {
-	struct db_persisted *kept = &session->kept;
+	struct db_persisted *persisted = &session->persisted;
 	struct err err;
 
 	session->box.state = BOX_THERE;
 	session->box.wants_intact = false;
 	session->looks.taken = 0;
-	(void)snprintf(kept->kernel, sizeof(kept->kernel), "ready");
-	clock_rfc3339_now(kept->restored_at);
+	(void)snprintf(persisted->kernel, sizeof(persisted->kernel), "ready");
+	clock_rfc3339_now(persisted->restored_at);
 	/*
 	 * The loss is reported with the next record. What that record leaves belongs to the new
 	 * kernel.
 	 */
-	kept->lost_why[0] = '\0';
-	free(kept->variables);
-	kept->variables = NULL;
+	persisted->lost_why[0] = '\0';
+	free(persisted->variables);
+	persisted->variables = NULL;
 	persist_use(session);
 	if (persist_write(session, &err) < 0)
 		transaction_fail(session->host, &err);

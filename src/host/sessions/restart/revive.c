@@ -21,7 +21,7 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 {
 	struct host *host = arg;
 	struct tenant *tenant = tenant_find(host, row->tenant);
-	struct db_persisted kept;
+	struct db_persisted persisted;
 	struct session *session;
 	int found;
 
@@ -29,12 +29,12 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 		audit_note(host, "session.end", row->id, "closed", "%s", "its tenant was deleted");
 		return db_session_end(host->db, row->id, "closed", "its tenant was deleted", err);
 	}
-	found = db_persisted_find(host->db, row->id, &kept, err);
+	found = db_persisted_find(host->db, row->id, &persisted, err);
 	if (found <= 0)
 		return found;
 	session = session_add(host, tenant, &row->limits);
-	db_persisted_done(&session->kept);
-	session->kept = kept;
+	db_persisted_done(&session->persisted);
+	session->persisted = persisted;
 	session->row = *row;
 	session->row.metadata = row->metadata != NULL ? mem_strdup(row->metadata) : NULL;
 	session->row.tools = row->tools != NULL ? mem_strdup(row->tools) : NULL;
@@ -44,14 +44,14 @@ static int revive(const struct db_session *row, void *arg, struct err *err)
 	/* After a reboot there are no boxes to adopt. */
 	/* The warden keeps no boxes of paused sessions (src/box/sessions/adopt.c). */
 	session->box.state = box_lease_seconds(session) > 0 && persist_is_of_this_boot(session) &&
-					     kept.paused_ms == 0
+					     persisted.paused_ms == 0
 				     ? BOX_LEFT
 				     : BOX_PARKED;
-	(void)life_move(&session->life, kept.paused_ms != 0 ? SESSION_PAUSED : SESSION_LIVE,
+	(void)life_move(&session->life, persisted.paused_ms != 0 ? SESSION_PAUSED : SESSION_LIVE,
 			session->row.id);
 	session->clock.idle_since_ns =
 		clock_boot_ms() * 1000000u - persist_idle_ms(session) * 1000000u;
-	persist_set_expiry(session, kept.expires_ms);
+	persist_set_expiry(session, persisted.expires_ms);
 	if (context_revive(session, err) < 0 ||
 	    db_last_sequence(host->db, row->id, &session->executions.sequence, err) < 0)
 		return (int)err->code;

@@ -20,10 +20,9 @@ static const struct {
 } states[SESSION_LIFE_COUNT_] = {
 	/* PAUSED: at its start the daemon finds the session paused. */
 	[SESSION_OPENING] = { "opening", TO(LIVE) | TO(PAUSED) | TO_GO },
-	[SESSION_LIVE] = { "live", TO(PAUSE_ASKED) | TO_GO },
+	[SESSION_LIVE] = { "live", TO(PAUSE_REQUESTED) | TO_GO },
 	/* PAUSED: a session without a box needs no freezing. */
-	[SESSION_PAUSE_ASKED] = { "pause-asked",
-				  TO(LIVE) | TO(PAUSING) | TO(PAUSED) | TO_GO },
+	[SESSION_PAUSE_REQUESTED] = { "pause-asked", TO(LIVE) | TO(PAUSING) | TO(PAUSED) | TO_GO },
 	[SESSION_PAUSING] = { "pausing", TO(LIVE) | TO(PAUSED) | TO_GO },
 	[SESSION_PAUSED] = { "paused", TO(LIVE) | TO(RESUMING) | TO_GO },
 	[SESSION_RESUMING] = { "resuming", TO(LIVE) | TO(PAUSED) | TO_GO },
@@ -82,7 +81,7 @@ bool life_is_leaving(enum session_life life)
 
 bool life_is_paused(enum session_life life)
 {
-	return life == SESSION_PAUSE_ASKED || life_stands_still(life);
+	return life == SESSION_PAUSE_REQUESTED || life_stands_still(life);
 }
 
 bool life_stands_still(enum session_life life)

@@ -3,7 +3,7 @@
  *
  *   OPENING --opened--> LIVE --DELETE, expiry, lost kernel--> ENDING --closed--> ENDED --> (a row)
  *   OPENING, LIVE --the daemon stops--> LEAVING --closed--> LEFT --> (the next daemon's)
- *   LIVE --asked--> PAUSE_ASKED --nothing runs--> PAUSING --frozen--> PAUSED
+ *   LIVE --pause--> PAUSE_REQUESTED --nothing runs--> PAUSING --frozen--> PAUSED
  *   PAUSED --resume--> RESUMING --thawed--> LIVE
  *
  * life.c has the table of all transitions (see also docs/internals/daemon.md). Whether the session
@@ -17,12 +17,12 @@
 enum session_life {
 	SESSION_OPENING,
 	SESSION_LIVE,
-	SESSION_PAUSE_ASKED, /* waits until nothing runs */
-	SESSION_PAUSING, /* a thread freezes its box */
+	SESSION_PAUSE_REQUESTED, /* waits until nothing runs */
+	SESSION_PAUSING,	 /* a thread freezes its box */
 	SESSION_PAUSED,
 	SESSION_RESUMING, /* a thread thaws its box */
 	SESSION_ENDING, /* its row is ended; running code is interrupted, the box is being closed */
-	SESSION_ENDED, /* it has no box; contexts may still have to close */
+	SESSION_ENDED,	/* it has no box; contexts may still have to close */
 	SESSION_LEAVING, /* as ENDING and ENDED, but the daemon stops: the row stays live */
 	SESSION_LEFT,
 	SESSION_LIFE_COUNT_,

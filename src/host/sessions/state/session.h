@@ -85,7 +85,7 @@ struct session_box {
 	uint64_t parked_sequence; /* number of executions; the next box continues from here */
 	struct missing *missing; /* files that the store lacked at the last restore, or NULL */
 	struct observed *observed; /* NULL: no open box */
-	struct grant folders; /* of the host, granted by `kept.grant` (sessions/folders.c) */
+	struct grant folders; /* of the host, granted by `persisted.grant` (sessions/folders.c) */
 };
 
 /* The session's part in transactions that are not synced yet (transaction.c). */
@@ -96,7 +96,7 @@ struct session_transactions {
 	bool is_unborn;		/* its row is in one of them */
 	uint64_t last;		/* the last of them */
 	uint64_t birth;		/* the one with its row */
-	bool end_unkept;	/* its row could not be ended, so it must be ended later */
+	bool is_end_unsaved;	/* its row could not be ended, so it must be ended later */
 	bool is_early;		/* its row is written while its box is being opened */
 	struct err early_failed; /* code ERR_OK: that did not fail */
 };
@@ -105,7 +105,7 @@ struct session_transactions {
 struct session_clock {
 	uint64_t idle_since_ns, opened_ns;
 	uint64_t expires_ns; /* 0: never */
-	bool used_since;     /* since `kept` was written */
+	bool used_since;     /* since `persisted` was written */
 };
 
 /* Scans of the workspace, whose changes are committed in the order of the scans. */
@@ -166,7 +166,7 @@ struct session {
 	struct session_alone alone;
 	struct session_box box;
 	/* sessions/restart/persist.c, restore.c */
-	struct db_persisted kept;
+	struct db_persisted persisted;
 	struct pause pause;
 	struct session_transactions transactions;
 };
