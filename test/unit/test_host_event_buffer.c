@@ -23,15 +23,15 @@ struct got {
 static bool read_once(struct event_buffer *ring, uint64_t after, struct got *ret)
 {
 	struct arena arena = { 0 };
-	struct api_events told;
-	const bool found = event_buffer_read(ring, after, &arena, &told);
-	const struct api_event *event = told.events.items;
+	struct api_events reply;
+	const bool found = event_buffer_read(ring, after, &arena, &reply);
+	const struct api_event *event = reply.events.items;
 
 	memset(ret, 0, sizeof(*ret));
-	assert_int_equal(told.has_missing, told.missing != 0);
-	ret->gap = told.missing;
-	ret->end = told.is_last;
-	for (size_t i = 0; i < told.events.count; i++, event++) {
+	assert_int_equal(reply.has_missing, reply.missing != 0);
+	ret->gap = reply.missing;
+	ret->end = reply.is_last;
+	for (size_t i = 0; i < reply.events.count; i++, event++) {
 		assert_int_equal(event->data.len, strlen(event->data.data));
 		if (ret->events++ == 0)
 			ret->first = event->id;

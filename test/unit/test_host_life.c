@@ -16,16 +16,11 @@
 
 /* A row for each state, a column for each that it may be left for, in the order of the enum. */
 static const char *const moves[SESSION_LIFE_COUNT_] = {
-	[SESSION_OPENING] = ".x..x.x.x.",
-	[SESSION_LIVE] = "..x...x.x.",
-	[SESSION_PAUSE_REQUESTED] = ".x.xx.x.x.",
-	[SESSION_PAUSING] = ".x..x.x.x.",
-	[SESSION_PAUSED] = ".x...xx.x.",
-	[SESSION_RESUMING] = ".x..x.x.x.",
-	[SESSION_ENDING] = ".......x..",
-	[SESSION_ENDED] = "..........",
-	[SESSION_LEAVING] = ".........x",
-	[SESSION_LEFT] = "..........",
+	[SESSION_OPENING] = ".x..x.x.x.",	  [SESSION_LIVE] = "..x...x.x.",
+	[SESSION_PAUSE_REQUESTED] = ".x.xx.x.x.", [SESSION_PAUSING] = ".x..x.x.x.",
+	[SESSION_PAUSED] = ".x...xx.x.",	  [SESSION_RESUMING] = ".x..x.x.x.",
+	[SESSION_ENDING] = ".......x..",	  [SESSION_ENDED] = "..........",
+	[SESSION_LEAVING] = ".........x",	  [SESSION_LEFT] = "..........",
 };
 
 static void every_pair_is_a_move_or_is_refused(void **state)

@@ -303,7 +303,7 @@ bool execution_is_own(struct host *host, const struct request *req, const char *
 	if (session != NULL)
 		live = execution_find(session, name);
 	if (live != NULL)
-		return strcmp(live->asked_by, req->key->row.id) == 0;
+		return strcmp(live->requester, req->key->row.id) == 0;
 	/*
 	 * The row, if it is no longer in memory. Comparing the key's id is enough: it belongs to
 	 * one tenant.

@@ -106,7 +106,7 @@ void handle_process_create(struct host *host, const struct request *req,
 	struct job *job;
 	struct err err;
 
-	if (session == NULL || process_was_asked(host, req, session, in, hash) ||
+	if (session == NULL || process_answer_repeat(host, req, session, in, hash) ||
 	    !may_start(host, req, session, in) || !quota_process(host, req, &timeout_ms))
 		return;
 	process = process_new(session, &err);

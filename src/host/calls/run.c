@@ -321,7 +321,7 @@ static void answer_again(struct host *host, const struct request *req, const str
 				    .model = row->model,
 				    .status = API_RUN_STATUS_ENDED });
 	else
-		run_kept_reply(host, req, row);
+		run_reply_from_row(host, req, row);
 }
 
 /* Whether this key was used before, or there was an error; then the request is answered. */
@@ -457,7 +457,7 @@ void handle_run_show(struct host *host, const struct request *req,
 	struct run *run = find(host, req, in->id, &row, &found);
 
 	if (run == NULL && found)
-		run_kept_reply(host, req, &row);
+		run_reply_from_row(host, req, &row);
 	else if (run != NULL && run->state == RUN_ENDED)
 		run_wait(run, req);
 	else if (run != NULL)
@@ -478,7 +478,7 @@ void handle_run_events(struct host *host, const struct request *req,
 	if (run != NULL)
 		run_wait_events(run, req->id, in->after);
 	else if (found)
-		run_kept_events(host, req->id, in->after, &row);
+		run_reply_events_from_row(host, req->id, in->after, &row);
 	db_run_done(&row);
 }
 

@@ -19,7 +19,7 @@
 #include "host/host.h"
 
 #define TOOLS_MAX 64u /* for an execution and for a session */
-#define KEPT_MAX ((size_t)256 * 1024)
+#define TOOLS_BYTES_MAX ((size_t)256 * 1024)
 
 struct asking {
 	reckon_answers *answers;
@@ -63,16 +63,16 @@ bool asking_fits(struct host *host, const struct request *req, const struct api_
 	for (size_t i = 0; i < list->count; i++)
 		bytes += strlen(tools[i].name) + tools[i].parameters.len +
 			 (tools[i].description != NULL ? strlen(tools[i].description) : 0);
-	if (bytes > KEPT_MAX)
+	if (bytes > TOOLS_BYTES_MAX)
 		front_fail(host, req->id, API_ERR_INVALID,
 			  "tools: those of a session have at most 256 KiB in all", "",
 			  "shorten their descriptions, or name them with each execution", 0);
-	return bytes <= KEPT_MAX;
+	return bytes <= TOOLS_BYTES_MAX;
 }
 
 char *asking_keep(const struct api_list *list)
 {
-	cleanup_buf struct buf text = BUF_INIT(KEPT_MAX * 8);
+	cleanup_buf struct buf text = BUF_INIT(TOOLS_BYTES_MAX * 8);
 	const struct api_tool *tools = list->items;
 	struct json_writer json;
 	struct err ignored;
@@ -149,8 +149,8 @@ static struct asking *make(const struct host *host, uint64_t wait_ms, struct err
 	return asking;
 }
 
-int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
-		struct err *err)
+int asking_from_json(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
+		     struct err *err)
 {
 	struct asking *asking = make(host, wait_ms, err);
 
@@ -167,13 +167,13 @@ int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct a
 int asking_new(const struct session *session, const struct api_execute_in *in, struct asking **ret,
 	       struct err *err)
 {
-	const char *kept = in->tools.count == 0 ? session->row.tools : NULL;
+	const char *session_tools = in->tools.count == 0 ? session->row.tools : NULL;
 
 	*ret = NULL;
-	if (!in->allow_input && in->tools.count == 0 && kept == NULL)
+	if (!in->allow_input && in->tools.count == 0 && session_tools == NULL)
 		return 0;
-	if (kept != NULL) {
-		if (asking_kept(session->host, kept, in->wait_ms, ret, err) < 0)
+	if (session_tools != NULL) {
+		if (asking_from_json(session->host, session_tools, in->wait_ms, ret, err) < 0)
 			return (int)err->code;
 	} else {
 		*ret = make(session->host, in->wait_ms, err);

@@ -24,8 +24,8 @@ int asking_new(const struct session *session, const struct api_execute_in *in, s
 int asking_once(const struct session *session, const struct api_execute_once_in *in,
 		struct asking **ret, struct err *err);
 /* The same with tools that asking_keep() encoded. */
-int asking_kept(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
-		struct err *err);
+int asking_from_json(struct host *host, const char *tools, uint64_t wait_ms, struct asking **ret,
+		     struct err *err);
 /* Whether calls wait for an answer of the client; `asking` may be NULL. */
 bool asking_waits(const struct asking *asking);
 /* Answers a question for input; `text` NULL: the end of the input. */

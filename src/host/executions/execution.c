@@ -26,7 +26,7 @@ static struct execution *execution_new(struct session *session, struct err *err)
 		return NULL;
 	}
 	execution->session = session;
-	(void)snprintf(execution->asked_by, sizeof(execution->asked_by), "%.*s", ID_SIZE - 1,
+	(void)snprintf(execution->requester, sizeof(execution->requester), "%.*s", ID_SIZE - 1,
 		       session->host->actor);
 	execution->code = BUF_INIT(FRONT_CODE_MAX);
 	execution->events = event_buffer_new();
@@ -111,17 +111,17 @@ static bool try_events(struct execution *execution, uint64_t request, uint64_t a
 	const struct api_failure failure = { .error = execution->failure,
 					     .message = execution->why.text };
 	cleanup_arena struct arena arena = { 0 };
-	struct api_events told;
+	struct api_events reply;
 
-	if (!event_buffer_read(execution->events, after, &arena, &told))
+	if (!event_buffer_read(execution->events, after, &arena, &reply))
 		return false;
 	/* For a client that reads only events; before the end it does no harm. */
 	if (execution->failed)
-		told.failure = &failure;
-	reply_execution_events(execution->session->host, request, &told);
+		reply.failure = &failure;
+	reply_execution_events(execution->session->host, request, &reply);
 	execution->given_ns = clock_mono_ns();
-	execution->is_read = execution->is_read || told.is_last;
-	if (told.is_last)
+	execution->is_read = execution->is_read || reply.is_last;
+	if (reply.is_last)
 		once_done(execution->session);
 	return true;
 }
@@ -142,16 +142,16 @@ void execution_wait_events(struct execution *execution, uint64_t request, uint64
 
 static void publish(struct execution *execution)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < execution->event_waiter_count; i++) {
 		const struct event_waiter waiter = execution->event_waiters[i];
 
 		if (!try_events(execution, waiter.request, waiter.after))
-			execution->event_waiters[kept++] = waiter;
+			execution->event_waiters[remaining++] = waiter;
 	}
-	execution->session->host->executions.followers -= execution->event_waiter_count - kept;
-	execution->event_waiter_count = kept;
+	execution->session->host->executions.followers -= execution->event_waiter_count - remaining;
+	execution->event_waiter_count = remaining;
 }
 
 void execution_publish(struct host *host)
@@ -170,18 +170,18 @@ void execution_publish(struct host *host)
 
 void execution_forget(struct execution *execution, uint64_t request)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < execution->event_waiter_count; i++)
 		if (execution->event_waiters[i].request != request)
-			execution->event_waiters[kept++] = execution->event_waiters[i];
-	execution->session->host->executions.followers -= execution->event_waiter_count - kept;
-	execution->event_waiter_count = kept;
-	kept = 0;
+			execution->event_waiters[remaining++] = execution->event_waiters[i];
+	execution->session->host->executions.followers -= execution->event_waiter_count - remaining;
+	execution->event_waiter_count = remaining;
+	remaining = 0;
 	for (size_t i = 0; i < execution->waiter_count; i++)
 		if (execution->waiters[i].request != request)
-			execution->waiters[kept++] = execution->waiters[i];
-	execution->waiter_count = kept;
+			execution->waiters[remaining++] = execution->waiters[i];
+	execution->waiter_count = remaining;
 	lease_drop(execution->lease, request, clock_mono_ns());
 }
 
@@ -189,11 +189,11 @@ void execution_forget(struct execution *execution, uint64_t request)
 static void drop_old(struct session *session)
 {
 	struct execution *next;
-	unsigned kept = 0;
+	unsigned finished = 0;
 
 	for (struct execution *at = session->executions.first; at != NULL; at = next) {
 		next = at->next;
-		if (at->state == EXECUTION_FINISHED && ++kept > HOST_EVENT_BUFFERS_MAX)
+		if (at->state == EXECUTION_FINISHED && ++finished > HOST_EVENT_BUFFERS_MAX)
 			execution_free(at);
 	}
 }
@@ -252,8 +252,8 @@ static void keep(struct execution *execution, const struct job *job)
 	if (execution->row == EXECUTION_ROW_NONE)
 		return;
 	/* One commit for the record, its usage and its objects. */
-	execution->row = host->transactions.is_open ? EXECUTION_ROW_UNCOMMITTED
-						    : EXECUTION_ROW_KEPT;
+	execution->row =
+		host->transactions.is_open ? EXECUTION_ROW_UNCOMMITTED : EXECUTION_ROW_STORED;
 	execution->transaction = host->transactions.current;
 	transaction_note(execution->session);
 	if (is_alone && db_begin(host->db, &err) < 0)
@@ -268,7 +268,7 @@ static void keep(struct execution *execution, const struct job *job)
 	    (is_alone && (db_commit(host->db, &err) < 0 || db_sync(host->db, &err) < 0))) {
 		transaction_fail(host, &err);
 		if (is_alone)
-			pending_row_not_kept(execution);
+			pending_row_failed(execution);
 	}
 }
 
@@ -284,7 +284,7 @@ static void settle(struct execution *execution)
 	execution->waiter_count = 0;
 	replay_add(execution);
 	if (execution->row != EXECUTION_ROW_UNCOMMITTED)
-		pending_row_kept(execution);
+		pending_row_committed(execution);
 	drop_old(execution->session);
 }
 

@@ -51,6 +51,6 @@ void pending_row_drop(struct execution *execution); /* it must not get a row */
 /* Writes the row into the open transaction, which an error fails; with `end` if it has ended. */
 int pending_row_write(struct execution *execution, const struct db_end *end, struct err *err);
 void pending_row_write_all(struct host *host); /* before a request reads executions or the audit */
-void pending_row_kept(struct execution *execution);	  /* the written row is committed */
-void pending_row_not_kept(struct execution *execution); /* the row failed, and waits again */
+void pending_row_committed(struct execution *execution); /* the written row is committed */
+void pending_row_failed(struct execution *execution);	 /* the row failed, and waits again */
 void pending_row_forget(struct execution *execution);

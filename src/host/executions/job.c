@@ -11,7 +11,7 @@
 #include "host/files/file_mounts.h"
 #include "host/files/stored.h"
 #include "host/host.h"
-#include "host/runs/told.h"
+#include "host/runs/cell_result.h"
 #include "host/volumes/work.h"
 #include "host/about.h"
 
@@ -66,7 +66,7 @@ void job_free(struct job *job)
 		job->box.imports = next;
 	}
 	file_mounts_free(job->box.mounts);
-	job_told_free(job->result.told);
+	cell_result_free(job->result.cell);
 	missing_free(job->box.missing);
 	free(job->box.recorded);
 	free(job);

@@ -26,7 +26,7 @@ struct asking;
 struct context;
 struct host;
 struct run;
-struct job_told;
+struct cell_result;
 struct process;
 struct stored;
 struct volume_work;
@@ -70,15 +70,15 @@ enum execution_cancel {
 };
 
 enum execution_row {
-	EXECUTION_ROW_KEPT, /* or there is no record to store yet */
+	EXECUTION_ROW_STORED,	   /* or there is no record to store yet */
 	EXECUTION_ROW_UNCOMMITTED, /* its record is in a transaction that is not synced yet */
-	EXECUTION_ROW_NONE, /* its session could not be stored, so it has no row */
+	EXECUTION_ROW_NONE,	   /* its session could not be stored, so it has no row */
 };
 
 struct execution {
 	struct execution *next; /* in the session's list, newest first */
 	struct session *session;
-	char id[ID_SIZE], asked_by[ID_SIZE]; /* the key that started it */
+	char id[ID_SIZE], requester[ID_SIZE]; /* the key that started it */
 	enum { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_FINISHED } state;
 	struct buf code;     /* until it has run and its row is stored */
 	struct pending_row *pending_row; /* until its row is stored; see pending_row.c */
@@ -222,7 +222,7 @@ struct job_result {
 	int fd;
 	uint64_t size;
 	reckon_cost cost;      /* EXECUTE */
-	struct job_told *told; /* EXECUTE for a run */
+	struct cell_result *cell; /* EXECUTE for a run */
 	struct job_part {
 		size_t at, len;
 	} files_part, receipt_part; /* their positions in `json`, the record */

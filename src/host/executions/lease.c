@@ -33,14 +33,14 @@ void lease_take(struct lease *lease, uint64_t request)
 static size_t remove_range(struct lease *lease, uint64_t first, uint64_t last)
 {
 	const size_t before = lease != NULL ? lease->count : 0;
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < before; i++)
 		if (lease->requests[i] < first || lease->requests[i] > last)
-			lease->requests[kept++] = lease->requests[i];
+			lease->requests[remaining++] = lease->requests[i];
 	if (before > 0)
-		lease->count = kept;
-	return before - kept;
+		lease->count = remaining;
+	return before - remaining;
 }
 
 void lease_drop(struct lease *lease, uint64_t request, uint64_t now_ns)

@@ -9,24 +9,23 @@
 #include "host/executions/row_before_run.h"
 #include "host/host.h"
 
-static void session_kept(struct session *session, uint64_t upto)
+static void transactions_synced(struct session *session, uint64_t upto)
 {
 	for (struct execution *each = session->executions.first; each != NULL; each = each->next) {
 		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction > upto)
 			continue;
-		pending_row_kept(each);
-		each->row = EXECUTION_ROW_KEPT;
+		pending_row_committed(each);
+		each->row = EXECUTION_ROW_STORED;
 	}
 }
 
-static void session_not_kept(struct session *session, uint64_t first,
-			     const struct err *failed)
+static void transactions_failed(struct session *session, uint64_t first, const struct err *failed)
 {
 	for (struct execution *each = session->executions.first; each != NULL; each = each->next) {
 		if (each->row != EXECUTION_ROW_UNCOMMITTED || each->transaction < first)
 			continue;
-		each->row = EXECUTION_ROW_KEPT;
-		pending_row_not_kept(each);
+		each->row = EXECUTION_ROW_STORED;
+		pending_row_failed(each);
 		each->failed = true;
 		each->failure = front_storage_error(failed);
 		(void)err_set(&each->why, ERR_SYSTEM, "its record could not be kept: %s",
@@ -51,9 +50,9 @@ static void settled(struct host *host)
 const struct module executions_module = {
 	.request_gone = cancel_request_gone,
 	.front_lost = cancel_front_lost,
-	.session_transactions_synced = session_kept,
-	.session_transactions_failed = session_not_kept,
-	.transactions_synced = row_before_run_kept,
+	.session_transactions_synced = transactions_synced,
+	.session_transactions_failed = transactions_failed,
+	.transactions_synced = row_before_run_synced,
 	.transactions_failed = row_before_run_failed,
 	.session_lost = execution_rowless,
 	.session_gone = session_gone,

@@ -72,7 +72,7 @@ void pending_row_note(struct execution *execution, const struct db_execution *ro
 
 	start->execution = execution;
 	start->row = *row;
-	memcpy(start->row.requester, execution->asked_by, sizeof(start->row.requester));
+	memcpy(start->row.requester, execution->requester, sizeof(start->row.requester));
 	start->idempotency = idempotency != NULL ? mem_strdup(idempotency) : NULL;
 	start->about = host->about;
 	memcpy(start->actor, host->actor, sizeof(start->actor));
@@ -129,7 +129,7 @@ int pending_row_write(struct execution *execution, const struct db_end *end, str
 	return code < 0 ? (int)err->code : 0;
 }
 
-void pending_row_kept(struct execution *execution)
+void pending_row_committed(struct execution *execution)
 {
 	struct pending_row *start = execution->pending_row;
 
@@ -143,7 +143,7 @@ void pending_row_kept(struct execution *execution)
 		buf_done(&execution->code);
 }
 
-void pending_row_not_kept(struct execution *execution)
+void pending_row_failed(struct execution *execution)
 {
 	if (execution->pending_row != NULL && !execution->pending_row->waits)
 		wait_for(execution->session->host, execution->pending_row);
@@ -153,7 +153,7 @@ void pending_row_forget(struct execution *execution)
 {
 	if (execution->pending_row != NULL && execution->pending_row->waits)
 		wait_no_more(execution->session->host, execution->pending_row);
-	pending_row_kept(execution);
+	pending_row_committed(execution);
 	buf_done(&execution->code);
 }
 
@@ -209,9 +209,9 @@ void pending_row_write_all(struct host *host)
 	for (struct pending_row *at = written; at != NULL; at = next) {
 		next = at->next;
 		if (code < 0)
-			pending_row_not_kept(at->execution);
+			pending_row_failed(at->execution);
 		else
-			pending_row_kept(at->execution);
+			pending_row_committed(at->execution);
 	}
 	if (host->executions.pending_rows != NULL)
 		loop_timer_set(host->sessions.start_timer, AGAIN_MS);

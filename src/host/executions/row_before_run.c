@@ -60,13 +60,13 @@ static void pump(struct session *session)
 	context_pump_all(session);
 }
 
-void row_before_run_kept(struct host *host)
+void row_before_run_synced(struct host *host)
 {
 	struct execution *execution;
 
 	while ((execution = find(host, 1, host->transactions.synced)) != NULL) {
 		row_before_run_forget(execution);
-		pending_row_kept(execution);
+		pending_row_committed(execution);
 		pump(execution->session);
 	}
 }

@@ -23,6 +23,6 @@ void row_before_run_forget(struct execution *execution); /* it has ended, or is 
 
 /* ---- hooks of module.c ---- */
 /* More transactions are synced: runs the executions that waited for them. */
-void row_before_run_kept(struct host *host);
+void row_before_run_synced(struct host *host);
 /* Transactions from `from` on failed: fails the executions that waited for them. */
 void row_before_run_failed(struct host *host, uint64_t from, const struct err *failed);

@@ -19,14 +19,14 @@ static int on_event(const reckon_event *event, void *arg)
 {
 	const struct job *job = arg;
 
-	bool is_heard = event_buffer_push(job->execution->events, event->name, event->json,
-					  event->json_len);
+	bool has_waiter = event_buffer_push(job->execution->events, event->name, event->json,
+					    event->json_len);
 
 	/* A run reports a cell as done only after its record is stored. */
 	if (job->run_events != NULL && strcmp(event->name, "done") != 0)
-		is_heard |= event_buffer_push(job->run_events, event->name, event->json,
-					      event->json_len);
-	if (is_heard)
+		has_waiter |= event_buffer_push(job->run_events, event->name, event->json,
+						event->json_len);
+	if (has_waiter)
 		pool_wake(job->session->host->pools.main);
 	return RECKON_CONTINUE;
 }
@@ -95,7 +95,7 @@ void work_execute(struct job *job)
 	job->result.files_part = part_of(done, "files");
 	job->result.receipt_part = part_of(done, "receipt");
 	if (job->run != NULL)
-		job->result.told = job_told_new(done);
+		job->result.cell = cell_result_new(done);
 	reckon_execution_free(done);
 }
 

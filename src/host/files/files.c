@@ -25,21 +25,24 @@ void file_work_done(struct file_work *work)
 	free(work->if_match);
 	free(work->if_none);
 	free(work->format);
-	for (size_t i = 0; i < work->kept_count; i++)
-		free(work->kept[i].path);
-	free(work->kept);
+	for (size_t i = 0; i < work->version_count; i++)
+		free(work->versions[i].path);
+	free(work->versions);
 }
 
 void file_work_keep(struct file_work *work, const char *path, const char *source,
 		    const reckon_file_info *info)
 {
-	if (info->artifact[0] == '\0' || work->kept_count >= FILES_KEPT_MAX)
+	if (info->artifact[0] == '\0' || work->version_count >= FILES_VERSIONS_MAX)
 		return;
-	if (work->kept_count == work->kept_capacity) {
-		work->kept_capacity = work->kept_capacity > 0 ? work->kept_capacity * 2 : 4;
-		work->kept = mem_grow(work->kept, work->kept_capacity, sizeof(*work->kept));
+	if (work->version_count == work->version_capacity) {
+		work->version_capacity =
+			work->version_capacity > 0 ? work->version_capacity * 2 : 4;
+		work->versions =
+			mem_grow(work->versions, work->version_capacity, sizeof(*work->versions));
 	}
-	work->kept[work->kept_count++] = (struct file_kept){ mem_strdup(path), source, *info };
+	work->versions[work->version_count++] =
+		(struct file_version){ mem_strdup(path), source, *info };
 }
 
 /* "" means unknown. */
@@ -79,16 +82,17 @@ static int note(struct session *session, const struct job *job, struct err *err)
 		return db_version_add_listed(db, session->row.id, job->execution->id,
 					     result->json + result->files_part.at,
 					     result->files_part.len, err);
-	return db_version_add(db, session->row.id, job->files.kept, job->files.kept_count, err);
+	return db_version_add(db, session->row.id, job->files.versions, job->files.version_count,
+			      err);
 }
 
 void files_changed(struct session *session, const struct job *job)
 {
 	struct err err;
 
-	for (size_t i = 0; i < job->files.kept_count; i++)
-		usage_own(session->host, session->tenant, job->files.kept[i].info.artifact,
-			  job->files.kept[i].info.size);
+	for (size_t i = 0; i < job->files.version_count; i++)
+		usage_own(session->host, session->tenant, job->files.versions[i].info.artifact,
+			  job->files.versions[i].info.size);
 	if (changes_files(job) && note(session, job, &err) < 0)
 		log_line(LOG_ERROR, "versions of files could not be noted",
 			 "session=%s why=\"%s\"", session->row.id, err.text);

@@ -9,9 +9,9 @@
 #include "api/calls.h"
 #include "reckon_files.h"
 
-#define FILES_KEPT_MAX 10000u /* versions that one job can add */
+#define FILES_VERSIONS_MAX 10000u /* versions that one job can add */
 
-struct file_kept {
+struct file_version {
 	char *path;
 	const char *source; /* "upload", "archive", "replaced", "process" */
 	reckon_file_info info;
@@ -32,8 +32,8 @@ struct file_work {
 	uint64_t removed;
 	char replaced[40]; /* artifact of the file that a move replaced */
 	enum api_error refusal; /* if not 0, answered instead of the error's own code */
-	struct file_kept *kept;
-	size_t kept_count, kept_capacity;
+	struct file_version *versions;
+	size_t version_count, version_capacity;
 };
 
 struct host;

@@ -56,8 +56,8 @@ static void answer_again(struct host *host, const struct request *req,
 	reply_process_create(host, req->id, &reply);
 }
 
-bool process_was_asked(struct host *host, const struct request *req, struct session *session,
-		       const struct api_process_create_in *in, unsigned char hash[32])
+bool process_answer_repeat(struct host *host, const struct request *req, struct session *session,
+			   const struct api_process_create_in *in, unsigned char hash[32])
 {
 	const struct process *starting;
 	struct db_process row;

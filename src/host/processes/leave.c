@@ -111,9 +111,9 @@ static void tick_one(struct process *process, uint64_t now)
 		process->checked_ns = now;
 		process_ask(process, JOB_PROCESS_CHECK, NULL);
 	}
-	if (process->is_unkept && !process->is_uncommitted && process->phase == PROCESS_ENDED &&
+	if (process->is_unstored && !process->is_uncommitted && process->phase == PROCESS_ENDED &&
 	    db_process_put(process->session->host->db, &process->row, &err) == 0)
-		process->is_unkept = false;
+		process->is_unstored = false;
 }
 
 void process_begin_anew(struct session *session)

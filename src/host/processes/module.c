@@ -6,7 +6,7 @@
  */
 #include "host/host.h"
 
-static void session_not_kept(struct session *session, uint64_t first, const struct err *failed)
+static void transactions_failed(struct session *session, uint64_t first, const struct err *failed)
 {
 	(void)failed;
 	process_transaction_failed(session, first);
@@ -32,8 +32,8 @@ static void box_lost(struct session *session, const char *why)
 const struct module processes_module = {
 	.request_gone = process_forget,
 	.front_lost = process_front_lost,
-	.session_transactions_synced = process_transaction_kept,
-	.session_transactions_failed = session_not_kept,
+	.session_transactions_synced = process_transaction_synced,
+	.session_transactions_failed = transactions_failed,
 	.transactions_failed = process_claims_failed,
 	.session_ends = ends,
 	.session_leaves = session_leaves,

@@ -53,7 +53,7 @@ void process_drop(struct process *process)
 		}
 	if (process->phase != PROCESS_ENDED)
 		session->tenant->processes--;
-	session->host->pace.kept_bytes -= process->follow.kept_bytes;
+	session->host->pace.ended_event_bytes -= process->follow.event_bytes;
 	process_unwatch(process);
 	process_fail_input(process, API_ERR_PROCESS_ENDED, "the process has ended");
 	event_buffer_free(process->follow.events);
@@ -122,8 +122,8 @@ void process_put(struct process *process)
 	struct session *session = process->session;
 	struct err err;
 
-	process->is_unkept = db_process_put(session->host->db, &process->row, &err) < 0;
-	if (process->is_unkept)
+	process->is_unstored = db_process_put(session->host->db, &process->row, &err) < 0;
+	if (process->is_unstored)
 		transaction_fail(session->host, &err);
 	process->is_uncommitted = session->host->transactions.is_open;
 	process->transaction = session->host->transactions.current;
@@ -147,8 +147,8 @@ static void push_start(struct process *process)
 
 static void keep_events(struct process *process)
 {
-	process->follow.kept_bytes = event_buffer_shrink(process->follow.events);
-	process->session->host->pace.kept_bytes += process->follow.kept_bytes;
+	process->follow.event_bytes = event_buffer_shrink(process->follow.events);
+	process->session->host->pace.ended_event_bytes += process->follow.event_bytes;
 }
 
 /*
@@ -181,7 +181,7 @@ static void settle(struct process *process)
 static bool is_droppable(const struct process *process)
 {
 	return process->phase == PROCESS_ENDED && process->handle == NULL && process->jobs == 0 &&
-	       !process->is_unkept && process->follow.reader_count == 0;
+	       !process->is_unstored && process->follow.reader_count == 0;
 }
 
 /* Frees ended processes except the newest, within a limit of bytes. */
@@ -195,8 +195,8 @@ static void drop_old(struct session *session)
 		next = at->next;
 		if (at->phase != PROCESS_ENDED)
 			continue;
-		bytes += at->follow.kept_bytes;
-		if ((++count > PROCESS_KEPT || (count > 1 && bytes > PROCESS_KEPT_BYTES)) &&
+		bytes += at->follow.event_bytes;
+		if ((++count > PROCESS_ENDED_COUNT || (count > 1 && bytes > PROCESS_ENDED_BYTES)) &&
 		    is_droppable(at))
 			process_drop(at);
 	}
@@ -207,12 +207,12 @@ void process_drop_old(struct host *host)
 {
 	struct process *next;
 
-	if (host->pace.kept_bytes <= PROCESS_ALL_KEPT_BYTES)
+	if (host->pace.ended_event_bytes <= PROCESS_ALL_ENDED_BYTES)
 		return;
 	for (struct session *session = host->sessions.first; session != NULL; session = session->next)
 		for (struct process *at = session->processes.first; at != NULL; at = next) {
 			next = at->next;
-			if (at->follow.kept_bytes > 0 && is_droppable(at))
+			if (at->follow.event_bytes > 0 && is_droppable(at))
 				process_drop(at);
 		}
 }
@@ -444,14 +444,14 @@ void process_transaction_failed(struct session *session, uint64_t first)
 		if (!at->is_uncommitted || at->transaction < first || process_is_held(at))
 			continue;
 		at->is_uncommitted = false;
-		at->is_unkept = true;
+		at->is_unstored = true;
 		/* The client got an error for the start. */
 		if (at->phase == PROCESS_RUNNING)
 			process_kill(at);
 	}
 }
 
-void process_transaction_kept(struct session *session, uint64_t upto)
+void process_transaction_synced(struct session *session, uint64_t upto)
 {
 	for (struct process *at = session->processes.first; at != NULL; at = at->next)
 		if (at->is_uncommitted && at->transaction <= upto)

@@ -28,9 +28,9 @@
 #include "reckon_process.h"
 
 #define PROCESS_COUNT_MAX 256u	/* per session, as in libreckon */
-#define PROCESS_KEPT 16u	/* ended ones per session whose events can be read again */
-#define PROCESS_KEPT_BYTES ((size_t)16 * 1024 * 1024) /* of events of a session's ended ones */
-#define PROCESS_ALL_KEPT_BYTES ((size_t)96 * 1024 * 1024) /* of events of all ended ones */
+#define PROCESS_ENDED_COUNT 16u /* ended ones per session whose events can be read again */
+#define PROCESS_ENDED_BYTES ((size_t)16 * 1024 * 1024)	   /* of events of a session's ended ones */
+#define PROCESS_ALL_ENDED_BYTES ((size_t)96 * 1024 * 1024) /* of events of all ended ones */
 /* How long a process with waits_when_full waits for its first reader. */
 #define PROCESS_FIRST_READER_NS (15ull * 1000000000u)
 #define PROCESS_READERS_MAX 64u
@@ -77,7 +77,7 @@ struct process_pace {
 	uint64_t window, bytes;
 	struct loop_timer *timer;
 	bool is_set;
-	size_t kept_bytes; /* of events of all ended processes */
+	size_t ended_event_bytes; /* of events of all ended processes */
 };
 
 /* Its descriptors (io.c, pace.c). */
@@ -97,7 +97,7 @@ struct process_io {
 /* Its events, and who waits for them or for its end (follow.c, leave.c). */
 struct process_followers {
 	struct event_buffer *events;
-	size_t kept_bytes; /* of its events, after its end */
+	size_t event_bytes; /* of its events, after its end */
 	struct process_reader *readers;
 	size_t reader_count;
 	struct process_waiter *waiters;
@@ -132,7 +132,7 @@ struct process {
 	struct process_io io;
 	struct process_followers follow;
 	uint64_t checked_ns; /* when it was last checked for remaining programs */
-	bool is_unkept;	   /* its row could not be stored */
+	bool is_unstored;    /* its row could not be stored */
 	bool is_uncommitted;
 	uint64_t transaction;
 };
@@ -155,7 +155,7 @@ void process_fail_waiting(struct session *session, enum api_error error, const c
 void process_kill(struct process *process); /* and all that it left running */
 void process_forget_all(struct session *session); /* the session is freed */
 void process_transaction_failed(struct session *session, uint64_t first);
-void process_transaction_kept(struct session *session, uint64_t upto);
+void process_transaction_synced(struct session *session, uint64_t upto);
 
 /* Frees ended processes if those of all sessions exceed the limit. */
 void process_drop_old(struct host *host);
@@ -183,8 +183,8 @@ struct request;
  * Whether the request is answered: its key was used before, or there was an error. `hash` is the
  * hash of the request.
  */
-bool process_was_asked(struct host *host, const struct request *req, struct session *session,
-		       const struct api_process_create_in *in, unsigned char hash[32]);
+bool process_answer_repeat(struct host *host, const struct request *req, struct session *session,
+			   const struct api_process_create_in *in, unsigned char hash[32]);
 /* As process_start(), after its row is synced; `process` may be freed on return. */
 void process_claim(struct process *process, struct job *job);
 void process_claims_failed(struct host *host, uint64_t first, const struct err *failed);

@@ -16,14 +16,14 @@
 #include "host/tenants/quota.h"
 #include "host/tenants/usage.h"
 
-#define FILES_TOLD 200u
+#define LISTED_FILES 200u
 
 static void artifact_of(const reckon_workspace_entry *entry, char *ret, size_t size)
 {
 	(void)snprintf(ret, size, "ar_%.32s", entry->content);
 }
 
-/* Writes a list of at most FILES_TOLD changed or removed entries. */
+/* Writes a list of at most LISTED_FILES changed or removed entries. */
 static void write_entries(struct json_writer *writer, const char *key,
 			  const reckon_workspace *changes, bool are_gone, bool by_artifact)
 {
@@ -32,7 +32,7 @@ static void write_entries(struct json_writer *writer, const char *key,
 
 	json_write_key(writer, key);
 	json_write_array_begin(writer);
-	for (size_t i = 0; i < changes->count && count < FILES_TOLD; i++) {
+	for (size_t i = 0; i < changes->count && count < LISTED_FILES; i++) {
 		const reckon_workspace_entry *entry = &changes->entries[i];
 
 		if ((entry->kind == RECKON_ENTRY_GONE) != are_gone)
@@ -53,7 +53,7 @@ static bool is_too_much(const reckon_workspace *changes)
 
 	for (size_t i = 0; i < changes->count; i++)
 		gone += changes->entries[i].kind == RECKON_ENTRY_GONE;
-	return gone > FILES_TOLD || changes->count - gone > FILES_TOLD;
+	return gone > LISTED_FILES || changes->count - gone > LISTED_FILES;
 }
 
 static void note_changes(struct process *process, const reckon_workspace *changes)
@@ -85,15 +85,15 @@ static void note_versions(const struct process *process, const reckon_workspace 
 		const reckon_workspace_entry *entry = &changes->entries[i];
 		reckon_file_info info = { .size = entry->size };
 
-		if (entry->kind != RECKON_ENTRY_FILE || work.kept_count == FILES_TOLD)
+		if (entry->kind != RECKON_ENTRY_FILE || work.version_count == LISTED_FILES)
 			continue;
 		(void)snprintf(info.sha256, sizeof(info.sha256), "%s", entry->content);
 		artifact_of(entry, info.artifact, sizeof(info.artifact));
 		file_work_keep(&work, entry->path, "process", &info);
 		usage_own(session->host, session->tenant, info.artifact, info.size);
 	}
-	if (db_version_add(session->host->db, session->row.id, work.kept, work.kept_count, &err) <
-	    0)
+	if (db_version_add(session->host->db, session->row.id, work.versions, work.version_count,
+			   &err) < 0)
 		log_line(LOG_ERROR, "versions of files could not be noted",
 			 "session=%s why=\"%s\"", session->row.id, err.text);
 	file_work_done(&work);

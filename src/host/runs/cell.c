@@ -1,7 +1,7 @@
 /*
  * cell.c - executes a cell that a model wants, as an ordinary execution of the session.
  *
- * Runs in:  reckond's loop; job_told_new() in a thread of the pool.
+ * Runs in:  reckond's loop; cell_result_new() in a thread of the pool.
  * Reads:    code of a model, records of libreckon.
  * Never:    runs a cell beyond a quota, or without its row in the history.
  */
@@ -60,29 +60,29 @@ void run_cell_end(const struct driver_cell_end *end, void *arg)
 	run_tell(run);
 }
 
-static void read_told(const struct job *job, struct agent_client_result *ret)
+static void read_result(const struct job *job, struct agent_client_result *ret)
 {
-	const struct job_told *told = job->result.told;
+	const struct cell_result *result = job->result.cell;
 
 	*ret = (struct agent_client_result){
 		.status = job->result.status,
-		.text = buf_text(&told->text),
-		.len = told->text.len,
-		.repeat = told->repeat,
-		.same = told->same,
-		.image_count = told->image_count,
+		.text = buf_text(&result->text),
+		.len = result->text.len,
+		.repeat = result->repeat,
+		.same = result->same,
+		.image_count = result->image_count,
 	};
 	/* Outputs that the text shortens; other objects are not offered to the model. */
 	for (size_t i = 0;
 	     i < job->result.object_count && ret->handle_count < AGENT_CLIENT_HANDLES_MAX; i++)
 		if (strncmp(job->result.objects[i].id, "out_", 4) == 0)
 			ret->handles[ret->handle_count++] = job->result.objects[i].id;
-	memcpy(ret->images, told->images, sizeof(ret->images));
+	memcpy(ret->images, result->images, sizeof(ret->images));
 }
 
 void run_cell_done(struct run *run, const struct job *job)
 {
-	const struct job_told *told = job->result.told;
+	const struct cell_result *result = job->result.cell;
 	struct driver_cell_end end = {
 		.status = job->result.status,
 		.execution = job->execution->id,
@@ -96,13 +96,13 @@ void run_cell_done(struct run *run, const struct job *job)
 	if (run->state != RUN_ASKING)
 		return;
 	run_act(run);
-	if (job->result.json == NULL || told == NULL) {
+	if (job->result.json == NULL || result == NULL) {
 		run_cell_refuse(run, "infra_error", job->error.message);
 		return;
 	}
-	end.files = told->changes.files;
-	end.file_count = told->changes.file_count;
-	read_told(job, &end.told);
+	end.files = result->changes.files;
+	end.file_count = result->changes.file_count;
+	read_result(job, &end.told);
 	if (driver_cell_done(&run->driver, &end, &err) < 0)
 		run_end(run, AGENT_STOP_FAILED, err.text);
 }
@@ -214,9 +214,8 @@ int run_cell_execute(const struct driver_cell *cell, struct err *err, void *arg)
 	run->cell = execution_begin(session, &row, NULL, cell->code, cell->len, &broken);
 	if (run->cell == NULL)
 		return driver_cell_refuse(&run->driver, "infra_error", broken.text, err);
-	if (run->tools != NULL &&
-	    asking_kept(run->host, run->tools, run->wait_ms, &run->cell->asking,
-			&broken) < 0) {
+	if (run->tools != NULL && asking_from_json(run->host, run->tools, run->wait_ms,
+						   &run->cell->asking, &broken) < 0) {
 		execution_free(TAKE_PTR(run->cell));
 		return driver_cell_refuse(&run->driver, "infra_error", broken.text, err);
 	}

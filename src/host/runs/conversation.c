@@ -116,7 +116,7 @@ static int open_output(const char *handle, int *ret_fd, struct err *err, void *a
 }
 
 /* Entries are "NAME (12 bytes)", or only the name. */
-static bool is_told_of(const struct run *run, const char *name)
+static bool has_file(const struct run *run, const char *name)
 {
 	const size_t len = strlen(name);
 
@@ -140,7 +140,7 @@ static char look(const char *name, void *arg)
 		if (strcmp(outcome->files[i].path, name) == 0)
 			return outcome->files[i].is_deleted ? AGENT_FILE_MISSING
 							    : AGENT_FILE_THERE;
-	if (is_told_of(run, name))
+	if (has_file(run, name))
 		return AGENT_FILE_THERE;
 	return run->made_session && outcome->file_count < OUTCOME_FILES_MAX ? AGENT_FILE_MISSING
 									    : AGENT_FILE_UNKNOWN;
@@ -235,7 +235,7 @@ int run_ask(struct run *run, struct err *err)
 		return (int)err->code;
 	loop_io_want(run->io, LOOP_READ);
 	run->state = RUN_ASKING;
-	run->was_asked = true;
+	run->has_called_model = true;
 	push_begin(run);
 	run_tell(run);
 	return 0;

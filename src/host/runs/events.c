@@ -63,13 +63,13 @@ static bool try_events(struct run *run, uint64_t request, uint64_t after)
 	const struct api_failure failure = { .error = run->failure,
 					     .message = run->why.text };
 	cleanup_arena struct arena arena = { 0 };
-	struct api_events told;
+	struct api_events reply;
 
-	if (!event_buffer_read(run->events, after, &arena, &told))
+	if (!event_buffer_read(run->events, after, &arena, &reply))
 		return false;
 	if (run->failed)
-		told.failure = &failure;
-	reply_run_events(run->host, request, &told);
+		reply.failure = &failure;
+	reply_run_events(run->host, request, &reply);
 	return true;
 }
 
@@ -88,16 +88,16 @@ void run_wait_events(struct run *run, uint64_t request, uint64_t after)
 
 void run_tell(struct run *run)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < run->event_waiter_count; i++) {
 		const struct event_waiter waiter = run->event_waiters[i];
 
 		if (!try_events(run, waiter.request, waiter.after))
-			run->event_waiters[kept++] = waiter;
+			run->event_waiters[remaining++] = waiter;
 	}
-	run->host->executions.followers -= run->event_waiter_count - kept;
-	run->event_waiter_count = kept;
+	run->host->executions.followers -= run->event_waiter_count - remaining;
+	run->event_waiter_count = remaining;
 }
 
 void run_publish(struct host *host)

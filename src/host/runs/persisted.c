@@ -69,7 +69,7 @@ static int write_end(const struct run *run, struct err *err)
 	/* Both change or neither, inside a transaction that may be open. */
 	if (audit_begin(host, err) < 0)
 		return (int)err->code;
-	code = db_run_end(host->db, &row, run->was_asked, err);
+	code = db_run_end(host->db, &row, run->has_called_model, err);
 	if (code >= 0)
 		code = db_run_trim(host->db, run->tenant->row.id, ANSWERS_MAX, err);
 	if (audit_end(host, code, err) < 0)
@@ -149,7 +149,7 @@ static int write_done(struct buf *event, const struct buf *answer, struct err *e
 	return json_write_finish(&writer, err);
 }
 
-void run_kept_reply(struct host *host, const struct request *req, const struct db_run *row)
+void run_reply_from_row(struct host *host, const struct request *req, const struct db_run *row)
 {
 	const struct waiter waiter = { req->id, (unsigned)(req->call - api_calls) };
 	cleanup_buf struct buf json = BUF_INIT(JSON_MAX);
@@ -166,12 +166,12 @@ void run_kept_reply(struct host *host, const struct request *req, const struct d
 			  error == API_ERR_EXPIRED ? "its executions are in its session" : "", 0);
 }
 
-void run_kept_events(struct host *host, uint64_t request, uint64_t after,
-			 const struct db_run *row)
+void run_reply_events_from_row(struct host *host, uint64_t request, uint64_t after,
+			       const struct db_run *row)
 {
 	cleanup_buf struct buf data = BUF_INIT(JSON_MAX + 64), json = BUF_INIT(JSON_MAX);
 	struct api_event done = { .id = after + 1, .name = "done" };
-	struct api_events told = { .is_last = true };
+	struct api_events reply = { .is_last = true };
 	enum api_error error = API_ERR_INTERNAL;
 	struct api_failure failure;
 	char why[DB_WHY_SIZE];
@@ -185,8 +185,8 @@ void run_kept_events(struct host *host, uint64_t request, uint64_t after,
 	failure = (struct api_failure){ .error = error, .message = why };
 	done.data = (struct api_bytes){ data.data, data.len };
 	if (json.len > 0)
-		told.events = (struct api_list){ &done, 1 };
+		reply.events = (struct api_list){ &done, 1 };
 	else
-		told.failure = &failure;
-	reply_run_events(host, request, &told);
+		reply.failure = &failure;
+	reply_run_events(host, request, &reply);
 }

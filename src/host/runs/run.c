@@ -15,7 +15,7 @@
 #include "host/host.h"
 
 #define JSON_MAX ((size_t)60 * 1024 * 1024)
-#define ENDED_KEPT 200u
+#define ENDED_RUNS 200u
 #define ENDED_BYTES_MAX ((size_t)64 * 1024 * 1024) /* in memory; all runs have rows */
 
 /* ---- create, find, free --------------------------------------------------------------------- */
@@ -106,18 +106,18 @@ bool run_is_unread(const struct host *host)
 
 static void forget_one(struct run *run, uint64_t request)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < run->event_waiter_count; i++)
 		if (run->event_waiters[i].request != request)
-			run->event_waiters[kept++] = run->event_waiters[i];
-	run->host->executions.followers -= run->event_waiter_count - kept;
-	run->event_waiter_count = kept;
-	kept = 0;
+			run->event_waiters[remaining++] = run->event_waiters[i];
+	run->host->executions.followers -= run->event_waiter_count - remaining;
+	run->event_waiter_count = remaining;
+	remaining = 0;
 	for (size_t i = 0; i < run->waiter_count; i++)
 		if (run->waiters[i].request != request)
-			run->waiters[kept++] = run->waiters[i];
-	run->waiter_count = kept;
+			run->waiters[remaining++] = run->waiters[i];
+	run->waiter_count = remaining;
 	lease_drop(run->lease, request, clock_mono_ns());
 }
 
@@ -234,14 +234,14 @@ static void drop_old(struct host *host)
 {
 	struct run *next;
 	size_t bytes = 0;
-	unsigned kept = 0;
+	unsigned ended = 0;
 
 	for (struct run *at = host->runs.first; at != NULL; at = next) {
 		next = at->next;
 		if (at->state != RUN_ENDED)
 			continue;
 		bytes += at->json.len;
-		if ((++kept > ENDED_KEPT || bytes > ENDED_BYTES_MAX) && at->jobs == 0)
+		if ((++ended > ENDED_RUNS || bytes > ENDED_BYTES_MAX) && at->jobs == 0)
 			free_one(at);
 	}
 }

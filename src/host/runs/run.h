@@ -36,7 +36,7 @@
 #include "models/models.h"
 #include "api/calls.h"
 #include "wire/front.h"
-#include "host/runs/told.h"
+#include "host/runs/cell_result.h"
 
 struct request;
 struct host;
@@ -54,7 +54,7 @@ struct run {
 	enum run_state state;
 	bool made_session, keeps_session;
 	struct lease *lease; /* NULL: it continues if clients disconnect */
-	bool was_asked;	   /* the model was asked, which may have cost something */
+	bool has_called_model; /* which may have cost something */
 	bool is_abandoned; /* its clients disconnected, so it is stopped */
 	unsigned jobs;	  /* number of jobs that have not returned */
 	struct job *puts; /* files to write when the session is open */
@@ -168,9 +168,9 @@ int run_keep_begin(const struct run *run, const char *idempotency,
 void run_keep_session(const struct run *run);
 void run_keep_end(const struct run *run);
 /* Answers from the row, as for a run in memory. */
-void run_kept_reply(struct host *host, const struct request *req, const struct db_run *row);
-void run_kept_events(struct host *host, uint64_t request, uint64_t after,
-			 const struct db_run *row);
+void run_reply_from_row(struct host *host, const struct request *req, const struct db_run *row);
+void run_reply_events_from_row(struct host *host, uint64_t request, uint64_t after,
+			       const struct db_run *row);
 
 /* ---- model.c ---- */
 /* Reads the file of models. On an error the old models stay in use. */

@@ -25,7 +25,7 @@ static int in_one(struct db *db, int code, struct err *err)
 	return code;
 }
 
-static int add_one(struct db *db, const char *session, const struct file_kept *file,
+static int add_one(struct db *db, const char *session, const struct file_version *file,
 		   struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -52,7 +52,7 @@ static int add_one(struct db *db, const char *session, const struct file_kept *f
  * Whether the path's last version is this artifact. Then it was stored when it appeared, and needs
  * no second row when it is replaced.
  */
-static int is_last(struct db *db, const char *session, const struct file_kept *file,
+static int is_last(struct db *db, const char *session, const struct file_version *file,
 		   struct err *err)
 {
 	cleanup_statement sqlite3_stmt *statement = NULL;
@@ -71,8 +71,8 @@ static int is_last(struct db *db, const char *session, const struct file_kept *f
 	return strcmp(artifact, file->info.artifact) == 0;
 }
 
-static int add_all(struct db *db, const char *session, const struct file_kept *files, size_t count,
-		   struct err *err)
+static int add_all(struct db *db, const char *session, const struct file_version *files,
+		   size_t count, struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		const int known = strcmp(files[i].source, "replaced") == 0
@@ -85,8 +85,8 @@ static int add_all(struct db *db, const char *session, const struct file_kept *f
 	return 0;
 }
 
-int db_version_add(struct db *db, const char *session, const struct file_kept *files, size_t count,
-		   struct err *err)
+int db_version_add(struct db *db, const char *session, const struct file_version *files,
+		   size_t count, struct err *err)
 {
 	if (count == 0)
 		return 0;

@@ -13,8 +13,8 @@
 #include "host/files/files.h"
 
 /* ---- versions ---- */
-int db_version_add(struct db *db, const char *session, const struct file_kept *files, size_t count,
-		   struct err *err);
+int db_version_add(struct db *db, const char *session, const struct file_version *files,
+		   size_t count, struct err *err);
 /* Adds the files that a record lists, JSON that libreckon wrote. */
 int db_version_add_listed(struct db *db, const char *session, const char *execution,
 			  const char *files, size_t len, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * told.h - the result of a cell for the model.
+ * cell_result.h - the result of a cell for the model.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "reckon.h"
 
 /* Collected by the thread that executed the cell. */
-struct job_told {
+struct cell_result {
 	struct buf text;
 	uint64_t repeat, same;
 	struct agent_client_image images[AGENT_IMAGES_MAX]; /* own their bytes */
@@ -21,5 +21,5 @@ struct job_told {
 };
 
 /* Runs in a thread of the pool. */
-struct job_told *job_told_new(const reckon_execution *done);
-void job_told_free(struct job_told *told); /* NULL is fine */
+struct cell_result *cell_result_new(const reckon_execution *done);
+void cell_result_free(struct cell_result *result); /* NULL is fine */
