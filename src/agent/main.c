@@ -114,7 +114,7 @@ static int take_frame(struct loop *loop, struct err *err)
 	case AGENT_HISTORY:
 		return loop_remember(loop, err);
 	case AGENT_CONVERSATION:
-		return loop_talk(loop, err);
+		return loop_load_conversation(loop, err);
 	case AGENT_LIST:
 		return probe_take(loop, err);
 	case AGENT_ASK:

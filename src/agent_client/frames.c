@@ -75,7 +75,7 @@ int agent_client_ask(struct agent_client *client, const char *question, size_t l
 			return (int)err->code;
 	client->shown_count = 0;
 	client->state = AGENT_STATE_THINKING;
-	client->told_interrupt = false;
+	client->is_interrupted = false;
 	return agent_client_tell(client, AGENT_ASK, &payload, err);
 }
 
@@ -122,7 +122,7 @@ int agent_client_continue(struct agent_client *client,
 			return (int)err->code;
 	client->shown_count = 0;
 	client->state = AGENT_STATE_THINKING;
-	client->told_interrupt = false;
+	client->is_interrupted = false;
 	return agent_client_tell(client, AGENT_CONTINUE, &payload, err);
 }
 
@@ -161,9 +161,9 @@ int agent_client_answer(struct agent_client *client, const struct agent_client_r
 
 int agent_client_interrupt(struct agent_client *client, struct err *err)
 {
-	if (client->told_interrupt)
+	if (client->is_interrupted)
 		return 0;
-	client->told_interrupt = true;
+	client->is_interrupted = true;
 	return agent_client_tell(client, AGENT_INTERRUPT, NULL, err);
 }
 

@@ -18,7 +18,7 @@ struct agent_client {
 	int sock;
 	enum agent_state state;
 	bool has_images; /* the model takes images */
-	bool told_interrupt;
+	bool is_interrupted;
 	uint64_t cell; /* of the pending EXECUTE */
 	agent_client_open_fn *open; /* or NULL */
 	void *open_arg;

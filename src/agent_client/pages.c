@@ -145,17 +145,17 @@ int agent_client_look(struct agent_client *client, uint64_t id, size_t count, st
 	const struct kernel_item *names = agent_find(client->items, count, AGENT_TAG_TEXT);
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	const char *at = names->data, *end = at + names->len;
-	char said[AGENT_LOOKS_MAX];
+	char states[AGENT_LOOKS_MAX];
 	size_t found = 0;
 
 	while (at < end && found < AGENT_LOOKS_MAX) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const size_t len = (size_t)((newline != NULL ? newline : end) - at);
 
-		said[found++] = len > 0 ? look_for(client, at, len) : AGENT_FILE_UNKNOWN;
+		states[found++] = len > 0 ? look_for(client, at, len) : AGENT_FILE_UNKNOWN;
 		at += len + 1;
 	}
-	if (agent_pack(&payload, AGENT_TAG_TEXT, said, found, err) < 0)
+	if (agent_pack(&payload, AGENT_TAG_TEXT, states, found, err) < 0)
 		return (int)err->code;
 	return agent_client_send(client, AGENT_LOOKED, id, &payload, err);
 }

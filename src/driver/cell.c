@@ -75,7 +75,7 @@ int driver_take_cell(struct driver *driver, const struct agent_client_frame *fra
 }
 
 /* Ends a cell: calls the owner first, because the agent may end the question after this. */
-static int report(struct driver *driver, const struct agent_client_result *told, struct err *err)
+static int report(struct driver *driver, const struct agent_client_result *result, struct err *err)
 {
 	const uint64_t later = clock_mono_ns() + GRACE_NS;
 	int rc = driver_tell_stop(driver, err);
@@ -85,7 +85,7 @@ static int report(struct driver *driver, const struct agent_client_result *told,
 	if (later > driver->deadline_ns)
 		driver->deadline_ns = later;
 	if (rc == 0)
-		rc = agent_client_answer(driver->client, told, err);
+		rc = agent_client_answer(driver->client, result, err);
 	return rc;
 }
 
@@ -104,28 +104,28 @@ int driver_cell_refuse(struct driver *driver, const char *status, const char *wh
 {
 	const struct driver_cell_end end = {
 		.status = status,
-		.told = { .status = status, .text = why, .len = strlen(why) },
+		.result = { .status = status, .text = why, .len = strlen(why) },
 	};
 
 	if (driver->state != DRIVER_RUNNING)
 		return err_set(err, ERR_INVALID, "no cell runs");
 	settle(driver, &end);
-	return report(driver, &end.told, err);
+	return report(driver, &end.result, err);
 }
 
 /* Shortens the output to make room for the note behind it. */
-static void add_note(struct agent_client_result *told, const struct buf *note, struct buf *text)
+static void add_note(struct agent_client_result *result, const struct buf *note, struct buf *text)
 {
 	const size_t room = AGENT_RESULT_MAX - NOTE_MAX;
-	size_t len = told->len;
+	size_t len = result->len;
 	struct err full; /* always fits */
 
 	if (len > room)
-		len = room - utf8_incomplete_tail(told->text, room);
-	(void)buf_add(text, told->text, len, &full);
+		len = room - utf8_incomplete_tail(result->text, room);
+	(void)buf_add(text, result->text, len, &full);
 	(void)buf_add(text, buf_text(note), note->len, &full);
-	told->text = buf_text(text);
-	told->len = text->len;
+	result->text = buf_text(text);
+	result->len = text->len;
 }
 
 void driver_cell_begun(struct driver *driver, const char *execution)
@@ -138,7 +138,7 @@ int driver_cell_done(struct driver *driver, const struct driver_cell_end *end, s
 {
 	cleanup_buf struct buf text = BUF_INIT(AGENT_RESULT_MAX), note = BUF_INIT(NOTE_MAX);
 	enum driver_session session = DRIVER_SESSION_LIVE;
-	struct agent_client_result told = end->told;
+	struct agent_client_result result = end->result;
 
 	if (driver->state != DRIVER_RUNNING)
 		return err_set(err, ERR_INVALID, "no cell runs");
@@ -149,14 +149,15 @@ int driver_cell_done(struct driver *driver, const struct driver_cell_end *end, s
 	case DRIVER_SESSION_FAILED:
 		return (int)err->code;
 	case DRIVER_SESSION_NEW:
-		add_note(&told, &note, &text);
+		add_note(&result, &note, &text);
 		break;
 	case DRIVER_SESSION_LOST:
-		told = (struct agent_client_result){ .status = "lost", .text = buf_text(&note),
-						 .len = note.len };
+		result = (struct agent_client_result){ .status = "lost",
+						       .text = buf_text(&note),
+						       .len = note.len };
 		break;
 	case DRIVER_SESSION_LIVE:
 		break;
 	}
-	return report(driver, &told, err);
+	return report(driver, &result, err);
 }

@@ -103,7 +103,7 @@ struct driver_cell_end {
 	const char *record;    /* JSON; NULL: the cell did not run */
 	const struct outcome_file *files; /* files that the cell changed */
 	size_t file_count;
-	struct agent_client_result told; /* the result for the model */
+	struct agent_client_result result; /* for the model */
 	const void *owner; /* any pointer that the owner's `end` needs */
 };
 

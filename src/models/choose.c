@@ -239,8 +239,8 @@ static bool is_good_model(const char *name)
 int models_choose(const struct models *models, const struct models_query *query,
 		  struct models_choice *ret, struct err *err)
 {
-	const char *asked = wanted(models, query);
-	const char *given = asked != NULL ? models_alias_resolve(models, asked) : NULL;
+	const char *requested = wanted(models, query);
+	const char *given = requested != NULL ? models_alias_resolve(models, requested) : NULL;
 	const char *slash = given != NULL ? strchr(given, '/') : NULL;
 	struct models_provider provider;
 
@@ -331,16 +331,17 @@ static void fill_price(struct models_choice *choice, struct agent_settings *sett
 static int fill_budget(const struct models_choice *choice, struct agent_settings *settings,
 		       struct err *err)
 {
-	const bool is_told = settings->budget_micro != MODELS_UNSET;
+	const bool has_budget = settings->budget_micro != MODELS_UNSET;
 
 	fill(choice, offsetof(struct models_entry, budget_micro), 0, &settings->budget_micro);
 	if (settings->budget_micro == 0 || choice->has_price)
 		return 0;
-	if (choice->is_local && !is_told) { /* the file's budget does not apply to a local model */
+	/* the file's budget does not apply to a local model */
+	if (choice->is_local && !has_budget) {
 		settings->budget_micro = 0;
 		return 0;
 	}
-	if (is_told)
+	if (has_budget)
 		err_set(err, ERR_INVALID, "--budget needs --price");
 	else
 		err_set(err, ERR_INVALID, "models.ini has a budget, and no price of %s/%.100s",

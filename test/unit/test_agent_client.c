@@ -258,7 +258,7 @@ UNIT_TEST(an_output_is_read_when_a_result_named_it)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-UNIT_TEST(an_interrupt_is_said_once)
+UNIT_TEST(an_interrupt_is_sent_once)
 {
 	struct agent_client *client = begin("good", false);
 	struct agent_client_frame frame;
@@ -320,7 +320,7 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 	free(image);
 }
 
-UNIT_TEST(an_agent_that_breaks_the_rules_is_told_from_one_that_is_gone)
+UNIT_TEST(an_agent_that_breaks_the_rules_is_distinguished_from_one_that_is_gone)
 {
 	static const struct {
 		const char *name;

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "wire/agent.h"
 
-UNIT_TEST(the_same_is_told_from_the_like)
+UNIT_TEST(the_same_is_distinguished_from_the_like)
 {
 	struct repeats repeats = { 0 };
 
@@ -47,34 +47,35 @@ static void add(struct buf *buf, const char *text)
 
 UNIT_TEST(the_second_and_the_third_time_have_their_words)
 {
-	cleanup_buf struct buf now = BUF_INIT(4096), before = BUF_INIT(4096), told = BUF_INIT(4096);
+	cleanup_buf struct buf now = BUF_INIT(4096), before = BUF_INIT(4096),
+			       message = BUF_INIT(4096);
 	struct repeat_failure failure = { AGENT_SAME_CODE | AGENT_SAME_ERROR, &now, &before };
 	struct err err;
 
 	for (enum repeat_kind kind = REPEAT_FAILURE; kind <= REPEAT_EMPTY; kind++) {
 		cleanup_buf struct buf second = BUF_INIT(4096);
 
-		buf_clear(&told);
-		assert_ok(&err, repeat_tell(kind, 0, &failure, &told, &err));
-		assert_ok(&err, repeat_tell(kind, 1, &failure, &told, &err));
-		assert_int_equal(told.len, 0);
+		buf_clear(&message);
+		assert_ok(&err, repeat_tell(kind, 0, &failure, &message, &err));
+		assert_ok(&err, repeat_tell(kind, 1, &failure, &message, &err));
+		assert_int_equal(message.len, 0);
 		assert_ok(&err, repeat_tell(kind, 2, &failure, &second, &err));
-		assert_ok(&err, repeat_tell(kind, 3, &failure, &told, &err));
-		assert_true(second.len > 0 && told.len > 0);
+		assert_ok(&err, repeat_tell(kind, 3, &failure, &message, &err));
+		assert_true(second.len > 0 && message.len > 0);
 		assert_null(strstr(second.data, "change since"));
-		assert_non_null(strstr(told.data, kind == REPEAT_EMPTY ? "Nothing changed"
-								       : "What did not change"));
-		buf_clear(&told);
-		assert_ok(&err, repeat_tell(kind, 4, &failure, &told, &err));
-		assert_int_equal(told.len, 0);
+		assert_non_null(strstr(message.data, kind == REPEAT_EMPTY ? "Nothing changed"
+									  : "What did not change"));
+		buf_clear(&message);
+		assert_ok(&err, repeat_tell(kind, 4, &failure, &message, &err));
+		assert_int_equal(message.len, 0);
 	}
 	/* After a change of the code: which of its lines are as they were. */
 	failure.same = AGENT_SAME_ERROR | AGENT_SAME_FILES;
 	add(&before, "a = 1\n\nb = x['y']\nprint(b)\n");
 	add(&now, "a = 2\nb = x['y']  \nprint( b )\n");
-	buf_clear(&told);
-	assert_ok(&err, repeat_tell(REPEAT_FAILURE, 3, &failure, &told, &err));
-	assert_string_equal(told.data,
+	buf_clear(&message);
+	assert_ok(&err, repeat_tell(REPEAT_FAILURE, 3, &failure, &message, &err));
+	assert_string_equal(message.data,
 			    "\nWhat did not change since this failed before: the error, the files. "
 			    "If it fails so once more, this question ends."
 			    "\nThese lines are as they were:\n  b = x['y']");

@@ -236,7 +236,7 @@ static size_t at_most(unsigned *seed, unsigned max)
 	return (size_t)rand_r(seed) % (max + 1);
 }
 
-static void random_talk(struct model_conversation *conv, unsigned *seed)
+static void random_conversation(struct model_conversation *conv, unsigned *seed)
 {
 	static const char *const pieces[] = { "word ", "\xe2\x82\xac", "\n", "12.5, ", "\xf0\x9f\x98\x80",
 					      "\n\n", "a longer piece of a line than the others " };
@@ -278,7 +278,7 @@ static uint64_t floor_of(const struct model_conversation *conv)
 	return bytes / 3 + 100;
 }
 
-UNIT_TEST(whatever_the_talk_it_fits_and_is_whole)
+UNIT_TEST(whatever_the_conversation_it_fits_and_is_whole)
 {
 	unsigned seed = 20261122;
 
@@ -289,7 +289,7 @@ UNIT_TEST(whatever_the_talk_it_fits_and_is_whole)
 		char question[32];
 		uint64_t max;
 
-		random_talk(&conv, &seed);
+		random_conversation(&conv, &seed);
 		last = conv.turns[conv.count - 1];
 		role = last->role;
 		for (size_t j = 0; j < conv.count; j++)

@@ -126,8 +126,12 @@ static int report(struct owner *owner, struct err *err)
 {
 	struct outcome_file file = { .path = (char[]){ "a.txt" }, .size = 3 };
 	const struct driver_cell_end end = {
-		.status = "ok", .execution = "ex_1", .record = "{}", .files = &file, .file_count = 1,
-		.told = { .status = "ok", .text = "42", .len = 2 },
+		.status = "ok",
+		.execution = "ex_1",
+		.record = "{}",
+		.files = &file,
+		.file_count = 1,
+		.result = { .status = "ok", .text = "42", .len = 2 },
 	};
 
 	return driver_cell_done(&owner->driver, &end, err);
@@ -232,10 +236,10 @@ UNIT_TEST(a_cell_may_come_back_later)
 	driver_done(driver);
 }
 
-UNIT_TEST(what_may_not_run_is_told_to_the_model)
+UNIT_TEST(what_may_not_run_is_reported_to_the_model)
 {
 	static const struct {
-		const char *model, *told;
+		const char *model, *result;
 		bool forbids, is_binary;
 		enum driver_session session;
 	} cases[] = {
@@ -252,7 +256,7 @@ UNIT_TEST(what_may_not_run_is_told_to_the_model)
 
 		begin(&owner, cases[i].model, 60000);
 		assert_int_equal(driver_run(&owner.driver, -1, &err), DRIVER_ENDED);
-		assert_string_equal(buf_text(&owner.driver.answer), cases[i].told);
+		assert_string_equal(buf_text(&owner.driver.answer), cases[i].result);
 		assert_int_equal(strstr(owner.log, "execute") == NULL,
 				 cases[i].forbids || cases[i].is_binary);
 		assert_string_equal(owner.driver.outcome.steps[0].status,

@@ -61,10 +61,10 @@ static const char *env(const char *name)
 static int choose(const struct models *models, const char *model, const char *base_url,
 		  struct models_choice *ret)
 {
-	const struct models_query wish = { .model = model, .base_url = base_url, .env = env };
+	const struct models_query query = { .model = model, .base_url = base_url, .env = env };
 
 	err_clear(&err);
-	return models_choose(models, &wish, ret, &err);
+	return models_choose(models, &query, ret, &err);
 }
 
 /* ---- the text ---- */

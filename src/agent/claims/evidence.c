@@ -83,13 +83,13 @@ static int compare(const void *a, const void *b)
 
 static void sort(struct evidence *evidence)
 {
-	size_t kept = 0;
+	size_t unique_count = 0;
 
 	qsort(evidence->values, evidence->count, sizeof(*evidence->values), compare);
 	for (size_t i = 0; i < evidence->count; i++)
-		if (kept == 0 || evidence->values[kept - 1] != evidence->values[i])
-			evidence->values[kept++] = evidence->values[i];
-	evidence->count = kept;
+		if (unique_count == 0 || evidence->values[unique_count - 1] != evidence->values[i])
+			evidence->values[unique_count++] = evidence->values[i];
+	evidence->count = unique_count;
 	evidence->is_sorted = true;
 }
 

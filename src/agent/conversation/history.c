@@ -84,8 +84,9 @@ static int add_call(struct model_turn *turn, const struct model_conversation *co
 	return model_turn_settle(turn, MODEL_CODE, ++*way->numbered, err);
 }
 
-static int add_wish(struct model_turn *turn, const struct model_conversation *conv,
-		    const struct history_way *way, const struct agent_past *past, struct err *err)
+static int add_request(struct model_turn *turn, const struct model_conversation *conv,
+		       const struct history_way *way, const struct agent_past *past,
+		       struct err *err)
 {
 	if (way->calling == AGENT_CALLING_SCHEMA)
 		return add_object(turn, "run", past->code, err);
@@ -120,7 +121,7 @@ static int add_cell(struct model_conversation *conv, const struct history_way *w
 	struct model_turn *turn = model_conversation_add(conv, MODEL_ROLE_MODEL);
 
 	turn->stop = MODEL_STOP_END;
-	if (add_wish(turn, conv, way, past, err) < 0)
+	if (add_request(turn, conv, way, past, err) < 0)
 		return (int)err->code;
 	return add_result(conv, way, turn->call_count > 0 ? &turn->calls[0] : NULL, past, err);
 }

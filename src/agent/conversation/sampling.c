@@ -42,10 +42,10 @@ static int take_choice(const struct json_value *document, struct model_sampling 
 					     [MODEL_CHOICE_REQUIRED] = "required" };
 	size_t len;
 	const char *choice = json_read_text(json_read_member(document, "tool_choice"), &len);
-	bool beside = true;
+	bool is_parallel = true;
 
-	(void)json_read_bool(json_read_member(document, "parallel_tool_calls"), &beside);
-	sampling->one_call = !beside;
+	(void)json_read_bool(json_read_member(document, "parallel_tool_calls"), &is_parallel);
+	sampling->one_call = !is_parallel;
 	if (choice == NULL)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)

@@ -72,16 +72,16 @@ int tool_cell_code(const struct model_tool *tool, const struct buf *args, struct
 
 void tool_cell_drop_all(struct model_conversation *conv)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < conv->tool_count; i++) {
 		struct model_tool *tool = &conv->tools[i];
 
 		if (tool->kind != MODEL_TOOL_CELL) {
-			conv->tools[kept++] = *tool;
+			conv->tools[remaining++] = *tool;
 			continue;
 		}
 		model_tool_done(tool);
 	}
-	conv->tool_count = kept;
+	conv->tool_count = remaining;
 }

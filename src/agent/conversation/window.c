@@ -30,7 +30,7 @@
 #define SPARE_BYTES 300u /* shortening by less is not worth a mark */
 #define START_BYTES 60u
 #define MARK_MAX 1024u
-#define KEPT_MAX ((size_t)16 * 1024 * 1024) /* of originals of shortened results, in total */
+#define ORIGINALS_MAX ((size_t)16 * 1024 * 1024) /* of originals of shortened results, in total */
 
 static uint64_t turn_bytes(const struct model_turn *turn)
 {
@@ -310,14 +310,14 @@ static void shorten_last(struct model_conversation *conv, uint64_t tokens_max)
 /* Limits memory: drops the originals of the results that were shortened longest ago. */
 static void forget(struct model_conversation *conv)
 {
-	size_t kept = 0;
+	size_t bytes = 0;
 
 	for (size_t i = conv->count; i > 0; i--)
 		for (size_t j = 0; j < conv->turns[i - 1]->result_count; j++) {
 			struct buf *whole = &conv->turns[i - 1]->results[j].whole;
 
-			kept += whole->len;
-			if (kept > KEPT_MAX)
+			bytes += whole->len;
+			if (bytes > ORIGINALS_MAX)
 				buf_done(whole);
 		}
 }

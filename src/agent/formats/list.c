@@ -112,7 +112,7 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 {
 	struct json_value *document = NULL;
 	const struct json_value *models;
-	unsigned kept = 0;
+	unsigned name_count = 0;
 
 	if (json_read_parse(json, len, LIST_ANSWER_MAX, &document, err) < 0)
 		return err_set(err, ERR_PROTOCOL, "the answer is not JSON");
@@ -127,12 +127,12 @@ int list_read(const char *json, size_t len, struct list *ret, struct err *err)
 			continue;
 		ret->count++;
 		name = name_of(model, &name_len);
-		if (name == NULL || kept == AGENT_NAMES_MAX ||
+		if (name == NULL || name_count == AGENT_NAMES_MAX ||
 		    ret->names.len + name_len + 1 > ret->names.max)
 			continue;
 		if (buf_add(&ret->names, name, name_len, &full) == 0 &&
 		    buf_addc(&ret->names, '\n', &full) == 0)
-			kept++;
+			name_count++;
 	}
 	json_read_free(document);
 	return models != NULL ? 0

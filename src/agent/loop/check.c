@@ -18,7 +18,7 @@
 #include "codec/json_read.h"
 
 #define NAME_BYTES_MAX 1024u
-#define TOLD_MAX 20u /* unsupported claims listed for the model */
+#define MODEL_CLAIMS_MAX 20u /* unsupported claims listed for the model */
 #define SHOWN_MAX 5u /* and for the person */
 #define WORDS_BYTES_MAX 65536u
 
@@ -105,17 +105,17 @@ static void find_links(const struct buf *text, struct links *ret)
 static int check_links(struct loop *loop, const struct buf *text, struct err *err)
 {
 	struct links links = { .names = BUF_INIT(AGENT_LOOKS_BYTES) };
-	const struct kernel_item *said = NULL;
+	const struct kernel_item *states = NULL;
 	int rc = 0;
 
 	find_links(text, &links);
 	if (links.count > 0)
 		rc = link_look(loop->link, &links.names, err);
 	if (links.count > 0 && rc == 0)
-		said = agent_find(loop->link->items, loop->link->item_count, AGENT_TAG_TEXT);
-	for (size_t i = 0; said != NULL && i < links.count && i < said->len; i++) {
-		loop->checked.links += said->data[i] != AGENT_FILE_UNKNOWN;
-		if (said->data[i] == AGENT_FILE_MISSING)
+		states = agent_find(loop->link->items, loop->link->item_count, AGENT_TAG_TEXT);
+	for (size_t i = 0; states != NULL && i < links.count && i < states->len; i++) {
+		loop->checked.links += states->data[i] != AGENT_FILE_UNKNOWN;
+		if (states->data[i] == AGENT_FILE_MISSING)
 			claims_add(&loop->checked, &links.claims[i]);
 	}
 	buf_done(&links.names);
@@ -152,16 +152,16 @@ static int add_claims(const struct loop *loop, const struct buf *text, enum agen
 		      size_t max, struct buf *ret, struct err *err)
 {
 	const struct agent_checked *checked = &loop->checked;
-	size_t told = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < checked->listed; i++) {
 		const struct agent_claim *claim = &checked->claims[i];
 
 		if (claim->kind != kind)
 			continue;
-		if (told == max)
+		if (count == max)
 			return buf_adds(ret, ", …", err);
-		if (buf_adds(ret, told++ > 0 ? ", " : "", err) < 0 ||
+		if (buf_adds(ret, count++ > 0 ? ", " : "", err) < 0 ||
 		    buf_add(ret, text->data + claim->offset, claim->len, err) < 0)
 			return (int)err->code;
 	}
@@ -234,12 +234,12 @@ static int add_remark(struct loop *loop, const struct buf *text, struct buf *ret
 		return (int)err->code;
 	if (checked->numbers_unsupported > 0 &&
 	    (buf_adds(ret, " Numbers that are in none of them: ", err) < 0 ||
-	     add_claims(loop, text, AGENT_CLAIM_NUMBER, TOLD_MAX, ret, err) < 0 ||
+	     add_claims(loop, text, AGENT_CLAIM_NUMBER, MODEL_CLAIMS_MAX, ret, err) < 0 ||
 	     buf_addc(ret, '.', err) < 0))
 		return (int)err->code;
 	if (checked->links_unsupported > 0 &&
 	    (buf_adds(ret, " Links to files that do not exist: ", err) < 0 ||
-	     add_claims(loop, text, AGENT_CLAIM_LINK, TOLD_MAX, ret, err) < 0 ||
+	     add_claims(loop, text, AGENT_CLAIM_LINK, MODEL_CLAIMS_MAX, ret, err) < 0 ||
 	     buf_addc(ret, '.', err) < 0))
 		return (int)err->code;
 	return buf_addf(ret, err, " %sWrite the whole answer again, without this remark in it: "

@@ -332,7 +332,7 @@ static const struct buf *answer_of(const struct loop *loop)
 }
 
 /* Sends the pending calls and the conversation. */
-static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *err)
+static int send_conversation(struct loop *loop, const struct loop_end *end, struct err *err)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	const struct model_call *call;
@@ -358,7 +358,7 @@ static int tell_talk(struct loop *loop, const struct loop_end *end, struct err *
 static int answer(struct loop *loop, struct err *err)
 {
 	struct loop_end end = { 0 };
-	struct link_end told = { .usage = &loop->usage,
+	struct link_end done = { .usage = &loop->usage,
 				 .why = &end.why,
 				 .checked = &loop->checked };
 
@@ -370,21 +370,21 @@ static int answer(struct loop *loop, struct err *err)
 	}
 	if (check_settle(loop, &end, err) < 0)
 		return (int)err->code;
-	told.stop = end.stop;
-	told.answer = answer_of(loop);
-	if (tell_talk(loop, &end, err) < 0)
+	done.stop = end.stop;
+	done.answer = answer_of(loop);
+	if (send_conversation(loop, &end, err) < 0)
 		return (int)err->code;
-	return link_done(loop->link, &told, err);
+	return link_done(loop->link, &done, err);
 }
 
 /* Ends an invalid question at once and leaves the conversation unchanged. */
 static int refuse(struct loop *loop, const struct err *why, struct err *err)
 {
-	const struct link_end told = { .stop = AGENT_STOP_FAILED,
+	const struct link_end done = { .stop = AGENT_STOP_FAILED,
 				       .usage = &loop->usage,
 				       .why = why };
 
-	return link_done(loop->link, &told, err);
+	return link_done(loop->link, &done, err);
 }
 
 int loop_ask(struct loop *loop, struct err *err)
@@ -425,7 +425,7 @@ int loop_continue(struct loop *loop, struct err *err)
 	return (int)why.code;
 }
 
-int loop_talk(struct loop *loop, struct err *err)
+int loop_load_conversation(struct loop *loop, struct err *err)
 {
 	if (loop->has_begun)
 		return err_set(err, ERR_PROTOCOL, "a conversation after a question");

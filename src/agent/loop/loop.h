@@ -50,7 +50,7 @@ struct loop {
 	unsigned empty;		 /* empty or rejected answers in a row */
 	uint64_t readings;
 	/* the model was told how to read omitted output; for the whole conversation */
-	bool said_reading;
+	bool is_reading_explained;
 	uint64_t scale;		 /* the server's token count as a percentage of our estimate */
 	bool out_of_steps;	 /* the model was told to answer without further cells */
 	bool no_images;		 /* the model refused images */
@@ -81,7 +81,7 @@ int loop_start(struct loop *loop, struct err *err);
 /* Loads the history in loop->link. */
 int loop_remember(struct loop *loop, struct err *err);
 /* Loads the conversation in loop->link. */
-int loop_talk(struct loop *loop, struct err *err);
+int loop_load_conversation(struct loop *loop, struct err *err);
 /* Answers the question in loop->link; sends DONE. */
 int loop_ask(struct loop *loop, struct err *err);
 /*

@@ -105,10 +105,10 @@ static int write_shown(struct loop *loop, const struct model_call *call,
 			&failure, ret, err) < 0)
 		return (int)err->code;
 	/* A model with tools was told in the prompt; a model without is told when it needs it. */
-	if (loop->conv.tool_count > 0 || loop->said_reading ||
+	if (loop->conv.tool_count > 0 || loop->is_reading_explained ||
 	    memmem(text->data, text->len, mark, sizeof(mark) - 1) == NULL)
 		return 0;
-	loop->said_reading = true;
+	loop->is_reading_explained = true;
 	return buf_adds(ret, how, err);
 }
 
@@ -165,8 +165,8 @@ static int take_outcome(struct loop *loop, const struct model_call *call,
 /* ---- reading again ---- */
 
 /* Shows a result that was shortened here, without the parent. */
-static int show_kept(const struct loop *loop, const struct reading *reading, struct buf *ret,
-		     struct err *err)
+static int show_original(const struct loop *loop, const struct reading *reading, struct buf *ret,
+			 struct err *err)
 {
 	const struct buf *whole = window_find(&loop->conv, reading->handle);
 	struct page_choice choice;
@@ -199,7 +199,7 @@ int outcome_read(struct loop *loop, const struct model_call *call, struct source
 			return (int)err->code;
 		return take_outcome(loop, call, source, results, end, err);
 	}
-	if (show_kept(loop, reading, &page, err) < 0)
+	if (show_original(loop, reading, &page, err) < 0)
 		return (int)err->code;
 	own[1].data = buf_text(&page);
 	own[1].len = (uint32_t)page.len;
@@ -281,7 +281,7 @@ int outcome_commands(struct loop *loop, const struct model_call *call, struct so
 {
 	const struct commands *commands = &source->commands;
 	const uint64_t max = loop->settings.steps_max;
-	cleanup_buf struct buf told = BUF_INIT(MODEL_TEXT_MAX);
+	cleanup_buf struct buf text = BUF_INIT(MODEL_TEXT_MAX);
 	bool has_failed = false;
 
 	for (size_t i = 0; i < commands->count && !end->over; i++) {
@@ -289,15 +289,16 @@ int outcome_commands(struct loop *loop, const struct model_call *call, struct so
 
 		if (i > 0 && loop->usage.steps >= max) {
 			loop->out_of_steps = !loop->conversation.pauses;
-			if (buf_addf(&told, err, "\n[the other %zu commands were not run: the "
+			if (buf_addf(&text, err,
+				     "\n[the other %zu commands were not run: the "
 				     "limit of %llu for this question is reached]",
 				     commands->count - i, (unsigned long long)max) < 0)
 				return (int)err->code;
 			break;
 		}
-		if (run_command(loop, call, commands, i, &told, &failed, end, err) < 0)
+		if (run_command(loop, call, commands, i, &text, &failed, end, err) < 0)
 			return (int)err->code;
 		has_failed = has_failed || failed;
 	}
-	return model_turn_add_result(results, call, buf_text(&told), told.len, has_failed, err);
+	return model_turn_add_result(results, call, buf_text(&text), text.len, has_failed, err);
 }

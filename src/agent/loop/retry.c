@@ -36,14 +36,14 @@ uint64_t retry_after_read(const char *value, bool is_ms, int64_t now)
 	return 0;
 }
 
-uint64_t retry_delay_ms(unsigned attempt, uint64_t asked_ms, uint32_t random)
+uint64_t retry_delay_ms(unsigned attempt, uint64_t retry_after_ms, uint32_t random)
 {
 	uint64_t wait = FIRST_MS;
 
-	if (asked_ms > RETRY_ASKED_MAX_MS)
+	if (retry_after_ms > RETRY_AFTER_MAX_MS)
 		return UINT64_MAX;
-	if (asked_ms > 0)
-		return asked_ms;
+	if (retry_after_ms > 0)
+		return retry_after_ms;
 	for (unsigned i = 1; i < attempt && wait < MAX_MS; i++)
 		wait *= 2;
 	return wait - wait * (random % 256) / 1024;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RETRY_ASKED_MAX_MS 60000u
+#define RETRY_AFTER_MAX_MS 60000u
 
 /*
  * Parses "Retry-After" (seconds, maybe with a fraction, or an HTTP date, relative to `now` in
@@ -19,7 +19,7 @@
 uint64_t retry_after_read(const char *value, bool is_ms, int64_t now);
 
 /*
- * Milliseconds before attempt number `attempt` (1 is the first retry); `asked_ms` is the server's
- * delay, 0: none. `random` is any number. UINT64_MAX: the server's delay is too long.
+ * Milliseconds before attempt number `attempt` (1 is the first retry); `retry_after_ms` is the
+ * server's delay, 0: none. `random` is any number. UINT64_MAX: the server's delay is too long.
  */
-uint64_t retry_delay_ms(unsigned attempt, uint64_t asked_ms, uint32_t random);
+uint64_t retry_delay_ms(unsigned attempt, uint64_t retry_after_ms, uint32_t random);

@@ -28,7 +28,7 @@ struct attempt {
 	struct decoder decoder;
 	struct sse sse;
 	size_t shown; /* bytes of the turn's text that were sent */
-	bool was_told; /* something was sent: the parent has to discard it if this attempt fails */
+	bool has_sent; /* something was sent: the parent has to discard it if this attempt fails */
 	struct code_stream codes[MODEL_CALLS_MAX];
 	bool enough;  /* a code block is complete, so the rest is not needed */
 	bool gone;    /* sending to the parent failed */
@@ -56,7 +56,7 @@ static void show(struct attempt *attempt, bool at_end)
 	}
 	if (prose <= attempt->shown)
 		return;
-	attempt->was_told = true;
+	attempt->has_sent = true;
 	if (link_text(loop->link, AGENT_TEXT, text->data + attempt->shown, prose - attempt->shown,
 		      &err) < 0)
 		attempt->gone = true;
@@ -68,7 +68,7 @@ static void on_piece(const char *text, size_t len, bool is_thought, void *arg)
 	struct attempt *attempt = arg;
 	struct err err;
 
-	attempt->was_told = attempt->was_told || is_thought;
+	attempt->has_sent = attempt->has_sent || is_thought;
 	if (!is_thought)
 		show(attempt, false);
 	else if (link_text(attempt->loop->link, AGENT_THOUGHT, text, len, &err) < 0)
@@ -80,7 +80,7 @@ static void on_sealed(const char *members, size_t len, void *arg)
 	struct attempt *attempt = arg;
 	struct err err;
 
-	attempt->was_told = true;
+	attempt->has_sent = true;
 	if (link_sealed(attempt->loop->link, attempt->loop->conversation.made_by, members, len,
 			&err) < 0)
 		attempt->gone = true;
@@ -102,7 +102,7 @@ static void show_code(struct attempt *attempt)
 				     &code, &err) < 0 ||
 		    code.len == 0)
 			continue;
-		attempt->was_told = true;
+		attempt->has_sent = true;
 		if (link_code(attempt->loop->link, i, code.data, code.len, &err) < 0)
 			attempt->gone = true;
 	}
@@ -324,8 +324,8 @@ static bool adapt(struct loop *loop, const struct fault *fault)
 }
 
 /* Waits before the next attempt; false: the question ends. */
-static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt,
-		      bool was_told, struct loop_end *end)
+static bool pause_for(struct loop *loop, const struct fault *fault, unsigned attempt, bool has_sent,
+		      struct loop_end *end)
 {
 	uint32_t random = 0;
 	uint64_t wait, now = clock_mono_ns();
@@ -345,9 +345,10 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 			  "again: %s", loop->provider->name, fault->text);
 		return false;
 	}
-	if ((was_told ? link_discard(loop->link, &err, "%s: %s; what it had begun to say does not "
-				     "count; trying again in %.1f s", loop->provider->name,
-				     fault->text, (double)wait / 1000)
+	if ((has_sent ? link_discard(loop->link, &err,
+				     "%s: %s; what it had begun to say does not "
+				     "count; trying again in %.1f s",
+				     loop->provider->name, fault->text, (double)wait / 1000)
 		      : link_notice(loop->link, &err, "%s: %s; trying again in %.1f s",
 				    loop->provider->name, fault->text, (double)wait / 1000)) < 0)
 		return false;
@@ -359,7 +360,7 @@ static bool pause_for(struct loop *loop, const struct fault *fault, unsigned att
 }
 
 /* Makes one attempt. 1: the turn is complete; 0: it is not, see `fault` or `end`. */
-static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
+static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_has_sent,
 			struct loop_end *end, struct err *err)
 {
 	struct attempt attempt = { .loop = loop };
@@ -392,7 +393,7 @@ static int attempt_take(struct loop *loop, struct fault *fault, bool *ret_told,
 	decoder_done(&attempt.decoder);
 	net_answer_done(&answer);
 	if (end->over || fault->kind != FAULT_NONE || attempt.gone) {
-		*ret_told = attempt.was_told;
+		*ret_has_sent = attempt.has_sent;
 		if (attempt.decoder.begun)
 			count(loop, turn, estimate);
 		model_conversation_cut(&loop->conv, loop->conv.count - 1);
@@ -409,19 +410,19 @@ int turn_take(struct loop *loop, struct loop_end *end, struct err *err)
 
 	for (;;) {
 		struct fault fault = { 0 };
-		bool was_told = false;
+		bool has_sent = false;
 		int rc;
 
 		check_note(loop);
 		(void)window_fit(&loop->conv, window);
-		rc = attempt_take(loop, &fault, &was_told, end, err);
+		rc = attempt_take(loop, &fault, &has_sent, end, err);
 		if (rc < 0 || end->over)
 			return rc < 0 ? rc : 0;
 		if (rc == 1)
 			return model_turn_settle(loop->conv.turns[loop->conv.count - 1],
 						 "code", ++loop->numbered, err);
 		if (fault.kind == FAULT_BUSY && tries < loop->settings.retries) {
-			if (!pause_for(loop, &fault, ++tries, was_told, end))
+			if (!pause_for(loop, &fault, ++tries, has_sent, end))
 				return end->over ? 0 : err_set(err, ERR_LOST, "nobody listens");
 			continue;
 		}

@@ -62,8 +62,8 @@ static int report(struct ask *ask, const struct buf *json, struct err *err)
 
 	if (json_read_parse(buf_text(json), json->len, RUN_JSON_MAX, &record, err) < 0)
 		return err_wrap(err, "record");
-	agent_client_result_read(record, &end.told);
-	end.status = end.told.status;
+	agent_client_result_read(record, &end.result);
+	end.status = end.result.status;
 	end.owner = record;
 	rc = driver_cell_done(&ask->driver, &end, err);
 	json_read_free(record);
@@ -75,10 +75,11 @@ void ask_step_end(const struct driver_cell_end *end, void *arg)
 	struct ask *ask = arg;
 
 	if (end->owner == NULL) {
-		ask_keep_brief(ask, ask->view.number, "refused", end->told.text, end->told.len, 0);
+		ask_keep_brief(ask, ask->view.number, "refused", end->result.text, end->result.len,
+			       0);
 		return;
 	}
-	ask_keep_record(ask, ask->view.number, end->record, &end->told);
+	ask_keep_record(ask, ask->view.number, end->record, &end->result);
 	ask_show_record(ask, end->owner);
 }
 

@@ -102,7 +102,7 @@ void run_cell_done(struct run *run, const struct job *job)
 	}
 	end.files = result->changes.files;
 	end.file_count = result->changes.file_count;
-	read_result(job, &end.told);
+	read_result(job, &end.result);
 	if (driver_cell_done(&run->driver, &end, &err) < 0)
 		run_end(run, AGENT_STOP_FAILED, err.text);
 }

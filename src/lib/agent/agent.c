@@ -176,7 +176,7 @@ static int report(reckon_agent *agent, const reckon_execution *execution, struct
 	int rc;
 
 	end.files = files;
-	read_told(execution, &end.told);
+	read_told(execution, &end.result);
 	rc = driver_cell_done(&agent->driver, &end, err);
 	free(files);
 	return rc;
