@@ -252,7 +252,7 @@ static int to_page(const struct fetch *fetch)
 {
 	cleanup_buf struct buf bytes = BUF_INIT(SHOWN_MAX);
 	cleanup_buf struct buf page = BUF_INIT(SHOWN_MAX);
-	cleanup_buf struct buf told = BUF_INIT(4096);
+	cleanup_buf struct buf notice = BUF_INIT(4096);
 	char name[1024];
 	struct err err;
 	int status = get_bytes(fetch, &bytes);
@@ -264,15 +264,15 @@ static int to_page(const struct fetch *fetch)
 		       fetch->where->url != NULL ? fetch->where->url : "",
 		       fetch->where->url != NULL ? " " : "");
 	(void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s", fetch->id);
-	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &told, &err) <
+	if (page_choose(&fetch->choice, buf_text(&bytes), bytes.len, name, &page, &notice, &err) <
 	    0) {
 		err_wrap(&err, "%s", fetch->command);
 		(void)cli_complain(&err);
 		return EXIT_CODE_USAGE;
 	}
 	status = show(fetch, &page);
-	if (told.len > 0)
-		run_output_line("reckon: %s", buf_text(&told));
+	if (notice.len > 0)
+		run_output_line("reckon: %s", buf_text(&notice));
 	return status;
 }
 

@@ -68,7 +68,7 @@ UNIT_TEST(what_is_written_is_read_again)
 	feed(&journal, &line, journal_write_file(&line, "/tmp/a\nb", "b", &err), &err);
 	feed(&journal, &line, journal_write_file(&line, "/tmp/c", "b", &err), &err);
 	feed(&journal, &line, journal_write_text(&line, JOURNAL_QUESTION, "q\n?", 3, &err), &err);
-	feed(&journal, &line, journal_write_text(&line, JOURNAL_SAID, "hm", 2, &err), &err);
+	feed(&journal, &line, journal_write_text(&line, JOURNAL_PROSE, "hm", 2, &err), &err);
 	feed(&journal, &line, journal_write_cell(&line, 1, code, sizeof(code) - 1, &err), &err);
 	feed(&journal, &line, journal_write_record(&line, 1, record, sizeof(record) - 1, &err), &err);
 	feed(&journal, &line, journal_write_cell(&line, 2, "x", 1, &err), &err);
@@ -134,7 +134,7 @@ UNIT_TEST(lines_that_are_none_change_nothing)
 		"{\"type\":\"usage\"," USAGE "}", "{\"type\":\"undo\"}", "{\"type\":\"resume\"}",
 		"{\"type\":\"answer\",\"text\":null,\"stop\":\"answer\",\"message\":null," USAGE "}",
 	};
-	static const char *const asked[] = {
+	static const char *const after_question[] = {
 		"{\"type\":\"usage\",\"usage\":{},\"cost\":null}",
 		"{\"type\":\"answer\",\"text\":null,\"stop\":\"whim\",\"message\":null," USAGE "}",
 		"{\"type\":\"answer\",\"text\":3,\"stop\":\"answer\",\"message\":null," USAGE "}",
@@ -154,8 +154,8 @@ UNIT_TEST(lines_that_are_none_change_nothing)
 	assert_int_equal(journal.item_count, 0);
 	assert_ok(&err, read_text(&journal, "{\"type\":\"question\",\"text\":\"q\"}", &err));
 	assert_ok(&err, read_text(&journal, "{\"type\":\"cell\",\"cell\":1,\"code\":\"x\"}", &err));
-	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-		assert_err(&err, ERR_PROTOCOL, read_text(&journal, asked[i], &err));
+	for (size_t i = 0; i < ARRAY_LEN(after_question); i++)
+		assert_err(&err, ERR_PROTOCOL, read_text(&journal, after_question[i], &err));
 	assert_int_equal(journal.item_count, 2);
 	assert_int_equal(journal.lines, 3);
 	/* A later version's. */
@@ -235,7 +235,7 @@ UNIT_TEST(a_question_without_an_answer_is_gone_on_with)
 	/* What it said then is no answer, and another one may come. */
 	assert_int_equal(journal.questions[0].stop, AGENT_STOP_COUNT_);
 	assert_null(journal.questions[0].message);
-	assert_int_equal(journal.items[1].kind, JOURNAL_SAID);
+	assert_int_equal(journal.items[1].kind, JOURNAL_PROSE);
 	end.stop = AGENT_STOP_ANSWER;
 	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
 	assert_false(journal_is_open(&journal));
@@ -342,7 +342,7 @@ UNIT_TEST_WITH(half_a_line_does_not_count, place_open, place_close)
 	(void)close(fd);
 }
 
-UNIT_TEST_WITH(damage_is_told_with_its_line, place_open, place_close)
+UNIT_TEST_WITH(damage_is_reported_with_its_line, place_open, place_close)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\nwhat\n";
 	const struct place *place = *state;

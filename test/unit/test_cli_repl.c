@@ -262,7 +262,7 @@ UNIT_TEST(a_silent_decoder_is_not_waited_for)
 	assert_int_equal(close(ends[1]), 0);
 }
 
-UNIT_TEST(terminals_are_told_apart)
+UNIT_TEST(terminals_are_distinguished)
 {
 	static const struct {
 		const char *name, *value;

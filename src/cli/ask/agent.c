@@ -147,10 +147,10 @@ static int ask_new(struct ask *ask, struct err *err)
 {
 	const struct run *run = &ask->view.run;
 	/* Files of earlier questions are named in the history. */
-	const bool is_new = !ask->resume.told, has_past = !ask_past_is_empty(ask);
-	const size_t count = is_new && !has_past ? run->file_count
-			     : ask->said_files	 ? 0
-						 : ask->new_files;
+	const bool is_new = !ask->resume.is_history_sent, has_past = !ask_past_is_empty(ask);
+	const size_t count = is_new && !has_past    ? run->file_count
+			     : ask->has_named_files ? 0
+						    : ask->new_files;
 	struct ask_images images;
 	char **files = mem_new0(count + 1, sizeof(*files));
 	struct driver_question question = {
@@ -166,7 +166,7 @@ static int ask_new(struct ask *ask, struct err *err)
 	ask_images_read(ask, count < ask->new_files ? count : ask->new_files, &images);
 	if (is_new && has_past)
 		rc = ask_images_recall(ask, &images, err);
-	ask->said_files = true;
+	ask->has_named_files = true;
 	question.images = images.list;
 	question.image_count = images.count;
 	/* If the agent is not ready yet, the history of a first question is sent later. */

@@ -73,7 +73,7 @@ struct ask_resume {
 	char *model, *base_url, *language, *template_name;
 	char *session_id, *session_name, *session_url; /* the daemon's session, or NULL */
 	size_t cells;	  /* cells of the stored run */
-	bool told;	  /* the agent has the history of the run */
+	bool is_history_sent; /* the agent has the history of the run */
 };
 
 #define ASK_THOUGHTS_MAX ((size_t)512 * 1024) /* reasoning that is kept of one question */
@@ -106,7 +106,7 @@ struct ask {
 	char *headers; /* HTTP headers from models.ini, or NULL */
 	bool has_own_url; /* base_url is not the provider's own service */
 	struct agent_settings settings; /* MODELS_UNSET: not given; ask_model_find() sets it */
-	struct agent_settings wished;	/* the settings as given on the command line */
+	struct agent_settings option_settings; /* the settings as given on the command line */
 	const char *images[AGENT_IMAGES_MAX]; /* paths given with --image */
 	size_t image_count;
 	/* Replaces the agent by a new one, which gets the run so far as history. */
@@ -117,7 +117,7 @@ struct ask {
 	const char *save_path; /* or NULL */
 	bool json, is_chat;
 	struct agent_usage chat_usage; /* the sum for all questions of a chat */
-	bool said_files; /* a question named the command line's files to the model */
+	bool has_named_files;	       /* a question named the command line's files to the model */
 	bool to_terminal;	/* stdout is one */
 	/* the agent */
 	struct driver driver; /* the current question and its result */

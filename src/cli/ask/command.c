@@ -53,7 +53,7 @@ static int start_again(struct ask *ask, struct err *err)
 	ask_local_end(ask);
 	driver_done(&ask->driver);
 	ask->resume.questions = ask->keep.journal.question_count;
-	ask->resume.told = false;
+	ask->resume.is_history_sent = false;
 	return ask_local_start(ask, err) < 0 ? (int)err->code : ask_agent_start(ask, err);
 }
 

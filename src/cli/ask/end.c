@@ -54,7 +54,7 @@ static void tell_gone(const struct ask *ask)
 				"goes on", ask->keep.journal.id);
 }
 
-static void tell_kept(const struct ask *ask, bool has_kernel)
+static void tell_available(const struct ask *ask, bool has_kernel)
 {
 	const struct session *session = ask->view.session;
 	const double idle = session->idle_s;
@@ -86,7 +86,7 @@ static void tell(const struct ask *ask)
 	}
 	rc = session->ops->check(session, &err);
 	if (rc == 0 || rc == ERR_KERNEL_LOST)
-		tell_kept(ask, rc == 0);
+		tell_available(ask, rc == 0);
 	else
 		run_output_line("reckon: the session is not there any more: %s", err.text);
 }
@@ -94,11 +94,11 @@ static void tell(const struct ask *ask)
 void ask_session_end(struct ask *ask)
 {
 	const struct session *session = ask->view.session;
-	const bool is_asked = ask->keep.journal.question_count > 0;
+	const bool has_question = ask->keep.journal.question_count > 0;
 
 	if (ask->is_chat || session == NULL)
 		return;
-	if (is_asked && !ask->is_answered) {
+	if (has_question && !ask->is_answered) {
 		tell(ask);
 		return;
 	}

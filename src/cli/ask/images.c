@@ -194,7 +194,7 @@ int ask_images_recall(struct ask *ask, struct ask_images *ret, struct err *err)
 
 	if (ask->settings.images == 0)
 		return 0;
-	for (size_t i = 0; i < ask->new_files && ask->said_files && rc == 0; i++)
+	for (size_t i = 0; i < ask->new_files && ask->has_named_files && rc == 0; i++)
 		rc = recall(ask, &ask->view.run.files[i], ret, err);
 	for (size_t i = 0; i < journal->file_count && rc == 0; i++)
 		if (!ask_is_new_file(ask, journal->files[i].name))

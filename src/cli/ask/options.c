@@ -325,6 +325,6 @@ int ask_options_check(struct ask *ask, struct err *err)
 		return (int)err->code;
 	ask->view.run.mode = run->json ? RUN_MODE_JSON : RUN_MODE_TEXT;
 	ask->json = run->json;
-	ask->wished = ask->settings;
+	ask->option_settings = ask->settings;
 	return ask->resume.wanted ? ask_resume_find(ask, err) : ask_model_find(ask, err);
 }

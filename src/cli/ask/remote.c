@@ -228,22 +228,22 @@ static int call(const struct ask *ask, const char *method, const char *execution
  * the cell stays as it is.
  */
 static bool wait_a_moment(struct ask *ask, const char *execution, const char *status,
-			  unsigned *told)
+			  unsigned *stage)
 {
 	const struct timespec pause = { .tv_nsec = 200 * 1000000L };
 	struct err err;
 
-	if (*told == 0)
+	if (*stage == 0)
 		run_output_line(
 			"reckon: a cell of this run %s in its session still: waiting for it; "
 			"Ctrl-C stops it",
 			strcmp(status, "queued") == 0 ? "waits" : "runs");
 	if (interrupt_count() > 1)
 		return false;
-	if (interrupt_count() > 0 && *told < 2 &&
+	if (interrupt_count() > 0 && *stage < 2 &&
 	    call(ask, "POST", execution, "/cancel", NULL, &err) < 0)
 		run_output_line("reckon: %s", err.text);
-	*told = interrupt_count() > 0 ? 2 : 1;
+	*stage = interrupt_count() > 0 ? 2 : 1;
 	(void)nanosleep(&pause, NULL);
 	return true;
 }
@@ -251,7 +251,7 @@ static bool wait_a_moment(struct ask *ask, const char *execution, const char *st
 static int recall(struct ask *ask, const char *execution, struct buf *ret, struct err *err)
 {
 	struct json_value *found = NULL;
-	unsigned told = 0;
+	unsigned stage = 0;
 	bool goes_on = ask->resume.session_id != NULL;
 	int rc = 0;
 
@@ -263,7 +263,7 @@ static int recall(struct ask *ask, const char *execution, struct buf *ret, struc
 		status = json_get_str(found, "status");
 		goes_on = strcmp(status, "queued") == 0 || strcmp(status, "running") == 0;
 		if (goes_on)
-			goes_on = wait_a_moment(ask, execution, status, &told);
+			goes_on = wait_a_moment(ask, execution, status, &stage);
 		else if (json_read_member(found, "schema") != NULL)
 			rc = json_read_dump(found, ret, err) < 0 ? (int)err->code : 1;
 		json_read_free(TAKE_PTR(found));

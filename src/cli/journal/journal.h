@@ -35,7 +35,7 @@
 
 enum journal_kind {
 	JOURNAL_QUESTION,
-	JOURNAL_SAID, /* by the model, before a cell */
+	JOURNAL_PROSE, /* by the model, before a cell */
 	JOURNAL_CELL,
 	JOURNAL_ANSWER,
 	JOURNAL_NOTE, /* by Reckon: a session was lost, cells were run again */

@@ -375,7 +375,7 @@ static int take_resume(struct journal *journal, struct err *err)
 	journal_drop_checked(&question->checked);
 	for (size_t i = question->item; i < journal->item_count; i++)
 		if (journal->items[i].kind == JOURNAL_ANSWER)
-			journal->items[i].kind = JOURNAL_SAID;
+			journal->items[i].kind = JOURNAL_PROSE;
 	return 0;
 }
 
@@ -391,7 +391,7 @@ static int take(struct journal *journal, const char *type, const struct json_val
 	if (strcmp(type, "question") == 0)
 		return take_text(journal, JOURNAL_QUESTION, line, err);
 	if (strcmp(type, "said") == 0)
-		return take_text(journal, JOURNAL_SAID, line, err);
+		return take_text(journal, JOURNAL_PROSE, line, err);
 	if (strcmp(type, "note") == 0)
 		return take_text(journal, JOURNAL_NOTE, line, err);
 	if (strcmp(type, "usage") == 0)

@@ -201,7 +201,7 @@ static int add_item(struct buf *ret, const struct journal *journal, const struct
 		return add_output(ret, item, err);
 	case JOURNAL_NOTE:
 		return buf_addf(ret, err, "*%s*\n\n", item->text);
-	case JOURNAL_SAID:
+	case JOURNAL_PROSE:
 	case JOURNAL_ANSWER:
 		break;
 	}

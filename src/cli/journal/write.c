@@ -124,9 +124,10 @@ int journal_write_text(struct buf *ret, enum journal_kind kind, const char *text
 {
 	struct json_writer writer;
 
-	begin(&writer, ret, kind == JOURNAL_QUESTION ? "question"
-			    : kind == JOURNAL_SAID   ? "said"
-						   : "note");
+	begin(&writer, ret,
+	      kind == JOURNAL_QUESTION ? "question"
+	      : kind == JOURNAL_PROSE  ? "said"
+				       : "note");
 	write_text(&writer, "text", text, len);
 	return end(&writer, err);
 }

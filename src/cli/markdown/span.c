@@ -46,18 +46,18 @@ static int leave_link(struct markdown_drawing *drawing)
 	const char *href = buf_text(&drawing->links) + drawing->address[at];
 	const size_t len = drawing->links.len - drawing->address[at];
 	struct term_text *text = target(drawing);
-	const char *said = buf_text(&text->text) + drawing->address_from[at];
-	const size_t said_len = text->text.len - drawing->address_from[at];
+	const char *label = buf_text(&text->text) + drawing->address_from[at];
+	const size_t label_len = text->text.len - drawing->address_from[at];
 
-	if (said_len == len && memcmp(said, href, len) == 0) {
+	if (label_len == len && memcmp(label, href, len) == 0) {
 		for (size_t i = drawing->address_from[at]; i < text->styles.len; i++)
 			text->styles.data[i] |= (char)TERM_ADDRESS;
 		return 0;
 	}
-	if (len == 0 || (len > 7 && memcmp(href, "mailto:", 7) == 0 && said_len == len - 7 &&
-			 memcmp(said, href + 7, said_len) == 0))
+	if (len == 0 || (len > 7 && memcmp(href, "mailto:", 7) == 0 && label_len == len - 7 &&
+			 memcmp(label, href + 7, label_len) == 0))
 		return 0;
-	if (add(drawing, 0, said_len > 0 ? " (" : "(", said_len > 0 ? 2 : 1) < 0 ||
+	if (add(drawing, 0, label_len > 0 ? " (" : "(", label_len > 0 ? 2 : 1) < 0 ||
 	    add(drawing, TERM_ADDRESS, href, len) < 0)
 		return (int)drawing->err.code;
 	return add(drawing, 0, ")", 1);

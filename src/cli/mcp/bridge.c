@@ -525,17 +525,17 @@ static void forward(void *arg, const char *line, size_t len)
 	send_line(arg, line, len, false, false);
 }
 
-static int grant_asked(void *arg, const struct folder *folder, struct grant_folder *ret,
-		       struct err *err)
+static int grant_requested(void *arg, const struct folder *folder, struct grant_folder *ret,
+			   struct err *err)
 {
 	struct bridge *bridge = arg;
 
-	return granted_add_asked(&bridge->granted, folder, ret, err);
+	return granted_add_requested(&bridge->granted, folder, ret, err);
 }
 
 static const struct folders_calls folders_calls = { .put = put_for_folders,
 						    .forward = forward,
-						    .grant = grant_asked };
+						    .grant = grant_requested };
 
 int mcp_bridge(const struct opt_command *self, const struct mcp_options *options)
 {

@@ -125,18 +125,18 @@ static const char *why_not(const char *real)
  * ---- checking a path --------------------------------------------------------------------------
  */
 
-static int find(const char *asked, char ret[PATH_MAX], struct err *err)
+static int find(const char *requested, char ret[PATH_MAX], struct err *err)
 {
 	const char *home = getenv("HOME");
 	char path[PATH_MAX];
-	const bool is_home = asked[0] == '~' && (asked[1] == '/' || asked[1] == '\0');
+	const bool is_home = requested[0] == '~' && (requested[1] == '/' || requested[1] == '\0');
 
-	if ((asked[0] != '/' && !is_home) || (is_home && (home == NULL || home[0] != '/'))) {
+	if ((requested[0] != '/' && !is_home) || (is_home && (home == NULL || home[0] != '/'))) {
 		(void)err_set(err, ERR_INVALID, "path must be absolute, or begin with ~/");
 		return err_remedy(err, "ask which folder of the computer is meant");
 	}
-	if (snprintf(path, sizeof(path), "%s%s", is_home ? home : "", asked + (is_home ? 1 : 0)) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s", is_home ? home : "",
+		     requested + (is_home ? 1 : 0)) >= (int)sizeof(path))
 		return err_set(err, ERR_INVALID, "path is too long");
 	if (realpath(path, ret) == NULL) {
 		(void)err_set(err, ERR_NOT_FOUND, "there is no such folder on this computer");
@@ -145,13 +145,13 @@ static int find(const char *asked, char ret[PATH_MAX], struct err *err)
 	return 0;
 }
 
-int folder_check(const char *asked, bool writable, struct folder *ret, struct err *err)
+int folder_check(const char *requested, bool writable, struct folder *ret, struct err *err)
 {
 	struct folder folder = { .writable = writable };
 	struct stat st;
 	const char *why;
 
-	if (find(asked, folder.real, err) < 0)
+	if (find(requested, folder.real, err) < 0)
 		return (int)err->code;
 	why = why_not(folder.real);
 	if (why != NULL) {

@@ -16,7 +16,7 @@ struct folder {
 };
 
 /* Checks a path that a model wrote: absolute, or "~/…". The error text is for the model. */
-int folder_check(const char *asked, bool writable, struct folder *ret, struct err *err);
+int folder_check(const char *requested, bool writable, struct folder *ret, struct err *err);
 
 /* Whether `path` is `folder`, or inside it. */
 bool folder_is_within(const char *path, const char *folder);

@@ -37,7 +37,7 @@ struct folder_request {
 	bool is_modern;
 	char id[ID_MAX];	/* of the call, as JSON */
 	char state[ID_SIZE];	/* id of our question, or requestState of a modern client */
-	char *asked;		/* the path that the model wrote */
+	char *path;		/* the path that the model wrote */
 	struct buf line;	/* the whole call */
 	struct folder folder;
 };
@@ -64,7 +64,7 @@ struct folders *folders_new(const struct folders_calls *calls, void *arg)
 
 static void request_free(struct folder_request *request)
 {
-	free(request->asked);
+	free(request->path);
 	buf_done(&request->line);
 	free(request);
 }
@@ -186,10 +186,9 @@ static void write_question(const struct folder_request *request, struct buf *ret
 
 	(void)buf_addf(ret, &ignored, "%s the folder\n\n%s\n\nof this computer?\n\n",
 		       folder->writable ? "Let code read AND CHANGE" : "Let code read", folder->real);
-	if (strcmp(request->asked, folder->real) != 0) {
+	if (strcmp(request->path, folder->real) != 0) {
 		(void)buf_adds(ret, "(Asked for as ", &ignored);
-		(void)reveal_line(request->asked, strlen(request->asked), false, ret,
-				       &ignored);
+		(void)reveal_line(request->path, strlen(request->path), false, ret, &ignored);
 		(void)buf_adds(ret, ")\n\n", &ignored);
 	}
 	(void)buf_addf(ret, &ignored,
@@ -408,8 +407,7 @@ static bool take_again(struct folders *folders, const struct folder_request *now
 		find_state(folders, json_get_c_text(params, "requestState"), true);
 
 	if (!now->is_modern || before == NULL || result == NULL ||
-	    strcmp(before->asked, now->asked) != 0 ||
-	    before->folder.writable != now->folder.writable)
+	    strcmp(before->path, now->path) != 0 || before->folder.writable != now->folder.writable)
 		return false;
 	(void)snprintf(before->id, sizeof(before->id), "%s", now->id);
 	buf_done(&before->line);
@@ -428,13 +426,13 @@ static struct folder_request *check(struct folders *folders, struct folder_reque
 	if (!can_ask) {
 		fail(folders, request, "this client cannot ask its user for a folder",
 		     "the user can add one with `reckon mcp --mount`");
-	} else if (request->asked == NULL) {
+	} else if (request->path == NULL) {
 		fail(folders, request, "the argument path is missing",
 		     "pass the path of a folder of the user's computer");
 	} else if (take_again(folders, request, params)) {
 		request->line = (struct buf){ 0 };
-	} else if (folder_check(request->asked, request->folder.writable, &request->folder,
-				&err) < 0) {
+	} else if (folder_check(request->path, request->folder.writable, &request->folder, &err) <
+		   0) {
 		fail(folders, request, err.text, err.remedy);
 	} else if ((granted = find_granted(folders, &request->folder)) != NULL) {
 		answer_granted(folders, request, granted);
@@ -458,7 +456,7 @@ static void take_call(struct folders *folders, const struct json_value *document
 	const struct json_value *meta = json_read_member(params, "_meta");
 	const struct json_value *can = json_read_member(meta, META "clientCapabilities");
 	const bool is_modern = json_get_c_text(meta, META "protocolVersion") != NULL;
-	const char *asked = json_get_c_text(args, "path");
+	const char *path = json_get_c_text(args, "path");
 	struct folder_request *request = mem_new0(1, sizeof(*request));
 	struct err err;
 
@@ -466,7 +464,7 @@ static void take_call(struct folders *folders, const struct json_value *document
 	request->line = BUF_INIT(len + 1);
 	(void)json_read_bool(json_read_member(args, "write"), &request->folder.writable);
 	(void)take_id(json_read_member(document, "id"), request->id);
-	request->asked = asked != NULL && strlen(asked) < PATH_MAX ? mem_strdup(asked) : NULL;
+	request->path = path != NULL && strlen(path) < PATH_MAX ? mem_strdup(path) : NULL;
 	if (buf_add(&request->line, line, len, &err) < 0) {
 		fail(folders, request, err.text, NULL);
 		request_free(request);

@@ -61,8 +61,8 @@ static int add_at_free_place(int fd, const struct grant_folder *known, struct gr
 	return code;
 }
 
-int granted_add_asked(struct granted *granted, const struct folder *folder,
-		      struct grant_folder *ret, struct err *err)
+int granted_add_requested(struct granted *granted, const struct folder *folder,
+			  struct grant_folder *ret, struct err *err)
 {
 	cleanup_free char *source = mem_strdup(folder->real);
 	const struct grant_folder known = { .source = source,

@@ -18,6 +18,6 @@ struct granted {
 int granted_take_mounts(struct granted *granted, const struct client *client,
 			const struct mcp_options *options, struct err *err);
 /* Grants a folder that a model asked for: at /mnt/NAME, or at the next free mount point. */
-int granted_add_asked(struct granted *granted, const struct folder *folder,
-		      struct grant_folder *ret, struct err *err);
+int granted_add_requested(struct granted *granted, const struct folder *folder,
+			  struct grant_folder *ret, struct err *err);
 void granted_end(struct granted *granted);

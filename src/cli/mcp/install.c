@@ -41,7 +41,8 @@ static const struct place {
 
 static int find_reckon(char ret[PATH_MAX], struct err *err)
 {
-	static const char *const beside[] = { "/../bin/reckon", "/../../bin/reckon", "/reckon" };
+	static const char *const candidates[] = { "/../bin/reckon", "/../../bin/reckon",
+						  "/reckon" };
 	char self[PATH_MAX], path[PATH_MAX + 32];
 	const ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -49,8 +50,8 @@ static int find_reckon(char ret[PATH_MAX], struct err *err)
 		return err_sys(err, "/proc/self/exe");
 	self[len] = '\0';
 	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(beside); i++) {
-		(void)snprintf(path, sizeof(path), "%s%s", self, beside[i]);
+	for (size_t i = 0; i < ARRAY_LEN(candidates); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", self, candidates[i]);
 		if (access(path, X_OK) == 0 && realpath(path, ret) != NULL)
 			return 0;
 	}

@@ -23,7 +23,7 @@
 #define COMMAND_MAX 2000u
 #define NAMES_MAX 64u
 
-struct asked_of {
+struct process_options {
 	struct remote remote;
 	bool all;
 	const char *signal;
@@ -33,33 +33,33 @@ struct asked_of {
 
 static int take(int id, const char *value, void *arg, struct err *err)
 {
-	struct asked_of *asked = arg;
+	struct process_options *options = arg;
 
 	if (id == 'a') {
-		asked->all = true;
+		options->all = true;
 		return 0;
 	}
 	if (id == PROCESS_OPT_SIGNAL) {
-		asked->signal = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
+		options->signal = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
 		return 0;
 	}
 	if (id != OPT_OPERAND)
-		return remote_take_all(id, value, &asked->remote, err);
-	if (asked->count == NAMES_MAX)
+		return remote_take_all(id, value, &options->remote, err);
+	if (options->count == NAMES_MAX)
 		return remote_unexpected(value, err);
-	asked->names[asked->count++] = value;
+	options->names[options->count++] = value;
 	return 0;
 }
 
-static int open_session(struct asked_of *asked, bool live, struct client **client,
+static int open_session(struct process_options *options, bool live, struct client **client,
 			struct json_value **session, struct err *err)
 {
-	if (asked->remote.session != NULL && parse_session(asked->remote.session, err) < 0)
+	if (options->remote.session != NULL && parse_session(options->remote.session, err) < 0)
 		return (int)err->code;
-	asked->remote.where.no_start = true;
-	if (remote_open(&asked->remote, client, err) < 0)
+	options->remote.where.no_start = true;
+	if (remote_open(&options->remote, client, err) < 0)
 		return (int)err->code;
-	return remote_chosen(*client, &asked->remote, live, session, err);
+	return remote_chosen(*client, &options->remote, live, session, err);
 }
 
 /* ---- ps ------------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static int print_table(const struct json_value *rows)
 	return code < 0 ? cli_complain(&err) : cli_write_stdout(buf_text(&text), text.len);
 }
 
-static int list(const struct opt_command *self, const struct asked_of *asked,
+static int list(const struct opt_command *self, const struct process_options *options,
 		struct client *client, const struct json_value *session)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024);
@@ -151,36 +151,36 @@ static int list(const struct opt_command *self, const struct asked_of *asked,
 	int status;
 
 	(void)snprintf(rest, sizeof(rest), "/processes?limit=%u%s", LIST_MAX,
-		       asked->all ? "" : "&state=running");
+		       options->all ? "" : "&state=running");
 	if (remote_path(&path, session, rest, &err) < 0 ||
 	    client_call(client, "GET", buf_text(&path), NULL, &page, &err) < 0)
 		return cli_complain_of(self, &err);
-	status = asked->remote.json ? remote_print_json(json_read_member(page, "processes"))
-				    : print_table(json_read_member(page, "processes"));
+	status = options->remote.json ? remote_print_json(json_read_member(page, "processes"))
+				      : print_table(json_read_member(page, "processes"));
 	json_read_free(page);
 	return status;
 }
 
 int remote_ps(const struct opt_command *self, int argc, char **argv)
 {
-	struct asked_of asked = { .count = 0 };
+	struct process_options options = { .count = 0 };
 	struct json_value *session = NULL;
 	struct client *client = NULL;
 	struct err err;
-	int status = remote_parse(self, argc, argv, take, &asked);
+	int status = remote_parse(self, argc, argv, take, &options);
 
 	if (status >= 0)
 		return status;
 	term_width_locale();
-	if (asked.count > 0) {
-		(void)remote_unexpected(asked.names[0], &err);
+	if (options.count > 0) {
+		(void)remote_unexpected(options.names[0], &err);
 		(void)cli_complain_of(self, &err);
 		return EXIT_CODE_USAGE;
 	}
-	if (open_session(&asked, !asked.all, &client, &session, &err) < 0)
+	if (open_session(&options, !options.all, &client, &session, &err) < 0)
 		status = cli_complain_of(self, &err);
 	else
-		status = list(self, &asked, client, session);
+		status = list(self, &options, client, session);
 	json_read_free(session);
 	client_close(client);
 	return status;
@@ -209,11 +209,11 @@ static int find(struct client *client, const struct json_value *session, const c
 	return err_remedy(err, "reckon ps lists those that do");
 }
 
-static int kill_id(const struct asked_of *asked, struct client *client,
+static int kill_id(const struct process_options *options, struct client *client,
 		   const struct json_value *session, const char *id, struct err *err)
 {
 	cleanup_buf struct buf path = BUF_INIT(1024), body = BUF_INIT(256);
-	const char *signal = asked->signal != NULL ? asked->signal : "TERM";
+	const char *signal = options->signal != NULL ? options->signal : "TERM";
 
 	if (strlen(signal) > 20 || strspn(signal, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") !=
 					   strlen(signal))
@@ -221,14 +221,14 @@ static int kill_id(const struct asked_of *asked, struct client *client,
 	if (remote_path(&path, session, "/processes/", err) < 0 ||
 	    client_path_add(&path, id, false, err) < 0)
 		return (int)err->code;
-	if (asked->all)
+	if (options->all)
 		return client_call(client, "DELETE", buf_text(&path), NULL, NULL, err);
 	if (buf_addf(&body, err, "{\"signal\":\"%s\"}", signal) < 0)
 		return (int)err->code;
 	return remote_process_post(client, buf_text(&path), "signal", &body, err);
 }
 
-static int kill_named(const struct asked_of *asked, struct client *client,
+static int kill_named(const struct process_options *options, struct client *client,
 		      const struct json_value *session, const char *name, struct err *err)
 {
 	const struct json_value *rows;
@@ -236,12 +236,12 @@ static int kill_named(const struct asked_of *asked, struct client *client,
 	int code = 0;
 
 	if (strncmp(name, "pr_", 3) == 0)
-		return kill_id(asked, client, session, name, err);
+		return kill_id(options, client, session, name, err);
 	if (find(client, session, name, &page, err) < 0)
 		return (int)err->code;
 	rows = json_read_member(page, "processes");
 	for (size_t i = 0; code == 0 && i < json_read_count(rows); i++)
-		code = kill_id(asked, client, session, json_get_str(json_read_at(rows, i), "id"),
+		code = kill_id(options, client, session, json_get_str(json_read_at(rows, i), "id"),
 			       err);
 	json_read_free(page);
 	return code;
@@ -249,24 +249,24 @@ static int kill_named(const struct asked_of *asked, struct client *client,
 
 int remote_kill(const struct opt_command *self, int argc, char **argv)
 {
-	struct asked_of asked = { .count = 0 };
+	struct process_options options = { .count = 0 };
 	struct json_value *session = NULL;
 	struct client *client = NULL;
 	struct err err;
-	int status = remote_parse(self, argc, argv, take, &asked);
+	int status = remote_parse(self, argc, argv, take, &options);
 
 	if (status >= 0)
 		return status;
-	if (asked.count == 0) {
+	if (options.count == 0) {
 		(void)err_set(&err, ERR_INVALID, "missing argument PROCESS");
 		(void)cli_complain_of(self, &err);
 		return EXIT_CODE_USAGE;
 	}
 	status = EXIT_CODE_OK;
-	if (open_session(&asked, true, &client, &session, &err) < 0)
+	if (open_session(&options, true, &client, &session, &err) < 0)
 		status = cli_complain_of(self, &err);
-	for (size_t i = 0; status == EXIT_CODE_OK && i < asked.count; i++)
-		if (kill_named(&asked, client, session, asked.names[i], &err) < 0)
+	for (size_t i = 0; status == EXIT_CODE_OK && i < options.count; i++)
+		if (kill_named(&options, client, session, options.names[i], &err) < 0)
 			status = cli_complain_of(self, &err);
 	json_read_free(session);
 	client_close(client);

@@ -68,28 +68,28 @@ int remote_parse(const struct opt_command *self, int argc, char **argv, opt_fn *
 /* Prints the message only for the first wait. */
 static void say_wait(unsigned seconds, const char *why, void *arg)
 {
-	static bool is_said;
-	struct err told;
+	static bool is_reported;
+	struct err notice;
 
 	(void)arg;
-	if (is_said)
+	if (is_reported)
 		return;
-	is_said = true;
-	(void)err_set(&told, ERR_LIMIT, "%s", why);
-	(void)err_remedy(&told, "asked again in %u s, for %u s at most; --no-wait: not at all",
+	is_reported = true;
+	(void)err_set(&notice, ERR_LIMIT, "%s", why);
+	(void)err_remedy(&notice, "asked again in %u s, for %u s at most; --no-wait: not at all",
 			 seconds, WAIT_S);
-	(void)cli_complain(&told);
+	(void)cli_complain(&notice);
 }
 
 static void say_note(const char *text, const char *remedy, void *arg)
 {
-	struct err told;
+	struct err notice;
 
 	(void)arg;
-	(void)err_set(&told, ERR_UNAVAILABLE, "%s", text);
+	(void)err_set(&notice, ERR_UNAVAILABLE, "%s", text);
 	if (remedy[0] != '\0')
-		(void)err_remedy(&told, "%s", remedy);
-	(void)cli_complain(&told);
+		(void)err_remedy(&notice, "%s", remedy);
+	(void)cli_complain(&notice);
 }
 
 int remote_open(const struct remote *remote, struct client **ret, struct err *err)

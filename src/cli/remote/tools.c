@@ -77,16 +77,16 @@ void remote_tools_answer(const char *call, int kind, const char *text, size_t le
 	struct remote_tools *tools = arg;
 	struct buf result = BUF_INIT(RESULT_MAX);
 	struct err ignored;
-	bool kept = false;
+	bool is_queued = false;
 
 	if (write_result(call, kind, text, len, &result, &ignored) == 0) {
 		(void)pthread_mutex_lock(&tools->lock);
-		kept = tools->count < WAITING_MAX;
-		if (kept)
+		is_queued = tools->count < WAITING_MAX;
+		if (is_queued)
 			tools->results[tools->count++] = result;
 		(void)pthread_mutex_unlock(&tools->lock);
 	}
-	if (!kept)
+	if (!is_queued)
 		buf_done(&result);
 	(void)!write(tools->wake_fd, "", 1);
 }

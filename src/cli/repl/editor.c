@@ -91,7 +91,7 @@ int editor_open(const struct editor_hooks *hooks, const struct history *history,
 
 	editor->hooks = *hooks;
 	editor->history = history;
-	editor->kept = BUF_INIT(EDITOR_CELL_MAX);
+	editor->draft = BUF_INIT(EDITOR_CELL_MAX);
 	editor->el = el_init("reckon", stdin, stdout, stderr);
 	if (editor->el == NULL) {
 		free(editor);
@@ -115,7 +115,7 @@ void editor_close(struct editor *editor)
 		return;
 	el_end(editor->el);
 	keys_forget_matches(&editor->matches);
-	buf_done(&editor->kept);
+	buf_done(&editor->draft);
 	free(editor->history_line);
 	free(editor->prompt);
 	free(editor);
@@ -201,9 +201,9 @@ enum editor_end editor_read(struct editor *editor, const char *prompt, bool colo
 
 	set_prompt(editor, prompt, coloured);
 	editor_begin_input(editor);
-	buf_clear(&editor->kept);
-	if (preload != NULL && buf_adds(&editor->kept, preload, &ignored) == 0) {
-		editor->kept_cursor = editor->kept.len;
+	buf_clear(&editor->draft);
+	if (preload != NULL && buf_adds(&editor->draft, preload, &ignored) == 0) {
+		editor->draft_cursor = editor->draft.len;
 		editor_press(editor, KEY_LOAD);
 	}
 	for (;;) {

@@ -347,16 +347,17 @@ static bool copy_artifact(struct repl *repl, const char *artifact, const char *n
 	       lseek(fd, 0, SEEK_SET) == 0 && ops->put(repl->session, name, fd, &ignored) == 0;
 }
 
-static void say_copied(size_t kept, size_t failed_count)
+static void say_copied(size_t restored, size_t failed_count)
 {
-	run_output_line("a new session: no variables, %zu file%s kept", kept, kept == 1 ? "" : "s");
+	run_output_line("a new session: no variables, %zu file%s kept", restored,
+			restored == 1 ? "" : "s");
 	if (failed_count > 0)
 		run_output_line("reckon: %zu file%s could not be kept", failed_count,
 				failed_count == 1 ? "" : "s");
 }
 
 /* A cell's file is copied from the store; a file that the user put is read from the host again. */
-static bool copy_kept(struct repl *repl, const struct repl_file *file)
+static bool restore_file(struct repl *repl, const struct repl_file *file)
 {
 	cleanup_free char *host = NULL, *name = NULL;
 	struct err ignored;
@@ -373,15 +374,15 @@ static bool copy_kept(struct repl *repl, const struct repl_file *file)
 
 void repl_files_bring_back(struct repl *repl)
 {
-	size_t kept = 0, lost = 0;
+	size_t restored = 0, lost = 0;
 
 	for (size_t i = 0; i < repl->file_count; i++) {
-		if (copy_kept(repl, &repl->files[i])) {
-			kept++;
+		if (restore_file(repl, &repl->files[i])) {
+			restored++;
 			continue;
 		}
 		lost++;
 		run_output_line("reckon: %s: not kept", repl->files[i].name);
 	}
-	say_copied(kept, lost);
+	say_copied(restored, lost);
 }

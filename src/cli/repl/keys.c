@@ -19,7 +19,7 @@
 #define PASTE_END L"\x1b[201~"
 
 /* Whether more input of a paste follows the key that was just read. */
-static bool is_burst(const struct editor *editor)
+static bool is_paste(const struct editor *editor)
 {
 	return editor->waited && editor_has_more(editor);
 }
@@ -118,7 +118,7 @@ static unsigned char on_enter(EditLine *el, int key)
 	(void)key;
 	if (cell_text(&view, view.len, &text) < 0)
 		return CC_ERROR;
-	if (is_burst(editor))
+	if (is_paste(editor))
 		new_line(editor, "", 0);
 	else if (view.place.end < view.len)
 		split_line(editor, &view);
@@ -151,7 +151,7 @@ static unsigned char on_load(EditLine *el, int key)
 	struct editor *editor = editor_of(el);
 
 	(void)key;
-	replace_all(editor, buf_text(&editor->kept), editor->kept.len, editor->kept_cursor);
+	replace_all(editor, buf_text(&editor->draft), editor->draft.len, editor->draft_cursor);
 	return CC_REFRESH;
 }
 
@@ -408,7 +408,7 @@ static bool put_prefix(struct editor *editor, const struct buf *text)
 static unsigned char complete(struct editor *editor, const struct view *view)
 {
 	cleanup_buf struct buf before = BUF_INIT(EDITOR_CELL_MAX);
-	struct buf *text = &editor->kept;
+	struct buf *text = &editor->draft;
 
 	buf_clear(text);
 	if (cell_text(view, view->cursor, &before) < 0 || cell_text(view, view->len, text) < 0)
@@ -423,7 +423,7 @@ static unsigned char complete(struct editor *editor, const struct view *view)
 		return CC_REFRESH;
 	/* Leave the editor to print the list: libedit must not redraw at the same time. */
 	editor->again = true;
-	editor->kept_cursor = before.len;
+	editor->draft_cursor = before.len;
 	leave(editor, EDITOR_CELL);
 	return CC_REFRESH;
 }

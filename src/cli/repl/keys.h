@@ -35,9 +35,9 @@ struct editor {
 	size_t at, len;
 	bool waited; /* the editor waited for `bytes`, so text after a newline in them was pasted */
 	enum editor_end end;
-	bool again;	    /* the editor ended only to print matches; go on with `kept` */
-	struct buf kept;
-	size_t kept_cursor;
+	bool again; /* the editor ended only to print matches; go on with `draft` */
+	struct buf draft;
+	size_t draft_cursor;
 	struct editor_matches matches;
 };
 

@@ -58,11 +58,11 @@ static void greet(const struct repl *repl)
 }
 
 /* One accidental Ctrl-D must not end a session whose variables and files would be lost. */
-static bool may_leave(struct repl *repl, bool asked_before)
+static bool may_leave(struct repl *repl, bool is_warned)
 {
 	const bool stays = repl->session->id != NULL;
 
-	if (!repl->interactive || repl->lost || stays || repl->cell_count == 0 || asked_before)
+	if (!repl->interactive || repl->lost || stays || repl->cell_count == 0 || is_warned)
 		return true;
 	run_output_line("Ctrl-D again leaves: variables and files go with the session (%%save, "
 			"%%get)");
@@ -87,7 +87,7 @@ static void one_cell(struct repl *repl, const struct buf *cell)
 
 static void loop(struct repl *repl)
 {
-	bool asked = false;
+	bool is_warned = false;
 
 	while (!repl->leaving && repl->output.status == 0) {
 		cleanup_buf struct buf cell = BUF_INIT(RUN_SOURCE_MAX);
@@ -96,17 +96,17 @@ static void loop(struct repl *repl)
 		case EDITOR_EOF:
 			if (repl->interactive && repl->editor == NULL)
 				repl_print("\n");
-			if (may_leave(repl, asked))
+			if (may_leave(repl, is_warned))
 				return;
-			asked = true;
+			is_warned = true;
 			break;
 		case EDITOR_CANCELLED:
-			asked = false;
+			is_warned = false;
 			if (!repl->interactive)
 				repl->leaving = true;
 			break;
 		case EDITOR_CELL:
-			asked = false;
+			is_warned = false;
 			one_cell(repl, &cell);
 			break;
 		}

@@ -59,7 +59,7 @@ struct repl {
 	bool leaving;
 	bool interactive, dumb, coloured;
 	bool no_history;
-	bool said_files;
+	bool is_hint_shown;
 	bool for_model; /* the cells come from a model, so nobody can type %get */
 	enum term_image_mode images;
 	uint64_t wall_ms;

@@ -226,9 +226,9 @@ static void show_file(struct repl *repl, const struct json_value *file)
 	    strcmp(change, "deleted") != 0)
 		cli_format_size((uint64_t)bytes, size);
 	run_output_line("%-8s  %s  %s", change, path, size);
-	if (!repl->said_files && repl->interactive)
+	if (!repl->is_hint_shown && repl->interactive)
 		run_output_line("%%get NAME fetches a file of the workspace, %%files lists them");
-	repl->said_files = true;
+	repl->is_hint_shown = true;
 }
 
 void repl_show_record(struct repl *repl, const struct json_value *record)

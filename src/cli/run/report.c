@@ -143,19 +143,20 @@ static void report_truncated(const struct run_output *output, const struct json_
 	const char *stream;
 
 	for (size_t i = 0; json_read_member_at(truncated, i, &stream, &cut); i++) {
-		char kept[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT];
+		char retained[CLI_SIZE_TEXT], total[CLI_SIZE_TEXT];
 		const char *handle = json_get_str(cut, "handle");
 
-		cli_format_size(json_get_count(cut, "bytes_kept"), kept);
+		cli_format_size(json_get_count(cut, "bytes_kept"), retained);
 		cli_format_size(json_get_count(cut, "bytes_total"), total);
 		run_output_line("reckon: cell %zu: %s cut to %s of %s%s%s%s", output->cell, stream,
-				kept, total, handle[0] != '\0' ? " (all of it: reckon output " : "",
-				handle, handle[0] != '\0' ? ")" : "");
+				retained, total,
+				handle[0] != '\0' ? " (all of it: reckon output " : "", handle,
+				handle[0] != '\0' ? ")" : "");
 	}
 }
 
 /* Whether the report of a dead kernel already said that its variables are lost. */
-static bool is_told(const char *code, const char *status)
+static bool is_reported(const char *code, const char *status)
 {
 	return strcmp(code, "kernel_lost") == 0 &&
 	       (strcmp(status, "kernel_died") == 0 || strcmp(status, "out_of_memory") == 0);
@@ -176,7 +177,7 @@ static void report_diagnostics(const struct json_value *record)
 		 * The warnings about repeated calls are for models; a person repeats a cell on
 		 * purpose.
 		 */
-		if (strncmp(code, "repeated_", 9) != 0 && !is_told(code, status))
+		if (strncmp(code, "repeated_", 9) != 0 && !is_reported(code, status))
 			run_output_line("note: %s", json_get_str(diagnostic, "message"));
 	}
 }

@@ -299,17 +299,17 @@ static bool is_over(void *arg)
 /* NULL: the call is approved; else the reason for the refusal. */
 static const char *denial(struct call *call)
 {
-	const struct run_call asked = { .tool = call->command->name,
-					.arguments = buf_text(&call->arguments),
-					.len = call->arguments.len,
-					.is_over = is_over,
-					.arg = call->tools };
+	const struct run_call request = { .tool = call->command->name,
+					  .arguments = buf_text(&call->arguments),
+					  .len = call->arguments.len,
+					  .is_over = is_over,
+					  .arg = call->tools };
 	char word = 'a';
 
 	if (!run_person_take(is_over, call->tools))
 		return "the cell has ended";
 	if (!call->command->is_approved)
-		word = run_approve(&asked);
+		word = run_approve(&request);
 	call->command->is_approved = word == 'a';
 	run_person_release();
 	switch (word) {

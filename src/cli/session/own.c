@@ -28,7 +28,7 @@ static struct own *own_of(struct session *session)
 }
 
 /* Converts a result of libreckon and its error. */
-static int told(int rc, const reckon_error *error, struct err *err)
+static int copy_error(int rc, const reckon_error *error, struct err *err)
 {
 	if (rc >= 0)
 		return 0;
@@ -60,7 +60,7 @@ static int execute(struct session *session, const struct session_cell *cell,
 
 	run_tools_end(cell->tools);
 	if (rc < 0)
-		return told(rc, &error, err);
+		return copy_error(rc, &error, err);
 	ret->exit_code = reckon_execution_exit_code(execution);
 	rc = buf_adds(&ret->record, reckon_execution_record(execution), err);
 	reckon_execution_free(execution);
@@ -89,7 +89,7 @@ static int look(struct session *session, const struct session_look *look, struct
 		rc = reckon_is_complete(own, look->code, look->len, &json, &error);
 		break;
 	}
-	return rc < 0 ? told(rc, &error, err) : buf_adds(ret, json, err);
+	return rc < 0 ? copy_error(rc, &error, err) : buf_adds(ret, json, err);
 }
 
 /* ---- its life ---- */
@@ -98,14 +98,14 @@ static int check(struct session *session, struct err *err)
 {
 	reckon_error error;
 
-	return told(reckon_session_check(own_of(session)->session, &error), &error, err);
+	return copy_error(reckon_session_check(own_of(session)->session, &error), &error, err);
 }
 
 static int restart(struct session *session, struct err *err)
 {
 	reckon_error error;
 
-	return told(reckon_session_restart(own_of(session)->session, &error), &error, err);
+	return copy_error(reckon_session_restart(own_of(session)->session, &error), &error, err);
 }
 
 static int open_engine(struct own *own, struct err *err)
@@ -117,7 +117,7 @@ static int open_engine(struct own *own, struct err *err)
 	};
 	reckon_error error;
 
-	return told(reckon_engine_open(&options, &own->engine, &error), &error, err);
+	return copy_error(reckon_engine_open(&options, &own->engine, &error), &error, err);
 }
 
 static int open_one(struct own *own, struct err *err)
@@ -136,7 +136,7 @@ static int open_one(struct own *own, struct err *err)
 	reckon_session *fresh;
 	reckon_error error;
 
-	if (told(reckon_session_open(own->engine, &options, &fresh, &error), &error, err) < 0)
+	if (copy_error(reckon_session_open(own->engine, &options, &fresh, &error), &error, err) < 0)
 		return (int)err->code;
 	own->session = fresh;
 	interrupt_lend(fresh);
@@ -182,7 +182,7 @@ static int put(struct session *session, const char *name, int fd, struct err *er
 {
 	reckon_error error;
 
-	return told(reckon_file_put(own_of(session)->session, name, fd, &error), &error, err);
+	return copy_error(reckon_file_put(own_of(session)->session, name, fd, &error), &error, err);
 }
 
 static int get(struct session *session, const char *name, const char *artifact, int fd,
@@ -196,7 +196,7 @@ static int get(struct session *session, const char *name, const char *artifact, 
 		rc = reckon_artifact_get(own->engine, artifact, 0, 0, fd, &error);
 	else
 		rc = reckon_file_get(own->session, name, fd, &error);
-	return told(rc, &error, err);
+	return copy_error(rc, &error, err);
 }
 
 static int open_file(struct session *session, const char *name, int *ret_fd, struct err *err)
@@ -204,8 +204,8 @@ static int open_file(struct session *session, const char *name, int *ret_fd, str
 	reckon_error error;
 	uint64_t size;
 
-	return told(reckon_file_open(own_of(session)->session, name, ret_fd, &size, &error),
-		    &error, err);
+	return copy_error(reckon_file_open(own_of(session)->session, name, ret_fd, &size, &error),
+			  &error, err);
 }
 
 static int open_output(struct session *session, const char *handle, int *ret_fd, struct err *err)
@@ -213,8 +213,9 @@ static int open_output(struct session *session, const char *handle, int *ret_fd,
 	reckon_error error;
 	uint64_t size;
 
-	return told(reckon_artifact_open(own_of(session)->engine, handle, ret_fd, &size, &error),
-		    &error, err);
+	return copy_error(
+		reckon_artifact_open(own_of(session)->engine, handle, ret_fd, &size, &error),
+		&error, err);
 }
 
 static const struct session_ops ops = {

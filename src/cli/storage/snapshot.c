@@ -146,11 +146,11 @@ static void say(const struct json_value *snapshot)
 
 	(void)json_read_int(json_read_member(lacks, "count"), &count);
 	if (count > 0) {
-		struct err told = { 0 };
+		struct err notice = { 0 };
 
-		(void)err_set(&told, ERR_INVALID, "%" PRId64 " file%s not in it: %s", count,
+		(void)err_set(&notice, ERR_INVALID, "%" PRId64 " file%s not in it: %s", count,
 			      count == 1 ? " is" : "s are", json_get_str(lacks, "why"));
-		(void)cli_complain(&told);
+		(void)cli_complain(&notice);
 	}
 	(void)printf("%s\n", json_get_str(snapshot, "id"));
 }

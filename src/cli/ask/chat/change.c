@@ -32,7 +32,7 @@ static int find_model(struct ask *ask, const char *name, struct err *err)
 	/* --base-url only holds for the provider that was named with it. */
 	if (strlen(ask->provider) != provider || strncmp(ask->provider, name, provider) != 0)
 		ask->base_url_option = NULL;
-	ask->settings = ask->wished;
+	ask->settings = ask->option_settings;
 	ask->model_option = name;
 	if (ask_model_find(ask, err) < 0) {
 		ask->settings = settings;

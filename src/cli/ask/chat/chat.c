@@ -170,7 +170,7 @@ static void add_usage(struct ask *ask)
 	sum->cost_micro += one->cost_micro;
 }
 
-static void say_kept(const struct ask *ask)
+static void tell_stored(const struct ask *ask)
 {
 	if (ask->keep.fd >= 0 && ask->to_terminal && isatty(STDIN_FILENO))
 		run_output_line("kept as run %s; reckon chat --resume goes on with it",
@@ -206,6 +206,6 @@ int ask_chat(struct ask *ask, struct err *err)
 	close_editor(ask);
 	if (begun && ask_save(ask) != EXIT_CODE_OK)
 		ask->view.output.unsaved = true;
-	say_kept(ask);
+	tell_stored(ask);
 	return 0;
 }

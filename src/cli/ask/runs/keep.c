@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/ask/runs/runs.h"
 
-#define NOT_KEPT "-"
+#define NO_ID "-"
 
 static void give_up(struct ask *ask, struct err *err)
 {
@@ -71,7 +71,7 @@ static void note_run(struct ask *ask)
 {
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
 	struct journal *journal = &ask->keep.journal;
-	char id[JOURNAL_ID_SIZE] = NOT_KEPT;
+	char id[JOURNAL_ID_SIZE] = NO_ID;
 	struct err err;
 	int rc;
 
@@ -81,7 +81,7 @@ static void note_run(struct ask *ask)
 		give_up(ask, &err);
 	rc = journal_write_run(&line, id, ask->is_chat ? "chat" : "ask", &err);
 	put_or_give_up(ask, &line, rc, &err);
-	if (strcmp(journal->id, NOT_KEPT) == 0)
+	if (strcmp(journal->id, NO_ID) == 0)
 		journal->id[0] = '\0';
 }
 
@@ -222,7 +222,7 @@ size_t ask_keep_cell(struct ask *ask, const struct driver_cell *cell)
 	struct err err;
 
 	if (cell->prose_len > 0)
-		note_text(ask, JOURNAL_SAID, cell->prose, cell->prose_len);
+		note_text(ask, JOURNAL_PROSE, cell->prose, cell->prose_len);
 	put_or_give_up(ask, &line, journal_write_cell(&line, number, cell->code, cell->len, &err),
 		       &err);
 	return number;
@@ -333,11 +333,11 @@ static void take_back(struct ask *ask)
 
 void ask_keep_end(struct ask *ask)
 {
-	const bool is_kept = ask->keep.fd >= 0;
+	const bool is_stored = ask->keep.fd >= 0;
 
-	if (is_kept)
+	if (is_stored)
 		(void)close(TAKE_FD(ask->keep.fd));
-	if (is_kept && ask->keep.journal.question_count == 0)
+	if (is_stored && ask->keep.journal.question_count == 0)
 		take_back(ask);
 	journal_done(&ask->keep.journal);
 }

@@ -18,7 +18,7 @@
 #define FRAME_FIELDS 5u /* a cell's fields in a frame */
 #define BYTES_PER_TOKEN 3u
 #define OUTPUT_WEIGHT 600u /* the agent shortens older output to about this size */
-#define SAID_MAX ((size_t)1024 * 1024)
+#define PROSE_MAX ((size_t)1024 * 1024)
 
 static const char nobody_knows[] =
 	"[nobody knows what this cell gave: the program that ran it was ended meanwhile]";
@@ -27,7 +27,7 @@ struct past {
 	struct ask *ask;
 	struct buf frame;
 	size_t fields;
-	const struct journal_item *said; /* text of the model before the next cell */
+	const struct journal_item *prose; /* text of the model before the next cell */
 };
 
 /* ---- what fits ---- */
@@ -54,10 +54,10 @@ static size_t first_question(const struct ask *ask)
 	size_t to = end_of(ask), question = ask->resume.questions, cells = 0;
 
 	while (question > 0) {
-		const bool is_told = !journal->questions[question - 1].is_undone;
+		const bool is_included = !journal->questions[question - 1].is_undone;
 		size_t weight = 0;
 
-		for (size_t i = journal->questions[question - 1].item; is_told && i < to; i++) {
+		for (size_t i = journal->questions[question - 1].item; is_included && i < to; i++) {
 			weight += weight_of(&journal->items[i]);
 			cells++;
 		}
@@ -132,10 +132,10 @@ static int add_record(struct past *past, const struct journal_item *cell, struct
 
 static int add_cell(struct past *past, const struct journal_item *cell, struct err *err)
 {
-	const char *said = past->said != NULL ? past->said->text : "";
+	const char *prose = past->prose != NULL ? past->prose->text : "";
 
-	past->said = NULL;
-	if (begin(past, AGENT_PAST_CELL, said, strnlen(said, SAID_MAX), err) < 0 ||
+	past->prose = NULL;
+	if (begin(past, AGENT_PAST_CELL, prose, strnlen(prose, PROSE_MAX), err) < 0 ||
 	    agent_pack(&past->frame, AGENT_TAG_CODE, cell->text,
 		       strnlen(cell->text, AGENT_CODE_MAX), err) < 0)
 		return (int)err->code;
@@ -182,8 +182,8 @@ static int add_item(struct past *past, const struct journal_item *item, bool is_
 	switch (item->kind) {
 	case JOURNAL_QUESTION:
 		return add_question(past, item, is_first, err);
-	case JOURNAL_SAID:
-		past->said = item;
+	case JOURNAL_PROSE:
+		past->prose = item;
 		return 0;
 	case JOURNAL_CELL:
 		return add_cell(past, item, err);
@@ -212,7 +212,7 @@ static int add_all(struct past *past, size_t question, struct err *err)
 					  : end_of(ask);
 		bool answered = false;
 
-		past->said = NULL;
+		past->prose = NULL;
 		for (size_t i = journal->questions[question].item; i < to; i++) {
 			if (add_item(past, &journal->items[i], is_first, err) < 0)
 				return (int)err->code;
@@ -237,10 +237,10 @@ bool ask_past_is_empty(const struct ask *ask)
 int ask_past_tell(struct ask *ask, struct err *err)
 {
 	struct past past = { .ask = ask, .frame = BUF_INIT(FRAME_BYTES_MAX) };
-	const size_t first = ask->resume.told ? 0 : first_question(ask);
+	const size_t first = ask->resume.is_history_sent ? 0 : first_question(ask);
 	int rc = 0;
 
-	if (!ask->resume.told && first > 0) {
+	if (!ask->resume.is_history_sent && first > 0) {
 		run_output_line(
 			"reckon: the model is not told of the first %zu of %zu questions: it "
 			"could not read them all",
@@ -248,13 +248,13 @@ int ask_past_tell(struct ask *ask, struct err *err)
 		rc = buf_addf(&ask->note, err, "%sWhat was said before is left out here.",
 			      ask->note.len > 0 ? " " : "");
 	}
-	if (rc == 0 && !ask->resume.told)
+	if (rc == 0 && !ask->resume.is_history_sent)
 		rc = add_all(&past, first, err);
 	if (rc == 0 && ask->note.len > 0)
 		rc = add(&past, AGENT_PAST_NOTE, ask->note.data, err);
 	if (rc == 0)
 		rc = send(&past, err);
-	ask->resume.told = true;
+	ask->resume.is_history_sent = true;
 	buf_clear(&ask->note);
 	buf_done(&past.frame);
 	return rc;

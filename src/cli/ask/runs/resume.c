@@ -103,7 +103,7 @@ int ask_resume_load(struct ask *ask, struct err *err)
 	/* With storing off, new lines are not added to the stored run. */
 	if (ask->keep.off)
 		(void)close(TAKE_FD(ask->keep.fd));
-	ask->resume.told = false;
+	ask->resume.is_history_sent = false;
 	return take_over(ask, err);
 }
 

@@ -401,15 +401,15 @@ int runs_prune(int dir, size_t count_max, uint64_t bytes_max, size_t *ret_remove
 {
 	cleanup_free struct runs_entry *list = NULL;
 	uint64_t bytes = 0;
-	size_t count, kept = 0;
+	size_t count, retained = 0;
 	struct err ignored; /* skip a run that is in use or already gone */
 
 	*ret_removed = 0;
 	if (runs_list(dir, &list, &count, err) < 0)
 		return (int)err->code;
 	for (size_t i = 0; i < count; i++) {
-		if (kept < count_max && bytes + list[i].bytes <= bytes_max) {
-			kept++;
+		if (retained < count_max && bytes + list[i].bytes <= bytes_max) {
+			retained++;
 			bytes += list[i].bytes;
 		} else if (runs_remove(dir, list[i].id, &ignored) == 0) {
 			(*ret_removed)++;
