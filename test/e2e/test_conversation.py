@@ -46,7 +46,7 @@ class Told:
 
 @pytest.fixture
 def talk(reckon):
-    """Runs reckon-agent-talk with these words; each call is a process of its own."""
+    """Runs reckon-agent-conversation with these words; each call is a process of its own."""
     here = pathlib.Path(os.environ.get("RECKON_BIN", ROOT / "build/bin/reckon")).parent.parent
 
     def call(model, protocol, *words, documents=None):
@@ -55,7 +55,7 @@ def talk(reckon):
             (reckon.cwd / name).write_text(text)
         path = "/v1" if protocol in ("chat", "responses") else ""
         real = reckon.place.program
-        reckon.place.program = here / "test/support/reckon-agent-talk"
+        reckon.place.program = here / "test/support/reckon-agent-conversation"
         try:
             done = reckon(protocol, model.url + path, "key", *words,
                           env={"RECKON_LIBEXEC": str(real.parent.parent / "libexec")})

@@ -57,7 +57,7 @@ class Lines:
 def lines(reckon):
     def call(model, *words, protocol="chat"):
         path = "/v1" if protocol in ("chat", "responses") else ""
-        done = run(reckon, "test/support/reckon-agent-talk", protocol, model.url + path, KEY,
+        done = run(reckon, "test/support/reckon-agent-conversation", protocol, model.url + path, KEY,
                    *words).expect(0)
         assert KEY not in done.out + done.err
         return Lines(done)
@@ -244,7 +244,7 @@ def test_an_agent_that_is_killed_ends_the_conversation(lines):
 ])
 def test_what_is_wrong_is_named(lines, reckon, words, why):
     with ModelServer() as model:
-        done = run(reckon, "test/support/reckon-agent-talk", "chat", model.url, KEY, *words)
+        done = run(reckon, "test/support/reckon-agent-conversation", "chat", model.url, KEY, *words)
     assert done.out.startswith("error -1 ") and why in done.out
 
 

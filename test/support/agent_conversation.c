@@ -1,11 +1,12 @@
 /*
- * agent_talk.c - a conversation through reckon_agent.h, as a test wants it: one word, one deed.
+ * agent_conversation.c - a conversation through reckon_agent.h, as a test wants it: one word, one
+ *     deed.
  *
  * Runs in:  tests; linked with the shared libreckon alone.
  * Reads:    its command line.
  * Never:    knows more of Reckon than the public headers say.
  *
- *   reckon-agent-talk PROTOCOL BASE_URL KEY WORD...
+ *   reckon-agent-conversation PROTOCOL BASE_URL KEY WORD...
  *     ?TEXT         asks; events go out as lines, then "answer JSON", "last STATUS OF LAST STEP"
  *     =CODE         runs a cell of its own in between
  *     @PATH         the model is told of this file with the next question
@@ -46,7 +47,7 @@ static struct {
 	const char *keep_path;
 	int refuses, kills, stop_at;
 	unsigned alarm_ms;
-} talk;
+} conversation;
 
 static const char *const kinds[] = { "", "text", "thought", "notice", "turn", "cell", "output",
 				     "record", "code", "discard" };
@@ -60,7 +61,7 @@ static int fail(const reckon_error *err)
 static void on_alarm(int signo)
 {
 	(void)signo;
-	reckon_agent_interrupt(talk.agent);
+	reckon_agent_interrupt(conversation.agent);
 }
 
 /* Our child of that name; a test may know how it is called. */
@@ -100,19 +101,21 @@ static int on_event(const reckon_agent_event *event, void *arg)
 	if (event->execution != NULL)
 		printf(" %s", reckon_execution_status(event->execution));
 	printf("\n");
-	if (event->kind == RECKON_AGENT_CELL && talk.kills)
+	if (event->kind == RECKON_AGENT_CELL && conversation.kills)
 		kill_agent();
-	if (event->kind == talk.stop_at)
+	if (event->kind == conversation.stop_at)
 		return RECKON_STOP;
-	return event->kind == RECKON_AGENT_CELL && talk.refuses ? RECKON_REFUSE : RECKON_CONTINUE;
+	return event->kind == RECKON_AGENT_CELL && conversation.refuses ? RECKON_REFUSE
+									: RECKON_CONTINUE;
 }
 
 static int open_agent(void)
 {
 	reckon_error err;
 
-	return talk.agent != NULL ||
-			       reckon_agent_open(talk.session, &talk.options, &talk.agent, &err) == 0
+	return conversation.agent != NULL ||
+			       reckon_agent_open(conversation.session, &conversation.options,
+						 &conversation.agent, &err) == 0
 		       ? 0
 		       : fail(&err);
 }
@@ -121,9 +124,11 @@ static void keep(const reckon_answer *answer)
 {
 	size_t len = 0;
 	const char *json = reckon_answer_conversation(answer, &len);
-	FILE *file = talk.keep_path != NULL && json != NULL ? fopen(talk.keep_path, "w") : NULL;
+	FILE *file = conversation.keep_path != NULL && json != NULL
+			     ? fopen(conversation.keep_path, "w")
+			     : NULL;
 
-	talk.keep_path = NULL;
+	conversation.keep_path = NULL;
 	if (file == NULL)
 		return;
 	fwrite(json, 1, len, file);
@@ -171,7 +176,9 @@ static int ask(const char *question)
 {
 	const reckon_ask_options options = { .size = sizeof(options),
 					     .on_event = on_event,
-					     .files = talk.file_count > 0 ? talk.files : NULL };
+					     .files = conversation.file_count > 0
+							      ? conversation.files
+							      : NULL };
 	struct itimerval timer = { 0 };
 	reckon_answer *answer = NULL;
 	reckon_error err;
@@ -179,22 +186,23 @@ static int ask(const char *question)
 
 	if (open_agent() != 0)
 		return 1;
-	timer.it_value.tv_sec = talk.alarm_ms / 1000;
-	timer.it_value.tv_usec = talk.alarm_ms % 1000 * 1000;
+	timer.it_value.tv_sec = conversation.alarm_ms / 1000;
+	timer.it_value.tv_usec = conversation.alarm_ms % 1000 * 1000;
 	setitimer(ITIMER_REAL, &timer, NULL);
-	rc = question != NULL ? reckon_agent_ask(talk.agent, question, &options, &answer, &err)
-			      : reckon_agent_continue(talk.agent, talk.results, talk.result_count,
-						      &options, &answer, &err);
-	talk.result_count = 0;
+	rc = question != NULL
+		     ? reckon_agent_ask(conversation.agent, question, &options, &answer, &err)
+		     : reckon_agent_continue(conversation.agent, conversation.results,
+					     conversation.result_count, &options, &answer, &err);
+	conversation.result_count = 0;
 	if (rc == RECKON_OK)
 		show(answer);
 	else
 		fail(&err);
 	reckon_answer_free(answer);
-	talk.file_count = 0;
-	talk.refuses = talk.kills = talk.stop_at = 0;
-	talk.alarm_ms = 0;
-	memset(talk.files, 0, sizeof(talk.files));
+	conversation.file_count = 0;
+	conversation.refuses = conversation.kills = conversation.stop_at = 0;
+	conversation.alarm_ms = 0;
+	memset(conversation.files, 0, sizeof(conversation.files));
 	return 0;
 }
 
@@ -210,22 +218,23 @@ static int load(const char *path)
 	fclose(file);
 	if (open_agent() != 0)
 		return 1;
-	return reckon_agent_load(talk.agent, json, len, &err) == RECKON_OK ? 0 : fail(&err);
+	return reckon_agent_load(conversation.agent, json, len, &err) == RECKON_OK ? 0 : fail(&err);
 }
 
 static int add_result(const char *word)
 {
 	char *text = strdup(word + 1), *equals = strchr(text, '=');
 
-	if (equals == NULL || talk.result_count == RESULTS_MAX) {
+	if (equals == NULL || conversation.result_count == RESULTS_MAX) {
 		free(text);
 		return 2;
 	}
 	*equals = '\0';
-	talk.results[talk.result_count++] = (reckon_tool_result){ .size = sizeof(reckon_tool_result),
-								  .id = text,
-								  .text = equals + 1,
-								  .failed = word[0] == '!' };
+	conversation.results[conversation.result_count++] =
+		(reckon_tool_result){ .size = sizeof(reckon_tool_result),
+				      .id = text,
+				      .text = equals + 1,
+				      .failed = word[0] == '!' };
 	return 0;
 }
 
@@ -237,7 +246,7 @@ static int run(const char *code)
 	reckon_error err;
 	size_t len;
 
-	if (reckon_execute(talk.session, code, strlen(code), NULL, &done, &err) < 0)
+	if (reckon_execute(conversation.session, code, strlen(code), NULL, &done, &err) < 0)
 		return fail(&err);
 	printf("cell %s %llu %s", reckon_execution_status(done),
 	       (unsigned long long)reckon_execution_repeat(done, NULL), reckon_execution_text(done, &len));
@@ -257,23 +266,23 @@ static int set(const char *text)
 	const unsigned long long value = equals != NULL ? strtoull(equals + 1, NULL, 10) : 0;
 
 	if (strncmp(text, "steps=", 6) == 0)
-		talk.options.max_steps = value;
+		conversation.options.max_steps = value;
 	else if (strncmp(text, "tokens=", 7) == 0)
-		talk.options.max_tokens = value;
+		conversation.options.max_tokens = value;
 	else if (strncmp(text, "wall_ms=", 8) == 0)
-		talk.options.wall_ms = value;
+		conversation.options.wall_ms = value;
 	else if (strncmp(text, "budget=", 7) == 0)
-		talk.options.budget_micro = value;
+		conversation.options.budget_micro = value;
 	else if (strncmp(text, "price=", 6) == 0)
-		talk.options.price_in = talk.options.price_out = value;
+		conversation.options.price_in = conversation.options.price_out = value;
 	else if (strncmp(text, "images=", 7) == 0)
-		talk.options.images = (int)value;
+		conversation.options.images = (int)value;
 	else if (strncmp(text, "keep=", 5) == 0)
-		talk.options.keep_conversation = (int)value;
+		conversation.options.keep_conversation = (int)value;
 	else if (strncmp(text, "verify=", 7) == 0)
-		talk.options.verify = text + 7;
+		conversation.options.verify = text + 7;
 	else if (strncmp(text, "retries=", 8) == 0)
-		talk.options.retries = (unsigned)value;
+		conversation.options.retries = (unsigned)value;
 	else
 		return 2;
 	return 0;
@@ -283,8 +292,8 @@ static int stop_at(const char *kind)
 {
 	for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(kinds[i], kind) == 0)
-			talk.stop_at = (int)i;
-	return talk.stop_at != 0 ? 0 : 2;
+			conversation.stop_at = (int)i;
+	return conversation.stop_at != 0 ? 0 : 2;
 }
 
 static int obey(const char *word)
@@ -297,7 +306,7 @@ static int obey(const char *word)
 	case '&':
 		return load(word + 1);
 	case '*':
-		talk.keep_path = word + 1;
+		conversation.keep_path = word + 1;
 		return 0;
 	case '!':
 		return add_result(word);
@@ -306,22 +315,22 @@ static int obey(const char *word)
 	case '+':
 		return set(word + 1);
 	case '@':
-		if (talk.file_count == FILES_MAX)
+		if (conversation.file_count == FILES_MAX)
 			return 2;
-		talk.files[talk.file_count++] = word + 1;
+		conversation.files[conversation.file_count++] = word + 1;
 		return 0;
 	default:
 		break;
 	}
 	if (strcmp(word, "-refuse") == 0)
-		return talk.refuses = 1, 0;
+		return conversation.refuses = 1, 0;
 	if (strcmp(word, "-kill") == 0)
-		return talk.kills = 1, 0;
+		return conversation.kills = 1, 0;
 	if (strncmp(word, "-stop=", 6) == 0)
 		return stop_at(word + 6);
 	if (strncmp(word, "-alarm=", 7) != 0)
 		return 2;
-	talk.alarm_ms = (unsigned)strtoul(word + 7, NULL, 10);
+	conversation.alarm_ms = (unsigned)strtoul(word + 7, NULL, 10);
 	return 0;
 }
 
@@ -336,18 +345,18 @@ int main(int argc, char **argv)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGALRM, on_alarm);
-	talk.options.size = sizeof(talk.options);
-	talk.options.protocol = argv[1];
-	talk.options.base_url = argv[2];
-	talk.options.key = argv[3];
-	talk.options.model = "m";
-	if (reckon_engine_open(NULL, &talk.engine, &err) < 0 ||
-	    reckon_session_open(talk.engine, &options, &talk.session, &err) < 0)
+	conversation.options.size = sizeof(conversation.options);
+	conversation.options.protocol = argv[1];
+	conversation.options.base_url = argv[2];
+	conversation.options.key = argv[3];
+	conversation.options.model = "m";
+	if (reckon_engine_open(NULL, &conversation.engine, &err) < 0 ||
+	    reckon_session_open(conversation.engine, &options, &conversation.session, &err) < 0)
 		status = fail(&err);
 	for (int i = 4; i < argc && status == 0; i++)
 		status = obey(argv[i]);
-	reckon_agent_close(talk.agent);
-	reckon_session_close(talk.session);
-	reckon_engine_close(talk.engine);
+	reckon_agent_close(conversation.agent);
+	reckon_session_close(conversation.session);
+	reckon_engine_close(conversation.engine);
 	return status;
 }
