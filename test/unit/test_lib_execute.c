@@ -256,12 +256,12 @@ UNIT_TEST(test_input)
 static int answer_twice(const char *prompt, size_t prompt_len, int password, char **ret_line,
 			size_t *ret_len, void *arg)
 {
-	int *asked = arg;
+	int *prompts = arg;
 
 	assert_int_equal(prompt_len, strlen("name? "));
 	assert_memory_equal(prompt, "name? ", prompt_len);
 	assert_int_equal(password, 0);
-	if (++*asked <= 2) {
+	if (++*prompts <= 2) {
 		*ret_line = strdup("ada");
 		*ret_len = 3;
 	}
@@ -282,10 +282,10 @@ static int stop_asking(const char *prompt, size_t prompt_len, int password, char
 
 UNIT_TEST(test_asked_input)
 {
-	int asked = 0;
+	int prompts = 0;
 	reckon_execute_options options = { .size = sizeof(options),
 					   .on_input = answer_twice,
-					   .on_input_arg = &asked };
+					   .on_input_arg = &prompts };
 	struct fixture fixture;
 
 	fixture_open(&fixture, &plain, NULL);
@@ -295,7 +295,7 @@ UNIT_TEST(test_asked_input)
 
 		assert_string_equal(result_text(&result, "stdout"),
 				    "got <ada>\ngot <ada>\nend of input\n");
-		assert_int_equal(asked, 3);
+		assert_int_equal(prompts, 3);
 	}
 	options.on_input = stop_asking;
 	{
@@ -303,7 +303,7 @@ UNIT_TEST(test_asked_input)
 
 		/* Interrupted while it waits; this kernel does not heed that, so it is ended. */
 		assert_string_equal(result_text(&result, "status"), "killed");
-		assert_int_equal(asked, 4);
+		assert_int_equal(prompts, 4);
 	}
 	fixture_close(&fixture);
 }

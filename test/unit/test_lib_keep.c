@@ -179,7 +179,7 @@ UNIT_TEST_WITH(everything_comes_back, set_up, tear_down)
 	assert_int_equal(fchmodat(fixture->to_fd, "d", 0755, 0), 0);
 }
 
-UNIT_TEST_WITH(only_what_changed_is_told, set_up, tear_down)
+UNIT_TEST_WITH(only_what_changed_is_reported, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -207,7 +207,7 @@ UNIT_TEST_WITH(only_what_changed_is_told, set_up, tear_down)
 
 /* A file is put while a cell works on others: those are the cell's, until it ends. */
 /* A file keeps its size, its inode and, within one tick of the clock, its stamps. */
-UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_told, set_up, tear_down)
+UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_reported, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char text[16];
@@ -310,7 +310,7 @@ UNIT_TEST_WITH(links_out_of_a_part_are_kept_with_it, set_up, tear_down)
 	done(taken);
 }
 
-UNIT_TEST_WITH(what_was_not_committed_is_told_again, set_up, tear_down)
+UNIT_TEST_WITH(what_was_not_committed_is_reported_again, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -351,15 +351,15 @@ UNIT_TEST_WITH(what_does_not_fit_is_named, set_up, tear_down)
 
 static void note_missing(const char *path, const char *why, void *arg)
 {
-	char *told = arg;
+	char *report = arg;
 
-	(void)snprintf(told + strlen(told), 200 - strlen(told), "%s: %s;", path, why);
+	(void)snprintf(report + strlen(report), 200 - strlen(report), "%s: %s;", path, why);
 }
 
 UNIT_TEST_WITH(missing_and_damaged_content_is_no_workspace, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
-	char path[200], trash[220], told[200] = "";
+	char path[200], trash[220], report[200] = "";
 	reckon_workspace *taken;
 	struct err err;
 
@@ -380,10 +380,10 @@ UNIT_TEST_WITH(missing_and_damaged_content_is_no_workspace, set_up, tear_down)
 				      taken->count, (uid_t)-1, (gid_t)-1, NULL, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "missing"));
 	/* All else is there when somebody hears of it. */
-	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
-				     taken->count, (uid_t)-1, (gid_t)-1,
-				     &(struct persist_missing){ note_missing, told }, &err));
-	assert_string_equal(told, "file: its content is missing in the store;");
+	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store,
+					taken->entries, taken->count, (uid_t)-1, (gid_t)-1,
+					&(struct persist_missing){ note_missing, report }, &err));
+	assert_string_equal(report, "file: its content is missing in the store;");
 	assert_file(fixture->to_fd, "dir", "1", 1);
 	assert_int_equal(faccessat(fixture->to_fd, "file", F_OK, 0), -1);
 	/* And so it is again, once somebody brought it. */

@@ -134,7 +134,7 @@ UNIT_TEST(a_character_is_never_split)
 /* Of a cut stream parts are before, across, in and behind what is missing; lines keep numbers. */
 UNIT_TEST(a_cut_stream_keeps_its_order)
 {
-	static const char kept[] = "1\n2\n<gap>8\n9\n";
+	static const char stored[] = "1\n2\n<gap>8\n9\n";
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/plain"), ITEM(DATA, "d") };
@@ -148,7 +148,7 @@ UNIT_TEST(a_cut_stream_keeps_its_order)
 			assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle,
 							  COUNT(bundle)));
 	}
-	record_set_stream(record, RECORD_STDOUT, kept, sizeof(kept) - 1);
+	record_set_stream(record, RECORD_STDOUT, stored, sizeof(stored) - 1);
 	record_set_truncated(record, RECORD_STDOUT, 18, 8, "out_x");
 	record_set_gap(record, RECORD_STDOUT, 4, 5, 9);
 	finish(record, RECORD_OK, &json);
@@ -221,7 +221,7 @@ UNIT_TEST(a_small_text_shows_what_it_can)
 }
 
 /* The content of results is told twice up to 8 MiB; past that "outputs" has their plain text. */
-UNIT_TEST(large_results_are_told_once)
+UNIT_TEST(large_results_are_written_once)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);

@@ -275,7 +275,7 @@ UNIT_TEST(every_status_explains_itself)
 	}
 }
 
-UNIT_TEST(bad_forms_are_dropped_and_said)
+UNIT_TEST(bad_forms_are_dropped_and_reported)
 {
 	static const struct kernel_item bundle[] = {
 		ITEM(METADATA, "[1]"),
@@ -308,7 +308,7 @@ UNIT_TEST(bad_forms_are_dropped_and_said)
 	json_read_free(document);
 }
 
-UNIT_TEST(large_forms_are_dropped_and_said)
+UNIT_TEST(large_forms_are_dropped_and_reported)
 {
 	cleanup_free char *large = mem_new0(1, RECORD_DATA_MAX + 1);
 	struct kernel_item bundle[] = {

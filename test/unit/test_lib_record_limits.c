@@ -115,20 +115,20 @@ UNIT_TEST(texts_are_cut)
 						     TEXT(DATA, 1, "x"),
 						     TEXT(DISPLAY_ID, DISPLAY_ID_MAX + over,
 							  text) };
-		const struct json_value *said;
+		const struct json_value *value;
 		struct json_value *document;
 		size_t len = 0;
 
 		assert_non_null(record_add_bundle(record, RECORD_DISPLAY, shown, 3));
 		record_set_error_items(record, error, 4);
 		document = finish(record);
-		said = json_read_member(document, "error");
-		assert_non_null(json_read_text(json_read_member(said, "repair"), &len));
+		value = json_read_member(document, "error");
+		assert_non_null(json_read_text(json_read_member(value, "repair"), &len));
 		assert_true(over == 0 ? len == REPAIR_MAX : len <= REPAIR_MAX);
-		assert_non_null(json_read_text(first(said, "hints"), &len));
+		assert_non_null(json_read_text(first(value, "hints"), &len));
 		assert_true(over == 0 ? len == HINT_MAX : len <= HINT_MAX);
-		said = first(document, "results");
-		assert_non_null(json_read_text(json_read_member(said, "display_id"), &len));
+		value = first(document, "results");
+		assert_non_null(json_read_text(json_read_member(value, "display_id"), &len));
 		assert_true(over == 0 ? len == DISPLAY_ID_MAX : len <= DISPLAY_ID_MAX);
 		json_read_free(document);
 	}

@@ -113,7 +113,7 @@ UNIT_TEST(the_error_has_half_of_the_room)
 	assert_non_null(strstr(record_text(record), "\nshown"));
 }
 
-UNIT_TEST(charts_are_told_in_a_line)
+UNIT_TEST(charts_are_described_in_a_line)
 {
 	static const struct {
 		const char *json, *line;

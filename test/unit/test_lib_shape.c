@@ -34,7 +34,7 @@ static void assert_shape(const char *text, size_t max, const char *expected)
 	assert_string_equal(buf_text(&shown), expected);
 }
 
-UNIT_TEST(repeats_are_told_once)
+UNIT_TEST(repeats_are_shown_once)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct err err;

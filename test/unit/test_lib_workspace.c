@@ -363,7 +363,7 @@ static void *race(void *arg)
 }
 
 /* SHA-256 of SECRET must never show: that is what following a link would give. */
-static void check_round(struct fixture *fixture, size_t *kept)
+static void check_round(struct fixture *fixture, size_t *stored)
 {
 	cleanup_workspace struct workspace *new = scan(fixture);
 	struct json_value *document = collect(fixture, NULL, new);
@@ -379,7 +379,7 @@ static void check_round(struct fixture *fixture, size_t *kept)
 			continue;
 		assert_ok(&err, store_stat(fixture->store, artifact, &size, &err));
 		assert_int_not_equal(size, strlen(SECRET));
-		(*kept)++;
+		(*stored)++;
 	}
 	json_read_free(document);
 }
@@ -390,7 +390,7 @@ UNIT_TEST_WITH(a_racing_box_gets_nothing_from_outside, set_up, tear_down)
 	char target[128];
 	struct racer racer = { .dir_fd = fixture->fd, .target = target };
 	pthread_t thread;
-	size_t kept = 0;
+	size_t stored = 0;
 	int fds = unit_open_fds();
 
 	(void)snprintf(target, sizeof(target), "%s/secret", fixture->state_path);
@@ -398,10 +398,10 @@ UNIT_TEST_WITH(a_racing_box_gets_nothing_from_outside, set_up, tear_down)
 	put(fixture->fd, "d/in", "in");
 	assert_int_equal(pthread_create(&thread, NULL, race, &racer), 0);
 	for (int round = 0; round < 2000; round++)
-		check_round(fixture, &kept);
+		check_round(fixture, &stored);
 	atomic_store(&racer.stop, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(kept > 0);
+	assert_true(stored > 0);
 	assert_int_equal(unit_open_fds(), fds);
 }
 

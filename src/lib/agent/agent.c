@@ -48,15 +48,15 @@ struct reckon_agent {
 
 static int emit(reckon_agent *agent, reckon_agent_event *event)
 {
-	int said;
+	int decision;
 
 	if (agent->ask.on_event == NULL)
 		return RECKON_CONTINUE;
 	event->step = agent->driver.step;
-	said = agent->ask.on_event(event, agent->ask.on_event_arg);
-	if (said == RECKON_STOP)
+	decision = agent->ask.on_event(event, agent->ask.on_event_arg);
+	if (decision == RECKON_STOP)
 		reckon_agent_interrupt(agent);
-	return said;
+	return decision;
 }
 
 /* Copies UTF-8 unchanged; replaces anything else. */
@@ -121,7 +121,7 @@ static const char *approve(const struct driver_cell *cell, void *arg)
 		       : NULL;
 }
 
-static void read_told(const reckon_execution *execution, struct agent_client_result *ret)
+static void read_result(const reckon_execution *execution, struct agent_client_result *ret)
 {
 	reckon_image image;
 	unsigned same;
@@ -176,7 +176,7 @@ static int report(reckon_agent *agent, const reckon_execution *execution, struct
 	int rc;
 
 	end.files = files;
-	read_told(execution, &end.result);
+	read_result(execution, &end.result);
 	rc = driver_cell_done(&agent->driver, &end, err);
 	free(files);
 	return rc;

@@ -75,18 +75,18 @@ void answer_usage(const struct agent_usage *usage, reckon_agent_usage *ret)
 
 int reckon_answer_usage(const reckon_answer *answer, reckon_agent_usage *ret, reckon_error *err)
 {
-	reckon_agent_usage told;
+	reckon_agent_usage full;
 	struct err inner;
 
 	if (ret == NULL ||
-	    api_options("reckon_agent_usage", &told, sizeof(told), ret, &inner) < 0) {
+	    api_options("reckon_agent_usage", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_agent_usage");
 		return api_fail(err, &inner);
 	}
-	answer_usage(&answer->usage, &told);
-	told.size = ret->size;
-	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	answer_usage(&answer->usage, &full);
+	full.size = ret->size;
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 
@@ -94,10 +94,10 @@ int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_s
 		       reckon_error *err)
 {
 	const struct outcome_step *step;
-	reckon_agent_step told;
+	reckon_agent_step full;
 	struct err inner;
 
-	if (ret == NULL || api_options("reckon_agent_step", &told, sizeof(told), ret, &inner) < 0) {
+	if (ret == NULL || api_options("reckon_agent_step", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_agent_step");
 		return api_fail(err, &inner);
@@ -108,12 +108,12 @@ int reckon_answer_step(const reckon_answer *answer, size_t index, reckon_agent_s
 		return api_fail(err, &inner);
 	}
 	step = &answer->outcome.steps[index];
-	told = (reckon_agent_step){ .size = ret->size,
+	full = (reckon_agent_step){ .size = ret->size,
 				    .prose = step->prose,
 				    .code = step->code,
 				    .status = step->status != NULL ? step->status : "infra_error",
 				    .record = step->record };
-	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 
@@ -121,10 +121,10 @@ int reckon_answer_call(const reckon_answer *answer, size_t index, reckon_tool_ca
 		       reckon_error *err)
 {
 	const struct driver_call *call;
-	reckon_tool_call told;
+	reckon_tool_call full;
 	struct err inner;
 
-	if (ret == NULL || api_options("reckon_tool_call", &told, sizeof(told), ret, &inner) < 0) {
+	if (ret == NULL || api_options("reckon_tool_call", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_tool_call");
 		return api_fail(err, &inner);
@@ -135,34 +135,34 @@ int reckon_answer_call(const reckon_answer *answer, size_t index, reckon_tool_ca
 		return api_fail(err, &inner);
 	}
 	call = &answer->calls[index];
-	told = (reckon_tool_call){ .size = ret->size,
+	full = (reckon_tool_call){ .size = ret->size,
 				   .id = call->id,
 				   .name = call->name,
 				   .arguments = call->arguments };
-	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 
 int reckon_answer_checked(const reckon_answer *answer, reckon_checked *ret, reckon_error *err)
 {
 	const struct agent_checked *checked = &answer->checked;
-	reckon_checked told;
+	reckon_checked full;
 	struct err inner;
 
-	if (ret == NULL || api_options("reckon_checked", &told, sizeof(told), ret, &inner) < 0) {
+	if (ret == NULL || api_options("reckon_checked", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_checked");
 		return api_fail(err, &inner);
 	}
-	told = (reckon_checked){ .size = ret->size };
+	full = (reckon_checked){ .size = ret->size };
 	if (checked->is_checked != 0) {
-		told.is_checked = 1;
-		told.numbers = checked->numbers;
-		told.links = checked->links;
-		told.numbers_unsupported = checked->numbers_unsupported;
-		told.links_unsupported = checked->links_unsupported;
+		full.is_checked = 1;
+		full.numbers = checked->numbers;
+		full.links = checked->links;
+		full.numbers_unsupported = checked->numbers_unsupported;
+		full.links_unsupported = checked->links_unsupported;
 	}
-	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 
@@ -170,10 +170,10 @@ int reckon_answer_claim(const reckon_answer *answer, size_t index, reckon_claim 
 			reckon_error *err)
 {
 	const struct agent_claim *claim;
-	reckon_claim told;
+	reckon_claim full;
 	struct err inner;
 
-	if (ret == NULL || api_options("reckon_claim", &told, sizeof(told), ret, &inner) < 0) {
+	if (ret == NULL || api_options("reckon_claim", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_claim");
 		return api_fail(err, &inner);
@@ -184,11 +184,11 @@ int reckon_answer_claim(const reckon_answer *answer, size_t index, reckon_claim 
 		return api_fail(err, &inner);
 	}
 	claim = &answer->checked.claims[index];
-	told = (reckon_claim){ .size = ret->size,
+	full = (reckon_claim){ .size = ret->size,
 			       .is_link = claim->kind == AGENT_CLAIM_LINK,
 			       .offset = (size_t)claim->offset,
 			       .len = (size_t)claim->len };
-	memcpy(ret, &told, ret->size < sizeof(told) ? ret->size : sizeof(told));
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 

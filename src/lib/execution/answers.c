@@ -85,16 +85,16 @@ int reckon_answers_input(reckon_answers *answers, uint64_t seq, const char *line
 			 reckon_error *err)
 {
 	struct err inner;
-	bool is_asked;
+	bool is_expected;
 
 	(void)pthread_mutex_lock(&answers->lock);
-	is_asked = answers->input_seq != 0 && (seq == 0 || seq == answers->input_seq);
-	if (is_asked) {
+	is_expected = answers->input_seq != 0 && (seq == 0 || seq == answers->input_seq);
+	if (is_expected) {
 		answers->input_seq = 0;
 		give(answers, 0, RECKON_TOOL_VALUE, line, len);
 	}
 	(void)pthread_mutex_unlock(&answers->lock);
-	if (is_asked)
+	if (is_expected)
 		return api_ok(err);
 	(void)err_set(&inner, ERR_NOT_FOUND, "the program waits for no such input");
 	return api_fail(err, &inner);
@@ -117,7 +117,7 @@ int reckon_answers_tool(reckon_answers *answers, const char *call, int kind, con
 {
 	const uint64_t number = number_of(call);
 	struct err inner;
-	bool is_asked;
+	bool is_expected;
 
 	if (kind < RECKON_TOOL_VALUE || kind > RECKON_TOOL_DENIED || text == NULL ||
 	    len > RECKON_TOOL_TEXT_MAX) {
@@ -125,11 +125,11 @@ int reckon_answers_tool(reckon_answers *answers, const char *call, int kind, con
 		return api_fail(err, &inner);
 	}
 	(void)pthread_mutex_lock(&answers->lock);
-	is_asked = take_call(answers, number);
-	if (is_asked)
+	is_expected = take_call(answers, number);
+	if (is_expected)
 		give(answers, number, kind, text, len);
 	(void)pthread_mutex_unlock(&answers->lock);
-	if (is_asked)
+	if (is_expected)
 		return api_ok(err);
 	(void)err_set(&inner, ERR_NOT_FOUND, "the program waits for no call %.40s", call);
 	return api_fail(err, &inner);

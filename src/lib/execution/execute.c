@@ -551,7 +551,7 @@ static int execute(struct reckon_session *session, const char *code, size_t len,
 		return result;
 	}
 	note_cost(&run, execution);
-	execution->kept = TAKE_PTR(run.record);
+	execution->source = TAKE_PTR(run.record);
 	*ret = execution;
 	return 0;
 }

@@ -22,7 +22,7 @@ void reckon_execution_free(reckon_execution *execution)
 		return;
 	buf_done(&execution->record);
 	free(execution->objects);
-	record_free(execution->kept);
+	record_free(execution->source);
 	free(execution);
 }
 
@@ -38,18 +38,18 @@ const char *reckon_execution_status(const reckon_execution *execution)
 
 int reckon_execution_cost(const reckon_execution *execution, reckon_cost *ret, reckon_error *err)
 {
-	reckon_cost asked;
+	reckon_cost full;
 	struct err inner;
 
 	/* Fills only the members that the caller's version knows. */
-	if (ret == NULL || api_options("reckon_cost", &asked, sizeof(asked), ret, &inner) < 0) {
+	if (ret == NULL || api_options("reckon_cost", &full, sizeof(full), ret, &inner) < 0) {
 		if (ret == NULL)
 			(void)err_set(&inner, ERR_INVALID, "no reckon_cost");
 		return api_fail(err, &inner);
 	}
-	asked = execution->cost;
-	asked.size = ret->size;
-	memcpy(ret, &asked, ret->size < sizeof(asked) ? ret->size : sizeof(asked));
+	full = execution->cost;
+	full.size = ret->size;
+	memcpy(ret, &full, ret->size < sizeof(full) ? ret->size : sizeof(full));
 	return api_ok(err);
 }
 
@@ -72,7 +72,7 @@ const char *reckon_execution_member(const reckon_execution *execution, const cha
 	for (size_t i = 0; name != NULL && i < ARRAY_LEN(names); i++)
 		if (strcmp(name, names[i]) == 0) {
 			const struct record_slice part =
-				record_part(execution->kept, (enum record_part)i);
+				record_part(execution->source, (enum record_part)i);
 
 			*ret_len = part.len;
 			return execution->record.data + part.at;
@@ -90,13 +90,13 @@ int reckon_execution_exit_code(const reckon_execution *execution)
 const char *reckon_execution_text(const reckon_execution *execution, size_t *ret_len)
 {
 	if (ret_len != NULL)
-		*ret_len = execution->kept->text.len;
-	return record_text(execution->kept);
+		*ret_len = execution->source->text.len;
+	return record_text(execution->source);
 }
 
 uint64_t reckon_execution_repeat(const reckon_execution *execution, unsigned *ret_same)
 {
-	const struct repeat_detector_repeat *repeat = &execution->kept->repeat;
+	const struct repeat_detector_repeat *repeat = &execution->source->repeat;
 
 	_Static_assert(RECKON_SAME_CODE == AGENT_SAME_CODE &&
 			       RECKON_SAME_ERROR == AGENT_SAME_ERROR &&
@@ -111,7 +111,7 @@ uint64_t reckon_execution_repeat(const reckon_execution *execution, unsigned *re
 
 const char *execution_handle(const reckon_execution *execution, size_t index)
 {
-	const struct record *record = execution->kept;
+	const struct record *record = execution->source;
 
 	for (size_t i = 0; i < ARRAY_LEN(record->cut); i++)
 		if (record->cut[i].handle != NULL && index-- == 0)
@@ -145,7 +145,7 @@ static const struct record_image *find_image(const struct record_result *result)
 
 int reckon_execution_image(const reckon_execution *execution, size_t index, reckon_image *ret)
 {
-	const struct record *record = execution->kept;
+	const struct record *record = execution->source;
 
 	for (size_t i = 0; i < record->result_count; i++) {
 		const struct record_image *image = find_image(record->results[i]);
@@ -167,9 +167,9 @@ int reckon_execution_file(const reckon_execution *execution, size_t index,
 {
 	const struct record_listed *file;
 
-	if (index >= execution->kept->file_count)
+	if (index >= execution->source->file_count)
 		return 0;
-	file = &execution->kept->files[index];
+	file = &execution->source->files[index];
 	*ret = (reckon_changed_file){ .path = file->path,
 				      .change = file->change,
 				      .mime = file->mime,

@@ -8,7 +8,7 @@
 
 struct reckon_execution {
 	struct buf record; /* as JSON */
-	struct record *kept; /* the source of that JSON */
+	struct record *source; /* from which that JSON was written */
 	enum record_status status;
 	reckon_cost cost;
 	struct store_note *objects;

@@ -125,11 +125,11 @@ static void on_input(struct run *run, size_t count)
 	const struct kernel_item *prompt = kernel_find(run->items, count, KERNEL_TAG_PROMPT);
 	const bool password = is_true(kernel_find(run->items, count, KERNEL_TAG_PASSWORD));
 	/* Expect the answer before the event is sent: it may come at once. */
-	const bool is_asked = !run->options->has_stdin && run->options->on_input == NULL &&
-			      questions_ask_input(run, run->events + 1);
+	const bool is_expected = !run->options->has_stdin && run->options->on_input == NULL &&
+				 questions_ask_input(run, run->events + 1);
 
 	tell_input(run, prompt, password);
-	if (is_asked)
+	if (is_expected)
 		return;
 	if (run->options->on_input != NULL && !run->options->has_stdin) {
 		ask_caller(run, prompt != NULL ? prompt->data : "",

@@ -86,15 +86,15 @@ static void count_bytes(const char *bytes, size_t len, void *arg)
 
 void stray_drain(struct stray_set *set)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < set->count; i++) {
 		if (pipe_drain(set->fd[i], count_bytes, set) > 0)
-			set->fd[kept++] = set->fd[i];
+			set->fd[remaining++] = set->fd[i];
 		else
 			(void)close(set->fd[i]);
 	}
-	set->count = kept;
+	set->count = remaining;
 }
 
 uint64_t stray_take_bytes(struct stray_set *set)

@@ -34,11 +34,11 @@
 void questions_init(struct run *run)
 {
 	struct questions *questions = &run->questions;
-	const reckon_questions *asked = run->options->questions;
-	const uint64_t wait_ms = asked != NULL ? asked->wait_ms : 0;
+	const reckon_questions *requested = run->options->questions;
+	const uint64_t wait_ms = requested != NULL ? requested->wait_ms : 0;
 
 	*questions = (struct questions){ .sock = -1 };
-	questions->answers = asked != NULL ? asked->answers : NULL;
+	questions->answers = requested != NULL ? requested->answers : NULL;
 	questions->wait_ns = (wait_ms != 0 ? wait_ms : WAIT_MS_DEFAULT) * MS;
 }
 

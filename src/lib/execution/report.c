@@ -137,7 +137,7 @@ static void bytes_text(uint64_t bytes, char *ret, size_t size)
 	(void)snprintf(ret, size, "%" PRIu64 " %s", bytes, unit[i]);
 }
 
-static const char *kept_or_gone(const struct run *run)
+static const char *remaining_state(const struct run *run)
 {
 	return run->end == RUN_DONE ? "Variables and files stay in the session."
 				    : "The kernel had to be ended: its variables are gone, files "
@@ -151,7 +151,7 @@ static void explain_timeout(struct run *run)
 
 	(void)stop_seconds(is_cpu ? run->session->limits.cpu_ms : run->wall_ms, limit);
 	(void)snprintf(value, sizeof(value), "stopped at the %s limit of %s. %s",
-		       is_cpu ? "CPU time" : "time", limit, kept_or_gone(run));
+		       is_cpu ? "CPU time" : "time", limit, remaining_state(run));
 	record_set_error(run->record, is_cpu ? "CpuLimit" : "TimeLimit", value,
 			 buf_text(&run->traceback),
 			 is_cpu ? "Do less work in one cell, or raise the cpu limit."
@@ -189,7 +189,7 @@ static void explain_output(struct run *run)
 
 	bytes_text(STREAM_SPOOL_MAX, limit, sizeof(limit));
 	(void)snprintf(value, sizeof(value), "stopped after it printed more than %s. %s", limit,
-		       kept_or_gone(run));
+		       remaining_state(run));
 	record_set_error(run->record, "OutputLimit", value, buf_text(&run->traceback),
 			 "Print less, or write to a file in the workspace.");
 }
@@ -365,14 +365,14 @@ static void diagnose_losses(struct run *run)
 	char text[512];
 
 	if (run->end == RUN_DONE) {
-		if (!session->loss.is_untold)
+		if (!session->loss.is_unreported)
 			return;
 		(void)snprintf(
 			text, sizeof(text),
 			"this cell ran in a fresh kernel with the same files, because %.360s",
 			session->loss.why.text);
 		diagnose_loss(run, text);
-		session->loss.is_untold = false;
+		session->loss.is_unreported = false;
 	} else if (session->lost.is_kernel_lost) {
 		(void)snprintf(text, sizeof(text), "%.400s", session->loss.why.text);
 		diagnose_loss(run, text);
@@ -477,22 +477,22 @@ static void add_stream(struct run *run, int index)
 /* This comes first, so that listed files are already in the store. */
 static void keep_files(struct run *run)
 {
-	struct shared_not_kept not_kept;
+	struct shared_unstored unstored;
 	char text[512], detail[64];
 	struct err err;
 
-	if (durable_keep(run->session, false, &not_kept, &err) < 0) {
+	if (durable_keep(run->session, false, &unstored, &err) < 0) {
 		(void)snprintf(
 			text, sizeof(text),
 			"what this execution changed in the workspace is not kept, a restart "
 			"of the daemon would lose it: %s",
 			err.text);
 		record_add_diagnostic(run->record, "files_not_kept", text, NULL);
-	} else if (not_kept.count > 0) {
+	} else if (unstored.count > 0) {
 		(void)snprintf(text, sizeof(text),
 			       "%zu names of the workspace are not kept, a restart of the daemon "
-			       "would lose them; %s", not_kept.count, not_kept.why);
-		(void)snprintf(detail, sizeof(detail), "{\"count\":%zu}", not_kept.count);
+			       "would lose them; %s", unstored.count, unstored.why);
+		(void)snprintf(detail, sizeof(detail), "{\"count\":%zu}", unstored.count);
 		record_add_diagnostic(run->record, "files_not_kept", text, detail);
 	}
 }

@@ -29,23 +29,23 @@ void record_order_add(struct record *record, enum record_output_kind kind, size_
 	record_entry_append(record, (struct record_output){ .kind = kind, .index = index });
 }
 
-void record_order_keep(struct record_order *order, size_t *kept, const struct record_output *output)
+void record_order_keep(struct record_order *order, size_t *used, const struct record_output *output)
 {
-	struct record_output *last = *kept > 0 ? &order->at[*kept - 1] : NULL;
+	struct record_output *last = *used > 0 ? &order->at[*used - 1] : NULL;
 
 	if (last != NULL && record_output_is_stream(output) && last->kind == output->kind)
 		last->end = output->end;
 	else
-		order->at[(*kept)++] = *output;
+		order->at[(*used)++] = *output;
 }
 
 void record_order_drop(struct record *record, enum record_output_kind kind)
 {
 	struct record_order *order = &record->order;
-	size_t kept = 0;
+	size_t used = 0;
 
 	for (size_t i = 0; i < order->count; i++)
 		if (order->at[i].kind != kind)
-			record_order_keep(order, &kept, &order->at[i]);
-	order->count = kept;
+			record_order_keep(order, &used, &order->at[i]);
+	order->count = used;
 }

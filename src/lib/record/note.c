@@ -181,7 +181,7 @@ static void add_charts(struct buf *ret, const struct json_value *figure)
 }
 
 /* A chart that the kernel could not describe adds nothing to its image. */
-static bool is_told(const struct json_value *chart)
+static bool is_described(const struct json_value *chart)
 {
 	const char *type = json_read_text(json_read_member(chart, "type"), NULL);
 
@@ -196,7 +196,7 @@ static bool note_chart(struct record_result *result, const char *data, size_t le
 
 	if (json_read_parse(data, len, CHART_MAX, &chart, &err) < 0)
 		return false;
-	if (is_told(chart)) {
+	if (is_described(chart)) {
 		add_charts(&line, chart);
 		(void)buf_addf(&result->note, &err, "chart: %s\n", buf_text(&line));
 	}

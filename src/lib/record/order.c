@@ -61,7 +61,7 @@ void record_note_output(struct record *record, enum record_stream stream, size_t
 /* ---- the end ---------------------------------------------------------------------------- */
 
 /* Offset in the stored text for the `raw`th byte that the program wrote. */
-static size_t kept_place(const struct record *record, enum record_output_kind kind, uint64_t raw)
+static size_t stored_offset(const struct record *record, enum record_output_kind kind, uint64_t raw)
 {
 	const struct record_cut *cut = &record->cut[kind];
 	const size_t len = record->stream[kind].len;
@@ -90,7 +90,7 @@ static size_t whole_character(const struct buf *text, size_t at)
 void record_order_settle(struct record *record)
 {
 	struct record_order *order = &record->order;
-	size_t place[2] = { 0, 0 }, last[2] = { SIZE_MAX, SIZE_MAX }, kept = 0;
+	size_t place[2] = { 0, 0 }, last[2] = { SIZE_MAX, SIZE_MAX }, used = 0;
 
 	for (size_t i = 0; i < order->count; i++) {
 		struct record_output output = order->at[i];
@@ -99,17 +99,17 @@ void record_order_settle(struct record *record)
 			size_t *at = &place[output.kind];
 
 			output.start = *at;
-			*at = kept_place(record, output.kind, output.end);
+			*at = stored_offset(record, output.kind, output.end);
 			*at = whole_character(&record->stream[output.kind], *at);
 			output.end = *at;
 			if (output.end <= output.start)
 				continue;
 		}
-		record_order_keep(order, &kept, &output);
+		record_order_keep(order, &used, &output);
 		if (record_output_is_stream(&output))
-			last[output.kind] = kept - 1;
+			last[output.kind] = used - 1;
 	}
-	order->count = kept;
+	order->count = used;
 	/* A stream that was set without entries comes first. */
 	for (int kind = RECORD_OUTPUT_STDERR; kind >= RECORD_OUTPUT_STDOUT; kind--) {
 		const size_t len = record->stream[kind].len;

@@ -128,12 +128,12 @@ void record_freep(struct record **record)
 void record_set_stream(struct record *record, enum record_stream stream, const char *text,
 		       size_t len)
 {
-	struct buf *kept = &record->stream[stream - RECORD_STDOUT];
+	struct buf *stored = &record->stream[stream - RECORD_STDOUT];
 	struct err err;
 
-	buf_done(kept);
-	kept->max = len;
-	if (buf_add(kept, text, len, &err) < 0)
+	buf_done(stored);
+	stored->max = len;
+	if (buf_add(stored, text, len, &err) < 0)
 		record_add_diagnostic(record, "stream_lost", err.text, NULL);
 }
 

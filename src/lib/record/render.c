@@ -22,8 +22,8 @@
 
 #define FILES_SHOWN 20u
 #define NOTES_SHOWN 10u
-#define PLAIN_TOLD 2048u   /* bytes of plain text that a summary shows completely */
-#define MESSAGE_TOLD 700u   /* of an error's message, which a repair view shows completely */
+#define PLAIN_SHOWN 2048u   /* bytes of plain text that a summary shows completely */
+#define MESSAGE_SHOWN 700u  /* of an error's message, which a repair view shows completely */
 #define RESULT_ROOM_MIN 64u /* bytes for each result that is shown */
 
 /* The parts that share the room; the first two are the streams, at their places in struct
@@ -328,7 +328,7 @@ static void keep_plain(struct record *record, size_t index, struct buf *after)
 	char bytes[TEXT_COUNT_SIZE];
 	struct err ignored;
 
-	if (plain->len <= PLAIN_TOLD)
+	if (plain->len <= PLAIN_SHOWN)
 		return;
 	left_out = add_left_out(record, "result", index);
 	left_out->bytes_total = plain->len;
@@ -378,7 +378,7 @@ static void keep_traceback(struct record *record, struct buf *after)
 	size_t len;
 
 	if (!failure->is_set || failure->repair == NULL || failure->repair[0] == '\0' ||
-	    failure->traceback[0] == '\0' || strlen(failure->value) <= MESSAGE_TOLD)
+	    failure->traceback[0] == '\0' || strlen(failure->value) <= MESSAGE_SHOWN)
 		return;
 	len = strlen(failure->traceback);
 	left_out = add_left_out(record, "error", 0);

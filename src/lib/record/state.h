@@ -150,8 +150,8 @@ void record_clear_waited(struct record *record); /* ends the wait of record_clea
 /* entries.c: the entries of the order. */
 bool record_output_is_stream(const struct record_output *output);
 void record_entry_append(struct record *record, struct record_output output);
-/* Moves an entry behind the `kept` first ones; merges adjacent parts of one stream. */
-void record_order_keep(struct record_order *order, size_t *kept,
+/* Moves an entry behind the `used` first ones; merges adjacent parts of one stream. */
+void record_order_keep(struct record_order *order, size_t *used,
 		       const struct record_output *output);
 void record_order_add(struct record *record, enum record_output_kind kind, size_t index);
 void record_order_drop(struct record *record, enum record_output_kind kind);

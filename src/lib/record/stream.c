@@ -21,14 +21,14 @@ void stream_init(struct stream *stream, struct store *store, size_t limit)
 	memset(stream, 0, sizeof(*stream));
 	stream->store = store;
 	stream->limit = limit > 2 ? limit : 2;
-	stream->kept = BUF_INIT(stream->limit);
+	stream->retained = BUF_INIT(stream->limit);
 }
 
 void stream_done(struct stream *stream)
 {
 	store_spool_abandon(stream->spool);
 	stream->spool = NULL;
-	buf_done(&stream->kept);
+	buf_done(&stream->retained);
 }
 
 bool stream_is_cut(const struct stream *stream)
@@ -59,7 +59,7 @@ static void spool_begin(struct stream *stream)
 	if (store_spool_open(stream->store, STREAM_SPOOL_MAX, &stream->spool,
 			     &stream->spool_err) < 0)
 		stream->spool_failed = true;
-	spool_add(stream, stream->kept.data, stream->kept.len);
+	spool_add(stream, stream->retained.data, stream->retained.len);
 	stream->ring_at = head_size(stream);
 }
 
@@ -75,7 +75,7 @@ static void ring_add(struct stream *stream, const char *bytes, size_t len)
 		size_t room = stream->limit - stream->ring_at;
 		size_t n = len < room ? len : room;
 
-		memcpy(stream->kept.data + stream->ring_at, bytes, n);
+		memcpy(stream->retained.data + stream->ring_at, bytes, n);
 		stream->ring_at += n;
 		if (stream->ring_at == stream->limit)
 			stream->ring_at = start;
@@ -94,14 +94,14 @@ static void count_newlines(struct stream *stream, const char *bytes, size_t len)
 
 bool stream_take(struct stream *stream, const char *bytes, size_t len)
 {
-	size_t room = stream->limit - stream->kept.len;
+	size_t room = stream->limit - stream->retained.len;
 	struct err err;
 
 	count_newlines(stream, bytes, len);
 	if (stream->total + len > stream->limit && !stream_is_cut(stream)) {
 		const size_t first = len < room ? len : room;
 
-		if (buf_add(&stream->kept, bytes, first, &err) < 0)
+		if (buf_add(&stream->retained, bytes, first, &err) < 0)
 			return false;
 		stream->total += first;
 		bytes += first;
@@ -109,7 +109,7 @@ bool stream_take(struct stream *stream, const char *bytes, size_t len)
 		spool_begin(stream);
 	}
 	if (stream->total + len <= stream->limit) {
-		if (buf_add(&stream->kept, bytes, len, &err) < 0)
+		if (buf_add(&stream->retained, bytes, len, &err) < 0)
 			return false;
 	} else {
 		uint64_t spoolable = stream->total < STREAM_SPOOL_MAX
@@ -195,11 +195,11 @@ static int add_tail(const struct stream *stream, struct buf *ret, struct err *er
 
 	/* The ring may begin within a character. */
 	while (skip < 3 && at + skip < stream->limit &&
-	       is_continuation(stream->kept.data[at + skip]))
+	       is_continuation(stream->retained.data[at + skip]))
 		skip++;
-	if (buf_add(ret, stream->kept.data + at + skip, stream->limit - at - skip, err) < 0)
+	if (buf_add(ret, stream->retained.data + at + skip, stream->limit - at - skip, err) < 0)
 		return (int)err->code;
-	return buf_add(ret, stream->kept.data + start, at - start, err);
+	return buf_add(ret, stream->retained.data + start, at - start, err);
 }
 
 static size_t mark_text(const struct stream *stream, char ret[MARK_SIZE])
@@ -213,7 +213,7 @@ void stream_gap(const struct stream *stream, size_t *ret_at, size_t *ret_size)
 	char mark[MARK_SIZE];
 	size_t head = head_size(stream);
 
-	*ret_at = head - utf8_incomplete_tail(stream->kept.data, head);
+	*ret_at = head - utf8_incomplete_tail(stream->retained.data, head);
 	*ret_size = mark_text(stream, mark);
 }
 
@@ -228,10 +228,10 @@ int stream_text(const struct stream *stream, struct buf *ret, struct err *err)
 	size_t head, mark_len;
 
 	if (!stream_is_cut(stream))
-		return buf_add(ret, buf_text(&stream->kept), stream->kept.len, err);
+		return buf_add(ret, buf_text(&stream->retained), stream->retained.len, err);
 	stream_gap(stream, &head, &mark_len);
 	(void)mark_text(stream, mark);
-	if (buf_add(ret, stream->kept.data, head, err) < 0 ||
+	if (buf_add(ret, stream->retained.data, head, err) < 0 ||
 	    buf_add(ret, mark, mark_len, err) < 0)
 		return (int)err->code;
 	return add_tail(stream, ret, err);

@@ -19,11 +19,11 @@
 
 struct stream {
 	struct store *store;
-	size_t limit;	/* bytes kept */
+	size_t limit;	/* bytes retained */
 	uint64_t total; /* bytes written by the program */
 	uint64_t newlines; /* among them */
 	bool ends_line; /* the last one is a newline */
-	struct buf kept; /* the first limit/2 bytes, then a ring of the last ones once full */
+	struct buf retained; /* the first limit/2 bytes, then a ring of the last ones once full */
 	size_t ring_at;	 /* oldest byte of the ring, from limit/2 */
 	struct store_spool *spool;
 	bool spool_failed;

@@ -31,7 +31,8 @@
 bool adopt_may_stay(const struct reckon_session *session)
 {
 	return session->warden.lease_seconds > 0 && session->state == KERNEL_STATE_IDLE &&
-	       !session->lost.is_lost && !session->lost.is_kernel_lost && !session->loss.is_untold;
+	       !session->lost.is_lost && !session->lost.is_kernel_lost &&
+	       !session->loss.is_unreported;
 }
 
 static int lease(struct reckon_session *session, const unsigned char key[RECKON_LEASE_SIZE],
@@ -50,7 +51,7 @@ static int lease(struct reckon_session *session, const unsigned char key[RECKON_
 		return 0;
 	if (session_check(session, err) < 0)
 		return (int)err->code;
-	if (seconds > 0 && (session->state != KERNEL_STATE_IDLE || session->loss.is_untold ||
+	if (seconds > 0 && (session->state != KERNEL_STATE_IDLE || session->loss.is_unreported ||
 			    (!is_context && !shared_may_lease(session->shared))))
 		return 0;
 	request.lease.seconds = seconds;
@@ -189,15 +190,15 @@ static int begin(struct reckon_engine *engine, const reckon_session_options *opt
 		 struct reckon_session **ret, struct err *err)
 {
 	struct reckon_session *session = session_new(engine, engine->client);
-	reckon_session_options told = *options;
+	reckon_session_options begin_options = *options;
 
 	session->limits = options->limits;
 	session->warden.open_flags = options->flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
 	session->language = language_find_or_default(options->language);
 	(void)snprintf(session->template_name, sizeof(session->template_name), "%s",
 		       options->template_name);
-	told.lost_why = told.lost_variables = NULL;
-	if (session->language == NULL || durable_begin(session, &told, err) < 0) {
+	begin_options.lost_why = begin_options.lost_variables = NULL;
+	if (session->language == NULL || durable_begin(session, &begin_options, err) < 0) {
 		client_forget(session->client, call);
 		session_free(session);
 		return session->language == NULL ? language_unknown(options->language, err)

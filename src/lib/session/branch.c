@@ -29,7 +29,7 @@ static int branch(struct reckon_session *parent, struct reckon_session **ret, st
 		return (int)err->code;
 	session = session_new(parent->engine, parent->client);
 	session->limits = parent->limits;
-	session->asked = parent->asked;
+	session->requested = parent->requested;
 	session->sequence = parent->sequence;
 	shared_set_sequence(session->shared, shared_sequence(parent->shared));
 	session->warden.open_flags = parent->warden.open_flags;

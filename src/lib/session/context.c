@@ -125,13 +125,13 @@ static int take(const struct reckon_session *of, const reckon_context_options *o
 		struct reckon_session **ret, struct err *err)
 {
 	struct reckon_session *context = NULL;
-	reckon_context_options told = *options;
+	reckon_context_options begin_options = *options;
 	int code = new_handle(of, call, &context, err);
 
 	if (is_left)
-		told.lost_why = told.lost_variables = NULL;
+		begin_options.lost_why = begin_options.lost_variables = NULL;
 	if (code == 0 && context != NULL)
-		code = begin(context, of, &told, language, call, err);
+		code = begin(context, of, &begin_options, language, call, err);
 	for (size_t i = 0; i < call->nfds; i++)
 		if (call->fds[i] >= 0)
 			(void)close(call->fds[i]);

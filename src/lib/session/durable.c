@@ -57,7 +57,7 @@ static int take_loss(struct reckon_session *session, const char *why, const char
 {
 	if (why != NULL) {
 		(void)err_set(&session->loss.why, ERR_KERNEL_LOST, "%s", why);
-		session->loss.is_untold = true;
+		session->loss.is_unreported = true;
 	}
 	return variables != NULL ? take_names(&session->loss.names, variables, err) : 0;
 }
@@ -101,13 +101,13 @@ struct persist_bounds durable_bounds(const struct reckon_session *session)
 }
 
 int durable_keep(struct reckon_session *session, bool thorough,
-		 struct shared_not_kept *ret_not_kept, struct err *err)
+		 struct shared_unstored *ret_unstored, struct err *err)
 {
 	const struct persist_bounds bounds = durable_bounds(session);
-	struct shared_not_kept ignored;
+	struct shared_unstored ignored;
 
 	return shared_keep(session->shared, session->workspace, session->engine->store, &bounds,
-			   thorough, ret_not_kept != NULL ? ret_not_kept : &ignored, err);
+			   thorough, ret_unstored != NULL ? ret_unstored : &ignored, err);
 }
 
 const char *reckon_session_template(const reckon_session *session)
@@ -126,7 +126,7 @@ static int needs_keep(const struct reckon_session *session, struct err *err)
 /* The names of a dead kernel count until its loss was reported. */
 static char *names_of(const struct reckon_session *session)
 {
-	const bool is_dead = session->known.count == 0 && session->loss.is_untold;
+	const bool is_dead = session->known.count == 0 && session->loss.is_unreported;
 	struct buf names = BUF_INIT(NAMES_MAX);
 	struct json_writer json;
 	struct err ignored;

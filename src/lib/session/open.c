@@ -307,16 +307,16 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	struct reckon_session *session;
 	struct client *client;
 	struct client_call call;
-	uint32_t asked;
+	uint32_t requested;
 	const uint64_t start = clock_mono_ns();
 	uint64_t answered;
 
 	if (api_options("reckon_session_options", &options, sizeof(options), given, err) < 0)
 		return (int)err->code;
-	asked = (options.limits.memory_bytes > 0 ? WARDEN_UNHELD_MEMORY : 0) |
-		(options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0) |
-		/* The warden reports these only to clients that ask for them. */
-		WARDEN_UNHELD_CORE | WARDEN_UNHELD_SPECULATION;
+	requested = (options.limits.memory_bytes > 0 ? WARDEN_UNHELD_MEMORY : 0) |
+		    (options.limits.cpu_percent > 0 ? WARDEN_UNHELD_CPU : 0) |
+		    /* The warden reports these only to clients that ask for them. */
+		    WARDEN_UNHELD_CORE | WARDEN_UNHELD_SPECULATION;
 	if (session_fill_limits(&options.limits, err) < 0 || engine_check_idle(engine, err) < 0 ||
 	    fill_request(engine, &options, &request, &mounts, err) < 0 ||
 	    engine_client(engine, &client, err) < 0 ||
@@ -325,7 +325,7 @@ static int session_open(struct reckon_engine *engine, const reckon_session_optio
 	answered = clock_mono_ns();
 	session = session_new(engine, client);
 	session->limits = options.limits;
-	session->asked = asked;
+	session->requested = requested;
 	session->warden.open_flags =
 		request.open.flags & (WARDEN_OPEN_NO_WARM | WARDEN_OPEN_WAIT_WARM);
 	session->language = language_find(request.open.language);

@@ -57,6 +57,6 @@ int reckon_session_restart(reckon_session *session, reckon_error *err)
 	if (session_restart(session, &inner) < 0)
 		return api_fail(err, &inner);
 	/* The caller asked for the restart, so the next record need not report the loss. */
-	session->loss.is_untold = false;
+	session->loss.is_unreported = false;
 	return api_ok(err);
 }

@@ -86,7 +86,7 @@ int session_adopt(struct reckon_session *session, struct client_call *call, stru
 	client_forget(session->client, call);
 	session->warden.host_uid = opened->host_uid;
 	session->warden.host_gid = opened->host_gid;
-	session->unheld = opened->unheld & session->asked;
+	session->unheld = opened->unheld & session->requested;
 	session->opening.shell_ns = opened->shell_us * 1000ull;
 	session->opening.spawn_ns = opened->spawn_us * 1000ull;
 	session->limits.memory_bytes = opened->limits.memory_bytes;
@@ -232,7 +232,7 @@ void session_lose_kernel(struct reckon_session *session, const struct err *why)
 			 "the session and its files are still there: the next execution, or a "
 			 "restart, begins a fresh kernel");
 	known_clear(&session->loss.names);
-	session->loss = (struct loss){ .is_untold = true,
+	session->loss = (struct loss){ .is_unreported = true,
 				       .why = session->lost.why_kernel_lost,
 				       .names = session->known };
 	session->known = none;

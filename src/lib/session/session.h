@@ -27,7 +27,7 @@
  * last one.
  */
 struct loss {
-	bool is_untold;
+	bool is_unreported;
 	struct err why;
 	struct known names;
 };
@@ -82,7 +82,7 @@ struct reckon_session {
 	const struct language *language;
 	char template_name[WARDEN_NAME_SIZE];
 	reckon_limits limits; /* with defaults */
-	uint32_t asked; /* WARDEN_UNHELD_… bits of limits that the caller set */
+	uint32_t requested; /* WARDEN_UNHELD_… bits of limits that the caller set */
 	uint32_t unheld; /* those that this host cannot enforce; the next record reports them */
 
 	struct session_at_warden warden;
@@ -181,6 +181,6 @@ int durable_context(struct reckon_session *context, const reckon_context_options
 int durable_known(struct reckon_session *session, const char *variables, struct err *err);
 struct persist_bounds durable_bounds(const struct reckon_session *session);
 /* Updates the stored copy of the workspace; without KEEP it does nothing, except to zero
- * *ret_not_kept (which may be NULL). */
+ * *ret_unstored (which may be NULL). */
 int durable_keep(struct reckon_session *session, bool thorough,
-		 struct shared_not_kept *ret_not_kept, struct err *err);
+		 struct shared_unstored *ret_unstored, struct err *err);

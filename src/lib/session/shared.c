@@ -280,20 +280,20 @@ bool shared_keeps(const struct shared *shared)
 
 int shared_keep(struct shared *shared, int workspace, struct store *store,
 		const struct persist_bounds *bounds, bool thorough,
-		struct shared_not_kept *ret_not_kept, struct err *err)
+		struct shared_unstored *ret_unstored, struct err *err)
 {
 	struct manifest *manifest = shared->manifest;
 	int code;
 
-	memset(ret_not_kept, 0, sizeof(*ret_not_kept));
+	memset(ret_unstored, 0, sizeof(*ret_unstored));
 	if (manifest == NULL)
 		return 0;
 	(void)pthread_mutex_lock(&shared->lock);
 	code = persist_run(manifest, workspace, store, bounds,
 			&(struct persist_look){ .thorough = thorough, .apart = &shared->apart },
 			err);
-	ret_not_kept->count = manifest->not_kept;
-	memcpy(ret_not_kept->why, manifest->why, sizeof(ret_not_kept->why));
+	ret_unstored->count = manifest->unstored_count;
+	memcpy(ret_unstored->why, manifest->why, sizeof(ret_unstored->why));
 	(void)pthread_mutex_unlock(&shared->lock);
 	return code;
 }
@@ -407,23 +407,24 @@ static int tell_busy(struct shared *shared, struct client *client, uint32_t sess
 }
 
 int shared_steps_begin(struct shared *shared, struct client *client, uint32_t session,
-		       bool *ret_is_told, struct err *err)
+		       bool *ret_is_reported, struct err *err)
 {
 	(void)pthread_mutex_lock(&shared->lock);
 	shared->steps++;
-	*ret_is_told = shared->is_leased;
+	*ret_is_reported = shared->is_leased;
 	(void)pthread_mutex_unlock(&shared->lock);
-	if (!*ret_is_told || tell_busy(shared, client, session, true, err) == 0)
+	if (!*ret_is_reported || tell_busy(shared, client, session, true, err) == 0)
 		return 0;
 	shared_steps_end(shared, client, session, false);
 	return (int)err->code;
 }
 
-void shared_steps_end(struct shared *shared, struct client *client, uint32_t session, bool is_told)
+void shared_steps_end(struct shared *shared, struct client *client, uint32_t session,
+		      bool is_reported)
 {
 	struct err ignored; /* on failure the box remains busy and cannot be adopted */
 
-	if (is_told)
+	if (is_reported)
 		(void)tell_busy(shared, client, session, false, &ignored);
 	(void)pthread_mutex_lock(&shared->lock);
 	shared->steps--;

@@ -46,7 +46,7 @@ int shared_collect(struct shared *shared, int workspace, struct store *store,
 		   struct record *record, struct err *err);
 
 /* The stored copy of the workspace (store/persist.h). There is none without shared_keep_begin(). */
-struct shared_not_kept {
+struct shared_unstored {
 	size_t count;
 	char why[160];
 };
@@ -54,7 +54,7 @@ void shared_keep_begin(struct shared *shared);
 bool shared_keeps(const struct shared *shared);
 int shared_keep(struct shared *shared, int workspace, struct store *store,
 		const struct persist_bounds *bounds, bool thorough,
-		struct shared_not_kept *ret_not_kept, struct err *err);
+		struct shared_unstored *ret_unstored, struct err *err);
 /*
  * The host changed the `part` of the workspace: stores it, and no execution reports it. While
  * nothing executes this applies to the whole workspace.
@@ -69,13 +69,13 @@ void shared_unhide(struct shared *shared, int workspace, const char *name, uint6
 
 /*
  * Call before and after a change of the workspace in several steps: a box with an unfinished change
- * must not be adopted. The warden is only told if the box has a lease; pass *ret_is_told to the
+ * must not be adopted. The warden is only told if the box has a lease; pass *ret_is_reported to the
  * end.
  */
 int shared_steps_begin(struct shared *shared, struct client *client, uint32_t session,
-		       bool *ret_is_told, struct err *err);
+		       bool *ret_is_reported, struct err *err);
 void shared_steps_end(struct shared *shared, struct client *client, uint32_t session,
-		      bool is_told);
+		      bool is_reported);
 /* Whether the box may have a lease now; from then on it counts as leased. */
 bool shared_may_lease(struct shared *shared);
 

@@ -217,9 +217,9 @@ static bool is_bar(struct shape *shape, const struct item *item, uint64_t *ret_l
 /* Adds the remains of a run of bars that were printed line by line: the last state of each bar. */
 static void add_bars(struct shape *shape, const struct item *run, size_t count, struct items *ret)
 {
-	cleanup_free bool *is_kept = mem_new0(count, sizeof(*is_kept));
+	cleanup_free bool *is_shown = mem_new0(count, sizeof(*is_shown));
 	uint64_t seen[BAR_LABELS], label = 0;
-	size_t labels = 0, kept = 0;
+	size_t labels = 0, shown = 0;
 	char mark[SHAPE_MARK_MAX], number[TEXT_COUNT_SIZE];
 
 	for (size_t i = count; i-- > 0;) {
@@ -230,18 +230,18 @@ static void add_bars(struct shape *shape, const struct item *run, size_t count, 
 			is_old |= seen[k] == label;
 		if (!is_old && labels < BAR_LABELS)
 			seen[labels++] = label;
-		is_kept[i] = !is_old;
-		kept += !is_old;
+		is_shown[i] = !is_old;
+		shown += !is_old;
 	}
-	if (kept < count) {
-		text_count(count - kept, number);
+	if (shown < count) {
+		text_count(count - shown, number);
 		(void)snprintf(mark, sizeof(mark), "\xe2\x80\xa6 %s earlier states of the %s below",
-			       number, kept > 1 ? "bars" : "bar");
+			       number, shown > 1 ? "bars" : "bar");
 		shape_add_mark(shape, ret, &run[0], &run[count - 1], mark);
 		shape->is_lossy = true;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (is_kept[i])
+		if (is_shown[i])
 			shape_add_item(ret, &run[i]);
 }
 

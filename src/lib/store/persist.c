@@ -53,7 +53,7 @@ struct pass {
 	int dir_fd;
 	struct store *store;
 	uint64_t bytes_left;
-	size_t not_kept;
+	size_t unstored_count;
 	char *why; /* member of struct manifest */
 };
 
@@ -65,7 +65,7 @@ static void complain(struct pass *pass, struct persist_entry *entry, const char 
 	entry->target = NULL;
 	entry->kind = RECKON_ENTRY_NOT_KEPT;
 	entry->sha256[0] = '\0';
-	if (pass->not_kept++ > 0)
+	if (pass->unstored_count++ > 0)
 		return;
 	text_show_path(entry->path, &shown);
 	(void)snprintf(pass->why, sizeof(((struct manifest *)NULL)->why), "%.60s: %.90s",
@@ -167,13 +167,13 @@ static bool is_equal(const struct persist_entry *left, const struct persist_entr
 
 static void tell(struct manifest *manifest, const struct persist_entry *entry, bool is_gone)
 {
-	struct persist_entry *told = persist_list_add(&manifest->pending);
+	struct persist_entry *change = persist_list_add(&manifest->pending);
 
-	*told = *entry;
-	told->path = mem_strdup(entry->path);
-	told->target = entry->target != NULL ? mem_strdup(entry->target) : NULL;
+	*change = *entry;
+	change->path = mem_strdup(entry->path);
+	change->target = entry->target != NULL ? mem_strdup(entry->target) : NULL;
 	if (is_gone)
-		told->kind = RECKON_ENTRY_GONE;
+		change->kind = RECKON_ENTRY_GONE;
 }
 
 static void differ(struct manifest *manifest, const struct persist_list *new)
@@ -197,17 +197,17 @@ static void differ(struct manifest *manifest, const struct persist_list *new)
 	}
 }
 
-static void count_not_kept(struct manifest *manifest, const struct persist_list *new,
+static void count_unstored(struct manifest *manifest, const struct persist_list *new,
 			   const struct pass *pass)
 {
-	manifest->not_kept = new->unseen;
+	manifest->unstored_count = new->unseen;
 	for (size_t i = 0; i < new->count; i++)
-		manifest->not_kept += new->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
-	if (manifest->not_kept > 0 && pass->not_kept == 0)
+		manifest->unstored_count += new->entries[i].kind == RECKON_ENTRY_NOT_KEPT;
+	if (manifest->unstored_count > 0 && pass->unstored_count == 0)
 		(void)snprintf(manifest->why, sizeof(manifest->why),
 			       "%zu names could not be looked at, or "
 			       "are more than a workspace may have",
-			       manifest->not_kept);
+			       manifest->unstored_count);
 }
 
 int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
@@ -235,7 +235,7 @@ int persist_run(struct manifest *manifest, int dir_fd, struct store *store,
 		persist_list_clear(&now);
 		return (int)err->code;
 	}
-	count_not_kept(manifest, &now, &pass);
+	count_unstored(manifest, &now, &pass);
 	if (!manifest->is_known) {
 		persist_list_clear(&manifest->list);
 		persist_list_clear(&manifest->pending);
@@ -273,10 +273,10 @@ void persist_take(struct manifest *manifest, reckon_workspace **ret)
 	taken->entries = entries;
 	taken->count = manifest->pending.count;
 	taken->is_whole = manifest->is_whole;
-	taken->not_kept = manifest->not_kept;
+	taken->not_kept = manifest->unstored_count;
 	taken->number = ++manifest->taken;
 	(void)snprintf(taken->why, sizeof(taken->why), "%s",
-		       manifest->not_kept > 0 ? manifest->why : "");
+		       manifest->unstored_count > 0 ? manifest->why : "");
 	persist_list_clear(&manifest->pending);
 	manifest->is_whole = false;
 	*ret = taken;

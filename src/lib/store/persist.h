@@ -55,7 +55,7 @@ struct manifest {
 	bool is_whole; /* `pending` is the whole manifest */
 	struct persist_list pending; /* in order of time; RECKON_ENTRY_GONE: deleted */
 	uint64_t taken; /* number of calls of persist_take() */
-	size_t not_kept; /* number of names without stored content, and of unseen ones */
+	size_t unstored_count; /* number of names without stored content, and of unseen ones */
 	char why[160]; /* reason for the first of them */
 };
 

@@ -181,18 +181,18 @@ static bool walk(int root_fd, const struct apart *apart, const char *path, uint6
 /* A rename during readdir() can list a name twice. */
 static void drop_duplicates(struct persist_list *found)
 {
-	size_t kept = 0;
+	size_t unique = 0;
 
 	for (size_t i = 0; i < found->count; i++) {
-		if (kept > 0 &&
-		    strcmp(found->entries[kept - 1].path, found->entries[i].path) == 0) {
+		if (unique > 0 &&
+		    strcmp(found->entries[unique - 1].path, found->entries[i].path) == 0) {
 			free(found->entries[i].path);
 			free(found->entries[i].target);
 		} else {
-			found->entries[kept++] = found->entries[i];
+			found->entries[unique++] = found->entries[i];
 		}
 	}
-	found->count = kept;
+	found->count = unique;
 }
 
 static int compare_inodes(const void *left, const void *right)

@@ -24,7 +24,7 @@ struct collect {
 	struct store *store;
 	struct record *record;
 	uint64_t bytes_left;
-	size_t files_kept;
+	size_t files_stored;
 };
 
 /* Adds a diagnostic about one file, with its path as the detail. */
@@ -98,7 +98,7 @@ static void collect_content(struct collect *collect, const struct workspace_delt
 		record_add_file(collect->record, file);
 		return;
 	}
-	collect->files_kept++;
+	collect->files_stored++;
 	file->mime = mime_guess(path, object.head, object.head_len);
 	file->sha256 = object.sha256;
 	file->artifact = object.id;
@@ -123,7 +123,7 @@ static void collect_one(struct collect *collect, const struct workspace_delta *d
 	 * Do not store more files than the record lists, such as those of a large extracted
 	 * archive.
 	 */
-	if (has_content && collect->files_kept < RECORD_FILES_MAX)
+	if (has_content && collect->files_stored < RECORD_FILES_MAX)
 		collect_content(collect, delta, &file);
 	else
 		record_add_file(collect->record, &file);

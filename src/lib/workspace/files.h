@@ -43,7 +43,7 @@ struct hidden {
 	struct reckon_session *session; /* NULL: there is none */
 	int fd;
 	uint64_t inode;
-	bool is_told; /* the warden was told */
+	bool is_reported; /* the warden was told */
 	char name[ID_SIZE + 12];
 };
 #define HIDDEN_INIT ((struct hidden){ .fd = -1 })

@@ -48,12 +48,12 @@ int hidden_make(struct reckon_session *session, struct hidden *ret, struct err *
 		return (int)err->code;
 	(void)snprintf(ret->name, sizeof(ret->name), HIDDEN_PREFIX "%s", id);
 	if (shared_steps_begin(session->shared, session->client, session->warden.number,
-			       &ret->is_told, err) < 0)
+			       &ret->is_reported, err) < 0)
 		return (int)err->code;
 	if (shared_hide(session->shared, session->workspace, ret->name, &ret->fd, &ret->inode,
 			err) < 0) {
 		shared_steps_end(session->shared, session->client, session->warden.number,
-				 ret->is_told);
+				 ret->is_reported);
 		return files_full(session, "a directory", err);
 	}
 	ret->session = session;
@@ -74,7 +74,7 @@ void hidden_done(struct hidden *hidden)
 
 		shared_unhide(session->shared, session->workspace, hidden->name, hidden->inode);
 		shared_steps_end(session->shared, session->client, session->warden.number,
-				 hidden->is_told);
+				 hidden->is_reported);
 	}
 	*hidden = HIDDEN_INIT;
 }
@@ -281,18 +281,18 @@ static int keep_source(struct reckon_session *session, const char *path, int *so
 	struct store_object object;
 	struct stat st;
 	uint64_t size;
-	int kept;
+	int stored_fd;
 
 	if (fstat(*source, &st) < 0 || lseek(*source, 0, SEEK_SET) < 0)
 		return err_sys(err, "read the file to put");
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > WORKSPACE_FILE_MAX)
 		return 0;
 	if (store_put_fd(store, *source, (uint64_t)st.st_size, &object, err) < 0 ||
-	    store_open_object(store, object.id, &kept, &size, err) < 0)
+	    store_open_object(store, object.id, &stored_fd, &size, err) < 0)
 		return (int)err->code;
 	take_object(&object, path, ret);
 	(void)close(*source);
-	*source = kept;
+	*source = stored_fd;
 	return 0;
 }
 

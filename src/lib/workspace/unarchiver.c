@@ -143,12 +143,12 @@ int unarchiver_next(struct unarchiver *unarchiver, struct err *err)
 /* Reads the error that it may have sent before it closed its end. */
 static int send_failed(struct unarchiver *unarchiver, struct err *err)
 {
-	struct err said;
+	struct err reported;
 
 	if (err->code == ERR_TIMEOUT)
 		return too_slow(err);
-	if (unarchiver_next(unarchiver, &said) < 0)
-		*err = said;
+	if (unarchiver_next(unarchiver, &reported) < 0)
+		*err = reported;
 	return (int)err->code;
 }
 

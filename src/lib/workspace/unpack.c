@@ -292,7 +292,7 @@ static int keep_archive(struct unpack *to, int *archive, struct err *err)
 	struct store_object object;
 	struct stat st;
 	uint64_t size;
-	int kept;
+	int stored_fd;
 
 	if (fstat(*archive, &st) < 0 || lseek(*archive, 0, SEEK_SET) < 0)
 		return err_sys(err, "read the archive");
@@ -301,10 +301,10 @@ static int keep_archive(struct unpack *to, int *archive, struct err *err)
 	if ((uint64_t)st.st_size > WORKSPACE_FILE_MAX)
 		return 0;
 	if (store_put_fd(store, *archive, (uint64_t)st.st_size, &object, err) < 0 ||
-	    store_open_object(store, object.id, &kept, &size, err) < 0)
+	    store_open_object(store, object.id, &stored_fd, &size, err) < 0)
 		return (int)err->code;
 	(void)close(*archive);
-	*archive = kept;
+	*archive = stored_fd;
 	(void)snprintf(to->info.artifact, sizeof(to->info.artifact), "%s", object.id);
 	return 0;
 }

@@ -27,30 +27,30 @@
 
 #define FOLDERS_DEFAULT 1024u
 #define FOLDERS_MAX 65536u
-#define TOLD_MAX 4096u /* queued events: a folder that is moved in can have any number of files */
+#define QUEUE_MAX 4096u /* queued events: a folder that is moved in can have any number of files */
 
 /* ---- queued events -------------------------------------------------------------------------- */
 
 void watch_tell(struct reckon_watch *watch, enum reckon_watch_kind kind, const char *path,
 		const char *from, bool is_folder)
 {
-	struct watch_told *told;
+	struct watch_event *event;
 
-	if (watch->told_count >= TOLD_MAX) {
+	if (watch->event_count >= QUEUE_MAX) {
 		watch->has_dropped = true;
 		return;
 	}
-	watch->told_count++;
-	told = mem_new0(1, sizeof(*told));
-	told->kind = kind;
-	told->path = mem_strdup(path);
-	told->from = from != NULL ? mem_strdup(from) : NULL;
-	told->is_folder = is_folder;
+	watch->event_count++;
+	event = mem_new0(1, sizeof(*event));
+	event->kind = kind;
+	event->path = mem_strdup(path);
+	event->from = from != NULL ? mem_strdup(from) : NULL;
+	event->is_folder = is_folder;
 	if (watch->last != NULL)
-		watch->last->next = told;
+		watch->last->next = event;
 	else
-		watch->first = told;
-	watch->last = told;
+		watch->first = event;
+	watch->last = event;
 }
 
 static void tell_overflow(struct reckon_watch *watch)
@@ -61,13 +61,13 @@ static void tell_overflow(struct reckon_watch *watch)
 		watch_tell(watch, RECKON_WATCH_END, "", NULL, true);
 }
 
-static void told_free(struct watch_told *told)
+static void watch_event_free(struct watch_event *event)
 {
-	if (told == NULL)
+	if (event == NULL)
 		return;
-	free(told->path);
-	free(told->from);
-	free(told);
+	free(event->path);
+	free(event->from);
+	free(event);
 }
 
 static void replace_bytes(char *text)
@@ -208,28 +208,28 @@ static bool take_next(struct reckon_watch *watch)
 
 int reckon_watch_next(reckon_watch *watch, reckon_watch_event *ret, reckon_error *err)
 {
-	struct watch_told *told;
+	struct watch_event *event;
 
 	(void)api_ok(err);
-	told_free(watch->told);
-	watch->told = NULL;
+	watch_event_free(watch->current);
+	watch->current = NULL;
 	while (watch->first == NULL) {
 		if (watch->has_dropped)
 			tell_overflow(watch);
 		else if (watch->is_over || !take_next(watch))
 			return 0;
 	}
-	watch->told = told = watch->first;
-	watch->first = told->next;
-	watch->told_count--;
+	watch->current = event = watch->first;
+	watch->first = event->next;
+	watch->event_count--;
 	if (watch->first == NULL)
 		watch->last = NULL;
-	replace_bytes(told->path);
-	replace_bytes(told->from);
-	*ret = (reckon_watch_event){ .kind = told->kind,
-				     .path = told->path,
-				     .from = told->from,
-				     .is_folder = told->is_folder };
+	replace_bytes(event->path);
+	replace_bytes(event->from);
+	*ret = (reckon_watch_event){ .kind = event->kind,
+				     .path = event->path,
+				     .from = event->from,
+				     .is_folder = event->is_folder };
 	return 1;
 }
 
@@ -245,12 +245,12 @@ void reckon_watch_close(reckon_watch *watch)
 	cleanup_fd_fn(&watch->fd);
 	cleanup_fd_fn(&watch->workspace);
 	free(watch->prefix);
-	told_free(watch->told);
+	watch_event_free(watch->current);
 	while (watch->first != NULL) {
-		struct watch_told *told = watch->first;
+		struct watch_event *event = watch->first;
 
-		watch->first = told->next;
-		told_free(told);
+		watch->first = event->next;
+		watch_event_free(event);
 	}
 	watch_tree_done(watch);
 	free(watch->from);

@@ -15,8 +15,8 @@ struct watch_folder {
 	char *path;
 };
 
-struct watch_told {
-	struct watch_told *next;
+struct watch_event {
+	struct watch_event *next;
 	enum reckon_watch_kind kind;
 	char *path, *from;
 	bool is_folder;
@@ -32,10 +32,10 @@ struct reckon_watch {
 	unsigned folders_max;
 	struct watch_folder *folders;
 	size_t folder_count, folder_capacity;
-	struct watch_told *first, *last;
-	unsigned told_count;
+	struct watch_event *first, *last;
+	unsigned event_count;
 	bool has_dropped; /* events were dropped, because the queue was full */
-	struct watch_told *told; /* the event that the caller has */
+	struct watch_event *current; /* the event that the caller has */
 	char *from; /* moved away, with `cookie`; NULL: nothing */
 	bool from_is_folder;
 	uint32_t cookie;

@@ -155,15 +155,16 @@ int workspace_compare(const void *left, const void *right)
 /* A rename during readdir() can list a name twice. */
 static void drop_duplicates(struct workspace *found)
 {
-	size_t kept = 0;
+	size_t unique = 0;
 
 	for (size_t i = 0; i < found->count; i++) {
-		if (kept > 0 && strcmp(found->entries[kept - 1].path, found->entries[i].path) == 0)
+		if (unique > 0 &&
+		    strcmp(found->entries[unique - 1].path, found->entries[i].path) == 0)
 			free(found->entries[i].path);
 		else
-			found->entries[kept++] = found->entries[i];
+			found->entries[unique++] = found->entries[i];
 	}
-	found->count = kept;
+	found->count = unique;
 }
 
 bool apart_has(const struct apart *apart, uint64_t inode)
