@@ -26,19 +26,19 @@
 
 static int control = KERNEL_FD;
 static volatile sig_atomic_t interrupt_early;
-static struct bash_told told;
+static struct bash_name_list reported;
 static bool cwd_is_missing; /* of CONFIGURE, and not reported yet */
 
 /* While the kernel is idle, an interrupt counts only if an EXECUTE already waits in the socket. */
 static void on_interrupt(int sig)
 {
 	struct pollfd wait = { .fd = control, .events = POLLIN };
-	int kept = errno;
+	int saved_errno = errno;
 
 	(void)sig;
 	if (poll(&wait, 1, 0) > 0)
 		interrupt_early = 1;
-	errno = kept;
+	errno = saved_errno;
 }
 
 static void block_interrupt(int how)
@@ -67,7 +67,7 @@ static int send_done(uint64_t id, const char *status, const struct bash_outcome 
 {
 	cleanup_buf struct buf payload = BUF_INIT(KERNEL_INLINE_MAX);
 	const char *note =
-		outcome->state_kept
+		outcome->has_saved_state
 			? "shell_restarted: the cell ended its shell; variables, functions "
 			  "and directory are kept, background jobs are not"
 			: "shell_restarted: the cell ended its shell; variables, functions "
@@ -84,8 +84,8 @@ static int send_done(uint64_t id, const char *status, const struct bash_outcome 
 			     err) < 0)
 		return (int)err->code;
 	cwd_is_missing = false;
-	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &told, &payload, err) <
-	    0)
+	if (bash_state_names(bash_shell_state(), bash_shell_first_state(), &reported, &payload,
+			     err) < 0)
 		return (int)err->code;
 	return kernel_send(control, KERNEL_DONE, id, &payload, NULL, 0, err);
 }

@@ -28,7 +28,7 @@
 struct bash_outcome {
 	int exit_status;   /* of the last command; 128 + n if signal n killed it */
 	bool shell_ended;  /* exit, exec, set -e: the next cell gets a new shell */
-	bool state_kept;   /* the shell that ended saved its state */
+	bool has_saved_state; /* the shell that ended saved its state */
 	bool interrupted;
 };
 
@@ -66,16 +66,16 @@ int bash_state_variables(const struct buf *state, const struct buf *first, struc
 			 struct err *err);
 
 /*
- * Packs VAR_NAME for names that `told` lacks and VAR_GONE for names that no longer exist, for DONE.
- * Zero it before the first call.
+ * Packs VAR_NAME for names that `reported` lacks and VAR_GONE for names that no longer exist, for
+ * DONE. Zero it before the first call.
  */
-#define BASH_TOLD_MAX 50
-struct bash_told {
-	char *name[BASH_TOLD_MAX];
+#define BASH_NAMES_MAX 50
+struct bash_name_list {
+	char *name[BASH_NAMES_MAX];
 	size_t count;
 };
-int bash_state_names(const struct buf *state, const struct buf *first, struct bash_told *told,
-		     struct buf *payload, struct err *err);
+int bash_state_names(const struct buf *state, const struct buf *first,
+		     struct bash_name_list *reported, struct buf *payload, struct err *err);
 
 /* Packs COMPLETE_REPLY fields: variables after a "$", otherwise functions. Runs no code. */
 int bash_state_complete(const struct buf *state, const char *code, size_t cursor,

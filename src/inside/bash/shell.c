@@ -329,7 +329,7 @@ struct status_reader {
 	size_t len;
 };
 
-enum heard { HEARD_LINE, HEARD_NOTHING, HEARD_SIGNAL, HEARD_END };
+enum reader_event { READER_LINE, READER_TIMEOUT, READER_SIGNAL, READER_END };
 
 static void status_reader_init(struct status_reader *status_reader, const struct holder *holder)
 {
@@ -341,8 +341,8 @@ static void status_reader_init(struct status_reader *status_reader, const struct
 	(void)sigprocmask(SIG_BLOCK, NULL, &status_reader->mask);
 }
 
-static enum heard status_reader_listen(struct status_reader *status_reader,
-				       const struct timespec *limit)
+static enum reader_event status_reader_listen(struct status_reader *status_reader,
+					      const struct timespec *limit)
 {
 	struct pollfd *tools = &status_reader->waits[3];
 
@@ -354,9 +354,9 @@ static enum heard status_reader_listen(struct status_reader *status_reader,
 			  &status_reader->mask);
 
 		if (n < 0 && errno == EINTR)
-			return HEARD_SIGNAL;
+			return READER_SIGNAL;
 		if (n == 0)
-			return HEARD_NOTHING;
+			return READER_TIMEOUT;
 		if (n > 0 && tools->revents != 0) {
 			bash_lend_turn();
 			if (n == 1)
@@ -365,7 +365,7 @@ static enum heard status_reader_listen(struct status_reader *status_reader,
 		if (n < 0 || (status_reader->waits[0].revents & POLLIN) == 0 ||
 		    read(status_reader->waits[0].fd, &status_reader->line[status_reader->len], 1) !=
 			    1)
-			return HEARD_END;
+			return READER_END;
 		if (status_reader->line[status_reader->len] == '\n' ||
 		    status_reader->len + 1 == sizeof(status_reader->line))
 			break;
@@ -373,7 +373,7 @@ static enum heard status_reader_listen(struct status_reader *status_reader,
 	}
 	status_reader->line[status_reader->len] = '\0';
 	status_reader->len = 0;
-	return HEARD_LINE;
+	return READER_LINE;
 }
 
 /* Parses the number after `tag`; negative: the line answers something else. */
@@ -384,9 +384,9 @@ static int status_reader_number(const struct status_reader *status_reader, char 
 }
 
 /* How long to wait for an answer that may be late or may never come. Doubles each time. */
-static struct timespec patience_after(unsigned asked)
+static struct timespec patience_after(unsigned attempt)
 {
-	const long ms = 250L << (asked < PATIENCE_GROWS ? asked : PATIENCE_GROWS);
+	const long ms = 250L << (attempt < PATIENCE_GROWS ? attempt : PATIENCE_GROWS);
 
 	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000 * 1000 };
 }
@@ -401,7 +401,7 @@ static struct timespec patience_after(unsigned asked)
  */
 static bool wait_status(const struct holder *holder, int *ret_status, bool *interrupted)
 {
-	unsigned asked = 0, waited = 0;
+	unsigned repeats = 0, waited = 0;
 	struct status_reader status_reader;
 
 	status_reader_init(&status_reader, holder);
@@ -413,26 +413,26 @@ static bool wait_status(const struct holder *holder, int *ret_status, bool *inte
 		const struct timespec patience = patience_after(insists ? 0 : waited);
 
 		switch (status_reader_listen(&status_reader, &patience)) {
-		case HEARD_SIGNAL:
+		case READER_SIGNAL:
 			if (interrupted == NULL)
 				return false;
 			(void)kill(-shell.pid, SIGINT);
 			*interrupted = true;
 			break;
-		case HEARD_NOTHING:
+		case READER_TIMEOUT:
 			/* The signal can miss a command that was just being started. */
-			if (insists && ++asked % 4 == 0)
+			if (insists && ++repeats % 4 == 0)
 				(void)kill(-shell.pid, SIGINT);
 			waited++;
 			if (!ask_status(holder))
 				return false;
 			break;
-		case HEARD_LINE:
+		case READER_LINE:
 			*ret_status = status_reader_number(&status_reader, 's');
 			if (*ret_status >= 0)
 				return true;
 			break;
-		case HEARD_END:
+		case READER_END:
 			return false;
 		}
 	}
@@ -450,22 +450,23 @@ static bool fetch_state(const struct holder *holder, struct err *err)
 	char text[2048];
 
 	status_reader_init(&status_reader, holder);
-	for (int asked = 0; asked < STATE_TRIES; asked++) {
-		const struct timespec patience = patience_after((unsigned)asked);
-		enum heard heard;
+	for (int attempt = 0; attempt < STATE_TRIES; attempt++) {
+		const struct timespec patience = patience_after((unsigned)attempt);
+		enum reader_event event;
 		int n = snprintf(text, sizeof(text),
 				 TAKE_BACK "{ %s; } >/proc/%d/fd/15 2>/dev/null || :; "
 				 "\\builtin echo d%d >/proc/%d/fd/14\n",
-				 STATE_COMMANDS, held, asked, held);
+				 STATE_COMMANDS, held, attempt, held);
 
 		if (n < 0 || (size_t)n >= sizeof(text) || command(text, (size_t)n, err) < 0)
 			return false;
 		do
-			heard = status_reader_listen(&status_reader, &patience);
-		while (heard == HEARD_LINE && status_reader_number(&status_reader, 'd') != asked);
-		if (heard == HEARD_LINE)
+			event = status_reader_listen(&status_reader, &patience);
+		while (event == READER_LINE &&
+		       status_reader_number(&status_reader, 'd') != attempt);
+		if (event == READER_LINE)
 			return true;
-		if (heard != HEARD_NOTHING)
+		if (event != READER_TIMEOUT)
 			return false;
 	}
 	return false;
@@ -571,7 +572,7 @@ int bash_shell_run(const char *code, size_t len, const int *fds, struct bash_out
 	if (append_state(&holder, &state, err) == 0 && state_is_whole(&state)) {
 		struct buf old = shell.state;
 
-		outcome.state_kept = true;
+		outcome.has_saved_state = true;
 		shell.state = state;
 		state = old;
 	}

@@ -141,42 +141,42 @@ int bash_state_variables(const struct buf *state, const struct buf *first, struc
 	return 0;
 }
 
-static int tell_gone(struct bash_told *told, const bool *is_there, struct buf *payload,
+static int tell_gone(struct bash_name_list *reported, const bool *is_there, struct buf *payload,
 		     struct err *err)
 {
-	size_t kept = 0;
+	size_t remaining = 0;
 	int code = 0;
 
-	for (size_t i = 0; i < told->count; i++) {
+	for (size_t i = 0; i < reported->count; i++) {
 		if (is_there[i]) {
-			told->name[kept++] = told->name[i];
+			reported->name[remaining++] = reported->name[i];
 			continue;
 		}
 		if (code == 0)
-			code = kernel_pack(payload, KERNEL_TAG_VAR_GONE, told->name[i],
-					   strlen(told->name[i]), err);
-		free(told->name[i]);
+			code = kernel_pack(payload, KERNEL_TAG_VAR_GONE, reported->name[i],
+					   strlen(reported->name[i]), err);
+		free(reported->name[i]);
 	}
-	told->count = kept;
+	reported->count = remaining;
 	return code;
 }
 
-static size_t find_told(const struct bash_told *told, const struct line *name)
+static size_t find_name(const struct bash_name_list *reported, const struct line *name)
 {
 	size_t at = 0;
 
-	while (at < told->count && (strncmp(told->name[at], name->text, name->len) != 0 ||
-				    told->name[at][name->len] != '\0'))
+	while (at < reported->count && (strncmp(reported->name[at], name->text, name->len) != 0 ||
+					reported->name[at][name->len] != '\0'))
 		at++;
 	return at;
 }
 
-int bash_state_names(const struct buf *state, const struct buf *first, struct bash_told *told,
-		     struct buf *payload, struct err *err)
+int bash_state_names(const struct buf *state, const struct buf *first,
+		     struct bash_name_list *reported, struct buf *payload, struct err *err)
 {
 	const char *at = buf_text(state);
-	struct line line, flags, name, value, fresh[BASH_TOLD_MAX];
-	bool functions = false, is_there[BASH_TOLD_MAX] = { false };
+	struct line line, flags, name, value, fresh[BASH_NAMES_MAX];
+	bool functions = false, is_there[BASH_NAMES_MAX] = { false };
 	size_t count = 0;
 
 	for (int looked = 0; looked < VARIABLES_MAX && next_line(&at, &line); looked++) {
@@ -188,15 +188,15 @@ int bash_state_names(const struct buf *state, const struct buf *first, struct ba
 		if (!split(&line, &flags, &name, &value) || is_bookkeeping(name.text, name.len) ||
 		    has_line(first, &line) || name.len > NAME_MAX_BYTES)
 			continue;
-		found = find_told(told, &name);
-		if (found < told->count)
+		found = find_name(reported, &name);
+		if (found < reported->count)
 			is_there[found] = true;
-		else if (count < BASH_TOLD_MAX)
+		else if (count < BASH_NAMES_MAX)
 			fresh[count++] = name;
 	}
-	if (tell_gone(told, is_there, payload, err) < 0)
+	if (tell_gone(reported, is_there, payload, err) < 0)
 		return (int)err->code;
-	for (size_t i = 0; i < count && told->count < BASH_TOLD_MAX; i++) {
+	for (size_t i = 0; i < count && reported->count < BASH_NAMES_MAX; i++) {
 		char *copy = strndup(fresh[i].text, fresh[i].len);
 
 		if (copy == NULL ||
@@ -204,7 +204,7 @@ int bash_state_names(const struct buf *state, const struct buf *first, struct ba
 			free(copy);
 			return ERR_LIMIT;
 		}
-		told->name[told->count++] = copy;
+		reported->name[reported->count++] = copy;
 	}
 	return 0;
 }

@@ -66,7 +66,7 @@ static int start(int source, int complaints, pid_t *ret_pid, struct err *err)
 }
 
 /* Reads all of the output, but stores only as much as fits. */
-static void listen_to(int fd, struct buf *said)
+static void listen_to(int fd, struct buf *output)
 {
 	const uint64_t end = clock_mono_ns() + PATIENCE_MS * 1000000ull;
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -78,14 +78,14 @@ static void listen_to(int fd, struct buf *said)
 		if (poll(&wait, 1, 100) <= 0)
 			continue;
 		n = read(fd, chunk, sizeof(chunk));
-		if (n <= 0 || buf_add(said, chunk, (size_t)n, &err) < 0)
+		if (n <= 0 || buf_add(output, chunk, (size_t)n, &err) < 0)
 			return;
 	}
 }
 
 int bash_whole_judge(const char *code, size_t len, const char **ret_status, struct err *err)
 {
-	cleanup_buf struct buf said = BUF_INIT(COMPLAINTS_MAX);
+	cleanup_buf struct buf output = BUF_INIT(COMPLAINTS_MAX);
 	cleanup_fd int source = -1, ours = -1, theirs = -1;
 	int ends[2], status = 0;
 	pid_t pid;
@@ -103,15 +103,15 @@ int bash_whole_judge(const char *code, size_t len, const char **ret_status, stru
 	if (start(source, theirs, &pid, err) < 0)
 		return (int)err->code;
 	(void)close(TAKE_FD(theirs));
-	listen_to(ours, &said);
+	listen_to(ours, &output);
 	(void)kill(pid, SIGKILL); /* it has ended, or takes too long */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	if (strstr(buf_text(&said), "unexpected end of file") != NULL ||
-	    strstr(buf_text(&said), "unexpected EOF") != NULL ||
-	    strstr(buf_text(&said), "delimited by end-of-file") != NULL)
+	if (strstr(buf_text(&output), "unexpected end of file") != NULL ||
+	    strstr(buf_text(&output), "unexpected EOF") != NULL ||
+	    strstr(buf_text(&output), "delimited by end-of-file") != NULL)
 		*ret_status = "incomplete";
 	else
-		*ret_status = said.len > 0 ? "invalid" : "complete";
+		*ret_status = output.len > 0 ? "invalid" : "complete";
 	return 0;
 }

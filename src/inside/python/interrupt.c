@@ -36,17 +36,17 @@ static int control = -1;
 static void on_idle(int sig)
 {
 	struct pollfd wait = { .fd = control, .events = POLLIN };
-	int kept = errno;
+	int saved_errno = errno;
 
 	(void)sig;
 	if (poll(&wait, 1, 0) > 0)
 		early = 1;
-	errno = kept;
+	errno = saved_errno;
 }
 
 static void on_running(int sig, siginfo_t *info, void *context)
 {
-	int kept = errno;
+	int saved_errno = errno;
 
 	if (seen < HARD_AT)
 		seen++;
@@ -60,7 +60,7 @@ static void on_running(int sig, siginfo_t *info, void *context)
 		_exit(128 + sig);
 	else if (user_action.sa_handler != SIG_IGN)
 		user_action.sa_handler(sig);
-	errno = kept;
+	errno = saved_errno;
 }
 
 /* Without SA_RESTART: a waiting system call must return so that Python checks signals. */
