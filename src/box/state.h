@@ -113,7 +113,7 @@ struct template {
 	size_t env_count;
 	uint64_t memory_bytes; /* [limits] of template.ini, 0: none */
 	uint64_t stamp;	       /* of template.ini: a rebuilt template is loaded anew */
-	uint64_t asked_ns;     /* when a session with it was asked for the last time */
+	uint64_t requested_ns; /* when a session with it was last requested */
 	struct zygote_proc slots[ZYGOTE_KINDS][ZYGOTE_SLOTS];
 	struct zygote_proc *zygotes[ZYGOTE_KINDS]; /* the one of each kind that serves */
 	struct session *shells[STATE_SHELLS_MAX]; /* pooled boxes; a kernel may be begun in one */
@@ -163,7 +163,7 @@ struct kernel_denials {
 struct kernel_end {
 	bool twin_reaped, kernel_reaped;
 	int status; /* wait status, once it is reaped */
-	bool is_untold; /* ended, but its client's socket had no room for the event */
+	bool is_unreported; /* ended, but its client's socket had no room for the event */
 	struct warden_ended ended;
 };
 
@@ -232,7 +232,7 @@ struct conn {
 	bool used;
 	bool greeted;
 	bool strict;
-	bool has_untold; /* one of its kernels has is_untold set */
+	bool has_unreported; /* one of its kernels has is_unreported set */
 	bool is_member;	 /* made by CONTEXT or DOOR: belongs to one box … */
 	struct session *member_of; /* … this one; NULL once that has ended */
 	struct watch watch;

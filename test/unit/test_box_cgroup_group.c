@@ -87,7 +87,7 @@ UNIT_TEST_WITH(v1_limits_and_seats_are_the_right_ones, tree_make_v1, tree_unmake
 	struct cgroup_joins joins;
 	char name[40] = "box-1";
 	struct err err;
-	int seat = -1;
+	int tasks_fd = -1;
 
 	assert_ok(&err, cgroup_create(&tree->host, name, &err));
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
@@ -99,9 +99,9 @@ UNIT_TEST_WITH(v1_limits_and_seats_are_the_right_ones, tree_make_v1, tree_unmake
 	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "1048576");
 	tree_holds(tree, "cpu", "group-1/box-1/cpu.cfs_quota_us", "50000");
 	tree_put(tree, "cpu", "group-1/box-1/tasks", "");
-	assert_ok(&err, cgroup_group_join(&tree->host, name, &seat, &err));
-	assert_int_equal(write(seat, "0", 1), 1);
-	(void)close(seat);
+	assert_ok(&err, cgroup_group_join(&tree->host, name, &tasks_fd, &err));
+	assert_int_equal(write(tasks_fd, "0", 1), 1);
+	(void)close(tasks_fd);
 	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
 	/* A kernel that is born later has all its seats at once. */
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
@@ -123,19 +123,19 @@ UNIT_TEST_WITH(v1_is_prepared_for_the_next_box, tree_make_v1, tree_unmake)
 	struct tree *tree = *state;
 	char name[40] = "box-1", other[40] = "box-2";
 	struct err err;
-	int seat;
+	int tasks_fd;
 
 	assert_ok(&err, cgroup_create(&tree->host, name, &err));
 	assert_ok(&err, cgroup_group_create(&tree->host, "group-1", &err));
 	/* A real one has its `tasks` from the start. */
 	assert_int_equal(cgroup_group_prepare(&tree->host, "group-1"), -1);
 	tree_put(tree, "cpu", "group-1/next/tasks", "");
-	seat = cgroup_group_prepare(&tree->host, "group-1");
-	assert_true(seat >= 0);
+	tasks_fd = cgroup_group_prepare(&tree->host, "group-1");
+	assert_true(tasks_fd >= 0);
 	assert_ok(&err, cgroup_group_enter_prepared(&tree->host, "group-1", name, sizeof(name)));
 	assert_string_equal(name, "group-1/box-1");
-	assert_int_equal(write(seat, "0", 1), 1);
-	(void)close(seat);
+	assert_int_equal(write(tasks_fd, "0", 1), 1);
+	(void)close(tasks_fd);
 	tree_holds(tree, "cpu", "group-1/box-1/tasks", "0");
 	assert_false(tree_has(tree, "cpu", "group-1/next"));
 	/* It is for one box. */
@@ -173,7 +173,7 @@ UNIT_TEST_WITH(v2_takes_the_whole_box, tree_make_v2, tree_unmake)
 	struct tree *tree = *state;
 	char name[40] = "box-1";
 	struct err err;
-	int seat = -1;
+	int tasks_fd = -1;
 
 	assert_true(cgroup_has_groups(&tree->host));
 	assert_ok(&err, cgroup_create(&tree->host, name, &err));
@@ -183,8 +183,8 @@ UNIT_TEST_WITH(v2_takes_the_whole_box, tree_make_v2, tree_unmake)
 	assert_true(tree_has(tree, "", "group-1/box-1/box"));
 	assert_true(tree_has(tree, "", "group-1/box-1/twin"));
 	assert_false(tree_has(tree, "", "box-1"));
-	assert_ok(&err, cgroup_group_join(&tree->host, name, &seat, &err));
-	assert_int_equal(seat, -1);
+	assert_ok(&err, cgroup_group_join(&tree->host, name, &tasks_fd, &err));
+	assert_int_equal(tasks_fd, -1);
 	tree_put(tree, "", "group-1/box-1/memory.max", "");
 	tree_put(tree, "", "group-1/box-1/box/cpu.max", "");
 	assert_ok(&err, cgroup_limit(&tree->host, name, &limits, &err));

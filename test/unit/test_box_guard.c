@@ -127,7 +127,7 @@ UNIT_TEST_WITH(a_task_left_out_is_found, set_up, tear_down)
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
 }
 
-UNIT_TEST_WITH(a_host_without_is_told, set_up, tear_down)
+UNIT_TEST_WITH(a_host_without_is_reported, set_up, tear_down)
 {
 	static const int lacking[] = { EINVAL, ENODEV, ENOSYS };
 	uint32_t unheld = 0;

@@ -60,13 +60,13 @@ static int take(struct pair *pair, const void *bytes, size_t len, size_t nfds, s
 	/* A request empties the environment, from which cmocka reads the form of its report. */
 	static const char report[] = "CMOCKA_MESSAGE_OUTPUT";
 	const char *form = getenv(report);
-	cleanup_free char *kept = form != NULL ? mem_strdup(form) : NULL;
+	cleanup_free char *copy = form != NULL ? mem_strdup(form) : NULL;
 	int code;
 
 	assert_ok(err, fd_send_msg(pair->client, bytes, len, fds, nfds, err));
 	code = request_take(pair->warden, pair->server, err);
-	if (kept != NULL)
-		assert_int_equal(setenv(report, kept, 1), 0);
+	if (copy != NULL)
+		assert_int_equal(setenv(report, copy, 1), 0);
 	return code;
 }
 

@@ -220,13 +220,13 @@ struct liar {
 static void *lie(void *arg)
 {
 	const struct liar *liar = arg;
-	struct seccomp_notif asked = { 0 };
-	struct seccomp_notif_resp told = { .val = (int64_t)liar->address };
+	struct seccomp_notif request = { 0 };
+	struct seccomp_notif_resp response = { .val = (int64_t)liar->address };
 
-	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
+	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		abort();
-	told.id = asked.id;
-	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_SEND, &told) < 0)
+	response.id = request.id;
+	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0)
 		abort();
 	return NULL;
 }

@@ -3,7 +3,7 @@
  *
  * Runs in:  the warden.
  * Reads:    Linux's cgroup files.
- * Never:    keeps more than KEPT_MAX + KEPT_TRIES descriptors open: a thousand boxes have five
+ * Never:    keeps more than CACHE_MAX + CACHE_TRIES descriptors open: a thousand boxes have five
  *           groups each.
  *
  * Opening a control file takes several times as long as reading it, and the same few are read after
@@ -76,34 +76,34 @@ static ssize_t read_control(int base, const char *group, const char *file, char 
 
 /* ---- files that stay open --------------------------------------------------------------- */
 
-#define KEPT_MAX 256u
-#define KEPT_TRIES 8u /* places to try, from the one that a name's hash selects */
+#define CACHE_MAX 256u
+#define CACHE_TRIES 8u /* places to try, from the one that a name's hash selects */
 
-static struct kept {
+static struct cached_file {
 	int base;
 	int fd;
 	bool is_writable;
 	uint64_t used;
 	char path[120]; /* "group/file"; "" in a free place */
-} kept[KEPT_MAX + KEPT_TRIES];
+} cache[CACHE_MAX + CACHE_TRIES];
 
-static bool is_kept(const struct kept *place, int base, const char *path)
+static bool is_cached(const struct cached_file *place, int base, const char *path)
 {
 	return place->base == base && strcmp(place->path, path) == 0;
 }
 
 /* The file's own place, else one to reuse: a free one, or the one that was used longest ago. */
-static struct kept *kept_place(int base, const char *path)
+static struct cached_file *cache_place(int base, const char *path)
 {
 	static uint64_t clock;
 	uint32_t hash = 2166136261u ^ (uint32_t)base;
-	struct kept *first, *oldest;
+	struct cached_file *first, *oldest;
 
 	for (const char *at = path; *at != '\0'; at++)
 		hash = (hash ^ (unsigned char)*at) * 16777619u;
-	first = oldest = &kept[hash % KEPT_MAX];
-	for (struct kept *at = first; at < first + KEPT_TRIES; at++) {
-		if (is_kept(at, base, path)) {
+	first = oldest = &cache[hash % CACHE_MAX];
+	for (struct cached_file *at = first; at < first + CACHE_TRIES; at++) {
+		if (is_cached(at, base, path)) {
 			oldest = at;
 			break;
 		}
@@ -114,7 +114,7 @@ static struct kept *kept_place(int base, const char *path)
 	return oldest;
 }
 
-static void kept_drop(struct kept *place)
+static void cache_drop(struct cached_file *place)
 {
 	if (place->path[0] != '\0')
 		(void)close(place->fd);
@@ -126,16 +126,16 @@ void cgroup_file_forget(const char *group)
 {
 	const size_t len = strlen(group);
 
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-		if (strncmp(kept[i].path, group, len) == 0 && kept[i].path[len] == '/')
-			kept_drop(&kept[i]);
+	for (size_t i = 0; i < ARRAY_LEN(cache); i++)
+		if (strncmp(cache[i].path, group, len) == 0 && cache[i].path[len] == '/')
+			cache_drop(&cache[i]);
 }
 
-static bool kept_open(struct kept *place, int base, const char *path, bool writable)
+static bool cache_open(struct cached_file *place, int base, const char *path, bool writable)
 {
 	const uint64_t used = place->used;
 
-	kept_drop(place);
+	cache_drop(place);
 	place->fd = open_control(base, "", path, writable ? O_RDWR : O_RDONLY);
 	if (place->fd < 0)
 		return false;
@@ -148,16 +148,16 @@ static bool kept_open(struct kept *place, int base, const char *path, bool writa
 
 ssize_t cgroup_file_text(int base, const char *group, const char *file, char *text, size_t size)
 {
-	char path[sizeof(kept->path)];
-	struct kept *place;
+	char path[sizeof(cache->path)];
+	struct cached_file *place;
 	ssize_t n = -1;
 
 	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path))
 		return read_control(base, group, file, text, size);
-	place = kept_place(base, path);
-	if (is_kept(place, base, path))
+	place = cache_place(base, path);
+	if (is_cached(place, base, path))
 		n = pread(place->fd, text, size - 1, 0);
-	if (n <= 0 && kept_open(place, base, path, false))
+	if (n <= 0 && cache_open(place, base, path, false))
 		n = pread(place->fd, text, size - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
 	return n;
@@ -165,19 +165,19 @@ ssize_t cgroup_file_text(int base, const char *group, const char *file, char *te
 
 void cgroup_file_reset(int base, const char *group, const char *file)
 {
-	char path[sizeof(kept->path)];
-	struct kept *place;
+	char path[sizeof(cache->path)];
+	struct cached_file *place;
 	struct err ignored;
 
 	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path)) {
 		(void)cgroup_file_write(base, group, file, "0", &ignored);
 		return;
 	}
-	place = kept_place(base, path);
-	if (is_kept(place, base, path) && place->is_writable && pwrite(place->fd, "0", 1, 0) == 1)
+	place = cache_place(base, path);
+	if (is_cached(place, base, path) && place->is_writable && pwrite(place->fd, "0", 1, 0) == 1)
 		return;
-	if (kept_open(place, base, path, true) && pwrite(place->fd, "0", 1, 0) != 1)
-		kept_drop(place);
+	if (cache_open(place, base, path, true) && pwrite(place->fd, "0", 1, 0) != 1)
+		cache_drop(place);
 }
 
 uint64_t cgroup_file_number(int base, const char *group, const char *file)

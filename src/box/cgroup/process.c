@@ -87,8 +87,8 @@ bool cgroup_process_remove(const struct cgroup_host *host, const char *box, uint
 	return is_gone;
 }
 
-static int open_seat(const struct cgroup_host *host, enum cgroup_controller controller,
-		     const char *box, uint32_t number, int *ret, struct err *err)
+static int open_tasks_file(const struct cgroup_host *host, enum cgroup_controller controller,
+			   const char *box, uint32_t number, int *ret, struct err *err)
 {
 	char path[192];
 	char group[160];
@@ -113,8 +113,8 @@ int cgroup_process_join(const struct cgroup_host *host, const char *box, uint32_
 		for (int i = 0; i < CG_COUNT; i++) {
 			if (host->base[i] < 0 || is_own((enum cgroup_controller)i) != (pass == 1))
 				continue;
-			if (open_seat(host, (enum cgroup_controller)i, box, number,
-				      &joins.fd[joins.count], err) < 0) {
+			if (open_tasks_file(host, (enum cgroup_controller)i, box, number,
+					    &joins.fd[joins.count], err) < 0) {
 				cgroup_joins_close(&joins);
 				return (int)err->code;
 			}

@@ -80,7 +80,7 @@ static void watch_room(struct warden *warden, struct conn *conn, bool on)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP | (on ? EPOLLOUT : 0u),
 				     .data.ptr = &conn->watch };
 
-	conn->has_untold = on;
+	conn->has_unreported = on;
 	(void)epoll_ctl(warden->epoll_fd, EPOLL_CTL_MOD, conn->watch.fd, &event);
 }
 
@@ -90,11 +90,11 @@ static bool tell_rest_of(const struct conn *conn, struct session *session)
 	for (size_t k = 0; k < WARDEN_KERNELS_MAX; k++) {
 		struct box_kernel *at = session->kernels[k];
 
-		if (at == NULL || at->conn != conn || !at->end.is_untold)
+		if (at == NULL || at->conn != conn || !at->end.is_unreported)
 			continue;
 		if (tell_ended(conn, at) < 0)
 			return false;
-		at->end.is_untold = false;
+		at->end.is_unreported = false;
 	}
 	return true;
 }
@@ -255,8 +255,8 @@ void client_kernel_ended(struct warden *warden, struct box_kernel *kernel)
 	if (conn == NULL || tell_ended(conn, kernel) == 0)
 		return;
 	/* Hundreds of kernels may end while their client does something else. */
-	kernel->end.is_untold = true;
-	if (!conn->has_untold)
+	kernel->end.is_unreported = true;
+	if (!conn->has_unreported)
 		watch_room(warden, conn, true);
 }
 

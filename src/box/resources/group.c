@@ -21,10 +21,10 @@
 #include "box/state.h"
 #include "wire/kernel.h"
 
-static struct cgroup_share share_of(const struct warden_group *asked)
+static struct cgroup_share share_of(const struct warden_group *requested)
 {
-	return (struct cgroup_share){ asked->weight > 0 ? asked->weight : CGROUP_WEIGHT,
-				      asked->cpu_percent };
+	return (struct cgroup_share){ requested->weight > 0 ? requested->weight : CGROUP_WEIGHT,
+				      requested->cpu_percent };
 }
 
 static struct group *find(struct warden *warden, const char *name)
@@ -164,18 +164,18 @@ bool group_prepare(struct warden *warden)
 	return false;
 }
 
-int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
-		struct err *err)
+int group_enter(struct warden *warden, struct session *session,
+		const struct warden_group *requested, struct err *err)
 {
-	const struct cgroup_share share = share_of(asked);
+	const struct cgroup_share share = share_of(requested);
 	struct group *group;
 	int code = 0;
 
-	if (asked->name[0] == '\0' || !cgroup_has_groups(&warden->cgroups))
+	if (requested->name[0] == '\0' || !cgroup_has_groups(&warden->cgroups))
 		return 0;
-	group = find(warden, asked->name);
+	group = find(warden, requested->name);
 	if (group == NULL)
-		group = make(warden, asked->name, err);
+		group = make(warden, requested->name, err);
 	if (group == NULL)
 		return (int)err->code;
 	code = apply(warden, group, &share, err);
@@ -201,10 +201,10 @@ void group_leave(struct warden *warden, struct session *session)
 		drop(warden, group);
 }
 
-int group_change(struct warden *warden, const struct warden_group *asked, struct err *err)
+int group_change(struct warden *warden, const struct warden_group *requested, struct err *err)
 {
-	const struct cgroup_share share = share_of(asked);
-	struct group *group = find(warden, asked->name);
+	const struct cgroup_share share = share_of(requested);
+	struct group *group = find(warden, requested->name);
 
 	return group != NULL ? apply(warden, group, &share, err) : 0;
 }

@@ -15,8 +15,8 @@ int limits_apply_pids(struct warden *warden, struct session *session, struct err
 /* group.c */
 /* Puts a session into the group of this name, which it creates if necessary. Call before
  * limits_apply(), and before user code runs in the session. */
-int group_enter(struct warden *warden, struct session *session, const struct warden_group *asked,
-		struct err *err);
+int group_enter(struct warden *warden, struct session *session,
+		const struct warden_group *requested, struct err *err);
 /* Prepares a cgroup for the next session that enters a group; true if there was something to do. */
 bool group_prepare(struct warden *warden);
 /* Puts a branch into its parent's group, if that has one. */
@@ -24,7 +24,7 @@ int group_follow(struct warden *warden, struct session *session, const struct se
 		 struct err *err);
 /* Call after its cgroups are removed. */
 void group_leave(struct warden *warden, struct session *session);
-int group_change(struct warden *warden, const struct warden_group *asked, struct err *err);
+int group_change(struct warden *warden, const struct warden_group *requested, struct err *err);
 /* The session's limit in percent of one processor, or its group's if that is lower; 0: no limit. */
 uint32_t group_cap(const struct session *session);
 

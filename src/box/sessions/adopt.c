@@ -33,27 +33,27 @@
 #define LEFT_NS (30 * SECOND_NS) /* for how long a kernel in an open box may have no client */
 #define MEMORY_PART 16u /* at least 1/16 of the host's memory has to be available */
 
-int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
+int lease_set(struct warden *warden, struct session *session, const struct warden_lease *requested,
 	      struct err *err)
 {
 	struct session *other;
 
-	if (asked->seconds == 0) {
+	if (requested->seconds == 0) {
 		lease_forget(session);
 		return 0;
 	}
-	if (asked->seconds > WARDEN_LEASE_SECONDS_MAX || lease_is_zero(asked->key))
+	if (requested->seconds > WARDEN_LEASE_SECONDS_MAX || lease_is_zero(requested->key))
 		return err_set(err, ERR_INVALID, "a lease that nobody could have");
 	if (warden->single_client)
 		return err_set(err, ERR_INVALID, "a private warden ends with its client");
-	other = lease_find(warden, asked->key);
+	other = lease_find(warden, requested->key);
 	/* The client that knows the lease has another box for its session by now. */
 	if (other != NULL && other != session && other->state == SESSION_FROZEN)
 		session_end(warden, other);
 	else if (other != NULL && other != session)
 		return err_set(err, ERR_INVALID, "another session has this lease");
-	memcpy(session->lease.key, asked->key, sizeof(session->lease.key));
-	session->lease.seconds = asked->seconds;
+	memcpy(session->lease.key, requested->key, sizeof(session->lease.key));
+	session->lease.seconds = requested->seconds;
 	session->lease.is_set = true;
 	return 0;
 }
@@ -138,7 +138,7 @@ static const char *why_not(const struct warden *warden, const struct session *se
 
 /* Ends processes and contexts without a lease: the next client does not know them, and they might
  * be in the middle of something. */
-static void end_what_is_not_kept(struct warden *warden, struct session *session)
+static void end_unleased(struct warden *warden, struct session *session)
 {
 	struct box_process *next;
 
@@ -163,7 +163,7 @@ bool lease_freeze(struct warden *warden, struct session *session)
 		return false;
 	why = why_not(warden, session);
 	if (why == NULL) {
-		end_what_is_not_kept(warden, session);
+		end_unleased(warden, session);
 		lease->still = mem_new0(1, sizeof(*lease->still));
 		if (task_freeze_soon(lease->still, &warden->cgroups, &session->shell, &err) < 0) {
 			task_freeze_end(lease->still);
@@ -178,7 +178,7 @@ bool lease_freeze(struct warden *warden, struct session *session)
 	}
 	session_leave_conn(session);
 	session->kernels[0]->conn = NULL;
-	session->kernels[0]->end.is_untold = false;
+	session->kernels[0]->end.is_unreported = false;
 	session->state = SESSION_FROZEN;
 	lease->ends_ns = clock_mono_ns() + lease->seconds * SECOND_NS;
 	if (warden->frozen_count++ == 0 || lease->ends_ns < warden->frozen_due_ns)

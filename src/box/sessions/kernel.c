@@ -164,7 +164,7 @@ void context_stop(struct warden *warden, struct box_kernel *kernel)
 	}
 	usage_end(warden, kernel);
 	lease_forget_kernel(kernel);
-	kernel->end.is_untold = false;
+	kernel->end.is_unreported = false;
 	if (kernel->control_host >= 0)
 		(void)close(TAKE_FD(kernel->control_host));
 }

@@ -58,16 +58,17 @@ void lease_forget(struct session *session)
 
 /* ---- of a context --------------------------------------------------------------------------- */
 
-int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *asked, struct err *err)
+int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *requested,
+		     struct err *err)
 {
 	struct kernel_lease *lease = &kernel->lease;
 
 	lease_forget_kernel(kernel);
-	if (asked->seconds == 0)
+	if (requested->seconds == 0)
 		return 0;
-	if (kernel->place == 0 || lease_is_zero(asked->key))
+	if (kernel->place == 0 || lease_is_zero(requested->key))
 		return err_set(err, ERR_INVALID, "a lease that nobody could have");
-	memcpy(lease->key, asked->key, sizeof(lease->key));
+	memcpy(lease->key, requested->key, sizeof(lease->key));
 	lease->is_set = true;
 	return 0;
 }

@@ -43,7 +43,8 @@ struct kernel_lease {
 struct session *lease_find(const struct warden *warden, const uint8_t key[WARDEN_LEASE_SIZE]);
 bool lease_is_zero(const uint8_t key[WARDEN_LEASE_SIZE]);
 void lease_forget(struct session *session);
-int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *asked, struct err *err);
+int lease_set_kernel(struct box_kernel *kernel, const struct warden_lease *requested,
+		     struct err *err);
 void lease_forget_kernel(struct box_kernel *kernel);
 /* Whether the kernel stays when its connection, or the client of its box, is gone. */
 bool lease_keeps_kernel(const struct box_kernel *kernel);
@@ -59,7 +60,7 @@ void lease_drop(struct warden *warden, struct session *session);
 void lease_leave_frozen(struct warden *warden, struct session *session);
 
 /* adopt.c */
-int lease_set(struct warden *warden, struct session *session, const struct warden_lease *asked,
+int lease_set(struct warden *warden, struct session *session, const struct warden_lease *requested,
 	      struct err *err);
 /* Call when the client is gone: freezes the session. False: it cannot wait, and the caller ends
  * it. */

@@ -32,11 +32,11 @@ size_t template_zygote_env(const struct template *of, const char **env, size_t m
 size_t template_env(const struct template *of, const char **env, size_t max)
 {
 	const size_t count = template_zygote_env(of, env, max);
-	size_t kept = 0;
+	size_t remaining = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(env[i], "LD_BIND_NOW=1") != 0) /* for zygotes only */
-			env[kept++] = env[i];
-	env[kept] = NULL;
-	return kept;
+			env[remaining++] = env[i];
+	env[remaining] = NULL;
+	return remaining;
 }

@@ -160,7 +160,7 @@ static struct template *longest_unused(struct warden *warden)
 	}
 	for (size_t i = 0; i < STATE_TEMPLATES_MAX; i++)
 		if (!has_session[i] &&
-		    (ret == NULL || warden->templates[i].asked_ns < ret->asked_ns))
+		    (ret == NULL || warden->templates[i].requested_ns < ret->requested_ns))
 			ret = &warden->templates[i];
 	return ret;
 }
@@ -178,7 +178,7 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 
 		if (at->used && strcmp(at->name, name) == 0) {
 			if (at->stamp == ini_stamp(path)) {
-				at->asked_ns = clock_mono_ns();
+				at->requested_ns = clock_mono_ns();
 				*ret = at;
 				return 0;
 			}
@@ -198,7 +198,7 @@ int template_find(struct warden *warden, const char *name, struct template **ret
 	}
 	if (load(warden, name, free_entry, err) < 0)
 		return (int)err->code;
-	free_entry->asked_ns = clock_mono_ns();
+	free_entry->requested_ns = clock_mono_ns();
 	*ret = free_entry;
 	return 0;
 }

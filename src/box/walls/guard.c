@@ -183,44 +183,46 @@ static int check_speculation(pid_t kernel, uint32_t *unheld, struct err *err)
 	return 0;
 }
 
-int guard_raise(uint32_t asked, const pid_t *pids, size_t count, pid_t kernel,
+int guard_raise(uint32_t requested, const pid_t *pids, size_t count, pid_t kernel,
 		uint32_t *ret_unheld, struct err *err)
 {
 	uint32_t unheld = 0;
 
-	if ((asked & WARDEN_OPEN_CORE_SCHEDULING) != 0 && guard_core_own(pids, count, err) < 0) {
+	if ((requested & WARDEN_OPEN_CORE_SCHEDULING) != 0 &&
+	    guard_core_own(pids, count, err) < 0) {
 		if (err->code != ERR_UNAVAILABLE)
 			return (int)err->code;
 		err_clear(err);
 		unheld |= WARDEN_UNHELD_CORE;
 	}
-	if ((asked & WARDEN_OPEN_NO_SPECULATION) != 0 &&
+	if ((requested & WARDEN_OPEN_NO_SPECULATION) != 0 &&
 	    check_speculation(kernel, &unheld, err) < 0)
 		return (int)err->code;
 	*ret_unheld = unheld;
 	return 0;
 }
 
-int guard_join(uint32_t asked, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
+int guard_join(uint32_t requested, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
 	       struct err *err)
 {
 	uint32_t unheld = 0;
 
-	if ((asked & WARDEN_OPEN_CORE_SCHEDULING) != 0 &&
+	if ((requested & WARDEN_OPEN_CORE_SCHEDULING) != 0 &&
 	    give_cookie(member, pids, count, err) < 0) {
 		if (err->code != ERR_UNAVAILABLE)
 			return (int)err->code;
 		err_clear(err);
 	}
-	return (asked & WARDEN_OPEN_NO_SPECULATION) != 0 ? check_speculation(kernel, &unheld, err)
-							 : 0;
+	return (requested & WARDEN_OPEN_NO_SPECULATION) != 0
+		       ? check_speculation(kernel, &unheld, err)
+		       : 0;
 }
 
-int guard_require(uint32_t asked, struct err *err)
+int guard_require(uint32_t requested, struct err *err)
 {
 	const char *why;
 
-	if ((asked & WARDEN_OPEN_CORE_SCHEDULING) != 0 && !guard_core_is_there(&why)) {
+	if ((requested & WARDEN_OPEN_CORE_SCHEDULING) != 0 && !guard_core_is_there(&why)) {
 		(void)err_set(err, ERR_UNAVAILABLE,
 			      "strict mode: core scheduling was asked for, and "
 			      "this host has none: %s",
@@ -228,7 +230,7 @@ int guard_require(uint32_t asked, struct err *err)
 		return err_remedy(err, "a Linux kernel with CONFIG_SCHED_CORE on a processor with "
 				       "several threads per core, or leave the option out");
 	}
-	if ((asked & WARDEN_OPEN_NO_SPECULATION) != 0 && !guard_speculation_is_there()) {
+	if ((requested & WARDEN_OPEN_NO_SPECULATION) != 0 && !guard_speculation_is_there()) {
 		(void)err_set(err, ERR_UNAVAILABLE,
 			      "strict mode: speculation is to be off, and this "
 			      "host cannot turn it off for a process");

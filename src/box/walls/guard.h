@@ -37,19 +37,19 @@ enum guard_speculation guard_speculation_of(const char *status);
 bool guard_speculation_is_there(void);
 
 /*
- * Raises the requested walls (WARDEN_OPEN_… in `asked`) around a box whose kernel has not run user
- * code, and verifies them. *ret_unheld says what the host lacks; it is an error if a wall could
- * stand and does not.
+ * Raises the requested walls (WARDEN_OPEN_… in `requested`) around a box whose kernel has not run
+ * user code, and verifies them. *ret_unheld says what the host lacks; it is an error if a wall
+ * could stand and does not.
  */
-int guard_raise(uint32_t asked, const pid_t *pids, size_t count, pid_t kernel,
+int guard_raise(uint32_t requested, const pid_t *pids, size_t count, pid_t kernel,
 		uint32_t *ret_unheld, struct err *err);
 
 /*
  * The same for a kernel that joins a box whose pid 1 is `member`: it gets the box's cookie. What
  * the host lacks was reported when the box was opened.
  */
-int guard_join(uint32_t asked, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
+int guard_join(uint32_t requested, pid_t member, const pid_t *pids, size_t count, pid_t kernel,
 	       struct err *err);
 
 /* For strict clients: ERR_UNAVAILABLE if the host lacks a requested wall. */
-int guard_require(uint32_t asked, struct err *err);
+int guard_require(uint32_t requested, struct err *err);
