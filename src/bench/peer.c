@@ -70,7 +70,8 @@ static void open_bwrap(struct bench *bench)
 		bench_absent(bench, ROW_BWRAP, "%s", err.text);
 }
 
-static void not_asked(struct bench *bench, enum peer peer, enum row_id first, enum row_id last)
+static void skip_unrequested(struct bench *bench, enum peer peer, enum row_id first,
+			     enum row_id last)
 {
 	if ((bench->peers & peer) == 0)
 		for (enum row_id id = first; id <= last; id++)
@@ -81,10 +82,10 @@ void peer_open(struct bench *bench)
 {
 	(void)snprintf(config_dir, sizeof(config_dir), "MPLCONFIGDIR=%s", bench->work);
 	bench_say(bench, "looking for peers");
-	not_asked(bench, PEER_PYTHON, ROW_PYTHON_PRINT, ROW_PYTHON);
-	not_asked(bench, PEER_BWRAP, ROW_BWRAP, ROW_BWRAP);
-	not_asked(bench, PEER_CRUN, ROW_CRUN, ROW_CRUN);
-	not_asked(bench, PEER_IPYKERNEL, ROW_JUPYTER_COLD, ROW_JUPYTER_FIGURE);
+	skip_unrequested(bench, PEER_PYTHON, ROW_PYTHON_PRINT, ROW_PYTHON);
+	skip_unrequested(bench, PEER_BWRAP, ROW_BWRAP, ROW_BWRAP);
+	skip_unrequested(bench, PEER_CRUN, ROW_CRUN, ROW_CRUN);
+	skip_unrequested(bench, PEER_IPYKERNEL, ROW_JUPYTER_COLD, ROW_JUPYTER_FIGURE);
 	if ((bench->peers & PEER_PYTHON) != 0)
 		open_python(bench);
 	if ((bench->peers & PEER_BWRAP) != 0)

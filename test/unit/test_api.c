@@ -441,12 +441,12 @@ UNIT_TEST_WITH(images_keep_every_kind, NULL, drop_arena)
 	const struct api_limits limits = { .has_wall_ms = true, .wall_ms = 5, .has_files = true,
 					   .files = 9 };
 	const struct api_policy policy = { .isolate_cpu = API_POLICY_ISOLATE_CPU_CORE };
-	const struct api_session_create_in wish = { .limits = &limits,
-						    .policy = &policy,
-						    .metadata = { "{}", 2 },
-						    .has_expires_at_ms = true,
-						    .expires_at_ms = 1 };
-	struct api_session_create_in wish_again = { 0 };
+	const struct api_session_create_in request = { .limits = &limits,
+						       .policy = &policy,
+						       .metadata = { "{}", 2 },
+						       .has_expires_at_ms = true,
+						       .expires_at_ms = 1 };
+	struct api_session_create_in request_again = { 0 };
 	struct err err;
 
 	assert_ok(&err, there_and_back(&api_type_context_create_in, &create, &create_again, &err));
@@ -455,9 +455,10 @@ UNIT_TEST_WITH(images_keep_every_kind, NULL, drop_arena)
 	assert_ok(&err, there_and_back(&api_type_complete_in, &question, &question_again, &err));
 	assert_memory_equal(question_again.code.data, "a\0b", 3);
 	assert_int_equal(question_again.cursor, 1);
-	assert_ok(&err, there_and_back(&api_type_session_create_in, &wish, &wish_again, &err));
-	assert_true(wish_again.limits->files == 9 && !wish_again.limits->has_cpu_ms);
-	assert_int_equal(wish_again.policy->isolate_cpu, API_POLICY_ISOLATE_CPU_CORE);
+	assert_ok(&err,
+		  there_and_back(&api_type_session_create_in, &request, &request_again, &err));
+	assert_true(request_again.limits->files == 9 && !request_again.limits->has_cpu_ms);
+	assert_int_equal(request_again.policy->isolate_cpu, API_POLICY_ISOLATE_CPU_CORE);
 	assert_ok(&err, there_and_back(&api_type_ready_out, &ready, &ready_again, &err));
 	assert_string_equal(((const struct api_dialect *)ready_again.dialects.items)[1].name, "e2b");
 }

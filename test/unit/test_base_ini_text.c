@@ -152,7 +152,7 @@ UNIT_TEST(the_end_names_the_first_problem)
 	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
 }
 
-UNIT_TEST(what_is_of_no_line_is_told)
+UNIT_TEST(what_is_of_no_line_is_reported)
 {
 	struct ini_text text = text_of(TEXT(""));
 	struct err err;

@@ -171,7 +171,7 @@ UNIT_TEST(json_that_was_cut_still_closes)
 	assert_string_equal(line.data + line.len - 5, "\\\"\"}\n");
 }
 
-UNIT_TEST(what_it_is_about_is_told_once)
+UNIT_TEST(what_it_is_about_is_logged_once)
 {
 	static const struct log_context about = { .request = "rq_1", .session = "se_1" };
 	cleanup_buf struct buf line = BUF_INIT(4096);

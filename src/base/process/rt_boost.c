@@ -45,12 +45,12 @@ static bool set(bool urgent)
 
 static void on_spent(int sig)
 {
-	const int kept = errno;
+	const int saved_errno = errno;
 
 	(void)sig;
 	is_spent = 1;
 	(void)set(false);
-	errno = kept;
+	errno = saved_errno;
 }
 
 void rt_boost_begin(void)
