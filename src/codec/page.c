@@ -177,7 +177,7 @@ static void tell(const struct page_choice *choice, const struct lines *lines, co
 }
 
 int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
-		struct buf *ret, struct buf *ret_told, struct err *err)
+		struct buf *ret, struct buf *ret_notice, struct err *err)
 {
 	const size_t page = page_size(choice);
 	const size_t max = choice->is_all ? len + page : page;
@@ -195,7 +195,7 @@ int page_choose(const struct page_choice *choice, const char *bytes, size_t len,
 		shorten_tail(&lines, max, &given);
 	if (give_lines(choice, &lines, choice->is_all ? SIZE_MAX : max, &given, ret, err) < 0)
 		return (int)err->code;
-	tell(choice, &lines, handle, &given, tail_first, ret_told);
+	tell(choice, &lines, handle, &given, tail_first, ret_notice);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ int page_choose(const struct page_choice *choice, const char *bytes, size_t len,
 
 /* Takes the bytes of a range, without partial characters at its ends. */
 static void choose_bytes(const struct page_choice *choice, const char *bytes, size_t len,
-			 const char *handle, struct buf *ret, struct buf *ret_told)
+			 const char *handle, struct buf *ret, struct buf *ret_notice)
 {
 	size_t from = choice->from < len ? (size_t)choice->from : len;
 	size_t to = choice->to < len ? (size_t)choice->to + 1 : len;
@@ -218,9 +218,10 @@ static void choose_bytes(const struct page_choice *choice, const char *bytes, si
 	to -= utf8_incomplete_tail(bytes + from, to - from);
 	(void)buf_add(ret, bytes + from, to - from, &ignored);
 	if (from == to)
-		(void)buf_addf(ret_told, &ignored, "there are %zu bytes, none in this range", len);
+		(void)buf_addf(ret_notice, &ignored, "there are %zu bytes, none in this range",
+			       len);
 	else if (to < len)
-		(void)buf_addf(ret_told, &ignored,
+		(void)buf_addf(ret_notice, &ignored,
 			       "bytes %zu to %zu of %zu; more: reckon output %s "
 			       "--range %zu-%zu",
 			       from, to - 1, len, handle, to, to + page_size(choice) - 1);
@@ -250,18 +251,18 @@ int page_show(const struct page_choice *choice, const char *bytes, size_t len, c
 	      struct buf *ret, struct err *err)
 {
 	cleanup_buf struct buf page = BUF_INIT(PAGE_BYTES + PAGE_SPARE);
-	cleanup_buf struct buf told = BUF_INIT(PAGE_SPARE);
+	cleanup_buf struct buf notice = BUF_INIT(PAGE_SPARE);
 
 	if (choice->has_range)
-		choose_bytes(choice, bytes, len, handle, &page, &told);
-	else if (page_choose(choice, bytes, len, handle, &page, &told, err) < 0)
+		choose_bytes(choice, bytes, len, handle, &page, &notice);
+	else if (page_choose(choice, bytes, len, handle, &page, &notice, err) < 0)
 		return (int)err->code;
 	if (memchr(buf_text(&page), '\0', page.len) != NULL)
 		return buf_addf(ret, err, "[%s is not text: %zu bytes]", handle, len);
 	if (add_shown(buf_text(&page), page.len, ret, err) < 0)
 		return (int)err->code;
-	if (told.len == 0)
+	if (notice.len == 0)
 		return 0;
 	return buf_addf(ret, err, "%s[%s]",
-			page.len > 0 && page.data[page.len - 1] != '\n' ? "\n" : "", told.data);
+			page.len > 0 && page.data[page.len - 1] != '\n' ? "\n" : "", notice.data);
 }

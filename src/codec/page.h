@@ -25,11 +25,11 @@ struct page_choice {
 
 /*
  * Appends the chosen lines to `ret`: the last page of a tail, else the first page. Appends to
- * `ret_told` one line about what is missing and how to get it, or nothing. ERR_INVALID: no such
+ * `ret_notice` one line about what is missing and how to get it, or nothing. ERR_INVALID: no such
  * lines.
  */
 int page_choose(const struct page_choice *choice, const char *bytes, size_t len, const char *handle,
-		struct buf *ret, struct buf *ret_told, struct err *err);
+		struct buf *ret, struct buf *ret_notice, struct err *err);
 
 /*
  * The same, or a range of bytes, for a model: as text, with control characters escaped, and a last

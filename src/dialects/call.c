@@ -156,9 +156,9 @@ enum call_status call_take(struct request *request, uint64_t wait_ms, void *out,
 enum call_status call_make(struct request *request, enum api_id id, const void *in, void *out,
 			   struct call *call)
 {
-	const enum call_status asked = call_ask(request, id, in, call);
+	const enum call_status status = call_ask(request, id, in, call);
 
-	return asked == CALL_OK ? call_take(request, 0, out, call) : asked;
+	return status == CALL_OK ? call_take(request, 0, out, call) : status;
 }
 
 int call_or_refuse(struct request *request, enum api_id id, const void *in, void *out,

@@ -65,8 +65,8 @@ static bool take(struct event_reader *reader, struct next_event *ret)
 	const struct api_events *events = &reader->events;
 	const struct api_event *items = events->events.items;
 
-	if (!reader->gap_said && events->has_missing && events->missing > 0) {
-		reader->gap_said = true;
+	if (!reader->has_reported_gap && events->has_missing && events->missing > 0) {
+		reader->has_reported_gap = true;
 		ret->missing = events->missing;
 		(void)give(ret, EVENT_GAP);
 		return true;
@@ -99,11 +99,11 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 	for (;;) {
 		enum call_status status = CALL_OK;
 
-		if (!reader->is_asked && take(reader, ret))
+		if (!reader->is_requested && take(reader, ret))
 			return ret->kind;
-		if (!reader->is_asked)
+		if (!reader->is_requested)
 			status = call_ask(reader->request, reader->id, reader->in, call);
-		reader->is_asked = status == CALL_OK;
+		reader->is_requested = status == CALL_OK;
 		if (status == CALL_OK && quiet_ms == EVENTS_POLL &&
 		    !upstream_is_answered(reader->request, call->frame))
 			return give(ret, EVENT_QUIET);
@@ -114,7 +114,7 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 			return give(ret, EVENT_GONE);
 		if (status == CALL_WAITS)
 			return give(ret, EVENT_QUIET);
-		reader->is_asked = false;
+		reader->is_requested = false;
 		if (status == CALL_FAILED)
 			return fail(reader, call->failure, ret);
 		/* reckond identifies a process's reader by its latest request. */
@@ -123,7 +123,7 @@ enum event_kind events_next(struct event_reader *reader, uint64_t quiet_ms, stru
 		upstream_cancel_when_gone(reader->request, call->frame);
 		reader->followed = call->frame;
 		reader->at = 0;
-		reader->gap_said = false;
+		reader->has_reported_gap = false;
 		reader->has_begun = true;
 		events_go_on(reader);
 	}

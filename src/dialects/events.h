@@ -43,7 +43,7 @@ struct event_reader {
 	struct api_events events;
 	size_t at;
 	uint64_t followed; /* the frame that identifies a process's reader to reckond; 0: none */
-	bool is_asked, has_begun, gap_said, is_over;
+	bool is_requested, has_begun, has_reported_gap, is_over;
 };
 
 /* `id`: a call that returns events; `in`: its arguments, which the reader updates. */

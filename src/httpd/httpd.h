@@ -183,7 +183,7 @@ struct websocket_message {
 };
 
 /* Whether the request asks for an upgrade to WebSocket. */
-bool websocket_is_asked(const struct request *request);
+bool websocket_is_requested(const struct request *request);
 /*
  * Upgrades the request, or refuses with 400 or 426. `protocols`: supported subprotocols,
  * NULL-terminated; the first one that the client offers is chosen; NULL: none. `message_max`:

@@ -225,7 +225,7 @@ static bool has_word(const char *list, const char *word, bool is_exact)
 	return false;
 }
 
-bool websocket_is_asked(const struct request *request)
+bool websocket_is_requested(const struct request *request)
 {
 	const struct http *http = request_head(request);
 
@@ -240,7 +240,7 @@ static int check(struct request *request)
 	const char *version = http_header(http, "sec-websocket-version");
 	const char *key = http_header(http, "sec-websocket-key");
 
-	if (!websocket_is_asked(request) || version == NULL || strcmp(version, VERSION) != 0) {
+	if (!websocket_is_requested(request) || version == NULL || strcmp(version, VERSION) != 0) {
 		answer_refuse(request, &(struct refusal){
 					       .status = 426,
 					       .code = "upgrade_required",
@@ -281,10 +281,10 @@ static int write_headers(const char *key, const char *protocol, struct buf *ret,
 
 static const char *choose(const struct request *request, const char *const *protocols)
 {
-	const char *asked = http_header(request_head(request), "sec-websocket-protocol");
+	const char *offers = http_header(request_head(request), "sec-websocket-protocol");
 
 	for (; protocols != NULL && *protocols != NULL; protocols++)
-		if (has_word(asked, *protocols, true))
+		if (has_word(offers, *protocols, true))
 			return *protocols;
 	return NULL;
 }

@@ -13,7 +13,7 @@
 
 #define MESSAGE_MAX ((size_t)256 * 1024 * 1024)
 #define SESSION_SIZE 40
-#define SIGNATURES_KEPT 256u
+#define RECENT_SIGNATURES 256u
 
 /* One thread's socket to the iopub thread, which sends to all subscribers. */
 struct publisher {

@@ -89,15 +89,16 @@ static bool judge(const struct kernel *kernel, struct message *ret)
 /* Whether the message repeats a recent one. The list is per thread, as each has its own sockets. */
 static bool is_repeated(const struct message *message)
 {
-	static _Thread_local char kept[SIGNATURES_KEPT][WIRE_SIGNATURE_LEN];
+	static _Thread_local char recent[RECENT_SIGNATURES][WIRE_SIGNATURE_LEN];
 	static _Thread_local size_t next;
 
 	if (message->wire.signature.len != WIRE_SIGNATURE_LEN)
 		return false;
-	for (size_t i = 0; i < SIGNATURES_KEPT; i++)
-		if (memcmp(kept[i], message->wire.signature.data, WIRE_SIGNATURE_LEN) == 0)
+	for (size_t i = 0; i < RECENT_SIGNATURES; i++)
+		if (memcmp(recent[i], message->wire.signature.data, WIRE_SIGNATURE_LEN) == 0)
 			return true;
-	memcpy(kept[next++ % SIGNATURES_KEPT], message->wire.signature.data, WIRE_SIGNATURE_LEN);
+	memcpy(recent[next++ % RECENT_SIGNATURES], message->wire.signature.data,
+	       WIRE_SIGNATURE_LEN);
 	return false;
 }
 

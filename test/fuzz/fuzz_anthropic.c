@@ -36,17 +36,19 @@ static void check_name(const char *name)
 /* A call of the editor is one object; what came of it is one, whatever the box printed. */
 static void check_editor(const char *text, size_t len)
 {
-	struct buf input = BUF_INIT(ANTHROPIC_TALK_MAX), out = BUF_INIT(ANTHROPIC_TALK_MAX);
+	struct buf input = BUF_INIT(ANTHROPIC_CONVERSATION_MAX),
+		   out = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	struct json_value *record = NULL, *shown = NULL;
 	struct json_writer json;
 	struct err err;
 
 	if (editor_input(text, len, &input)) {
-		expect(json_read_parse(input.data, input.len, ANTHROPIC_TALK_MAX, &shown, &err) == 0);
+		expect(json_read_parse(input.data, input.len, ANTHROPIC_CONVERSATION_MAX, &shown,
+				       &err) == 0);
 		expect(json_read_kind(shown) == JSON_KIND_OBJECT);
 		json_read_free(shown);
 	}
-	if (json_read_parse(text, len, ANTHROPIC_TALK_MAX, &record, &err) == 0) {
+	if (json_read_parse(text, len, ANTHROPIC_CONVERSATION_MAX, &record, &err) == 0) {
 		json_write_init(&json, &out);
 		json_write_object_begin(&json);
 		editor_write_result(&json, record);
@@ -60,15 +62,15 @@ static void check_editor(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
-	struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX), name = BUF_INIT(4096);
+	struct order order = { .conversation = BUF_INIT(ANTHROPIC_CONVERSATION_MAX) };
+	struct buf json = BUF_INIT(ANTHROPIC_CONVERSATION_MAX), name = BUF_INIT(4096);
 	enum json_kind kind;
 	struct err err;
 
 	if (order_read((const char *)data, size, &order, &err) == 0 &&
 	    order_write(&order, &err) == 0) {
 		expect(json_read_compact(order.conversation.data, order.conversation.len,
-					 ANTHROPIC_TALK_MAX, &json, &kind, &err) == 0);
+					 ANTHROPIC_CONVERSATION_MAX, &json, &kind, &err) == 0);
 		expect(kind == JSON_KIND_OBJECT && order.model[0] != '\0');
 		expect(strlen(order.session) < sizeof(order.session));
 	}

@@ -16,9 +16,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void promise(int kept)
+static void promise(int condition)
 {
-	if (!kept)
+	if (!condition)
 		abort();
 }
 

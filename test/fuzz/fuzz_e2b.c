@@ -78,20 +78,20 @@ static void check_result(const char *text, size_t len)
 }
 
 /* Whatever a box says of a file, an entry of it is JSON. */
-static void check_told(const char *text, size_t len)
+static void check_entry(const char *text, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct e2b e2b = { .arena = &arena };
-	struct json_value *told = NULL, *entry = NULL;
+	struct json_value *answer = NULL, *entry = NULL;
 	struct buf body = BUF_INIT(RESULT_MAX);
 	struct entry found, listed;
 	struct json_writer json;
 	struct err err;
 
-	if (json_read_parse(text, len, 1 << 20, &told, &err) < 0)
+	if (json_read_parse(text, len, 1 << 20, &answer, &err) < 0)
 		return;
-	inside_entry(&e2b, told, &found);
-	(void)entry_of_listed(&e2b, told, &listed);
+	inside_entry(&e2b, answer, &found);
+	(void)entry_of_listed(&e2b, answer, &listed);
 	listed.path = "/home/user/x";
 	json_write_init(&json, &body);
 	json_write_array_begin(&json);
@@ -103,7 +103,7 @@ static void check_told(const char *text, size_t len)
 		abort();
 	buf_done(&body);
 	json_read_free(entry);
-	json_read_free(told);
+	json_read_free(answer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_path(text);
 	check_names(text);
 	check_result(text, size);
-	check_told(text, size);
+	check_entry(text, size);
 	free(text);
 	return 0;
 }

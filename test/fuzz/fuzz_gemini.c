@@ -36,7 +36,7 @@ static void check(const struct order *order)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct order order = { .conversation = BUF_INIT(GEMINI_TALK_MAX) };
+	struct order order = { .conversation = BUF_INIT(GEMINI_CONVERSATION_MAX) };
 	struct json_value *document;
 	struct err err;
 
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			return 0;
 		}
 		expect(json_read_parse(order.conversation.data, order.conversation.len,
-				       GEMINI_TALK_MAX, &document, &err) == 0);
+				       GEMINI_CONVERSATION_MAX, &document, &err) == 0);
 		expect(json_read_kind(document) == JSON_KIND_OBJECT);
 		json_read_free(document);
 		check(&order);

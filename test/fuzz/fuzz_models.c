@@ -24,7 +24,7 @@ static const char *no_env(const char *name)
 
 static void check(const struct models *models)
 {
-	const struct models_query wish = { .base_url = "http://x", .env = no_env };
+	const struct models_query query = { .base_url = "http://x", .env = no_env };
 	struct models_provider provider;
 	struct err err;
 
@@ -36,7 +36,7 @@ static void check(const struct models *models)
 		if ((unsigned)provider.protocol >= AGENT_PROTOCOL_COUNT_)
 			abort();
 		if (!reads_files &&
-		    models_choose_provider(models, &provider, &wish, &choice, &err) == 0) {
+		    models_choose_provider(models, &provider, &query, &choice, &err) == 0) {
 			models_settings_init(&settings);
 			if (models_fill(&choice, &settings, &err) == 0 &&
 			    (settings.calling >= AGENT_CALLING_COUNT_ || settings.images > 1 ||

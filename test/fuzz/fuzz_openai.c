@@ -23,11 +23,12 @@ static void expect(bool holds)
 
 static void check_again(struct order *order, const struct buf *first)
 {
-	struct buf second = BUF_INIT(OPENAI_TALK_MAX);
+	struct buf second = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	struct json_value *before = NULL;
 	struct err err;
 
-	expect(json_read_parse(buf_text(first), first->len, OPENAI_TALK_MAX, &before, &err) == 0);
+	expect(json_read_parse(buf_text(first), first->len, OPENAI_CONVERSATION_MAX, &before,
+			       &err) == 0);
 	expect(json_read_kind(before) == JSON_KIND_OBJECT);
 	(void)order_write(order, before, &second, &err);
 	json_read_free(before);
@@ -37,13 +38,13 @@ static void check_again(struct order *order, const struct buf *first)
 static void check_chat(const char *data, size_t size)
 {
 	struct order order = { 0 };
-	struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	struct buf conversation = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	struct json_value *document = NULL;
 	struct err err;
 
 	if (chat_order_read(data, size, &order, &conversation, &err) == 0)
-		expect(json_read_parse(buf_text(&conversation), conversation.len, OPENAI_TALK_MAX,
-				       &document, &err) == 0);
+		expect(json_read_parse(buf_text(&conversation), conversation.len,
+				       OPENAI_CONVERSATION_MAX, &document, &err) == 0);
 	json_read_free(document);
 	buf_done(&conversation);
 	order_done(&order);
@@ -52,7 +53,7 @@ static void check_chat(const char *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct order order = { 0 };
-	struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	struct buf conversation = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	struct err err;
 
 	if (order_read((const char *)data, size, &order, &err) == 0) {

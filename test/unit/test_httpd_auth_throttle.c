@@ -31,7 +31,7 @@ static struct auth_peer peer_of(const char *text)
 
 static void exhaust(struct auth_throttle *guess, const struct auth_peer *peer)
 {
-	for (unsigned i = 0; i < AUTH_BURST * 100; i++)
+	for (unsigned i = 0; i < AUTH_BUCKET_KEYS * 100; i++)
 		auth_failed(guess, peer);
 }
 
@@ -41,7 +41,7 @@ UNIT_TEST(a_burst_then_no_more)
 	const struct auth_peer bad = peer_of("10.0.0.1"), other = peer_of("10.0.0.2");
 
 	auth_learn(guess, "rk_good", true);
-	for (unsigned i = 0; i < AUTH_BURST - 1; i++)
+	for (unsigned i = 0; i < AUTH_BUCKET_KEYS - 1; i++)
 		auth_failed(guess, &bad);
 	assert_true(auth_may_ask(guess, &bad, "rk_any"));
 	exhaust(guess, &bad);

@@ -197,8 +197,8 @@ void anthropic_models(struct request *request, const char *rest)
 /* Only the model's server could count exactly: this is the driver's estimate. */
 void anthropic_count_tokens(struct request *request)
 {
-	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), told = BUF_INIT(256);
-	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
+	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX), reply = BUF_INIT(256);
+	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_CONVERSATION_MAX) };
 	cleanup_call struct call call = CALL_INIT;
 	struct err err;
 
@@ -209,7 +209,7 @@ void anthropic_count_tokens(struct request *request)
 	if (order_read(buf_text(&body), body.len, &order, &err) < 0 ||
 	    order_write(&order, &err) < 0)
 		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
-	else if (buf_addf(&told, &err, "{\"input_tokens\":%zu}",
+	else if (buf_addf(&reply, &err, "{\"input_tokens\":%zu}",
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)
-		anthropic_answer(request, &told);
+		anthropic_answer(request, &reply);
 }

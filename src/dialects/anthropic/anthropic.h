@@ -22,7 +22,7 @@
 #include "dialects/sealed.h"
 
 #define ANTHROPIC_BODY_MAX (32u * 1024u * 1024u)
-#define ANTHROPIC_TALK_MAX (15u * 1024u * 1024u)
+#define ANTHROPIC_CONVERSATION_MAX (15u * 1024u * 1024u)
 #define ANTHROPIC_FILES_MAX 100u
 #define ANTHROPIC_LENT_MAX 64u
 #define ANTHROPIC_JSON "application/json"

@@ -112,11 +112,11 @@ bool editor_input(const char *code, size_t len, struct buf *ret)
 
 /* ---- its result ----------------------------------------------------------------------------- */
 
-static void write_count(struct json_writer *json, const struct json_value *told, const char *key)
+static void write_count(struct json_writer *json, const struct json_value *result, const char *key)
 {
 	int64_t count = 0;
 
-	if (json_read_int(json_read_member(told, key), &count) && count >= 0)
+	if (json_read_int(json_read_member(result, key), &count) && count >= 0)
 		json_write_member_uint(json, key, (uint64_t)count);
 }
 
@@ -127,35 +127,35 @@ void editor_write_error(struct json_writer *json, const char *code, const char *
 	json_write_member_string(json, "error_message", message);
 }
 
-static void write_view(struct json_writer *json, const struct json_value *told, const char *text,
+static void write_view(struct json_writer *json, const struct json_value *result, const char *text,
 		       size_t len)
 {
 	json_write_member_string(json, "type", ANTHROPIC_EDITOR_NAME "_view_result");
 	json_write_member_string(json, "file_type", "text");
 	json_write_member_text(json, "content", text, len);
-	write_count(json, told, "num_lines");
-	write_count(json, told, "start_line");
-	write_count(json, told, "total_lines");
+	write_count(json, result, "num_lines");
+	write_count(json, result, "start_line");
+	write_count(json, result, "total_lines");
 }
 
-static void write_create(struct json_writer *json, const struct json_value *told)
+static void write_create(struct json_writer *json, const struct json_value *result)
 {
 	bool is_update = false;
 
-	(void)json_read_bool(json_read_member(told, "is_file_update"), &is_update);
+	(void)json_read_bool(json_read_member(result, "is_file_update"), &is_update);
 	json_write_member_string(json, "type", ANTHROPIC_EDITOR_NAME "_create_result");
 	json_write_member_bool(json, "is_file_update", is_update);
 }
 
-static void write_replaced(struct json_writer *json, const struct json_value *told)
+static void write_replaced(struct json_writer *json, const struct json_value *result)
 {
-	const struct json_value *lines = json_read_member(told, "lines");
+	const struct json_value *lines = json_read_member(result, "lines");
 
 	json_write_member_string(json, "type", ANTHROPIC_EDITOR_NAME "_str_replace_result");
-	write_count(json, told, "old_start");
-	write_count(json, told, "old_lines");
-	write_count(json, told, "new_start");
-	write_count(json, told, "new_lines");
+	write_count(json, result, "old_start");
+	write_count(json, result, "old_lines");
+	write_count(json, result, "new_start");
+	write_count(json, result, "new_lines");
 	json_write_key(json, "lines");
 	json_write_array_begin(json);
 	for (size_t i = 0; i < json_read_count(lines) && i < LINES_MAX; i++)
@@ -164,14 +164,14 @@ static void write_replaced(struct json_writer *json, const struct json_value *to
 }
 
 /* Passes on Anthropic's error codes. Other text that code in the box printed is not a code. */
-static void write_failure(struct json_writer *json, const struct json_value *told)
+static void write_failure(struct json_writer *json, const struct json_value *result)
 {
 	static const char *const codes[] = { "file_not_found", "invalid_tool_input" };
-	const char *code = json_get_str(told, "error_code");
+	const char *code = json_get_str(result, "error_code");
 
 	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
 		if (strcmp(codes[i], code) == 0) {
-			editor_write_error(json, codes[i], json_get_str(told, "error_message"));
+			editor_write_error(json, codes[i], json_get_str(result, "error_message"));
 			return;
 		}
 	editor_write_error(json, "unavailable", NULL);
@@ -182,24 +182,25 @@ void editor_write_result(struct json_writer *json, const struct json_value *reco
 	size_t len = 0;
 	const char *out = json_read_text(json_read_member(record, "stdout"), &len);
 	const char *end = out != NULL ? memchr(out, '\n', len) : NULL;
-	struct json_value *told = NULL;
+	struct json_value *result = NULL;
 	const char *type;
 	struct err err;
 
-	if (end == NULL || json_read_parse(out, (size_t)(end - out), INPUT_MAX, &told, &err) < 0) {
+	if (end == NULL ||
+	    json_read_parse(out, (size_t)(end - out), INPUT_MAX, &result, &err) < 0) {
 		editor_write_error(json, "unavailable", NULL);
 		return;
 	}
-	type = json_get_str(told, "type");
+	type = json_get_str(result, "type");
 	if (strcmp(type, "view") == 0)
-		write_view(json, told, end + 1, len - (size_t)(end + 1 - out));
+		write_view(json, result, end + 1, len - (size_t)(end + 1 - out));
 	else if (strcmp(type, "create") == 0)
-		write_create(json, told);
+		write_create(json, result);
 	else if (strcmp(type, "str_replace") == 0)
-		write_replaced(json, told);
+		write_replaced(json, result);
 	else
-		write_failure(json, told);
-	json_read_free(told);
+		write_failure(json, result);
+	json_read_free(result);
 }
 
 /* ---- in a history --------------------------------------------------------------------------- */

@@ -191,7 +191,7 @@ static int write_result(const struct json_value *block, struct json_writer *writ
 			struct err *err)
 {
 	const struct json_value *content = json_read_member(block, "content");
-	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	const char *id = json_get_text(block, "tool_use_id");
 	bool failed = false;
 
@@ -274,7 +274,7 @@ static int write_user(const struct json_value *content, const char *role,
 		      const struct json_value *before, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	const size_t count = json_read_count(content), first = order->file_count;
 	bool any = json_read_kind(content) == JSON_KIND_STRING, has_results = false;
 
@@ -325,7 +325,7 @@ static bool is_editor(const struct json_value *block)
 static int write_input(const struct json_value *block, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *input = json_read_member(block, "input");
-	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	size_t len;
 	const char *code = json_read_text(json_read_member(input, "code"), &len);
 
@@ -390,7 +390,7 @@ static void write_thoughts(const struct json_value *content, size_t from, size_t
 static int write_turn(const struct json_value *content, size_t from, size_t to,
 		      struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	bool has_calls = false;
 
 	for (size_t i = from; i < to; i++) {

@@ -36,9 +36,9 @@ static const char *stop_of(const struct json_value *answer)
 static void fail_as(const struct message *message, const struct json_value *answer)
 {
 	const char *why = json_get_text(answer, "message");
-	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
+	const bool is_invalid = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
-	message_fail(message, is_asked_wrong ? 400 : 500,
+	message_fail(message, is_invalid ? 400 : 500,
 		     why != NULL ? why : "the model gave no answer");
 }
 
@@ -70,7 +70,7 @@ static int add_calls(struct message *message, const struct json_value *answer)
 }
 
 /* Adds the stored answer of a resumed run whose events are lost. */
-static int add_kept(struct message *message, const struct json_value *answer)
+static int add_stored_answer(struct message *message, const struct json_value *answer)
 {
 	struct blocks *blocks = &message->blocks;
 	size_t len = 0;
@@ -89,7 +89,7 @@ static void end(struct message *message, const struct json_value *answer)
 		return;
 	}
 	message_usage(json_read_member(answer, "usage"), &message->usage);
-	if (message_begin(message) < 0 || add_kept(message, answer) < 0 ||
+	if (message_begin(message) < 0 || add_stored_answer(message, answer) < 0 ||
 	    blocks_close(&message->blocks) < 0 || add_calls(message, answer) < 0)
 		return;
 	message_finish(message, stop_of(answer));
@@ -405,7 +405,7 @@ static bool take_up(struct request *request, struct order *order)
 void message_create(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANTHROPIC_BODY_MAX);
-	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_TALK_MAX) };
+	cleanup_order struct order order = { .conversation = BUF_INIT(ANTHROPIC_CONVERSATION_MAX) };
 	cleanup_call struct call call = CALL_INIT;
 	struct err err;
 

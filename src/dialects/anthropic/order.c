@@ -51,7 +51,7 @@ static int add_code_tool(const char *type, struct order *order, struct err *err)
 static int write_tool(const struct json_value *tool, struct json_writer *writer, struct err *err)
 {
 	const struct json_value *schema = json_read_member(tool, "input_schema");
-	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	const char *name = json_get_text(tool, "name");
 
 	if (name == NULL || json_read_kind(schema) != JSON_KIND_OBJECT)
@@ -207,7 +207,7 @@ static int take_container(const struct json_value *body, struct order *order, st
 int order_write(struct order *order, struct err *err)
 {
 	const struct json_value *body = order->body;
-	cleanup_buf struct buf system = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf system = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	struct json_writer writer;
 
 	json_write_init(&writer, &order->conversation);

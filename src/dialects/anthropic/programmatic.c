@@ -46,7 +46,7 @@ static int add_tool(const struct json_value *tool, struct order *order, struct e
 	const struct json_value *schema = json_read_member(tool, "input_schema");
 	const char *name = json_get_text(tool, "name"),
 		   *description = json_get_text(tool, "description");
-	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(ANTHROPIC_CONVERSATION_MAX);
 	bool is_strict = false;
 
 	(void)json_read_bool(json_read_member(tool, "strict"), &is_strict);

@@ -14,7 +14,7 @@
 #include "dialects/e2b/envd/process.h"
 
 #define ERROR_MAX (32u * 1024u)
-#define CORS_ASKED                                                                                \
+#define CORS_PREFLIGHT                                                                            \
 	E2B_CORS "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n" \
 		 "Access-Control-Allow-Headers: *\r\nAccess-Control-Max-Age: 7200\r\n"
 
@@ -258,7 +258,7 @@ static void handle(struct request *request)
 	take_key(request);
 	if (http->verb == HTTP_VERB_OTHER &&
 	    http_header(http, "access-control-request-method") != NULL) {
-		if (answer_begin(request, 204, NULL, 0, CORS_ASKED) == 0)
+		if (answer_begin(request, 204, NULL, 0, CORS_PREFLIGHT) == 0)
 			answer_end(request);
 		return;
 	}

@@ -88,7 +88,7 @@ static int write_call(const struct json_value *part, struct order *order,
 	const struct json_value *call =
 		order_member(part, is_code ? "executableCode" : "functionCall");
 	const struct json_value *args = json_read_member(call, "args");
-	cleanup_buf struct buf json = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(GEMINI_CONVERSATION_MAX);
 	const char *name = is_code ? GEMINI_CODE_LANGUAGE : order_text(call, "name");
 	struct order_call *known;
 	size_t len = 0;
@@ -165,7 +165,7 @@ static int write_result(const struct json_value *part, struct order *order,
 	const struct json_value *result =
 		order_member(part, is_code ? "codeExecutionResult" : "functionResponse");
 	struct order_call *call = call_of(order, result, is_code);
-	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_CONVERSATION_MAX);
 	const char *outcome = order_text(result, "outcome");
 	bool failed = false;
 	size_t len = 0;
@@ -242,7 +242,7 @@ static int take_part(const struct json_value *part, struct order *order, struct 
 static int write_user(const struct json_value *parts, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_CONVERSATION_MAX);
 	const size_t count = json_read_count(parts), first = order->file_count;
 	size_t results = 0;
 
@@ -296,7 +296,7 @@ static void write_signatures(const struct json_value *parts, size_t from, size_t
 static int write_turn(const struct json_value *parts, size_t from, size_t to, struct order *order,
 		      struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_CONVERSATION_MAX);
 
 	for (size_t i = from; i < to; i++)
 		if (add_text(json_read_at(parts, i), &text, err) < 0)

@@ -201,9 +201,11 @@ int data_write_image(const struct json_value *part, struct order *order, struct 
 	if (base64 == NULL)
 		return err_set(err, ERR_INVALID, "inlineData: data is not base64");
 	order->image_bytes += bytes.len; /* thousands of parts may refer to one file */
-	if (order->image_bytes > GEMINI_TALK_MAX)
-		return err_set(err, ERR_LIMIT, "inlineData: the images are larger than %u bytes "
-			       "together", GEMINI_TALK_MAX);
+	if (order->image_bytes > GEMINI_CONVERSATION_MAX)
+		return err_set(err, ERR_LIMIT,
+			       "inlineData: the images are larger than %u bytes "
+			       "together",
+			       GEMINI_CONVERSATION_MAX);
 	json_write_object_begin(writer);
 	json_write_member_string(writer, "mime", mime_of(part, order));
 	json_write_member_string(writer, "base64", base64);

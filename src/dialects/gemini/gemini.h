@@ -22,7 +22,7 @@
 #include "dialects/sealed.h"
 
 #define GEMINI_BODY_MAX (32u * 1024u * 1024u)
-#define GEMINI_TALK_MAX (15u * 1024u * 1024u)
+#define GEMINI_CONVERSATION_MAX (15u * 1024u * 1024u)
 #define GEMINI_OUT_MAX ((size_t)64 * 1024 * 1024)
 #define GEMINI_FILES_MAX 32u
 #define GEMINI_FILE_BYTES_MAX (6u * 1024u * 1024u) /* all files together */

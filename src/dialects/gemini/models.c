@@ -82,8 +82,8 @@ void models_show(struct request *request, const char *name)
 /* Only the model's server could count exactly: this is the driver's estimate. */
 void models_count_tokens(struct request *request)
 {
-	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX), told = BUF_INIT(256);
-	cleanup_order struct order order = { .conversation = BUF_INIT(GEMINI_TALK_MAX) };
+	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX), reply = BUF_INIT(256);
+	cleanup_order struct order order = { .conversation = BUF_INIT(GEMINI_CONVERSATION_MAX) };
 	struct err err;
 
 	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)
@@ -96,7 +96,7 @@ void models_count_tokens(struct request *request)
 		return;
 	if (order_write(&order, &err) < 0)
 		answer_refuse_simple(request, 400, "invalid", err.text, NULL);
-	else if (buf_addf(&told, &err, "{\"totalTokens\":%zu}",
+	else if (buf_addf(&reply, &err, "{\"totalTokens\":%zu}",
 			  order.conversation.len / BYTES_OF_TOKEN + 1) == 0)
-		answer_text(request, 200, GEMINI_JSON, &told, NULL);
+		answer_text(request, 200, GEMINI_JSON, &reply, NULL);
 }

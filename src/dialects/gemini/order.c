@@ -119,7 +119,7 @@ static int write_instructions(const struct json_value *body, struct json_writer 
 			      struct err *err)
 {
 	const struct json_value *system = order_member(body, "systemInstruction");
-	cleanup_buf struct buf text = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(GEMINI_CONVERSATION_MAX);
 
 	if (json_read_kind(system) == JSON_KIND_NULL)
 		return 0;
@@ -130,7 +130,7 @@ static int write_instructions(const struct json_value *body, struct json_writer 
 }
 
 /* For countTokens the request is a member of the body. */
-static const struct json_value *asked_of(const struct order *order)
+static const struct json_value *request_of(const struct order *order)
 {
 	const struct json_value *inner = order_member(order->body, "generateContentRequest");
 
@@ -139,7 +139,7 @@ static const struct json_value *asked_of(const struct order *order)
 
 int order_write(struct order *order, struct err *err)
 {
-	const struct json_value *body = asked_of(order);
+	const struct json_value *body = request_of(order);
 	struct json_writer writer;
 
 	json_write_init(&writer, &order->conversation);
@@ -162,11 +162,11 @@ int order_read(const char *json, size_t len, struct order *ret, struct err *err)
 		return (int)err->code;
 	if (json_read_kind(ret->body) != JSON_KIND_OBJECT)
 		return err_set(err, ERR_INVALID, "the body is a JSON object");
-	contents = order_member(asked_of(ret), "contents");
+	contents = order_member(request_of(ret), "contents");
 	if (json_read_count(contents) == 0)
 		return err_set(err, ERR_INVALID, "contents: at least one content is required");
-	if (json_read_kind(order_member(asked_of(ret), "cachedContent")) != JSON_KIND_NULL)
+	if (json_read_kind(order_member(request_of(ret), "cachedContent")) != JSON_KIND_NULL)
 		return err_set(err, ERR_INVALID, "cachedContent: nothing is cached here");
-	ret->runs_code = tools_run_code(asked_of(ret));
+	ret->runs_code = tools_run_code(request_of(ret));
 	return data_stored(contents, ret, err);
 }

@@ -182,9 +182,9 @@ static void fail(struct reply *reply, unsigned status, const char *text)
 static void fail_as(struct reply *reply, const struct json_value *answer)
 {
 	const char *why = json_get_text(answer, "message");
-	const bool is_asked_wrong = why != NULL && strncmp(why, "conversation: ", 14) == 0;
+	const bool is_invalid = why != NULL && strncmp(why, "conversation: ", 14) == 0;
 
-	fail(reply, is_asked_wrong ? 400 : 500, why != NULL ? why : "the model gave no answer");
+	fail(reply, is_invalid ? 400 : 500, why != NULL ? why : "the model gave no answer");
 }
 
 /* For a whole response: makes a part of the text so far. */
@@ -351,7 +351,7 @@ static void answer(struct request *request, const struct order *order, const cha
 void reply_create(struct request *request, const char *model, enum gemini_form form)
 {
 	cleanup_buf struct buf body = BUF_INIT(GEMINI_BODY_MAX);
-	cleanup_order struct order order = { .conversation = BUF_INIT(GEMINI_TALK_MAX) };
+	cleanup_order struct order order = { .conversation = BUF_INIT(GEMINI_CONVERSATION_MAX) };
 	struct err err;
 
 	if (call_check_key(request) < 0 || request_body(request, GEMINI_BODY_MAX, &body) < 0)

@@ -54,7 +54,7 @@ static int write_properties(const struct json_value *object, struct json_writer 
 
 static int write_any(const struct json_value *value, struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf json = BUF_INIT(GEMINI_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(GEMINI_CONVERSATION_MAX);
 
 	if (json_read_dump(value, &json, err) < 0)
 		return (int)err->code;

@@ -17,7 +17,7 @@
 #include "dialects/librechat/librechat.h"
 
 #define COLLECTION "librechat-machines"
-#define KEPT_MS ((uint64_t)30 * 24u * 3600u * 1000u)
+#define RETENTION_MS ((uint64_t)30 * 24u * 3600u * 1000u)
 #define IDLE_MS ((uint64_t)3600u * 1000u) /* afterwards only its files remain */
 #define VALUE_MAX 1024u
 #define METADATA_MAX 4096u
@@ -163,12 +163,11 @@ static int note(struct request *request, const char *key, const char *session)
 
 	(void)snprintf(value, sizeof(value), "{\"session\":\"%s\"}", session);
 	return call_or_refuse(request, API_DOCUMENT_CREATE,
-			      &(struct api_document_create_in){
-				      .collection = COLLECTION,
-				      .value = { value, strlen(value) },
-				      .metadata = { key, strlen(key) },
-				      .has_expires_in_ms = true,
-				      .expires_in_ms = KEPT_MS },
+			      &(struct api_document_create_in){ .collection = COLLECTION,
+								.value = { value, strlen(value) },
+								.metadata = { key, strlen(key) },
+								.has_expires_in_ms = true,
+								.expires_in_ms = RETENTION_MS },
 			      NULL, &call);
 }
 

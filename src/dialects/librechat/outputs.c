@@ -65,7 +65,7 @@ struct outputs {
 	struct librechat_exec *exec;
 	struct json_writer *json;
 	char session[LIBRECHAT_ID_SIZE];
-	size_t told;
+	size_t count;
 };
 
 /* A file that was too large to store keeps the version that was put there. */
@@ -73,14 +73,15 @@ static void write_change(struct outputs *outputs, const char *name, const char *
 {
 	struct librechat_input *input = input_of(outputs->exec, name);
 
-	if (name[0] == '\0' || name[0] == '.' || artifact == NULL || outputs->told == OUTPUTS_MAX ||
+	if (name[0] == '\0' || name[0] == '.' || artifact == NULL ||
+	    outputs->count == OUTPUTS_MAX ||
 	    (input != NULL && ((input->file.flags & LIBRECHAT_READ_ONLY) != 0 ||
 			       strcmp(input->artifact, artifact) == 0)))
 		return;
 	if (input != NULL)
 		input->is_changed = true;
 	write_made(outputs->json, input, artifact, name, outputs->session);
-	outputs->told++;
+	outputs->count++;
 }
 
 static void take_deleted(struct outputs *outputs, const char *name)

@@ -15,7 +15,7 @@
 #include "dialects/librechat/librechat.h"
 
 #define COLLECTION "librechat-owners"
-#define KEPT_MS ((uint64_t)90 * 24u * 3600u * 1000u)
+#define RETENTION_MS ((uint64_t)90 * 24u * 3600u * 1000u)
 #define TOKEN_MAX 8192u
 #define VALUE_MAX 4096u
 
@@ -135,12 +135,11 @@ int librechat_own(struct request *request, const char *session, const char *user
 		return -1;
 	}
 	return call_or_refuse(request, API_DOCUMENT_PUT,
-			      &(struct api_document_put_in){
-				      .collection = COLLECTION,
-				      .id = session,
-				      .value = { value.data, value.len },
-				      .has_expires_in_ms = true,
-				      .expires_in_ms = KEPT_MS },
+			      &(struct api_document_put_in){ .collection = COLLECTION,
+							     .id = session,
+							     .value = { value.data, value.len },
+							     .has_expires_in_ms = true,
+							     .expires_in_ms = RETENTION_MS },
 			      NULL, &call);
 }
 

@@ -1,10 +1,10 @@
 /*
  * programmatic.h - programs that call LibreChat's tools: declarations for /exec/programmatic.
  *
- *   programmatic.c  requests: a program, results of its calls, cancelling it
- *   round.c         one round: until the program calls tools or ends
- *   kept.c          state stored between two rounds
- *   lend.c          tools as functions of the code
+ *   programmatic.c   requests: a program, results of its calls, cancelling it
+ *   round.c          one round: until the program calls tools or ends
+ *   program_state.c  state stored between two rounds
+ *   lend.c           tools as functions of the code
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct librechat_program {
 /* Appends code that defines functions for the tools with these names. */
 int librechat_lend(const struct json_value *names, bool is_bash, struct buf *ret, struct err *err);
 
-/* ---- kept.c ---- */
+/* ---- program_state.c ---- */
 /* Here and below: negative means that an answer was sent. */
 int program_keep(struct request *request, struct librechat_program *program);
 /* Deletes its state and its session. */

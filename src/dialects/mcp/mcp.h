@@ -192,7 +192,7 @@ void mcp_tasks_list(struct mcp *mcp);
 /* A task that a client with the extension listens to. */
 struct task_watch {
 	char id[2 * ID_SIZE];
-	bool is_told, is_over;
+	bool is_reported, is_over;
 };
 /* 1: it exists. */
 int mcp_task_watch(struct mcp *mcp, const char *id, struct task_watch *ret);

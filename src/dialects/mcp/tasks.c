@@ -138,7 +138,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 		watch->is_over = true;
 		return 0;
 	}
-	if (watch->is_told && !task_is_over(&task))
+	if (watch->is_reported && !task_is_over(&task))
 		return 0;
 	json_write_init(&json, &out);
 	json_write_object_begin(&json);
@@ -155,7 +155,7 @@ int mcp_task_tell(struct mcp *mcp, struct task_watch *watch)
 		return -1;
 	json_write_object_end(&json);
 	json_write_object_end(&json);
-	watch->is_told = true;
+	watch->is_reported = true;
 	watch->is_over = task_is_over(&task);
 	return json_write_finish(&json, &err) < 0 ? 0 : mcp_send(mcp, &out);
 }

@@ -43,10 +43,10 @@ static int begin(struct stream *stream)
 static int send_failure(struct request *request, const struct api_failure *failure)
 {
 	cleanup_buf struct buf json = BUF_INIT(16384);
-	const struct api_failure told = { .error = failure->error, .message = failure->message };
+	const struct api_failure summary = { .error = failure->error, .message = failure->message };
 	struct err err;
 
-	if (api_write_failure(&told, &json, &err) < 0) {
+	if (api_write_failure(&summary, &json, &err) < 0) {
 		answer_break_off(request);
 		return -1;
 	}
@@ -137,7 +137,7 @@ void native_events(const struct native *native)
 	events_open(&stream.reader, native->request, native->id, native->in);
 	if (take_last_event(&stream.reader) < 0)
 		return;
-	if (websocket_is_asked(native->request))
+	if (websocket_is_requested(native->request))
 		native_events_socket(native->request, &stream.reader);
 	else
 		follow(&stream);

@@ -93,14 +93,14 @@ void native_refuse_invalid(struct request *request, const struct err *err)
 }
 
 /* Only a valid key: a stranger, who is refused here, does not learn what would be correct. */
-static bool is_told(const struct native *native)
+static bool has_access(const struct native *native)
 {
 	return native->call->scope == API_SCOPE_NONE || call_check_key(native->request) == 0;
 }
 
 static void refuse_invalid(const struct native *native, const struct err *err)
 {
-	if (is_told(native))
+	if (has_access(native))
 		native_refuse_invalid(native->request, err);
 }
 
@@ -112,14 +112,14 @@ static int take_body(const struct native *native)
 	struct err err;
 
 	if (!may_be_json(http)) {
-		if (is_told(native))
+		if (has_access(native))
 			answer_refuse_simple(request, 415, "unsupported_media_type",
 					     "the body must be JSON",
 					     "send Content-Type: application/json");
 		return -1;
 	}
 	if (http->length > API_JSON_MAX) {
-		if (is_told(native))
+		if (has_access(native))
 			answer_refuse_simple(
 				request, 413, "body_too_large", "the body is longer than 8 MiB",
 				"put large data into files: PUT /reckon/v1/sessions/ID/files/PATH");
@@ -282,7 +282,7 @@ static void serve(const struct native *native)
 /* Whether a foreign page opens a WebSocket: browsers allow that, CORS does not cover it. */
 static bool is_foreign_socket(struct request *request)
 {
-	if (!websocket_is_asked(request) || request_origin_is_allowed(request))
+	if (!websocket_is_requested(request) || request_origin_is_allowed(request))
 		return false;
 	answer_refuse_simple(request, 403, "forbidden", "this page may not connect",
 			     "connect from a page of this daemon's host");

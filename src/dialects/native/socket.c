@@ -50,10 +50,10 @@ static int send(struct request *request, uint64_t id, const char *name, const ch
 static int send_failure(struct request *request, const struct api_failure *failure)
 {
 	cleanup_buf struct buf json = BUF_INIT(16384);
-	const struct api_failure told = { .error = failure->error, .message = failure->message };
+	const struct api_failure summary = { .error = failure->error, .message = failure->message };
 	struct err err;
 
-	if (api_write_failure(&told, &json, &err) < 0) {
+	if (api_write_failure(&summary, &json, &err) < 0) {
 		answer_break_off(request);
 		return -1;
 	}

@@ -204,7 +204,7 @@ void openai_answer_json(struct request *request, struct json_writer *json)
 int openai_write_value(struct json_writer *writer, const char *key, const struct json_value *value,
 		       struct err *err)
 {
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_CONVERSATION_MAX);
 
 	if (json_read_dump(value, &json, err) < 0)
 		return (int)err->code;

@@ -22,7 +22,7 @@
 #include "dialects/sealed.h"
 
 #define OPENAI_BODY_MAX (32u * 1024u * 1024u)
-#define OPENAI_TALK_MAX (15u * 1024u * 1024u)
+#define OPENAI_CONVERSATION_MAX (15u * 1024u * 1024u)
 #define OPENAI_FILES_MAX 100u
 #define OPENAI_FILE_BYTES_MAX (6u * 1024u * 1024u)
 #define OPENAI_JSON "application/json"
@@ -42,7 +42,7 @@ struct transcript {
 	struct json_writer *writer;
 	struct buf text, calls, results, images; /* of the open turn; JSON except for `text` */
 	struct buf sealed;			 /* sealed reasoning of that turn */
-	bool is_open, has_said; /* has_said: more than reasoning */
+	bool is_open, has_output;		 /* has_output: more than reasoning */
 };
 void transcript_init(struct transcript *transcript, struct json_writer *writer);
 void transcript_done(struct transcript *transcript);
@@ -77,7 +77,7 @@ struct order {
 	const struct json_value *file_lists[2]; /* ids of files, in the tools */
 	size_t file_list_count;
 	uint64_t memory_bytes; /* of a new container; 0: default */
-	struct buf told; /* lines for the model about files that were put there before */
+	struct buf file_lines; /* lines for the model about files that were put there before */
 	bool has_shell, shell_is_local; /* local: the application runs the commands */
 	bool runs_code, is_stream, is_background, shows_outputs, shows_thoughts, is_stored;
 	bool shows_sealed; /* include sealed reasoning */
@@ -140,7 +140,7 @@ enum item_kind { ITEM_NONE, ITEM_MESSAGE, ITEM_REASONING, ITEM_SEALED, ITEM_SHEL
 /* State of the call whose commands run. */
 struct items_shell {
 	char call_id[NAME_SIZE];
-	uint64_t count, told; /* commands; those with output so far */
+	uint64_t count, output_count; /* commands; those with output so far */
 	uint64_t output_max;  /* characters per command; 0: all */
 	struct buf output;    /* their outputs, as comma-separated JSON */
 };
@@ -158,7 +158,7 @@ struct items {
 	struct buf code;   /* the running cell's */
 	struct items_shell shell;
 	struct buf output; /* complete items, as comma-separated JSON */
-	struct buf kept;   /* the same for a conversation: with the output of cells */
+	struct buf conversation_output; /* the same for a conversation: with the output of cells */
 	struct cites cites; /* files that code wrote */
 };
 void items_init(struct items *items, struct request *request, const struct order *order,

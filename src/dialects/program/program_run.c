@@ -29,7 +29,7 @@ struct running {
 	uint64_t written;  /* bytes passed on instead of collected */
 	struct call input; /* the piece under way */
 	size_t fed, step;
-	bool is_asked;
+	bool is_sending;
 	uint64_t pause_ms;  /* until sending more input makes sense */
 	bool is_cut;	    /* its output was too long, and it is being killed */
 	bool has_lost_some; /* part of its output */
@@ -66,7 +66,7 @@ static int take_answer(struct running *running)
 	const enum call_status status = call_take(running->program->request, 0, NULL,
 						  &running->input);
 
-	running->is_asked = false;
+	running->is_sending = false;
 	if (status == CALL_OK)
 		take_off(running, running->step);
 	else if (status == CALL_FAILED && running->input.failure->error == API_ERR_BUSY)
@@ -87,7 +87,7 @@ static int send_more(struct running *running)
 	const bool is_interactive = running->interactive != NULL;
 
 	running->step = left < INPUT_STEP ? left : INPUT_STEP;
-	running->is_asked = true;
+	running->is_sending = true;
 	return call_ask(running->program->request, API_PROCESS_STDIN,
 			&(struct api_process_stdin_in){
 				.session = running->program->session,
@@ -105,11 +105,11 @@ static int send_more(struct running *running)
 
 static int feed(struct running *running)
 {
-	if (running->is_asked &&
+	if (running->is_sending &&
 	    upstream_is_answered(running->program->request, running->input.frame) &&
 	    take_answer(running) < 0)
 		return -1;
-	if (running->is_asked || is_fed(running) || running->pause_ms != 0)
+	if (running->is_sending || is_fed(running) || running->pause_ms != 0)
 		return 0;
 	return send_more(running);
 }
@@ -367,7 +367,7 @@ int program_run(struct program *program, const struct program_stage *stage,
 	if (code == 0)
 		code = follow(&running);
 	/* The process's end also ends the piece of input under way. */
-	if (code == 0 && running.is_asked &&
+	if (code == 0 && running.is_sending &&
 	    call_take(program->request, 0, NULL, &running.input) == CALL_GONE)
 		code = -1;
 	call_done(&running.input);

@@ -59,7 +59,7 @@ const struct fusion_language *fusion_language_find(const char *name)
 }
 
 /* Whether an earlier row has the label: an object must not have a member twice. */
-static bool is_told(size_t before, const char *label)
+static bool is_duplicate(size_t before, const char *label)
 {
 	for (size_t i = 0; i < before; i++) {
 		const struct program_language *row =
@@ -81,7 +81,7 @@ static void write_label(struct json_writer *json, size_t index, const char *labe
 	char lower[64];
 	size_t len = 0;
 
-	if (is_told(index, label))
+	if (is_duplicate(index, label))
 		return;
 	for (; label[len] != '\0' && len + 1 < sizeof(lower); len++)
 		lower[len] = (char)tolower((unsigned char)label[len]);

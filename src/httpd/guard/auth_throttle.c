@@ -87,7 +87,7 @@ static uint64_t tokens_of(const struct source *source, uint64_t now)
 {
 	const uint64_t tokens = source->tokens + (now - source->at_ms);
 
-	return tokens < AUTH_BURST * UNIT ? tokens : AUTH_BURST * UNIT;
+	return tokens < AUTH_BUCKET_KEYS * UNIT ? tokens : AUTH_BUCKET_KEYS * UNIT;
 }
 
 static const struct source *find(const struct auth_throttle *throttle, const struct auth_peer *peer)
@@ -113,8 +113,9 @@ static struct source *place(struct auth_throttle *throttle, const struct auth_pe
 		if (!set[i].is_used || (oldest->is_used && set[i].at_ms < oldest->at_ms))
 			oldest = &set[i];
 	}
-	*oldest = (struct source){ .peer = *peer, .is_used = true, .tokens = AUTH_BURST * UNIT,
-				   .at_ms = now };
+	*oldest = (struct source){
+		.peer = *peer, .is_used = true, .tokens = AUTH_BUCKET_KEYS * UNIT, .at_ms = now
+	};
 	return oldest;
 }
 

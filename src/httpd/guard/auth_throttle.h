@@ -2,10 +2,10 @@
  * auth_throttle.h - limits how many unknown keys an address can try.
  *
  * A key cannot be guessed, but each attempt costs reckond a request. So each address has a bucket
- * of AUTH_BURST wrong keys that refills by one each second. When it is empty, the front refuses
- * keys from that address itself, except keys that were good a moment ago: other clients behind the
- * same proxy keep working. The tables are bounded and coarse: an IPv6 address counts as its /64,
- * and a new address replaces the one that was idle longest.
+ * of AUTH_BUCKET_KEYS wrong keys that refills by one each second. When it is empty, the front
+ * refuses keys from that address itself, except keys that were good a moment ago: other clients
+ * behind the same proxy keep working. The tables are bounded and coarse: an IPv6 address counts as
+ * its /64, and a new address replaces the one that was idle longest.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define AUTH_BURST 32u
+#define AUTH_BUCKET_KEYS 32u
 
 struct auth_throttle;
 struct auth_peer {

@@ -16,7 +16,7 @@
 static void get(struct e2b *e2b)
 {
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	cleanup_call struct call call = CALL_INIT, asked = CALL_INIT;
+	cleanup_call struct call call = CALL_INIT, token_call = CALL_INIT;
 	struct api_session_token_out token = { 0 };
 	const char *id = e2b_session_of(e2b);
 	struct api_session session;
@@ -27,10 +27,11 @@ static void get(struct e2b *e2b)
 		return;
 	/* A key that may only read gets no token. */
 	if (call_make(e2b->request, API_SESSION_TOKEN,
-		      &(struct api_session_token_in){ .session = id }, &token, &asked) == CALL_GONE)
+		      &(struct api_session_token_in){ .session = id }, &token,
+		      &token_call) == CALL_GONE)
 		return;
 	json_write_init(&json, &body);
-	e2b_write_listed(&json, &session, asked.failure == NULL ? token.token : NULL, true);
+	e2b_write_listed(&json, &session, token_call.failure == NULL ? token.token : NULL, true);
 	e2b_answer_json(e2b, 200, &json, NULL);
 }
 

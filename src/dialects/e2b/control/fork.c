@@ -24,8 +24,8 @@
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
-static bool take_wish(const struct e2b *e2b, const struct json_value *body, uint64_t *ret_count,
-		      uint64_t *ret_ms)
+static bool take_options(const struct e2b *e2b, const struct json_value *body, uint64_t *ret_count,
+			 uint64_t *ret_ms)
 {
 	const struct json_value *timeout = json_read_member(body, "timeout");
 	const struct json_value *count = json_read_member(body, "count");
@@ -153,7 +153,7 @@ static int make_one(struct fork *fork)
 						  .idle_timeout_ms = e2b_idle_ms(fork->ms),
 						  .has_expires_in_ms = true,
 						  .expires_in_ms = fork->ms };
-	cleanup_call struct call call = CALL_INIT, asked = CALL_INIT;
+	cleanup_call struct call call = CALL_INIT, token_call = CALL_INIT;
 	struct api_session_token_out token;
 	struct api_session session;
 	enum call_status status =
@@ -162,7 +162,7 @@ static int make_one(struct fork *fork)
 	if (status == CALL_OK)
 		status = call_make(fork->e2b->request, API_SESSION_TOKEN,
 				   &(struct api_session_token_in){ .session = session.id }, &token,
-				   &asked);
+				   &token_call);
 	if (status == CALL_GONE)
 		return -1;
 	json_write_object_begin(&fork->json);
@@ -170,7 +170,7 @@ static int make_one(struct fork *fork)
 		json_write_key(&fork->json, "sandbox");
 		e2b_write_sandbox(&fork->json, &session, token.token);
 	} else {
-		write_error(&fork->json, call.failure != NULL ? call.failure : asked.failure);
+		write_error(&fork->json, call.failure != NULL ? call.failure : token_call.failure);
 	}
 	json_write_object_end(&fork->json);
 	return 0;
@@ -219,10 +219,10 @@ void e2b_fork(struct e2b *e2b)
 	struct fork fork = { .e2b = e2b };
 	uint64_t count;
 
-	if (body == NULL || !take_wish(e2b, body, &count, &fork.ms) ||
+	if (body == NULL || !take_options(e2b, body, &count, &fork.ms) ||
 	    call_or_refuse(e2b->request, API_SESSION_SHOW,
-			   &(struct api_session_show_in){ .session = session }, &parent, &shown) <
-		    0 ||
+			   &(struct api_session_show_in){ .session = session }, &parent,
+			   &shown) < 0 ||
 	    !e2b_is_awake(e2b, &parent) || !is_free(e2b, &parent) ||
 	    call_or_refuse(e2b->request, API_SNAPSHOT_CREATE,
 			   &(struct api_snapshot_create_in){ .session = session,

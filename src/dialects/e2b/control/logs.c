@@ -168,7 +168,7 @@ static int add_execution(struct logs *logs, const struct api_execution *row)
 	struct line line = { .kind = "execution", .of = copy(logs, row->id, strlen(row->id)) };
 	cleanup_json struct json_value *record = NULL;
 	cleanup_call struct call call = CALL_INIT;
-	cleanup_buf struct buf told = BUF_INIT(LINE_BYTES_MAX);
+	cleanup_buf struct buf message = BUF_INIT(LINE_BYTES_MAX);
 	struct api_execution_show_out out;
 	const struct json_value *error;
 	const char *text;
@@ -194,9 +194,9 @@ static int add_execution(struct logs *logs, const struct api_execution *row)
 	line.level = LEVEL_ERROR;
 	if (json_read_kind(error) != JSON_KIND_OBJECT)
 		return 0;
-	(void)buf_addf(&told, &err, "%.200s: %.2000s", e2b_rpc_text(error, "name"),
+	(void)buf_addf(&message, &err, "%.200s: %.2000s", e2b_rpc_text(error, "name"),
 		       e2b_rpc_text(error, "value"));
-	add_text(logs, line, copy(logs, told.data, told.len), told.len);
+	add_text(logs, line, copy(logs, message.data, message.len), message.len);
 	return 0;
 }
 

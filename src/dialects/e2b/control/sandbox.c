@@ -46,10 +46,11 @@ void e2b_write_moment(struct json_writer *json, const char *key, uint64_t ms)
 /* The name that the client gave for the template, else the template of the session. */
 static const char *template_of(const struct api_session *session, const struct json_value *metadata)
 {
-	const char *asked = json_read_text(json_read_member(metadata, E2B_TEMPLATE_MEMBER), NULL);
+	const char *requested =
+		json_read_text(json_read_member(metadata, E2B_TEMPLATE_MEMBER), NULL);
 
-	if (asked != NULL)
-		return asked;
+	if (requested != NULL)
+		return requested;
 	return session->template != NULL ? session->template : "base";
 }
 

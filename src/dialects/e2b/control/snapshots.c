@@ -57,8 +57,8 @@ static void write_one(struct json_writer *json, const struct api_snapshot *snaps
 /* ---- making and removing -------------------------------------------------------------------- */
 
 /* False: answered with an error. */
-static bool take_wish(const struct e2b *e2b, const struct json_value *given,
-		      struct api_snapshot_create_in *ret)
+static bool take_options(const struct e2b *e2b, const struct json_value *given,
+			 struct api_snapshot_create_in *ret)
 {
 	const struct json_value *name = json_read_member(given, "name");
 	bool wants_memory = false;
@@ -94,7 +94,7 @@ void e2b_snapshot_make(struct e2b *e2b)
 	struct api_snapshot snapshot;
 	struct json_writer json;
 
-	if (given == NULL || !take_wish(e2b, given, &in) ||
+	if (given == NULL || !take_options(e2b, given, &in) ||
 	    call_or_refuse(e2b->request, API_SNAPSHOT_CREATE, &in, &snapshot, &call) < 0)
 		return;
 	json_write_init(&json, &body);

@@ -56,15 +56,14 @@ static const char **take_sources(const struct e2b *e2b, const struct json_value 
 
 static void compose(const struct e2b *e2b, const char *const *sources, size_t count, const char *to)
 {
-	cleanup_json struct json_value *told =
-		inside_ask(e2b, &(struct inside_order){ .command = "compose",
-							.path = to,
-							.paths = sources,
-							.path_count = count });
+	cleanup_json struct json_value *answer = inside_ask(
+		e2b,
+		&(struct inside_order){
+			.command = "compose", .path = to, .paths = sources, .path_count = count });
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	struct json_writer json;
 
-	if (told == NULL || inside_refused(e2b, told))
+	if (answer == NULL || inside_refused(e2b, answer))
 		return;
 	json_write_init(&json, &body);
 	e2b_write_written(&json, to, NULL);

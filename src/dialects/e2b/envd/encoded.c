@@ -182,13 +182,13 @@ bool e2b_take_metadata(const struct e2b *e2b, const char **ret_json)
 bool e2b_keep_metadata(const struct e2b *e2b, const char *const *paths, size_t count,
 		       const char *json)
 {
-	cleanup_json struct json_value *told = NULL;
+	cleanup_json struct json_value *answer = NULL;
 
 	if (json == NULL || count == 0)
 		return true;
-	told = inside_ask(e2b, &(struct inside_order){ .command = "attributes",
-						       .paths = paths,
-						       .path_count = count,
-						       .attributes = json });
-	return told != NULL && !inside_refused(e2b, told);
+	answer = inside_ask(e2b, &(struct inside_order){ .command = "attributes",
+							 .paths = paths,
+							 .path_count = count,
+							 .attributes = json });
+	return answer != NULL && !inside_refused(e2b, answer);
 }

@@ -16,17 +16,17 @@
 
 static enum look ask_inside(const struct e2b *e2b, const struct e2b_path *path, struct entry *ret)
 {
-	cleanup_json struct json_value *told = inside_ask(
-		e2b, &(struct inside_order){ .command = "stat", .path = path->whole });
+	cleanup_json struct json_value *answer =
+		inside_ask(e2b, &(struct inside_order){ .command = "stat", .path = path->whole });
 
-	if (told == NULL)
-		return LOOK_TOLD;
-	if (strcmp(e2b_rpc_text(told, "error"), "not_found") == 0 ||
-	    strcmp(e2b_rpc_text(told, "error"), "not_folder") == 0)
+	if (answer == NULL)
+		return LOOK_ANSWERED;
+	if (strcmp(e2b_rpc_text(answer, "error"), "not_found") == 0 ||
+	    strcmp(e2b_rpc_text(answer, "error"), "not_folder") == 0)
 		return LOOK_NOTHING;
-	if (inside_refused(e2b, told))
-		return LOOK_TOLD;
-	inside_entry(e2b, json_read_member(told, "entry"), ret);
+	if (inside_refused(e2b, answer))
+		return LOOK_ANSWERED;
+	inside_entry(e2b, json_read_member(answer, "entry"), ret);
 	ret->name = text_base_name(path->whole)[0] != '\0' ? text_base_name(path->whole) : "/";
 	ret->path = path->whole;
 	return LOOK_FOUND;

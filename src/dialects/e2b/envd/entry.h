@@ -15,10 +15,16 @@ struct entry {
 };
 
 /*
- * LOOK_FAILED: the call has the error; LOOK_TOLD: the client already has an answer; LOOK_GONE: the
- * client disconnected.
+ * LOOK_FAILED: the call has the error; LOOK_ANSWERED: the client already has an answer; LOOK_GONE:
+ * the client disconnected.
  */
-enum look { LOOK_TOLD = -3, LOOK_GONE = -2, LOOK_FAILED = -1, LOOK_NOTHING = 0, LOOK_FOUND = 1 };
+enum look {
+	LOOK_ANSWERED = -3,
+	LOOK_GONE = -2,
+	LOOK_FAILED = -1,
+	LOOK_NOTHING = 0,
+	LOOK_FOUND = 1
+};
 
 void entry_write(struct json_writer *json, const struct entry *entry);
 /* The time as in RFC 3339, in the arena of the request. */

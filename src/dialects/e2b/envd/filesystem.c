@@ -161,15 +161,14 @@ static int walk_folder(struct walk *walk, const char *inside, unsigned depth)
 /* Lists through a program in the box. */
 static void list_inside(const struct e2b *e2b, const struct e2b_path *path, int64_t depth)
 {
-	cleanup_json struct json_value *told =
-		inside_ask(e2b, &(struct inside_order){ .command = "list",
-							.path = path->whole,
-							.depth = depth });
+	cleanup_json struct json_value *answer = inside_ask(
+		e2b,
+		&(struct inside_order){ .command = "list", .path = path->whole, .depth = depth });
 	cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	const struct json_value *entries = json_read_member(told, "entries");
+	const struct json_value *entries = json_read_member(answer, "entries");
 	struct json_writer json;
 
-	if (told == NULL || inside_refused(e2b, told))
+	if (answer == NULL || inside_refused(e2b, answer))
 		return;
 	json_write_init(&json, &body);
 	json_write_object_begin(&json);
@@ -227,22 +226,22 @@ static void list_folder(struct e2b *e2b, const struct json_value *message)
 static void change_inside(const struct e2b *e2b, const struct inside_order *order,
 			  const struct e2b_path *path)
 {
-	cleanup_json struct json_value *told = inside_ask(e2b, order);
+	cleanup_json struct json_value *answer = inside_ask(e2b, order);
 	struct entry entry;
 	bool is_new = true;
 
-	if (told == NULL || inside_refused(e2b, told))
+	if (answer == NULL || inside_refused(e2b, answer))
 		return;
-	(void)json_read_bool(json_read_member(told, "is_new"), &is_new);
+	(void)json_read_bool(json_read_member(answer, "is_new"), &is_new);
 	if (!is_new) {
 		e2b_rpc_refuse(e2b->request, 409, "directory already exists");
 		return;
 	}
-	if (json_read_member(told, "entry") == NULL) {
+	if (json_read_member(answer, "entry") == NULL) {
 		e2b_rpc_empty(e2b);
 		return;
 	}
-	inside_entry(e2b, json_read_member(told, "entry"), &entry);
+	inside_entry(e2b, json_read_member(answer, "entry"), &entry);
 	entry.path = path->whole;
 	answer_entry(e2b, &entry);
 }

@@ -16,7 +16,7 @@
 
 #define PROGRAM "exec /opt/reckon/bin/reckon-files"
 #define ORDER_MAX ((size_t)1 << 20)
-#define TOLD_MAX ((size_t)48 << 20)
+#define ANSWER_MAX ((size_t)48 << 20)
 #define HEAD_MAX 4096u /* the line before a file's content */
 #define TIMEOUT_MS 600000u
 
@@ -106,7 +106,7 @@ struct json_value *inside_ask(const struct e2b *e2b, const struct inside_order *
 			&end) < 0)
 		return NULL;
 	line = memchr(buf_text(&end.out), '\n', end.out.len);
-	if (line == NULL || json_read_parse(end.out.data, (size_t)(line - end.out.data), TOLD_MAX,
+	if (line == NULL || json_read_parse(end.out.data, (size_t)(line - end.out.data), ANSWER_MAX,
 					    &ret, &err) < 0) {
 		refuse_end(e2b, &end);
 		return NULL;
@@ -116,7 +116,7 @@ struct json_value *inside_ask(const struct e2b *e2b, const struct inside_order *
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-bool inside_refused(const struct e2b *e2b, const struct json_value *told)
+bool inside_refused(const struct e2b *e2b, const struct json_value *answer)
 {
 	static const struct {
 		const char *code;
@@ -124,8 +124,8 @@ bool inside_refused(const struct e2b *e2b, const struct json_value *told)
 	} known[] = {
 		{ "not_found", 404 }, { "denied", 403 }, { "full", 507 }, { "loop", 412 },
 	};
-	const char *code = e2b_rpc_text(told, "error");
-	const char *message = e2b_rpc_text(told, "message");
+	const char *code = e2b_rpc_text(answer, "error");
+	const char *message = e2b_rpc_text(answer, "message");
 	unsigned status = 400;
 	char text[E2B_PATH_SIZE + 256];
 
@@ -146,36 +146,37 @@ bool inside_refused(const struct e2b *e2b, const struct json_value *told)
 	return true;
 }
 
-static const char *kept_text(const struct e2b *e2b, const struct json_value *told, const char *key)
+static const char *copy_text(const struct e2b *e2b, const struct json_value *answer,
+			     const char *key)
 {
-	const char *text = e2b_rpc_text(told, key);
+	const char *text = e2b_rpc_text(answer, key);
 
 	return arena_text(e2b->arena, text, strlen(text));
 }
 
-static uint64_t number(const struct json_value *told, const char *key)
+static uint64_t number(const struct json_value *answer, const char *key)
 {
 	int64_t value = 0;
 
-	return json_read_int(json_read_member(told, key), &value) && value > 0 ? (uint64_t)value
-									       : 0;
+	return json_read_int(json_read_member(answer, key), &value) && value > 0 ? (uint64_t)value
+										 : 0;
 }
 
-void inside_entry(const struct e2b *e2b, const struct json_value *told, struct entry *ret)
+void inside_entry(const struct e2b *e2b, const struct json_value *answer, struct entry *ret)
 {
 	*ret = (struct entry){
-		.name = kept_text(e2b, told, "name"),
-		.path = kept_text(e2b, told, "path"),
-		.owner = kept_text(e2b, told, "owner"),
-		.group = kept_text(e2b, told, "group"),
-		.modified = entry_moment(e2b, number(told, "modified_s") * 1000),
-		.size = number(told, "size"),
-		.mode = (unsigned)number(told, "mode"),
-		.link_mode = (unsigned)number(told, "link_mode"),
-		.metadata = entry_metadata(e2b, json_read_member(told, "attributes")),
+		.name = copy_text(e2b, answer, "name"),
+		.path = copy_text(e2b, answer, "path"),
+		.owner = copy_text(e2b, answer, "owner"),
+		.group = copy_text(e2b, answer, "group"),
+		.modified = entry_moment(e2b, number(answer, "modified_s") * 1000),
+		.size = number(answer, "size"),
+		.mode = (unsigned)number(answer, "mode"),
+		.link_mode = (unsigned)number(answer, "link_mode"),
+		.metadata = entry_metadata(e2b, json_read_member(answer, "attributes")),
 	};
-	if (e2b_rpc_text(told, "target")[0] != '\0')
-		ret->target = kept_text(e2b, told, "target");
+	if (e2b_rpc_text(answer, "target")[0] != '\0')
+		ret->target = copy_text(e2b, answer, "target");
 }
 
 /* ---- a file's content ----------------------------------------------------------------------- */
@@ -185,16 +186,16 @@ struct reading {
 	const struct e2b *e2b;
 	const char *headers;
 	struct buf head; /* the line before the content */
-	struct json_value *told;
+	struct json_value *answer;
 	uint64_t left;
 	bool has_begun;
 };
 
 static int begin_bytes(struct reading *reading)
 {
-	if (e2b_rpc_text(reading->told, "error")[0] != '\0')
+	if (e2b_rpc_text(reading->answer, "error")[0] != '\0')
 		return 0;
-	reading->left = number(reading->told, "size");
+	reading->left = number(reading->answer, "size");
 	reading->has_begun = true;
 	return answer_begin(reading->e2b->request, 200, "application/octet-stream", reading->left,
 			    reading->headers);
@@ -213,7 +214,7 @@ static int take_output(struct program_interactive *interactive, bool is_error, c
 
 	if (is_error)
 		return 0;
-	if (reading->told == NULL) {
+	if (reading->answer == NULL) {
 		end = memchr(bytes, '\n', len);
 		used = end != NULL ? (size_t)(end - bytes) + 1 : len;
 		if (buf_add(&reading->head, bytes, used, &err) < 0)
@@ -221,7 +222,7 @@ static int take_output(struct program_interactive *interactive, bool is_error, c
 		bytes += used;
 		len -= used;
 		if (end == NULL || json_read_parse(reading->head.data, reading->head.len - 1,
-						   HEAD_MAX, &reading->told, &err) < 0)
+						   HEAD_MAX, &reading->answer, &err) < 0)
 			return 0;
 		if (begin_bytes(reading) < 0)
 			return -1;
@@ -255,7 +256,7 @@ static void read_bytes(struct reading *reading, const struct e2b *e2b)
 		answer_end(e2b->request);
 	else if (reading->has_begun)
 		answer_break_off(e2b->request);
-	else if (reading->told == NULL || !inside_refused(e2b, reading->told))
+	else if (reading->answer == NULL || !inside_refused(e2b, reading->answer))
 		refuse_end(e2b, &end);
 }
 
@@ -276,5 +277,5 @@ void inside_read(const struct e2b *e2b, const struct e2b_path *path, const char 
 		read_bytes(&reading, e2b);
 	buf_done(&reading.interactive.input);
 	buf_done(&reading.head);
-	json_read_free(reading.told);
+	json_read_free(reading.answer);
 }

@@ -28,8 +28,8 @@ struct inside_order {
  * client disconnected. */
 struct json_value *inside_ask(const struct e2b *e2b, const struct inside_order *order);
 /* Whether the answer is an error; then it answers the request with it. */
-bool inside_refused(const struct e2b *e2b, const struct json_value *told);
+bool inside_refused(const struct e2b *e2b, const struct json_value *answer);
 /* Reads an entry of an answer; copies its texts into the arena. */
-void inside_entry(const struct e2b *e2b, const struct json_value *told, struct entry *ret);
+void inside_entry(const struct e2b *e2b, const struct json_value *answer, struct entry *ret);
 /* Answers a GET with the file's bytes. */
 void inside_read(const struct e2b *e2b, const struct e2b_path *path, const char *headers);

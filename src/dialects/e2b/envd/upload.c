@@ -77,19 +77,19 @@ void e2b_write_written(struct json_writer *json, const char *path, const char *m
 static int put_elsewhere(const struct e2b *e2b, const struct e2b_path *path, const char *bytes,
 			 size_t len, const char *metadata)
 {
-	cleanup_json struct json_value *told = NULL;
+	cleanup_json struct json_value *answer = NULL;
 
 	if (len > ELSEWHERE_MAX) {
 		e2b_refuse(e2b, 413, "files beside /home/user have at most 64 MiB");
 		return -1;
 	}
-	told = inside_ask(e2b, &(struct inside_order){ .command = "write",
-						       .path = path->whole,
-						       .bytes = bytes,
-						       .len = len,
-						       .attributes = metadata != NULL ? metadata
-										      : "{}" });
-	return told == NULL || inside_refused(e2b, told) ? -1 : 0;
+	answer = inside_ask(
+		e2b, &(struct inside_order){ .command = "write",
+					     .path = path->whole,
+					     .bytes = bytes,
+					     .len = len,
+					     .attributes = metadata != NULL ? metadata : "{}" });
+	return answer == NULL || inside_refused(e2b, answer) ? -1 : 0;
 }
 
 static bool take_path(const struct e2b *e2b, const char *given, struct e2b_path *ret)
@@ -250,8 +250,8 @@ static void put_parts(const struct e2b *e2b, struct form_data *form, const char 
 	struct form_part *part = arena_new(e2b->arena, 1, sizeof(*part));
 	struct e2b_path *path = arena_new(e2b->arena, 1, sizeof(*path));
 	const char **paths = arena_new(e2b->arena, PARTS_MAX, sizeof(*paths));
-	const char **kept = arena_new(e2b->arena, PARTS_MAX, sizeof(*kept));
-	size_t count = 0, kept_count = 0;
+	const char **workspace_paths = arena_new(e2b->arena, PARTS_MAX, sizeof(*workspace_paths));
+	size_t count = 0, workspace_count = 0;
 	struct err err;
 	int more;
 
@@ -267,12 +267,12 @@ static void put_parts(const struct e2b *e2b, struct form_data *form, const char 
 		    put_part(e2b, part, path, metadata) < 0)
 			return;
 		if (path->inside != NULL)
-			kept[kept_count++] = paths[count];
+			workspace_paths[workspace_count++] = paths[count];
 		count++;
 	}
 	if (more < 0)
 		e2b_refuse(e2b, 400, err.text);
-	else if (e2b_keep_metadata(e2b, kept, kept_count, metadata))
+	else if (e2b_keep_metadata(e2b, workspace_paths, workspace_count, metadata))
 		answer_written(e2b, paths, count, metadata);
 }
 

@@ -78,8 +78,8 @@ static struct api_list all_tags(const struct e2b *e2b, const struct template_nam
 	return (struct api_list){ tags, count };
 }
 
-static bool take_wish(const struct e2b *e2b, const struct json_value *body,
-		      struct template_name *name, struct build *ret)
+static bool take_options(const struct e2b *e2b, const struct json_value *body,
+			 struct template_name *name, struct build *ret)
 {
 	const char *given = json_get_c_text(body, "name");
 	struct api_list listed;
@@ -156,7 +156,7 @@ void template_request(struct e2b *e2b)
 	struct build build = { .status = "waiting", .created_ms = clock_wall_ms() };
 	struct template_name name;
 
-	if (body == NULL || !take_wish(e2b, body, &name, &build) || new_id(e2b, build.id) < 0 ||
+	if (body == NULL || !take_options(e2b, body, &name, &build) || new_id(e2b, build.id) < 0 ||
 	    note_pending(e2b, &build) < 0 || build_put(e2b, &build) != 0)
 		return;
 	answer_request(e2b, &build);

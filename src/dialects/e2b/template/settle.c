@@ -193,27 +193,27 @@ static size_t bytes_of(const struct api_list *env)
 }
 
 static int end_building(const struct e2b *e2b, struct build *build,
-			const struct api_process *process, const struct told *told)
+			const struct api_process *process, const struct script_output *output)
 {
 	const bool is_good = process->state == API_PROCESS_STATE_ENDED && process->has_exit_code &&
-			     process->exit_code == 0 && told->why == NULL &&
-			     told->workdir != NULL;
+			     process->exit_code == 0 && output->why == NULL &&
+			     output->workdir != NULL;
 	int code;
 
-	if (template_keep_told(e2b, build, told) < 0)
+	if (template_store_log(e2b, build, output) < 0)
 		return -1;
-	if (is_good && bytes_of(&told->env) > ENV_BYTES_MAX)
+	if (is_good && bytes_of(&output->env) > ENV_BYTES_MAX)
 		return fail(e2b, build, "its variables are longer than 32 KiB", "finalize");
 	if (!is_good)
-		return fail(e2b, build, told->why != NULL ? told->why : why_of(e2b, process),
-			    told->why != NULL ? told->step : "finalize");
-	build->env = told->env;
-	build->workdir = told->workdir;
+		return fail(e2b, build, output->why != NULL ? output->why : why_of(e2b, process),
+			    output->why != NULL ? output->step : "finalize");
+	build->env = output->env;
+	build->workdir = output->workdir;
 	code = claim(e2b, build);
 	return code == 0 ? finish(e2b, build) : code < 0 ? -1 : 0;
 }
 
-static int look(const struct e2b *e2b, struct build *build, struct told *told)
+static int look(const struct e2b *e2b, struct build *build, struct script_output *output)
 {
 	cleanup_call struct call call = CALL_INIT;
 	struct api_process process;
@@ -232,27 +232,28 @@ static int look(const struct e2b *e2b, struct build *build, struct told *told)
 	if (status == CALL_FAILED)
 		return fail(e2b, build, "the sandbox in which the template was built is gone",
 			    "finalize");
-	if (template_take_told(e2b, build, &process, told) < 0)
+	if (template_read_output(e2b, build, &process, output) < 0)
 		return -1;
 	if (process.state == API_PROCESS_STATE_RUNNING)
 		return 0;
-	return end_building(e2b, build, &process, told);
+	return end_building(e2b, build, &process, output);
 }
 
-int template_settle(const struct e2b *e2b, struct build *build, struct told *ret)
+int template_settle(const struct e2b *e2b, struct build *build, struct script_output *ret)
 {
-	struct told *told = ret != NULL ? ret : arena_new(e2b->arena, 1, sizeof(*told));
+	struct script_output *output =
+		ret != NULL ? ret : arena_new(e2b->arena, 1, sizeof(*output));
 
-	*told = (struct told){ 0 };
+	*output = (struct script_output){ 0 };
 	if (is(build, "building") && build->session != NULL && build->process != NULL)
-		return look(e2b, build, told);
+		return look(e2b, build, output);
 	if (is(build, "finishing") && build->finishing_ms + CLAIM_MS < clock_wall_ms()) {
 		const int code = claim(e2b, build);
 
 		if (code < 0 || (code == 0 && finish(e2b, build) < 0))
 			return -1;
 	}
-	return ret != NULL && !is(build, "waiting") ? template_kept_told(e2b, build, ret) : 0;
+	return ret != NULL && !is(build, "waiting") ? template_load_log(e2b, build, ret) : 0;
 }
 
 int template_settle_all(const struct e2b *e2b, const char *name)

@@ -63,33 +63,33 @@ static bool take_page(const struct e2b *e2b, struct page *ret)
 	return false;
 }
 
-static void write_entries(struct json_writer *json, const char *key, const struct told *told,
-			  const struct page *page)
+static void write_entries(struct json_writer *json, const char *key,
+			  const struct script_output *output, const struct page *page)
 {
 	uint64_t at = 0, count = 0;
 
 	json_write_key(json, key);
 	json_write_array_begin(json);
-	for (size_t i = 0; i < told->count && count < page->limit; i++) {
-		if (level_of(told->entries[i].level) < page->least || at++ < page->offset)
+	for (size_t i = 0; i < output->count && count < page->limit; i++) {
+		if (level_of(output->entries[i].level) < page->least || at++ < page->offset)
 			continue;
-		template_write_entry(json, &told->entries[i]);
+		template_write_entry(json, &output->entries[i]);
 		count++;
 	}
 	json_write_array_end(json);
 }
 
 static void write_reason(struct json_writer *json, const struct build *build,
-			 const struct told *told)
+			 const struct script_output *output)
 {
-	const uint64_t from = told->count > REASON_ENTRIES ? told->count - REASON_ENTRIES : 0;
+	const uint64_t from = output->count > REASON_ENTRIES ? output->count - REASON_ENTRIES : 0;
 
 	json_write_key(json, "reason");
 	json_write_object_begin(json);
 	json_write_member_string(json, "message", build->why);
 	if (build->step != NULL)
 		json_write_member_string(json, "step", build->step);
-	write_entries(json, "logEntries", told,
+	write_entries(json, "logEntries", output,
 		      &(struct page){ .offset = from, .limit = REASON_ENTRIES });
 	json_write_object_end(json);
 }
@@ -100,7 +100,7 @@ static const char *status_of(const struct build *build)
 }
 
 static void write_status(struct json_writer *json, const struct build *build,
-			 const struct told *told, const struct page *page)
+			 const struct script_output *output, const struct page *page)
 {
 	json_write_object_begin(json);
 	json_write_member_string(json, "templateID", build->template);
@@ -109,9 +109,9 @@ static void write_status(struct json_writer *json, const struct build *build,
 	json_write_key(json, "logs");
 	json_write_array_begin(json);
 	json_write_array_end(json);
-	write_entries(json, "logEntries", told, page);
+	write_entries(json, "logEntries", output, page);
 	if (build->why != NULL)
-		write_reason(json, build, told);
+		write_reason(json, build, output);
 	json_write_object_end(json);
 }
 
@@ -122,7 +122,7 @@ void template_status(struct e2b *e2b)
 	struct json_writer json;
 	struct build build;
 	struct page page;
-	struct told told = { 0 };
+	struct script_output output = { 0 };
 	int code;
 
 	if (!take_page(e2b, &page))
@@ -135,14 +135,14 @@ void template_status(struct e2b *e2b)
 		e2b_refuse(e2b, 404, "there is no such build");
 		return;
 	}
-	if (template_settle(e2b, &build, &told) < 0)
+	if (template_settle(e2b, &build, &output) < 0)
 		return;
 	json_write_init(&json, &body);
 	if (strcmp(e2b->part[4], "status") == 0) {
-		write_status(&json, &build, &told, &page);
+		write_status(&json, &build, &output, &page);
 	} else {
 		json_write_object_begin(&json);
-		write_entries(&json, "logs", &told, &page);
+		write_entries(&json, "logs", &output, &page);
 		json_write_object_end(&json);
 	}
 	e2b_answer_json(e2b, 200, &json, NULL);

@@ -234,7 +234,7 @@ static bool is(const struct build *build, const char *status)
 int build_put(const struct e2b *e2b, struct build *build)
 {
 	cleanup_buf struct buf value = BUF_INIT(TEMPLATE_VALUE_MAX);
-	const uint64_t seconds = is(build, "waiting") ? WAITING_S : TEMPLATE_KEPT_S;
+	const uint64_t seconds = is(build, "waiting") ? WAITING_S : TEMPLATE_RETENTION_S;
 	const bool is_over = is(build, "error") || is(build, "ready");
 	cleanup_call struct call call = CALL_INIT;
 	struct api_document out;

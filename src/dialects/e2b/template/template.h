@@ -7,7 +7,7 @@
  *   follow.c   waits for its end after the client has its answer
  *   steps.c    converts a client's steps into lines of the script
  *   script.c   the script that runs them in a sandbox
- *   told.c     converts the script's output into a log and the build's results
+ *   output.c   converts the script's output into a log and the build's results
  *   settle.c   finishes a build that has ended: its snapshot, and tags that lead to it
  *   status.c   the progress of a build
  *   tags.c     assigns, removes and lists tags
@@ -42,7 +42,7 @@
 #define TEMPLATE_TAG_DEFAULT "default"
 #define TEMPLATE_FOLDER ".e2b-build" /* in the workspace, during a build */
 #define TEMPLATE_LIFE_MS (2u * 3600u * 1000u) /* of a build's session */
-#define TEMPLATE_KEPT_S (7u * 86400u) /* lifetime of a log, and of a build without snapshot */
+#define TEMPLATE_RETENTION_S (7u * 86400u) /* lifetime of a log, and of a build without snapshot */
 #define TEMPLATE_ID_SIZE 40u
 
 /* ---- names.c ---- */
@@ -119,29 +119,30 @@ int template_write_steps(const struct e2b *e2b, const struct json_value *body,
 			 struct api_list *ret_hashes);
 bool template_is_hash(const char *hash);
 
-/* ---- told.c ---- */
+/* ---- output.c ---- */
 struct entry_of_build {
 	uint64_t ms;
 	const char *level, *step, *text;
 	size_t len;
 };
-struct told {
+struct script_output {
 	struct entry_of_build *entries;
 	size_t count, bytes;
 	struct api_list env;
 	const char *workdir, *why, *step; /* `why`: the reported failure; NULL: none */
 };
 /* Reads the script's output so far; the process may have ended. */
-int template_take_told(const struct e2b *e2b, const struct build *build,
-		       const struct api_process *process, struct told *ret);
+int template_read_output(const struct e2b *e2b, const struct build *build,
+			 const struct api_process *process, struct script_output *ret);
 void template_write_entry(struct json_writer *json, const struct entry_of_build *entry);
 /* Stores the log, and reads a stored one. Reading a missing one gives an empty log. */
-int template_keep_told(const struct e2b *e2b, const struct build *build, const struct told *told);
-int template_kept_told(const struct e2b *e2b, const struct build *build, struct told *ret);
+int template_store_log(const struct e2b *e2b, const struct build *build,
+		       const struct script_output *output);
+int template_load_log(const struct e2b *e2b, const struct build *build, struct script_output *ret);
 
 /* ---- settle.c ---- */
 /* Finishes a build whose script has ended, and updates *build. `ret`: receives its log, or NULL. */
-int template_settle(const struct e2b *e2b, struct build *build, struct told *ret);
+int template_settle(const struct e2b *e2b, struct build *build, struct script_output *ret);
 /* The same for all pending builds of a template. 0: done, or no such template. */
 int template_settle_all(const struct e2b *e2b, const char *name);
 /* Deletes snapshots of builds that no tag leads to, and old ones of these builds entirely. */

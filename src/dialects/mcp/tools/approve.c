@@ -20,8 +20,8 @@
 
 #define SHOWN_MAX 65536u /* bytes of code that a question shows; longer code is refused */
 #define QUESTION_MAX ((size_t)512 * 1024) /* with each byte as an escape of four */
-#define ASKED_MAX ((size_t)1000 * 1000)
-#define ASKED_MS 900000u
+#define JSON_MAX ((size_t)1000 * 1000)
+#define QUESTION_MS 900000u
 #define COLLECTION "mcp_questions"
 #define NAME "approve" /* key of a call's only question */
 
@@ -106,7 +106,7 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 {
 	static const struct {
 		const char *action, *what;
-	} asked[] = {
+	} questions[] = {
 		{ "restart", "Restart %s? Its variables are lost." },
 		{ "reset", "Reset %s? Its variables and files are lost." },
 		{ "end", "End %s? Its variables and files are lost." },
@@ -114,11 +114,11 @@ static void ask_session(const struct json_value *args, struct buf *ret)
 	const char *action = rpc_text(args, "action", 16), *session = rpc_text(args, "session", 63);
 	struct err ignored;
 
-	for (size_t i = 0; action != NULL && i < ARRAY_LEN(asked); i++)
-		if (strcmp(action, asked[i].action) == 0) {
-			const char *place = strstr(asked[i].what, "%s");
+	for (size_t i = 0; action != NULL && i < ARRAY_LEN(questions); i++)
+		if (strcmp(action, questions[i].action) == 0) {
+			const char *place = strstr(questions[i].what, "%s");
 
-			(void)buf_add(ret, asked[i].what, (size_t)(place - asked[i].what),
+			(void)buf_add(ret, questions[i].what, (size_t)(place - questions[i].what),
 				      &ignored);
 			(void)buf_adds(ret, session != NULL ? "the session " : "the session",
 				       &ignored);
@@ -184,7 +184,7 @@ static int take_answer(struct tool *tool, const struct json_value *answer)
 
 static int ask_legacy(struct tool *tool, const struct buf *params)
 {
-	cleanup_buf struct buf answer = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf answer = BUF_INIT(JSON_MAX);
 	struct running running = { 0 };
 	struct json_value *result = NULL;
 	struct err ignored;
@@ -199,7 +199,7 @@ static int ask_legacy(struct tool *tool, const struct buf *params)
 	if (tool->is_cancelled)
 		return 0;
 	if (code > 0)
-		(void)json_read_parse(buf_text(&answer), answer.len, ASKED_MAX, &result, &ignored);
+		(void)json_read_parse(buf_text(&answer), answer.len, JSON_MAX, &result, &ignored);
 	code = take_answer(tool, result);
 	json_read_free(result);
 	return code;
@@ -209,9 +209,10 @@ static int ask_legacy(struct tool *tool, const struct buf *params)
  * --------------------------------------------------------------------------- */
 
 /* Writes a canonical form of the call that the question is about. */
-static int write_asked(const struct tool *tool, const char *name, struct buf *ret, struct err *err)
+static int write_canonical(const struct tool *tool, const char *name, struct buf *ret,
+			   struct err *err)
 {
-	cleanup_buf struct buf args = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf args = BUF_INIT(JSON_MAX);
 	struct json_writer json;
 
 	if (json_read_dump(tool->args, &args, err) < 0)
@@ -226,14 +227,14 @@ static int write_asked(const struct tool *tool, const char *name, struct buf *re
 	return json_write_finish(&json, err);
 }
 
-static bool is_same(const struct api_bytes *kept, const struct buf *asked)
+static bool is_same(const struct api_bytes *stored, const struct buf *canonical)
 {
-	cleanup_buf struct buf one = BUF_INIT(ASKED_MAX), other = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf one = BUF_INIT(JSON_MAX), other = BUF_INIT(JSON_MAX);
 	struct json_value *left = NULL, *right = NULL;
 	struct err ignored;
 	const bool ret =
-		json_read_parse(kept->data, kept->len, ASKED_MAX, &left, &ignored) == 0 &&
-		json_read_parse(asked->data, asked->len, ASKED_MAX, &right, &ignored) == 0 &&
+		json_read_parse(stored->data, stored->len, JSON_MAX, &left, &ignored) == 0 &&
+		json_read_parse(canonical->data, canonical->len, JSON_MAX, &right, &ignored) == 0 &&
 		json_read_dump(left, &one, &ignored) == 0 &&
 		json_read_dump(right, &other, &ignored) == 0 &&
 		strcmp(buf_text(&one), buf_text(&other)) == 0;
@@ -244,7 +245,7 @@ static bool is_same(const struct api_bytes *kept, const struct buf *asked)
 }
 
 /* 1: the question was asked about this call, and this is the first answer; 0: it was not. */
-static int was_asked(struct tool *tool, const struct buf *asked)
+static int consume_question(struct tool *tool, const struct buf *canonical)
 {
 	cleanup_call struct call get = CALL_INIT, delete = CALL_INIT;
 	const char *state = rpc_text(tool->mcp->rpc.params, "requestState", ID_SIZE - 1);
@@ -256,7 +257,7 @@ static int was_asked(struct tool *tool, const struct buf *asked)
 	status = call_make(tool->mcp->request, API_DOCUMENT_GET,
 			   &(struct api_document_get_in){ .collection = COLLECTION, .id = state },
 			   &document, &get);
-	if (status == CALL_OK && is_same(&document.value, asked))
+	if (status == CALL_OK && is_same(&document.value, canonical))
 		status = call_make(tool->mcp->request, API_DOCUMENT_DELETE,
 				   &(struct api_document_delete_in){ .collection = COLLECTION,
 								     .id = state },
@@ -289,27 +290,28 @@ static int ask_modern(struct tool *tool, const char *name, const struct buf *par
 {
 	const struct json_value *answer =
 		json_read_member(json_read_member(tool->mcp->rpc.params, "inputResponses"), NAME);
-	cleanup_buf struct buf asked = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf canonical = BUF_INIT(JSON_MAX);
 	cleanup_call struct call call = CALL_INIT;
 	char state[ID_SIZE];
 	struct err err;
 	int code;
 
-	if (write_asked(tool, name, &asked, &err) < 0)
+	if (write_canonical(tool, name, &canonical, &err) < 0)
 		return tool_fail(tool, "the arguments are too long to ask a person about",
 				 "they may have 1 MB");
 	if (answer != NULL) {
-		code = was_asked(tool, &asked);
+		code = consume_question(tool, &canonical);
 		if (code != 0)
 			return code < 0 ? code : take_answer(tool, answer);
 	}
 	if (id_new(state, "qu", &err) < 0)
 		return tool_fail(tool, err.text, NULL);
 	if (!tool_make(tool, API_DOCUMENT_PUT,
-		       &(struct api_document_put_in){ .collection = COLLECTION, .id = state,
-						      .value = { asked.data, asked.len },
+		       &(struct api_document_put_in){ .collection = COLLECTION,
+						      .id = state,
+						      .value = { canonical.data, canonical.len },
 						      .has_expires_in_ms = true,
-						      .expires_in_ms = ASKED_MS },
+						      .expires_in_ms = QUESTION_MS },
 		       NULL, &call, &code))
 		return code;
 	require_input(tool->mcp, params, state);
@@ -318,7 +320,7 @@ static int ask_modern(struct tool *tool, const char *name, const struct buf *par
 
 int tool_approve(struct tool *tool, const char *name)
 {
-	cleanup_buf struct buf question = BUF_INIT(QUESTION_MAX), params = BUF_INIT(ASKED_MAX);
+	cleanup_buf struct buf question = BUF_INIT(QUESTION_MAX), params = BUF_INIT(JSON_MAX);
 	const enum level level = level_of(tool);
 	const bool can_ask = (tool->mcp->capabilities & RPC_CAN_ELICIT) != 0 &&
 			     (tool->mcp->rpc.is_modern || tool->mcp->accepts_stream);

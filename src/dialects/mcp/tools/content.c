@@ -20,8 +20,8 @@ uint64_t mcp_text_budget(struct tool *tool)
 {
 	const char *of_client = http_header(request_head(tool->mcp->request), "reckon-max-text");
 	const char *of_daemon = getenv("RECKON_MCP_MAX_TEXT");
-	const char *said = of_client != NULL ? of_client : of_daemon;
-	unsigned long value = said != NULL ? strtoul(said, NULL, 10) : 0;
+	const char *text = of_client != NULL ? of_client : of_daemon;
+	unsigned long value = text != NULL ? strtoul(text, NULL, 10) : 0;
 
 	if (value == 0)
 		value = MCP_TEXT_DEFAULT;

@@ -28,11 +28,11 @@ struct beginning {
 	struct request *request;
 	const struct thread_order *order;
 	struct many messages; /* files of all of them are in the container */
-	size_t first_told;    /* index of the first message that the model gets */
+	size_t first_message; /* index of the first message that the model gets */
 	struct order transcript; /* the parser of content needs one */
 	char session[ID_SIZE];
 	bool runs_code;
-	struct buf told;
+	struct buf file_lines;
 };
 
 const struct json_value *thread_option(const struct thread_order *order, const char *key)
@@ -91,7 +91,7 @@ static int truncate_messages(struct beginning *beginning)
 		return -1;
 	}
 	if (last > 0 && last < beginning->messages.count)
-		beginning->first_told = beginning->messages.count - (size_t)last;
+		beginning->first_message = beginning->messages.count - (size_t)last;
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static int truncate_messages(struct beginning *beginning)
 
 static int take_session(struct beginning *beginning)
 {
-	const char *id = json_get_text(beginning->order->kept, "session");
+	const char *id = json_get_text(beginning->order->document, "session");
 	struct request *request = beginning->request;
 	cleanup_call struct call call = CALL_INIT;
 	struct api_session session;
@@ -123,9 +123,9 @@ static int take_session(struct beginning *beginning)
 static int take_file(struct beginning *beginning, const char *id)
 {
 	const struct thread_order *order = beginning->order;
-	const bool is_same = json_get_is(order->kept, "session", beginning->session);
+	const bool is_same = json_get_is(order->document, "session", beginning->session);
 	const char *there = is_same && id != NULL
-				    ? json_get_text(json_read_member(order->kept, "files"), id)
+				    ? json_get_text(json_read_member(order->document, "files"), id)
 				    : NULL;
 	cleanup_buf struct buf patch = BUF_INIT(16384);
 	char path[4100];
@@ -150,8 +150,9 @@ static int take_file(struct beginning *beginning, const char *id)
 			(void)object_remember(beginning->request, &thread_kind, order->id,
 					      buf_text(&patch));
 	}
-	(void)buf_addf(&beginning->told, &err, "%s- %s (%s)",
-		       beginning->told.len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n", there, id);
+	(void)buf_addf(&beginning->file_lines, &err, "%s- %s (%s)",
+		       beginning->file_lines.len == 0 ? "\n\nFiles in /mnt/data:\n" : "\n", there,
+		       id);
 	return 0;
 }
 
@@ -212,7 +213,7 @@ static int say_image(struct beginning *beginning, const struct json_value *part,
 		     struct transcript *transcript, struct err *err)
 {
 	const char *id = json_get_text(json_read_member(part, "image_file"), "file_id");
-	cleanup_buf struct buf url = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf url = BUF_INIT(OPENAI_CONVERSATION_MAX);
 
 	if (id == NULL)
 		return 0;
@@ -248,7 +249,7 @@ static int say_cell(struct transcript *transcript, const struct json_value *call
 {
 	const struct json_value *cell = json_read_member(call, "code_interpreter");
 	const struct json_value *outputs = json_read_member(cell, "outputs");
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *id = json_get_text(call, "id");
 	size_t len;
 	const char *code = json_read_text(json_read_member(cell, "input"), &len);
@@ -316,7 +317,7 @@ static int say_steps(struct beginning *beginning, const char *run, struct transc
 static int say(struct beginning *beginning, const struct json_value *message, const char **last_run,
 	       struct transcript *transcript, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *run = json_get_text(message, "run_id");
 	const bool is_model = json_get_is(message, "role", "assistant");
 
@@ -347,7 +348,7 @@ static int write_messages(struct beginning *beginning, struct json_writer *json,
 	transcript_init(&transcript, json);
 	json_write_key(json, "messages");
 	json_write_array_begin(json);
-	for (size_t i = beginning->first_told; i < count; i++)
+	for (size_t i = beginning->first_message; i < count; i++)
 		if (say(beginning, object_at(&beginning->messages, i), &last_run, &transcript,
 			err) < 0)
 			return -1;
@@ -369,11 +370,11 @@ static int write_instructions(const struct beginning *beginning, struct json_wri
 {
 	const char *more = json_get_text(beginning->order->body, "additional_instructions");
 	const char *text = json_read_text(thread_option(beginning->order, "instructions"), NULL);
-	cleanup_buf struct buf whole = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf whole = BUF_INIT(OPENAI_CONVERSATION_MAX);
 
 	if ((text != NULL && buf_adds(&whole, text, err) < 0) ||
 	    (more != NULL && buf_addf(&whole, err, "%s%s", whole.len > 0 ? "\n" : "", more) < 0) ||
-	    buf_add(&whole, buf_text(&beginning->told), beginning->told.len, err) < 0)
+	    buf_add(&whole, buf_text(&beginning->file_lines), beginning->file_lines.len, err) < 0)
 		return -1;
 	if (whole.len > 0)
 		json_write_member_text(json, "instructions", whole.data, whole.len);
@@ -385,7 +386,7 @@ static void write_tools(const struct thread_order *order, struct json_writer *js
 	const struct json_value *tools = thread_option(order, "tools");
 	const struct json_value *choice = thread_option(order, "tool_choice");
 	const char *word = json_read_text(choice, NULL);
-	bool beside = true;
+	bool is_parallel = true;
 
 	json_write_key(json, "tools");
 	json_write_array_begin(json);
@@ -411,8 +412,8 @@ static void write_tools(const struct thread_order *order, struct json_writer *js
 		word = OPENAI_CODE_LANGUAGE;
 	if (word != NULL)
 		json_write_member_string(json, "tool_choice", word);
-	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &beside);
-	json_write_member_bool(json, "parallel_tool_calls", beside);
+	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &is_parallel);
+	json_write_member_bool(json, "parallel_tool_calls", is_parallel);
 }
 
 static void write_sampling(const struct thread_order *order, struct json_writer *json)
@@ -484,9 +485,10 @@ static int begin(struct beginning *beginning, const struct buf *conversation, ch
 
 int thread_begin(struct request *request, const struct thread_order *order, char ret_run[ID_SIZE])
 {
-	struct beginning beginning = { .request = request, .order = order,
-				       .told = BUF_INIT(64 * 1024) };
-	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	struct beginning beginning = { .request = request,
+				       .order = order,
+				       .file_lines = BUF_INIT(64 * 1024) };
+	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	struct err err;
 	int rc = object_each(request, &thread_message_kind, order->id, MESSAGES_MAX, take_one,
 			     &beginning.messages);
@@ -503,6 +505,6 @@ int thread_begin(struct request *request, const struct thread_order *order, char
 	if (rc == 0)
 		rc = begin(&beginning, &conversation, ret_run);
 	many_done(&beginning.messages);
-	buf_done(&beginning.told);
+	buf_done(&beginning.file_lines);
 	return rc;
 }

@@ -146,11 +146,17 @@ static void write_truncation(const struct thread_order *order, struct json_write
 static int write_begun(const struct thread_order *order, const char *id, struct buf *ret,
 		       struct err *err)
 {
-	static const char *const wishes[] = { "model",	      "instructions",	  "tools",
-					      "temperature",  "top_p",		  "metadata",
-					      "tool_choice",  "response_format",
-					      "max_prompt_tokens", "max_completion_tokens" };
-	bool beside = true;
+	static const char *const keys[] = { "model",
+					    "instructions",
+					    "tools",
+					    "temperature",
+					    "top_p",
+					    "metadata",
+					    "tool_choice",
+					    "response_format",
+					    "max_prompt_tokens",
+					    "max_completion_tokens" };
+	bool is_parallel = true;
 	struct json_writer json;
 
 	json_write_init(&json, ret);
@@ -160,25 +166,25 @@ static int write_begun(const struct thread_order *order, const char *id, struct 
 	json_write_member_uint(&json, "created_at", clock_wall_ms() / 1000);
 	json_write_member_string(&json, "thread_id", order->id);
 	json_write_member_string(&json, "assistant_id", order->assistant_id);
-	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-		const bool is_own = strcmp(wishes[i], "metadata") == 0;
-		const struct json_value *value = is_own ? json_read_member(order->body, wishes[i])
-							: thread_option(order, wishes[i]);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const bool is_own = strcmp(keys[i], "metadata") == 0;
+		const struct json_value *value = is_own ? json_read_member(order->body, keys[i])
+							: thread_option(order, keys[i]);
 
-		json_write_key(&json, wishes[i]);
+		json_write_key(&json, keys[i]);
 		if (json_read_kind(value) != JSON_KIND_NULL)
 			object_write_value(&json, value);
 		else if (is_own)
 			json_write_raw(&json, "{}", 2);
-		else if (strcmp(wishes[i], "instructions") == 0)
+		else if (strcmp(keys[i], "instructions") == 0)
 			json_write_string(&json, "");
-		else if (strcmp(wishes[i], "tool_choice") == 0)
+		else if (strcmp(keys[i], "tool_choice") == 0)
 			json_write_string(&json, "auto");
 		else
 			json_write_null(&json);
 	}
-	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &beside);
-	json_write_member_bool(&json, "parallel_tool_calls", beside);
+	(void)json_read_bool(thread_option(order, "parallel_tool_calls"), &is_parallel);
+	json_write_member_bool(&json, "parallel_tool_calls", is_parallel);
 	write_truncation(order, &json);
 	json_write_object_end(&json);
 	return json_write_finish(&json, err);
@@ -286,7 +292,7 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 			const struct json_value *created)
 {
 	const char *assistant_id = json_get_text(body, "assistant_id");
-	struct json_value *kept = NULL, *assistant = NULL;
+	struct json_value *document = NULL, *assistant = NULL;
 	struct thread_order order = { .body = body, .id = thread, .assistant_id = assistant_id };
 	char going[NAME_SIZE], id[ID_SIZE], message[NAME_SIZE * 2 + 64];
 	struct err err;
@@ -296,21 +302,21 @@ void thread_runs_create(struct request *request, const char *thread, const struc
 		answer_refuse_simple(request, 400, "invalid", "assistant_id: it is missing", NULL);
 	else if (assistant_check_tools(body, &err) < 0)
 		answer_refuse_invalid(request, &err);
-	else if (object_find(request, &thread_kind, thread, &kept) == 0 &&
+	else if (object_find(request, &thread_kind, thread, &document) == 0 &&
 		 object_find(request, &assistant_kind, assistant_id, &assistant) == 0)
-		now = thread_settle(request, kept, going);
+		now = thread_settle(request, document, going);
 	if (now == 1) {
 		(void)snprintf(message, sizeof(message), "Thread %s already has an active run %s.",
 			       thread, going);
 		answer_refuse_simple(request, 400, "invalid", message, NULL);
 	}
-	order.kept = kept;
-	order.thread = json_read_member(kept, "object");
+	order.document = document;
+	order.thread = json_read_member(document, "object");
 	order.assistant = json_read_member(assistant, "object");
 	if (now == 0 && add_messages(request, &order) == 0 &&
 	    thread_begin(request, &order, id) == 0)
 		answer_begun(request, &order, id, created);
-	json_read_free(kept);
+	json_read_free(document);
 	json_read_free(assistant);
 }
 

@@ -92,7 +92,7 @@ int thread_settle(struct request *request, const struct json_value *thread, char
 struct thread_order {
 	const struct json_value *thread, *assistant, *body; /* "object" of the two documents */
 	const char *id, *assistant_id;
-	const struct json_value *kept; /* the thread's document */
+	const struct json_value *document; /* the thread's document */
 };
 /* A field of the body, else of the assistant. */
 const struct json_value *thread_option(const struct thread_order *order, const char *key);

@@ -182,12 +182,12 @@ static int send_end(struct chat *chat, const struct json_value *answer)
 	const struct json_value *options = json_read_member(chat->order->body, "stream_options");
 	const struct json_value *calls = json_read_member(answer, "calls");
 	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX), last = BUF_INIT(8192);
-	cleanup_buf struct buf told = BUF_INIT(OPENAI_OUT_MAX);
+	cleanup_buf struct buf delta = BUF_INIT(OPENAI_OUT_MAX);
 	struct json_writer json;
 	bool wants_usage = false;
 
 	if (json_read_count(calls) > 0) {
-		begin_delta(chat, &json, &told);
+		begin_delta(chat, &json, &delta);
 		if (write_calls(&json, calls, true) < 0)
 			return give_up(chat);
 		if (end_delta(chat, &json, NULL) < 0)
@@ -211,18 +211,17 @@ static int send_end(struct chat *chat, const struct json_value *answer)
 
 static void fail(struct chat *chat, const char *why)
 {
-	const bool is_asked_wrong = strncmp(why, "conversation: ", 14) == 0;
+	const bool is_invalid = strncmp(why, "conversation: ", 14) == 0;
 	cleanup_buf struct buf out = BUF_INIT(16384);
 	struct json_writer json;
 
 	if (!chat->has_begun) {
 		/* The driver has used up its retries. */
-		answer_refuse(
-			chat->request,
-			&(struct refusal){ .status = is_asked_wrong ? 400 : 500,
-					   .code = is_asked_wrong ? "invalid" : "server_error",
-					   .message = why,
-					   .headers = "x-should-retry: false\r\n" });
+		answer_refuse(chat->request,
+			      &(struct refusal){ .status = is_invalid ? 400 : 500,
+						 .code = is_invalid ? "invalid" : "server_error",
+						 .message = why,
+						 .headers = "x-should-retry: false\r\n" });
 		return;
 	}
 	json_write_init(&json, &out);
@@ -340,7 +339,7 @@ static void follow(struct chat *chat)
 void chat_create(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
-	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	cleanup_order struct order order = { 0 };
 	struct chat chat = { .request = request, .order = &order, .run = RUN_INIT,
 			     .text = BUF_INIT(OPENAI_OUT_MAX) };

@@ -38,7 +38,7 @@ static int take_message(const struct json_value *message, struct order *order,
 			struct transcript *transcript, struct err *err)
 {
 	const struct json_value *content = json_read_member(message, "content");
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *files[OPENAI_FILES_MAX];
 	const size_t first = order->file_count;
 	const bool is_user = json_get_is(message, "role", "user");
@@ -122,7 +122,7 @@ static int write_tools(struct order *order, struct json_writer *writer, struct e
 	const struct json_value *tools = json_read_member(order->body, "tools");
 	const struct json_value *choice = json_read_member(order->body, "tool_choice");
 	const char *word = json_read_text(choice, NULL);
-	bool beside = true;
+	bool is_parallel = true;
 
 	json_write_key(writer, "tools");
 	json_write_array_begin(writer);
@@ -136,8 +136,8 @@ static int write_tools(struct order *order, struct json_writer *writer, struct e
 		return err_set(err, ERR_INVALID, "tool_choice: it is not supported here");
 	if (word != NULL)
 		json_write_member_string(writer, "tool_choice", word);
-	(void)json_read_bool(json_read_member(order->body, "parallel_tool_calls"), &beside);
-	json_write_member_bool(writer, "parallel_tool_calls", beside);
+	(void)json_read_bool(json_read_member(order->body, "parallel_tool_calls"), &is_parallel);
+	json_write_member_bool(writer, "parallel_tool_calls", is_parallel);
 	json_write_member_bool(writer, "code", order->runs_code);
 	return 0;
 }

@@ -69,7 +69,7 @@ static int write_metadata(const char *name, struct buf *ret, struct err *err)
 static void create(struct request *request, const struct json_value *body)
 {
 	const char *name = json_read_text(json_read_member(body, "name"), NULL);
-	cleanup_buf struct buf metadata = BUF_INIT(16384), told = BUF_INIT(64 * 1024);
+	cleanup_buf struct buf metadata = BUF_INIT(16384), file_lines = BUF_INIT(64 * 1024);
 	cleanup_call struct call call = CALL_INIT;
 	struct api_limits limits = { 0 };
 	struct api_session_create_in in = { 0 };
@@ -87,7 +87,7 @@ static void create(struct request *request, const struct json_value *body)
 	}
 	in.metadata = (struct api_bytes){ metadata.data, metadata.len };
 	if (call_or_refuse(request, API_SESSION_CREATE, &in, &session, &call) == 0 &&
-	    files_import(request, json_read_member(body, "file_ids"), session.id, &told) == 0)
+	    files_import(request, json_read_member(body, "file_ids"), session.id, &file_lines) == 0)
 		answer_container(request, &session);
 }
 

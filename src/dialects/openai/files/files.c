@@ -120,28 +120,28 @@ static void list(struct request *request)
 static void show(struct request *request, const char *file)
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct api_stored_file told;
+	struct api_stored_file stored;
 
 	if (call_or_refuse(request, API_STORED_SHOW, &(struct api_stored_show_in){ .file = file },
-			   &told, &call) == 0)
-		answer_file_object(request, &told);
+			   &stored, &call) == 0)
+		answer_file_object(request, &stored);
 }
 
 static void send_content(struct request *request, const char *file)
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct api_download told;
+	struct api_download download;
 	char headers[400];
 
 	if (call_or_refuse(request, API_STORED_GET, &(struct api_stored_get_in){ .file = file },
-			   &told, &call) < 0)
+			   &download, &call) < 0)
 		return;
 	(void)snprintf(headers, sizeof(headers),
 		       "x-request-id: %s\r\nContent-Disposition: attachment\r\n"
 		       "Content-Security-Policy: sandbox; default-src 'none'\r\n",
 		       request_id(request));
-	if (answer_begin(request, 200, "application/octet-stream", told.size, headers) == 0 &&
-	    answer_file(request, call.reply.fd, 0, told.size) == 0)
+	if (answer_begin(request, 200, "application/octet-stream", download.size, headers) == 0 &&
+	    answer_file(request, call.reply.fd, 0, download.size) == 0)
 		answer_end(request);
 }
 

@@ -32,17 +32,17 @@ static int read_stored(struct request *request, const char *file, struct buf *re
 		       char name[FILES_NAME_SIZE])
 {
 	cleanup_call struct call call = CALL_INIT;
-	struct api_download told;
+	struct api_download download;
 	struct err err;
 
 	if (call_or_refuse(request, API_STORED_GET, &(struct api_stored_get_in){ .file = file },
-			   &told, &call) < 0)
+			   &download, &call) < 0)
 		return -1;
-	if (told.size > ret->max - ret->len)
+	if (download.size > ret->max - ret->len)
 		return refuse(request, 413, "the files of the input are too large: put them into a "
 			      "container");
-	(void)snprintf(name, FILES_NAME_SIZE, "%s", told.name != NULL ? told.name : "");
-	return files_read_descriptor(call.reply.fd, told.size, ret, &err) < 0
+	(void)snprintf(name, FILES_NAME_SIZE, "%s", download.name != NULL ? download.name : "");
+	return files_read_descriptor(call.reply.fd, download.size, ret, &err) < 0
 		       ? refuse(request, 500, err.text)
 		       : 0;
 }
@@ -160,7 +160,7 @@ static int bring(struct request *request, struct order *order, const struct json
 	order->brought = mem_grow(order->brought, order->brought_count + 1,
 				  sizeof(*order->brought));
 	brought = &order->brought[order->brought_count++];
-	*brought = (struct brought){ .part = part, .bytes = BUF_INIT(OPENAI_TALK_MAX) };
+	*brought = (struct brought){ .part = part, .bytes = BUF_INIT(OPENAI_CONVERSATION_MAX) };
 	if (is_image)
 		return files_read_image(request, json_get_text(part, "file_id"), &brought->bytes);
 	return files_read(request, json_get_text(part, "file_id"), &brought->bytes, brought->name);
@@ -184,7 +184,7 @@ static int bring_item(struct request *request, struct order *order, const struct
 			return -1;
 		for (size_t k = 0; k < order->brought_count; k++)
 			sum += order->brought[k].bytes.len;
-		if (sum > OPENAI_TALK_MAX)
+		if (sum > OPENAI_CONVERSATION_MAX)
 			return refuse(request, 413, "the files of the input are too large: put "
 				      "them into a container");
 		sum = 0;

@@ -80,7 +80,7 @@ static struct json_value *item_of_text(const struct json_value *text)
 }
 
 /* Whether the item fits a document, with the longest possible id and what object_put() adds. */
-static bool can_be_kept(const struct json_value *item)
+static bool fits_document(const struct json_value *item)
 {
 	cleanup_buf struct buf shown = BUF_INIT(OBJECT_MAX);
 	struct json_writer json;
@@ -96,10 +96,10 @@ int conversation_check(struct request *request, const struct json_value *items)
 {
 	const bool is_text = json_read_kind(items) == JSON_KIND_STRING;
 	struct json_value *item = is_text ? item_of_text(items) : NULL;
-	bool fits = !is_text || can_be_kept(item);
+	bool fits = !is_text || fits_document(item);
 
 	for (size_t i = 0; fits && i < json_read_count(items); i++)
-		fits = can_be_kept(json_read_at(items, i));
+		fits = fits_document(json_read_at(items, i));
 	json_read_free(item);
 	if (!fits)
 		answer_refuse_simple(request, 413, "limit",
@@ -211,7 +211,7 @@ static void put_output(struct request *request, const char *conversation,
 	struct json_value *cut = NULL;
 	size_t next = 0;
 
-	while (!can_be_kept(cut != NULL ? cut : item) && next < ARRAY_LEN(sizes)) {
+	while (!fits_document(cut != NULL ? cut : item) && next < ARRAY_LEN(sizes)) {
 		json_read_free(cut);
 		cut = cut_item(item, sizes[next++]);
 	}
@@ -260,7 +260,8 @@ void conversation_extend(struct request *request, const char *conversation, cons
 		(void)conversation_put(request, conversation, json_read_at(input, i), id, NULL);
 	}
 	if (buf_addc(&list, '[', &err) < 0 ||
-	    buf_add(&list, buf_text(&items->kept), items->kept.len, &err) < 0 ||
+	    buf_add(&list, buf_text(&items->conversation_output), items->conversation_output.len,
+		    &err) < 0 ||
 	    buf_addc(&list, ']', &err) < 0 ||
 	    json_read_parse(list.data, list.len, OPENAI_OUT_MAX, &output, &err) < 0)
 		return;

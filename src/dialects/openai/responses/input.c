@@ -150,7 +150,7 @@ static int take_message(const struct json_value *item, struct order *order,
 			struct transcript *transcript, struct err *err)
 {
 	const struct json_value *content = json_read_member(item, "content");
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *role = json_get_text(item, "role"), *files[OPENAI_FILES_MAX];
 	const size_t first = order->file_count;
 
@@ -188,7 +188,7 @@ static int take_call(const struct json_value *item, struct transcript *transcrip
 static int take_output(const struct json_value *item, struct order *order,
 		       struct transcript *transcript, struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL)
@@ -201,7 +201,7 @@ static int take_output(const struct json_value *item, struct order *order,
 static int take_cell(const struct json_value *item, struct transcript *transcript, struct err *err)
 {
 	const struct json_value *outputs = json_read_member(item, "outputs");
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *id = json_get_text(item, "id");
 	size_t len;
 	const char *code = json_read_text(json_read_member(item, "code"), &len);
@@ -225,7 +225,7 @@ static int take_commands(const struct json_value *item, struct transcript *trans
 			 struct err *err)
 {
 	const struct json_value *action = json_read_member(item, "action");
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL || json_read_count(json_read_member(action, "commands")) == 0)
@@ -263,7 +263,7 @@ static int take_commands_output(const struct json_value *item, struct transcript
 				struct err *err)
 {
 	const struct json_value *output = json_read_member(item, "output");
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	const char *id = json_get_text(item, "call_id");
 
 	if (id == NULL || json_read_kind(output) != JSON_KIND_ARRAY)
@@ -311,7 +311,7 @@ static int take_item(const struct json_value *given, struct order *order,
 int input_write(const struct json_value *input, struct order *order, struct transcript *transcript,
 		struct err *err)
 {
-	cleanup_buf struct buf text = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf text = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	size_t len;
 	const char *words = json_read_text(input, &len);
 

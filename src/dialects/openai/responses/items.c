@@ -23,7 +23,7 @@ void items_init(struct items *items, struct request *request, const struct order
 				 .sealed = BUF_INIT(SEALED_MAX * 2),
 				 .code = BUF_INIT(OPENAI_OUT_MAX),
 				 .output = BUF_INIT(OPENAI_OUT_MAX),
-				 .kept = BUF_INIT(OPENAI_OUT_MAX),
+				 .conversation_output = BUF_INIT(OPENAI_OUT_MAX),
 				 .shell = { .output = BUF_INIT(OPENAI_OUT_MAX) } };
 }
 
@@ -33,7 +33,7 @@ void items_done(struct items *items)
 	buf_done(&items->sealed);
 	buf_done(&items->code);
 	buf_done(&items->output);
-	buf_done(&items->kept);
+	buf_done(&items->conversation_output);
 	buf_done(&items->shell.output);
 	cites_done(&items->cites);
 }
@@ -342,7 +342,8 @@ int items_cell(struct items *items, const struct run_event *cell)
 
 int items_record(struct items *items, const struct run_event *record)
 {
-	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX), kept = BUF_INIT(OPENAI_OUT_MAX);
+	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX),
+			       conversation_item = BUF_INIT(OPENAI_OUT_MAX);
 	const char *status = record->json != NULL ? "completed" : "failed";
 	const enum outputs outputs = items->order->shows_outputs ? OUTPUTS_ALL : OUTPUTS_NONE;
 	char id[NAME_SIZE];
@@ -355,9 +356,9 @@ int items_record(struct items *items, const struct run_event *record)
 					     NULL, NULL) < 0)
 		return -1;
 	if (write_cell(items, id, status, record->json, true, outputs, &item) < 0 ||
-	    write_cell(items, id, status, record->json, true, OUTPUTS_LOGS, &kept) < 0)
+	    write_cell(items, id, status, record->json, true, OUTPUTS_LOGS, &conversation_item) < 0)
 		return -1;
-	return items_finish(items, &item, &kept);
+	return items_finish(items, &item, &conversation_item);
 }
 
 /* ---- the application's tools ----------------------------------------------------------------- */

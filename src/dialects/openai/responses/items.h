@@ -15,8 +15,8 @@ int items_give_up(const struct items *items); /* -1 */
 void items_event_of(struct items *items, struct json_writer *json, struct buf *out,
 		    const char *type, const char *id);
 int items_send(struct items *items, const char *type, const struct buf *item);
-/* Completes the item. `kept`: its form in a conversation. */
-int items_finish(struct items *items, const struct buf *item, const struct buf *kept);
+/* Completes the item. `conversation_item`: its form in a conversation. */
+int items_finish(struct items *items, const struct buf *item, const struct buf *conversation_item);
 /* The id of the open or next item. */
 void items_id(const struct items *items, const char *prefix, char ret[NAME_SIZE]);
 void items_container(const struct items *items, char ret[NAME_SIZE]);

@@ -75,15 +75,16 @@ static int append(struct buf *list, const struct buf *item, struct err *err)
 	return buf_add(list, item->data, item->len, err);
 }
 
-/* Completes the item. `kept`: its form in a conversation. */
-int items_finish(struct items *items, const struct buf *item, const struct buf *kept)
+/* Completes the item. `conversation_item`: its form in a conversation. */
+int items_finish(struct items *items, const struct buf *item, const struct buf *conversation_item)
 {
 	struct err err;
 
 	if (items->is_stream && items_send(items, "response.output_item.done", item) < 0)
 		return -1;
 	if (append(&items->output, item, &err) < 0 ||
-	    (items->order->conversation[0] != '\0' && append(&items->kept, kept, &err) < 0))
+	    (items->order->conversation[0] != '\0' &&
+	     append(&items->conversation_output, conversation_item, &err) < 0))
 		return items_give_up(items);
 	items->count++;
 	return 0;

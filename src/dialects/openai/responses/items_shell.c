@@ -174,7 +174,7 @@ static int begin_call(struct items *items, const struct json_value *call)
 	if (shell->count > COMMANDS_MAX)
 		shell->count = COMMANDS_MAX;
 	shell->output_max = json_get_count(call, "max_output_length");
-	shell->told = 0;
+	shell->output_count = 0;
 	buf_clear(&shell->output);
 	items->open = ITEM_SHELL;
 	if (!items->is_stream)
@@ -196,7 +196,7 @@ int items_command(struct items *items, const struct json_value *command)
 	if (!items_shell_goes_on(items, command))
 		return begin_call(items, command);
 	/* Earlier commands that were not allowed to run have no output. */
-	while (items->open == ITEM_SHELL && items->shell.told < index)
+	while (items->open == ITEM_SHELL && items->shell.output_count < index)
 		if (items_command_record(items, NULL) < 0)
 			return -1;
 	return 0;
@@ -205,7 +205,7 @@ int items_command(struct items *items, const struct json_value *command)
 int items_close_shell(struct items *items)
 {
 	cleanup_buf struct buf item = BUF_INIT(OPENAI_OUT_MAX);
-	const bool is_whole = items->shell.told >= items->shell.count;
+	const bool is_whole = items->shell.output_count >= items->shell.count;
 
 	items->open = ITEM_NONE;
 	if (write_output(items, is_whole ? "completed" : "incomplete", &item) < 0)
@@ -312,7 +312,7 @@ static int send_delta(struct items *items, const char *id, const struct streams 
 	if (streams->out_len == 0 && streams->err_len == 0)
 		return 0;
 	items_event_of(items, &json, &out, type, id);
-	json_write_member_uint(&json, "command_index", items->shell.told);
+	json_write_member_uint(&json, "command_index", items->shell.output_count);
 	json_write_key(&json, "delta");
 	json_write_object_begin(&json);
 	if (streams->out_len > 0)
@@ -335,7 +335,7 @@ static int send_content(struct items *items, const struct streams *streams,
 	if (send_delta(items, id, streams) < 0)
 		return -1;
 	items_event_of(items, &json, &out, type, id);
-	json_write_member_uint(&json, "command_index", items->shell.told);
+	json_write_member_uint(&json, "command_index", items->shell.output_count);
 	json_write_key(&json, "output");
 	json_write_array_begin(&json);
 	json_write_raw(&json, buf_text(content), content->len);
@@ -360,5 +360,5 @@ int items_command_record(struct items *items, const struct json_value *record)
 		return items_give_up(items);
 	if (items->is_stream && send_content(items, &streams, &content) < 0)
 		return -1;
-	return ++shell->told < shell->count ? 0 : items_close_shell(items);
+	return ++shell->output_count < shell->count ? 0 : items_close_shell(items);
 }

@@ -19,7 +19,7 @@
 
 void order_done(struct order *order)
 {
-	buf_done(&order->told);
+	buf_done(&order->file_lines);
 	references_done(order);
 	files_brought_done(order);
 	for (size_t i = 0; i < order->earlier_count; i++)
@@ -176,7 +176,7 @@ static int write_messages(struct order *order, const struct json_value *before,
 			  struct json_writer *writer, struct err *err)
 {
 	const struct json_value *messages = json_read_member(before, "messages");
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	cleanup_transcript struct transcript transcript;
 
 	transcript_init(&transcript, writer);
@@ -197,10 +197,10 @@ static int write_messages(struct order *order, const struct json_value *before,
 static int write_instructions(const struct order *order, const char *text, size_t len,
 			      struct json_writer *writer, struct err *err)
 {
-	cleanup_buf struct buf whole = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf whole = BUF_INIT(OPENAI_CONVERSATION_MAX);
 
 	if ((text != NULL && buf_add(&whole, text, len, err) < 0) ||
-	    buf_add(&whole, buf_text(&order->told), order->told.len, err) < 0)
+	    buf_add(&whole, buf_text(&order->file_lines), order->file_lines.len, err) < 0)
 		return (int)err->code;
 	if (whole.len > 0)
 		json_write_member_text(writer, "instructions", whole.data, whole.len);
@@ -212,7 +212,7 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 {
 	const struct json_value *body = order->body;
 	struct json_writer writer;
-	bool beside = true;
+	bool is_parallel = true;
 	size_t len;
 	const char *instructions = json_read_text(json_read_member(body, "instructions"), &len);
 	const struct json_value *format =
@@ -226,8 +226,8 @@ int order_write(struct order *order, const struct json_value *before, struct buf
 	if (write_instructions(order, instructions, len, &writer, err) < 0)
 		return (int)err->code;
 	json_write_member_bool(&writer, "code", order->runs_code);
-	(void)json_read_bool(json_read_member(body, "parallel_tool_calls"), &beside);
-	json_write_member_bool(&writer, "parallel_tool_calls", beside);
+	(void)json_read_bool(json_read_member(body, "parallel_tool_calls"), &is_parallel);
+	json_write_member_bool(&writer, "parallel_tool_calls", is_parallel);
 	if (order_write_tools(order, &writer, err) < 0 || write_sampling(body, &writer, err) < 0 ||
 	    order_write_output(format, format, &writer, err) < 0 ||
 	    write_messages(order, before, &writer, err) < 0)

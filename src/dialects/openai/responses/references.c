@@ -146,7 +146,7 @@ static int refuse_count(struct request *request)
 static int take(struct request *request, struct order *order, const struct json_value *from,
 		struct last *last, size_t *sum)
 {
-	cleanup_buf struct buf json = BUF_INIT(OPENAI_TALK_MAX - *sum);
+	cleanup_buf struct buf json = BUF_INIT(OPENAI_CONVERSATION_MAX - *sum);
 	const char *id = json_get_text(from, "id");
 	struct reference found = { .from = from };
 	struct err err;

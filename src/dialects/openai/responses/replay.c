@@ -41,14 +41,14 @@ static int open_response(struct response *response, const struct json_value *doc
 	(void)json_read_bool(json_read_member(document, "is_cancelled"), &response->is_cancelled);
 	(void)snprintf(response->id, sizeof(response->id), "%s", id);
 	response->created_s = (uint64_t)created;
-	response->kept = document;
+	response->document = document;
 	response->is_known = json_read_member(document, "response") != NULL;
 	order->is_stored = !response->is_known;
 	run_follow(&response->run, response->request, run);
 	return 0;
 }
 
-static void answer_kept(struct request *request, const struct json_value *document)
+static void answer_stored(struct request *request, const struct json_value *document)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_OUT_MAX);
 	struct err err;
@@ -77,7 +77,7 @@ static void answer_as_it_is(struct response *response)
 
 static void look(struct request *request, const struct json_value *document, const char *id)
 {
-	cleanup_order struct order order = { .told = BUF_INIT(64 * 1024) };
+	cleanup_order struct order order = { .file_lines = BUF_INIT(64 * 1024) };
 	struct response response = { .request = request, .order = &order, .run = RUN_INIT };
 
 	if (open_response(&response, document, id) == 0) {
@@ -95,7 +95,7 @@ void replay_show(struct request *request, const char *id)
 	if (stored_find(request, id, &document) < 0)
 		return;
 	if (json_read_member(document, "response") != NULL)
-		answer_kept(request, document);
+		answer_stored(request, document);
 	else
 		look(request, document, id);
 	json_read_free(document);
@@ -105,7 +105,7 @@ void replay_show(struct request *request, const char *id)
 int replay_settle(struct request *request, const char *id)
 {
 	static const struct object_kind kind = { OPENAI_RESPONSES, OPENAI_RESPONSE, "response" };
-	cleanup_order struct order order = { .told = BUF_INIT(64 * 1024) };
+	cleanup_order struct order order = { .file_lines = BUF_INIT(64 * 1024) };
 	struct response response = { .request = request, .order = &order, .run = RUN_INIT,
 				     .is_silent = true };
 	struct json_value *document = NULL;
@@ -130,7 +130,7 @@ int replay_settle(struct request *request, const char *id)
 
 void replay_stream(struct request *request, const char *id, uint64_t after)
 {
-	cleanup_order struct order order = { .told = BUF_INIT(64 * 1024) };
+	cleanup_order struct order order = { .file_lines = BUF_INIT(64 * 1024) };
 	struct response response = { .request = request, .order = &order, .run = RUN_INIT };
 	struct json_value *document = NULL;
 
@@ -180,7 +180,7 @@ void replay_cancel(struct request *request, const char *id)
 		answer_refuse_simple(request, 400, "invalid",
 				     "Cannot cancel a synchronous response.", NULL);
 	else if (json_read_member(document, "response") != NULL)
-		answer_kept(request, document);
+		answer_stored(request, document);
 	else if (name_swap(id, OPENAI_RESPONSE, "run_", run, sizeof(run)) &&
 		 stored_mark_cancelled(request, id) == 0 && replay_stop(request, run) == 0)
 		replay_show(request, id);

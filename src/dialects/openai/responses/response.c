@@ -199,7 +199,8 @@ static int prepare_container(struct request *request, struct order *order)
 	if (is_new && make_container(request, order) < 0)
 		return -1;
 	for (size_t i = 0; i < order->file_list_count; i++)
-		if (files_import(request, order->file_lists[i], order->session, &order->told) < 0)
+		if (files_import(request, order->file_lists[i], order->session,
+				 &order->file_lines) < 0)
 			return -1;
 	return 0;
 }
@@ -207,8 +208,8 @@ static int prepare_container(struct request *request, struct order *order)
 void response_create(struct request *request)
 {
 	cleanup_buf struct buf body = BUF_INIT(OPENAI_BODY_MAX);
-	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_TALK_MAX);
-	cleanup_order struct order order = { .told = BUF_INIT(64 * 1024) };
+	cleanup_buf struct buf conversation = BUF_INIT(OPENAI_CONVERSATION_MAX);
+	cleanup_order struct order order = { .file_lines = BUF_INIT(64 * 1024) };
 	struct json_value *before = NULL;
 	struct err err;
 	int rc;

@@ -22,10 +22,10 @@ struct response {
 	struct items items;
 	char id[NAME_SIZE];
 	uint64_t created_s;
-	const struct json_value *kept; /* its document, for an earlier response; or NULL */
+	const struct json_value *document; /* its document, for an earlier response; or NULL */
 	bool is_cancelled; /* the client cancelled it */
 	bool is_known;	   /* its end is already stored */
-	bool is_unkept;	   /* its end could not be stored: it says so with "store": false */
+	bool is_unstored;  /* its end could not be stored: it says so with "store": false */
 	bool is_silent;	   /* its end is stored, but not sent */
 };
 

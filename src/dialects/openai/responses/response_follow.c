@@ -80,12 +80,12 @@ static struct ending ending_of(const struct response *response, const struct jso
 
 static void refuse_failed(struct response *response, const char *why)
 {
-	const bool is_asked_wrong = strncmp(why, "conversation: ", 14) == 0;
+	const bool is_invalid = strncmp(why, "conversation: ", 14) == 0;
 
 	/* The driver has used up its retries. */
 	answer_refuse(response->request,
-		      &(struct refusal){ .status = is_asked_wrong ? 400 : 500,
-					 .code = is_asked_wrong ? "invalid" : "server_error",
+		      &(struct refusal){ .status = is_invalid ? 400 : 500,
+					 .code = is_invalid ? "invalid" : "server_error",
 					 .message = why,
 					 .headers = "x-should-retry: false\r\n" });
 }
@@ -137,7 +137,7 @@ static void end(struct response *response, const struct json_value *answer, cons
 {
 	const struct ending ending = ending_of(response, answer, failure);
 	const bool has_failed = strcmp(ending.status, "failed") == 0;
-	const bool is_waited_for = !response->order->is_stream && response->kept == NULL;
+	const bool is_waited_for = !response->order->is_stream && response->document == NULL;
 	cleanup_buf struct buf out = BUF_INIT(OPENAI_OUT_MAX);
 
 	upstream_cancel_when_gone(response->request, 0);
@@ -154,7 +154,7 @@ static void end(struct response *response, const struct json_value *answer, cons
 	/* Store it before the client reads of it: the client may request it at once. */
 	if (response->order->is_stored && (!has_failed || response->order->is_background) &&
 	    stored_keep(response->request, response, &out) < 0 && !response->order->is_background) {
-		response->is_unkept = true;
+		response->is_unstored = true;
 		buf_clear(&out);
 		if (response_write(response, ending.status, ending.why, answer, &out) < 0) {
 			answer_break_off(response->request);
@@ -163,8 +163,9 @@ static void end(struct response *response, const struct json_value *answer, cons
 	}
 	if (!has_failed && !response->is_known && response->order->conversation[0] != '\0')
 		conversation_extend(response->request, response->order->conversation, response->id,
-				    json_read_member(response->kept != NULL ? response->kept
-									    : response->order->body,
+				    json_read_member(response->document != NULL
+							     ? response->document
+							     : response->order->body,
 						     "input"),
 				    &response->items);
 	if (response->is_silent)

@@ -14,7 +14,7 @@
 /* ---- what it says of itself ------------------------------------------------------------------ */
 
 /* Writes the client's options, or their defaults. */
-static void write_echo(struct json_writer *json, const struct order *order, bool is_unkept)
+static void write_echo(struct json_writer *json, const struct order *order, bool is_unstored)
 {
 	static const struct {
 		const char *key, *otherwise;
@@ -36,7 +36,7 @@ static void write_echo(struct json_writer *json, const struct order *order, bool
 		struct err err;
 
 		json_write_key(json, members[i].key);
-		if (is_unkept && strcmp(members[i].key, "store") == 0)
+		if (is_unstored && strcmp(members[i].key, "store") == 0)
 			json_write_bool(json, false);
 		else if (json_read_kind(given) != JSON_KIND_NULL &&
 		    json_read_dump(given, &value, &err) == 0)
@@ -149,7 +149,7 @@ int response_write(const struct response *response, const char *status, const ch
 				 model != NULL ? model : json_get_text(answer, "model"));
 	json_write_key(&json, "output");
 	json_write_raw(&json, output.data, output.len);
-	write_echo(&json, response->order, response->is_unkept);
+	write_echo(&json, response->order, response->is_unstored);
 	write_usage(&json, answer);
 	json_write_object_end(&json);
 	return json_write_finish(&json, &err);

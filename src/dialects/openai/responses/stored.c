@@ -12,7 +12,7 @@
 #include "dialects/openai/responses/response.h"
 
 #define COLLECTION OPENAI_RESPONSES
-#define KEPT_MS (UINT64_C(30) * 24 * 3600 * 1000)
+#define RETENTION_MS (UINT64_C(30) * 24 * 3600 * 1000)
 #define VALUE_MAX (1024u * 1024u)
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static int write_document(const struct response *response, const struct buf *who
 			  struct buf *ret, struct err *err)
 {
 	const struct json_value *body = response->order->body;
-	const struct json_value *from = response->kept != NULL ? response->kept : body;
+	const struct json_value *from = response->document != NULL ? response->document : body;
 	struct json_writer json;
 
 	buf_clear(ret);
@@ -81,7 +81,7 @@ int stored_keep(struct request *request, const struct response *response, const 
 							.id = response->id,
 							.value = { value.data, value.len },
 							.has_expires_in_ms = true,
-							.expires_in_ms = KEPT_MS },
+							.expires_in_ms = RETENTION_MS },
 			 NULL, &call) == CALL_OK
 		       ? 0
 		       : -1;

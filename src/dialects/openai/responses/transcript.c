@@ -13,11 +13,11 @@
 void transcript_init(struct transcript *transcript, struct json_writer *writer)
 {
 	*transcript = (struct transcript){ .writer = writer,
-					   .text = BUF_INIT(OPENAI_TALK_MAX),
-					   .calls = BUF_INIT(OPENAI_TALK_MAX),
-					   .results = BUF_INIT(OPENAI_TALK_MAX),
-					   .images = BUF_INIT(OPENAI_TALK_MAX),
-					   .sealed = BUF_INIT(OPENAI_TALK_MAX) };
+					   .text = BUF_INIT(OPENAI_CONVERSATION_MAX),
+					   .calls = BUF_INIT(OPENAI_CONVERSATION_MAX),
+					   .results = BUF_INIT(OPENAI_CONVERSATION_MAX),
+					   .images = BUF_INIT(OPENAI_CONVERSATION_MAX),
+					   .sealed = BUF_INIT(OPENAI_CONVERSATION_MAX) };
 }
 
 void transcript_done(struct transcript *transcript)
@@ -47,7 +47,7 @@ static int end(struct json_writer *json, struct err *err)
 static int write_array(struct json_writer *writer, const char *key, struct buf *items,
 		       struct err *err)
 {
-	cleanup_buf struct buf array = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf array = BUF_INIT(OPENAI_CONVERSATION_MAX);
 
 	if (buf_addc(&array, '[', err) < 0 ||
 	    buf_add(&array, buf_text(items), items->len, err) < 0 || buf_addc(&array, ']', err) < 0)
@@ -64,7 +64,7 @@ int transcript_close(struct transcript *transcript, struct err *err)
 	struct json_writer *writer = transcript->writer;
 
 	/* Reasoning with nothing after it belongs to a turn that is not here: drop it. */
-	if (transcript->is_open && (transcript->has_said || transcript->sealed.len == 0)) {
+	if (transcript->is_open && (transcript->has_output || transcript->sealed.len == 0)) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "assistant");
 		json_write_member_text(writer, "text", buf_text(&transcript->text),
@@ -77,7 +77,7 @@ int transcript_close(struct transcript *transcript, struct err *err)
 		buf_clear(&transcript->text);
 	}
 	buf_clear(&transcript->sealed);
-	transcript->is_open = transcript->has_said = false;
+	transcript->is_open = transcript->has_output = false;
 	if (transcript->results.len > 0) {
 		json_write_object_begin(writer);
 		json_write_member_string(writer, "role", "tool");
@@ -105,14 +105,14 @@ int transcript_assistant(struct transcript *transcript, const char *text, size_t
 	    open_turn(transcript, err) < 0 ||
 	    (transcript->text.len > 0 && buf_addc(&transcript->text, '\n', err) < 0))
 		return (int)err->code;
-	transcript->has_said = true;
+	transcript->has_output = true;
 	return buf_add(&transcript->text, text, len, err);
 }
 
 /* Reasoning comes before its effects: after calls it begins the next turn. */
 int transcript_sealed(struct transcript *transcript, const char *text, size_t len, struct err *err)
 {
-	cleanup_buf struct buf one = BUF_INIT(OPENAI_TALK_MAX);
+	cleanup_buf struct buf one = BUF_INIT(OPENAI_CONVERSATION_MAX);
 	struct json_writer json;
 
 	json_write_init(&json, &one);
@@ -131,7 +131,7 @@ static int begin_call(struct transcript *transcript, struct json_writer *json, c
 {
 	if (open_turn(transcript, err) < 0 || begin(json, &transcript->calls, err) < 0)
 		return (int)err->code;
-	transcript->has_said = true;
+	transcript->has_output = true;
 	json_write_member_string(json, "id", id);
 	json_write_member_string(json, "name", name);
 	json_write_key(json, "arguments");

@@ -1,5 +1,5 @@
 /*
- * told.c - converts the output of a build's script into a log and the build's results.
+ * output.c - converts the output of a build's script into a log and the build's results.
  *
  * Runs in:  reckon-front-e2b.
  * Reads:    output of hostile programs.
@@ -35,7 +35,7 @@ struct stream {
 
 struct taker {
 	const struct e2b *e2b;
-	struct told *told;
+	struct script_output *output;
 	struct stream streams[2];
 	const char **env;
 };
@@ -47,15 +47,15 @@ static const char *const levels[] = { "debug", "info", "warn", "error" };
 static void add(struct taker *taker, const struct stream *stream, const char *level,
 		const char *text, size_t len)
 {
-	struct told *told = taker->told;
+	struct script_output *output = taker->output;
 	struct entry_of_build *to;
 
 	len = len < ENTRY_BYTES_MAX ? len : ENTRY_BYTES_MAX;
 	len -= utf8_incomplete_tail(text, len);
-	if (len == 0 || told->count == ENTRIES_MAX || told->bytes + len > ENTRIES_BYTES_MAX)
+	if (len == 0 || output->count == ENTRIES_MAX || output->bytes + len > ENTRIES_BYTES_MAX)
 		return;
-	to = &told->entries[told->count++];
-	told->bytes += len + 64;
+	to = &output->entries[output->count++];
+	output->bytes += len + 64;
 	*to = (struct entry_of_build){ .ms = stream->ms,
 				       .level = level,
 				       .step = stream->step,
@@ -109,14 +109,14 @@ static void take_variable(struct taker *taker, const char *text)
 	memcpy(item, text, len);
 	item[len] = '=';
 	memcpy(item + len + 1, value, strlen(value));
-	while (at < taker->told->env.count &&
+	while (at < taker->output->env.count &&
 	       (strncmp(taker->env[at], text, len) != 0 || taker->env[at][len] != '='))
 		at++;
 	if (at == ENV_MAX)
 		return;
 	taker->env[at] = item;
-	if (at == taker->told->env.count)
-		taker->told->env.count++;
+	if (at == taker->output->env.count)
+		taker->output->env.count++;
 }
 
 static void take_mark(struct taker *taker, struct stream *stream, const char *line)
@@ -139,14 +139,14 @@ static void take_mark(struct taker *taker, struct stream *stream, const char *li
 	case 'w':
 		value = decode(taker, text);
 		if (value != NULL && value[0] == '/')
-			taker->told->workdir = value;
+			taker->output->workdir = value;
 		break;
 	case 'f':
 		add(taker, stream, levels[3], text, strlen(text));
-		taker->told->why = arena_text(taker->e2b->arena, text,
-					      strlen(text) < ENTRY_BYTES_MAX ? strlen(text)
-									     : ENTRY_BYTES_MAX);
-		taker->told->step = stream->step;
+		taker->output->why =
+			arena_text(taker->e2b->arena, text,
+				   strlen(text) < ENTRY_BYTES_MAX ? strlen(text) : ENTRY_BYTES_MAX);
+		taker->output->step = stream->step;
 		break;
 	default:
 		break;
@@ -207,12 +207,12 @@ static void take_event(struct taker *taker, const struct api_event *event)
 
 static void begin(struct taker *taker, uint64_t ms)
 {
-	struct told *told = taker->told;
+	struct script_output *output = taker->output;
 
-	*told = (struct told){ 0 };
-	told->entries = arena_new(taker->e2b->arena, ENTRIES_MAX, sizeof(*told->entries));
+	*output = (struct script_output){ 0 };
+	output->entries = arena_new(taker->e2b->arena, ENTRIES_MAX, sizeof(*output->entries));
 	taker->env = arena_new(taker->e2b->arena, ENV_MAX, sizeof(*taker->env));
-	told->env.items = taker->env;
+	output->env.items = taker->env;
 	for (size_t i = 0; i < 2; i++)
 		taker->streams[i] = (struct stream){ .level = levels[1 + i],
 						     .step = "base",
@@ -220,11 +220,11 @@ static void begin(struct taker *taker, uint64_t ms)
 						     .line = BUF_INIT(VALUE_MAX * 2) };
 }
 
-int template_take_told(const struct e2b *e2b, const struct build *build,
-		       const struct api_process *process, struct told *ret)
+int template_read_output(const struct e2b *e2b, const struct build *build,
+			 const struct api_process *process, struct script_output *ret)
 {
 	struct api_process_events_in in = { .session = build->session, .process = process->id };
-	struct taker taker = { .e2b = e2b, .told = ret };
+	struct taker taker = { .e2b = e2b, .output = ret };
 	cleanup_call struct call call = CALL_INIT;
 	struct next_event next = { .kind = EVENT_END };
 	struct event_reader reader;
@@ -257,7 +257,7 @@ int template_take_told(const struct e2b *e2b, const struct build *build,
 
 /* ---- stored logs ---------------------------------------------------------------------------- */
 
-static void write_kept(struct json_writer *json, const struct entry_of_build *entry)
+static void write_stored_entry(struct json_writer *json, const struct entry_of_build *entry)
 {
 	json_write_array_begin(json);
 	json_write_uint(json, entry->ms);
@@ -267,11 +267,12 @@ static void write_kept(struct json_writer *json, const struct entry_of_build *en
 	json_write_array_end(json);
 }
 
-int template_keep_told(const struct e2b *e2b, const struct build *build, const struct told *told)
+int template_store_log(const struct e2b *e2b, const struct build *build,
+		       const struct script_output *output)
 {
 	cleanup_buf struct buf value = BUF_INIT(TEMPLATE_VALUE_MAX);
 	cleanup_call struct call call = CALL_INIT;
-	size_t count = told->count;
+	size_t count = output->count;
 	struct json_writer json;
 	struct err err;
 
@@ -283,7 +284,7 @@ int template_keep_told(const struct e2b *e2b, const struct build *build, const s
 		json_write_key(&json, "entries");
 		json_write_array_begin(&json);
 		for (size_t i = 0; i < count; i++)
-			write_kept(&json, &told->entries[i]);
+			write_stored_entry(&json, &output->entries[i]);
 		json_write_array_end(&json);
 		json_write_object_end(&json);
 		count /= 2;
@@ -294,7 +295,7 @@ int template_keep_told(const struct e2b *e2b, const struct build *build, const s
 							.value = { value.data, value.len },
 							.has_expires_in_ms = true,
 							.expires_in_ms =
-								TEMPLATE_KEPT_S * 1000u },
+								TEMPLATE_RETENTION_S * 1000u },
 			 NULL, &call) == CALL_GONE
 		       ? -1
 		       : 0;
@@ -310,14 +311,14 @@ static const char *text_at(const struct e2b *e2b, const struct json_value *entry
 	return arena_text(e2b->arena, text != NULL ? text : "", *ret_len);
 }
 
-int template_kept_told(const struct e2b *e2b, const struct build *build, struct told *ret)
+int template_load_log(const struct e2b *e2b, const struct build *build, struct script_output *ret)
 {
 	cleanup_document struct template_document document = { 0 };
 	const int found = template_get(e2b, LOGS, build->id, &document);
 	const struct json_value *entries = json_read_member(document.value, "entries");
 	size_t ignored;
 
-	*ret = (struct told){ 0 };
+	*ret = (struct script_output){ 0 };
 	if (found <= 0)
 		return found;
 	ret->entries = arena_new(e2b->arena, json_read_count(entries) + 1, sizeof(*ret->entries));

@@ -1,5 +1,5 @@
 /*
- * kept.c - stores a program's state between two rounds of tool calls, in a document.
+ * program_state.c - stores a program's state between two rounds of tool calls, in a document.
  *
  * Runs in:  reckon-front-librechat.
  * Reads:    tokens of any client, documents of the key's tenant.
@@ -18,7 +18,7 @@
 #include "dialects/librechat/programmatic.h"
 
 #define COLLECTION "librechat-programs"
-#define KEPT_MS (2u * 3600u * 1000u)
+#define RETENTION_MS (2u * 3600u * 1000u)
 #define VALUE_MAX ((size_t)1 << 20)
 #define METADATA_MAX 1024u
 
@@ -91,7 +91,7 @@ int program_keep(struct request *request, struct librechat_program *program)
 				   .value = { value.data, value.len },
 				   .metadata = { metadata.data, metadata.len },
 				   .has_expires_in_ms = true,
-				   .expires_in_ms = KEPT_MS,
+				   .expires_in_ms = RETENTION_MS,
 				   .if_match = program->etag[0] != '\0' ? program->etag : NULL },
 			   &document, &call);
 	if (status == CALL_FAILED && call.failure->error == API_ERR_PRECONDITION)
