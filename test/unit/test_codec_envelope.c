@@ -36,7 +36,7 @@ UNIT_TEST(test_what_is_cut_waits)
 		assert_int_equal(envelope_read(bytes, len, 16, &envelope, &used, &err), 0);
 }
 
-UNIT_TEST(test_what_is_wrong_is_told_at_once)
+UNIT_TEST(test_what_is_wrong_is_reported_at_once)
 {
 	struct envelope envelope;
 	struct err err;

@@ -21,17 +21,18 @@ static void number_lines(struct buf *ret, int count)
 		assert_ok(&err, buf_addf(ret, &err, "%06d\n", i));
 }
 
-static void assert_page(const struct page_choice *choice, const struct buf *text,
-			const char *first, size_t len, const char *told_expected)
+static void assert_page(const struct page_choice *choice, const struct buf *text, const char *first,
+			size_t len, const char *expected_notice)
 {
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
-	cleanup_buf struct buf told = BUF_INIT(4096);
+	cleanup_buf struct buf notice = BUF_INIT(4096);
 	struct err err;
 
-	assert_ok(&err, page_choose(choice, buf_text(text), text->len, "out_1", &page, &told, &err));
+	assert_ok(&err,
+		  page_choose(choice, buf_text(text), text->len, "out_1", &page, &notice, &err));
 	assert_int_equal(page.len, len);
 	assert_memory_equal(buf_text(&page), first, strlen(first));
-	assert_string_equal(buf_text(&told), told_expected);
+	assert_string_equal(buf_text(&notice), expected_notice);
 }
 
 UNIT_TEST(pages_end_with_lines)
@@ -82,30 +83,30 @@ UNIT_TEST(a_line_longer_than_a_page_goes_on)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
-	cleanup_buf struct buf told = BUF_INIT(4096);
+	cleanup_buf struct buf notice = BUF_INIT(4096);
 	struct page_choice choice = { .has_lines = true, .first = 2, .last = 2 };
 	struct err err;
 
 	assert_ok(&err, buf_adds(&text, "1\n", &err));
 	for (int i = 0; i < 20000; i++)
 		assert_ok(&err, buf_adds(&text, "\xe2\x82\xac", &err));
-	assert_ok(&err, page_choose(&choice, text.data, text.len, "out_1", &page, &told, &err));
+	assert_ok(&err, page_choose(&choice, text.data, text.len, "out_1", &page, &notice, &err));
 	assert_int_equal(page.len, 16383);
 	assert_true(utf8_is_valid(page.data, page.len));
-	assert_string_equal(buf_text(&told),
+	assert_string_equal(buf_text(&notice),
 			    "line 2 of 2 goes on; more: reckon output out_1 --range 16385-32768");
 }
 
 UNIT_TEST(what_is_not_there_is_refused)
 {
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
-	cleanup_buf struct buf told = BUF_INIT(4096);
+	cleanup_buf struct buf notice = BUF_INIT(4096);
 	struct page_choice choice = { .has_lines = true, .first = 3, .last = 9 };
 	struct err err;
 
 	assert_err(&err, ERR_INVALID,
-		   page_choose(&choice, "1\n2\n", 4, "out_1", &page, &told, &err));
-	assert_ok(&err, page_choose(&choice, "", 0, "out_1", &page, &told, &err));
+		   page_choose(&choice, "1\n2\n", 4, "out_1", &page, &notice, &err));
+	assert_ok(&err, page_choose(&choice, "", 0, "out_1", &page, &notice, &err));
 	assert_int_equal(page.len, 0);
 }
 

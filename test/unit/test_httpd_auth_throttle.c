@@ -29,50 +29,50 @@ static struct auth_peer peer_of(const char *text)
 	return peer;
 }
 
-static void exhaust(struct auth_throttle *guess, const struct auth_peer *peer)
+static void exhaust(struct auth_throttle *throttle, const struct auth_peer *peer)
 {
 	for (unsigned i = 0; i < AUTH_BUCKET_KEYS * 100; i++)
-		auth_failed(guess, peer);
+		auth_failed(throttle, peer);
 }
 
 UNIT_TEST(a_burst_then_no_more)
 {
-	struct auth_throttle *guess = auth_throttle_new();
+	struct auth_throttle *throttle = auth_throttle_new();
 	const struct auth_peer bad = peer_of("10.0.0.1"), other = peer_of("10.0.0.2");
 
-	auth_learn(guess, "rk_good", true);
+	auth_learn(throttle, "rk_good", true);
 	for (unsigned i = 0; i < AUTH_BUCKET_KEYS - 1; i++)
-		auth_failed(guess, &bad);
-	assert_true(auth_may_ask(guess, &bad, "rk_any"));
-	exhaust(guess, &bad);
-	assert_false(auth_may_ask(guess, &bad, "rk_any"));
-	assert_true(auth_may_ask(guess, &other, "rk_any"));
-	assert_true(auth_may_ask(guess, &bad, "rk_good"));
-	auth_learn(guess, "rk_good", false);
-	assert_false(auth_may_ask(guess, &bad, "rk_good"));
-	free(guess);
+		auth_failed(throttle, &bad);
+	assert_true(auth_may_ask(throttle, &bad, "rk_any"));
+	exhaust(throttle, &bad);
+	assert_false(auth_may_ask(throttle, &bad, "rk_any"));
+	assert_true(auth_may_ask(throttle, &other, "rk_any"));
+	assert_true(auth_may_ask(throttle, &bad, "rk_good"));
+	auth_learn(throttle, "rk_good", false);
+	assert_false(auth_may_ask(throttle, &bad, "rk_good"));
+	free(throttle);
 }
 
 UNIT_TEST(addresses_count_coarsely)
 {
-	struct auth_throttle *guess = auth_throttle_new();
+	struct auth_throttle *throttle = auth_throttle_new();
 	const struct auth_peer one = peer_of("2001:db8:1:2::1"), near = peer_of("2001:db8:1:2:3::9"),
 				far = peer_of("2001:db8:1:3::1"), mapped = peer_of("::ffff:10.0.0.1"),
 				plain = peer_of("10.0.0.1");
 
-	exhaust(guess, &one);
-	assert_false(auth_may_ask(guess, &near, "rk_any"));
-	assert_true(auth_may_ask(guess, &far, "rk_any"));
-	assert_true(auth_may_ask(guess, &mapped, "rk_any"));
-	exhaust(guess, &mapped);
-	assert_false(auth_may_ask(guess, &plain, "rk_any"));
-	free(guess);
+	exhaust(throttle, &one);
+	assert_false(auth_may_ask(throttle, &near, "rk_any"));
+	assert_true(auth_may_ask(throttle, &far, "rk_any"));
+	assert_true(auth_may_ask(throttle, &mapped, "rk_any"));
+	exhaust(throttle, &mapped);
+	assert_false(auth_may_ask(throttle, &plain, "rk_any"));
+	free(throttle);
 }
 
 /* A flood from everywhere is bounded in memory, and makes nobody else wait. */
 UNIT_TEST(many_addresses)
 {
-	struct auth_throttle *guess = auth_throttle_new();
+	struct auth_throttle *throttle = auth_throttle_new();
 	const struct auth_peer quiet = peer_of("192.0.2.1");
 	char text[32];
 
@@ -80,8 +80,8 @@ UNIT_TEST(many_addresses)
 		(void)snprintf(text, sizeof(text), "10.%u.%u.1", i / 250, i % 250);
 		const struct auth_peer peer = peer_of(text);
 
-		auth_failed(guess, &peer);
+		auth_failed(throttle, &peer);
 	}
-	assert_true(auth_may_ask(guess, &quiet, "rk_any"));
-	free(guess);
+	assert_true(auth_may_ask(throttle, &quiet, "rk_any"));
+	free(throttle);
 }
