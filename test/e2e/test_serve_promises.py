@@ -11,7 +11,7 @@ import time
 
 import pytest
 from reckon_serve import Server
-from test_serve_beside import UNTIL, begin
+from test_serve_busy_files import UNTIL, begin
 from test_serve_durable import wardens
 from test_serve_faults import descriptors, few_descriptors
 from waiting import eventually

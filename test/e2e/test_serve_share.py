@@ -176,7 +176,7 @@ def test_who_serves_has_shorter_turns_than_a_cell_that_begins(server):
     loop = server.process.pid
     threads = {int(task) for task in os.listdir(f"/proc/{loop}/task")} - {loop}
     assert {turn_of(task) for task in (loop, server.front())} == {100_000 * known}
-    # In real time, where that may be (test_base_burst.c). All but the one that brings the log into
+    # In real time, where that may be (test_base_rt_boost.c). All but the one that brings the log into
     # the tables, for which nobody waits.
     slow = [task for task in threads if policy_of(task) != os.SCHED_RR and
             turn_of(task) != 200_000 * known]

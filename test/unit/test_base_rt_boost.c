@@ -1,5 +1,5 @@
 /*
- * test_base_burst.c - a job begins in real time, and does not stay so when it computes.
+ * test_base_rt_boost.c - a job begins in real time, and does not stay so when it computes.
  *
  * Runs in:  the unit suite; in threads of its own, of which two may be in real time a moment.
  * Reads:    the policies of those threads.

@@ -1,5 +1,5 @@
 /*
- * test_api_said.c - what a client says that holds anyway, lists of files, how an error looks.
+ * test_api_values.c - what a client says that holds anyway, lists of files, how an error looks.
  *
  * Runs in:  the unit suite.
  * Reads:    rows of the real table.

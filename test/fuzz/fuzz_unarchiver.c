@@ -1,5 +1,5 @@
 /*
- * fuzz_peek.c - frames of a captured reckon-unarchiver, as libreckon takes them in.
+ * fuzz_unarchiver.c - frames of a captured reckon-unarchiver, as libreckon takes them in.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: two of length and as many of a frame, again and again.
