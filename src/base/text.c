@@ -1,9 +1,9 @@
 /*
- * text.c - what many files ask of a text.
+ * text.c - small functions on text that many files need.
  *
  * Runs in:  every program.
  * Reads:    any text.
- * Never:    keeps or changes what it is given.
+ * Never:    stores or changes its arguments.
  */
 #include "base/text.h"
 

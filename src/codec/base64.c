@@ -71,7 +71,8 @@ static size_t decode_group(const char *text, bool is_last, unsigned char ret[3])
 	return count;
 }
 
-/* How many bytes it stands for, if it is valid: what just fits must not be refused for its padding. */
+/* The number of bytes that a valid text decodes to. Excludes padding, because the caller compares
+ * it with its limit. */
 static size_t decoded_len(const char *text, size_t len)
 {
 	const size_t padding =

@@ -1,9 +1,9 @@
 /*
- * json_get.c - members of a JSON object, with a word for "there is none".
+ * json_get.c - members of a JSON object, with a default for missing ones.
  *
  * Runs in:  every program that reads JSON.
  * Reads:    documents that json_read.c has parsed.
- * Never:    fails: what is missing, and what is of another kind, are the same.
+ * Never:    fails: a member of another type counts as missing.
  */
 #include "codec/json_get.h"
 

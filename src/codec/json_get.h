@@ -1,4 +1,4 @@
-/* json_get.h - the members of an object that a reader wants, by kind and in one call. */
+/* json_get.h - reads members of a JSON object by type; missing members get a default. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,17 +6,17 @@
 
 #include "codec/json_read.h"
 
-/* NULL when there is none, or one of another kind. */
+/* The member's text; NULL if it is missing or not a string. */
 const char *json_get_text(const struct json_value *object, const char *key);
 /* The same, but "" for NULL. */
 const char *json_get_str(const struct json_value *object, const char *key);
-/* NULL as well when there is a NUL byte in it, behind which C would not see. */
+/* Also NULL if the text contains a NUL byte, where C code would stop reading. */
 const char *json_get_c_text(const struct json_value *object, const char *key);
-/* Whether it is exactly this text. */
+/* Whether the member is exactly this text. */
 bool json_get_is(const struct json_value *object, const char *key, const char *word);
 
-/* A whole number from 0 on; 0 when there is none, or when it is something else. */
+/* A non-negative integer; 0 if the member is missing or anything else. */
 uint64_t json_get_count(const struct json_value *object, const char *key);
 
-bool json_get_has(const struct json_value *object, const char *key); /* and it is not null */
+bool json_get_has(const struct json_value *object, const char *key); /* present and not null */
 bool json_get_has_object(const struct json_value *object, const char *key);

@@ -1,12 +1,12 @@
 /*
- * linger.c - a connection that was answered for the last time, while its client still sends.
+ * linger.c - drains a connection after its last answer, while its client still sends.
  *
  * Runs in:  the processes that speak HTTP.
- * Reads:    what comes, to throw it away.
+ * Reads:    bytes of a client, which it discards.
  * Never:    waits longer than LINGER_MS for a client, or for more than LINGERERS_MAX of them.
  *
- * A socket that is closed while bytes wait in it resets the connection, and the client loses what
- * it has not read of the answer: why its WebSocket was closed.
+ * Closing a socket with unread input resets the connection. The client would then lose the part of
+ * the answer that it has not read, such as the reason why its WebSocket was closed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "httpd/server.h"
 
-#define LINGERERS_MAX 32u /* of the descriptors beside those of connections */
+#define LINGERERS_MAX 32u /* descriptors for connections come on top */
 
 struct lingerer {
 	struct server *server;

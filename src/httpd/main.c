@@ -140,8 +140,8 @@ static void on_connection(struct server *server, int fd)
 		conn_settle(conn);
 }
 
-/* Whether the client's system has the answer and our end of the connection: a client that does not
- * close its own is not waited for. A local socket's bytes are there when they are sent. */
+/* Whether the client's system has acknowledged the answer and our FIN; then do not wait for the
+ * client to close its side. A Unix socket delivers its bytes when they are sent. */
 static bool has_arrived(const struct conn *conn)
 {
 	struct tcp_info info;

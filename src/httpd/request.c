@@ -203,5 +203,5 @@ void request_part(struct request *request)
 	if (!conn->is_dead)
 		conn_part(conn);
 	access_end(conn, request->answer == ANSWER_ENDED);
-	request->access.about = about; /* of what it asks reckond from here on */
+	request->access.about = about; /* for the log lines of its later frames to reckond */
 }

@@ -70,18 +70,18 @@ static inline bool wait_is_on_others(enum wait wait)
 	return wait >= WAIT_REPLY;
 }
 
-/* Whoever asked. */
+/* Whether the client is connected. */
 enum client {
-	CLIENT_THERE, /* gone as soon as the connection is dead */
-	CLIENT_MAY_GO, /* the connection is dead, perhaps: the handler goes on all the same */
-	CLIENT_GONE, /* every wait ends at once */
+	CLIENT_THERE,  /* gone as soon as the connection is dead */
+	CLIENT_MAY_GO, /* the handler continues, even if the connection is dead */
+	CLIENT_GONE,   /* every wait ends at once */
 };
 
-/* Whoever asked sends no more. */
+/* What it means when the client has stopped sending. */
 enum at_eof {
-	AT_EOF_WAITS, /* for its answer */
-	AT_EOF_GONE, /* also while the handler waits */
-	AT_EOF_GONE_STREAM, /* the same, and what it reads comes now and then */
+	AT_EOF_WAITS,	    /* the client waits for its answer */
+	AT_EOF_GONE,	    /* the client is gone, also while the handler waits */
+	AT_EOF_GONE_STREAM, /* the same, for a reader of a stream that may be silent for long */
 };
 
 enum answer {
@@ -90,7 +90,7 @@ enum answer {
 	ANSWER_ENDED,
 };
 
-/* A frame that reckond has not answered, or whose answer nobody took yet. */
+/* A frame to reckond whose reply has not arrived, or was not taken by the handler yet. */
 struct question {
 	uint64_t id; /* 0: a free slot */
 	struct conn *conn;
@@ -181,9 +181,9 @@ struct server {
 	unsigned lingerers;
 	struct front_stats *page;
 	uint64_t next_id;
-	unsigned end_steps; /* looks at what is left, of the grace at the end */
+	unsigned end_steps; /* checks for open connections since the shutdown began */
 	bool is_ending;
-	const char *allowed_hosts; /* our names besides IP addresses and localhost */
+	const char *allowed_hosts; /* names of this server besides IP addresses and localhost */
 	bool is_local; /* a Unix socket, for one user */
 	uid_t local_uid;
 	struct waiting_table *waiting;

@@ -18,8 +18,8 @@ int stream_begin(struct request *request, const char *media, const char *headers
 	struct conn *conn = conn_of(request);
 
 	request->at_eof = AT_EOF_GONE_STREAM;
-	/* A first beat may come before any byte of the head was offered to the client: then that it
-	 * took nothing is no fault of its own. */
+	/* The first heartbeat may come before the head was sent: that the client has read nothing
+	 * by then must not count against it. */
 	conn->progress = 1;
 	if (conn->read_ended)
 		conn_abort(conn);

@@ -1,5 +1,5 @@
 /*
- * context.h - decides by the words around a number what it means. Pure.
+ * context.h - decides by the words around a number what it means. No side effects.
  */
 #pragma once
 

@@ -46,12 +46,12 @@ int fd_seal(int fd, int seals, struct err *err);
 /* Creates a memory file with these bytes, sealed against write, shrink and growth. */
 int fd_memfd_sealed(const char *name, const void *bytes, size_t len, int *ret_fd, struct err *err);
 
-/* The bytes of a file, to be read; one that is empty, or is none, has none. */
+/* A read-only mapping of a file; len is 0 for an empty file, or if it cannot be mapped. */
 struct fd_mapping {
 	void *bytes;
 	size_t len;
 };
-void fd_map(int fd, struct fd_mapping *ret); /* which is zero before */
+void fd_map(int fd, struct fd_mapping *ret); /* *ret must be zeroed */
 void fd_unmap(struct fd_mapping *mapping);
 #define cleanup_fd_mapping __attribute__((cleanup(fd_unmap)))
 

@@ -1,9 +1,9 @@
 /*
- * sha256.c - the hash of bytes; libmd does the work.
+ * sha256.c - SHA-256 of bytes, with libmd.
  *
  * Runs in:  the processes that speak HTTP.
  * Reads:    any bytes.
- * Never:    is for secrets: what is hashed is what a client may read.
+ * Never:    hashes secrets: its callers hash content that the client may read.
  */
 #include "codec/hash/sha256.h"
 

@@ -1,5 +1,5 @@
 /*
- * sha256.h - the hash of bytes, for protocols that tell it. Pure.
+ * sha256.h - SHA-256 of bytes, for protocols that send it. No side effects.
  */
 #pragma once
 
