@@ -1,9 +1,9 @@
 /*
  * agent_stream.h - what every fuzzer of a model's stream does with its bytes.
  *
- * The first byte says how large the pieces are in which the rest comes. Whatever came, the turn is
- * within its bounds, its calls have ids of their own and objects as arguments, and every provider
- * can send it back as valid JSON.
+ * The first byte selects the size of the pieces in which the rest arrives. For any bytes, the turn
+ * stays within its limits, its calls have unique ids and JSON objects as arguments, and a request
+ * of the provider with this turn is valid JSON.
  */
 #pragma once
 
@@ -15,9 +15,9 @@
 #include "base/utf8.h"
 #include "codec/sse.h"
 
-static inline void expect(bool fact)
+static inline void expect(bool condition)
 {
-	if (!fact)
+	if (!condition)
 		abort();
 }
 

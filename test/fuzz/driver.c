@@ -3,7 +3,7 @@
  *
  * Runs in:  the fuzz suite, wherever libFuzzer is not linked.
  * Reads:    the files it is given, and the files of the directories it is given.
- * Never:    makes up inputs of its own.
+ * Never:    generates inputs.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -60,5 +60,5 @@ int main(int argc, char **argv)
 		if (replay_at(AT_FDCWD, argv[i], &count) < 0)
 			return 1;
 	(void)printf("%u inputs\n", count);
-	return count > 0 ? 0 : 1; /* an empty corpus shows nothing */
+	return count > 0 ? 0 : 1; /* an empty corpus tests nothing */
 }

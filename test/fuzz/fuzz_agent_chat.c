@@ -1,8 +1,8 @@
 /*
- * fuzz_agent_chat.c - streams of a model's server that mean no good, in the shape of chat.c.
+ * fuzz_agent_chat.c - streams of a hostile model server, in the format of chat.c.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: a size of pieces, and a stream.
+ * Reads:    the fuzzer's bytes: a piece size, and a stream.
  * Never:    keeps state between inputs.
  */
 #include "agent_stream.h"

@@ -1,9 +1,9 @@
 /*
- * fuzz_agent_claims.c - whatever an answer and an output hold, claims stay within the answer.
+ * fuzz_agent_claims.c - claims stay within the answer, whatever answer and output contain.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: an answer, and behind the first NUL what the run has shown.
- * Never:    runs anything.
+ * Reads:    the fuzzer's bytes: an answer, and after the first NUL the output of the run.
+ * Never:    executes anything.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /*
- * fuzz_agent_conversation.c - a document of a conversation, from anybody.
+ * fuzz_agent_conversation.c - documents of conversations, from any client.
  *
  * Runs in:  the fuzzer, or over its corpus.
- * Reads:    anything.
- * Never:    has an output.
+ * Reads:    the fuzzer's bytes.
+ * Never:    keeps state between inputs.
  *
- * Whatever is taken can be sent to every provider and written again, and what is written is taken.
+ * Every request of a provider with an accepted document is valid JSON. A document that is written
+ * again is accepted again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void check_again(const struct conversation *conversation, const struct mo
 	buf_done(&json);
 }
 
-/* A call of a tool that is a cell stays one JSON value of the code. */
+/* The arguments of a cell tool's call stay on one line of the code. */
 static void check_cells(const struct model_conversation *conv)
 {
 	struct buf args = BUF_INIT(64), code = BUF_INIT(AGENT_CONVERSATION_MAX);

@@ -1,11 +1,11 @@
 /*
- * fuzz_agent_list.c - lists of models from servers that mean no good.
+ * fuzz_agent_list.c - lists of models from hostile servers.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes as the body of an answer.
+ * Reads:    the fuzzer's bytes as the body of a response.
  * Never:    keeps state between inputs.
  *
- * Beyond memory: names are within their bounds, end with a line each, and are text.
+ * Besides memory safety: names are UTF-8 within their limits, and each ends with a newline.
  */
 #include <stdint.h>
 #include <stdlib.h>

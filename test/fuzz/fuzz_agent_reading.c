@@ -1,9 +1,9 @@
 /*
- * fuzz_agent_reading.c - whatever a model asks to read again is a handle, a part and a line, or refused.
+ * fuzz_agent_reading.c - a model's request to read an output is valid or refused.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes, as a cell and as the tool's arguments.
- * Never:    has an output.
+ * Never:    keeps state between inputs.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What goes to our parent is what wire/agent.h lets it be. */
+/* wire/agent.h must accept the frame that goes to the parent process. */
 static void expect_sendable(const struct reading *reading)
 {
 	const struct kernel_item items[] = {

@@ -1,11 +1,12 @@
 /*
- * fuzz_anthropic.c - a request of Anthropic's Messages, from anybody.
+ * fuzz_anthropic.c - requests of Anthropic's Messages API, from any client.
  *
  * Runs in:  the fuzzer, or over its corpus.
- * Reads:    anything.
- * Never:    has an output.
+ * Reads:    the fuzzer's bytes.
+ * Never:    keeps state between inputs.
  *
- * Whatever is taken is a conversation that is one JSON object, and an id of a session that can be one.
+ * An accepted request yields a conversation that is one JSON object, a model, and an id of a
+ * session that fits its buffer.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,9 +16,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void expect(bool holds)
+static void expect(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 
@@ -33,7 +34,7 @@ static void check_name(const char *name)
 	expect(strcmp(again, name) == 0);
 }
 
-/* A call of the editor is one object; what came of it is one, whatever the box printed. */
+/* The input of an editor call is one JSON object; its result is valid JSON for any record. */
 static void check_editor(const char *text, size_t len)
 {
 	struct buf input = BUF_INIT(ANTHROPIC_CONVERSATION_MAX),

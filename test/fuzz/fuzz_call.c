@@ -1,9 +1,9 @@
 /*
- * fuzz_call.c - typed calls: images of a captured process, bodies and queries of anybody.
+ * fuzz_call.c - typed calls: images of a captured process, bodies and queries of any client.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes. The first says what they are, what follows up to a line feed which call.
- * Never:    keeps anything.
+ * Reads:    the fuzzer's bytes: one for the kind of data, a call's name, a line feed, the data.
+ * Never:    keeps state between inputs.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was let through is written as it came, but for what is said in several ways. */
+/* An accepted value can be written as an image: the one that it was read from, if any. */
 static void same_again(const struct api_type *type, const void *value, const char *image,
 		       size_t len)
 {
@@ -55,13 +55,13 @@ static void image(const struct api_call *call, bool is_answer, const char *text,
 		return;
 	}
 	same_again(type, value, text, len - rest.len);
-	/* Its JSON is reckond's own: not for strangers to make. */
+	/* Only reckond makes the JSON within a value, so it is not tested with bytes of others. */
 	if (is_answer && !has_json(call->gives) &&
 	    api_write_body(call, value, &body, &err) < 0 && err.code != ERR_LIMIT)
 		abort();
 }
 
-/* What an error looks like to clients. */
+/* Reads an error's image and writes it as a response to a client. */
 static void failure(const char *text, size_t len)
 {
 	cleanup_buf struct buf body = BUF_INIT(1u << 24);
@@ -102,7 +102,7 @@ static void request(const struct api_call *call, bool is_query, const char *text
 		same_again(call->takes, in, NULL, 0);
 }
 
-/* By its name, so that a corpus outlives new rows; a name that none has is as good as any. */
+/* Finds a call by its name, so that a corpus survives new rows; other names select any call. */
 static const struct api_call *find(const char *name, size_t len)
 {
 	size_t number = len;
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	call = find((const char *)data + 1, (size_t)(rest - data) - 1);
 	rest++;
 	len = size - (size_t)(rest - data);
-	/* As long as it is, so that one byte too many is seen. */
+	/* A copy of exactly this size, so that a sanitizer detects a read past it. */
 	text = malloc(len + 1);
 	if (text == NULL)
 		abort();

@@ -1,5 +1,5 @@
 /*
- * fuzz_cli_parse.c - whatever stands on a command line, what is accepted keeps its promises.
+ * fuzz_cli_parse.c - for any argument, accepted values are within their documented limits.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes, as one argument.
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void promise(int condition)
+static void expect(int condition)
 {
 	if (!condition)
 		abort();
@@ -29,19 +29,19 @@ static void numbers(const char *text)
 	struct err err;
 
 	if (parse_duration(text, &value, &err) == 0)
-		promise(value > 0);
+		expect(value > 0);
 	if (parse_cpus(text, &percent, &err) == 0)
-		promise(percent > 0);
-	/* What is a count is that many bytes too. */
+		expect(percent > 0);
+	/* A valid count is also a valid size, of that many bytes. */
 	if (parse_count(text, &value, &err) == 0)
-		promise(parse_size(text, &offset, &err) == 0 && offset == value);
+		expect(parse_size(text, &offset, &err) == 0 && offset == value);
 	else
 		(void)parse_size(text, &value, &err);
 	if (parse_range(text, &offset, &length, &err) == 0)
-		promise(length == 0 || offset + length > offset);
+		expect(length == 0 || offset + length > offset);
 	(void)parse_env(text, &err);
 	if (parse_template(text, &err) == 0)
-		promise(strchr(text, '/') == NULL && strcmp(text, "..") != 0);
+		expect(strchr(text, '/') == NULL && strcmp(text, "..") != 0);
 }
 
 static void specs(const char *text)
@@ -51,14 +51,14 @@ static void specs(const char *text)
 	struct err err;
 
 	if (parse_file_spec(text, &first, &second, &err) == 0) {
-		promise(first[0] != '\0' && fs_path_is_safe(second));
+		expect(first[0] != '\0' && fs_path_is_safe(second));
 		free(first);
 		free(second);
 	}
 	first = second = NULL;
 	if (parse_mount_spec(text, &first, &second, &writable, &err) == 0) {
-		promise(first[0] != '\0');
-		promise(second == NULL || (strncmp(second, "/mnt/", 5) == 0 &&
+		expect(first[0] != '\0');
+		expect(second == NULL || (strncmp(second, "/mnt/", 5) == 0 &&
 					   fs_path_is_safe(second + 1) &&
 					   strcmp(second, "/mnt/data") != 0));
 		free(first);
@@ -66,35 +66,35 @@ static void specs(const char *text)
 	}
 	first = second = NULL;
 	if (parse_volume_spec(text, &first, &second, &writable, &err) == 0) {
-		promise(first[0] != '\0' && strchr(first, '/') == NULL);
-		promise(second == NULL ||
+		expect(first[0] != '\0' && strchr(first, '/') == NULL);
+		expect(second == NULL ||
 			(strncmp(second, "/mnt/", 5) == 0 && fs_path_is_safe(second + 1)));
 		free(first);
 		free(second);
 	}
-	promise(err.code == ERR_OK || err.text[0] != '\0');
+	expect(err.code == ERR_OK || err.text[0] != '\0');
 }
 
-/* A terminal never gets a control character but the four, and ESC only with a colour. */
+/* A terminal gets no control characters but newline, return, tab, and ESC for a colour. */
 static void shown(const char *text, size_t len)
 {
 	cleanup_buf struct buf out = BUF_INIT((size_t)1 << 24);
 	struct term_filter filter = { .escape = true };
 	struct err err;
 
-	promise(term_filter_add(&filter, text, len / 2, &out, &err) == 0);
-	promise(term_filter_add(&filter, text + len / 2, len - len / 2, &out, &err) == 0);
-	promise(term_filter_end(&filter, &out, &err) == 0);
+	expect(term_filter_add(&filter, text, len / 2, &out, &err) == 0);
+	expect(term_filter_add(&filter, text + len / 2, len - len / 2, &out, &err) == 0);
+	expect(term_filter_end(&filter, &out, &err) == 0);
 	for (size_t i = 0; i < out.len; i++) {
 		const unsigned char byte = (unsigned char)out.data[i];
 
-		promise(byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t' ||
+		expect(byte >= 0x20 || byte == '\n' || byte == '\r' || byte == '\t' ||
 			byte == 0x1b);
-		promise(byte != 0x7f);
+		expect(byte != 0x7f);
 		if (byte == 0x1b) {
-			promise(out.data[i + 1] == '[');
+			expect(out.data[i + 1] == '[');
 			i += 2 + strspn(out.data + i + 2, "0123456789;:");
-			promise(out.data[i] == 'm');
+			expect(out.data[i] == 'm');
 		}
 	}
 }

@@ -1,8 +1,8 @@
 /*
- * fuzz_client.c - what any server may answer: addresses, events, refusals.
+ * fuzz_client.c - addresses of servers, and any server's events and errors.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes; the first one says how large the pieces of a stream are.
+ * Reads:    the fuzzer's bytes; the first one selects the piece size of a stream.
  * Never:    uses a socket.
  */
 #include <stdint.h>
@@ -33,7 +33,7 @@ static int take_event(const struct sse_event *event, void *arg, struct err *err)
 	struct outcome *outcome = arg;
 
 	(void)err;
-	/* What goes into a header of ours, and a name that is compared. */
+	/* The id goes into a request header; the name is compared. */
 	if (strspn(event->id, "0123456789") != strlen(event->id) || event->name[0] == '\0' ||
 	    event->len > EVENT_MAX || event->data[event->len] != '\0')
 		abort();
@@ -80,7 +80,7 @@ static void address(const char *bytes, size_t len)
 	struct err err;
 
 	memcpy(text, bytes, len);
-	/* What is taken goes into a request line. */
+	/* An accepted address goes into a request line. */
 	if (url_parse(text, &url, &err) == 0 &&
 	    (strpbrk(url.base, " \r\n\t?#@\\") != NULL || strncmp(url.base, "http", 4) != 0))
 		abort();

@@ -5,8 +5,8 @@
  * Reads:    the input as the text of a file.
  * Never:    opens anything.
  *
- * Beyond memory: what was taken is within its row's bounds, and a refusal names a line that is
- * there.
+ * Besides memory safety: each value is within the limits of its row, and a problem names an
+ * existing line.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * fuzz_e2b.c - paths, ids and keys of E2B's clients, bundles of what a program displays, and what a
- *              program in the box says of a file.
+ * fuzz_e2b.c - paths, ids and keys of E2B's clients, bundles that a program displays, and what a
+ *              program in the box reports about a file.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -56,7 +56,7 @@ static void check_names(const char *text)
 		abort();
 }
 
-/* Whatever a bundle holds, the line is JSON. */
+/* The line for any bundle is JSON, unless it is nested too deeply. */
 static void check_result(const char *text, size_t len)
 {
 	struct json_value *bundle = NULL, *line = NULL;
@@ -77,7 +77,7 @@ static void check_result(const char *text, size_t len)
 	json_read_free(bundle);
 }
 
-/* Whatever a box says of a file, an entry of it is JSON. */
+/* Whatever a box reports about a file, its entry is JSON. */
 static void check_entry(const char *text, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };

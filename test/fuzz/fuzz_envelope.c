@@ -1,5 +1,5 @@
 /*
- * fuzz_envelope.c - an envelope lies inside of what was read, and its head says what it holds.
+ * fuzz_envelope.c - an envelope lies within the input, and its head matches its contents.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.

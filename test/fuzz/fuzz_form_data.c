@@ -1,5 +1,5 @@
 /*
- * fuzz_form_data.c - the parts of a form lie inside of its body, one behind the other.
+ * fuzz_form_data.c - the parts of a form lie within its body, one after the other.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: a Content-Type, a NUL, a body.

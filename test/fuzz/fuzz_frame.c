@@ -1,5 +1,5 @@
 /*
- * fuzz_frame.c - whatever a box calls a table is drawn within the window and without controls.
+ * fuzz_frame.c - any table from a box is drawn within the window, without control characters.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: a width, and JSON.

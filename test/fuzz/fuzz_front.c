@@ -1,13 +1,13 @@
 /*
- * fuzz_front.c - frames of a captured front, as reckond takes them in.
+ * fuzz_front.c - frames of a captured front, as reckond receives them.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes, through a socketpair as reckond would.
  * Never:    leaves a descriptor open; a leak ends the run when they are used up.
  *
- * The first byte: bits 0-1 how many descriptors come along, bit 2 whether the last of them is
+ * The first byte: bits 0-1 how many descriptors are passed, bit 2 whether the last of them is
  * sealed, bit 3 whether a head is put in front, bit 4 whether the others are stream sockets; the
- * second is the type in that head, the third has flags of it.
+ * second is the type in that head, the third its flags.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A frame that was let through must keep every promise that reckond builds on. */
-static void judge(const struct front_head *head, const struct buf *payload)
+/* An accepted frame must have every property that reckond relies on. */
+static void check(const struct front_head *head, const struct buf *payload)
 {
 	if (head->magic != FRONT_MAGIC || head->payload_len != payload->len ||
 	    head->reserved != 0 ||
@@ -34,8 +34,8 @@ static void judge(const struct front_head *head, const struct buf *payload)
 		abort();
 }
 
-/* A hand-off that was let through is one that reckond can pass on. */
-static void judge_handoff(const struct front_head *head, const struct buf *payload, int fd)
+/* reckond must be able to pass on an accepted hand-off. */
+static void check_handoff(const struct front_head *head, const struct buf *payload, int fd)
 {
 	struct front_handoff handoff;
 	struct err err;
@@ -64,9 +64,9 @@ static void receive(int sock)
 		return;
 	}
 	if (head.type == FRONT_HANDOFF)
-		judge_handoff(&head, &payload, fd);
+		check_handoff(&head, &payload, fd);
 	else
-		judge(&head, &payload);
+		check(&head, &payload);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,11 +1,11 @@
 /*
- * fuzz_gemini.c - a request of Gemini's generateContent, from anybody.
+ * fuzz_gemini.c - requests of Gemini's generateContent, from any client.
  *
  * Runs in:  the fuzzer, or over its corpus.
- * Reads:    anything.
- * Never:    has an output.
+ * Reads:    the fuzzer's bytes.
+ * Never:    keeps state between inputs.
  *
- * Whatever is taken is a conversation that is one JSON object, and files within their bounds.
+ * An accepted request yields a conversation that is one JSON object, and files within their limits.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void expect(bool holds)
+static void expect(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 

@@ -1,8 +1,8 @@
 /*
- * fuzz_gzip.c - what is unpacked does not depend on the size of the pieces, and packs again.
+ * fuzz_gzip.c - unpacked content does not depend on the piece size, and round trips.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: how long a piece is, and a gzip stream.
+ * Reads:    the fuzzer's bytes: a piece size, and a gzip stream.
  * Never:    keeps state between inputs.
  */
 #include <stdint.h>
@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Up to the bound. 0: it was whole. */
+/* Unpacks up to the limit of `ret`; returns 0 if the stream is complete. */
 static int unpack(const char *bytes, size_t len, size_t step, struct buf *ret)
 {
 	static char piece[PIECE_MAX];

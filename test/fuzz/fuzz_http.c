@@ -1,8 +1,8 @@
 /*
- * fuzz_http.c - HTTP requests of anybody: the same however they are cut.
+ * fuzz_http.c - HTTP requests of any client parse the same, however they are split.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes; the first one says how large the pieces are.
+ * Reads:    the fuzzer's bytes; the first one selects the piece size.
  * Never:    uses a socket.
  */
 #include <stdint.h>
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	whole = run(data + 1, size - 1, size);
 	cut = run(data + 1, size - 1, data[0] % 32u + 1u);
-	/* A bad message may give some of its body before it is found out, or none. */
+	/* An invalid message may yield part of its body before the parser finds the error. */
 	if (whole.messages != cut.messages || (whole.status != 0) != (cut.status != 0) ||
 	    (whole.status == 0 && whole.hash != cut.hash))
 		abort();

@@ -1,8 +1,8 @@
 /*
- * fuzz_http_answer.c - HTTP answers of hostile servers: the same however they are cut.
+ * fuzz_http_answer.c - HTTP responses of hostile servers parse the same, however split.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes; the first one says how large the pieces are, and whether it was a HEAD.
+ * Reads:    the fuzzer's bytes; the first one selects the piece size and whether it was a HEAD.
  * Never:    uses a socket.
  */
 #include <stdint.h>
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	is_head = data[0] >= 128;
 	whole = run(data + 1, size - 1, size, is_head);
 	cut = run(data + 1, size - 1, data[0] % 32u + 1u, is_head);
-	/* A bad one may give some of its body before it is found out, or none. */
+	/* An invalid one may yield part of its body before the parser finds the error. */
 	if (whole.end != cut.end || (whole.end == HTTP_STEP_DONE && whole.hash != cut.hash))
 		abort();
 	return 0;

@@ -3,7 +3,7 @@
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
- * Never:    keeps anything.
+ * Never:    keeps state between inputs.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever was read can be counted and written in every form. */
+/* A journal that was read can be summed, and written as Markdown and JSON. */
 static void use(struct journal *journal)
 {
 	cleanup_buf struct buf json = BUF_INIT(JOURNAL_FORM_MAX), page = BUF_INIT(JOURNAL_FORM_MAX);

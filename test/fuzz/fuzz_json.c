@@ -1,5 +1,5 @@
 /*
- * fuzz_json.c - what the reader takes survives the writer, and compact JSON stays the same JSON.
+ * fuzz_json.c - parsed documents survive the writer; compact JSON is compacted to itself.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -67,7 +67,7 @@ static struct json_value *parse(const struct buf *text)
 	return document;
 }
 
-/* Writing what was read, and what was written, must give the same text. */
+/* Writing a document, then reading and writing that text, must give the same text. */
 static void check_round_trip(const struct json_value *document, size_t size)
 {
 	cleanup_buf struct buf first = BUF_INIT(size * 6 + 4096);
@@ -89,7 +89,7 @@ static void check_round_trip(const struct json_value *document, size_t size)
 		abort();
 }
 
-/* Any bytes as text: valid JSON on one line. As base 64: they come back. */
+/* Any bytes as a text make valid JSON on one line; as base64 they round trip. */
 static void check_text(const char *bytes, size_t size)
 {
 	cleanup_buf struct buf text = BUF_INIT(size * 6 + 64);

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (message.identities + 6 > count)
 		abort();
-	/* With a key only what is signed with it counts. */
+	/* With a key only a message that is signed with it is accepted. */
 	four[0] = message.header;
 	four[1] = message.parent;
 	four[2] = message.metadata;

@@ -1,5 +1,5 @@
 /*
- * fuzz_jupyter_frames.c - messages on a kernel's WebSocket, in both forms; ids; what is written is read.
+ * fuzz_jupyter_frames.c - messages on a kernel's WebSocket in both formats; ids.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was taken can be said again, in both forms. */
+/* An accepted message can be written and read again, in both formats. */
 static void write_again(const struct frame *frame)
 {
 	const struct frame_out out = { .channel = "shell",

@@ -5,7 +5,7 @@
  * Reads:    the fuzzer's bytes, through a socketpair as the host would.
  * Never:    leaves a descriptor open; a leak ends the run when they are used up.
  *
- * The first byte says how the rest is sent: bits 0-1 how many descriptors come along, bit 2
+ * The first byte selects how the rest is sent: bits 0-1 how many descriptors are passed, bit 2
  * whether the last of them is sealed, bit 3 whether a valid head is put in front.
  */
 #include <stdint.h>
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ITEMS 64
 
-/* What is accepted must lie inside the payload and add up to it. */
+/* Accepted fields must lie within the payload and add up to its length. */
 static void unpack(const char *payload, size_t len, uint32_t count)
 {
 	struct kernel_item items[ITEMS];

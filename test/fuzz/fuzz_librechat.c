@@ -1,5 +1,5 @@
 /*
- * fuzz_librechat.c - an id or token that is one leads back to itself; names of tools become no code.
+ * fuzz_librechat.c - valid ids and tokens round trip; names of tools never become code.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -21,12 +21,12 @@ static void token(const char *text)
 	if (!program_token_read(text, program.execution, &program.round))
 		return;
 	program_token(&program, again);
-	/* Zeros before a number say nothing. */
+	/* The round is not compared: its number may have leading zeros. */
 	if (strncmp(text, again, strcspn(again, ".")) != 0)
 		abort();
 }
 
-/* A character that only a name could have brought in. A backslash of ours is before '"' or '}'. */
+/* A character that only a name could add. In Bash, our own backslashes precede '"' or '}'. */
 static bool is_foreign(const char *at, bool is_bash)
 {
 	if (*at == '\\')
@@ -34,7 +34,7 @@ static bool is_foreign(const char *at, bool is_bash)
 	return *at != '\0' && strchr(is_bash ? "`&|<>'" : "`;&|<>'", *at) != NULL;
 }
 
-/* Whatever a name holds, the code that lends it is lines of a known form. */
+/* The code for the tools contains no character that only a name could add. */
 static void lend(const char *text, size_t size)
 {
 	struct json_value *names = NULL;

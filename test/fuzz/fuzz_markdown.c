@@ -1,12 +1,12 @@
 /*
- * fuzz_markdown.c - answers in Markdown that mean no good.
+ * fuzz_markdown.c - hostile answers in Markdown.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: a width, a size of pieces, and an answer.
+ * Reads:    the fuzzer's bytes: a width, a piece size, and an answer.
  * Never:    keeps state between inputs.
  *
- * Beyond memory: a terminal gets valid UTF-8, no control character but newlines, colours of ours,
- * and no address that is not the text it belongs to; each line ends.
+ * Besides memory safety: a terminal gets valid UTF-8, no control characters but newlines and those
+ * of colours and links, only links whose address contains the shown text, and a newline at the end.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void expect(bool fact)
+static void expect(bool condition)
 {
-	if (!fact)
+	if (!condition)
 		abort();
 }
 
-/* Behind "ESC [ digits m". */
+/* Returns the position after "ESC [ digits m". */
 static const char *skip_colour(const char *at)
 {
 	at += 2;
@@ -34,7 +34,7 @@ static const char *skip_colour(const char *at)
 	return at + 1;
 }
 
-/* Behind "ESC ] 8 ; ; ADDRESS ESC \"; the shown part of it comes next. */
+/* Returns the position after "ESC ] 8 ; ; ADDRESS ESC \"; the shown part of it comes next. */
 static const char *skip_address(const char *at)
 {
 	const char *address = at + 5, *end, *shown, *close;
@@ -50,7 +50,7 @@ static const char *skip_address(const char *at)
 	shown = end + 2;
 	close = strchr(shown, '\x1b');
 	expect(close != NULL);
-	/* It may be a part where lines cut it. */
+	/* The shown text may be a part of the address, where a line ends. */
 	for (const char *part = address; part < end; part++)
 		if ((size_t)(end - part) >= (size_t)(close - shown) &&
 		    memcmp(part, shown, (size_t)(close - shown)) == 0)

@@ -2,7 +2,7 @@
  * fuzz_mcp.c - messages of MCP, ids of its sessions and events, and headers that repeat a name.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: what they are says the first one.
+ * Reads:    the fuzzer's bytes: the first one selects what the others are.
  * Never:    keeps state between inputs.
  */
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was let through is one thing, with an id where one is due. */
+/* An accepted message is a request, a notification or a response, and a valid id is JSON. */
 static void check(const struct rpc *rpc)
 {
 	struct json_value *id = NULL;
@@ -62,7 +62,7 @@ static void words(const char *text, size_t len)
 	(void)rpc_header_read(copy, &value);
 }
 
-/* What was read is written in one way. */
+/* An event id that can be written is read again as the same. */
 static void event_id(const char *text, size_t len)
 {
 	struct rpc_cursor cursor = { 0 }, again = { 0 };

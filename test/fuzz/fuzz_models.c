@@ -5,8 +5,8 @@
  * Reads:    the input as the text of a file.
  * Never:    opens anything.
  *
- * Beyond memory: a refusal names a line that is there; what was taken can be chosen from, and no
- * number of it is out of its bounds.
+ * Besides memory safety: a problem names an existing line, and the settings of each provider that
+ * can be chosen are within their limits.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /*
- * fuzz_openai.c - a request of OpenAI's Responses or Chat Completions, from anybody.
+ * fuzz_openai.c - requests of OpenAI's Responses or Chat Completions, from any client.
  *
  * Runs in:  the fuzzer, or over its corpus.
- * Reads:    anything.
- * Never:    has an output.
+ * Reads:    the fuzzer's bytes.
+ * Never:    keeps state between inputs.
  *
- * Whatever is taken is a conversation that is one JSON object, and can be gone on with by the same.
+ * An accepted request of Responses yields a conversation that is one JSON object, which the same
+ * request may continue; an accepted one of Chat Completions yields valid JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,9 +16,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void expect(bool holds)
+static void expect(bool condition)
 {
-	if (!holds)
+	if (!condition)
 		abort();
 }
 

@@ -1,5 +1,5 @@
 /*
- * fuzz_path.c - no path that is called safe can climb, hide or exceed its bounds.
+ * fuzz_path.c - a safe path has no "..", no control characters, and is within its limits.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.

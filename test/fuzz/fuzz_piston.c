@@ -1,5 +1,5 @@
 /*
- * fuzz_piston.c - a body of /execute, a range of versions, what a box printed of runtimes.
+ * fuzz_piston.c - bodies of /execute, ranges of versions, the runtimes that a box printed.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.

@@ -1,5 +1,5 @@
 /*
- * fuzz_sandboxfusion.c - an answer of a model, and an output against the expected one; split at a NUL.
+ * fuzz_sandboxfusion.c - a model's answer; an output and the expected one, split at a NUL.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes.
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    (code < text || code + len > text + size))
 		abort();
 	if (!fusion_is_expected(text, size, text, size))
-		abort(); /* everything is what it is */
+		abort(); /* an output is equal to itself */
 	(void)fusion_is_expected(text, first, second, second_len);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * fuzz_shape.c - whatever a program prints, its shape keeps to its room and is readable.
+ * fuzz_shape.c - any output, shortened for a model, keeps its size limit and is readable.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: one for the room, one for a gap, then what was printed.
+ * Reads:    the fuzzer's bytes: one for the size limit, one for a gap, then what was printed.
  * Never:    accepts a shape that takes more steps than its source allows.
  */
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
- * fuzz_sse.c - a stream of events is the same however it is cut.
+ * fuzz_sse.c - a stream of events parses the same, however it is split.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: a size of pieces, and a stream.
+ * Reads:    the fuzzer's bytes: a piece size, and a stream.
  * Never:    keeps state between inputs.
  */
 #include <stdint.h>

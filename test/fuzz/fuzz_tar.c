@@ -1,5 +1,5 @@
 /*
- * fuzz_tar.c - what is read of an archive can be written, and is read the same again.
+ * fuzz_tar.c - an entry of an archive can be written, and is read again as the same.
  *
  * Runs in:  the fuzz suite.
  * Reads:    the fuzzer's bytes: an archive.

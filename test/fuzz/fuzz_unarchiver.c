@@ -1,12 +1,12 @@
 /*
- * fuzz_unarchiver.c - frames of a captured reckon-unarchiver, as libreckon takes them in.
+ * fuzz_unarchiver.c - frames of a captured reckon-unarchiver, as libreckon receives them.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: two of length and as many of a frame, again and again.
- * Never:    touches a file; what a frame may name is judged by its text alone.
+ * Reads:    the fuzzer's bytes: frames, each after two bytes of its length.
+ * Never:    touches a file; only the text of a frame decides what it may name.
  *
- * A frame whose first byte is below 64 gets a valid head of that type before it, so that what is
- * behind the head is reached.
+ * A frame whose first byte is below 64 gets a valid head of that type before it, so that the
+ * code that reads the rest is reached.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct unarchiver_frame taken;
 
-/* What libreckon builds on: nothing that came through leads out, by any reading of it. */
-static void judge_path(const char *path)
+/* libreckon relies on this: no accepted path leads outside. */
+static void check_path(const char *path)
 {
 	const size_t len = strlen(path);
 
@@ -29,7 +29,7 @@ static void judge_path(const char *path)
 		abort();
 }
 
-static void judge_link(const char *path, const char *target)
+static void check_link(const char *path, const char *target)
 {
 	int depth = 0;
 
@@ -50,18 +50,18 @@ static void judge_link(const char *path, const char *target)
 	}
 }
 
-static void judge(enum unarchiver_state before, enum unarchiver_state after)
+static void check(enum unarchiver_state before, enum unarchiver_state after)
 {
 	if (before == UNARCHIVER_STATE_DONE)
 		abort();
 	if (taken.type == UNARCHIVER_ENTRY) {
-		judge_path(taken.path);
+		check_path(taken.path);
 		if (taken.entry.mode > 0777)
 			abort();
 		if (taken.entry.kind == UNARCHIVER_SYMLINK)
-			judge_link(taken.path, taken.target);
+			check_link(taken.path, taken.target);
 		else if (taken.entry.kind == UNARCHIVER_HARDLINK)
-			judge_path(taken.target);
+			check_path(taken.target);
 		else if (taken.target[0] != '\0')
 			abort();
 		if ((taken.entry.kind == UNARCHIVER_FILE) != (after == UNARCHIVER_STATE_DATA))
@@ -98,9 +98,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			const size_t total = unarchiver_put(frame, (enum unarchiver_type)data[0], data + 1, len - 1);
 
 			if (unarchiver_take(&state, frame, total, &taken, &err) == 0)
-				judge(before, state);
+				check(before, state);
 		} else if (unarchiver_take(&state, data, len, &taken, &err) == 0) {
-			judge(before, state);
+			check(before, state);
 		}
 		data += len;
 		size -= len;

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (tail > 3 || tail > size)
 		abort();
-	/* A valid text has no cut tail, and a cut tail is not itself a sequence. */
+	/* A valid text has no incomplete tail; an incomplete tail is not a sequence. */
 	if (tail > 0 && (at == size || utf8_sequence(text + size - tail, tail) != 0))
 		abort();
 	return 0;

@@ -2,10 +2,10 @@
  * fuzz_websocket.c - frames of a WebSocket: the messages are the same however the bytes are split.
  *
  * Runs in:  the fuzz suite.
- * Reads:    the fuzzer's bytes: how long a piece is, and what comes behind the handshake.
+ * Reads:    the fuzzer's bytes: a piece size, and the bytes after the handshake.
  * Never:    keeps state between inputs.
  *
- * There is no connection behind it: who would wait for more bytes is told that there are none.
+ * There is no connection: waiting for more bytes fails at once.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static void note(const struct websocket_message *message, struct buf *ret)
 		abort();
 }
 
-/* What was said, in pieces of `step` bytes. */
-static void hear(const uint8_t *data, size_t size, size_t step, struct buf *ret)
+/* Feeds the bytes in pieces of `step` and notes all messages in `ret`. */
+static void feed(const uint8_t *data, size_t size, size_t step, struct buf *ret)
 {
 	struct conn *conn = open_one();
 	struct websocket_message message;
@@ -110,8 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	hear(data + 1, size - 1, size, &whole);
-	hear(data + 1, size - 1, data[0] > 0 ? data[0] : 1, &pieces);
+	feed(data + 1, size - 1, size, &whole);
+	feed(data + 1, size - 1, data[0] > 0 ? data[0] : 1, &pieces);
 	if (whole.len != pieces.len ||
 	    (whole.len > 0 && memcmp(whole.data, pieces.data, whole.len) != 0))
 		abort();
