@@ -1,9 +1,9 @@
 /*
- * test_codec_gzip.c - gzip: there and back, in small pieces, several members, damaged, a bomb.
+ * test_codec_gzip.c - gzip: round trips in small pieces, several members, damaged data, a bomb.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    takes what is not whole.
+ * Never:    touches a file.
  */
 #include "unit.h"
 
@@ -31,7 +31,7 @@ static void pack(const char *text, size_t len, size_t step, struct buf *ret)
 	}
 }
 
-/* 0, or what is wrong. */
+/* Decompresses `bytes` into `ret`; returns 0 or the code of the error. */
 static int unpack(const char *bytes, size_t len, size_t step, struct buf *ret)
 {
 	cleanup_gunzip struct gunzip *gunzip = gunzip_new(bytes, len);
@@ -46,7 +46,7 @@ static int unpack(const char *bytes, size_t len, size_t step, struct buf *ret)
 	return code;
 }
 
-UNIT_TEST(test_there_and_back)
+UNIT_TEST(test_round_trip_with_pieces_of_any_size)
 {
 	struct buf text = BUF_INIT(TEXT_MAX);
 	struct err err;
@@ -68,7 +68,7 @@ UNIT_TEST(test_there_and_back)
 	buf_done(&text);
 }
 
-UNIT_TEST(test_nothing_is_a_content)
+UNIT_TEST(test_empty_content_round_trips)
 {
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
 
@@ -81,7 +81,7 @@ UNIT_TEST(test_nothing_is_a_content)
 	buf_done(&back);
 }
 
-UNIT_TEST(test_members_follow_each_other)
+UNIT_TEST(test_several_members_are_concatenated)
 {
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
 	struct err err;
@@ -96,7 +96,7 @@ UNIT_TEST(test_members_follow_each_other)
 	buf_done(&back);
 }
 
-UNIT_TEST(test_what_is_cut_or_damaged_is_refused)
+UNIT_TEST(test_truncated_or_damaged_data_is_refused)
 {
 	static const char text[] = "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";
 	struct buf packed = BUF_INIT(TEXT_MAX), back = BUF_INIT(TEXT_MAX);
@@ -104,17 +104,18 @@ UNIT_TEST(test_what_is_cut_or_damaged_is_refused)
 	pack(text, sizeof(text), sizeof(text) + 1, &packed);
 	for (size_t len = 0; len < packed.len; len++)
 		assert_int_equal(unpack(packed.data, len, 4096, &back), ERR_INVALID);
-	packed.data[packed.len - 1] ^= 1; /* its length */
+	packed.data[packed.len - 1] ^= 1; /* the size in the trailer */
 	assert_int_equal(unpack(packed.data, packed.len, 4096, &back), ERR_INVALID);
 	packed.data[packed.len - 1] ^= 1;
-	packed.data[packed.len - 6] ^= 1; /* its checksum */
+	packed.data[packed.len - 6] ^= 1; /* the checksum in the trailer */
 	assert_int_equal(unpack(packed.data, packed.len, 4096, &back), ERR_INVALID);
-	assert_int_equal(unpack("\x78\x9c\x03\0\0\0\0\1", 8, 4096, &back), ERR_INVALID); /* zlib's */
+	/* The zlib format is not gzip. */
+	assert_int_equal(unpack("\x78\x9c\x03\0\0\0\0\1", 8, 4096, &back), ERR_INVALID);
 	buf_done(&packed);
 	buf_done(&back);
 }
 
-/* What is much longer than it looks comes out no faster than it is asked for. */
+/* A small input that expands to 16 MiB yields at most one piece per read. */
 UNIT_TEST(test_a_bomb_fills_one_piece_at_a_time)
 {
 	static char zeros[1 << 16], piece[100];

@@ -1,9 +1,9 @@
 /*
- * test_codec_http.c - requests in every way they can be cut, parts of a request, ranges.
+ * test_codec_http.c - requests split into pieces of every size, parts of a request, ranges.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    uses a socket; what smuggling looks like on one is in test/e2e/test_serve_http.py.
+ * Never:    uses a socket; test/e2e/test_serve_http.py tests request smuggling over one.
  */
 #include "unit.h"
 
@@ -19,7 +19,7 @@ struct seen {
 	enum http_step last;
 };
 
-static int keep(struct http *http, const char *bytes, size_t len, void *arg)
+static int collect(struct http *http, const char *bytes, size_t len, void *arg)
 {
 	struct seen *seen = arg;
 
@@ -30,7 +30,7 @@ static int keep(struct http *http, const char *bytes, size_t len, void *arg)
 	return 0;
 }
 
-/* Feeds `text` in pieces of `step` bytes until one message is over. */
+/* Feeds `text` in pieces of `step` bytes until one message ends. */
 static size_t feed(struct http *http, const char *text, size_t step, struct seen *seen)
 {
 	const size_t len = strlen(text);
@@ -46,7 +46,7 @@ static size_t feed(struct http *http, const char *text, size_t step, struct seen
 		if (seen->last == HTTP_STEP_HEAD) {
 			seen->heads++;
 			http->body_max = 100;
-			http->body_fn = keep;
+			http->body_fn = collect;
 			http->body_arg = seen;
 		} else if (seen->last == HTTP_STEP_MORE && piece == 0) {
 			break;
@@ -55,7 +55,7 @@ static size_t feed(struct http *http, const char *text, size_t step, struct seen
 	return at;
 }
 
-UNIT_TEST(a_message_in_pieces_is_the_same)
+UNIT_TEST(a_request_in_pieces_parses_the_same)
 {
 	static const char text[] = "POST /a/b?c=d HTTP/1.1\r\nHOST: x:1\r\nX-Y:  v \r\n"
 				   "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;e=f\r\ndefg\r\n"
@@ -81,7 +81,7 @@ UNIT_TEST(a_message_in_pieces_is_the_same)
 	}
 }
 
-UNIT_TEST(one_after_the_other)
+UNIT_TEST(a_second_request_on_the_same_connection)
 {
 	static const char first[] = "PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab";
 	static const char second[] = "GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -100,7 +100,7 @@ UNIT_TEST(one_after_the_other)
 	http_done(&http);
 }
 
-UNIT_TEST(an_empty_value_is_one_of_its_own)
+UNIT_TEST(an_empty_header_value_is_an_empty_text)
 {
 	static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nA:\r\nB:  \r\nC: d\r\n\r\n";
 	struct http http;
@@ -116,7 +116,7 @@ UNIT_TEST(an_empty_value_is_one_of_its_own)
 	http_done(&http);
 }
 
-UNIT_TEST(bounds)
+UNIT_TEST(head_and_body_sizes_are_limited)
 {
 	char *text = calloc(1, 40000);
 	struct http http;
@@ -135,14 +135,14 @@ UNIT_TEST(bounds)
 	(void)feed(&http, text, 1000, &seen);
 	assert_int_equal(seen.last, HTTP_STEP_BAD);
 	assert_int_equal(http.status, 413);
-	/* And it stays bad. */
+	/* After an error the parser refuses all further input. */
 	(void)feed(&http, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1000, &seen);
 	assert_int_equal(seen.last, HTTP_STEP_BAD);
 	http_done(&http);
 	free(text);
 }
 
-UNIT_TEST(decoding)
+UNIT_TEST(percent_decoding)
 {
 	static const char *const wrong[] = { "%", "%4", "%zz", "a%00", "%1f", "%7F", "a\nb" };
 	char text[8];
@@ -193,7 +193,7 @@ UNIT_TEST(cookies)
 	assert_string_equal(value, "");
 	assert_true(http_cookie(&http, "d", value, sizeof(value)));
 	assert_string_equal(value, "3=4");
-	assert_false(http_cookie(&http, "d", value, 3)); /* it does not fit */
+	assert_false(http_cookie(&http, "d", value, 3)); /* the buffer is too small */
 	assert_false(http_cookie(&http, "b", value, sizeof(value)));
 	assert_false(http_cookie(&http, "HttpOnly", value, sizeof(value)));
 	http_done(&http);

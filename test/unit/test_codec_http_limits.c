@@ -1,5 +1,5 @@
 /*
- * test_codec_http_limits.c - heads at their limits: N of something is read, N + 1 is not.
+ * test_codec_http_limits.c - message heads: the parsers accept each maximum and refuse one more.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -56,7 +56,7 @@ static void add_headers(struct buf *text, size_t count)
 		assert_ok(&err, buf_addf(text, &err, "H%zu: v\r\n", i));
 }
 
-UNIT_TEST(headers_of_a_request_are_counted)
+UNIT_TEST(the_headers_of_a_request_are_limited)
 {
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
@@ -71,7 +71,7 @@ UNIT_TEST(headers_of_a_request_are_counted)
 	}
 }
 
-UNIT_TEST(a_head_is_as_long_as_it_may_be)
+UNIT_TEST(the_head_of_a_request_is_limited)
 {
 	for (size_t over = 0; over < 2; over++) {
 		static const char begin[] = "GET / HTTP/1.1\r\nHost: x\r\nX: ", end[] = "\r\n\r\n";
@@ -90,7 +90,7 @@ UNIT_TEST(a_head_is_as_long_as_it_may_be)
 	}
 }
 
-UNIT_TEST(headers_of_an_answer_are_counted)
+UNIT_TEST(the_headers_of_a_response_are_limited)
 {
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf text = BUF_INIT(ROOM);
@@ -103,7 +103,7 @@ UNIT_TEST(headers_of_an_answer_are_counted)
 	}
 }
 
-UNIT_TEST(a_head_of_an_answer_is_as_long_as_it_may_be)
+UNIT_TEST(the_head_of_a_response_is_limited)
 {
 	for (size_t over = 0; over < 2; over++) {
 		static const char begin[] = "HTTP/1.1 200 OK\r\nX: ", end[] = "\r\n\r\n";
@@ -119,7 +119,7 @@ UNIT_TEST(a_head_of_an_answer_is_as_long_as_it_may_be)
 	}
 }
 
-UNIT_TEST(answers_before_the_answer_are_counted)
+UNIT_TEST(interim_responses_are_limited)
 {
 	static const size_t most = 8; /* INTERIM_MAX */
 

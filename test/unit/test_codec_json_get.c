@@ -1,5 +1,5 @@
 /*
- * test_codec_json_get.c - members that are there, missing, and of another kind.
+ * test_codec_json_get.c - members that exist, are missing, or have another type.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -31,7 +31,7 @@ static int release(void **state)
 	return 0;
 }
 
-UNIT_TEST(a_text_is_there_or_not)
+UNIT_TEST(a_member_that_is_not_a_string_has_no_text)
 {
 	assert_string_equal(json_get_text(document, "word"), "yes");
 	assert_string_equal(json_get_text(document, "empty"), "");
@@ -43,14 +43,14 @@ UNIT_TEST(a_text_is_there_or_not)
 	assert_string_equal(json_get_str(NULL, "word"), "");
 }
 
-UNIT_TEST(a_nul_byte_is_no_text_of_c)
+UNIT_TEST(a_string_with_a_nul_byte_is_not_a_c_string)
 {
 	assert_string_equal(json_get_c_text(document, "word"), "yes");
 	assert_null(json_get_c_text(document, "cut"));
 	assert_null(json_get_c_text(document, "missing"));
 }
 
-UNIT_TEST(a_word_is_compared)
+UNIT_TEST(a_string_member_is_compared)
 {
 	assert_true(json_get_is(document, "word", "yes"));
 	assert_false(json_get_is(document, "word", "no"));
@@ -58,7 +58,7 @@ UNIT_TEST(a_word_is_compared)
 	assert_false(json_get_is(document, "missing", ""));
 }
 
-UNIT_TEST(a_count_is_from_0_on)
+UNIT_TEST(a_member_that_is_not_a_natural_number_counts_0)
 {
 	assert_int_equal(json_get_count(document, "number"), 7);
 	assert_int_equal(json_get_count(document, "debt"), 0);
@@ -67,7 +67,7 @@ UNIT_TEST(a_count_is_from_0_on)
 	assert_int_equal(json_get_count(document, "missing"), 0);
 }
 
-UNIT_TEST(null_is_missing)
+UNIT_TEST(a_null_member_counts_as_missing)
 {
 	assert_true(json_get_has(document, "empty"));
 	assert_false(json_get_has(document, "none"));

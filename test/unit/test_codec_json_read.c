@@ -1,5 +1,5 @@
 /*
- * test_codec_json_read.c - the reader refuses what two parsers could understand differently.
+ * test_codec_json_read.c - the reader refuses JSON that two parsers could read differently.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -17,7 +17,7 @@ static int compact(const char *text, struct buf *ret, enum json_kind *ret_kind, 
 	return json_read_compact(text, strlen(text), 1u << 20, ret, ret_kind, err);
 }
 
-UNIT_TEST(compaction_keeps_the_spelling)
+UNIT_TEST(compaction_preserves_numbers_and_escapes)
 {
 	static const struct {
 		const char *in, *out;
@@ -44,7 +44,7 @@ UNIT_TEST(compaction_keeps_the_spelling)
 	}
 }
 
-UNIT_TEST(what_is_not_strict_is_refused)
+UNIT_TEST(invalid_or_ambiguous_json_is_refused)
 {
 	static const char *const bad[] = {
 		"",	    " ",	  "{",		"[1,]",	  "{\"a\":1,\"a\":2}", "{'a':1}",
@@ -61,7 +61,7 @@ UNIT_TEST(what_is_not_strict_is_refused)
 		assert_err(&err, ERR_INVALID, compact(bad[i], &out, &kind, &err));
 		assert_string_equal(buf_text(&out), "kept");
 	}
-	/* A NUL byte is not an end of text. */
+	/* A NUL byte does not end the text. */
 	assert_err(&err, ERR_INVALID, json_read_compact("1\0", 2, 16, &out, &kind, &err));
 	assert_err(&err, ERR_INVALID, json_read_compact("[1]\0{", 5, 16, &out, &kind, &err));
 	assert_string_equal(buf_text(&out), "kept");
@@ -74,7 +74,7 @@ static void nest(char *text, size_t levels)
 	text[2 * levels] = '\0';
 }
 
-UNIT_TEST(bounds_are_exact)
+UNIT_TEST(limits_are_exact)
 {
 	cleanup_buf struct buf out = BUF_INIT(1u << 20);
 	cleanup_buf struct buf many = BUF_INIT(1u << 23);
@@ -92,7 +92,7 @@ UNIT_TEST(bounds_are_exact)
 	json_read_free(document);
 	nest(text, JSON_READ_DEPTH_MAX + 1);
 	assert_err(&err, ERR_INVALID, json_read_parse(text, strlen(text), 512, &document, &err));
-	/* Brackets in a string nest nothing. */
+	/* Brackets in a string do not count as nesting. */
 	assert_ok(&err, compact("\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[\"",
 				&out, &kind, &err));
 
@@ -139,7 +139,7 @@ UNIT_TEST(values_are_found_and_typed)
 	assert_true(json_read_member_at(document, 1, &key, &value));
 	assert_string_equal(key, "i");
 	assert_false(json_read_member_at(document, 6, &key, &value));
-	/* What is not there, or of another kind, is not a crash. */
+	/* Missing members and other types yield NULL, false or 0, not a crash. */
 	assert_null(json_read_member(document, "missing"));
 	assert_null(json_read_member(json_read_member(document, "missing"), "x"));
 	assert_null(json_read_text(json_read_member(document, "i"), NULL));

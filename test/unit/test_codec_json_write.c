@@ -1,9 +1,9 @@
 /*
- * test_codec_json_write.c - the writer makes valid JSON of any bytes, and says when it cannot.
+ * test_codec_json_write.c - the writer makes valid JSON from any bytes, and reports misuse.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    compares with anything but exact bytes, or what the strict reader makes of them.
+ * Never:    accepts output other than the exact bytes, or what the strict reader parses.
  */
 #include "unit.h"
 
@@ -40,7 +40,7 @@ UNIT_TEST(members_are_in_order_and_compact)
 			    "18446744073709551615,true,[],{\"r\":1},\"YWI=\"],\"no\":false}");
 }
 
-UNIT_TEST(seconds_have_no_needless_digits)
+UNIT_TEST(seconds_have_no_trailing_zeros)
 {
 	static const struct {
 		uint64_t ns;
@@ -60,7 +60,7 @@ UNIT_TEST(seconds_have_no_needless_digits)
 	}
 }
 
-UNIT_TEST(text_is_escaped_and_made_utf8)
+UNIT_TEST(text_is_escaped_and_repaired_to_utf8)
 {
 	static const char raw[] = "\"\\/\n\r\t\b\0\x1f\x7f\xc3\xa9\xff\xed\xa0\x80\xe2\x82";
 	cleanup_buf struct buf out = BUF_INIT(256);
@@ -77,7 +77,7 @@ UNIT_TEST(text_is_escaped_and_made_utf8)
 			    "\xef\xbf\xbd\xef\xbf\xbd\"" /* a sequence cut short */);
 }
 
-/* Every pair of bytes, as key and as value: the strict reader takes each result. */
+/* Every pair of bytes and every single byte as a string: the strict reader accepts the result. */
 UNIT_TEST(any_bytes_make_valid_json)
 {
 	struct err err;
@@ -142,7 +142,7 @@ UNIT_TEST(misuse_is_an_error_not_bad_json)
 	assert_err(&err, ERR_INVALID, json_write_finish(&writer, &err));
 }
 
-UNIT_TEST(depth_and_ceiling_hold)
+UNIT_TEST(depth_and_size_limits_are_exact)
 {
 	cleanup_buf struct buf out = BUF_INIT(1024);
 	cleanup_buf struct buf small = BUF_INIT(8);

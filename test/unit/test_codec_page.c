@@ -35,7 +35,7 @@ static void assert_page(const struct page_choice *choice, const struct buf *text
 	assert_string_equal(buf_text(&notice), expected_notice);
 }
 
-UNIT_TEST(pages_end_with_lines)
+UNIT_TEST(pages_end_at_line_breaks)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct page_choice choice = { 0 };
@@ -60,7 +60,7 @@ UNIT_TEST(pages_end_with_lines)
 	assert_page(&choice, &text, "000001\n", 5000 * 7, "");
 }
 
-UNIT_TEST(a_text_is_looked_for_in_lines)
+UNIT_TEST(a_search_shows_matching_lines_with_their_numbers)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct page_choice choice = { .needle = "99" };
@@ -79,7 +79,7 @@ UNIT_TEST(a_text_is_looked_for_in_lines)
 		    "1457 of 5000 matching lines; more: the same with --lines 1458:5000");
 }
 
-UNIT_TEST(a_line_longer_than_a_page_goes_on)
+UNIT_TEST(a_line_longer_than_a_page_continues_as_a_range)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
@@ -97,7 +97,7 @@ UNIT_TEST(a_line_longer_than_a_page_goes_on)
 			    "line 2 of 2 goes on; more: reckon output out_1 --range 16385-32768");
 }
 
-UNIT_TEST(what_is_not_there_is_refused)
+UNIT_TEST(lines_past_the_end_are_refused)
 {
 	cleanup_buf struct buf page = BUF_INIT(1u << 20);
 	cleanup_buf struct buf notice = BUF_INIT(4096);
@@ -110,7 +110,7 @@ UNIT_TEST(what_is_not_there_is_refused)
 	assert_int_equal(page.len, 0);
 }
 
-UNIT_TEST(a_model_is_shown_text)
+UNIT_TEST(a_shown_page_is_escaped_text_with_its_notice)
 {
 	static const struct {
 		const char *bytes;

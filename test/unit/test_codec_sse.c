@@ -1,9 +1,9 @@
 /*
- * test_codec_sse.c - events of a stream, wherever it is cut.
+ * test_codec_sse.c - server-sent events, with the stream split into pieces of every size.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    depends on how many bytes come at once.
+ * Never:    depends on how many bytes arrive at once.
  */
 #include "unit.h"
 
@@ -52,32 +52,32 @@ UNIT_TEST(events_come_with_name_and_id)
 	       "[1|stream|{\"a\":1}][2|done|{}]");
 }
 
-UNIT_TEST(every_line_end_is_one)
+UNIT_TEST(cr_lf_and_crlf_end_a_line)
 {
 	expect("data: a\r\n\r\ndata: b\r\rdata: c\n\n", "[|message|a][|message|b][|message|c]");
 }
 
-UNIT_TEST(comments_and_strange_fields_are_passed_over)
+UNIT_TEST(comments_and_unknown_fields_are_ignored)
 {
 	expect(": still running\n\nretry: 5\nfoo\ndata\ndata: x\n\n", "[|message|\nx]");
 }
 
-UNIT_TEST(an_id_stays_until_the_next)
+UNIT_TEST(an_id_applies_until_the_next_one)
 {
 	expect("id: 7\ndata: a\n\ndata: b\n\n", "[7|message|a][7|message|b]");
 }
 
-UNIT_TEST(an_id_that_is_no_number_is_none)
+UNIT_TEST(an_id_that_is_not_a_number_is_ignored)
 {
 	expect("id: 1\\r\nid: a: b\ndata: x\n\n", "[|message|x]");
 }
 
-UNIT_TEST(what_is_cut_off_is_no_event)
+UNIT_TEST(an_incomplete_event_is_not_reported)
 {
 	expect("data: a\n\ndata: b\n", "[|message|a]");
 }
 
-UNIT_TEST(what_the_stream_ends_with_is_given_out_at_its_end)
+UNIT_TEST(the_end_of_the_stream_reports_an_incomplete_event)
 {
 	struct seen seen = { .text = BUF_INIT(256) };
 	struct sse sse;
@@ -91,12 +91,12 @@ UNIT_TEST(what_the_stream_ends_with_is_given_out_at_its_end)
 	buf_done(&seen.text);
 }
 
-UNIT_TEST(a_byte_order_mark_is_passed_over_once)
+UNIT_TEST(only_a_byte_order_mark_at_the_start_is_skipped)
 {
 	expect("\xef\xbb\xbf" "data: 1\n\n\xef\xbb\xbf" "data: 2\n\ndata: 3\n\n", "[|message|1][|message|3]");
 }
 
-UNIT_TEST(too_long_is_refused)
+UNIT_TEST(lines_and_events_that_are_too_long_are_refused)
 {
 	struct seen seen = { .text = BUF_INIT(4096) };
 	struct sse sse;
@@ -112,7 +112,7 @@ UNIT_TEST(too_long_is_refused)
 	buf_done(&seen.text);
 }
 
-UNIT_TEST(a_refusal_ends_it)
+UNIT_TEST(an_error_from_the_callback_is_returned)
 {
 	struct seen seen = { .text = BUF_INIT(64), .refuse = ERR_DENIED };
 	struct sse sse;
@@ -123,7 +123,7 @@ UNIT_TEST(a_refusal_ends_it)
 	sse_done(&sse);
 }
 
-UNIT_TEST(a_new_connection_forgets_half_an_event_and_keeps_the_id)
+UNIT_TEST(a_restart_drops_the_incomplete_event_and_its_id)
 {
 	struct seen seen = { .text = BUF_INIT(256) };
 	struct sse sse;

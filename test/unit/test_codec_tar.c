@@ -1,5 +1,5 @@
 /*
- * test_codec_tar.c - heads of archives there and back, and pairs of pax that are none.
+ * test_codec_tar.c - archive headers round trip; malformed pax records are refused.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "codec/tar.h"
 
-UNIT_TEST(long_names_come_back)
+UNIT_TEST(long_names_round_trip)
 {
 	static char path[3000], link[3000];
 	const struct tar_entry given = { .kind = TAR_LINK, .mode = 0777, .path = path, .link = link };
@@ -41,8 +41,8 @@ UNIT_TEST(long_names_come_back)
 	tar_reader_done(&reader);
 }
 
-/* A folder's name ends in "/", which goes; the root's is all of its name. */
-UNIT_TEST(slashes_at_the_end_of_a_name_go)
+/* A folder's name loses the slashes at its end; the root's name stays "/". */
+UNIT_TEST(slashes_at_the_end_of_a_name_are_removed)
 {
 	static const char *const names[][2] = {
 		{ "a/", "a" }, { "a//", "a" }, { "/", "/" }, { "//", "/" }
@@ -65,8 +65,8 @@ UNIT_TEST(slashes_at_the_end_of_a_name_go)
 	}
 }
 
-/* "1048576 path=…\n" */
-UNIT_TEST(names_have_an_end)
+/* The longest pax record is "1048576 path=…\n": TAR_EXTRA_MAX bytes. */
+UNIT_TEST(the_length_of_a_name_is_limited)
 {
 	const size_t around = strlen("1048576 path=\n");
 
@@ -86,7 +86,7 @@ UNIT_TEST(names_have_an_end)
 		tar_reader_init(&reader);
 		assert_int_equal(tar_read_head(&reader, text.data, &entry, &err), TAR_EXTRA);
 		assert_int_equal(entry.size, TAR_EXTRA_MAX);
-		/* One byte more, by its size and the sum of the head. */
+		/* Add one byte to the size and to the header's checksum. */
 		text.data[124 + 10]++;
 		(void)snprintf(text.data + 148, 7, "%06lo", strtoul(text.data + 148, NULL, 8) + 1);
 		assert_err(&err, ERR_PROTOCOL, tar_read_head(&reader, text.data, &entry, &err));
@@ -94,7 +94,7 @@ UNIT_TEST(names_have_an_end)
 	}
 }
 
-UNIT_TEST(pairs_are_read_to_the_byte)
+UNIT_TEST(pax_records_are_parsed_strictly)
 {
 	static const struct {
 		const char *text;
@@ -103,12 +103,12 @@ UNIT_TEST(pairs_are_read_to_the_byte)
 		{ "", true },
 		{ "9 path=a\n", true },
 		{ "9 path=a\n9 path=b\n", true },
-		{ "10 size=1\n\n", false }, /* it ends before its newline */
+		{ "10 size=1\n\n", false }, /* a newline without a record follows */
 		{ "11 size=12\n", true },
 		{ "6 a=b\n", true },
 		{ "5 a=\n", true },
 		{ "4 =\n", true },
-		{ "3 \n", false }, /* no key */
+		{ "3 \n", false }, /* no "=" */
 		{ "2 \n", false },
 		{ "9 path=a", false },
 		{ "8 path=a\n", false },

@@ -1,4 +1,4 @@
-/* The table of dialects: the native one is the first, and every name leads to its own number. */
+/* The table of dialects: the native one is the first, and every name maps to its own number. */
 #include "unit.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ UNIT_TEST(every_name_is_found)
 	assert_true(dialect_count() >= 1 && dialect_count() <= DIALECTS_MAX);
 	assert_string_equal(dialect_name(DIALECT_NATIVE), "native");
 	for (size_t i = 0; i < dialect_count(); i++) {
-		/* It is a folder, a part of a program's name, and a word of answers and metrics. */
+		/* The name is part of a program's name and appears in responses and metrics. */
 		assert_int_equal(strspn(dialect_name(i), "abcdefghijklmnopqrstuvwxyz0123456789"),
 				 strlen(dialect_name(i)));
 		assert_in_range(strlen(dialect_name(i)), 1, 31);

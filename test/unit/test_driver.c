@@ -1,9 +1,9 @@
 /*
- * test_driver.c - the agent driver against an agent of this file's: what owners rely on.
+ * test_driver.c - the agent driver against a fake agent: what the driver's owners rely on.
  *
- * Runs in:  the unit suite; started by itself as "reckon-agent", it is one.
- * Reads:    frames of its own.
- * Never:    asks a model.
+ * Runs in:  the unit suite; the driver starts this program as "reckon-agent", the agent.
+ * Reads:    frames from its own agent.
+ * Never:    calls a model.
  */
 #include "unit.h"
 
@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "driver/driver.h"
 
-/* ---- the agent: what it does, the name of its model says ---- */
+/* ---- the agent: the model's name selects its behavior ---- */
 
-static void say(enum agent_type type, enum agent_tag tag, const char *text)
+static void send_text(enum agent_type type, enum agent_tag tag, const char *text)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct err err;
@@ -39,7 +39,7 @@ static void end(enum agent_stop stop, const struct kernel_item *text)
 	(void)agent_send(AGENT_FD, AGENT_DONE, 0, &payload, &err);
 }
 
-/* Its answer is what it was told of its one cell; an interrupt ends it. */
+/* Runs one cell and answers with its result; after an interrupt it ends as interrupted. */
 static int be_agent(void)
 {
 	static struct kernel_item items[AGENT_FIELDS_MAX];
@@ -65,9 +65,9 @@ static int be_agent(void)
 			if (strcmp(model, "silent") == 0)
 				end(AGENT_STOP_INTERRUPTED, NULL);
 		} else if (head.type == AGENT_ASK && strcmp(model, "silent") != 0) {
-			say(AGENT_TEXT, AGENT_TAG_TEXT, "I try ");
-			say(AGENT_TEXT, AGENT_TAG_TEXT, "this.");
-			say(AGENT_EXECUTE, AGENT_TAG_CODE,
+			send_text(AGENT_TEXT, AGENT_TAG_TEXT, "I try ");
+			send_text(AGENT_TEXT, AGENT_TAG_TEXT, "this.");
+			send_text(AGENT_EXECUTE, AGENT_TAG_CODE,
 			    strcmp(model, "binary") == 0 ? "\xff\xfe" : "6*7");
 			if (strcmp(model, "dies") == 0)
 				return 0;
@@ -78,7 +78,7 @@ static int be_agent(void)
 	return 0;
 }
 
-/* ---- its owner ---- */
+/* ---- the driver's owner ---- */
 
 struct owner {
 	struct driver driver;
@@ -183,7 +183,7 @@ static void begin(struct owner *owner, const char *name, uint64_t wall_ms)
 				   &err));
 }
 
-UNIT_TEST(a_question_is_driven_to_its_end)
+UNIT_TEST(two_questions_run_to_their_answers)
 {
 	const int fds = unit_open_fds();
 	struct owner owner = { 0 };
@@ -217,7 +217,7 @@ UNIT_TEST(a_question_is_driven_to_its_end)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-UNIT_TEST(a_cell_may_come_back_later)
+UNIT_TEST(a_cell_may_end_asynchronously)
 {
 	struct owner owner = { .is_async = true };
 	struct driver *driver = &owner.driver;
@@ -231,12 +231,12 @@ UNIT_TEST(a_cell_may_come_back_later)
 	assert_string_equal(driver->outcome.steps[0].execution, "ex_0");
 	assert_ok(&err, report(&owner, &err));
 	assert_true(driver_is_late(driver, UINT64_MAX));
-	assert_err(&err, ERR_INVALID, report(&owner, &err)); /* once for each */
+	assert_err(&err, ERR_INVALID, report(&owner, &err)); /* the cell has ended already */
 	assert_int_equal(driver_run(driver, -1, &err), DRIVER_ENDED);
 	driver_done(driver);
 }
 
-UNIT_TEST(what_may_not_run_is_reported_to_the_model)
+UNIT_TEST(refused_cells_and_lost_sessions_are_reported_to_the_model)
 {
 	static const struct {
 		const char *model, *result;
@@ -265,7 +265,7 @@ UNIT_TEST(what_may_not_run_is_reported_to_the_model)
 	}
 }
 
-UNIT_TEST(a_wish_to_stop_is_heard)
+UNIT_TEST(stop_requests_interrupt_the_agent)
 {
 	struct owner thinks = { .stops = true }, runs = { .is_async = true };
 	struct err err;
@@ -284,14 +284,14 @@ UNIT_TEST(a_wish_to_stop_is_heard)
 	driver_done(&runs.driver);
 }
 
-UNIT_TEST(what_breaks_ends_it)
+UNIT_TEST(a_dead_agent_a_lost_session_and_a_timeout_fail)
 {
 	struct owner dies = { .is_async = true }, lost = { .is_lost = true }, late = { 0 };
 	struct err err;
 	enum driver_result result;
 
 	begin(&dies, "dies", 60000);
-	/* While its cell runs, too: nobody waits for the cell. */
+	/* The agent dies while its cell runs: the driver does not wait for the cell's end. */
 	while ((result = driver_run(&dies.driver, -1, &err)) == DRIVER_RUNS)
 		driver_wait(&dies.driver, -1);
 	assert_int_equal(result, DRIVER_FAILED);
@@ -309,7 +309,7 @@ UNIT_TEST(what_breaks_ends_it)
 	while ((result = driver_step(&late.driver, &err)) == DRIVER_WAITS &&
 	       late.driver.state == DRIVER_STARTING)
 		driver_wait(&late.driver, -1);
-	late.driver.deadline_ns = clock_mono_ns() - 1; /* half a minute has gone by */
+	late.driver.deadline_ns = clock_mono_ns() - 1; /* as if the deadline had passed */
 	assert_int_equal(driver_step(&late.driver, &err), DRIVER_FAILED);
 	assert_int_equal(err.code, ERR_TIMEOUT);
 	driver_done(&late.driver);

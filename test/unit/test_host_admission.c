@@ -1,5 +1,5 @@
 /*
- * test_host_admission.c - how much memory can still be had, from files of every form.
+ * test_host_admission.c - available memory, from /proc/meminfo and cgroups of both versions.
  *
  * Runs in:  the unit suite.
  * Reads:    a tree of its own, in place of /proc and /sys.
@@ -51,18 +51,18 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-UNIT_TEST_WITH(nothing_to_read_bounds_nothing, set_up, tear_down)
+UNIT_TEST_WITH(without_files_there_is_no_limit, set_up, tear_down)
 {
 	assert_true(admission_available(root) == UINT64_MAX);
 }
 
-UNIT_TEST_WITH(what_the_host_has, set_up, tear_down)
+UNIT_TEST_WITH(memory_of_the_host_is_the_limit, set_up, tear_down)
 {
 	put("/proc/meminfo", "MemTotal:  9000 kB\nMemFree: 1 kB\nMemAvailable:    5120 kB\n");
 	assert_true(admission_available(root) == 5 * MIB);
 }
 
-UNIT_TEST_WITH(a_cgroup_of_version_1, set_up, tear_down)
+UNIT_TEST_WITH(a_parent_cgroup_of_version_1_is_the_limit, set_up, tear_down)
 {
 	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
 	put("/proc/self/cgroup", "12:pids:/x\n5:memory:/a/b\n0::/u\n");
@@ -72,13 +72,13 @@ UNIT_TEST_WITH(a_cgroup_of_version_1, set_up, tear_down)
 	put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "94371840\n");
 	put("/sys/fs/cgroup/memory/a/memory.stat",
 	    "inactive_file 5\ntotal_inactive_file 20971520\n");
-	/* 100 MiB of which 90 are in use, 20 of those cache. */
+	/* The limit is 100 MiB, of which 90 are in use, 20 of them as reclaimable cache. */
 	assert_true(admission_available(root) == 30 * MIB);
 	put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "209715200\n");
 	assert_true(admission_available(root) == 0);
 }
 
-UNIT_TEST_WITH(a_cgroup_of_version_2, set_up, tear_down)
+UNIT_TEST_WITH(a_cgroup_of_version_2_is_the_limit, set_up, tear_down)
 {
 	put("/proc/meminfo", "MemAvailable: 1048576 kB\n");
 	put("/proc/self/cgroup", "0::/a\n");

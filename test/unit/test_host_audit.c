@@ -1,5 +1,5 @@
 /*
- * test_host_audit.c - the chain of the audit, its table, the second copy of its end.
+ * test_host_audit.c - the hash chain of the audit log: table, segments, sealed copy of the head.
  *
  * Runs in:  the unit suite.
  * Reads:    a state directory of its own.
@@ -52,7 +52,7 @@ static struct audit_entry entry_of(const char *action, const char *detail)
 }
 
 /* Computed with Python's hashlib.blake2b(digest_size=32) from the description in audit.h. */
-UNIT_TEST(the_hash_is_what_is_documented)
+UNIT_TEST(the_hash_is_computed_as_documented)
 {
 	static const struct audit_head zero;
 	struct audit_entry entry = entry_of("daemon.start", "version=1");
@@ -65,8 +65,8 @@ UNIT_TEST(the_hash_is_what_is_documented)
 			    "a0223ab7c58485d7eba275b1ce4065d16dcb850f3e0e27f7da64a0339738d508");
 }
 
-/* A byte that moves from one field to the next is another entry. */
-UNIT_TEST(every_byte_has_its_place)
+/* A byte that moves from one field to the next changes the hash. */
+UNIT_TEST(the_hash_covers_the_fields_the_sequence_and_the_chain)
 {
 	static const struct audit_head zero;
 	const struct audit_head other = { .sequence = 0, .hash = { 1 } };
@@ -127,8 +127,8 @@ UNIT_TEST(entries_make_a_chain)
 	assert_int_equal(walk.count, 0);
 }
 
-/* With what it describes, or not at all; within a transaction of somebody else's, too. */
-UNIT_TEST(what_is_rolled_back_was_never_there)
+/* A rollback to a savepoint removes an entry together with the change that it describes. */
+UNIT_TEST(a_rollback_removes_the_entry_with_its_change)
 {
 	struct audit_head head, found;
 	struct audit_entry entry = entry_of("test", "kept"), gone = entry_of("test", "gone");
@@ -149,8 +149,8 @@ UNIT_TEST(what_is_rolled_back_was_never_there)
 	assert_int_equal(value, 0);
 }
 
-/* The chain of test entries that stand in the table, from a segment and from what is left. */
-UNIT_TEST(entries_leave_the_table_as_they_are)
+/* Walks the entries of the tests above: some are in a segment, the rest stays in the table. */
+UNIT_TEST(entries_move_to_a_segment_unchanged)
 {
 	const unsigned char secret[32] = { 3 }, other[32] = { 4 };
 	struct audit_segments segments;
@@ -167,7 +167,7 @@ UNIT_TEST(entries_leave_the_table_as_they_are)
 	assert_int_equal(made.first, 1);
 	assert_int_equal(made.last, 12);
 	assert_int_equal(end.sequence, 12);
-	/* Until the database says so it counts for nothing. */
+	/* The segment is ignored until the database records it. */
 	assert_ok(&err, audit_walk(state_fd, db, other, 0, 0, walk_one, &walk, &err));
 	assert_int_equal(walk.count, head.sequence);
 	assert_ok(&err, db_audit_leave(db, &end, &err));
@@ -192,12 +192,12 @@ UNIT_TEST(entries_leave_the_table_as_they_are)
 	assert_memory_equal(&edges.end, &end, sizeof(end));
 	assert_string_equal(edges.at, "2026-11-22T05:00:00.000Z");
 	audit_segments_done(&segments);
-	/* Rows that are out cannot be moved again. */
+	/* Entries that are in a segment cannot be moved again. */
 	assert_err(&err, ERR_INVALID,
 		   audit_segment_write(state_fd, db, secret, &zero, 14, &made, &end, &err));
 }
 
-UNIT_TEST(the_copy_of_the_end_is_sealed)
+UNIT_TEST(the_copy_of_the_head_is_sealed)
 {
 	const unsigned char secret[32] = { 1 }, other[32] = { 2 };
 	const struct audit_head head = { .sequence = 4711, .hash = { 0xab, 0xcd } };
@@ -212,7 +212,7 @@ UNIT_TEST(the_copy_of_the_end_is_sealed)
 	assert_memory_equal(&found, &head, sizeof(head));
 	assert_int_equal(audit_head_read(state_fd, other, &found, &sealed, &err), 1);
 	assert_false(sealed);
-	/* Another number, another byte of the hash: another seal. */
+	/* Another sequence number breaks the seal. */
 	fd = openat(state_fd, AUDIT_HEAD_FILE, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "4710", 4, 0), 4);
 	assert_int_equal(audit_head_read(state_fd, secret, &found, &sealed, &err), 1);

@@ -1,5 +1,5 @@
 /*
- * test_host_config.c - options: what is taken, what is refused and with which words, what a
+ * test_host_config.c - options: accepted values, refused values and their messages, what a
  * reload may change.
  *
  * Runs in:  the unit suite.
@@ -28,7 +28,7 @@ static int parse(const char *text)
 	return config_parse(&config, text, strlen(text), &problems, &err);
 }
 
-UNIT_TEST(every_default_is_a_value)
+UNIT_TEST(every_default_is_a_valid_value)
 {
 	for (size_t i = 0; i < config_row_count; i++) {
 		const struct config_row *row = &config_rows[i];
@@ -43,7 +43,7 @@ UNIT_TEST(every_default_is_a_value)
 	assert_int_equal(config.idle_ms, 1800 * 1000);
 }
 
-UNIT_TEST(a_file_is_taken)
+UNIT_TEST(a_file_is_parsed)
 {
 	assert_ok(&err, parse("\xef\xbb\xbf# ours\n\n[server]\nlisten = [::1]:80\npublic = yes ; really\n"
 			      "header-timeout=2m\r\n[sessions]\nidle-timeout: 1h\n[log]\n"
@@ -57,7 +57,7 @@ UNIT_TEST(a_file_is_taken)
 	assert_ok(&err, parse("\n \n\t\n"));
 }
 
-/* Text, the line of the first problem, a part of what is said. */
+/* Each case: the text, the line of the problem, a part of the message. */
 UNIT_TEST(each_mistake_is_named_with_its_line)
 {
 	static const struct {
@@ -101,7 +101,7 @@ UNIT_TEST(each_mistake_is_named_with_its_line)
 	}
 }
 
-UNIT_TEST(all_mistakes_are_counted)
+UNIT_TEST(mistakes_past_the_list_are_counted)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 16);
 
@@ -112,7 +112,7 @@ UNIT_TEST(all_mistakes_are_counted)
 	assert_int_equal(problems.list[INI_PROBLEMS_MAX - 1].line, INI_PROBLEMS_MAX);
 }
 
-UNIT_TEST(a_line_is_never_cut)
+UNIT_TEST(a_long_line_or_a_nul_byte_is_refused)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 16);
 	static const char nul[] = "[server]\nworkers = 3\0\n";
@@ -128,8 +128,8 @@ UNIT_TEST(a_line_is_never_cut)
 	assert_string_equal(problems.list[0].text, "the line has a NUL byte");
 }
 
-/* What the command line says last holds, whatever the file says. */
-UNIT_TEST(the_command_line_has_the_last_word)
+/* Options on the command line override the file, also when it is loaded again. */
+UNIT_TEST(the_command_line_overrides_the_file)
 {
 	char path[] = "/tmp/test_host_config.XXXXXX", flag[64], workers[] = "--workers=7";
 	char name[] = "reckond", public[] = "--public", state_flag[] = "--state=/nowhere";
@@ -146,7 +146,7 @@ UNIT_TEST(the_command_line_has_the_last_word)
 		assert_int_equal(config.public_ok, 1);
 		assert_string_equal(config.state_dir, "/nowhere");
 	}
-	/* Who may write it decides what the daemon does. */
+	/* Whoever can write the file controls the daemon, so nobody else may write it. */
 	assert_int_equal(fchmod(fd, 0666), 0);
 	assert_err(&err, ERR_DENIED, config_load(5, argv, &config, &problems, &err));
 	assert_int_equal(unlink(path), 0);
@@ -168,7 +168,7 @@ UNIT_TEST(a_wrong_flag_is_named)
 	assert_non_null(strstr(err.text, "'word'"));
 }
 
-UNIT_TEST(a_reload_changes_what_it_may)
+UNIT_TEST(a_reload_changes_only_reloadable_options)
 {
 	__attribute__((cleanup(cleanup_free_fn))) struct config *fresh = mem_new0(1, sizeof(*fresh));
 	cleanup_buf struct buf fixed = BUF_INIT(4096);

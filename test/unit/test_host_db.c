@@ -1,5 +1,5 @@
 /*
- * test_host_db.c - what the database keeps over a restart, and a database of the first version.
+ * test_host_db.c - what the database preserves over a restart; migration of the first version.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
@@ -34,7 +34,7 @@ static struct db *open_db(const struct unit_dir *fixture)
 	return db;
 }
 
-/* As the first version made it. */
+/* The schema of the first version, with one session and two executions. */
 static const char first_version[] =
 	"PRAGMA journal_mode=WAL;"
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;"
@@ -92,7 +92,7 @@ static int count_lost(const char *session, const char *tenant, const char *why, 
 	return 0;
 }
 
-UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(a_database_of_the_first_version_is_migrated, unit_dir_make, unit_dir_drop)
 {
 	const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	const char other[] = "f" DIGITS "fedcba9876543210fedcba987654321";
@@ -109,7 +109,7 @@ UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_
 	assert_int_equal(recovered.lost, 1);
 	assert_int_equal(reported, 1);
 	assert_int_equal(recovered.executions, 1);
-	/* It kept no workspaces: a live session cannot come back, and says why. */
+	/* The first version stored no workspaces: a live session is lost, with the cause. */
 	assert_int_equal(db_session_find(db, DB_TENANT_FIRST, SESSION, &session,
 					     &err), 1);
 	assert_string_equal(session.state, "lost");
@@ -119,7 +119,7 @@ UNIT_TEST_WITH(the_first_version_is_brought_up_to_date, unit_dir_make, unit_dir_
 	assert_string_equal(execution.status, "ok");
 	assert_non_null(strstr(buf_text(&execution.record), DIGITS));
 	db_execution_done(&execution);
-	/* What its records name is not collected. */
+	/* An object that a record names is needed, so it is not collected. */
 	assert_true(db_object_is_needed(db, sha256));
 	assert_false(db_object_is_needed(db, other));
 	db_close(db);
@@ -148,7 +148,7 @@ static void add_live(struct db *db, const char *id, struct db_persisted *persist
 	assert_ok(&err, db_persisted_put(db, id, persisted, &err));
 }
 
-UNIT_TEST_WITH(live_sessions_stay, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(live_sessions_survive_a_restart, unit_dir_make, unit_dir_drop)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db_recovered recovered = { 0 };
@@ -184,7 +184,7 @@ UNIT_TEST_WITH(live_sessions_stay, unit_dir_make, unit_dir_drop)
 	assert_int_equal(db_execution_by_key(db, SESSION, "key", &execution, &err), 1);
 	assert_string_equal(execution.status, "lost");
 	db_execution_done(&execution);
-	/* Begun and ended at once, as most are. */
+	/* The execution that was added together with its end. */
 	assert_int_equal(db_execution_find(db, SESSION, ENDED, &execution, &err), 1);
 	assert_string_equal(execution.status, "ok");
 	assert_string_equal(buf_text(&execution.record), "{}");
@@ -193,7 +193,7 @@ UNIT_TEST_WITH(live_sessions_stay, unit_dir_make, unit_dir_drop)
 	db_close(db);
 }
 
-UNIT_TEST_WITH(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(a_manifest_changes_in_part, unit_dir_make, unit_dir_drop)
 {
 	static const char sha256[] = DIGITS "fedcba9876543210fedcba9876543210";
 	char a[] = "a", b[] = "\xff", content[sizeof(sha256)];
@@ -238,7 +238,7 @@ UNIT_TEST_WITH(a_manifest_changes_by_parts, unit_dir_make, unit_dir_drop)
 	db_close(db);
 }
 
-UNIT_TEST_WITH(a_sync_without_a_change_costs_nothing, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(only_a_change_makes_a_sync, unit_dir_make, unit_dir_drop)
 {
 	struct db *db = open_db(*state);
 	struct err err;
@@ -276,7 +276,7 @@ static off_t size_of(const struct unit_dir *fixture, const char *name)
 	return st.st_size;
 }
 
-/* Each changes five pages or so, as a cell does. */
+/* Each commit changes about five pages, as a cell does. */
 static void commit_often(struct db *db, unsigned count)
 {
 	struct db_session session = { .idle_ms = 1000 };
@@ -292,7 +292,7 @@ static void commit_often(struct db *db, unsigned count)
 	}
 }
 
-UNIT_TEST_WITH(the_log_is_taken_in_beside_the_loop, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(a_thread_checkpoints_the_log, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
@@ -303,13 +303,13 @@ UNIT_TEST_WITH(the_log_is_taken_in_beside_the_loop, unit_dir_make, unit_dir_drop
 
 	db_relax(db);
 	db_log_begin(db);
-	/* Past the length at which it is due, and not as far as where the loop does it itself. */
+	/* Past the length at which a checkpoint is due, short of where the loop does it itself. */
 	while (size_of(fixture, "reckond.db-wal") < 1200 * 4120)
 		commit_often(db, 10);
 	for (int i = 0; i < 500 && size_of(fixture, "reckond.db") == before; i++)
 		(void)usleep(20000);
 	assert_true(size_of(fixture, "reckond.db") > before);
-	/* Without a pause it grows, to where the loop takes in what is left. */
+	/* Without a pause the log grows until the loop itself does the checkpoint. */
 	commit_often(db, 6000);
 	full = size_of(fixture, "reckond.db-wal");
 	assert_true(full < 17100 * 4120);
@@ -323,7 +323,7 @@ UNIT_TEST_WITH(the_log_is_taken_in_beside_the_loop, unit_dir_make, unit_dir_drop
 	db_close(db);
 }
 
-UNIT_TEST_WITH(the_log_has_its_length_from_the_start, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(the_log_is_filled_in_advance, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	struct db *db = open_db(fixture);
@@ -339,7 +339,7 @@ UNIT_TEST_WITH(the_log_has_its_length_from_the_start, unit_dir_make, unit_dir_dr
 	db_persisted_done(&persisted);
 	assert_ok(&err, db_sync(db, &err));
 	assert_int_equal(size_of(fixture, "reckond.db-wal"), full);
-	/* A copy of what a power cut leaves: zeros behind the last commit are nothing. */
+	/* A copy of the state after a power cut: zeros behind the last commit are ignored. */
 	copy_file(fixture, "reckond.db", "copy.db");
 	copy_file(fixture, "reckond.db-wal", "copy.db-wal");
 	db_close(db);
@@ -352,7 +352,7 @@ UNIT_TEST_WITH(the_log_has_its_length_from_the_start, unit_dir_make, unit_dir_dr
 	db_close(db);
 }
 
-UNIT_TEST_WITH(what_was_collected_is_remembered, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(a_tombstone_is_found_only_by_its_tenant, unit_dir_make, unit_dir_drop)
 {
 	struct db *db = open_db(*state);
 	char at[CLOCK_RFC3339_SIZE];
@@ -362,12 +362,12 @@ UNIT_TEST_WITH(what_was_collected_is_remembered, unit_dir_make, unit_dir_drop)
 	assert_ok(&err, db_tombstone_add(db, DB_TENANT_FIRST, DIGITS, &err));
 	assert_int_equal(db_tombstone_find(db, DB_TENANT_FIRST, DIGITS, at, &err), 1);
 	assert_true(at[0] == '2');
-	/* Of others it is none. */
+	/* Another tenant has no tombstone for it. */
 	assert_int_equal(db_tombstone_find(db, "te_OTHER", DIGITS, at, &err), 0);
 	db_close(db);
 }
 
-UNIT_TEST_WITH(a_key_can_be_given_back, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(an_idempotency_key_can_be_released, unit_dir_make, unit_dir_drop)
 {
 	struct db_execution execution = { .id = EXECUTION, .session = SESSION, .sequence = 1 };
 	struct db *db = open_db(*state);

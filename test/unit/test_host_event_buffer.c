@@ -1,5 +1,5 @@
 /*
- * test_host_event_buffer.c - events of an execution: in order, from any id, counted when they are gone.
+ * test_host_event_buffer.c - events of an execution: order, reading from any id, missing ones.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -19,12 +19,12 @@ struct got {
 	bool end;
 };
 
-/* What one event_buffer_read() after `after` gives; ids have to follow one another. */
-static bool read_once(struct event_buffer *ring, uint64_t after, struct got *ret)
+/* Calls event_buffer_read() once; the ids of the events must be consecutive. */
+static bool read_once(struct event_buffer *buffer, uint64_t after, struct got *ret)
 {
 	struct arena arena = { 0 };
 	struct api_events reply;
-	const bool found = event_buffer_read(ring, after, &arena, &reply);
+	const bool found = event_buffer_read(buffer, after, &arena, &reply);
 	const struct api_event *event = reply.events.items;
 
 	memset(ret, 0, sizeof(*ret));
@@ -44,61 +44,61 @@ static bool read_once(struct event_buffer *ring, uint64_t after, struct got *ret
 	return found;
 }
 
-UNIT_TEST(in_order_and_from_any_id)
+UNIT_TEST(events_are_read_in_order_from_any_id)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	struct got got;
 
-	assert_false(read_once(ring, 0, &got));
+	assert_false(read_once(buffer, 0, &got));
 	for (int i = 0; i < 5; i++)
-		event_buffer_push(ring, "stream", "{}", 2);
-	assert_true(read_once(ring, 0, &got));
+		event_buffer_push(buffer, "stream", "{}", 2);
+	assert_true(read_once(buffer, 0, &got));
 	assert_true(got.first == 1 && got.last == 5 && got.gap == 0 && !got.end);
-	assert_true(read_once(ring, 3, &got));
+	assert_true(read_once(buffer, 3, &got));
 	assert_true(got.first == 4 && got.last == 5);
-	assert_false(read_once(ring, 5, &got));
-	event_buffer_push(ring, "done", "{}", 2);
-	/* Held back until the record is kept. */
-	assert_false(read_once(ring, 5, &got));
-	event_buffer_finish(ring);
-	assert_true(read_once(ring, 5, &got));
+	assert_false(read_once(buffer, 5, &got));
+	event_buffer_push(buffer, "done", "{}", 2);
+	/* Readers do not get the last event until the record is stored. */
+	assert_false(read_once(buffer, 5, &got));
+	event_buffer_finish(buffer);
+	assert_true(read_once(buffer, 5, &got));
 	assert_true(got.first == 6 && got.end);
-	assert_true(read_once(ring, 6, &got));
+	assert_true(read_once(buffer, 6, &got));
 	assert_true(got.events == 0 && got.end);
-	event_buffer_free(ring);
+	event_buffer_free(buffer);
 }
 
-UNIT_TEST(who_has_not_come_for_the_end_is_known)
+UNIT_TEST(the_buffer_counts_readers_that_have_not_read_the_end)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	struct got got;
 
-	event_buffer_push(ring, "stream", "{}", 2);
-	assert_true(read_once(ring, 0, &got));
-	assert_true(read_once(ring, 0, &got));
-	assert_false(event_buffer_is_unread(ring)); /* it goes on */
-	event_buffer_push(ring, "done", "{}", 2);
-	event_buffer_finish(ring);
-	assert_true(event_buffer_is_unread(ring));
-	event_buffer_reader_back(ring);
-	assert_true(read_once(ring, 1, &got) && got.end);
-	assert_true(event_buffer_is_unread(ring));
-	event_buffer_reader_back(ring);
-	assert_true(read_once(ring, 1, &got) && got.end);
-	assert_false(event_buffer_is_unread(ring));
-	event_buffer_reader_back(ring); /* one that begins in the middle */
-	assert_false(event_buffer_is_unread(ring));
-	event_buffer_free(ring);
+	event_buffer_push(buffer, "stream", "{}", 2);
+	assert_true(read_once(buffer, 0, &got));
+	assert_true(read_once(buffer, 0, &got));
+	assert_false(event_buffer_is_unread(buffer)); /* the execution has not ended */
+	event_buffer_push(buffer, "done", "{}", 2);
+	event_buffer_finish(buffer);
+	assert_true(event_buffer_is_unread(buffer));
+	event_buffer_reader_back(buffer);
+	assert_true(read_once(buffer, 1, &got) && got.end);
+	assert_true(event_buffer_is_unread(buffer));
+	event_buffer_reader_back(buffer);
+	assert_true(read_once(buffer, 1, &got) && got.end);
+	assert_false(event_buffer_is_unread(buffer));
+	event_buffer_reader_back(buffer); /* a reader that starts in the middle */
+	assert_false(event_buffer_is_unread(buffer));
+	event_buffer_free(buffer);
 }
 
-/* Follows the ring to its end; events and gaps have to add up. */
-static void follow(struct event_buffer *ring, uint64_t total)
+/* Reads the buffer to its end; events and missing ones must add up to `total`. */
+static void follow(struct event_buffer *buffer, uint64_t total)
 {
 	uint64_t after = 0, events = 0, missing = 0;
 	struct got got;
 
 	do {
-		assert_true(read_once(ring, after, &got));
+		assert_true(read_once(buffer, after, &got));
 		if (got.events > 0) {
 			assert_int_equal(got.first, after + got.gap + 1);
 			after = got.last;
@@ -110,107 +110,107 @@ static void follow(struct event_buffer *ring, uint64_t total)
 	assert_true(events <= EVENT_BUFFER_EVENTS_MAX && missing > 0);
 }
 
-UNIT_TEST(what_is_gone_is_counted)
+UNIT_TEST(dropped_events_are_counted)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 
 	for (unsigned i = 0; i < EVENT_BUFFER_EVENTS_MAX + 100; i++)
-		event_buffer_push(ring, "stream", "{\"a\":1}", 7);
-	event_buffer_finish(ring);
-	follow(ring, EVENT_BUFFER_EVENTS_MAX + 100);
-	event_buffer_free(ring);
+		event_buffer_push(buffer, "stream", "{\"a\":1}", 7);
+	event_buffer_finish(buffer);
+	follow(buffer, EVENT_BUFFER_EVENTS_MAX + 100);
+	event_buffer_free(buffer);
 }
 
-UNIT_TEST(bytes_are_bounded_too)
+UNIT_TEST(the_bytes_of_a_buffer_are_limited)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	char *large = malloc(EVENT_BUFFER_BYTES_MAX / 2);
 
 	assert_non_null(large);
 	memset(large, 'x', EVENT_BUFFER_BYTES_MAX / 2);
 	for (int i = 0; i < 5; i++)
-		event_buffer_push(ring, "display_data", large, EVENT_BUFFER_BYTES_MAX / 2);
-	event_buffer_finish(ring);
-	follow(ring, 5);
-	event_buffer_free(ring);
+		event_buffer_push(buffer, "display_data", large, EVENT_BUFFER_BYTES_MAX / 2);
+	event_buffer_finish(buffer);
+	follow(buffer, 5);
+	event_buffer_free(buffer);
 	free(large);
 }
 
-/* With many that are full each has its share, so that all of them are bounded, too. */
-UNIT_TEST(all_rings_together_are_bounded)
+/* Many full buffers get a share each, which limits their sum. */
+UNIT_TEST(the_bytes_of_all_buffers_are_limited)
 {
 	enum { COUNT = 40, SIZE = 1 << 20 };
-	struct event_buffer *rings[COUNT];
+	struct event_buffer *buffers[COUNT];
 	char *large = malloc(SIZE);
 	const size_t before = event_buffer_all_bytes();
 
 	assert_non_null(large);
 	memset(large, 'x', SIZE);
 	for (int i = 0; i < COUNT; i++)
-		rings[i] = event_buffer_new();
+		buffers[i] = event_buffer_new();
 	for (int turn = 0; turn < 16; turn++)
 		for (int i = 0; i < COUNT; i++)
-			event_buffer_push(rings[i], "stream", large, SIZE);
+			event_buffer_push(buffers[i], "stream", large, SIZE);
 	assert_true(event_buffer_all_bytes() > before + EVENT_BUFFER_ALL_BYTES / 2);
 	assert_true(event_buffer_all_bytes() <=
 		    before + EVENT_BUFFER_ALL_BYTES + COUNT * (size_t)SIZE);
 	for (int i = 0; i < COUNT; i++) {
-		event_buffer_finish(rings[i]);
-		follow(rings[i], 16);
-		event_buffer_free(rings[i]);
+		event_buffer_finish(buffers[i]);
+		follow(buffers[i], 16);
+		event_buffer_free(buffers[i]);
 	}
 	assert_int_equal(event_buffer_all_bytes(), before);
 	free(large);
 }
 
-UNIT_TEST(room_is_given_back)
+UNIT_TEST(a_shrunk_buffer_still_works)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	size_t empty, few;
 	struct got got;
 
-	empty = event_buffer_shrink(ring);
+	empty = event_buffer_shrink(buffer);
 	for (int i = 0; i < 20; i++)
-		event_buffer_push(ring, "stream", "{}", 2);
-	few = event_buffer_shrink(ring);
-	assert_true(few > empty + 20 * 2 && event_buffer_shrink(ring) == few);
-	event_buffer_push(ring, "done", "{}", 2);
-	event_buffer_finish(ring);
-	assert_true(read_once(ring, 0, &got));
+		event_buffer_push(buffer, "stream", "{}", 2);
+	few = event_buffer_shrink(buffer);
+	assert_true(few > empty + 20 * 2 && event_buffer_shrink(buffer) == few);
+	event_buffer_push(buffer, "done", "{}", 2);
+	event_buffer_finish(buffer);
+	assert_true(read_once(buffer, 0, &got));
 	assert_true(got.first == 1 && got.last == 21 && got.end);
-	event_buffer_free(ring);
+	event_buffer_free(buffer);
 }
 
-UNIT_TEST(one_that_is_too_large_is_missing)
+UNIT_TEST(an_event_that_is_too_large_is_missing)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	char *large = calloc(1, EVENT_BUFFER_EVENT_MAX + 1);
 	struct got got;
 
 	assert_non_null(large);
-	event_buffer_push(ring, "stream", "{}", 2);
-	event_buffer_push(ring, "display_data", large, EVENT_BUFFER_EVENT_MAX + 1);
-	event_buffer_push(ring, "stream", "{}", 2);
-	event_buffer_finish(ring);
-	assert_true(read_once(ring, 1, &got));
+	event_buffer_push(buffer, "stream", "{}", 2);
+	event_buffer_push(buffer, "display_data", large, EVENT_BUFFER_EVENT_MAX + 1);
+	event_buffer_push(buffer, "stream", "{}", 2);
+	event_buffer_finish(buffer);
+	assert_true(read_once(buffer, 1, &got));
 	assert_true(got.gap == 1 && got.first == 3 && got.end);
-	event_buffer_free(ring);
+	event_buffer_free(buffer);
 	free(large);
 }
 
-UNIT_TEST(only_who_waits_is_told)
+UNIT_TEST(only_a_waiting_reader_is_woken)
 {
-	struct event_buffer *ring = event_buffer_new();
+	struct event_buffer *buffer = event_buffer_new();
 	struct got got;
 
-	assert_false(event_buffer_push(ring, "stream", "{}", 2));
-	assert_false(read_once(ring, 1, &got));
-	/* Another reader that has something to read does not take the first one's turn. */
-	assert_true(read_once(ring, 0, &got));
-	assert_true(event_buffer_push(ring, "stream", "{}", 2));
-	assert_false(event_buffer_push(ring, "stream", "{}", 2));
-	assert_false(read_once(ring, 3, &got));
-	/* The loop knows of the end, and tells it when it is kept. */
-	assert_false(event_buffer_push(ring, "done", "{}", 2));
-	event_buffer_free(ring);
+	assert_false(event_buffer_push(buffer, "stream", "{}", 2));
+	assert_false(read_once(buffer, 1, &got));
+	/* The first reader still waits after another reader that found events. */
+	assert_true(read_once(buffer, 0, &got));
+	assert_true(event_buffer_push(buffer, "stream", "{}", 2));
+	assert_false(event_buffer_push(buffer, "stream", "{}", 2));
+	assert_false(read_once(buffer, 3, &got));
+	/* "done" wakes no reader here: readers get it only after event_buffer_finish(). */
+	assert_false(event_buffer_push(buffer, "done", "{}", 2));
+	event_buffer_free(buffer);
 }

@@ -1,5 +1,5 @@
 /*
- * test_host_hold.c - when nobody cares for an execution any more.
+ * test_host_hold.c - a lease is over when the last connection has closed.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -13,92 +13,92 @@
 
 #define S 1000000000ull
 
-UNIT_TEST(nobody_ever_went)
+UNIT_TEST(a_lease_without_a_disconnect_is_never_over)
 {
-	struct lease *hold = lease_new(0, 1);
+	struct lease *lease = lease_new(0, 1);
 
-	assert_false(lease_is_over(hold, 1));
-	assert_false(lease_is_over(hold, UINT64_MAX));
-	/* A stranger's going is nobody's. */
-	lease_drop(hold, 2, 5 * S);
-	assert_false(lease_is_over(hold, UINT64_MAX));
-	free(hold);
+	assert_false(lease_is_over(lease, 1));
+	assert_false(lease_is_over(lease, UINT64_MAX));
+	/* A connection that does not lease the lease changes nothing when it closes. */
+	lease_drop(lease, 2, 5 * S);
+	assert_false(lease_is_over(lease, UINT64_MAX));
+	free(lease);
 	assert_false(lease_is_over(NULL, UINT64_MAX));
 	lease_take(NULL, 1);
 	lease_drop(NULL, 1, S);
 	lease_lose(NULL, 0, UINT64_MAX);
 }
 
-UNIT_TEST(the_last_one_ends_it)
+UNIT_TEST(the_last_disconnect_ends_the_lease)
 {
-	struct lease *hold = lease_new(0, 1);
+	struct lease *lease = lease_new(0, 1);
 
-	lease_take(hold, 2);
-	lease_drop(hold, 1, 5 * S);
-	assert_false(lease_is_over(hold, 6 * S));
-	lease_drop(hold, 1, 6 * S);
-	assert_false(lease_is_over(hold, 7 * S));
-	lease_drop(hold, 2, 7 * S);
-	assert_true(lease_is_over(hold, 7 * S));
-	free(hold);
+	lease_take(lease, 2);
+	lease_drop(lease, 1, 5 * S);
+	assert_false(lease_is_over(lease, 6 * S));
+	lease_drop(lease, 1, 6 * S);
+	assert_false(lease_is_over(lease, 7 * S));
+	lease_drop(lease, 2, 7 * S);
+	assert_true(lease_is_over(lease, 7 * S));
+	free(lease);
 }
 
-UNIT_TEST(whoever_comes_back_in_time_keeps_it)
+UNIT_TEST(a_connection_within_the_grace_period_renews_the_lease)
 {
-	struct lease *hold = lease_new(3000, 1);
+	struct lease *lease = lease_new(3000, 1);
 
-	lease_drop(hold, 1, 10 * S);
-	assert_false(lease_is_over(hold, 13 * S - 1));
-	lease_take(hold, 2);
-	assert_false(lease_is_over(hold, 100 * S));
-	/* And the time begins anew. */
-	lease_drop(hold, 2, 100 * S);
-	assert_false(lease_is_over(hold, 103 * S - 1));
-	assert_true(lease_is_over(hold, 103 * S));
-	free(hold);
+	lease_drop(lease, 1, 10 * S);
+	assert_false(lease_is_over(lease, 13 * S - 1));
+	lease_take(lease, 2);
+	assert_false(lease_is_over(lease, 100 * S));
+	/* The grace period starts again. */
+	lease_drop(lease, 2, 100 * S);
+	assert_false(lease_is_over(lease, 103 * S - 1));
+	assert_true(lease_is_over(lease, 103 * S));
+	free(lease);
 }
 
-UNIT_TEST(a_front_that_died_took_nobody_away)
+UNIT_TEST(a_crash_of_the_front_is_not_a_disconnect)
 {
-	struct lease *hold = lease_new(3000, 1);
+	struct lease *lease = lease_new(3000, 1);
 
-	lease_lose(hold, 0, UINT64_MAX);
-	assert_false(lease_is_over(hold, UINT64_MAX));
-	/* Its connections are known no more; one that comes back is. */
-	lease_drop(hold, 1, 10 * S);
-	assert_false(lease_is_over(hold, UINT64_MAX));
-	lease_take(hold, 2);
-	lease_drop(hold, 2, 20 * S);
-	lease_lose(hold, 0, UINT64_MAX);
-	assert_true(lease_is_over(hold, 23 * S));
-	free(hold);
+	lease_lose(lease, 0, UINT64_MAX);
+	assert_false(lease_is_over(lease, UINT64_MAX));
+	/* The lease forgets the connections of the front; a new connection counts. */
+	lease_drop(lease, 1, 10 * S);
+	assert_false(lease_is_over(lease, UINT64_MAX));
+	lease_take(lease, 2);
+	lease_drop(lease, 2, 20 * S);
+	lease_lose(lease, 0, UINT64_MAX);
+	assert_true(lease_is_over(lease, 23 * S));
+	free(lease);
 }
 
-UNIT_TEST(only_the_connections_of_the_dead_one_are_lost)
+UNIT_TEST(a_crash_drops_only_the_connections_of_that_front)
 {
-	struct lease *hold = lease_new(0, 5);
+	struct lease *lease = lease_new(0, 5);
 
-	lease_take(hold, 10);
-	lease_take(hold, 19);
-	lease_take(hold, 20);
-	lease_lose(hold, 10, 19);
-	lease_drop(hold, 10, 1 * S);
-	lease_drop(hold, 5, 2 * S);
-	assert_false(lease_is_over(hold, UINT64_MAX));
-	lease_drop(hold, 20, 3 * S);
-	assert_true(lease_is_over(hold, 3 * S));
-	free(hold);
+	lease_take(lease, 10);
+	lease_take(lease, 19);
+	lease_take(lease, 20);
+	lease_lose(lease, 10, 19);
+	lease_drop(lease, 10, 1 * S);
+	lease_drop(lease, 5, 2 * S);
+	assert_false(lease_is_over(lease, UINT64_MAX));
+	lease_drop(lease, 20, 3 * S);
+	assert_true(lease_is_over(lease, 3 * S));
+	free(lease);
 }
 
-UNIT_TEST(what_a_front_names_is_bounded)
+UNIT_TEST(connections_and_the_grace_period_are_limited)
 {
-	struct lease *hold = lease_new(UINT64_MAX, 1);
+	struct lease *lease = lease_new(UINT64_MAX, 1);
 
 	for (uint64_t i = 2; i < 5000; i++)
-		lease_take(hold, i);
+		lease_take(lease, i);
 	for (uint64_t i = 1; i <= LEASE_CONNECTIONS_MAX; i++)
-		lease_drop(hold, i, 10 * S);
-	assert_false(lease_is_over(hold, 3609 * S));
-	assert_true(lease_is_over(hold, 3610 * S));
-	free(hold);
+		lease_drop(lease, i, 10 * S);
+	assert_false(lease_is_over(lease, 3609 * S));
+	assert_true(lease_is_over(lease, 3610 * S));
+	free(lease);
 }

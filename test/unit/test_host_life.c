@@ -1,5 +1,5 @@
 /*
- * test_host_life.c - a session's states: every pair of them is a move, or is refused.
+ * test_host_life.c - a session's states: each pair of states is an allowed move or is refused.
  *
  * Runs in:  the unit suite.
  * Reads:    its own standard error, through a memory file.
@@ -14,7 +14,7 @@
 
 #include "host/sessions/state/life.h"
 
-/* A row for each state, a column for each that it may be left for, in the order of the enum. */
+/* A row for each state, a column for each next state, in the order of the enum; x: allowed. */
 static const char *const moves[SESSION_LIFE_COUNT_] = {
 	[SESSION_OPENING] = ".x..x.x.x.",	  [SESSION_LIVE] = "..x...x.x.",
 	[SESSION_PAUSE_REQUESTED] = ".x.xx.x.x.", [SESSION_PAUSING] = ".x..x.x.x.",
@@ -23,7 +23,7 @@ static const char *const moves[SESSION_LIFE_COUNT_] = {
 	[SESSION_LEAVING] = ".........x",	  [SESSION_LEFT] = "..........",
 };
 
-static void every_pair_is_a_move_or_is_refused(void **state)
+static void only_the_listed_moves_are_allowed(void **state)
 {
 	(void)state;
 	for (unsigned from = 0; from < SESSION_LIFE_COUNT_; from++) {
@@ -40,7 +40,7 @@ static void every_pair_is_a_move_or_is_refused(void **state)
 	}
 }
 
-/* What is logged meanwhile is in `ret`. */
+/* Stores in `ret` what the move logs. */
 static void catch_move(enum session_life *life, enum session_life to, char *ret, size_t size)
 {
 	const int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -57,7 +57,7 @@ static void catch_move(enum session_life *life, enum session_life to, char *ret,
 	(void)close(caught);
 }
 
-static void a_refusal_is_logged(void **state)
+static void a_refused_move_is_logged(void **state)
 {
 	enum session_life life = SESSION_ENDING;
 	char text[512];
@@ -71,7 +71,7 @@ static void a_refusal_is_logged(void **state)
 	assert_string_equal(text, "");
 }
 
-static void what_is_no_state_is_refused(void **state)
+static void an_unknown_state_is_refused(void **state)
 {
 	enum session_life life = SESSION_LIVE;
 
@@ -82,7 +82,7 @@ static void what_is_no_state_is_refused(void **state)
 	assert_string_equal(life_name(SESSION_LIFE_COUNT_), "unknown");
 }
 
-static void each_state_has_a_name_of_its_own(void **state)
+static void state_names_are_unique(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < SESSION_LIFE_COUNT_; i++)
@@ -91,8 +91,8 @@ static void each_state_has_a_name_of_its_own(void **state)
 						life_name((enum session_life)other));
 }
 
-/* In the order of the enum: what each question is answered with. */
-static void each_state_is_one_of_three(void **state)
+/* For each predicate the states, in the order of the enum, for which it is true. */
+static void each_state_is_opening_live_or_closing(void **state)
 {
 	static const char live[] = ".xxxxx....", closing[] = "......xxxx";
 	static const char paused[] = "..xxxx....", still[] = "...xxx....";
@@ -115,8 +115,8 @@ static void each_state_is_one_of_three(void **state)
 	}
 }
 
-/* Whatever goes on in it, a session can end, and the daemon can stop. */
-static void all_that_is_not_closing_can_go(void **state)
+/* In any state that is not closing, a session can end and the daemon can stop. */
+static void each_state_that_is_not_closing_can_end_and_leave(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < SESSION_LIFE_COUNT_; i++) {
@@ -130,12 +130,12 @@ static void all_that_is_not_closing_can_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
-		cmocka_unit_test(a_refusal_is_logged),
-		cmocka_unit_test(what_is_no_state_is_refused),
-		cmocka_unit_test(each_state_has_a_name_of_its_own),
-		cmocka_unit_test(each_state_is_one_of_three),
-		cmocka_unit_test(all_that_is_not_closing_can_go),
+		cmocka_unit_test(only_the_listed_moves_are_allowed),
+		cmocka_unit_test(a_refused_move_is_logged),
+		cmocka_unit_test(an_unknown_state_is_refused),
+		cmocka_unit_test(state_names_are_unique),
+		cmocka_unit_test(each_state_is_opening_live_or_closing),
+		cmocka_unit_test(each_state_that_is_not_closing_can_end_and_leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

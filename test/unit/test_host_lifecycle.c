@@ -1,5 +1,5 @@
 /*
- * test_host_lifecycle.c - reckond's states: every pair of them is a move, or is refused.
+ * test_host_lifecycle.c - reckond's states: each pair of states is an allowed move or is refused.
  *
  * Runs in:  the unit suite.
  * Reads:    its own standard error, through a memory file.
@@ -14,7 +14,7 @@
 
 #include "host/operations/lifecycle.h"
 
-/* A row for each state, a column for each that it may be left for, in the order of the enum. */
+/* A row for each state, a column for each next state, in the order of the enum; x: allowed. */
 static const char *const moves[LIFECYCLE_COUNT_] = {
 	[LIFECYCLE_STARTING] = ".x......",
 	[LIFECYCLE_SERVING] = "..xxxxxx",
@@ -26,7 +26,7 @@ static const char *const moves[LIFECYCLE_COUNT_] = {
 	[LIFECYCLE_UPGRADING] = "........",
 };
 
-static void every_pair_is_a_move_or_is_refused(void **state)
+static void only_the_listed_moves_are_allowed(void **state)
 {
 	(void)state;
 	for (unsigned from = 0; from < LIFECYCLE_COUNT_; from++) {
@@ -44,7 +44,7 @@ static void every_pair_is_a_move_or_is_refused(void **state)
 	}
 }
 
-/* What is logged meanwhile is in `ret`. */
+/* Stores in `ret` what the move logs. */
 static void catch_move(struct lifecycle *life, enum lifecycle_state to, char *ret, size_t size)
 {
 	const int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -61,7 +61,7 @@ static void catch_move(struct lifecycle *life, enum lifecycle_state to, char *re
 	(void)close(caught);
 }
 
-static void a_refusal_is_logged(void **state)
+static void a_refused_move_is_logged(void **state)
 {
 	struct lifecycle life = { .state = LIFECYCLE_STOPPING };
 	char text[512];
@@ -75,7 +75,7 @@ static void a_refusal_is_logged(void **state)
 	assert_string_equal(text, "");
 }
 
-static void what_is_no_state_is_refused(void **state)
+static void an_unknown_state_is_refused(void **state)
 {
 	struct lifecycle life = { .state = LIFECYCLE_SERVING };
 
@@ -86,7 +86,7 @@ static void what_is_no_state_is_refused(void **state)
 	assert_string_equal(lifecycle_name(LIFECYCLE_COUNT_), "unknown");
 }
 
-static void each_state_has_a_name_of_its_own(void **state)
+static void state_names_are_unique(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < LIFECYCLE_COUNT_; i++)
@@ -95,7 +95,7 @@ static void each_state_has_a_name_of_its_own(void **state)
 						lifecycle_name((enum lifecycle_state)other));
 }
 
-static void an_end_remembers_that_it_was_drained(void **state)
+static void an_upgrade_remembers_the_drain(void **state)
 {
 	struct lifecycle life = { .state = LIFECYCLE_STARTING };
 
@@ -112,7 +112,7 @@ static void an_end_remembers_that_it_was_drained(void **state)
 	assert_true(!lifecycle_is_in_grace(&life) && lifecycle_is_upgrade(&life));
 }
 
-static void a_stop_is_no_upgrade(void **state)
+static void a_stop_is_not_an_upgrade(void **state)
 {
 	struct lifecycle life = { .state = LIFECYCLE_SERVING };
 
@@ -125,12 +125,12 @@ static void a_stop_is_no_upgrade(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_is_a_move_or_is_refused),
-		cmocka_unit_test(a_refusal_is_logged),
-		cmocka_unit_test(what_is_no_state_is_refused),
-		cmocka_unit_test(each_state_has_a_name_of_its_own),
-		cmocka_unit_test(an_end_remembers_that_it_was_drained),
-		cmocka_unit_test(a_stop_is_no_upgrade),
+		cmocka_unit_test(only_the_listed_moves_are_allowed),
+		cmocka_unit_test(a_refused_move_is_logged),
+		cmocka_unit_test(an_unknown_state_is_refused),
+		cmocka_unit_test(state_names_are_unique),
+		cmocka_unit_test(an_upgrade_remembers_the_drain),
+		cmocka_unit_test(a_stop_is_not_an_upgrade),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

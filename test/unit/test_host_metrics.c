@@ -3,7 +3,7 @@
  *
  * Runs in:  the unit suite.
  * Reads:    its own numbers.
- * Never:    judges the format by what wrote it: test_serve_operations.py has Prometheus' parser.
+ * Never:    parses the output; test_serve_operations.py does, with Prometheus' own parser.
  */
 #include "unit.h"
 
@@ -29,7 +29,7 @@ UNIT_TEST(a_sample_is_one_line)
 					     "x_total 18446744073709551615\nx_total 0\n");
 }
 
-UNIT_TEST(a_label_cannot_end_itself)
+UNIT_TEST(label_values_are_escaped)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	const char *const labels[] = { "l", "a\"} 1\n\\", NULL };
@@ -64,7 +64,7 @@ UNIT_TEST(a_histogram_adds_up)
 	static struct metrics metrics;
 	static const struct metrics_now now = { .version = "0" };
 	static const char *const lines[] = {
-		/* A bound belongs to its bucket. */
+		/* A value that equals the bound of a bucket belongs to it. */
 		"\nreckon_execution_wall_seconds_bucket{le=\"0.001\"} 1\n",
 		"\nreckon_execution_wall_seconds_bucket{le=\"0.0025\"} 2\n",
 		"\nreckon_execution_wall_seconds_bucket{le=\"120\"} 2\n",

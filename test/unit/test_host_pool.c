@@ -1,5 +1,5 @@
 /*
- * test_host_pool.c - whose turn it is: counted in the order of service, never in time.
+ * test_host_pool.c - how a pool's lanes take turns: the order in which items start, not the time.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -23,15 +23,15 @@ struct work {
 	char name;
 };
 
-/* What the threads note: the order in which items began, how many of a name ran at once. */
+/* What the threads record: the order in which items began, how many of a name ran at once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char order[ITEMS + 1];
-static int policies[ITEMS]; /* of the threads, when they began */
+static int policies[ITEMS]; /* of the threads, when the items began */
 static unsigned begun, held, at_once[256], most_at_once[256];
 static bool is_gate_open;
 
-/* Everything waits at the gate until it opens; so what is submitted before that is queued. */
+/* Items wait until the gate opens, so further items that are submitted before it are queued. */
 static void run(struct pool_item *item)
 {
 	const unsigned char name = (unsigned char)((struct work *)(void *)item)->name;
@@ -110,7 +110,7 @@ static struct pool *new_pool(unsigned threads)
 	return pool;
 }
 
-UNIT_TEST(one_job_is_served_within_two)
+UNIT_TEST(a_new_lane_is_served_after_at_most_one_more_item)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
@@ -122,7 +122,7 @@ UNIT_TEST(one_job_is_served_within_two)
 	assert_int_equal(pool_waiting(pool), 100);
 	open_gate();
 	take_all(pool, 101);
-	/* The one that ran, at most one more of x, then y. */
+	/* The item that ran already, at most one more of x, then y. */
 	assert_non_null(strchr(order, 'y'));
 	assert_true(strchr(order, 'y') - order <= 2);
 	pool_free(pool);
@@ -130,7 +130,7 @@ UNIT_TEST(one_job_is_served_within_two)
 	pool_lane_free(y);
 }
 
-UNIT_TEST(turns_go_by_weight)
+UNIT_TEST(lanes_take_turns_by_weight)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
@@ -142,7 +142,7 @@ UNIT_TEST(turns_go_by_weight)
 	submit(pool, y, 'y', 60);
 	open_gate();
 	take_all(pool, 160);
-	/* As long as both wait, y gets three for each of x; the first one ran already. */
+	/* While both wait, y gets three turns for each of x; order[0] began before y came. */
 	for (unsigned i = 1; i <= 80; i++) {
 		of_x += order[i] == 'x';
 		of_y += order[i] == 'y';
@@ -175,18 +175,18 @@ UNIT_TEST(many_lanes_take_turns)
 		pool_lane_free(lanes[i]);
 }
 
-UNIT_TEST(a_lane_has_no_more_threads_than_it_may)
+UNIT_TEST(a_lane_uses_no_more_threads_than_its_limit)
 {
 	struct pool *pool = new_pool(4);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
 
 	pool_lane_set(pool, x, 1, 2);
 	submit(pool, x, 'x', 50);
-	/* Whether its threads have woken up is nobody's business. */
+	/* The count does not depend on whether the threads have woken up. */
 	assert_int_equal(pool_lane_waiting(pool, x), 48);
 	wait_held(2);
 	assert_int_equal(pool_lane_waiting(pool, x), 48);
-	/* The other threads are still there for others. */
+	/* The other threads still serve other lanes. */
 	submit(pool, y, 'y', 3);
 	assert_int_equal(pool_lane_waiting(pool, y), 1);
 	wait_held(4);
@@ -200,7 +200,7 @@ UNIT_TEST(a_lane_has_no_more_threads_than_it_may)
 	pool_lane_free(y);
 }
 
-UNIT_TEST(a_raised_bound_lets_go_on)
+UNIT_TEST(a_raised_thread_limit_starts_waiting_items)
 {
 	struct pool *pool = new_pool(3);
 	struct pool_lane *x = pool_lane_new();
@@ -216,7 +216,7 @@ UNIT_TEST(a_raised_bound_lets_go_on)
 	pool_lane_free(x);
 }
 
-UNIT_TEST(what_comes_behind_an_item_needs_no_turn)
+UNIT_TEST(a_chained_item_runs_without_waiting_for_a_turn)
 {
 	struct pool *pool = new_pool(1);
 	struct pool_lane *x = pool_lane_new(), *y = pool_lane_new();
@@ -233,7 +233,7 @@ UNIT_TEST(what_comes_behind_an_item_needs_no_turn)
 	open_gate();
 	take_all(pool, 5);
 	assert_string_equal(order, "ftyxy");
-	/* It was not counted twice: the lane has all its threads again. */
+	/* The second item was not counted as another thread: the lane has its thread again. */
 	assert_int_equal(pool_load(pool), 0);
 	submit(pool, x, 'z', 1);
 	take_all(pool, 1);
@@ -250,7 +250,7 @@ static void note_processors(struct pool_item *item)
 	(void)sched_getaffinity(0, sizeof(may_use), &may_use);
 }
 
-UNIT_TEST(what_is_done_beside_may_go_on_anywhere)
+UNIT_TEST(an_item_on_another_processor_may_use_all_of_them)
 {
 	struct pool_lane *x = pool_lane_new();
 	struct pool *pool;
@@ -261,7 +261,7 @@ UNIT_TEST(what_is_done_beside_may_go_on_anywhere)
 	assert_ok(&err, pool_new(2, note_processors, &pool, &err));
 	reset();
 	open_gate();
-	/* The first one makes a thread, which waits for the others. */
+	/* Only the first item finds the pool without a thread. */
 	for (unsigned i = 1; i <= 3; i++) {
 		struct work *work = mem_new0(1, sizeof(*work));
 
@@ -276,7 +276,7 @@ UNIT_TEST(what_is_done_beside_may_go_on_anywhere)
 	pool_lane_free(x);
 }
 
-/* The policy that this host lets a thread have. */
+/* Stores SCHED_RR if this host lets a thread have it, else SCHED_OTHER. */
 static void *probe(void *arg)
 {
 	const struct sched_param least = { .sched_priority = 1 };
@@ -285,7 +285,7 @@ static void *probe(void *arg)
 	return NULL;
 }
 
-UNIT_TEST(what_runs_beside_others_begins_in_real_time)
+UNIT_TEST(a_second_running_item_starts_at_real_time_priority)
 {
 	struct pool *pool = new_pool(2);
 	struct pool_lane *lane = pool_lane_new();
@@ -302,7 +302,7 @@ UNIT_TEST(what_runs_beside_others_begins_in_real_time)
 	take_all(pool, 2);
 	assert_int_equal(policies[0], SCHED_OTHER); /* alone */
 	assert_int_equal(policies[1], may);
-	/* One that is waited for by several hurries alone, too. */
+	/* After pool_hurry() an item that runs alone has that policy, too. */
 	reset();
 	pool_hurry(pool);
 	submit(pool, lane, 'c', 1);

@@ -1,9 +1,9 @@
 /*
- * test_host_reserve.c - a reserve that did not grow stays what it was, until it can.
+ * test_host_reserve.c - a disk reserve that cannot grow keeps its size until it can.
  *
  * Runs in:  the unit suite.
  * Reads:    a temporary directory of its own.
- * Never:    fills a disk: the system refuses a file longer than RLIMIT_FSIZE likewise.
+ * Never:    fills a disk: RLIMIT_FSIZE makes the system refuse to grow the file.
  */
 #include "unit.h"
 
@@ -14,7 +14,7 @@
 
 #include "host/host.h"
 
-static void bound(uint64_t size)
+static void limit_file_size(uint64_t size)
 {
 	struct rlimit limit;
 
@@ -31,7 +31,7 @@ static uint64_t size_of(const struct host *host)
 	return (uint64_t)st.st_size;
 }
 
-UNIT_TEST(what_does_not_grow_stays)
+UNIT_TEST(a_reserve_that_cannot_grow_keeps_its_size)
 {
 	static struct host host;
 	char path[64];
@@ -43,17 +43,17 @@ UNIT_TEST(what_does_not_grow_stays)
 	reserve_setup(&host);
 	wanted = host.operations.reserve.wanted;
 	assert_true(wanted > 1 && host.operations.reserve.size == wanted && size_of(&host) == wanted);
-	/* As after a full disk, of which half was given up. */
+	/* As after a full disk: half of the reserve has been released. */
 	host.operations.reserve.is_full = true;
 	host.operations.reserve.size = wanted / 2;
 	assert_int_equal(ftruncate(host.operations.reserve.fd, (off_t)host.operations.reserve.size), 0);
-	bound(wanted - 1);
+	limit_file_size(wanted - 1);
 	reserve_look(&host);
 	assert_true(host.operations.reserve.is_full);
 	assert_int_equal(host.operations.reserve.size, wanted / 2);
 	assert_int_equal(host.operations.reserve.wanted, wanted);
 	assert_int_equal(size_of(&host), wanted / 2);
-	bound(RLIM_INFINITY);
+	limit_file_size(RLIM_INFINITY);
 	reserve_look(&host);
 	assert_false(host.operations.reserve.is_full);
 	assert_int_equal(host.operations.reserve.size, wanted);

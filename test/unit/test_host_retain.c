@@ -1,5 +1,5 @@
 /*
- * test_host_retain.c - what is too old goes, with all that names it, and nothing else.
+ * test_host_retain.c - retention deletes old rows and the rows that refer to them, no others.
  *
  * Runs in:  the unit suite.
  * Reads:    a database of its own.
@@ -50,7 +50,7 @@ static int64_t count(const char *table)
 	return sqlite3_column_int64(statement, 0);
 }
 
-/* Sessions se_1… to se_4…, two executions each; the first two ended long ago, the third today. */
+/* Sessions se_1 to se_4, two executions each: two ended in 2020, one in 9999, the last is live. */
 static void fill(void)
 {
 	static const char sql[] =
@@ -71,7 +71,7 @@ static void fill(void)
 	assert_int_equal(count("execution"), 8);
 }
 
-UNIT_TEST(what_is_old_goes_with_all_that_names_it)
+UNIT_TEST(old_rows_are_deleted_with_the_rows_that_refer_to_them)
 {
 	unsigned removed = 0;
 
@@ -85,7 +85,7 @@ UNIT_TEST(what_is_old_goes_with_all_that_names_it)
 	assert_int_equal(removed, 0);
 	assert_int_equal(count("execution"), 6);
 	assert_int_equal(count("version"), 6);
-	/* Neither what lives nor what ended a moment ago, however old its id is. */
+	/* A live session and one that ended after the cutoff stay, however old their ids are. */
 	assert_ok(&err, db_retain_sessions(db, "se_9", (uint64_t)time(NULL) - 60, 1, &removed, &err));
 	assert_int_equal(removed, 1);
 	assert_ok(&err, db_retain_sessions(db, "se_9", (uint64_t)time(NULL) - 60, 8, &removed, &err));
@@ -94,13 +94,13 @@ UNIT_TEST(what_is_old_goes_with_all_that_names_it)
 	assert_int_equal(count("session_name"), 2);
 	assert_int_equal(count("execution"), 4);
 	assert_int_equal(count("version"), 4);
-	/* What has not ended stays. */
+	/* An execution that has not ended stays. */
 	assert_ok(&err, db_retain_executions(db, "ex_9", 64, &removed, &err));
 	assert_int_equal(removed, 3);
 	assert_int_equal(count("execution WHERE status = 'pending'"), 1);
 }
 
-UNIT_TEST(an_id_tells_whether_it_is_too_old)
+UNIT_TEST(an_id_contains_its_creation_time)
 {
 	char id[ID_SIZE];
 
@@ -122,20 +122,20 @@ UNIT_TEST(an_id_tells_whether_it_is_too_old)
 #define HOUR_MS (3600ull * 1000)
 #define BEGAN_MS 1700000000000ull
 
-/* A clock that is set ahead makes nothing old before it stood so for a day. */
-UNIT_TEST(a_leap_is_not_believed_at_once)
+/* A clock that leaps ahead expires nothing until it has been ahead for a day. */
+UNIT_TEST(a_leap_ahead_counts_only_after_a_day)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
 	struct monotonic mono = { 0 };
 
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS, boot), BEGAN_MS);
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS + 1000, boot + 1000), BEGAN_MS + 1000);
-	/* What a time service does little by little is not a leap. */
+	/* A correction by a few seconds is not a leap. */
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS + 7000, boot + 2000), BEGAN_MS + 7000);
 	assert_false(mono.has_leapt);
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + 3000), BEGAN_MS + 8000);
 	assert_true(mono.has_leapt);
-	/* Time goes on meanwhile. */
+	/* Time continues meanwhile. */
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + HOUR_MS),
 			 BEGAN_MS + 5000 + HOUR_MS);
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS + year, boot + 25 * HOUR_MS),
@@ -143,7 +143,7 @@ UNIT_TEST(a_leap_is_not_believed_at_once)
 	assert_false(mono.has_leapt);
 }
 
-UNIT_TEST(a_clock_that_is_set_back_is_believed)
+UNIT_TEST(a_clock_that_is_set_back_counts_at_once)
 {
 	const uint64_t year = 365 * 24 * HOUR_MS, boot = 5 * HOUR_MS;
 	struct monotonic mono = { 0 };
@@ -151,7 +151,7 @@ UNIT_TEST(a_clock_that_is_set_back_is_believed)
 	(void)monotonic_at(&mono, BEGAN_MS, boot);
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS - year, boot + 1000), BEGAN_MS - year);
 	assert_false(mono.has_leapt);
-	/* Ahead and back again: as before. */
+	/* After a leap ahead and back, time continues as before. */
 	(void)monotonic_at(&mono, BEGAN_MS, boot + 2000);
 	assert_true(mono.has_leapt);
 	assert_int_equal(monotonic_at(&mono, BEGAN_MS - year + 2000, boot + 3000),
@@ -159,8 +159,8 @@ UNIT_TEST(a_clock_that_is_set_back_is_believed)
 	assert_false(mono.has_leapt);
 }
 
-/* What is over stays over when the clock is set back; one that is set right again is right. */
-UNIT_TEST(a_strict_clock_never_falls_back)
+/* A strict clock ignores for a day that the wall clock is set back; it follows it otherwise. */
+UNIT_TEST(a_strict_clock_ignores_a_setback_for_a_day)
 {
 	const uint64_t boot = 50000, day = 24 * HOUR_MS;
 	struct strict strict = { 0 };
@@ -171,7 +171,7 @@ UNIT_TEST(a_strict_clock_never_falls_back)
 	/* Slewed a little: the wall clock is right. */
 	strict_tick_at(&strict, BEGAN_MS + 2100, boot + 2000);
 	assert_int_equal(strict_at(&strict, BEGAN_MS + 3100, boot + 3000), BEGAN_MS + 3100);
-	/* A day back: time goes on. */
+	/* The wall clock is set back by a day: time continues. */
 	for (uint64_t i = 1; i < 24; i++) {
 		const uint64_t now = boot + 2000 + i * HOUR_MS;
 
@@ -179,7 +179,7 @@ UNIT_TEST(a_strict_clock_never_falls_back)
 		assert_int_equal(strict_at(&strict, BEGAN_MS + 2100 + i * HOUR_MS - day, now),
 				 BEGAN_MS + 2100 + i * HOUR_MS);
 	}
-	/* Right again; then a day ahead, which is believed, and forgotten when it is set right. */
+	/* Right again; then a day ahead, which counts until the wall clock is set right. */
 	strict_tick_at(&strict, BEGAN_MS + day, boot + day);
 	strict_tick_at(&strict, BEGAN_MS + 2 * day, boot + day + 1000);
 	assert_int_equal(strict_at(&strict, BEGAN_MS + 2 * day, boot + day + 1000),
@@ -187,7 +187,7 @@ UNIT_TEST(a_strict_clock_never_falls_back)
 	strict_tick_at(&strict, BEGAN_MS + day + 2200, boot + day + 2000);
 	assert_true(strict_at(&strict, BEGAN_MS + day + 3000, boot + day + 3000) <
 		    BEGAN_MS + day + 4000);
-	/* What has stood for a day is right. */
+	/* A wall clock that stays set back for a day counts as right. */
 	strict_tick_at(&strict, BEGAN_MS, boot + day + 3000);
 	strict_tick_at(&strict, BEGAN_MS + day, boot + 2 * day + 3000);
 	assert_int_equal(strict_at(&strict, BEGAN_MS + day + 1000, boot + 2 * day + 4000),

@@ -1,9 +1,9 @@
 /*
- * test_host_scope.c - each call that brings a key has a scope in the field table.
+ * test_host_scope.c - each call that needs a key has a scope in the field table.
  *
  * Runs in:  the unit suite.
  * Reads:    the field table.
- * Never:    lets a call be forgotten.
+ * Never:    skips a call.
  */
 #include "unit.h"
 
@@ -11,7 +11,7 @@
 #include "host/tenants/tenant.h"
 #include "wire/front.h"
 
-/* Those of whoever has no key: a ticket, a token and a signature are as good as one. */
+/* Calls without a key: some are public, the others need a ticket, a token or a signature. */
 static bool is_open(size_t call)
 {
 	static const enum api_id open[] = { API_HEALTH,	  API_READY,	   API_OPENAPI,
@@ -26,7 +26,7 @@ static bool is_open(size_t call)
 	return false;
 }
 
-/* What the field table says a key needs is one scope, and that its own needs less. */
+/* A call needs at most one scope. Only read calls accept another one for the key's own objects. */
 UNIT_TEST(each_call_has_a_scope)
 {
 	for (size_t i = 1; i < API_CALL_COUNT; i++) {

@@ -1,5 +1,5 @@
 /*
- * test_front_trail.c - which traceparent is one.
+ * test_httpd_access_log.c - which values of traceparent are valid.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.
@@ -15,7 +15,7 @@
 #define SPAN "00f067aa0ba902b7"
 #define ZEROS "00000000000000000000000000000000"
 
-UNIT_TEST(the_form_is_kept)
+UNIT_TEST(only_a_valid_traceparent_is_accepted)
 {
 	static const struct {
 		const char *text;
@@ -43,14 +43,14 @@ UNIT_TEST(the_form_is_kept)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct access trail = { 0 };
-		const bool found = access_parse_trace(cases[i].text, &trail);
+		struct access entry = { 0 };
+		const bool found = access_parse_trace(cases[i].text, &entry);
 
 		if (found != cases[i].is_good)
 			fail_msg("%s: %d", cases[i].text, found);
 		if (!found)
 			continue;
-		assert_string_equal(trail.about.trace, TRACE);
-		assert_int_equal(trail.is_sampled, cases[i].is_sampled);
+		assert_string_equal(entry.about.trace, TRACE);
+		assert_int_equal(entry.is_sampled, cases[i].is_sampled);
 	}
 }

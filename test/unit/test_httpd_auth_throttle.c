@@ -1,8 +1,8 @@
 /*
- * test_front_guess.c - wrong keys are counted by address; good ones go on.
+ * test_httpd_auth_throttle.c - wrong keys count per address; good keys still pass.
  *
  * Runs in:  the unit suite.
- * Reads:    the clock, as far as that a burst is used up faster than it fills.
+ * Reads:    the clock: it must use up a bucket faster than the bucket refills.
  * Never:    waits.
  */
 #include "unit.h"
@@ -35,7 +35,7 @@ static void exhaust(struct auth_throttle *throttle, const struct auth_peer *peer
 		auth_failed(throttle, peer);
 }
 
-UNIT_TEST(a_burst_then_no_more)
+UNIT_TEST(an_empty_bucket_blocks_unknown_keys_of_its_address)
 {
 	struct auth_throttle *throttle = auth_throttle_new();
 	const struct auth_peer bad = peer_of("10.0.0.1"), other = peer_of("10.0.0.2");
@@ -53,7 +53,7 @@ UNIT_TEST(a_burst_then_no_more)
 	free(throttle);
 }
 
-UNIT_TEST(addresses_count_coarsely)
+UNIT_TEST(ipv6_counts_by_64_bit_prefix_and_mapped_ipv4_as_ipv4)
 {
 	struct auth_throttle *throttle = auth_throttle_new();
 	const struct auth_peer one = peer_of("2001:db8:1:2::1"), near = peer_of("2001:db8:1:2:3::9"),
@@ -69,7 +69,7 @@ UNIT_TEST(addresses_count_coarsely)
 	free(throttle);
 }
 
-/* A flood from everywhere is bounded in memory, and makes nobody else wait. */
+/* Wrong keys from many addresses do not block another address. */
 UNIT_TEST(many_addresses)
 {
 	struct auth_throttle *throttle = auth_throttle_new();

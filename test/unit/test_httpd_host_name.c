@@ -1,5 +1,5 @@
 /*
- * test_httpd_host_name.c - names by which a request may reach us.
+ * test_httpd_host_name.c - the host names that a request may use.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -12,7 +12,7 @@
 
 #define OWN "reckon.example.com, ci.example\tother"
 
-UNIT_TEST(test_ours)
+UNIT_TEST(test_allowed_names)
 {
 	static const char *const names[] = {
 		"127.0.0.1", "127.0.0.1:7263", "10.1.2.3", "[::1]", "[::1]:7263", "[fe80::1]",
@@ -26,7 +26,7 @@ UNIT_TEST(test_ours)
 			fail_msg("%s", names[i]);
 }
 
-UNIT_TEST(test_anybodys)
+UNIT_TEST(test_other_names_are_refused)
 {
 	static const char *const names[] = {
 		"evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "xlocalhost",
@@ -40,7 +40,7 @@ UNIT_TEST(test_anybodys)
 			fail_msg("%s", names[i]);
 }
 
-UNIT_TEST(test_none_are_configured)
+UNIT_TEST(test_no_configured_names)
 {
 	assert_true(host_name_is_allowed("localhost", ""));
 	assert_false(host_name_is_allowed("reckon.example.com", ""));

@@ -1,4 +1,4 @@
-/* The language table: every row is whole, and every word leads to one language. */
+/* The language table: every row is complete, and every name maps to one language. */
 #include "unit.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct language *labelled(const char *label)
 	return language_find_label(label, strlen(label));
 }
 
-UNIT_TEST(every_row_is_whole)
+UNIT_TEST(every_row_is_complete)
 {
 	const unsigned known = LANGUAGE_LISTS_VARIABLES | LANGUAGE_COMPLETES | LANGUAGE_INSPECTS |
 			       LANGUAGE_JUDGES_CELLS | LANGUAGE_REQUESTS_INPUT |
@@ -28,7 +28,7 @@ UNIT_TEST(every_row_is_whole)
 		for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 			if (texts[i] == NULL || texts[i][0] == '\0')
 				fail_msg("language %zu lacks text %zu", count, i);
-		/* OpenAI's and Anthropic's APIs take no other characters in a tool's name. */
+		/* OpenAI's and Anthropic's APIs accept no other characters in a tool's name. */
 		assert_int_equal(strspn(at->name, "abcdefghijklmnopqrstuvwxyz0123456789_"),
 				 strlen(at->name));
 		assert_int_equal(at->features & ~known, 0);
@@ -38,7 +38,7 @@ UNIT_TEST(every_row_is_whole)
 	assert_null(language_at(LANGUAGES_MAX));
 }
 
-UNIT_TEST(every_word_leads_to_its_language)
+UNIT_TEST(every_name_alias_and_suffix_maps_to_its_language)
 {
 	const struct language *at;
 	char path[64];
@@ -74,7 +74,7 @@ UNIT_TEST(options_name_every_language)
 	}
 }
 
-UNIT_TEST(what_is_unknown_is_refused)
+UNIT_TEST(unknown_languages_are_refused)
 {
 	struct err err;
 

@@ -1,5 +1,5 @@
 /*
- * test_lib_ask.c - variables, completion, inspection, whole cells.
+ * test_lib_ask.c - variables, completion, inspection, completeness of cells.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    JSON answers.
@@ -43,7 +43,7 @@ UNIT_TEST(test_variables)
 	assert_string_equal(json_read_text(json_read_member(df, "preview"), NULL), "a \"b\"");
 	assert_true(json_read_int(json_read_member(df, "size"), &size));
 	assert_int_equal(size, 48);
-	/* "1e9" is not decimal digits: whatever a kernel claims, the JSON stays as promised. */
+	/* "1e9" is not decimal digits, so the size is null: a kernel cannot break the JSON. */
 	assert_int_equal(json_read_kind(json_read_member(json_read_at(all, 1), "size")),
 			 JSON_KIND_NULL);
 	json_read_free(all);
@@ -67,7 +67,7 @@ UNIT_TEST(test_complete)
 	fixture_close(&fixture);
 }
 
-/* Callers cut their code at these offsets, so a kernel may not name just any. */
+/* Callers cut their code at these offsets, so offsets outside of it become the cursor. */
 UNIT_TEST(test_offsets_lie_within_the_code)
 {
 	struct fixture fixture;
@@ -116,8 +116,8 @@ UNIT_TEST(test_inspect)
 	fixture_close(&fixture);
 }
 
-/* The fake kernel would answer; libreckon asks for what the language's row says it answers. */
-UNIT_TEST(test_what_a_language_lacks_is_not_asked_for)
+/* The fake kernel would answer, but libreckon requests only what the language's row lists. */
+UNIT_TEST(test_what_a_language_lacks_is_not_requested)
 {
 	const struct language *lacking = NULL;
 	struct language without = *language_default();
@@ -164,7 +164,7 @@ static void assert_whole(reckon_session *session, const char *code, const char *
 	json_read_free(answer);
 }
 
-/* The fake kernel answers with the code itself: words of its own never get through. */
+/* The fake kernel answers with the code itself: any other status becomes "unknown". */
 UNIT_TEST(test_is_complete)
 {
 	struct fixture fixture;
@@ -177,7 +177,7 @@ UNIT_TEST(test_is_complete)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_no_answer)
+UNIT_TEST(test_no_answer_loses_the_kernel)
 {
 	struct fixture fixture;
 	reckon_error err;

@@ -18,7 +18,7 @@
 
 static const struct fake_config plain;
 
-UNIT_TEST(test_a_cell)
+UNIT_TEST(test_output_of_a_cell)
 {
 	struct fixture fixture;
 
@@ -38,7 +38,7 @@ UNIT_TEST(test_a_cell)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_an_id_that_was_chosen)
+UNIT_TEST(test_an_id_that_the_caller_chose)
 {
 	reckon_execute_options options = { .size = sizeof(options),
 					   .execution_id = "ex_01M80J7VB7V2AAK080YDMN3VFR" };
@@ -125,7 +125,7 @@ static void run_seen(struct fixture *fixture, const char *code, struct seen *see
 	result = fixture_run(fixture, code, &options);
 }
 
-UNIT_TEST(test_order)
+UNIT_TEST(test_events_are_in_order)
 {
 	struct fixture fixture;
 	struct seen seen = { .stop_at = NULL };
@@ -252,7 +252,7 @@ UNIT_TEST(test_input)
 	fixture_close(&fixture);
 }
 
-/* Answers twice, then says that there is no more; counts in *arg. */
+/* Answers two prompts, then reports the end of input; counts the prompts in *arg. */
 static int answer_twice(const char *prompt, size_t prompt_len, int password, char **ret_line,
 			size_t *ret_len, void *arg)
 {
@@ -268,7 +268,7 @@ static int answer_twice(const char *prompt, size_t prompt_len, int password, cha
 	return RECKON_CONTINUE;
 }
 
-static int stop_asking(const char *prompt, size_t prompt_len, int password, char **ret_line,
+static int stop_at_prompt(const char *prompt, size_t prompt_len, int password, char **ret_line,
 		       size_t *ret_len, void *arg)
 {
 	(void)prompt;
@@ -280,7 +280,7 @@ static int stop_asking(const char *prompt, size_t prompt_len, int password, char
 	return RECKON_STOP;
 }
 
-UNIT_TEST(test_asked_input)
+UNIT_TEST(test_input_on_request)
 {
 	int prompts = 0;
 	reckon_execute_options options = { .size = sizeof(options),
@@ -297,11 +297,11 @@ UNIT_TEST(test_asked_input)
 				    "got <ada>\ngot <ada>\nend of input\n");
 		assert_int_equal(prompts, 3);
 	}
-	options.on_input = stop_asking;
+	options.on_input = stop_at_prompt;
 	{
 		cleanup_result struct result result = fixture_run(&fixture, "input", &options);
 
-		/* Interrupted while it waits; this kernel does not heed that, so it is ended. */
+		/* The waiting cell is interrupted; this kernel ignores that, so it is killed. */
 		assert_string_equal(result_text(&result, "status"), "killed");
 		assert_int_equal(prompts, 4);
 	}
@@ -328,7 +328,7 @@ UNIT_TEST(test_large_input)
 		assert_int_equal(strlen(text), 500000);
 		assert_string_equal(text + 499990, "000049999\n");
 	}
-	/* A program that does not read its input ends all the same. */
+	/* A program that does not read its input ends, too. */
 	rewind(file);
 	{
 		cleanup_result struct result none = fixture_run(&fixture, "out done", &options);
@@ -339,7 +339,7 @@ UNIT_TEST(test_large_input)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_files_are_kept)
+UNIT_TEST(test_files_outlive_their_session)
 {
 	struct fixture fixture;
 
@@ -371,7 +371,7 @@ UNIT_TEST(test_files_are_kept)
 	fixture_close(&fixture);
 }
 
-/* Late output of an earlier cell's child is never mixed in, but counted. */
+/* Late output of an earlier cell's child is reported, and never mixed into a later cell. */
 UNIT_TEST(test_stray_output)
 {
 	struct fixture fixture;
@@ -422,7 +422,7 @@ UNIT_TEST(test_receipt_and_denials)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_nothing_leaks)
+UNIT_TEST(test_no_descriptor_leaks)
 {
 	struct fixture fixture;
 	int before;
@@ -436,7 +436,7 @@ UNIT_TEST(test_nothing_leaks)
 		assert_string_equal(result_status(&result), "error");
 	}
 	/* The fake kernel closes its pipes after DONE: at most the last pair may still be open. The
-	 * session keeps the pair that stands for no input. */
+	 * session keeps a pair open for empty input. */
 	assert_true(unit_open_fds() <= before + 2 + 2);
 	fixture_close(&fixture);
 }

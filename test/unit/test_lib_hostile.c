@@ -1,9 +1,9 @@
 /*
- * test_lib_hostile.c - kernels that lie, break the protocol or die; wardens that do.
+ * test_lib_hostile.c - kernels that lie, break the protocol or die; a warden that dies.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    records.
- * Never:    accepts that the host hangs, crashes or believes.
+ * Never:    accepts that the host hangs, crashes or trusts them.
  */
 #include "unit.h"
 
@@ -45,7 +45,7 @@ UNIT_TEST(test_violations)
 		check_violation(what[i]);
 }
 
-/* What comes after DONE is found by the next execution, which ends the kernel. */
+/* The next execution finds a message after DONE and ends the kernel. */
 UNIT_TEST(test_two_dones)
 {
 	struct fixture fixture;
@@ -63,7 +63,7 @@ UNIT_TEST(test_two_dones)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_deaths)
+UNIT_TEST(test_deaths_of_the_kernel)
 {
 	static const struct {
 		const char *code;
@@ -111,7 +111,7 @@ UNIT_TEST(test_out_of_memory)
 	fixture_close(&fixture);
 }
 
-/* Where there is no box any more a fresh kernel has no place. */
+/* Without its box a session cannot start another kernel, so the session is lost. */
 UNIT_TEST(test_no_fresh_kernel_without_a_box)
 {
 	const struct fake_config config = { .restarts_fail = true };
@@ -127,7 +127,7 @@ UNIT_TEST(test_no_fresh_kernel_without_a_box)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_restart_is_asked_for)
+UNIT_TEST(test_restart_on_request)
 {
 	struct fixture fixture;
 	reckon_error err;
@@ -147,7 +147,7 @@ UNIT_TEST(test_restart_is_asked_for)
 		assert_false(result_has_diagnostic(&second, "kernel_lost"));
 		assert_true(json_read_int(result_member(&second, "sequence"), &sequence));
 		assert_int_equal(sequence, 2);
-		/* The files of before are no news. */
+		/* Files from before the restart are not reported again. */
 		assert_int_equal(json_read_count(result_member(&second, "files")), 0);
 	}
 	assert_null(reckon_context_id(fixture.session));
@@ -226,7 +226,7 @@ static void check_other_version(const struct fake_config *config, const char *te
 	unit_rmdir(dir);
 }
 
-/* Their messages begin alike, and may have any length. */
+/* The messages of all versions begin alike, and may have any length. */
 UNIT_TEST(test_another_version)
 {
 	const size_t lengths[] = { 0, sizeof(struct warden_other), 100, 8192 };

@@ -1,9 +1,9 @@
 /*
- * test_lib_keep.c - workspaces kept and made again, byte by byte, and what cannot be.
+ * test_lib_keep.c - workspaces stored and restored byte by byte, and failures.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directories.
- * Never:    takes a workspace for whole that is not.
+ * Never:    accepts an incomplete workspace as complete.
  */
 #include "unit.h"
 
@@ -26,7 +26,7 @@ struct fixture {
 	char state[64], from[64], to[64];
 	int state_fd, from_fd, to_fd;
 	struct store *store;
-	struct manifest *keep;
+	struct manifest *tree;
 };
 
 static const struct persist_bounds bounds = { .bytes = 1u << 20, .entries = 1000 };
@@ -39,7 +39,7 @@ static int set_up(void **state)
 	fixture.state_fd = unit_mkdir(fixture.state);
 	fixture.from_fd = unit_mkdir(fixture.from);
 	fixture.to_fd = unit_mkdir(fixture.to);
-	fixture.keep = persist_new();
+	fixture.tree = persist_new();
 	assert_ok(&err, store_open(fixture.state, &fixture.store, &err));
 	*state = &fixture;
 	return 0;
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	persist_free(fixture->keep);
+	persist_free(fixture->tree);
 	store_close(fixture->store);
 	(void)close(fixture->state_fd);
 	(void)close(fixture->from_fd);
@@ -75,7 +75,7 @@ static void run_part(struct fixture *fixture, const struct persist_bounds *withi
 	const struct persist_look look = { .part = part };
 	struct err err;
 
-	assert_ok(&err, persist_run(fixture->keep, fixture->from_fd, fixture->store, within, &look,
+	assert_ok(&err, persist_run(fixture->tree, fixture->from_fd, fixture->store, within, &look,
 				 &err));
 }
 
@@ -88,7 +88,7 @@ static reckon_workspace *take(struct fixture *fixture)
 {
 	reckon_workspace *taken;
 
-	persist_take(fixture->keep, &taken);
+	persist_take(fixture->tree, &taken);
 	return taken;
 }
 
@@ -121,7 +121,7 @@ static void assert_file(int dir_fd, const char *name, const void *bytes, size_t 
 	assert_memory_equal(found, bytes, len);
 }
 
-UNIT_TEST_WITH(everything_comes_back, set_up, tear_down)
+UNIT_TEST_WITH(a_workspace_is_restored_completely, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec times[2] = { { 1000000000, 5 }, { 1000000000, 5 } };
@@ -152,7 +152,7 @@ UNIT_TEST_WITH(everything_comes_back, set_up, tear_down)
 	assert_string_equal(find(taken, "d/same")->content, "a");
 
 	put(fixture->to_fd, "of the template", "x", 1);
-	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_ok(&err, persist_restore(fixture->tree, fixture->to_fd, fixture->store, taken->entries,
 				     taken->count, (uid_t)-1, (gid_t)-1, NULL, &err));
 	assert_file(fixture->to_fd, "a", "first", 5);
 	assert_file(fixture->to_fd, "empty", "", 0);
@@ -179,7 +179,7 @@ UNIT_TEST_WITH(everything_comes_back, set_up, tear_down)
 	assert_int_equal(fchmodat(fixture->to_fd, "d", 0755, 0), 0);
 }
 
-UNIT_TEST_WITH(only_what_changed_is_reported, set_up, tear_down)
+UNIT_TEST_WITH(only_changes_are_reported, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -195,7 +195,7 @@ UNIT_TEST_WITH(only_what_changed_is_reported, set_up, tear_down)
 	done(taken);
 
 	assert_int_equal(unlinkat(fixture->from_fd, "a", 0), 0);
-	/* In the same tick, of the same size: only the clock that was waited for tells. */
+	/* A change of the same size is found: each run waits for a tick after its files. */
 	put(fixture->from_fd, "b", "3", 1);
 	run(fixture, &bounds);
 	taken = take(fixture);
@@ -205,9 +205,8 @@ UNIT_TEST_WITH(only_what_changed_is_reported, set_up, tear_down)
 	done(taken);
 }
 
-/* A file is put while a cell works on others: those are the cell's, until it ends. */
-/* A file keeps its size, its inode and, within one tick of the clock, its stamps. */
-UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_reported, set_up, tear_down)
+/* The file keeps its size and inode and, within one tick of the clock, its timestamps. */
+UNIT_TEST_WITH(a_change_within_one_clock_tick_is_reported, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char text[16];
@@ -215,7 +214,7 @@ UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_reported, set_up, tear_d
 	for (unsigned i = 0; i < 100; i++) {
 		reckon_workspace *taken;
 
-		/* Two contents, which are in the store soon, make the look shorter than a tick. */
+		/* With only two contents, which are stored soon, a run takes less than a tick. */
 		(void)snprintf(text, sizeof(text), "%08u", i % 2);
 		put(fixture->from_fd, "a", text, 8);
 		run(fixture, &bounds);
@@ -225,7 +224,8 @@ UNIT_TEST_WITH(a_change_in_the_tick_of_the_last_look_is_reported, set_up, tear_d
 	}
 }
 
-UNIT_TEST_WITH(a_part_is_kept_alone, set_up, tear_down)
+/* A client changes the part while a cell changes other files: only the part is stored. */
+UNIT_TEST_WITH(a_run_on_a_part_stores_only_that_part, set_up, tear_down)
 {
 	static const char *const paths[] = { "new/deep/x", "gone" };
 	const struct part part = { .paths = paths, .count = 2 };
@@ -265,8 +265,8 @@ UNIT_TEST_WITH(a_part_is_kept_alone, set_up, tear_down)
 	done(taken);
 }
 
-/* A name above the part that became a file would stand where the list has a folder. */
-UNIT_TEST_WITH(a_part_makes_no_tree_that_cannot_be, set_up, tear_down)
+/* The parent folder became a file, which is not reported: the list still has a folder there. */
+UNIT_TEST_WITH(a_part_whose_folder_became_a_file_stays_consistent, set_up, tear_down)
 {
 	static const char *const paths[] = { "d/x" };
 	const struct part part = { .paths = paths, .count = 1 };
@@ -289,8 +289,8 @@ UNIT_TEST_WITH(a_part_makes_no_tree_that_cannot_be, set_up, tear_down)
 	done(taken);
 }
 
-/* Two names of one file, one of them outside: then all of it is looked at. */
-UNIT_TEST_WITH(links_out_of_a_part_are_kept_with_it, set_up, tear_down)
+/* A file has two names, one of them outside of the part: then the whole workspace is stored. */
+UNIT_TEST_WITH(a_hard_link_out_of_a_part_stores_both_names, set_up, tear_down)
 {
 	static const char *const paths[] = { "second" };
 	const struct part part = { .paths = paths, .count = 1 };
@@ -310,7 +310,7 @@ UNIT_TEST_WITH(links_out_of_a_part_are_kept_with_it, set_up, tear_down)
 	done(taken);
 }
 
-UNIT_TEST_WITH(what_was_not_committed_is_reported_again, set_up, tear_down)
+UNIT_TEST_WITH(after_persist_forget_everything_is_reported_again, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	reckon_workspace *taken;
@@ -318,7 +318,7 @@ UNIT_TEST_WITH(what_was_not_committed_is_reported_again, set_up, tear_down)
 	put(fixture->from_fd, "a", "1", 1);
 	run(fixture, &bounds);
 	done(take(fixture));
-	persist_forget(fixture->keep);
+	persist_forget(fixture->tree);
 	run(fixture, &bounds);
 	taken = take(fixture);
 	assert_true(taken->is_whole);
@@ -326,7 +326,7 @@ UNIT_TEST_WITH(what_was_not_committed_is_reported_again, set_up, tear_down)
 	done(taken);
 }
 
-UNIT_TEST_WITH(what_does_not_fit_is_named, set_up, tear_down)
+UNIT_TEST_WITH(files_over_the_limits_are_reported, set_up, tear_down)
 {
 	const struct persist_bounds tight = { .bytes = 100, .entries = 1000 };
 	const struct persist_bounds few = { .bytes = 100, .entries = 1 };
@@ -356,7 +356,7 @@ static void note_missing(const char *path, const char *why, void *arg)
 	(void)snprintf(report + strlen(report), 200 - strlen(report), "%s: %s;", path, why);
 }
 
-UNIT_TEST_WITH(missing_and_damaged_content_is_no_workspace, set_up, tear_down)
+UNIT_TEST_WITH(missing_or_damaged_content_fails_the_restore, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char path[200], trash[220], report[200] = "";
@@ -370,31 +370,31 @@ UNIT_TEST_WITH(missing_and_damaged_content_is_no_workspace, set_up, tear_down)
 	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", find(taken, "file")->content,
 		       find(taken, "file")->content);
 	put(fixture->state_fd, path, "abd", 3);
-	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_int_equal(persist_restore(fixture->tree, fixture->to_fd, fixture->store, taken->entries,
 				      taken->count, (uid_t)-1, (gid_t)-1, NULL, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "file could not be restored"));
 	assert_non_null(strstr(err.text, "damaged"));
 	(void)snprintf(trash, sizeof(trash), "%s.damaged", path);
 	assert_int_equal(unlinkat(fixture->state_fd, trash, 0), 0);
-	assert_int_equal(persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_int_equal(persist_restore(fixture->tree, fixture->to_fd, fixture->store, taken->entries,
 				      taken->count, (uid_t)-1, (gid_t)-1, NULL, &err), ERR_LOST);
 	assert_non_null(strstr(err.text, "missing"));
-	/* All else is there when somebody hears of it. */
-	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store,
+	/* With a callback for missing files everything else is restored. */
+	assert_ok(&err, persist_restore(fixture->tree, fixture->to_fd, fixture->store,
 					taken->entries, taken->count, (uid_t)-1, (gid_t)-1,
 					&(struct persist_missing){ note_missing, report }, &err));
 	assert_string_equal(report, "file: its content is missing in the store;");
 	assert_file(fixture->to_fd, "dir", "1", 1);
 	assert_int_equal(faccessat(fixture->to_fd, "file", F_OK, 0), -1);
-	/* And so it is again, once somebody brought it. */
+	/* Once the content is back in the store, the file is restored, too. */
 	put(fixture->state_fd, path, "abc", 3);
-	assert_ok(&err, persist_restore(fixture->keep, fixture->to_fd, fixture->store, taken->entries,
+	assert_ok(&err, persist_restore(fixture->tree, fixture->to_fd, fixture->store, taken->entries,
 				     taken->count, (uid_t)-1, (gid_t)-1, NULL, &err));
 	assert_file(fixture->to_fd, "file", "abc", 3);
 	done(taken);
 }
 
-UNIT_TEST_WITH(a_manifest_that_leads_outside_does_not, set_up, tear_down)
+UNIT_TEST_WITH(a_manifest_that_leads_outside_is_refused, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	char up[] = "../outside", link[] = "l", target[] = "/", in[] = "l/tmp";
@@ -405,13 +405,13 @@ UNIT_TEST_WITH(a_manifest_that_leads_outside_does_not, set_up, tear_down)
 	};
 	struct err err;
 
-	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
+	assert_true(persist_restore(fixture->tree, fixture->to_fd, fixture->store, dot, 1, (uid_t)-1,
 				 (gid_t)-1, NULL, &err) < 0);
-	assert_true(persist_restore(fixture->keep, fixture->to_fd, fixture->store, through, 2,
+	assert_true(persist_restore(fixture->tree, fixture->to_fd, fixture->store, through, 2,
 				 (uid_t)-1, (gid_t)-1, NULL, &err) < 0);
 }
 
-/* ---- the store's side ----------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------ */
 
 static int needs_first(const char *sha256, void *arg)
 {
@@ -429,7 +429,7 @@ static uint64_t collect(struct fixture *fixture, uint64_t age_s, char *needed)
 	return all.objects;
 }
 
-UNIT_TEST_WITH(only_old_objects_that_nobody_needs_go, set_up, tear_down)
+UNIT_TEST_WITH(only_old_objects_that_nobody_needs_are_collected, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
@@ -444,7 +444,7 @@ UNIT_TEST_WITH(only_old_objects_that_nobody_needs_go, set_up, tear_down)
 	assert_int_equal(utimensat(fixture->state_fd, path, old, 0), 0);
 	(void)snprintf(path, sizeof(path), "artifacts/%.2s/%s", second.sha256, second.sha256);
 	assert_int_equal(utimensat(fixture->state_fd, path, old, 0), 0);
-	/* Found again just before it would go: it is young again. */
+	/* Storing the same content again makes the object young again. */
 	assert_ok(&err, store_put_bytes(fixture->store, "ar", "two", 3, &again, &err));
 	assert_false(again.was_new);
 	assert_int_equal(collect(fixture, 60, first.sha256), 0);
@@ -453,7 +453,7 @@ UNIT_TEST_WITH(only_old_objects_that_nobody_needs_go, set_up, tear_down)
 	assert_int_equal(faccessat(fixture->state_fd, path, F_OK, 0), -1);
 }
 
-UNIT_TEST_WITH(a_batch_has_all_its_names_or_says_so, set_up, tear_down)
+UNIT_TEST_WITH(a_batch_stores_all_its_objects_or_none, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object objects[150];
@@ -481,8 +481,8 @@ UNIT_TEST_WITH(a_batch_has_all_its_names_or_says_so, set_up, tear_down)
 			 ERR_NOT_FOUND);
 }
 
-/* A folder that may be listed and not entered: there are names, and nobody knows of what. */
-UNIT_TEST_WITH(names_that_cannot_be_looked_at_are_counted, set_up, tear_down)
+/* A folder that may be listed but not searched: its entries have names, but unknown types. */
+UNIT_TEST_WITH(entries_that_cannot_be_examined_are_counted, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	pid_t child;

@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-/* ---- as the warden: says what it was given, and counts who comes ------------------------- */
+/* ---- as the warden: sends what it was started with --------------------------------------- */
 
 static void describe(char *text, size_t size, int argc, char **argv)
 {
@@ -57,10 +57,10 @@ static int be_warden(int argc, char **argv)
 	if (strcmp(argv[1], "--client-fd") == 0) {
 		if (send(3, text, strlen(text), 0) < 0)
 			return 1;
-		/* Until the connection closes. */
+		/* Waits until the connection closes. */
 		return read(3, text, sizeof(text)) != 0;
 	}
-	/* A short life, so that no test leaves one behind. */
+	/* Exits after 3 s without a connection, so that no test leaves one behind. */
 	while (poll(&wait, 1, 3000) > 0) {
 		int sock = accept(3, NULL, NULL);
 
@@ -105,7 +105,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void listen_to(int sock, char *text, size_t size)
+static void receive_text(int sock, char *text, size_t size)
 {
 	ssize_t n = recv(sock, text, size - 1, 0);
 
@@ -122,7 +122,7 @@ static void check_clean(const char *text)
 	assert_non_null(strstr(text, "env=PATH="));
 }
 
-UNIT_TEST_WITH(test_find, setup, teardown)
+UNIT_TEST_WITH(test_find_warden, setup, teardown)
 {
 	const struct place *place = *state;
 	cleanup_free char *found = NULL;
@@ -139,7 +139,7 @@ UNIT_TEST_WITH(test_find, setup, teardown)
 	free(none);
 }
 
-UNIT_TEST_WITH(test_private, setup, teardown)
+UNIT_TEST_WITH(test_private_warden, setup, teardown)
 {
 	const struct place *place = *state;
 	char text[2048];
@@ -148,15 +148,15 @@ UNIT_TEST_WITH(test_private, setup, teardown)
 	pid_t pid;
 
 	assert_ok(&err, launch_private(place->warden, "/some/templates", &sock, &pid, &err));
-	listen_to(sock, text, sizeof(text));
+	receive_text(sock, text, sizeof(text));
 	check_clean(text);
 	assert_non_null(strstr(text, "--templates,/some/templates,"));
-	/* Our end is closed: it ends, and it was our child. */
+	/* The connection is closed, so the warden exits; it is a child of this process. */
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-UNIT_TEST_WITH(test_shared_is_started_once, setup, teardown)
+UNIT_TEST_WITH(test_shared_warden_is_started_once, setup, teardown)
 {
 	const struct place *place = *state;
 	char first[2048], second[2048], other[2048];
@@ -164,21 +164,21 @@ UNIT_TEST_WITH(test_shared_is_started_once, setup, teardown)
 	int sock;
 
 	assert_ok(&err, launch_join_shared(place->warden, "/t", &sock, &err));
-	listen_to(sock, first, sizeof(first));
+	receive_text(sock, first, sizeof(first));
 	check_clean(first);
 	assert_non_null(strstr(first, "--idle-seconds,900,"));
 	assert_ok(&err, launch_join_shared(place->warden, "/t", &sock, &err));
-	listen_to(sock, second, sizeof(second));
+	receive_text(sock, second, sizeof(second));
 	assert_string_equal(first, second);
-	/* Other templates, another warden. */
+	/* Other templates need another warden. */
 	assert_ok(&err, launch_join_shared(place->warden, "/u", &sock, &err));
-	listen_to(sock, other, sizeof(other));
+	receive_text(sock, other, sizeof(other));
 	assert_string_not_equal(first, other);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* Many at once: the lock lets one of them start it. */
-UNIT_TEST_WITH(test_shared_in_a_crowd, setup, teardown)
+/* Of many processes that connect at once, the lock lets only one start the warden. */
+UNIT_TEST_WITH(test_concurrent_callers_start_one_shared_warden, setup, teardown)
 {
 	const struct place *place = *state;
 	pid_t crowd[8];
@@ -195,7 +195,7 @@ UNIT_TEST_WITH(test_shared_in_a_crowd, setup, teardown)
 			continue;
 		if (launch_join_shared(place->warden, "/crowd", &sock, &err) < 0)
 			_exit(1);
-		listen_to(sock, text, sizeof(text));
+		receive_text(sock, text, sizeof(text));
 		/* "pid=N fds…": fixed width through padding. */
 		_exit(dprintf(ends[1], "%-15.15s", strtok(text, " ")) == 15 ? 0 : 2);
 	}
@@ -217,7 +217,7 @@ UNIT_TEST_WITH(test_shared_in_a_crowd, setup, teardown)
 	(void)close(ends[1]);
 }
 
-/* A socket file whose warden is dead does not stand in the way. */
+/* A dead warden's socket file does not keep a new warden from starting. */
 UNIT_TEST_WITH(test_a_dead_wardens_socket, setup, teardown)
 {
 	const struct place *place = *state;
@@ -227,17 +227,17 @@ UNIT_TEST_WITH(test_a_dead_wardens_socket, setup, teardown)
 	pid_t pid = 0;
 
 	assert_ok(&err, launch_join_shared(place->warden, "/dead", &sock, &err));
-	listen_to(sock, text, sizeof(text));
+	receive_text(sock, text, sizeof(text));
 	assert_int_equal(sscanf(text, "pid=%d", &pid), 1);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	while (kill(pid, 0) == 0)
 		(void)usleep(1000);
 	assert_ok(&err, launch_join_shared(place->warden, "/dead", &sock, &err));
-	listen_to(sock, again, sizeof(again));
+	receive_text(sock, again, sizeof(again));
 	assert_string_not_equal(text, again);
 }
 
-UNIT_TEST_WITH(test_a_directory_of_somebody_else, setup, teardown)
+UNIT_TEST_WITH(test_an_insecure_runtime_directory_is_refused, setup, teardown)
 {
 	const struct place *place = *state;
 	char dir[128];
@@ -271,7 +271,7 @@ UNIT_TEST_WITH(test_a_warden_that_cannot_run, setup, teardown)
 	assert_err(&err, ERR_SYSTEM, launch_private(path, "/t", &sock, &pid, &err));
 	assert_non_null(strstr(err.text, "broken"));
 	assert_err(&err, ERR_SYSTEM, launch_join_shared(path, "/t", &sock, &err));
-	/* No socket is left that nobody will ever answer. */
+	/* No socket file remains. */
 	(void)snprintf(path, sizeof(path), "%s/reckon", place->dir);
 	{
 		cleanup_dir DIR *dir = opendir(path);
@@ -284,11 +284,11 @@ UNIT_TEST_WITH(test_a_warden_that_cannot_run, setup, teardown)
 	}
 }
 
-/* ---- a service manager that starts it ------------------------------------------------------- */
+/* ---- a service manager that starts the warden ------------------------------------------------ */
 
 enum manager { MANAGER_STARTS, MANAGER_FAILS, MANAGER_CLOSES, MANAGER_IS_GONE };
 
-/* In a child: what comes through its socket becomes a warden that says "managed", once. */
+/* In a child: takes one launch request, then sends "managed" to one client as its warden. */
 __attribute__((noreturn)) static void manage(int door, enum manager how)
 {
 	struct launch_request request;
@@ -350,7 +350,7 @@ static void end_manager(const struct place *place, pid_t pid)
 	(void)unsetenv("RECKON_LOG");
 }
 
-UNIT_TEST_WITH(test_a_service_manager_starts_it, setup, teardown)
+UNIT_TEST_WITH(test_a_service_manager_starts_the_warden, setup, teardown)
 {
 	const struct place *place = *state;
 	const pid_t pid = start_manager(place, MANAGER_STARTS);
@@ -359,12 +359,12 @@ UNIT_TEST_WITH(test_a_service_manager_starts_it, setup, teardown)
 	int sock;
 
 	assert_ok(&err, launch_join_shared(place->warden, "/managed", &sock, &err));
-	listen_to(sock, text, sizeof(text));
+	receive_text(sock, text, sizeof(text));
 	assert_string_equal(text, "managed");
 	end_manager(place, pid);
 }
 
-UNIT_TEST_WITH(test_a_service_manager_tells_why_it_does_not, setup, teardown)
+UNIT_TEST_WITH(test_an_error_of_the_service_manager_is_returned, setup, teardown)
 {
 	const struct place *place = *state;
 	const pid_t pid = start_manager(place, MANAGER_FAILS);
@@ -376,7 +376,7 @@ UNIT_TEST_WITH(test_a_service_manager_tells_why_it_does_not, setup, teardown)
 	end_manager(place, pid);
 }
 
-UNIT_TEST_WITH(test_without_a_service_manager_it_is_forked, setup, teardown)
+UNIT_TEST_WITH(test_without_a_service_manager_the_warden_is_forked, setup, teardown)
 {
 	const struct place *place = *state;
 	char text[2048];
@@ -387,11 +387,11 @@ UNIT_TEST_WITH(test_without_a_service_manager_it_is_forked, setup, teardown)
 		const pid_t pid = start_manager(place, how);
 
 		assert_ok(&err, launch_join_shared(place->warden, "/managed", &sock, &err));
-		listen_to(sock, text, sizeof(text));
+		receive_text(sock, text, sizeof(text));
 		assert_non_null(strstr(text, "--templates,/managed,"));
 		end_manager(place, pid);
 		assert_int_equal(sscanf(text, "pid=%d", &(int){ 0 }), 1);
-		/* It ends, so that the next one is started. */
+		/* Kill this warden, so that the next round starts another one. */
 		assert_int_equal(kill((pid_t)strtol(text + 4, NULL, 10), SIGKILL), 0);
 		while (kill((pid_t)strtol(text + 4, NULL, 10), 0) == 0)
 			(void)usleep(1000);

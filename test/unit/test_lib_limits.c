@@ -1,5 +1,5 @@
 /*
- * test_lib_limits.c - what a caller may ask for: N is taken, N + 1 is not.
+ * test_lib_limits.c - limits of a caller's options: each maximum is accepted, one more is refused.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    its own temporary directories.
@@ -25,19 +25,19 @@
 
 static const struct fake_config plain;
 
-static void opens(struct fixture *fixture, const reckon_session_options *options, bool is_taken)
+static void opens(struct fixture *fixture, const reckon_session_options *options, bool is_accepted)
 {
 	reckon_session *session = NULL;
 	reckon_error err;
 	const int code = reckon_session_open(fixture->engine, options, &session, &err);
 
-	if ((code == 0) != is_taken)
+	if ((code == 0) != is_accepted)
 		fail_msg("%d: %s", code, code != 0 ? err.message : "it was opened");
 	if (code == 0)
 		reckon_session_close(session);
 }
 
-UNIT_TEST(sessions_have_limits)
+UNIT_TEST(limits_of_a_session_are_exact)
 {
 	struct fixture fixture;
 	reckon_mount mounts[MOUNTS_MAX + 1];
@@ -52,23 +52,23 @@ UNIT_TEST(sessions_have_limits)
 		const reckon_session_options mounted = { .size = sizeof(mounted),
 							 .mounts = mounts,
 							 .mount_count = MOUNTS_MAX + over };
-		const reckon_session_options talks = { .size = sizeof(talks),
+		const reckon_session_options prints = { .size = sizeof(prints),
 						       .limits.output_bytes = OUTPUT_MAX + over };
 
 		opens(&fixture, &mounted, over == 0);
-		opens(&fixture, &talks, over == 0);
+		opens(&fixture, &prints, over == 0);
 	}
 	fixture_close(&fixture);
 }
 
 static void runs(struct fixture *fixture, const char *code, size_t len,
-		 const reckon_execute_options *options, bool is_taken)
+		 const reckon_execute_options *options, bool is_accepted)
 {
 	reckon_execution *execution = NULL;
 	reckon_error err;
 	const int rc = reckon_execute(fixture->session, code, len, options, &execution, &err);
 
-	if ((rc == 0) != is_taken)
+	if ((rc == 0) != is_accepted)
 		fail_msg("%d: %s", rc, rc != 0 ? err.message : "it was run");
 	reckon_execution_free(execution);
 }
@@ -93,7 +93,7 @@ UNIT_TEST(limits_of_a_call_are_exact)
 			env[i] = "A=";
 		options.env = env;
 		runs(&fixture, "ok", 2, &options, over == 0);
-		/* Each has a field of the packet in front of it. */
+		/* A field head precedes each variable in the packet. */
 		memset(long_env, 'x', ENV_MAX - sizeof(struct kernel_field) + over);
 		memcpy(long_env, "A=", 2);
 		options.env = (const char *const[]){ long_env, NULL };

@@ -1,5 +1,5 @@
 /*
- * test_lib_mime.c - bytes first, names second, and no name beats bytes that disagree.
+ * test_lib_mime.c - the type follows from the bytes; the name only refines it.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -66,7 +66,7 @@ UNIT_TEST(types_are_recognised)
 		CASE("x", "nul\0", "application/octet-stream"),
 		CASE("", "", "text/plain"),
 		CASE("m.pkl", "\x80\x04\x95", "application/x-pickle"),
-		/* A name that the bytes do not bear out. */
+		/* The bytes contradict the name. */
 		CASE("a.png", "\0\1\2\3", "application/octet-stream"),
 		CASE("a.png", "<html><script>", "text/html"),
 		CASE("a.csv", "\0\1\2", "application/octet-stream"),
@@ -82,7 +82,7 @@ UNIT_TEST(types_are_recognised)
 	assert_string_equal(mime_guess(NULL, NULL, 0), "text/plain");
 }
 
-/* A character that the window cuts is not a reason to call a text binary; one that the file cuts is. */
+/* A character cut by the end of the window is still text; one cut by the end of the file is not. */
 UNIT_TEST(a_cut_character_at_the_window_is_text)
 {
 	char head[MIME_HEAD_SIZE];
@@ -93,7 +93,7 @@ UNIT_TEST(a_cut_character_at_the_window_is_text)
 	assert_string_equal(mime_guess("x", head + 1, sizeof(head) - 1), "application/octet-stream");
 }
 
-/* Each prefix of each beginning, in memory of exactly its size: sanitizers see one byte too many. */
+/* Each prefix of each beginning in memory of exactly its size: sanitizers detect reads past it. */
 UNIT_TEST(no_byte_past_the_end_is_read)
 {
 	static const char *const starts[] = { "RIFF....WEBP", "....ftypmp42", "<!doctype html>", "{  \"",

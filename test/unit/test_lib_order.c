@@ -1,5 +1,5 @@
 /*
- * test_lib_order.c - a record has its streams, results and error in the order they came.
+ * test_lib_order.c - a record contains streams, results and error in the order of arrival.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -26,7 +26,7 @@ static struct record *new_record(void)
 	return record_new(&head);
 }
 
-/* What `script` says: "o" and "e" print a line to a stream, "d" displays, "r" is a value. */
+/* Plays a script: "o" prints a line to stdout, "e" to stderr, "d" displays, "r" adds a result. */
 static void play(struct record *record, const char *script)
 {
 	cleanup_buf struct buf out = BUF_INIT(1u << 20);
@@ -63,7 +63,7 @@ static void finish(struct record *record, enum record_status status, struct buf 
 	assert_ok(&err, record_finish(record, status, json, &err));
 }
 
-/* The member "outputs" is exactly this. */
+/* The member "outputs" must be exactly `expected`. */
 static void expect_outputs(const struct buf *json, const char *expected)
 {
 	const char *start = strstr(buf_text(json), "\"outputs\":"), *end;
@@ -77,7 +77,7 @@ static void expect_outputs(const struct buf *json, const char *expected)
 		fail_msg("%.*s\n!= %s", (int)(end - start), start, expected);
 }
 
-UNIT_TEST(text_and_outputs_have_the_order)
+UNIT_TEST(text_and_outputs_follow_the_order_of_arrival)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -98,7 +98,7 @@ UNIT_TEST(text_and_outputs_have_the_order)
 		"\"traceback\":[\"Traceback\",\"ValueError: no\"]}]");
 }
 
-UNIT_TEST(what_is_cleared_leaves_no_seam)
+UNIT_TEST(a_cleared_display_does_not_split_the_stream)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -113,7 +113,7 @@ UNIT_TEST(what_is_cleared_leaves_no_seam)
 		"{\"output_type\":\"display_data\",\"data\":{\"text/plain\":\"kept\"},\"metadata\":{}}]");
 }
 
-/* Bytes arrive as they are read: a part may end within a character, the record's never does. */
+/* A read may end within a character; an output of the record never does. */
 UNIT_TEST(a_character_is_never_split)
 {
 	cleanup_record struct record *record = new_record();
@@ -131,15 +131,15 @@ UNIT_TEST(a_character_is_never_split)
 		"{\"output_type\":\"stream\",\"name\":\"stdout\",\"text\":\"b\"}]");
 }
 
-/* Of a cut stream parts are before, across, in and behind what is missing; lines keep numbers. */
-UNIT_TEST(a_cut_stream_keeps_its_order)
+/* Parts of a truncated stream lie before, across, within and after the gap. */
+UNIT_TEST(a_truncated_stream_keeps_its_order)
 {
 	static const char stored[] = "1\n2\n<gap>8\n9\n";
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/plain"), ITEM(DATA, "d") };
 
-	/* Lines 1 to 9 of two bytes each: 1, a display, 2 to 4, one, 5 to 6, one, 7 to 8, one, 9. */
+	/* Nine lines of two bytes; a display follows after lines 1, 4, 6 and 8. */
 	for (size_t i = 0; i < 5; i++) {
 		static const size_t lines[] = { 1, 3, 2, 2, 1 };
 
@@ -163,8 +163,8 @@ UNIT_TEST(a_cut_stream_keeps_its_order)
 			       "{\"part\":\"stdout\",\"bytes_total\":18,"));
 }
 
-/* Streams that go to and fro are shown one after the other, so that what repeats can be folded. */
-UNIT_TEST(a_long_alternation_is_folded)
+/* Alternating streams are shown one after the other, so that repeated lines can be folded. */
+UNIT_TEST(alternating_streams_are_shown_one_after_the_other)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -182,7 +182,7 @@ UNIT_TEST(a_long_alternation_is_folded)
 						"\"name\":\"stderr\",\"text\":\"err 41\\n\"}"));
 }
 
-UNIT_TEST(the_number_of_parts_is_bounded)
+UNIT_TEST(the_number_of_outputs_is_limited)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -196,12 +196,12 @@ UNIT_TEST(the_number_of_parts_is_bounded)
 	for (const char *at = buf_text(&json); (at = strstr(at, "\"output_type\"")) != NULL; at++)
 		count++;
 	assert_int_equal(count, 1000);
-	/* All of it is there all the same. */
+	/* The rest of stdout is in one output. */
 	assert_non_null(strstr(buf_text(&json), "out 998\\nout 1000\\nout 1002\\n"));
 }
 
-/* With more displays than the text has room for: streams first, then what fits of the displays. */
-UNIT_TEST(a_small_text_shows_what_it_can)
+/* If the displays do not fit, the text has the streams first, then the displays that fit. */
+UNIT_TEST(a_small_text_shows_streams_before_displays)
 {
 	const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
 					  .sequence = 1, .text_max = RECORD_TEXT_MIN,
@@ -220,7 +220,7 @@ UNIT_TEST(a_small_text_shows_what_it_can)
 	assert_non_null(strstr(record_text(record), "shown 39"));
 }
 
-/* The content of results is told twice up to 8 MiB; past that "outputs" has their plain text. */
+/* "outputs" repeats up to 8 MiB of results; past that it has only their plain text. */
 UNIT_TEST(large_results_are_written_once)
 {
 	cleanup_record struct record *record = new_record();

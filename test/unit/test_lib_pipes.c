@@ -1,5 +1,5 @@
 /*
- * test_lib_pipes.c - draining exactly, strays, feeding input.
+ * test_lib_pipes.c - draining pipes, stray pipes of earlier cells, feeding input.
  *
  * Runs in:  the unit suite.
  * Reads:    its own pipes.
@@ -42,8 +42,8 @@ UNIT_TEST(test_drain)
 	assert_int_equal(write(theirs, "hello", 5), 5);
 	assert_int_equal(pipe_drain(ours, take, &got), 1);
 	assert_int_equal(got.bytes, 5);
-	/* What is written while we read is left for the next time: one who writes without a
-	 * pause cannot hold us. */
+	/* Bytes that are written during a drain wait for the next one, so a program that writes
+	 * without a pause cannot block the reader. */
 	got.refill = theirs;
 	assert_int_equal(write(theirs, "hello", 5), 5);
 	assert_int_equal(pipe_drain(ours, take, &got), 1);
@@ -69,7 +69,7 @@ UNIT_TEST(test_strays)
 		assert_int_equal(write(theirs[i], "0123456789", 10), 10);
 		stray_add(&set, ours);
 	}
-	/* The oldest were closed, with what they held. */
+	/* The oldest pipes were closed; their bytes do not count. */
 	assert_int_equal(set.count, STRAYS_MAX);
 	stray_drain(&set);
 	assert_int_equal(stray_take_bytes(&set), 10 * STRAYS_MAX);
@@ -112,7 +112,7 @@ UNIT_TEST(test_feed)
 	(void)close(source[0]);
 }
 
-UNIT_TEST(test_no_input_is_the_end)
+UNIT_TEST(test_without_input_the_pipe_is_at_its_end)
 {
 	struct feed feed;
 	struct err err;

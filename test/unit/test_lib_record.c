@@ -1,5 +1,5 @@
 /*
- * test_lib_record.c - the record has its shape whatever the kernel sent.
+ * test_lib_record.c - a record has the documented form, whatever the kernel sent.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -44,7 +44,7 @@ static struct json_value *read_again(const struct buf *json)
 	return document;
 }
 
-/* What is said to be a member's value is one, and the one behind its name. */
+/* Each part that record_part() returns is a JSON value right after the name of its member. */
 static void check_parts(const struct record *record, const struct buf *json)
 {
 	static const char *const keys[] = { [RECORD_PART_FILES] = "\"files\":",
@@ -107,7 +107,7 @@ static size_t count_at(const struct json_value *value, const char *path)
 	return json_read_count(at(value, path));
 }
 
-UNIT_TEST(an_empty_record_is_exactly_this)
+UNIT_TEST(an_empty_record_has_exactly_these_members)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf json = BUF_INIT(RECORD_JSON_MAX);
@@ -215,7 +215,7 @@ UNIT_TEST(a_full_record_has_every_part)
 	json_read_free(document);
 }
 
-UNIT_TEST(hints_are_few_and_short)
+UNIT_TEST(number_and_length_of_hints_are_limited)
 {
 	cleanup_record struct record *record = new_record();
 	struct kernel_item items[8] = { ITEM(NAME, "E"), ITEM(TRACEBACK, "E") };
@@ -233,7 +233,7 @@ UNIT_TEST(hints_are_few_and_short)
 	json_read_free(document);
 }
 
-UNIT_TEST(advice_of_the_host_is_a_hint)
+UNIT_TEST(a_remedy_of_the_host_is_a_hint)
 {
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
@@ -246,7 +246,7 @@ UNIT_TEST(advice_of_the_host_is_a_hint)
 	json_read_free(document);
 }
 
-UNIT_TEST(every_status_explains_itself)
+UNIT_TEST(every_status_has_a_name_and_an_exit_code)
 {
 	static const struct {
 		const char *name;
@@ -323,7 +323,7 @@ UNIT_TEST(large_forms_are_dropped_and_reported)
 	bundle[1].len = RECORD_DATA_MAX;
 	for (int i = 0; i < 3; i++)
 		assert_non_null(record_add_bundle(record, RECORD_DISPLAY, bundle, 2));
-	/* Together they would pass the bound for all results. */
+	/* Together they would exceed the limit for all results. */
 	assert_null(record_add_bundle(record, RECORD_RESULT, bundle, 2));
 	document = finish(record, RECORD_OK);
 	assert_int_equal(count_at(document, "results"), 4);
@@ -348,7 +348,7 @@ UNIT_TEST(displays_are_updated_cleared_and_limited)
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, other, 3));
 	record_clear(record, false);
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, other, 3));
-	record_clear(record, true); /* waits for the next one */
+	record_clear(record, true); /* clears when the next result arrives */
 	assert_non_null(record_add_bundle(record, RECORD_RESULT, named, 3));
 	assert_non_null(record_add_bundle(record, RECORD_DISPLAY, named, 3));
 	assert_non_null(record_add_bundle(record, RECORD_UPDATE_DISPLAY, newer, 3));
@@ -374,7 +374,7 @@ UNIT_TEST(displays_are_updated_cleared_and_limited)
 	json_read_free(document);
 }
 
-/* A generator of garbage: reproducible, and rich in what breaks parsers. */
+/* Writes reproducible garbage with many bytes that break parsers. */
 static size_t garbage(uint32_t *seed, char *ret, size_t max)
 {
 	static const char spice[] = "\"\\{}[]:,/\n\r\x1b\xff\xc3\xe2\x82\0tex/plainjso+0";
@@ -422,7 +422,7 @@ UNIT_TEST(garbage_makes_valid_records)
 	}
 }
 
-UNIT_TEST(counts_are_bounded)
+UNIT_TEST(numbers_of_files_and_diagnostics_are_limited)
 {
 	cleanup_record struct record *record = new_record();
 	struct json_value *document;
@@ -447,7 +447,7 @@ UNIT_TEST(counts_are_bounded)
 	json_read_free(document);
 }
 
-UNIT_TEST(text_is_bounded_and_keeps_both_ends)
+UNIT_TEST(text_is_limited_and_keeps_both_ends)
 {
 	cleanup_record struct record *record = new_record();
 	cleanup_buf struct buf flood = BUF_INIT(1u << 21);
@@ -474,7 +474,7 @@ UNIT_TEST(text_is_bounded_and_keeps_both_ends)
 	json_read_free(document);
 }
 
-UNIT_TEST(text_is_cleaned)
+UNIT_TEST(escape_sequences_are_removed_from_text)
 {
 	static const struct {
 		const char *in, *plain, *settled;

@@ -1,5 +1,5 @@
 /*
- * test_lib_record_limits.c - of what a kernel says N is kept, more is cut or left out.
+ * test_lib_record_limits.c - limits of a kernel's messages: what exceeds them is cut or left out.
  *
  * Runs in:  the unit suite.
  * Reads:    packets of its own.
@@ -46,7 +46,7 @@ static struct json_value *finish(struct record *record)
 	return document;
 }
 
-/* The first of `member`, which is a list. */
+/* The first item of the list `member`. */
 static const struct json_value *first(const struct json_value *document, const char *member)
 {
 	return json_read_at(json_read_member(document, member), 0);
@@ -58,7 +58,7 @@ static size_t forms(const struct json_value *document)
 	return json_read_count(json_read_member(first(document, "results"), "data"));
 }
 
-UNIT_TEST(forms_of_a_result_are_counted)
+UNIT_TEST(the_number_of_forms_of_a_result_is_limited)
 {
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
@@ -81,7 +81,7 @@ UNIT_TEST(forms_of_a_result_are_counted)
 	}
 }
 
-UNIT_TEST(a_type_is_as_long_as_it_may_be)
+UNIT_TEST(the_length_of_a_mime_type_is_limited)
 {
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();
@@ -100,8 +100,8 @@ UNIT_TEST(a_type_is_as_long_as_it_may_be)
 	}
 }
 
-/* Texts of an error, and the id of a display, end where they may. */
-UNIT_TEST(texts_are_cut)
+/* Texts of an error and the id of a display are cut at their limits. */
+UNIT_TEST(long_texts_are_cut)
 {
 	static char text[REPAIR_MAX + 2];
 
@@ -134,7 +134,7 @@ UNIT_TEST(texts_are_cut)
 	}
 }
 
-UNIT_TEST(the_last_frames_are_kept)
+UNIT_TEST(only_the_last_frames_are_stored)
 {
 	for (unsigned over = 0; over < 2; over++) {
 		cleanup_record struct record *record = new_record();

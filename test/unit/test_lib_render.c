@@ -1,5 +1,5 @@
 /*
- * test_lib_render.c - the room of a record's text, and who has how much of it.
+ * test_lib_render.c - the size of a record's text, and how its parts share it.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -35,7 +35,7 @@ static void finish(struct record *record, enum record_status status)
 	assert_ok(&err, record_finish(record, status, &json, &err));
 }
 
-/* A record with as much of everything as a seed wants, in the smallest room. */
+/* Fills a record with random amounts of output, displays, files and diagnostics. */
 static void fill_at_random(struct record *record, uint32_t seed)
 {
 	static const char *const words[] = { "a", "\n", "e\xcc\x81", "\xf0\x9f\x98\x80", "same\nsame\n",
@@ -66,7 +66,7 @@ static void fill_at_random(struct record *record, uint32_t seed)
 	}
 }
 
-UNIT_TEST(no_text_exceeds_its_room)
+UNIT_TEST(no_text_exceeds_its_limit)
 {
 	for (uint32_t seed = 1; seed < 400; seed++) {
 		const struct record_head head = { .id = "ex_1", .session = "se_1", .kernel = "python",
@@ -88,7 +88,7 @@ UNIT_TEST(no_text_exceeds_its_room)
 			}
 }
 
-UNIT_TEST(the_error_has_half_of_the_room)
+UNIT_TEST(the_error_may_take_half_of_the_text)
 {
 	static const struct kernel_item bundle[] = { ITEM(MIME, "text/markdown"), ITEM(DATA, "shown\n") };
 	cleanup_record struct record *record = new_record();
@@ -99,7 +99,7 @@ UNIT_TEST(the_error_has_half_of_the_room)
 	for (int i = 0; i < 9000; i++)
 		assert_ok(&err, buf_addf(&flood, &err, "%c%c line\n", 'a' + i * 7919 % 23,
 					 'a' + i / 23 % 26));
-	/* Just less than half of 16 KiB: all of it stays, beside two floods. */
+	/* Just less than half of 16 KiB: the error stays whole, although both streams are long. */
 	for (int i = 0; i < 1600; i++)
 		assert_ok(&err, buf_addf(&error, &err, "E%c%c%d\n", 'a' + i * 7919 % 23,
 					 'a' + i / 23 % 26, i % 10));
@@ -154,7 +154,7 @@ UNIT_TEST(charts_are_described_in_a_line)
 #define BAD "\nnote: bad_result: image/vnd.reckon.scaled: no image, or too large"
 
 /* A kernel may send anything as the smaller form of an image, and more than one. */
-UNIT_TEST(a_scaled_image_is_an_image_or_nothing)
+UNIT_TEST(only_one_valid_scaled_image_is_accepted)
 {
 	static char large[RECORD_SCALED_MAX + 1] = PNG;
 	const struct {

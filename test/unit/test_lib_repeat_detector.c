@@ -1,5 +1,5 @@
 /*
- * test_lib_repeat_detector.c - whether an execution repeats what failed before.
+ * test_lib_repeat_detector.c - whether an execution repeats an earlier failure.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -11,7 +11,7 @@
 
 #include "lib/record/repeat_detector.h"
 
-/* Of the table; and one that has what no language there has yet. */
+/* A syntax of the table; "javascript" has features that no language of the table has. */
 static const struct language_syntax *syntax(const char *name)
 {
 	static const struct language_syntax javascript = { .comment = "//",
@@ -26,7 +26,7 @@ static uint64_t code(const char *language, const char *text)
 	return repeat_detector_code_fingerprint(syntax(language), text, strlen(text));
 }
 
-UNIT_TEST(code_is_the_same_without_its_dress)
+UNIT_TEST(code_fingerprints_ignore_spaces_comments_and_quotes)
 {
 	static const struct {
 		const char *language, *one, *other;
@@ -59,7 +59,7 @@ UNIT_TEST(code_is_the_same_without_its_dress)
 			fail_msg("case %zu: %s | %s", i, cases[i].one, cases[i].other);
 }
 
-UNIT_TEST(errors_are_the_same_without_what_changes)
+UNIT_TEST(error_fingerprints_ignore_numbers_and_temporary_names)
 {
 	static const struct {
 		const char *one, *other;
@@ -85,78 +85,78 @@ UNIT_TEST(errors_are_the_same_without_what_changes)
 			 repeat_detector_error_fingerprint(syntax("python"), "E", "v", "\tf( x )", 1));
 	assert_int_not_equal(repeat_detector_error_fingerprint(syntax("python"), "E", "v", "f()", 1),
 			     repeat_detector_error_fingerprint(syntax("python"), "E", "v", "g()", 1));
-	/* Without a line, the code decides. */
+	/* Without a source line the fingerprint depends on the code. */
 	assert_int_not_equal(repeat_detector_error_fingerprint(syntax("python"), "E", "v", "", 1),
 			     repeat_detector_error_fingerprint(syntax("python"), "E", "v", "", 2));
 }
 
-static void fails(struct repeat_detector *stuck, uint64_t sequence, uint64_t code_number, uint64_t error,
-		  uint64_t files, struct repeat_detector_repeat *ret)
+static void fails(struct repeat_detector *detector, uint64_t sequence, uint64_t code_number,
+		  uint64_t error, uint64_t files, struct repeat_detector_repeat *ret)
 {
 	const struct repeat_detector_failure failure = { .sequence = sequence, .code = code_number,
 					       .error = error, .files_before = files,
 					       .files_after = files };
 
-	repeat_detector_note_failure(stuck, &failure, ret);
+	repeat_detector_note_failure(detector, &failure, ret);
 }
 
 UNIT_TEST(failures_are_counted)
 {
-	struct repeat_detector stuck = { 0 };
+	struct repeat_detector detector = { 0 };
 	struct repeat_detector_repeat repeat;
 	char line[REPEAT_LINE_SIZE];
 
-	fails(&stuck, 1, 10, 20, 0, &repeat);
+	fails(&detector, 1, 10, 20, 0, &repeat);
 	assert_int_equal(repeat.count, 0);
-	fails(&stuck, 2, 10, 20, 0, &repeat);
+	fails(&detector, 2, 10, 20, 0, &repeat);
 	assert_int_equal(repeat.count, 2);
-	fails(&stuck, 5, 10, 20, 0, &repeat);
+	fails(&detector, 5, 10, 20, 0, &repeat);
 	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 3 times in this session (executions 1, 2, 5): same error, "
 				  "code unchanged; files unchanged since");
-	fails(&stuck, 6, 11, 20, 1, &repeat);
+	fails(&detector, 6, 11, 20, 1, &repeat);
 	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 4 times in this session (executions 1, 2, 5, 6): same error, "
 				  "code changed; files changed since");
-	fails(&stuck, 7, 11, 21, 1, &repeat);
+	fails(&detector, 7, 11, 21, 1, &repeat);
 	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 2 times in this session (executions 6, 7): another error, "
 				  "code unchanged; files unchanged since");
-	fails(&stuck, 8, 12, 22, 1, &repeat);
+	fails(&detector, 8, 12, 22, 1, &repeat);
 	assert_int_equal(repeat.count, 0);
 	for (uint64_t i = 9; i < 40; i++)
-		fails(&stuck, i, 10, 20, 1, &repeat);
+		fails(&detector, i, 10, 20, 1, &repeat);
 	repeat_detector_describe(&repeat, line);
 	assert_string_equal(line, "seen 34 times in this session (executions 1, …, 33, 34, 35, 36, 37, "
 				  "38, 39): same error, code unchanged; files unchanged since");
 }
 
-UNIT_TEST(the_oldest_are_forgotten)
+UNIT_TEST(the_oldest_failures_are_forgotten)
 {
-	struct repeat_detector stuck = { 0 };
+	struct repeat_detector detector = { 0 };
 	struct repeat_detector_repeat repeat;
 
 	for (uint64_t i = 1; i <= REPEAT_FAILURES_MAX; i++)
-		fails(&stuck, i, i, i, 0, &repeat);
-	fails(&stuck, 100, 1, 1, 0, &repeat);
+		fails(&detector, i, i, i, 0, &repeat);
+	fails(&detector, 100, 1, 1, 0, &repeat);
 	assert_int_equal(repeat.count, 2);
-	fails(&stuck, 101, 1000, 1000, 0, &repeat);
+	fails(&detector, 101, 1000, 1000, 0, &repeat);
 	assert_int_equal(repeat.count, 0);
-	fails(&stuck, 102, 1, 1, 0, &repeat);
+	fails(&detector, 102, 1, 1, 0, &repeat);
 	assert_int_equal(repeat.count, 3);
-	fails(&stuck, 103, 2, 2, 0, &repeat);
+	fails(&detector, 103, 2, 2, 0, &repeat);
 	assert_int_equal(repeat.count, 0);
 }
 
-UNIT_TEST(successes_are_counted_in_a_row)
+UNIT_TEST(consecutive_successes_are_counted)
 {
-	struct repeat_detector stuck = { 0 };
+	struct repeat_detector detector = { 0 };
 	struct repeat_detector_repeat repeat;
 
-	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 1);
-	assert_int_equal(repeat_detector_note_success(&stuck, 0, 0), 2);
-	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
-	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 2);
-	fails(&stuck, 5, 0, 0, 0, &repeat);
-	assert_int_equal(repeat_detector_note_success(&stuck, 0, 1), 1);
+	assert_int_equal(repeat_detector_note_success(&detector, 0, 0), 1);
+	assert_int_equal(repeat_detector_note_success(&detector, 0, 0), 2);
+	assert_int_equal(repeat_detector_note_success(&detector, 0, 1), 1);
+	assert_int_equal(repeat_detector_note_success(&detector, 0, 1), 2);
+	fails(&detector, 5, 0, 0, 0, &repeat);
+	assert_int_equal(repeat_detector_note_success(&detector, 0, 1), 1);
 }

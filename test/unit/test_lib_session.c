@@ -120,7 +120,7 @@ UNIT_TEST(test_files)
 	assert_non_null(strstr(json, "\"in/a.csv\""));
 	free(json);
 	{
-		/* What the host put there is not the cell's. */
+		/* The file that the host put is not reported as a file of the cell. */
 		cleanup_result struct result result = fixture_run(&fixture, "file b.txt x", NULL);
 
 		assert_int_equal(json_read_count(result_member(&result, "files")), 1);
@@ -172,7 +172,7 @@ UNIT_TEST(test_branch)
 		cleanup_result struct result in_parent = fixture_run(&fixture, "out parent", NULL);
 		int64_t sequence = 0;
 
-		/* The files it came with are not news. */
+		/* The files of the parent are not reported as new. */
 		assert_int_equal(json_read_count(result_member(&in_copy, "files")), 1);
 		assert_string_equal(result_text(&in_copy, "stdout"), "copy\n");
 		assert_string_equal(result_text(&in_parent, "stdout"), "parent\n");
@@ -206,7 +206,7 @@ UNIT_TEST(test_doctor)
 	fixture_close(&fixture);
 }
 
-/* Several sessions of one engine end each on its own. */
+/* A dead kernel in one session does not affect another session of the same engine. */
 UNIT_TEST(test_sessions_are_independent)
 {
 	struct fixture fixture, other;
@@ -222,7 +222,7 @@ UNIT_TEST(test_sessions_are_independent)
 		assert_string_equal(result_status(&dead), "kernel_died");
 		assert_string_equal(result_text(&alive, "stdout"), "yes\n");
 	}
-	/* Left open on purpose: the engine ends it. */
+	/* other.session stays open on purpose: the engine closes it. */
 	fixture_close(&fixture);
 }
 

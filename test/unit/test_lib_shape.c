@@ -1,5 +1,5 @@
 /*
- * test_lib_shape.c - what programs print, as a model sees it.
+ * test_lib_shape.c - how the output of programs is shortened for a model.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -16,7 +16,7 @@
 
 #define ROOM 65536u
 
-/* All of `text`, shaped for `max` bytes. */
+/* Shortens `text` to at most `max` bytes. */
 static void shape(const char *text, size_t max, const char *handle, struct buf *ret)
 {
 	const struct shape_source source = { .text = text, .len = strlen(text) };
@@ -52,14 +52,14 @@ UNIT_TEST(repeats_are_shown_once)
 		assert_ok(&err, buf_adds(&text, "1\n2\n3\n4\n5\n6\n7\n8\n", &err));
 	assert_shape(buf_text(&text), ROOM,
 		     "1\n2\n3\n4\n5\n6\n7\n8\n… the 8 lines above 4 more times\n");
-	/* Nine lines are no block: they are shown as they are. */
+	/* Nine lines are too long for a block, so they are shown unchanged. */
 	buf_clear(&text);
 	for (int i = 0; i < 5; i++)
 		assert_ok(&err, buf_adds(&text, "1\n2\n3\n4\n5\n6\n7\n8\n9\n", &err));
 	assert_shape(buf_text(&text), ROOM, buf_text(&text));
 }
 
-UNIT_TEST(likeness_is_folded_only_where_room_is_short)
+UNIT_TEST(similar_lines_are_folded_only_if_space_is_short)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	cleanup_buf struct buf shown = BUF_INIT(ROOM);
@@ -76,7 +76,7 @@ UNIT_TEST(likeness_is_folded_only_where_room_is_short)
 			    "[all 2,188 bytes: reckon output out_1]\n");
 }
 
-UNIT_TEST(a_cut_counts_and_names_lines)
+UNIT_TEST(a_cut_reports_the_omitted_lines)
 {
 	static const char *const words[] = { "ash", "elm", "fir", "oak", "yew", "box", "bay" };
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
@@ -94,7 +94,7 @@ UNIT_TEST(a_cut_counts_and_names_lines)
 	assert_string_equal(shown.data + shown.len - 13 * 12, text.data + text.len - 13 * 12);
 }
 
-UNIT_TEST(a_gap_is_part_of_the_count)
+UNIT_TEST(a_gap_counts_as_omitted_lines)
 {
 	const char *text = "one\ntwo\n[mark]\nnine\nten\n";
 	const struct shape_source source = { .text = text,
@@ -111,14 +111,14 @@ UNIT_TEST(a_gap_is_part_of_the_count)
 	assert_int_equal(shape_lines_total(shaped), 10);
 	shape_write(shaped, ROOM, "out_1", &shown);
 	shape_free(shaped);
-	/* The tail may begin in the middle of its first line, so that one is named as well. */
+	/* The tail may begin within a line, so the range includes its first line. */
 	assert_string_equal(buf_text(&shown),
 			    "one\ntwo\n"
 			    "… 7 lines (600 bytes) left out; reckon output out_1 --lines 3:9\n"
 			    "nine\nten\n");
 }
 
-UNIT_TEST(bars_are_left_as_they_ended)
+UNIT_TEST(progress_bars_show_their_last_state)
 {
 	assert_shape("start\n"
 		     "  0%|          | 0/3 [00:00<?, ?it/s]\n"
@@ -137,7 +137,7 @@ UNIT_TEST(bars_are_left_as_they_ended)
 	assert_shape("a| 1%| x\nb| 2%| y\nc| 3%| z\n", ROOM, "a| 1%| x\nb| 2%| y\nc| 3%| z\n");
 }
 
-/* Letters as base64 has them, without any order that a fold would find. */
+/* Adds random letters of base64, without repeats that could be folded. */
 static void add_base64(struct buf *text, size_t len, size_t width)
 {
 	static const char letters[] =
@@ -153,7 +153,7 @@ static void add_base64(struct buf *text, size_t len, size_t width)
 	}
 }
 
-UNIT_TEST(blobs_are_sizes)
+UNIT_TEST(blobs_are_replaced_by_their_size)
 {
 	cleanup_buf struct buf text = BUF_INIT(1u << 20);
 	struct err err;
@@ -210,7 +210,7 @@ UNIT_TEST(long_lines_lose_their_middle)
 	assert_in_range(shown.len, 1900 * 2, 1900 * 2 + 40);
 }
 
-/* Bytes of every kind that has a rule of its own, in any order. */
+/* Writes words that trigger the various rules, in random order. */
 static size_t random_text(uint32_t *seed, char *ret, size_t size)
 {
 	static const char *const words[] = {
@@ -237,7 +237,7 @@ static size_t random_text(uint32_t *seed, char *ret, size_t size)
 	}
 }
 
-UNIT_TEST(no_room_is_ever_exceeded)
+UNIT_TEST(the_size_limit_is_never_exceeded)
 {
 	uint32_t seed = 11;
 
@@ -261,7 +261,7 @@ UNIT_TEST(no_room_is_ever_exceeded)
 	}
 }
 
-UNIT_TEST(letters_keep_their_marks)
+UNIT_TEST(characters_are_not_split_from_their_marks)
 {
 	/* e + accent, woman + joiner + microscope, thumb + skin tone */
 	static const char text[] = "e\xcc\x81\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac\xf0\x9f\x91\x8d"
@@ -282,7 +282,7 @@ UNIT_TEST(letters_keep_their_marks)
 	}
 }
 
-/* Texts that a naive look for repeats, blobs or bars would go over again and again. */
+/* Texts that a naive search for repeats, blobs or bars would scan again and again. */
 static size_t hostile_byte(int kind, size_t i)
 {
 	switch (kind) {

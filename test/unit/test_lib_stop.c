@@ -1,5 +1,5 @@
 /*
- * test_lib_stop.c - limits and interrupts: what stops a cell, and what that costs.
+ * test_lib_stop.c - limits and interrupts: what stops a cell, and whether its session survives.
  *
  * Runs in:  the unit suite, against a fake warden and kernel.
  * Reads:    records.
@@ -86,7 +86,7 @@ UNIT_TEST(test_interrupt_from_a_thread)
 	pthread_t thread;
 
 	fixture_open(&fixture, &plain, NULL);
-	/* One that comes between executions is nobody's. */
+	/* An interrupt between executions has no effect. */
 	reckon_interrupt(fixture.session);
 	{
 		cleanup_result struct result untouched = fixture_run(&fixture, "out 1", NULL);
@@ -132,7 +132,7 @@ UNIT_TEST(test_stop_from_the_callback)
 	fixture_close(&fixture);
 }
 
-UNIT_TEST(test_killed_when_it_ignores_the_caller)
+UNIT_TEST(test_killed_when_it_ignores_an_interrupt)
 {
 	struct fixture fixture;
 	pthread_t thread;
@@ -176,7 +176,7 @@ static int call_back_in(const reckon_event *event, void *arg)
 
 	(void)event;
 	assert_int_equal(reckon_execute(arg, "out x", 5, NULL, &execution, &err), RECKON_EINVALID);
-	/* Ignored: the execution above still needs it. */
+	/* The close is ignored: the running execution needs the session. */
 	reckon_session_close(arg);
 	return RECKON_CONTINUE;
 }

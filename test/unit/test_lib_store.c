@@ -1,5 +1,5 @@
 /*
- * test_lib_store.c - content in, content out, and nothing left behind when that fails.
+ * test_lib_store.c - storing and reading objects; a failure leaves no files.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
@@ -96,7 +96,7 @@ static int get(struct fixture *fixture, const char *id, uint64_t offset, uint64_
 	return fd_read_all(fd, ret, err);
 }
 
-UNIT_TEST_WITH(content_comes_back_by_id, set_up, tear_down)
+UNIT_TEST_WITH(content_is_read_by_id, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -147,7 +147,7 @@ UNIT_TEST_WITH(the_same_content_is_stored_once, set_up, tear_down)
 	assert_int_equal(count_entries(fixture->dir_fd, "artifacts/tmp"), 0);
 }
 
-UNIT_TEST_WITH(a_damaged_object_is_healed, set_up, tear_down)
+UNIT_TEST_WITH(a_damaged_object_is_replaced, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object = put(fixture, "abc", 3);
@@ -162,7 +162,7 @@ UNIT_TEST_WITH(a_damaged_object_is_healed, set_up, tear_down)
 	assert_string_equal(buf_text(&got), "abc");
 }
 
-UNIT_TEST_WITH(no_more_than_asked_is_copied, set_up, tear_down)
+UNIT_TEST_WITH(no_more_than_the_given_length_is_copied, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_fd int fd = source("abcdef", 6);
@@ -171,7 +171,7 @@ UNIT_TEST_WITH(no_more_than_asked_is_copied, set_up, tear_down)
 
 	assert_ok(&err, store_put_fd(fixture->store, fd, 3, &object, &err));
 	assert_string_equal(object.sha256, ABC_SHA256);
-	/* A source that ends early is stored as far as it went. */
+	/* A source that ends early is stored up to its end. */
 	assert_int_equal(lseek(fd, 3, SEEK_SET), 3);
 	assert_ok(&err, store_put_fd(fixture->store, fd, 1000, &object, &err));
 	assert_int_equal(object.size, 3);
@@ -252,7 +252,7 @@ UNIT_TEST_WITH(a_spooled_stream_has_a_handle, set_up, tear_down)
 	assert_string_equal(buf_text(&got), "56789");
 }
 
-UNIT_TEST_WITH(a_spool_stops_at_its_ceiling_and_keeps_what_fits, set_up, tear_down)
+UNIT_TEST_WITH(a_spool_stops_at_its_limit_and_stores_what_fits, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	struct store_object object;
@@ -307,7 +307,7 @@ UNIT_TEST_WITH(a_write_that_fails_leaves_nothing, set_up, tear_down)
 	assert_ok(&err, store_spool_open(fixture->store, 1u << 20, &spool, &err));
 	assert_err(&err, ERR_SYSTEM, store_spool_append(spool, bytes, sizeof(bytes), &err));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-	/* There is a hole in the stream now: it must not become an object when writing works again. */
+	/* The stream has a hole now: it must not become an object when writing works again. */
 	assert_err(&err, ERR_SYSTEM, store_spool_append(spool, "x", 1, &err));
 	assert_err(&err, ERR_SYSTEM, store_spool_finish(spool, &object, &err));
 	assert_int_equal(count_entries(fixture->dir_fd, "artifacts/tmp"), 0);

@@ -72,7 +72,7 @@ UNIT_TEST_WITH(test_lossless_up_to_the_limit, setup, teardown)
 	stream_done(&stream);
 }
 
-/* However the bytes are cut into writes, head, tail and spool are the same. */
+/* Head, tail and spool do not depend on how the bytes are split into writes. */
 UNIT_TEST_WITH(test_any_chunks, setup, teardown)
 {
 	const struct place *place = *state;
@@ -104,8 +104,8 @@ UNIT_TEST_WITH(test_any_chunks, setup, teardown)
 	}
 }
 
-/* All of it is kept; of one byte more the program has to be stopped. */
-UNIT_TEST_WITH(test_a_stream_has_an_end, setup, teardown)
+/* The spool stores STREAM_SPOOL_MAX bytes; with one more the caller must stop the program. */
+UNIT_TEST_WITH(test_the_size_of_a_stream_is_limited, setup, teardown)
 {
 	static char piece[1u << 20];
 	const struct place *place = *state;
@@ -201,7 +201,7 @@ UNIT_TEST_WITH(test_a_store_that_fails, setup, teardown)
 	stream.ring_at = 2;
 	assert_int_equal(rename(path, aside), 0);
 	stream_done(&stream);
-	/* The program goes on, the text is shown, only the handle is missing. */
+	/* The stream still has its text; only the handle may be missing, with an error. */
 	stream_init(&stream, place->store, 4);
 	(void)stream_take(&stream, "0123456789", 10);
 	text_of(&stream, &text);

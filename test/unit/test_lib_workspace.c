@@ -1,5 +1,5 @@
 /*
- * test_lib_workspace.c - a hostile directory, seen from outside.
+ * test_lib_workspace.c - scanning and storing a hostile directory from outside its box.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directories.
@@ -84,7 +84,7 @@ static struct record *new_record(void)
 	return record_new(&head);
 }
 
-/* Collects into a record and gives its JSON, read again by the strict reader. */
+/* Collects into a record; returns the record's JSON, parsed by the strict reader. */
 static struct json_value *collect(struct fixture *fixture, const struct workspace *old,
 				  const struct workspace *new)
 {
@@ -219,7 +219,7 @@ UNIT_TEST_WITH(special_files_are_named_and_never_opened, set_up, tear_down)
 	assert_string_equal(buf_text(&list), "[]");
 }
 
-UNIT_TEST_WITH(names_that_are_no_text_are_escaped, set_up, tear_down)
+UNIT_TEST_WITH(names_that_are_not_utf8_are_escaped, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *new = NULL;
@@ -239,7 +239,7 @@ UNIT_TEST_WITH(names_that_are_no_text_are_escaped, set_up, tear_down)
 	json_read_free(document);
 }
 
-UNIT_TEST_WITH(bounds_make_a_scan_incomplete_not_wrong, set_up, tear_down)
+UNIT_TEST_WITH(limits_make_a_scan_incomplete_not_wrong, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *full = NULL, *before = NULL;
@@ -258,13 +258,13 @@ UNIT_TEST_WITH(bounds_make_a_scan_incomplete_not_wrong, set_up, tear_down)
 	full = scan(fixture);
 	assert_true(full->is_incomplete);
 	assert_in_range(full->count, 1, WORKSPACE_ENTRIES_MAX);
-	/* What is near the top was seen in spite of the flood below it. */
+	/* A file near the top is found despite the many files below. */
 	assert_string_equal(full->entries[0].path, "early");
 	document = collect(fixture, before, full);
 	assert_int_equal(count_of(document, "files"), RECORD_FILES_MAX);
 	assert_int_equal(count_of(document, "diagnostics"), 2);
 	json_read_free(document);
-	/* Nothing counts as deleted because a bound hid it. */
+	/* A file that a limit hid does not count as deleted. */
 	workspace_diff(full, full, &deltas, &count);
 	assert_int_equal(count, 0);
 	free(TAKE_PTR(deltas));
@@ -274,7 +274,7 @@ UNIT_TEST_WITH(bounds_make_a_scan_incomplete_not_wrong, set_up, tear_down)
 		assert_int_not_equal(deltas[i].change, WORKSPACE_DELETED);
 }
 
-UNIT_TEST_WITH(depth_is_bounded, set_up, tear_down)
+UNIT_TEST_WITH(depth_is_limited, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	cleanup_workspace struct workspace *found = NULL;
@@ -312,7 +312,7 @@ UNIT_TEST_WITH(a_file_too_large_is_listed_without_content, set_up, tear_down)
 	json_read_free(document);
 }
 
-UNIT_TEST_WITH(the_list_has_what_the_interface_promises, set_up, tear_down)
+UNIT_TEST_WITH(the_list_has_the_documented_members, set_up, tear_down)
 {
 	struct fixture *fixture = *state;
 	const struct timespec times[2] = { { 1, 0 }, { 1700000000, 5 } };
@@ -362,7 +362,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-/* SHA-256 of SECRET must never show: that is what following a link would give. */
+/* No stored file may have the size of SECRET: following a link would store it. */
 static void check_round(struct fixture *fixture, size_t *stored)
 {
 	cleanup_workspace struct workspace *new = scan(fixture);

@@ -1,6 +1,6 @@
 /*
- * test_models.c - models.ini: what is taken, what is refused and with which words, who has the last
- * word, where keys may be.
+ * test_models.c - models.ini: accepted values, refused values and their messages, precedence of
+ * settings, where keys may be stored.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own, files it makes.
@@ -45,7 +45,7 @@ static void refuse(const char *text, unsigned line, const char *words)
 
 #define WORK "[provider work]\nprotocol = messages\nbase-url = https://llm.example/v1\n"
 
-/* What the environment of a test is: NAME=VALUE, one after the other. */
+/* The environment of a test: a list of NAME=VALUE. */
 static const char *const *environment;
 
 static const char *env(const char *name)
@@ -69,7 +69,7 @@ static int choose(const struct models *models, const char *model, const char *ba
 
 /* ---- the text ---- */
 
-UNIT_TEST(a_file_is_taken)
+UNIT_TEST(a_file_is_parsed)
 {
 	struct models *models = parse(
 		"\xef\xbb\xbf; ours\n\n[default] # of all\nmodel = work/big\nbudget = 0.5\n"
@@ -103,7 +103,7 @@ UNIT_TEST(a_file_is_taken)
 	models_free(parse(""));
 }
 
-UNIT_TEST(what_is_wrong_is_named_with_its_line)
+UNIT_TEST(each_mistake_is_reported_with_its_line)
 {
 	char text[400];
 
@@ -147,11 +147,11 @@ UNIT_TEST(what_is_wrong_is_named_with_its_line)
 	(void)snprintf(text, sizeof(text), "[default]\n%0300d = 1\n", 0);
 	refuse(text, 2, "too long");
 	refuse("[nonsense]\nx = 1\n[default]\ny = 2\n", 1, "a section is");
-	assert_int_equal(problems.count, 3); /* each, and not only the first */
+	assert_int_equal(problems.count, 3); /* every problem, not only the first */
 	assert_int_equal(problems.list[2].line, 4);
 }
 
-UNIT_TEST(a_message_holds_no_key)
+UNIT_TEST(messages_never_contain_a_key)
 {
 	static const char text[] = "[provider openai]\nkey = sk-4711\nkey = sk-4711\nkey-file = /x\n";
 	struct models *models = NULL;
@@ -229,7 +229,7 @@ UNIT_TEST(flag_before_environment_before_file_before_built_in)
 	models_free(models);
 }
 
-UNIT_TEST(a_model_that_cannot_be_asked_is_refused)
+UNIT_TEST(an_incomplete_choice_of_a_model_is_refused)
 {
 	struct models *models = parse(WORK "key-env = WORK_KEY\n");
 	struct models_choice choice;
@@ -266,7 +266,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	assert_int_equal(fchmod(fd, mode), 0);
 }
 
-UNIT_TEST(a_key_comes_from_a_file_of_its_own)
+UNIT_TEST(a_key_can_come_from_a_key_file)
 {
 	char dir[64], key_file[100], text[300];
 	struct models_choice choice;
@@ -299,7 +299,7 @@ UNIT_TEST(a_key_comes_from_a_file_of_its_own)
 	unit_rmdir(dir);
 }
 
-UNIT_TEST(the_file_is_ours_alone)
+UNIT_TEST(a_file_that_others_can_access_is_refused)
 {
 	struct models *models = NULL;
 	char dir[64], path[100];
@@ -326,7 +326,7 @@ UNIT_TEST(the_file_is_ours_alone)
 
 /* ---- settings ---- */
 
-UNIT_TEST(settings_come_from_the_nearest_place)
+UNIT_TEST(the_most_specific_setting_applies)
 {
 	struct models *models = parse("[default]\ncontext = 1000\nretries = 0\nbudget = 2\n" WORK
 				      "context = 2000\nprice-in = 1\nprice-out = 2\n"
@@ -366,7 +366,7 @@ UNIT_TEST(settings_come_from_the_nearest_place)
 	models_free(models);
 }
 
-UNIT_TEST(money_without_a_price_is_no_limit)
+UNIT_TEST(a_budget_needs_a_price)
 {
 	struct models *models = parse("[default]\nbudget = 2\n");
 	struct agent_settings settings;
@@ -391,8 +391,8 @@ UNIT_TEST(money_without_a_price_is_no_limit)
 	models_free(models);
 }
 
-/* What is known of each without a file; "" is an address that holds a name of the account's. */
-UNIT_TEST(presets_need_a_key_or_an_address_at_most)
+/* The built-in values, without a file; some addresses come from the environment. */
+UNIT_TEST(presets_need_at_most_a_key_and_an_address)
 {
 	static const struct {
 		const char *provider, *set[3], *url, *key;

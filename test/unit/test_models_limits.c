@@ -1,5 +1,5 @@
 /*
- * test_models_limits.c - models.ini at its limits: N of something is read, N + 1 is refused.
+ * test_models_limits.c - models.ini at its limits: each maximum is accepted, one more is refused.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.

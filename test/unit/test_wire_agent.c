@@ -1,5 +1,5 @@
 /*
- * test_wire_agent.c - frames of an agent that may be captured, and what it may ask.
+ * test_wire_agent.c - frames of an agent that may be captured, and what it may request.
  *
  * Runs in:  the unit suite.
  * Reads:    socketpairs of its own.
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "wire/agent.h"
 
-UNIT_TEST(the_monitor_table_is_closed)
+UNIT_TEST(only_the_listed_types_may_be_sent)
 {
 	for (unsigned type = 0; type <= UINT16_MAX; type++) {
 		assert_int_equal(agent_may_send(AGENT_STATE_STARTING, (uint16_t)type),
@@ -36,7 +36,7 @@ static int check(uint16_t type, const struct kernel_item *items, size_t count)
 	return agent_check(type, items, count, &err);
 }
 
-UNIT_TEST(a_frame_holds_what_the_table_says)
+UNIT_TEST(a_frame_must_match_the_field_table)
 {
 	static char bytes[AGENT_CODE_MAX + 1];
 	static const uint64_t stuck = AGENT_STOP_STUCK, none = AGENT_STOP_COUNT_;
@@ -68,7 +68,7 @@ UNIT_TEST(a_frame_holds_what_the_table_says)
 	assert_int_equal(check(0, NULL, 0), ERR_PROTOCOL);
 }
 
-UNIT_TEST(a_command_comes_with_its_call)
+UNIT_TEST(a_command_needs_its_code_and_its_call)
 {
 	static const struct agent_command second = { .index = 1, .count = 2 };
 	static const struct agent_command past = { .index = 2, .count = 2 };
@@ -95,7 +95,7 @@ UNIT_TEST(a_command_comes_with_its_call)
 				       3), ERR_PROTOCOL);
 }
 
-UNIT_TEST(a_page_is_asked_for_in_words)
+UNIT_TEST(a_page_request_needs_a_valid_handle_part_and_text)
 {
 	static const struct agent_part lines = { AGENT_UNIT_LINES, 1, 5, 0 };
 	static const struct agent_part none = { AGENT_UNIT_COUNT_, 1, 5, 0 };
@@ -150,7 +150,7 @@ UNIT_TEST(claims_lie_within_the_answer)
 		{ AGENT_CLAIM_NUMBER, 3, 4, ERR_PROTOCOL },
 		{ AGENT_CLAIM_NUMBER, UINT64_MAX, 2, ERR_PROTOCOL },
 		{ AGENT_CLAIM_NUMBER, 3, UINT64_MAX, ERR_PROTOCOL },
-		{ AGENT_CLAIM_NUMBER, 1, 2, ERR_PROTOCOL }, /* in the middle of a letter */
+		{ AGENT_CLAIM_NUMBER, 1, 2, ERR_PROTOCOL }, /* within a character */
 	};
 	struct agent_checked checked;
 
@@ -172,7 +172,7 @@ UNIT_TEST(claims_lie_within_the_answer)
 	assert_int_equal(check_done(&checked), ERR_PROTOCOL);
 }
 
-UNIT_TEST(frames_travel_and_descriptors_do_not)
+UNIT_TEST(frames_arrive_and_descriptors_are_refused)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
 	struct kernel_head head;
@@ -194,7 +194,7 @@ UNIT_TEST(frames_travel_and_descriptors_do_not)
 	assert_int_equal(unit_open_fds(), fds);
 }
 
-UNIT_TEST(every_end_has_a_name)
+UNIT_TEST(stop_reasons_have_unique_names)
 {
 	for (unsigned i = 0; i < AGENT_STOP_COUNT_; i++) {
 		assert_true(agent_stop_name((enum agent_stop)i)[0] != '\0');
@@ -212,7 +212,7 @@ static int next_past(const struct kernel_item *items, size_t count, size_t *at,
 	return agent_next_past(items, count, at, ret, &err);
 }
 
-UNIT_TEST(what_was_said_comes_in_order_or_not_at_all)
+UNIT_TEST(past_turns_are_read_in_order_or_refused)
 {
 	static char bytes[AGENT_CODE_MAX + 1];
 	static const uint64_t kinds[] = { AGENT_PAST_QUESTION, AGENT_PAST_CELL, AGENT_PAST_COUNT_ };

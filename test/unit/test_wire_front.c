@@ -1,5 +1,5 @@
 /*
- * test_wire_front.c - frames of a front that may be captured, and what it may ask.
+ * test_wire_front.c - frames of a front that may be captured, and what it may request.
  *
  * Runs in:  the unit suite.
  * Reads:    socketpairs of its own.
@@ -15,7 +15,7 @@
 #include "base/file/fd.h"
 #include "wire/front.h"
 
-UNIT_TEST(the_monitor_table_is_closed)
+UNIT_TEST(only_the_listed_types_may_be_sent)
 {
 	for (unsigned type = 0; type <= UINT16_MAX; type++) {
 		assert_int_equal(front_may_send(FRONT_STATE_STARTING, (uint16_t)type),
@@ -25,7 +25,7 @@ UNIT_TEST(the_monitor_table_is_closed)
 	}
 }
 
-static void there_and_back(int sock[2], size_t size, bool with_fd)
+static void round_trip(int sock[2], size_t size, bool with_fd)
 {
 	struct buf payload = BUF_INIT(FRONT_PAYLOAD_MAX), got = BUF_INIT(FRONT_PAYLOAD_MAX);
 	struct front_head head;
@@ -50,7 +50,7 @@ static void there_and_back(int sock[2], size_t size, bool with_fd)
 	buf_done(&got);
 }
 
-UNIT_TEST(a_control_frame_holds_nothing)
+UNIT_TEST(a_control_frame_has_no_payload)
 {
 	struct buf got = BUF_INIT(FRONT_PAYLOAD_MAX);
 	struct front_head head;
@@ -69,17 +69,17 @@ UNIT_TEST(a_control_frame_holds_nothing)
 	buf_done(&got);
 }
 
-UNIT_TEST(frames_of_every_size)
+UNIT_TEST(frames_round_trip_at_every_size)
 {
 	const int before = unit_open_fds();
 	int sock[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
 	for (int with_fd = 0; with_fd < 2; with_fd++) {
-		there_and_back(sock, 0, with_fd);
-		there_and_back(sock, FRONT_INLINE_MAX - 100, with_fd);
-		there_and_back(sock, FRONT_INLINE_MAX + 1, with_fd);
-		there_and_back(sock, FRONT_CODE_MAX, with_fd);
+		round_trip(sock, 0, with_fd);
+		round_trip(sock, FRONT_INLINE_MAX - 100, with_fd);
+		round_trip(sock, FRONT_INLINE_MAX + 1, with_fd);
+		round_trip(sock, FRONT_CODE_MAX, with_fd);
 	}
 	(void)close(sock[0]);
 	(void)close(sock[1]);

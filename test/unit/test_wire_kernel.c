@@ -90,7 +90,7 @@ UNIT_TEST(an_empty_payload_has_no_fields)
 	assert_err(&err, ERR_PROTOCOL, kernel_unpack("", 0, 1, items, 1, &err));
 }
 
-UNIT_TEST(packing_beyond_the_ceiling_leaves_whole_fields)
+UNIT_TEST(packing_beyond_the_limit_leaves_whole_fields)
 {
 	cleanup_buf struct buf payload = BUF_INIT(30);
 	struct kernel_item items[4];
@@ -105,7 +105,7 @@ UNIT_TEST(packing_beyond_the_ceiling_leaves_whole_fields)
 	assert_ok(&err, kernel_pack(&payload, KERNEL_TAG_TEXT, "123456", 6, &err));
 }
 
-UNIT_TEST(field_counts_are_held_to)
+UNIT_TEST(wrong_field_counts_are_refused)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct kernel_item items[4];
@@ -127,8 +127,8 @@ UNIT_TEST(field_counts_are_held_to)
 	assert_int_equal(kernel_unpack(payload.data, payload.len, 3, items, 3, &err), 3);
 }
 
-/* Every cut of a good payload is refused, whatever count is announced for it. */
-UNIT_TEST(every_cut_is_refused)
+/* Every truncation of a valid payload is refused, whatever count is announced for it. */
+UNIT_TEST(truncated_payloads_are_refused)
 {
 	cleanup_buf struct buf payload = BUF_INIT(4096);
 	struct kernel_item items[4];
@@ -151,7 +151,7 @@ UNIT_TEST(every_cut_is_refused)
 	}
 }
 
-UNIT_TEST(lengths_that_lie_are_refused)
+UNIT_TEST(wrong_field_lengths_are_refused)
 {
 	static const uint32_t lies[] = { 6, 7, 0x7fffffff, 0x80000000, 0xfffffff7, UINT32_MAX };
 	struct kernel_item items[4];
@@ -301,7 +301,7 @@ UNIT_TEST_WITH(short_and_foreign_packets_are_refused, link_open, link_close)
 	expect_refusal(link, longest, sizeof(longest), NULL, 0, ERR_PROTOCOL);
 }
 
-UNIT_TEST_WITH(payload_lengths_that_lie_are_refused, link_open, link_close)
+UNIT_TEST_WITH(wrong_payload_lengths_are_refused, link_open, link_close)
 {
 	static const uint32_t lies[] = { 0, 7, 9, KERNEL_INLINE_MAX, UINT32_MAX };
 	const struct link *link = *state;
@@ -316,7 +316,7 @@ UNIT_TEST_WITH(payload_lengths_that_lie_are_refused, link_open, link_close)
 	}
 }
 
-UNIT_TEST_WITH(descriptors_nobody_asked_for_are_closed, link_open, link_close)
+UNIT_TEST_WITH(unexpected_descriptors_are_closed, link_open, link_close)
 {
 	const struct link *link = *state;
 	struct kernel_head head = { .magic = KERNEL_MAGIC, .type = KERNEL_DONE };
@@ -330,7 +330,7 @@ UNIT_TEST_WITH(descriptors_nobody_asked_for_are_closed, link_open, link_close)
 	expect_refusal(link, "", 0, many, 1, ERR_PROTOCOL);
 }
 
-UNIT_TEST_WITH(blobs_that_lie_are_refused, link_open, link_close)
+UNIT_TEST_WITH(invalid_blobs_are_refused, link_open, link_close)
 {
 	const struct link *link = *state;
 	struct kernel_head head = { .magic = KERNEL_MAGIC,
@@ -358,15 +358,15 @@ UNIT_TEST_WITH(blobs_that_lie_are_refused, link_open, link_close)
 	expect_refusal(link, &head, sizeof(head), &sealed, 1, ERR_PROTOCOL);
 	head.payload_len = KERNEL_PAYLOAD_MAX + 1;
 	expect_refusal(link, &head, sizeof(head), &sealed, 1, ERR_PROTOCOL);
-	/* Sealed and honest about its length, yet more than the host's buffer takes. */
+	/* Sealed and of the right length, but larger than the host's buffer allows. */
 	assert_int_equal(ftruncate(huge, 1 << 21), 0);
 	assert_int_equal(fcntl(huge, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK), 0);
 	head.payload_len = 1 << 21;
 	expect_refusal(link, &head, sizeof(head), &huge, 1, ERR_LIMIT);
 }
 
-/* A kernel that was refused does not spoil what the host reads next. */
-UNIT_TEST_WITH(the_host_reads_on_after_a_refusal, link_open, link_close)
+/* A refused packet does not affect the next one. */
+UNIT_TEST_WITH(the_host_reads_the_packet_after_a_refusal, link_open, link_close)
 {
 	struct link *link = *state;
 	cleanup_buf struct buf got = BUF_INIT(4096);
@@ -380,9 +380,9 @@ UNIT_TEST_WITH(the_host_reads_on_after_a_refusal, link_open, link_close)
 	assert_int_equal(head.id, 5);
 }
 
-/* ---- who may send what ------------------------------------------------------------------ */
+/* ---- which types a kernel may send ----------------------------------------------------------- */
 
-UNIT_TEST(the_monitor_table_is_closed)
+UNIT_TEST(only_the_listed_types_may_be_sent)
 {
 	static const struct {
 		enum kernel_state when;
@@ -405,8 +405,8 @@ UNIT_TEST(the_monitor_table_is_closed)
 	}
 }
 
-/* The ranges above rest on the numbers: each event by name, and no host request among them. */
-UNIT_TEST(the_monitor_table_names_every_event)
+/* The ranges above depend on the numbers of types, so this checks events and requests by name. */
+UNIT_TEST(events_may_be_sent_and_host_requests_may_not)
 {
 	static const uint16_t events[] = { KERNEL_DISPLAY, KERNEL_UPDATE_DISPLAY, KERNEL_RESULT,
 					   KERNEL_ERROR,   KERNEL_CLEAR_OUTPUT,

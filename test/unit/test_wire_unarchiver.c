@@ -24,7 +24,7 @@ static int take_entry(uint32_t kind, uint32_t mode, const char *path, const char
 			 &taken, &err);
 }
 
-UNIT_TEST(paths_stay_beneath)
+UNIT_TEST(paths_that_lead_outside_are_refused)
 {
 	static const char *const bad[] = { "",	   "/",	     "/a",    "..",	"../a", "a/..", "a/../b",
 					   "a//b", "./a",    "a/",    "a/./b", "a\nb", "a\x7f",
@@ -38,7 +38,7 @@ UNIT_TEST(paths_stay_beneath)
 	assert_string_equal(taken.path, "\xc3\xa9");
 }
 
-UNIT_TEST(links_stay_beneath)
+UNIT_TEST(links_that_lead_outside_are_refused)
 {
 	static const struct {
 		const char *path, *target;
@@ -59,7 +59,7 @@ UNIT_TEST(links_stay_beneath)
 	assert_int_equal(take_entry(UNARCHIVER_HARDLINK, 0644, "h", "/b"), ERR_INVALID);
 }
 
-UNIT_TEST(entries_are_what_they_may_be)
+UNIT_TEST(entries_outside_their_limits_are_refused)
 {
 	char deep[2 * UNARCHIVER_DEPTH_MAX + 3] = "";
 
@@ -124,7 +124,7 @@ UNIT_TEST(broken_frames_are_refused)
 		assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, cut, &taken, &err));
 	frame[0] ^= 1;
 	assert_err(&err, ERR_PROTOCOL, unarchiver_take(&at, frame, len, &taken, &err));
-	/* Lengths that do not fit what came. */
+	/* Lengths of the path that do not match the payload. */
 	for (uint32_t wrong = 0; wrong < 3; wrong++) {
 		char bytes[sizeof(liar) + 3] = "";
 
@@ -146,7 +146,7 @@ UNIT_TEST(broken_frames_are_refused)
 	assert_int_equal(at, UNARCHIVER_STATE_ENTRIES);
 }
 
-UNIT_TEST(a_failure_is_shown_harmlessly)
+UNIT_TEST(control_characters_in_a_failure_are_replaced)
 {
 	struct {
 		struct unarchiver_fail head;
@@ -157,7 +157,8 @@ UNIT_TEST(a_failure_is_shown_harmlessly)
 
 	assert_ok(&err, unarchiver_take(&at, frame, unarchiver_put(frame, UNARCHIVER_FAIL, &bytes, sizeof(bytes)),
 				  &taken, &err));
-	assert_int_equal(taken.fail.code, ERR_INVALID); /* it may not say that a session is lost */
+	/* The process may not report a lost session. */
+	assert_int_equal(taken.fail.code, ERR_INVALID);
 	assert_string_equal(taken.fail.text, "a?[31m??");
 	assert_int_equal(at, UNARCHIVER_STATE_DONE);
 }

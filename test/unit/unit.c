@@ -26,13 +26,13 @@ static void __attribute__((constructor)) set_filter(void)
 		cmocka_set_test_filter(pattern);
 }
 
-/* ---- which tests there are ------------------------------------------------------------------ */
+/* ---- the list of tests ---------------------------------------------------------------------- */
 
 static struct CMUnitTest tests[128];
 static int lines[ARRAY_LEN(tests)];
 static size_t count;
 
-/* The order in which constructors are called is the compiler's; that of the lines is the reader's. */
+/* Constructors may be called in any order: this sorts the tests by line. */
 void unit_add(int line, const struct CMUnitTest *test)
 {
 	size_t at = count++;
@@ -58,7 +58,7 @@ int __attribute__((weak)) main(void)
 	return unit_run(NULL, NULL);
 }
 
-/* ---- help ----------------------------------------------------------------------------------- */
+/* ---- helpers -------------------------------------------------------------------------------- */
 
 int unit_open_fds(void)
 {

@@ -1,5 +1,5 @@
 /*
- * unit.h - what every unit test starts with: cmocka and the headers it wants first.
+ * unit.h - the first header of every unit test: cmocka, and the headers that it needs.
  *
  * No test here calls skip(): what a host may lack belongs to test/e2e, where a skip is counted.
  */
@@ -32,8 +32,9 @@
 	} while (0)
 
 /*
- * A test. It is run because it is there, in the order of the file; a file without a main() has that
- * of unit.c. The second one has what is called before and after it, each of which may be NULL.
+ * Defines and registers a test; tests run in the order of the file. A file without a main() uses
+ * the one of unit.c. UNIT_TEST_WITH() also takes functions to call before and after the test, each
+ * of which may be NULL.
  */
 #define UNIT_TEST(name) UNIT_TEST_WITH(name, NULL, NULL)
 #define UNIT_TEST_WITH(name, set_up, tear_down)                                              \
@@ -44,13 +45,13 @@
 	}                                                                                    \
 	static void name(void **state __attribute__((unused)))
 void unit_add(int line, const struct CMUnitTest *test);
-/* All of them, and what is called before the first and after the last. */
+/* Runs all tests; set_up is called before the first one, tear_down after the last one. */
 int unit_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 /* Number of open descriptors of this process, to show that none leaks. */
 int unit_open_fds(void);
 
-/* A fresh empty directory below $TMPDIR or /tmp, removed with all it holds by unit_rmdir(). */
+/* A new directory below $TMPDIR or /tmp; unit_rmdir() removes it with its contents. */
 int unit_mkdir(char path[64]);
 void unit_rmdir(const char *path);
 
