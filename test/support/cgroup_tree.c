@@ -61,8 +61,8 @@ void tree_drop(const struct tree *tree, const char *controller, const char *file
 	assert_int_equal(unlink(path), 0);
 }
 
-void tree_holds(const struct tree *tree, const char *controller, const char *file,
-		const char *expected)
+void tree_contains(const struct tree *tree, const char *controller, const char *file,
+		   const char *expected)
 {
 	char path[512], text[128];
 

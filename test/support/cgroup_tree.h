@@ -22,8 +22,8 @@ int tree_unmake(void **state);
 /* Control files of the host's group; `controller` is "" in v2. */
 void tree_put(const struct tree *tree, const char *controller, const char *file, const char *text);
 void tree_drop(const struct tree *tree, const char *controller, const char *file);
-void tree_holds(const struct tree *tree, const char *controller, const char *file,
-		const char *expected);
+void tree_contains(const struct tree *tree, const char *controller, const char *file,
+		   const char *expected);
 bool tree_has(const struct tree *tree, const char *controller, const char *file);
 
 /* A file by its path, for folders without a host. */

@@ -1,5 +1,5 @@
 /*
- * test_agent_claims.c - what an answer states, looked up in what its run has shown.
+ * test_agent_claims.c - checks numbers and links of an answer against the output of its run.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.
@@ -14,9 +14,9 @@
 
 #define FOUND_MAX 4096
 
-struct looked {
+struct lookup {
 	const char *answer, *shown;
-	const char *unsupported; /* with bars between */
+	const char *unsupported; /* separated by bars */
 };
 
 static void look_up(const char *answer, const char *shown, struct agent_checked *ret)
@@ -40,7 +40,7 @@ static void list(const char *answer, const struct agent_checked *checked, char *
 				       answer + checked->claims[i].offset);
 }
 
-static void expect(const struct looked *cases, size_t count)
+static void expect(const struct lookup *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct agent_checked checked;
@@ -56,9 +56,9 @@ static void expect(const struct looked *cases, size_t count)
 
 #define EXPECT(cases) expect(cases, sizeof(cases) / sizeof((cases)[0]))
 
-UNIT_TEST(a_number_is_found_however_it_is_written)
+UNIT_TEST(a_number_matches_in_any_notation)
 {
-	static const struct looked cases[] = {
+	static const struct lookup cases[] = {
 		{ "It is 42.", "42", "" },
 		{ "It is 42.", "41.2", "42" },
 		{ "It is 1,234.5", "1234.5", "" },
@@ -87,9 +87,9 @@ UNIT_TEST(a_number_is_found_however_it_is_written)
 	EXPECT(cases);
 }
 
-UNIT_TEST(a_rounded_number_is_supported_and_a_finer_one_is_not)
+UNIT_TEST(a_rounded_number_is_supported_a_more_precise_one_is_not)
 {
-	static const struct looked cases[] = {
+	static const struct lookup cases[] = {
 		{ "12.3", "12.34", "" },	  { "12.3", "12.26", "" },
 		{ "12.3", "12.36", "12.3" },	  { "12.34", "12.3", "12.34" },
 		{ "12.35", "12.345", "" },	  { "12 %", "0.1234", "" },
@@ -111,9 +111,9 @@ UNIT_TEST(a_rounded_number_is_supported_and_a_finer_one_is_not)
 	EXPECT(cases);
 }
 
-UNIT_TEST(what_names_or_orders_is_no_claim)
+UNIT_TEST(dates_labels_and_counts_of_items_are_not_claims)
 {
-	static const struct looked cases[] = {
+	static const struct lookup cases[] = {
 		{ "In 2023 and the 1990s", "", "" },
 		{ "In 2023 it was 2023.5", "", "2023.5" },
 		{ "2023 % more", "", "2023 %" },
@@ -147,7 +147,7 @@ UNIT_TEST(what_names_or_orders_is_no_claim)
 
 UNIT_TEST(tables_are_looked_up_cell_by_cell)
 {
-	static const struct looked cases[] = {
+	static const struct lookup cases[] = {
 		{ "| city | sum |\n|---|---|\n| Bern | 1,200.50 |\n| Basel | 801 |\n",
 		  "city,sum\nBern,1200.5\nBasel,800\n", "801" },
 		{ "| a | b |\n|---|---|\n| 5 % | 77 |\n", "a 0.05\nb 77", "" },
@@ -158,7 +158,7 @@ UNIT_TEST(tables_are_looked_up_cell_by_cell)
 
 UNIT_TEST(rows_of_output_are_read_number_by_number)
 {
-	static const struct looked cases[] = {
+	static const struct lookup cases[] = {
 		{ "17 and 2.5 and 900", "1,17,2.5,900,4", "" },
 		{ "345", "12 345", "" },
 		{ "8", "{'a': 8}", "" },
@@ -170,7 +170,7 @@ UNIT_TEST(rows_of_output_are_read_number_by_number)
 	EXPECT(cases);
 }
 
-UNIT_TEST(claims_are_counted_past_what_is_listed)
+UNIT_TEST(claims_are_counted_beyond_the_list_limit)
 {
 	struct agent_checked checked;
 	char answer[8192];
@@ -184,7 +184,7 @@ UNIT_TEST(claims_are_counted_past_what_is_listed)
 	assert_int_equal(checked.listed, AGENT_CLAIMS_MAX);
 }
 
-UNIT_TEST(evidence_has_an_end)
+UNIT_TEST(the_amount_of_evidence_is_limited)
 {
 	struct evidence evidence = { 0 };
 	char line[64];
@@ -201,7 +201,7 @@ UNIT_TEST(evidence_has_an_end)
 	evidence_done(&evidence);
 }
 
-UNIT_TEST(links_are_found)
+UNIT_TEST(links_to_sandbox_files_are_found)
 {
 	static const char text[] = "[a](sandbox:/mnt/data/a.csv), sandbox:/mnt/data/b%20c.png. "
 				   "<sandbox:/mnt/data/> sandbox:/mnt/data/x%0Ay "
@@ -221,8 +221,8 @@ UNIT_TEST(links_are_found)
 	buf_done(&name);
 }
 
-/* Whatever stands there, claims stay within it. */
-UNIT_TEST(any_bytes_are_taken)
+/* In random text every listed claim lies within the text. */
+UNIT_TEST(claims_in_random_text_stay_within_it)
 {
 	static const char alphabet[] = "0123456789.,' _-%$eE:/#*|`\n[]()<>k\xc2\xa0\xe2\x80\x93";
 	unsigned seed = 4711;

@@ -1,7 +1,7 @@
 /*
- * test_agent_client.c - a conversation with agents that behave, and with those that do not.
+ * test_agent_client.c - the client of reckon-agent, with correct and with faulty agents.
  *
- * Runs in:  the unit suite; started by itself as "reckon-agent", it is one.
+ * Runs in:  the unit suite; it executes itself as "reckon-agent" to be the agent, too.
  * Reads:    frames and records of its own.
  * Never:    asks a model.
  */
@@ -19,9 +19,9 @@
 #define ENOUGH_MS 100
 #define TURNS 600
 
-/* ---- the agent: what it does, the name of its model says ---- */
+/* ---- the agent: the name of its model selects its behaviour ---- */
 
-static bool hear(struct kernel_head *head, struct buf *payload, struct kernel_item *items,
+static bool receive(struct kernel_head *head, struct buf *payload, struct kernel_item *items,
 		 size_t *ret_count)
 {
 	struct err err;
@@ -35,7 +35,8 @@ static bool hear(struct kernel_head *head, struct buf *payload, struct kernel_it
 	return count >= 0;
 }
 
-static void say(enum agent_type type, uint64_t id, enum agent_tag tag, const void *data, size_t len)
+static void send_frame(enum agent_type type, uint64_t id, enum agent_tag tag, const void *data,
+		       size_t len)
 {
 	cleanup_buf struct buf payload = BUF_INIT(1 << 20);
 	struct err err;
@@ -58,7 +59,7 @@ static void end(enum agent_stop stop, const char *text)
 	(void)agent_send(AGENT_FD, AGENT_DONE, 0, &payload, &err);
 }
 
-/* What it was told, told back: "TYPE: fields", each with its length. */
+/* Sends a received frame back as text: "TYPE/ID:", then " TAG=DATA(LENGTH)" for each field. */
 static void echo(const struct kernel_head *head, const struct kernel_item *items, size_t count)
 {
 	cleanup_buf struct buf text = BUF_INIT(1 << 20);
@@ -69,7 +70,7 @@ static void echo(const struct kernel_head *head, const struct kernel_item *items
 		(void)buf_addf(&text, &err, " %u=%.*s(%u)", items[i].tag,
 			       items[i].len < 20 ? (int)items[i].len : 20, items[i].data,
 			       items[i].len);
-	say(AGENT_TEXT, 0, AGENT_TAG_TEXT, buf_text(&text), text.len);
+	send_frame(AGENT_TEXT, 0, AGENT_TAG_TEXT, buf_text(&text), text.len);
 }
 
 static bool is_called(const struct kernel_item *items, size_t count, const char *name)
@@ -80,7 +81,7 @@ static bool is_called(const struct kernel_item *items, size_t count, const char 
 	       memcmp(model->data, name, model->len) == 0;
 }
 
-static void ask_for(const char *handle, uint64_t id)
+static void request_page(const char *handle, uint64_t id)
 {
 	static const struct agent_part part = { AGENT_UNIT_LINES, 2, 3, 0 };
 	cleanup_buf struct buf payload = BUF_INIT(4096);
@@ -99,29 +100,29 @@ static int be_agent(void)
 	size_t count = 0;
 	bool reads;
 
-	if (!hear(&head, &payload, items, &count) || head.type != AGENT_START)
+	if (!receive(&head, &payload, items, &count) || head.type != AGENT_START)
 		return 1;
 	reads = is_called(items, count, "reads");
 	if (is_called(items, count, "gone"))
 		return 0;
 	if (is_called(items, count, "early"))
-		say(AGENT_EXECUTE, 1, AGENT_TAG_CODE, "1", 1);
+		send_frame(AGENT_EXECUTE, 1, AGENT_TAG_CODE, "1", 1);
 	if (is_called(items, count, "deaf"))
 		for (;;)
 			(void)pause();
-	say(AGENT_READY, 0, 0, NULL, 0);
-	while (hear(&head, &payload, items, &count)) {
+	send_frame(AGENT_READY, 0, 0, NULL, 0);
+	while (receive(&head, &payload, items, &count)) {
 		echo(&head, items, count);
 		if (head.type == AGENT_ASK && reads)
-			ask_for("out_1", 8);
+			request_page("out_1", 8);
 		else if (head.type == AGENT_PAGED && head.id == 8)
-			say(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
+			send_frame(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
 		else if (head.type == AGENT_RESULT && reads)
-			ask_for("out_1", 10);
+			request_page("out_1", 10);
 		else if (head.type == AGENT_PAGED)
 			end(AGENT_STOP_ANSWER, "42");
 		else if (head.type == AGENT_ASK)
-			say(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
+			send_frame(AGENT_EXECUTE, 9, AGENT_TAG_CODE, "6*7", 3);
 		else if (head.type == AGENT_RESULT)
 			end(AGENT_STOP_ANSWER, "42");
 		else
@@ -143,7 +144,7 @@ static struct agent_client *begin(const char *name, bool images)
 	return client;
 }
 
-/* The next frame; its result. */
+/* Waits for the next frame; returns the result of agent_client_take(). */
 static int next(struct agent_client *client, struct agent_client_frame *frame, struct err *err)
 {
 	int rc = 0;
@@ -214,7 +215,7 @@ UNIT_TEST(a_question_is_asked_and_answered)
 	assert_int_equal(unit_open_fds(), fds - 1);
 }
 
-/* A agent_client_open_fn. */
+/* An agent_client_open_fn. */
 static int open_lines(const char *handle, int *ret_fd, struct err *err, void *arg)
 {
 	static const char lines[] = "one\ntwo\nthree\nfour\n";
@@ -227,7 +228,7 @@ static int open_lines(const char *handle, int *ret_fd, struct err *err, void *ar
 	return 0;
 }
 
-UNIT_TEST(an_output_is_read_when_a_result_named_it)
+UNIT_TEST(an_output_can_be_read_only_after_a_result_named_it)
 {
 	const struct agent_client_result result = { .status = "ok", .text = "cut", .len = 3,
 						.handles = { "out_1", "out_1" }, .handle_count = 2 };
@@ -244,7 +245,7 @@ UNIT_TEST(an_output_is_read_when_a_result_named_it)
 		expect(client, &frame, AGENT_READY);
 		assert_ok(&err, agent_client_ask(client, "?", 1, NULL, 0, &err));
 		expect_text(client, "2/0: 9=?(1)");
-		/* Nothing was named yet. */
+		/* No result has named an output yet. */
 		expect_text(client, "10/8: 11=ok(2) 9=Error: no output of (58)");
 		expect(client, &frame, AGENT_EXECUTE);
 		assert_ok(&err, agent_client_answer(client, &result, &err));
@@ -270,7 +271,7 @@ UNIT_TEST(an_interrupt_is_sent_once)
 	for (unsigned i = 0; i < 1000; i++)
 		assert_ok(&err, agent_client_interrupt(client, &err));
 	expect(client, &frame, AGENT_EXECUTE);
-	/* It breaks the rules when it has been asked to do anything else. */
+	/* The agent sent this call before it received the interrupt: it may be answered. */
 	assert_ok(&err, agent_client_answer(
 				client, &(struct agent_client_result){ .status = "ok", .text = "" },
 				&err));
@@ -279,7 +280,7 @@ UNIT_TEST(an_interrupt_is_sent_once)
 	agent_client_close(client);
 }
 
-UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
+UNIT_TEST(oversized_text_is_cut_and_oversized_images_are_left_out)
 {
 	const size_t limit = AGENT_RESULT_MAX, len = limit + 100;
 	char *text = mem_new0(len + 1, 1), *image = mem_new0(AGENT_IMAGE_MAX + 1, 1);
@@ -293,8 +294,8 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 		result.images[i] = (struct agent_client_image){
 			.mime = "image/png", .bytes = image, .is_encoded = i != 2,
 			.len = i < 2 ? AGENT_IMAGE_MAX + i : 4 };
-	for (unsigned eyes = 0; eyes < 2; eyes++) {
-		struct agent_client *client = begin("good", eyes != 0);
+	for (unsigned with_images = 0; with_images < 2; with_images++) {
+		struct agent_client *client = begin("good", with_images != 0);
 		struct agent_client_frame frame;
 		const char *got;
 		struct err err;
@@ -311,8 +312,8 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 		for (const char *at = got; (at = memmem(at, got_len - (size_t)(at - got), " 13=",
 							4)) != NULL; at++)
 			images++;
-		assert_int_equal(images, eyes != 0 ? AGENT_IMAGES_MAX - 1 : 0);
-		if (eyes != 0) /* bytes become base 64 */
+		assert_int_equal(images, with_images != 0 ? AGENT_IMAGES_MAX - 1 : 0);
+		if (with_images != 0) /* bytes become base 64 */
 			assert_non_null(memmem(got, got_len, "13=image/png(18)", 16));
 		agent_client_close(client);
 	}
@@ -320,7 +321,7 @@ UNIT_TEST(what_is_too_long_for_a_model_is_left_out)
 	free(image);
 }
 
-UNIT_TEST(an_agent_that_breaks_the_rules_is_distinguished_from_one_that_is_gone)
+UNIT_TEST(a_protocol_error_is_distinguished_from_a_lost_agent)
 {
 	static const struct {
 		const char *name;
@@ -338,7 +339,7 @@ UNIT_TEST(an_agent_that_breaks_the_rules_is_distinguished_from_one_that_is_gone)
 	}
 }
 
-UNIT_TEST(an_agent_that_does_not_listen_is_not_waited_for)
+UNIT_TEST(sending_to_an_agent_that_does_not_read_fails)
 {
 	char *text = mem_new0(60000, 1);
 	struct agent_client *client = begin("deaf", false);
@@ -354,21 +355,21 @@ UNIT_TEST(an_agent_that_does_not_listen_is_not_waited_for)
 	free(text);
 }
 
-UNIT_TEST(a_missing_program_is_an_agent_that_is_gone)
+UNIT_TEST(a_missing_agent_program_is_reported)
 {
 	const struct agent_client_model model = { .model = "m", .base_url = "http://h/", .key = "" };
 	struct agent_client *client = NULL;
 	struct agent_client_frame frame;
 	struct err err;
 
-	/* It may be noticed when the first frame is sent, or when one is waited for. */
+	/* Either agent_client_open() fails or the wait for the first frame does. */
 	if (agent_client_open("/nonexistent/reckon-agent", &model, &client, &err) == 0)
 		assert_true(next(client, &frame, &err) < 0);
 	assert_non_null(strstr(err.text, "reckon-agent"));
 	agent_client_close(client);
 }
 
-UNIT_TEST(a_record_is_read_as_a_model_wants_it)
+UNIT_TEST(a_record_of_a_cell_becomes_a_result_for_the_model)
 {
 	static const char text[] =
 		"{\"status\":\"error\",\"text\":\"boom\",\"repeat\":{\"count\":2,"

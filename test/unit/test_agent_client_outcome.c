@@ -1,5 +1,5 @@
 /*
- * test_agent_client_outcome.c - what is left out of an answer is counted.
+ * test_agent_client_outcome.c - an outcome lists files up to a limit and counts the rest.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -33,7 +33,7 @@ static void write_all(const struct outcome *outcome, struct buf *ret)
 	assert_ok(&err, outcome_write(outcome, &frame, ret, &err));
 }
 
-UNIT_TEST(files_beyond_the_bound_are_counted)
+UNIT_TEST(files_beyond_the_limit_are_counted)
 {
 	cleanup_buf struct buf json = BUF_INIT((size_t)4 << 20);
 	struct outcome outcome;

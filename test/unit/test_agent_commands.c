@@ -1,5 +1,5 @@
 /*
- * test_agent_commands.c - calls of the shell, as models write them.
+ * test_agent_commands.c - calls of the shell tool in the formats that models write.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -13,7 +13,7 @@
 #include "agent/conversation/commands.h"
 #include "base/cleanup.h"
 
-/* How many commands there are; negative: it is none. */
+/* Returns the number of commands, or a negative error code if the call is invalid. */
 static int read_call(const char *json, struct commands *ret)
 {
 	struct json_value *arguments = NULL;
@@ -27,7 +27,7 @@ static int read_call(const char *json, struct commands *ret)
 	return rc < 0 ? rc : (int)ret->count;
 }
 
-UNIT_TEST(a_call_is_commands_and_limits)
+UNIT_TEST(a_call_is_parsed_into_commands_and_limits)
 {
 	static const struct {
 		const char *json;
@@ -67,7 +67,7 @@ UNIT_TEST(a_call_is_commands_and_limits)
 	commands_done(&commands);
 }
 
-UNIT_TEST(a_call_has_so_many_commands)
+UNIT_TEST(the_number_of_commands_in_a_call_is_limited)
 {
 	cleanup_buf struct buf json = BUF_INIT(1 << 20);
 	struct commands commands;
@@ -85,7 +85,7 @@ UNIT_TEST(a_call_has_so_many_commands)
 	}
 }
 
-UNIT_TEST(what_is_shown_has_the_call_with_the_first)
+UNIT_TEST(only_the_first_command_describes_the_whole_call)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096);
 	struct commands commands;

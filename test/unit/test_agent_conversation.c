@@ -1,5 +1,5 @@
 /*
- * test_agent_conversation.c - a conversation as a document, and code while it is written.
+ * test_agent_conversation.c - conversation documents, and code extracted from partial arguments.
  *
  * Runs in:  the unit suite.
  * Reads:    documents and arguments of its own.
@@ -19,7 +19,7 @@
 
 /* ---- code ---- */
 
-/* All that comes of it in pieces of `size` bytes. */
+/* Feeds `args` in steps of `size` bytes and expects `code`. */
 static void stream(const char *args, size_t size, const char *code)
 {
 	cleanup_buf struct buf all = BUF_INIT(4096);
@@ -36,7 +36,7 @@ static void stream(const char *args, size_t size, const char *code)
 	assert_string_equal(buf_text(&all), code);
 }
 
-UNIT_TEST(code_is_known_while_it_is_written)
+UNIT_TEST(code_is_extracted_from_partial_arguments)
 {
 	static const struct {
 		const char *args, *code;
@@ -45,7 +45,7 @@ UNIT_TEST(code_is_known_while_it_is_written)
 		{ " { \"code\" : \"a\\n\\\"\\\\\\u00e4\\ud83d\\ude00\\/\\tz\" , \"x\": 1}",
 		  "a\n\"\\\xc3\xa4\xf0\x9f\x98\x80/\tz" },
 		{ "{\"code\":\"\xc3\xa4\xf0\x9f\x98\x80\"}", "\xc3\xa4\xf0\x9f\x98\x80" },
-		{ "{\"code\":\"a\\ud83d!\"}", "a" }, /* half a pair: the whole call says it */
+		{ "{\"code\":\"a\\ud83d!\"}", "a" }, /* half a surrogate pair ends the code */
 		{ "{\"code\":\"a\\u0000b\"}", "a" },
 		{ "{\"code\":\"a\\xb\"}", "a" },
 		{ "{\"other\":\"b\",\"code\":\"c\"}", "" },
@@ -84,7 +84,7 @@ static void drop(struct conversation *conversation, struct model_conversation *c
 	"{\"id\":\"b\",\"name\":\"python\",\"arguments\":\"print(1)\"},"                           \
 	"{\"id\":\"c\",\"name\":\"w\",\"arguments\":{}}]}"
 
-UNIT_TEST(what_waits_is_known)
+UNIT_TEST(calls_without_a_result_are_found_and_closed)
 {
 	static const char json[] =
 		BEGIN "\"tools\":[{\"name\":\"w\"}],\"made_by\":\"7\",\"messages\":["
@@ -111,7 +111,7 @@ UNIT_TEST(what_waits_is_known)
 	drop(&conversation, &conv);
 }
 
-UNIT_TEST(another_model_does_not_get_thoughts)
+UNIT_TEST(thoughts_of_another_model_are_dropped)
 {
 	static const char json[] = BEGIN "\"made_by\":\"8\",\"messages\":[" CALLS "]}";
 	struct conversation conversation;
@@ -129,7 +129,7 @@ UNIT_TEST(another_model_does_not_get_thoughts)
 	"\"tools\":[{\"name\":\"look\",\"cell\":{\"before\":\"f(\",\"after\":\")\"%s}}],"         \
 	"\"messages\":[{\"role\":\"user\",\"text\":\"a\"}]}"
 
-/* What a call becomes, of a tool that was read, written and read again. */
+/* Expects `code` for a call of a cell tool, also after the document was written and read again. */
 static void check_cell(const char *more, const char *args, const char *code)
 {
 	cleanup_buf struct buf text = BUF_INIT(4096), given = BUF_INIT(4096), again = BUF_INIT(4096);
@@ -154,7 +154,7 @@ static void check_cell(const char *more, const char *args, const char *code)
 	}
 }
 
-UNIT_TEST(a_tool_may_be_a_cell)
+UNIT_TEST(a_cell_tool_turns_a_call_into_code)
 {
 	struct conversation conversation;
 	struct model_conversation conv;
@@ -163,7 +163,7 @@ UNIT_TEST(a_tool_may_be_a_cell)
 	check_cell("", "{ \"a\":\n1 }", "f({\"a\":1})");
 	check_cell(",\"quoted\":true", "{\"a\": \"\\n'\"}",
 		   "f(\"{\\\"a\\\":\\\"\\\\n'\\\"}\")");
-	/* Nothing answers it where no code runs. */
+	/* If the document disables code, nothing can run the cell, so its tool is dropped. */
 	assert_ok(&err, read_json(BEGIN "\"code\":false,\"tools\":[{\"name\":\"look\",\"cell\":"
 					"{\"before\":\"\",\"after\":\"\"}},{\"name\":\"b\"}],"
 					"\"messages\":[{\"role\":\"user\",\"text\":\"a\"}]}",
@@ -178,7 +178,7 @@ UNIT_TEST(a_tool_may_be_a_cell)
 	drop(&conversation, &conv);
 }
 
-UNIT_TEST(models_take_turns)
+UNIT_TEST(messages_become_alternating_turns)
 {
 	static const char json[] =
 		BEGIN "\"messages\":[{\"role\":\"user\",\"text\":\"a\"},{\"role\":\"system\","
@@ -197,7 +197,7 @@ UNIT_TEST(models_take_turns)
 	drop(&conversation, &conv);
 }
 
-UNIT_TEST(a_document_stays_within_its_bound)
+UNIT_TEST(a_document_stays_within_its_size_limit)
 {
 	cleanup_buf struct buf json = BUF_INIT(AGENT_CONVERSATION_MAX);
 	struct conversation conversation;
@@ -217,7 +217,7 @@ UNIT_TEST(a_document_stays_within_its_bound)
 			assert_ok(&err, model_turn_add_image(turn, "image/png", image,
 							     AGENT_IMAGE_MAX, &err));
 	}
-	/* Two images are too much: the older one goes, and every text stays. */
+	/* Two images exceed the limit: one of them is dropped, and every text stays. */
 	assert_ok(&err, conversation_write(&conversation, &conv, &json, &err));
 	assert_true(json.len > AGENT_IMAGE_MAX && json.len < 2u * AGENT_IMAGE_MAX);
 	for (unsigned i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /*
- * test_agent_fenced.c - blocks of code in what a model writes.
+ * test_agent_fenced.c - fenced code blocks in the text of a model.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.
@@ -11,7 +11,7 @@
 
 #include "agent/formats/fenced.h"
 
-UNIT_TEST(blocks_are_found)
+UNIT_TEST(fenced_blocks_are_found)
 {
 	static const struct {
 		const char *text, *language, *code; /* NULL: none */
@@ -51,7 +51,7 @@ UNIT_TEST(blocks_are_found)
 	}
 }
 
-UNIT_TEST(a_growing_text_shows_no_code)
+UNIT_TEST(the_prose_of_a_growing_text_excludes_code)
 {
 	static const char text[] = "So: `x`\n  is\n```python\nprint(1)\n```\n";
 	size_t before = 0;

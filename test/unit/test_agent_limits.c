@@ -1,5 +1,5 @@
 /*
- * test_agent_limits.c - a conversation at its limits: N of something is taken, N + 1 is not.
+ * test_agent_limits.c - limits of a conversation: N items are accepted, N + 1 are not.
  *
  * Runs in:  the unit suite.
  * Reads:    documents of its own.
@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-UNIT_TEST(tools_are_counted)
+UNIT_TEST(the_number_of_tools_is_limited)
 {
 	struct model_conversation conv;
 	struct err err;
@@ -33,7 +33,7 @@ UNIT_TEST(tools_are_counted)
 	model_conversation_done(&conv);
 }
 
-UNIT_TEST(images_are_counted)
+UNIT_TEST(the_number_of_images_is_limited)
 {
 	struct model_turn turn;
 	struct err err;
@@ -46,7 +46,7 @@ UNIT_TEST(images_are_counted)
 	model_turn_done(&turn);
 }
 
-UNIT_TEST(calls_are_counted)
+UNIT_TEST(the_number_of_calls_is_limited)
 {
 	struct model_turn turn;
 
@@ -58,8 +58,8 @@ UNIT_TEST(calls_are_counted)
 	model_turn_done(&turn);
 }
 
-/* Of one byte more the last one is cut off. */
-UNIT_TEST(names_and_ids_are_cut)
+/* A text that is one byte too long loses its last byte. */
+UNIT_TEST(names_and_ids_that_are_too_long_are_cut)
 {
 	static const struct {
 		size_t most;
@@ -87,7 +87,7 @@ UNIT_TEST(names_and_ids_are_cut)
 		}
 }
 
-UNIT_TEST(arguments_are_bounded)
+UNIT_TEST(the_length_of_arguments_is_limited)
 {
 	cleanup_free char *text = mem_new0(MODEL_ARGS_MAX + 1, 1);
 
@@ -101,13 +101,13 @@ UNIT_TEST(arguments_are_bounded)
 		assert_non_null(call);
 		model_call_add(call, text, MODEL_ARGS_MAX + over);
 		assert_int_equal(call->too_long, over == 1);
-		/* Of one that is too long nothing is kept. */
+		/* Arguments that are too long are dropped as a whole. */
 		assert_int_equal(call->args.len, over == 0 ? MODEL_ARGS_MAX : 0);
 		model_turn_done(&turn);
 	}
 }
 
-UNIT_TEST(details_are_counted)
+UNIT_TEST(the_number_of_details_is_limited)
 {
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf json = BUF_INIT(1u << 16), shown = BUF_INIT(1u << 16);
@@ -149,7 +149,7 @@ static int read_document(const struct buf *json, struct err *err)
 	return code;
 }
 
-/* ---- what of a document has a bound: each row writes a member with `count` of it ---- */
+/* ---- limits of a document: each function writes a member with `count` items or bytes ---- */
 
 static void fill(struct buf *json, const char *before, size_t count, const char *behind)
 {
@@ -222,7 +222,7 @@ static void write_question(struct buf *json, size_t count)
 	fill(json, "\"messages\":[{\"role\":\"user\",\"text\":\"", count, "\"}]");
 }
 
-/* Two in a row are one, with an empty line between. */
+/* Two consecutive user messages become one, with an empty line between (3 bytes in total). */
 static void write_questions(struct buf *json, size_t count)
 {
 	fill(json, "\"messages\":[{\"role\":\"user\",\"text\":\"x\"},"
@@ -290,8 +290,8 @@ static void write_extra(struct buf *json, size_t count)
 	     count - strlen(empty), "\"}}]}]");
 }
 
-/* What is past a bound is refused in words about the document: a client's fault, and no other. */
-UNIT_TEST(members_are_bounded)
+/* A document beyond a limit is the client's error: the message names the place in the document. */
+UNIT_TEST(the_size_of_each_member_is_limited)
 {
 	static const struct {
 		size_t most;
@@ -352,8 +352,8 @@ static void messages(struct buf *json, size_t count)
 	assert_ok(&err, buf_adds(json, "]", &err));
 }
 
-/* A document of four thousand messages ends with one of the person, which is the odd one out. */
-UNIT_TEST(messages_are_counted)
+/* The limit counts messages; 4000 of them may still be refused for another reason. */
+UNIT_TEST(the_number_of_messages_is_limited)
 {
 	static const size_t most = 4000;
 

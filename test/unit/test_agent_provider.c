@@ -1,9 +1,9 @@
 /*
- * test_agent_provider.c - turns that are settled, and what errors mean.
+ * test_agent_provider.c - settled turns, classified errors and headers of requests.
  *
  * Runs in:  the unit suite.
  * Reads:    JSON of its own.
- * Never:    talks to anybody.
+ * Never:    opens a connection.
  */
 #include "unit.h"
 
@@ -11,7 +11,7 @@
 
 #include "agent/formats/provider.h"
 
-UNIT_TEST(arguments_become_objects)
+UNIT_TEST(arguments_become_json_objects)
 {
 	static const char *const cases[][2] = {
 		{ "{\"code\": \"x\"}", "{\"code\":\"x\"}" },
@@ -35,7 +35,7 @@ UNIT_TEST(arguments_become_objects)
 	}
 }
 
-UNIT_TEST(what_is_too_much_of_a_call_is_dropped)
+UNIT_TEST(oversized_arguments_and_excess_calls_are_dropped)
 {
 	static char piece[65536];
 	struct model_turn turn;
@@ -54,7 +54,7 @@ UNIT_TEST(what_is_too_much_of_a_call_is_dropped)
 	model_turn_done(&turn);
 }
 
-UNIT_TEST(errors_of_all_shapes)
+UNIT_TEST(errors_of_all_providers_are_classified)
 {
 	static const struct {
 		unsigned status;
@@ -109,7 +109,7 @@ UNIT_TEST(errors_of_all_shapes)
 	}
 }
 
-UNIT_TEST(a_key_cannot_bring_a_header_along)
+UNIT_TEST(a_key_cannot_inject_a_header)
 {
 	struct provider_request request;
 	struct err err;
@@ -123,7 +123,7 @@ UNIT_TEST(a_key_cannot_bring_a_header_along)
 	provider_request_done(&request);
 }
 
-UNIT_TEST(a_fault_shows_no_key)
+UNIT_TEST(the_text_of_a_fault_masks_the_key)
 {
 	struct fault fault;
 

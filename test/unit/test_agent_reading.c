@@ -1,9 +1,9 @@
 /*
- * test_agent_reading.c - what a model wants to see again, in the words it may use.
+ * test_agent_reading.c - a model's requests to read an output: `reckon output` and tool arguments.
  *
  * Runs in:  the unit suite.
- * Reads:    words of its own.
- * Never:    has an output.
+ * Reads:    command lines and arguments of its own.
+ * Never:    opens an output.
  */
 #include "unit.h"
 
@@ -11,7 +11,7 @@
 
 #include "agent/conversation/reading.h"
 
-UNIT_TEST(one_line_of_these_words_is_no_code)
+UNIT_TEST(a_line_with_reckon_output_is_not_code)
 {
 	static const char *const are[] = {
 		"reckon output out_1", " !reckon output out_1 --lines 1:2\n", "%reckon output x",
@@ -29,7 +29,7 @@ UNIT_TEST(one_line_of_these_words_is_no_code)
 	assert_false(reading_is("reckon output \0x", 16));
 }
 
-UNIT_TEST(the_words_of_a_mark_are_understood)
+UNIT_TEST(options_of_reckon_output_are_parsed)
 {
 	static const struct {
 		const char *words, *handle, *needle;
@@ -85,7 +85,7 @@ static int of_json(const char *json, struct reading *ret, struct err *err)
 	return rc;
 }
 
-UNIT_TEST(so_are_the_arguments_of_the_tool)
+UNIT_TEST(arguments_of_the_reading_tool_are_parsed)
 {
 	struct page_choice choice;
 	struct reading reading;

@@ -1,5 +1,5 @@
 /*
- * test_agent_repeat.c - a model that goes in circles.
+ * test_agent_repeat.c - the detection of a model that repeats itself.
  *
  * Runs in:  the unit suite.
  * Reads:    code and outputs of its own.
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "wire/agent.h"
 
-UNIT_TEST(the_same_is_distinguished_from_the_like)
+UNIT_TEST(only_equal_code_with_equal_output_is_a_repeat)
 {
 	struct repeats repeats = { 0 };
 
@@ -25,12 +25,12 @@ UNIT_TEST(the_same_is_distinguished_from_the_like)
 	assert_int_equal(repeat_note(&repeats, 1, 1, false), 2);
 	assert_int_equal(repeat_note(&repeats, 2, 1, false), 1);
 	assert_int_equal(repeat_note(&repeats, 1, 1, false), 3);
-	/* What printed nothing may have changed something: it counts only in a row. */
+	/* Code without output may have changed something: only consecutive runs are repeats. */
 	assert_int_equal(repeat_note(&repeats, 5, 0, true), 1);
 	assert_int_equal(repeat_note(&repeats, 5, 0, true), 2);
 	assert_int_equal(repeat_note(&repeats, 1, 1, false), 4);
 	assert_int_equal(repeat_note(&repeats, 5, 0, true), 1);
-	/* The oldest is forgotten, and nothing more. */
+	/* New entries replace only the oldest ones. */
 	for (uint64_t i = 0; i < 3 * REPEAT_ENTRIES; i++)
 		assert_int_equal(repeat_note(&repeats, 100 + i, 7, false), 1);
 	assert_int_equal(repeat_note(&repeats, 1, 1, false), 1);
@@ -45,7 +45,7 @@ static void add(struct buf *buf, const char *text)
 	assert_ok(&err, buf_adds(buf, text, &err));
 }
 
-UNIT_TEST(the_second_and_the_third_time_have_their_words)
+UNIT_TEST(only_the_second_and_third_occurrence_have_a_message)
 {
 	cleanup_buf struct buf now = BUF_INIT(4096), before = BUF_INIT(4096),
 			       message = BUF_INIT(4096);
@@ -69,7 +69,7 @@ UNIT_TEST(the_second_and_the_third_time_have_their_words)
 		assert_ok(&err, repeat_tell(kind, 4, &failure, &message, &err));
 		assert_int_equal(message.len, 0);
 	}
-	/* After a change of the code: which of its lines are as they were. */
+	/* If the code changed, the message lists the lines that did not. */
 	failure.same = AGENT_SAME_ERROR | AGENT_SAME_FILES;
 	add(&before, "a = 1\n\nb = x['y']\nprint(b)\n");
 	add(&now, "a = 2\nb = x['y']  \nprint( b )\n");
@@ -81,7 +81,7 @@ UNIT_TEST(the_second_and_the_third_time_have_their_words)
 			    "\nThese lines are as they were:\n  b = x['y']");
 }
 
-UNIT_TEST(an_error_has_a_line)
+UNIT_TEST(the_line_with_the_error_is_found)
 {
 	static const char *const cases[][2] = {
 		{ "hello\nKeyError: 'b'\n<cell 1>, line 3\n", "KeyError: 'b'" },

@@ -1,5 +1,5 @@
 /*
- * test_agent_retry.c - how long to wait before asking again.
+ * test_agent_retry.c - how long the agent waits before it repeats a request.
  *
  * Runs in:  the unit suite.
  * Reads:    headers of its own.
@@ -12,7 +12,7 @@
 
 #define NOW 1795305600 /* Sun, 22 Nov 2026 00:00:00 GMT */
 
-UNIT_TEST(what_a_header_asks_for)
+UNIT_TEST(retry_after_headers_are_parsed)
 {
 	static const struct {
 		const char *value;
@@ -41,7 +41,7 @@ UNIT_TEST(what_a_header_asks_for)
 				 cases[i].want);
 }
 
-UNIT_TEST(without_a_header_waits_double_up_to_a_ceiling)
+UNIT_TEST(without_a_header_the_delay_doubles_up_to_a_limit)
 {
 	static const uint64_t full[] = { 500, 1000, 2000, 4000, 8000, 8000 };
 
@@ -52,14 +52,14 @@ UNIT_TEST(without_a_header_waits_double_up_to_a_ceiling)
 	assert_int_equal(retry_delay_ms(1000000, 0, 0), 8000);
 }
 
-UNIT_TEST(a_header_counts_up_to_a_minute)
+UNIT_TEST(a_header_of_more_than_a_minute_is_too_long)
 {
 	assert_int_equal(retry_delay_ms(1, 60000, 255), 60000);
 	assert_int_equal(retry_delay_ms(9, 1, 255), 1);
 	assert_true(retry_delay_ms(1, 60001, 0) == UINT64_MAX);
 }
 
-UNIT_TEST(a_wait_of_a_day_is_understood)
+UNIT_TEST(a_header_of_more_than_a_day_is_not_parsed)
 {
 	assert_int_equal(retry_after_read("86400", false, NOW), 86400000);
 	assert_int_equal(retry_after_read("86401", false, NOW), 0);

@@ -22,10 +22,10 @@
 	"{\"left\":{\"$ref\":\"#/$defs/tree\"},\"value\":{\"const\":1}},\"required\":[\"left\"]}]}}," \
 	"\"$ref\":\"#/$defs/tree\"}"
 
-UNIT_TEST(answers_are_judged)
+UNIT_TEST(answers_are_validated)
 {
 	static const struct {
-		const char *schema, *answer, *why; /* NULL: it obeys */
+		const char *schema, *answer, *why; /* NULL: it is valid */
 	} cases[] = {
 		{ PERSON, "{\"name\":\"Ada\"}", NULL },
 		{ PERSON, "{\"name\":\"Ada\",\"age\":36,\"tags\":[\"a\",\"b\"]}", NULL },
@@ -66,7 +66,7 @@ UNIT_TEST(answers_are_judged)
 	}
 }
 
-/* Places that lead to one another: the root and `count` - 1 more. */
+/* Writes a chain of `count` schemas: the root and `count` - 1 definitions, linked by "$ref". */
 static void write_chain(struct buf *schema, size_t count)
 {
 	struct err err;
@@ -78,7 +78,7 @@ static void write_chain(struct buf *schema, size_t count)
 	assert_ok(&err, buf_addf(schema, &err, "\"d%zu\":{}},\"$ref\":\"#/$defs/d1\"}", count - 1));
 }
 
-UNIT_TEST(a_schema_is_so_deep)
+UNIT_TEST(the_depth_of_a_schema_is_limited)
 {
 	static const size_t most = 100; /* CHECK_DEPTH_MAX */
 
@@ -92,9 +92,9 @@ UNIT_TEST(a_schema_is_so_deep)
 	}
 }
 
-UNIT_TEST(so_many_places_are_looked_at)
+UNIT_TEST(the_number_of_checked_values_is_limited)
 {
-	static const size_t most = 200000; /* CHECK_COUNT_MAX: an array, and what is in it */
+	static const size_t most = 200000; /* CHECK_COUNT_MAX: an array and its items */
 
 	for (size_t over = 0; over < 2; over++) {
 		cleanup_buf struct buf json = BUF_INIT(1u << 20);

@@ -1,9 +1,9 @@
 /*
- * test_agent_window.c - a conversation that is shortened where it can be had again.
+ * test_agent_window.c - a conversation is shortened to fit the context of the model.
  *
  * Runs in:  the unit suite.
- * Reads:    talks of its own, some of them random.
- * Never:    loses a question, or parts a call from its result.
+ * Reads:    conversations of its own, some of them random.
+ * Never:    asks a model.
  */
 #include "unit.h"
 
@@ -80,7 +80,7 @@ static const char *result_text(const struct model_conversation *conv, size_t tur
 	return buf_text(&conv->turns[turn]->results[0].text);
 }
 
-UNIT_TEST(the_oldest_results_go_first_and_can_be_had_again)
+UNIT_TEST(the_oldest_results_are_shortened_first_and_can_be_read)
 {
 	struct model_conversation conv;
 	struct err err;
@@ -92,7 +92,7 @@ UNIT_TEST(the_oldest_results_go_first_and_can_be_had_again)
 	add_step(&conv, "third", 1000);
 	assert_true(window_fit(&conv, 1000000));
 	assert_null(strstr(result_text(&conv, 2), "left out"));
-	/* A little too long: what is shortened first is the oldest, and it alone. */
+	/* A little too long: only the oldest result is shortened. */
 	assert_true(window_fit(&conv, window_estimate(&conv) - 100));
 	assert_non_null(strstr(result_text(&conv, 2), "\n00033 first\n[11"));
 	assert_non_null(strstr(result_text(&conv, 2),
@@ -107,18 +107,18 @@ UNIT_TEST(the_oldest_results_go_first_and_can_be_had_again)
 	assert_null(window_find(&conv, "result_0"));
 	assert_null(window_find(&conv, "result_"));
 	assert_null(window_find(&conv, "out_1"));
-	/* The last one stays as it is while anything else can go. */
+	/* The last result stays whole while older ones can be shortened. */
 	assert_true(window_fit(&conv, 4300));
 	assert_non_null(strstr(result_text(&conv, 2), "[an older output of 1000 lines, 12000 bytes, "
 						      "begins \"00001 first\"; all of it: "));
 	assert_null(strstr(result_text(&conv, 6), "left out"));
 	assert_int_equal(conv.count, 7);
-	/* Then whole steps go, with a word where they were. */
+	/* Then whole steps are dropped, and the question notes how many. */
 	assert_true(window_fit(&conv, 4050));
 	assert_int_equal(conv.count, 3);
 	assert_non_null(strstr(conv.turns[0]->text.data, "why?\n\n[The first 2 steps"));
 	assert_null(window_find(&conv, "result_1"));
-	/* And at the very end the last one, to what there is room for. */
+	/* Finally the last result is shortened to the room that is left. */
 	assert_true(window_fit(&conv, 2000));
 	assert_non_null(strstr(result_text(&conv, 2), "00001 third"));
 	assert_non_null(strstr(result_text(&conv, 2), "01000 third"));
@@ -128,7 +128,7 @@ UNIT_TEST(the_oldest_results_go_first_and_can_be_had_again)
 	model_conversation_done(&conv);
 }
 
-UNIT_TEST(questions_of_a_chat_go_before_the_one_that_is_asked)
+UNIT_TEST(earlier_questions_are_dropped_before_the_current_one)
 {
 	struct model_conversation conv;
 	struct err err;
@@ -155,7 +155,7 @@ UNIT_TEST(questions_of_a_chat_go_before_the_one_that_is_asked)
 	model_conversation_done(&conv);
 }
 
-UNIT_TEST(memory_has_an_end)
+UNIT_TEST(the_memory_for_whole_results_is_limited)
 {
 	static char text[4 << 20];
 	struct model_conversation conv;
@@ -168,13 +168,13 @@ UNIT_TEST(memory_has_an_end)
 	assert_true(window_fit(&conv, 10000));
 	assert_int_equal(window_find(&conv, "result_8")->len, sizeof(text) - 1);
 	assert_int_equal(window_find(&conv, "result_5")->len, sizeof(text) - 1);
-	/* What is left of the older ones is what the model was shown of them. */
+	/* Of older results only a shortened text remains. */
 	assert_true(window_find(&conv, "result_4")->len < 2000);
 	assert_true(window_find(&conv, "result_1")->len < 2000);
 	model_conversation_done(&conv);
 }
 
-/* ---- whatever the conversation ---- */
+/* ---- random conversations ---- */
 
 static void assert_pairs(const struct model_conversation *conv)
 {
@@ -195,14 +195,14 @@ static void assert_pairs(const struct model_conversation *conv)
 		for (size_t j = 0; j < turn->result_count; j++)
 			assert_true(utf8_is_valid(buf_text(&turn->results[j].text),
 						  turn->results[j].text.len));
-		/* Two of one role in a row are refused by some. */
+		/* Some providers refuse consecutive turns of one role. */
 		if (i > 0)
 			assert_true(turn->role == MODEL_ROLE_MODEL ||
 				    conv->turns[i - 1]->role == MODEL_ROLE_MODEL);
 	}
 }
 
-/* Every id of a call that is sent has its result, for each protocol. */
+/* In the request of each protocol every call has its result: its id occurs twice. */
 static void assert_sent(const struct model_conversation *conv)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
@@ -266,7 +266,7 @@ static void random_conversation(struct model_conversation *conv, unsigned *seed)
 	}
 }
 
-/* What can never go: question, and the last step with each result at its shortest. */
+/* The least size that must fit: the question and the last step with shortened results. */
 static uint64_t floor_of(const struct model_conversation *conv)
 {
 	const struct model_turn *last = conv->turns[conv->count - 1];
@@ -278,7 +278,7 @@ static uint64_t floor_of(const struct model_conversation *conv)
 	return bytes / 3 + 100;
 }
 
-UNIT_TEST(whatever_the_conversation_it_fits_and_is_whole)
+UNIT_TEST(random_conversations_fit_and_stay_well_formed)
 {
 	unsigned seed = 20261122;
 
@@ -296,9 +296,9 @@ UNIT_TEST(whatever_the_conversation_it_fits_and_is_whole)
 			if (conv.turns[j]->role == MODEL_ROLE_USER)
 				(void)snprintf(question, sizeof(question), "%.20s",
 					       conv.turns[j]->text.data);
-		/* It grows, and is fitted, more than once. */
+		/* The conversation is fitted repeatedly, after it has grown. */
 		for (unsigned j = 0; j < 3; j++) {
-			bool is_there = false;
+			bool has_question = false;
 
 			max = floor_of(&conv) + at_most(&seed, 8000);
 			assert_true(window_fit(&conv, max));
@@ -306,10 +306,10 @@ UNIT_TEST(whatever_the_conversation_it_fits_and_is_whole)
 			assert_ptr_equal(conv.turns[conv.count - 1], last);
 			assert_int_equal(last->role, role);
 			for (size_t k = 0; k < conv.count; k++)
-				is_there |= conv.turns[k]->role == MODEL_ROLE_USER &&
+				has_question |= conv.turns[k]->role == MODEL_ROLE_USER &&
 					    strncmp(conv.turns[k]->text.data, question,
 						    strlen(question)) == 0;
-			assert_true(is_there);
+			assert_true(has_question);
 			assert_pairs(&conv);
 			if (i % 10 == 0)
 				assert_sent(&conv);

@@ -1,8 +1,8 @@
 /*
- * test_agent_wire.c - streams of real shape, cut at every byte.
+ * test_agent_wire.c - streams of each provider decode the same wherever they are cut.
  *
  * Runs in:  the unit suite.
- * Reads:    the corpora of the providers' fuzzers: what each protocol sends, and what it breaks into.
+ * Reads:    the corpora of the providers' fuzzers: valid and broken streams of each protocol.
  * Never:    expects an event, or a character, to come in one piece.
  */
 #include "unit.h"
@@ -26,7 +26,7 @@ static const char *corpus;
 struct reader {
 	const struct provider *provider;
 	struct decoder decoder;
-	struct buf pieces; /* what was shown while it came */
+	struct buf pieces; /* what the decoder showed during the stream */
 };
 
 static int take(const struct sse_event *event, void *arg, struct err *err)
@@ -46,7 +46,10 @@ static void show(const char *text, size_t len, bool is_thought, void *arg)
 	assert_ok(&err, buf_add(&reader->pieces, text, len, &err));
 }
 
-/* Everything that is known of a stream, as text: fed up to `cut`, then the rest. */
+/*
+ * Writes the decoded stream to `ret` as text. The decoder gets the stream up to `cut` first, then
+ * the rest; if `piece` is not 0, it gets at most so many bytes at once.
+ */
 static void read_stream(const struct provider *provider, const struct buf *stream, size_t cut,
 			size_t piece, struct buf *ret)
 {
@@ -89,7 +92,7 @@ static void read_stream(const struct provider *provider, const struct buf *strea
 	model_turn_done(&turn);
 }
 
-static void assert_the_same_however_cut(const struct provider *provider, const struct buf *stream)
+static void assert_cuts_change_nothing(const struct provider *provider, const struct buf *stream)
 {
 	const size_t step = stream->len <= EVERY_CUT_MAX ? 1 : 97;
 	cleanup_buf struct buf whole = BUF_INIT(STREAM_MAX), cut = BUF_INIT(STREAM_MAX);
@@ -125,30 +128,30 @@ static size_t read_corpus(const char *name, const struct provider *provider)
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
 		assert_true(fd >= 0);
 		assert_ok(&err, fd_read_all(fd, &stream, &err));
-		buf_consume(&stream, stream.len > 0 ? 1 : 0); /* the fuzzer's own */
-		assert_the_same_however_cut(provider, &stream);
+		buf_consume(&stream, stream.len > 0 ? 1 : 0); /* for the fuzzer only */
+		assert_cuts_change_nothing(provider, &stream);
 		count++;
 	}
 	(void)closedir(dir);
 	return count;
 }
 
-UNIT_TEST(chat)
+UNIT_TEST(chat_stream_decodes_the_same_wherever_it_is_cut)
 {
 	assert_true(read_corpus("chat", &provider_chat) >= 8);
 }
 
-UNIT_TEST(responses)
+UNIT_TEST(responses_stream_decodes_the_same_wherever_it_is_cut)
 {
 	assert_true(read_corpus("responses", &provider_responses) >= 5);
 }
 
-UNIT_TEST(messages)
+UNIT_TEST(messages_stream_decodes_the_same_wherever_it_is_cut)
 {
 	assert_true(read_corpus("messages", &provider_messages) >= 8);
 }
 
-UNIT_TEST(gemini)
+UNIT_TEST(gemini_stream_decodes_the_same_wherever_it_is_cut)
 {
 	assert_true(read_corpus("gemini", &provider_gemini) >= 5);
 }

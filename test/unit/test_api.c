@@ -1,9 +1,9 @@
 /*
- * test_api.c - the field table at run time: paths, queries and bodies in, images, bodies out.
+ * test_api.c - the field table at run time: reads paths, queries, bodies; writes images, bodies.
  *
  * Runs in:  the unit suite.
  * Reads:    rows of the real table.
- * Never:    knows how a row is written down.
+ * Never:    depends on how a row is defined.
  */
 #include "unit.h"
 
@@ -30,7 +30,7 @@ static int drop_arena(void **state)
 
 #define FILE_VERBS (HTTP_VERB_GET | HTTP_VERB_HEAD | HTTP_VERB_PUT | HTTP_VERB_DELETE)
 
-UNIT_TEST_WITH(a_path_names_a_call, NULL, drop_arena)
+UNIT_TEST_WITH(a_path_selects_a_call, NULL, drop_arena)
 {
 	static const struct {
 		enum http_verb verb;
@@ -55,7 +55,7 @@ UNIT_TEST_WITH(a_path_names_a_call, NULL, drop_arena)
 		{ HTTP_VERB_POST, "/reckon/v1/sessions/a/b/restart", 0, 0 },
 		{ HTTP_VERB_DELETE, "/reckon/v1/sessions/a/contexts/b", API_CONTEXT_DELETE,
 		  HTTP_VERB_DELETE },
-		/* A file's path is all that is left; of two that fit one knows the method. */
+		/* The rest is the file's path; of two rows that match, the method selects one. */
 		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/b/c", API_FILE_GET, FILE_VERBS },
 		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/move", API_FILE_GET,
 		  FILE_VERBS | HTTP_VERB_POST },
@@ -64,7 +64,7 @@ UNIT_TEST_WITH(a_path_names_a_call, NULL, drop_arena)
 		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files/", 0, 0 },
 		{ HTTP_VERB_GET, "/reckon/v1/sessions/a/files", API_FILE_LIST,
 		  HTTP_VERB_GET | HTTP_VERB_HEAD },
-		/* A stream of events has no head alone; what no client may ask has no path. */
+		/* A stream of events does not support HEAD; an empty path selects no call. */
 		{ HTTP_VERB_HEAD, "/reckon/v1/agent/run_1/events", 0, HTTP_VERB_GET },
 		{ HTTP_VERB_GET, "", 0, 0 },
 		{ HTTP_VERB_GET, "/reckon/v1/openapi.json", API_OPENAPI,
@@ -80,7 +80,7 @@ UNIT_TEST_WITH(a_path_names_a_call, NULL, drop_arena)
 	}
 }
 
-UNIT_TEST_WITH(what_is_no_id_names_nothing, NULL, drop_arena)
+UNIT_TEST_WITH(an_invalid_id_becomes_a_dash, NULL, drop_arena)
 {
 	struct api_context_delete_in in = { 0 };
 	struct err err;
@@ -97,7 +97,7 @@ UNIT_TEST_WITH(what_is_no_id_names_nothing, NULL, drop_arena)
 	assert_string_equal(in.context, "-");
 }
 
-UNIT_TEST_WITH(a_path_of_a_file_is_decoded_once, NULL, drop_arena)
+UNIT_TEST_WITH(the_path_of_a_file_is_decoded_once, NULL, drop_arena)
 {
 	struct api_file_get_in in = { 0 };
 	struct err err;
@@ -139,7 +139,7 @@ UNIT_TEST_WITH(a_body_becomes_a_struct, NULL, drop_arena)
 	assert_string_equal(in.context, "-");
 }
 
-UNIT_TEST_WITH(a_wrong_body_is_refused_with_its_field, NULL, drop_arena)
+UNIT_TEST_WITH(a_wrong_body_is_refused_and_the_error_names_the_field, NULL, drop_arena)
 {
 	static const struct {
 		const char *body, *says;
@@ -167,8 +167,8 @@ UNIT_TEST_WITH(a_wrong_body_is_refused_with_its_field, NULL, drop_arena)
 	}
 }
 
-/* One of 63 characters may be an id, which nothing has; one of 64 is a mistake. */
-UNIT_TEST(what_is_too_long_for_an_id_is_refused)
+/* The id of a context may have 63 characters; 64 are an error. */
+UNIT_TEST(an_id_that_is_too_long_is_refused)
 {
 	struct api_complete_in in;
 	struct err err;
@@ -191,7 +191,7 @@ static int take_env(const char *body, struct api_context_create_in *ret, struct 
 	return api_check(&api_type_context_create_in, ret, err);
 }
 
-UNIT_TEST_WITH(variables_have_names, NULL, drop_arena)
+UNIT_TEST_WITH(fields_of_a_new_context_are_checked, NULL, drop_arena)
 {
 	static const char *const bad[] = {
 		"{\"env\":{\"\":\"x\"}}",	"{\"env\":{\"1A\":\"x\"}}",
@@ -217,7 +217,7 @@ static int take_query(const char *query, struct api_variables_in *ret, struct er
 	return api_take_query(&api_type_variables_in, query, &arena, ret, err);
 }
 
-UNIT_TEST_WITH(a_query_takes_what_the_table_names, NULL, drop_arena)
+UNIT_TEST_WITH(a_query_accepts_only_fields_of_the_table, NULL, drop_arena)
 {
 	static const char *const bad[] = { "wait=2",	"wait=",     "context=", "session=x",
 					   "w%61it=1x", "limit=1",   "wait=%",	 "code=x" };
@@ -244,7 +244,7 @@ static int take(enum api_id call, const char *body, void *ret, struct err *err)
 	memset(ret, 0, type->size);
 	if (api_take_body(type, body, strlen(body), &arena, ret, err) < 0)
 		return (int)err->code;
-	/* What stands in the path. */
+	/* In a request, the path sets these. */
 	if (call == API_EXECUTE)
 		((struct api_execute_in *)ret)->session = "se_1";
 	if (call == API_SESSION_CHANGE)
@@ -252,7 +252,7 @@ static int take(enum api_id call, const char *body, void *ret, struct err *err)
 	return api_check(type, ret, err);
 }
 
-UNIT_TEST_WITH(a_session_is_taken_whole, NULL, drop_arena)
+UNIT_TEST_WITH(all_fields_of_a_new_session_are_parsed, NULL, drop_arena)
 {
 	static const char body[] =
 		"{\"name\":\"my.box\",\"limits\":{\"wall_s\":1.5,\"files\":7.0},"
@@ -275,7 +275,7 @@ UNIT_TEST_WITH(a_session_is_taken_whole, NULL, drop_arena)
 	assert_true(in.expires_at_ms == 1767222000000);
 }
 
-/* Only where the table says so, and then it is given and 0. */
+/* null is accepted only where the table allows it; the field is then present and 0. */
 UNIT_TEST_WITH(null_may_mean_never, NULL, drop_arena)
 {
 	struct api_session_change_in change;
@@ -290,7 +290,7 @@ UNIT_TEST_WITH(null_may_mean_never, NULL, drop_arena)
 			 ERR_INVALID);
 }
 
-UNIT_TEST_WITH(what_is_wrong_is_named, NULL, drop_arena)
+UNIT_TEST_WITH(an_error_names_the_wrong_member, NULL, drop_arena)
 {
 	static const struct {
 		enum api_id call;
@@ -342,8 +342,8 @@ UNIT_TEST_WITH(what_is_wrong_is_named, NULL, drop_arena)
 			     &in, &err));
 }
 
-/* One more than what there may be, and one less than what there must be. */
-UNIT_TEST_WITH(bounds_are_where_they_are, NULL, drop_arena)
+/* Values at a bound are accepted; values just beyond it are refused. */
+UNIT_TEST_WITH(numbers_are_accepted_up_to_their_bounds, NULL, drop_arena)
 {
 	static const struct {
 		const char *body;
@@ -366,7 +366,7 @@ UNIT_TEST_WITH(bounds_are_where_they_are, NULL, drop_arena)
 				 cases[i].is_good);
 }
 
-UNIT_TEST_WITH(of_several_answers_one_is_given, NULL, drop_arena)
+UNIT_TEST_WITH(the_set_variant_of_a_response_selects_status_and_body, NULL, drop_arena)
 {
 	const struct api_execution execution = { .id = "ex_1",
 						 .session = "se_1",
@@ -391,7 +391,7 @@ UNIT_TEST_WITH(of_several_answers_one_is_given, NULL, drop_arena)
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-static int there_and_back(const struct api_type *type, const void *in, void *out, struct err *err)
+static int round_trip(const struct api_type *type, const void *in, void *out, struct err *err)
 {
 	struct buf image = BUF_INIT(1u << 20), again = BUF_INIT(1u << 20);
 	struct api_bytes rest;
@@ -405,7 +405,7 @@ static int there_and_back(const struct api_type *type, const void *in, void *out
 		assert_ok(err, api_image_write(type, out, &again, err));
 		assert_int_equal(again.len, image.len);
 		assert_memory_equal(again.data, image.data, image.len);
-		/* Each shorter one ends too soon. */
+		/* A truncated image is an error. */
 		for (size_t len = 0; len < image.len; len++) {
 			rest = (struct api_bytes){ image.data, len };
 			memset(out, 0, type->size);
@@ -422,7 +422,7 @@ static int there_and_back(const struct api_type *type, const void *in, void *out
 	return code;
 }
 
-UNIT_TEST_WITH(images_keep_every_kind, NULL, drop_arena)
+UNIT_TEST_WITH(images_preserve_every_kind_of_field, NULL, drop_arena)
 {
 	const char *env[] = { "A=1", "B=" };
 	const struct api_context_create_in create = { .session = "se_1",
@@ -449,21 +449,21 @@ UNIT_TEST_WITH(images_keep_every_kind, NULL, drop_arena)
 	struct api_session_create_in request_again = { 0 };
 	struct err err;
 
-	assert_ok(&err, there_and_back(&api_type_context_create_in, &create, &create_again, &err));
+	assert_ok(&err, round_trip(&api_type_context_create_in, &create, &create_again, &err));
 	assert_null(create_again.cwd);
 	assert_string_equal(((const char *const *)create_again.env.items)[1], "B=");
-	assert_ok(&err, there_and_back(&api_type_complete_in, &question, &question_again, &err));
+	assert_ok(&err, round_trip(&api_type_complete_in, &question, &question_again, &err));
 	assert_memory_equal(question_again.code.data, "a\0b", 3);
 	assert_int_equal(question_again.cursor, 1);
 	assert_ok(&err,
-		  there_and_back(&api_type_session_create_in, &request, &request_again, &err));
+		  round_trip(&api_type_session_create_in, &request, &request_again, &err));
 	assert_true(request_again.limits->files == 9 && !request_again.limits->has_cpu_ms);
 	assert_int_equal(request_again.policy->isolate_cpu, API_POLICY_ISOLATE_CPU_CORE);
-	assert_ok(&err, there_and_back(&api_type_ready_out, &ready, &ready_again, &err));
+	assert_ok(&err, round_trip(&api_type_ready_out, &ready, &ready_again, &err));
 	assert_string_equal(((const struct api_dialect *)ready_again.dialects.items)[1].name, "e2b");
 }
 
-UNIT_TEST_WITH(images_are_judged_by_the_table, NULL, drop_arena)
+UNIT_TEST_WITH(images_are_checked_against_the_table, NULL, drop_arena)
 {
 	static char long_key[130];
 	struct api_caller caller = { .key = long_key };
@@ -480,23 +480,23 @@ UNIT_TEST_WITH(images_are_judged_by_the_table, NULL, drop_arena)
 	struct err err;
 
 	memset(long_key, 'k', 129);
-	assert_int_equal(there_and_back(&api_type_caller, &caller, &out, &err), ERR_PROTOCOL);
+	assert_int_equal(round_trip(&api_type_caller, &caller, &out, &err), ERR_PROTOCOL);
 	long_key[128] = '\0';
 	memset(&out, 0, sizeof(out));
-	assert_ok(&err, there_and_back(&api_type_caller, &caller, &out, &err));
+	assert_ok(&err, round_trip(&api_type_caller, &caller, &out, &err));
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(there_and_back(&api_type_complete_in, &question, &out, &err), ERR_PROTOCOL);
+	assert_int_equal(round_trip(&api_type_complete_in, &question, &out, &err), ERR_PROTOCOL);
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(there_and_back(&api_type_complete_in, &none, &out, &err), ERR_PROTOCOL);
+	assert_int_equal(round_trip(&api_type_complete_in, &none, &out, &err), ERR_PROTOCOL);
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(there_and_back(&api_type_health, &health, &out, &err), ERR_PROTOCOL);
+	assert_int_equal(round_trip(&api_type_health, &health, &out, &err), ERR_PROTOCOL);
 	memset(&out, 0, sizeof(out));
-	assert_int_equal(there_and_back(&api_type_context_create_in, &create, &out, &err),
+	assert_int_equal(round_trip(&api_type_context_create_in, &create, &out, &err),
 			 ERR_PROTOCOL);
 }
 
-/* A count is believed when so many bytes have come. */
-UNIT_TEST_WITH(a_count_allocates_nothing, NULL, drop_arena)
+/* The count of a list is trusted only if the image has enough bytes for it. */
+UNIT_TEST_WITH(a_false_count_allocates_nothing, NULL, drop_arena)
 {
 	static const char image[] = "\x01\0\0\0\0\0\0\0"
 				    "\xff\xff\xff\x7f";
@@ -509,9 +509,9 @@ UNIT_TEST_WITH(a_count_allocates_nothing, NULL, drop_arena)
 	assert_null(out.contexts.items);
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------ */
 
-UNIT_TEST_WITH(answers_are_written, NULL, drop_arena)
+UNIT_TEST_WITH(responses_are_encoded, NULL, drop_arena)
 {
 	const struct api_context context = { "ctx_1", "se_1", "bash", "/x", "2026-01-01T00:00:00Z",
 					     API_CONTEXT_KERNEL_LOST, 2 };

@@ -1,9 +1,9 @@
 /*
- * test_api_values.c - what a client says that holds anyway, lists of files, how an error looks.
+ * test_api_values.c - members that equal the default, lists of files, encoded errors.
  *
  * Runs in:  the unit suite.
  * Reads:    rows of the real table.
- * Never:    knows how a row is written down.
+ * Never:    depends on how a row is defined.
  */
 #include "unit.h"
 
@@ -35,8 +35,8 @@ static int take(enum api_id call, const char *body, void *ret, struct err *err)
 	return api_check(type, ret, err);
 }
 
-/* A client that is made of the document sends what it says holds anyway. */
-UNIT_TEST_WITH(a_default_is_as_good_as_left_out, NULL, drop_arena)
+/* Clients that are generated from the API document send members that equal the default. */
+UNIT_TEST_WITH(a_member_that_equals_the_default_counts_as_absent, NULL, drop_arena)
 {
 	struct api_execute_in execute;
 	struct api_execute_once_in once;
@@ -67,7 +67,7 @@ UNIT_TEST_WITH(a_default_is_as_good_as_left_out, NULL, drop_arena)
 	assert_int_equal(archive.format, API_ARCHIVE_GET_IN_FORMAT_ZIP);
 }
 
-UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
+UNIT_TEST_WITH(a_question_with_files_and_limits_is_checked, NULL, drop_arena)
 {
 	static const char body[] =
 		"{\"question\":\"1\",\"files\":[\"a.csv\",{\"path\":\"b\",\"base64\":\"AAEC\"},"
@@ -108,7 +108,7 @@ UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
 	assert_memory_equal(file[1].base64.data, "\0\1\2", 3);
 	assert_true(file[2].text.data != NULL && file[2].text.len == 0);
 	assert_true(in.limits->has_budget_micro && in.limits->budget_micro == 250000);
-	/* Left out, it is what the grace goes with. */
+	/* The default of on_disconnect is the value that disconnect_grace_s needs. */
 	assert_ok(&err, take(API_RUN_CREATE, "{\"question\":\"1\",\"disconnect_grace_s\":1}", &in,
 			     &err));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -119,7 +119,7 @@ UNIT_TEST_WITH(a_question_comes_with_files, NULL, drop_arena)
 	}
 }
 
-UNIT_TEST_WITH(an_error_looks_as_the_document_says, NULL, drop_arena)
+UNIT_TEST_WITH(an_error_is_encoded_as_documented, NULL, drop_arena)
 {
 	const struct api_reached_quota quota = { "max_wall_s", 2500, 1000, true };
 	const struct api_queue_place place = { 3, 1500 };

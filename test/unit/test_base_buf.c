@@ -1,5 +1,5 @@
 /*
- * test_base_buf.c - ceilings, termination and reuse of struct buf.
+ * test_base_buf.c - size limits, termination and reuse of struct buf.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -22,7 +22,7 @@ UNIT_TEST(empty_buffer_is_empty_text)
 	assert_string_equal(buf_text(&buf), "");
 }
 
-UNIT_TEST(adds_are_appended_and_terminated)
+UNIT_TEST(added_bytes_are_appended_and_terminated)
 {
 	cleanup_buf struct buf buf = BUF_INIT(1024);
 	struct err err;
@@ -50,7 +50,7 @@ UNIT_TEST(adding_nothing_works_on_a_fresh_buffer)
 	assert_err(&err, ERR_LIMIT, buf_addc(&buf, 'x', &err));
 }
 
-UNIT_TEST(ceiling_is_exact_and_keeps_the_contents)
+UNIT_TEST(the_limit_is_exact_and_a_failure_changes_nothing)
 {
 	cleanup_buf struct buf buf = BUF_INIT(5);
 	struct err err;
@@ -79,7 +79,7 @@ UNIT_TEST(a_length_that_would_wrap_is_refused)
 	assert_string_equal(buf_text(&buf), "abc");
 }
 
-/* The largest ceiling leaves no room for the terminator, whatever is asked for. */
+/* With the largest limit, too, a size that leaves no room for the terminator is refused. */
 UNIT_TEST(the_terminator_cannot_wrap_the_size)
 {
 	cleanup_buf struct buf buf = BUF_INIT(SIZE_MAX);
@@ -125,7 +125,7 @@ UNIT_TEST(consume_drops_from_the_front)
 	assert_string_equal(buf_text(&buf), "");
 }
 
-UNIT_TEST(growth_keeps_every_byte)
+UNIT_TEST(growth_preserves_every_byte)
 {
 	cleanup_buf struct buf buf = BUF_INIT(1u << 20);
 	struct err err;

@@ -1,9 +1,9 @@
 /*
- * test_base_child.c - signals of a child, as a new program expects them.
+ * test_base_child.c - a child resets its signals to what a new program expects.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    changes the signals of the suite: all is done in children.
+ * Never:    changes the signals of the suite: only its children do.
  */
 #include "unit.h"
 
@@ -18,7 +18,7 @@ static void on_signal(int signo)
 	(void)signo;
 }
 
-/* How a child with signals caught, ignored and blocked ends that sends itself `signo`. */
+/* The wait status of a child that blocks all signals, raises `signo` and then resets signals. */
 static int end_of(int ignored, int signo)
 {
 	const pid_t child = fork();
@@ -30,7 +30,7 @@ static int end_of(int ignored, int signo)
 		(void)signal(SIGPIPE, SIG_IGN);
 		(void)sigfillset(&all);
 		(void)sigprocmask(SIG_SETMASK, &all, NULL);
-		(void)raise(signo); /* waits; it comes when it is let through */
+		(void)raise(signo); /* pending until it is unblocked */
 		child_reset_signals(ignored);
 		_exit(0);
 	}
@@ -39,7 +39,7 @@ static int end_of(int ignored, int signo)
 	return status;
 }
 
-UNIT_TEST(nothing_is_caught_ignored_or_blocked)
+UNIT_TEST(signals_are_unblocked_and_have_their_default_action)
 {
 	static const int signals[] = { SIGUSR1, SIGTERM, SIGINT };
 
@@ -51,7 +51,7 @@ UNIT_TEST(nothing_is_caught_ignored_or_blocked)
 	}
 }
 
-UNIT_TEST(what_is_ignored_never_gets_through)
+UNIT_TEST(the_signal_to_ignore_has_no_effect)
 {
 	const int status = end_of(SIGINT, SIGINT);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-UNIT_TEST(set_overwrites_all_that_was)
+UNIT_TEST(set_overwrites_the_whole_error)
 {
 	struct err err;
 
@@ -23,7 +23,7 @@ UNIT_TEST(set_overwrites_all_that_was)
 	assert_string_equal(err.remedy, "");
 }
 
-UNIT_TEST(sys_keeps_errno_and_says_its_text)
+UNIT_TEST(sys_stores_errno_and_adds_its_text)
 {
 	struct err err;
 
@@ -46,7 +46,7 @@ UNIT_TEST(wrap_puts_context_in_front)
 	assert_string_equal(err.remedy, "raise --disk");
 }
 
-UNIT_TEST(wrap_keeps_errno)
+UNIT_TEST(wrap_preserves_errno)
 {
 	struct err err;
 
@@ -56,7 +56,7 @@ UNIT_TEST(wrap_keeps_errno)
 	assert_int_equal(err.errnum, EPERM);
 }
 
-/* What a hostile name makes too long is cut, and the text stays terminated. */
+/* A hostile name can make a text too long: it is cut and stays terminated. */
 UNIT_TEST(long_texts_are_cut)
 {
 	char longer[1000];
@@ -78,7 +78,7 @@ UNIT_TEST(long_texts_are_cut)
 	assert_int_equal(strlen(err.remedy), sizeof(err.remedy) - 1);
 }
 
-UNIT_TEST(clear_is_success)
+UNIT_TEST(clear_sets_success)
 {
 	struct err err;
 
@@ -104,7 +104,7 @@ UNIT_TEST(every_code_has_its_own_name)
 	assert_string_equal(err_code_name(ERR_NOT_FOUND), "not_found");
 }
 
-/* How a child reports: one write, one read, no pointers. */
+/* A child reports an error with one write(), so the struct must not contain pointers. */
 UNIT_TEST(an_error_crosses_a_pipe)
 {
 	struct err sent, got;

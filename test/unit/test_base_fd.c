@@ -3,7 +3,7 @@
  *
  * Runs in:  the unit suite.
  * Reads:    its own sockets, pipes and memory files.
- * Never:    leaves a descriptor open; most tests count them.
+ * Never:    leaves a descriptor open; the teardown of each test counts them.
  */
 #include "unit.h"
 
@@ -39,7 +39,7 @@ static int pair_open(void **state)
 	return 0;
 }
 
-/* Fails the test when it left a descriptor behind. */
+/* Fails the test if it leaked a descriptor. */
 static int pair_close(void **state)
 {
 	struct pair *pair = *state;
@@ -96,7 +96,7 @@ UNIT_TEST_WITH(failing_calls_name_the_reason, pair_open, pair_close)
 	assert_err(&err, ERR_SYSTEM, fd_send_msg(-1, "x", 1, NULL, 0, &err));
 }
 
-UNIT_TEST_WITH(read_all_stops_at_the_ceiling, pair_open, pair_close)
+UNIT_TEST_WITH(read_all_stops_at_the_limit, pair_open, pair_close)
 {
 	cleanup_buf struct buf small = BUF_INIT(1000);
 	cleanup_buf struct buf enough = BUF_INIT(1u << 20);
@@ -126,7 +126,7 @@ UNIT_TEST_WITH(nonblock_is_switched_on_and_off, pair_open, pair_close)
 	assert_true((fcntl(pair->a, F_GETFL) & O_NONBLOCK) == 0);
 }
 
-UNIT_TEST_WITH(packets_keep_their_borders, pair_open, pair_close)
+UNIT_TEST_WITH(packets_keep_their_boundaries, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	char got[16];
@@ -195,7 +195,7 @@ UNIT_TEST_WITH(unwanted_descriptors_are_refused_and_closed, pair_open, pair_clos
 		   (int)fd_recv_msg(pair->b, &byte, 1, NULL, 0, &nfds, &err));
 }
 
-/* More than the receiver has room for in its control buffer: sent raw, past fd_send_msg's check. */
+/* fd_send_msg() refuses so many descriptors, so the test calls sendmsg() itself. */
 UNIT_TEST_WITH(a_flood_of_descriptors_is_refused_and_closed, pair_open, pair_close)
 {
 	enum { FLOOD = 100 };
@@ -244,7 +244,7 @@ UNIT_TEST_WITH(an_empty_packet_with_descriptors_is_refused, pair_open, pair_clos
 	assert_int_equal(nfds, 0);
 }
 
-UNIT_TEST_WITH(a_packet_longer_than_the_room_is_refused, pair_open, pair_close)
+UNIT_TEST_WITH(a_packet_longer_than_the_buffer_is_refused, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	int got[FD_PASS_MAX];
@@ -277,7 +277,7 @@ UNIT_TEST_WITH(a_silent_or_stuck_peer_is_a_timeout, pair_open, pair_close)
 	assert_int_equal(code, ERR_TIMEOUT);
 }
 
-UNIT_TEST_WITH(sending_to_nobody_is_an_error_not_a_signal, pair_open, pair_close)
+UNIT_TEST_WITH(sending_to_a_closed_peer_is_an_error_not_a_signal, pair_open, pair_close)
 {
 	struct pair *pair = *state;
 	struct err err;
@@ -305,7 +305,7 @@ UNIT_TEST_WITH(sealed_memory_cannot_be_changed, pair_open, pair_close)
 	assert_string_equal(buf_text(&copy), "<payload");
 }
 
-UNIT_TEST_WITH(empty_sealed_memory_is_fine, pair_open, pair_close)
+UNIT_TEST_WITH(sealed_memory_may_be_empty, pair_open, pair_close)
 {
 	cleanup_buf struct buf copy = BUF_INIT(64);
 	cleanup_fd int fd = -1;
@@ -343,7 +343,7 @@ UNIT_TEST_WITH(unsealed_or_foreign_files_are_refused, pair_open, pair_close)
 	close_them(ends, 2);
 }
 
-UNIT_TEST_WITH(sealed_memory_obeys_the_ceiling, pair_open, pair_close)
+UNIT_TEST_WITH(sealed_memory_is_read_up_to_the_limit, pair_open, pair_close)
 {
 	cleanup_buf struct buf small = BUF_INIT(6);
 	cleanup_fd int fd = -1, sparse = memfd_create("unit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -357,40 +357,40 @@ UNIT_TEST_WITH(sealed_memory_obeys_the_ceiling, pair_open, pair_close)
 	assert_int_equal(small.len, 0);
 }
 
-struct held {
+struct mapping {
 	void *page;
 	size_t len;
 };
 
-static void *let_go(void *arg)
+static void *unmap_later(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = 30000000 };
-	const struct held *held = arg;
+	const struct mapping *mapping = arg;
 
 	(void)nanosleep(&pause, NULL);
-	(void)munmap(held->page, held->len);
+	(void)munmap(mapping->page, mapping->len);
 	return NULL;
 }
 
-UNIT_TEST_WITH(a_seal_waits_for_who_holds_a_page, pair_open, pair_close)
+UNIT_TEST_WITH(a_seal_waits_until_a_writable_mapping_is_gone, pair_open, pair_close)
 {
 	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct held held = { .len = 4096 };
+	struct mapping mapping = { .len = 4096 };
 	pthread_t thread;
 	struct err err;
 
 	assert_int_equal(ftruncate(fd, 4096), 0);
-	held.page = mmap(NULL, held.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(held.page, MAP_FAILED);
+	mapping.page = mmap(NULL, mapping.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mapping.page, MAP_FAILED);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	assert_int_equal(errno, EBUSY);
-	assert_int_equal(pthread_create(&thread, NULL, let_go, &held), 0);
+	assert_int_equal(pthread_create(&thread, NULL, unmap_later, &mapping), 0);
 	assert_int_equal(fd_seal(fd, F_SEAL_WRITE, &err), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_WRITE);
 }
 
-UNIT_TEST_WITH(a_seal_does_not_wait_for_ever, pair_open, pair_close)
+UNIT_TEST_WITH(a_seal_gives_up_if_a_writable_mapping_stays, pair_open, pair_close)
 {
 	cleanup_fd int fd = memfd_create("held", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;

@@ -1,9 +1,9 @@
 /*
- * test_base_fs.c - paths beneath a directory that somebody hostile changes.
+ * test_base_fs.c - paths beneath a directory that hostile code changes.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
- * Never:    touches a file outside it; that is what is shown here.
+ * Never:    touches a file outside of it; the tests verify this.
  */
 #include "unit.h"
 
@@ -39,7 +39,7 @@ static void write_at(int dir, const char *name, const char *text)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-static void assert_holds(int dir, const char *name, const char *text)
+static void assert_contents(int dir, const char *name, const char *text)
 {
 	cleanup_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	char got[64] = "";
@@ -62,12 +62,12 @@ static int place_open(void **state)
 	return 0;
 }
 
-/* Whatever a test tried, the file outside is as it was. */
+/* Expects after every test that the file outside is unchanged. */
 static int place_close(void **state)
 {
 	struct place *place = *state;
 
-	assert_holds(place->outside, "secret", "secret");
+	assert_contents(place->outside, "secret", "secret");
 	(void)close(place->ws);
 	(void)close(place->outside);
 	unit_rmdir(place->path);
@@ -100,7 +100,7 @@ UNIT_TEST(unsafe_paths_are_refused)
 			fail_msg("row %zu was accepted: %s", i, rows[i]);
 }
 
-UNIT_TEST(lengths_are_bounded)
+UNIT_TEST(lengths_of_names_and_paths_are_limited)
 {
 	char path[5000];
 
@@ -120,7 +120,7 @@ UNIT_TEST(lengths_are_bounded)
 	assert_false(fs_path_is_safe(path));
 }
 
-UNIT_TEST_WITH(files_are_made_with_their_parents, place_open, place_close)
+UNIT_TEST_WITH(files_are_created_with_their_parents, place_open, place_close)
 {
 	const struct place *place = *state;
 	cleanup_fd int fd = -1, again = -1, read_fd = -1;
@@ -132,15 +132,15 @@ UNIT_TEST_WITH(files_are_made_with_their_parents, place_open, place_close)
 	assert_ok(&err, fd_write_full(fd, "long text", 9, &err));
 	assert_ok(&err, fs_create_beneath(place->ws, "a/b/c.txt", NOBODY, NOBODY, &again, &err));
 	assert_ok(&err, fd_write_full(again, "new", 3, &err));
-	assert_holds(place->ws, "a/b/c.txt", "new");
+	assert_contents(place->ws, "a/b/c.txt", "new");
 	assert_ok(&err, fs_open_file_beneath(place->ws, "a/b/c.txt", &read_fd, &st, &err));
 	assert_int_equal(st.st_size, 3);
 	assert_int_equal(st.st_mode & 07777, 0644);
 	assert_int_equal(fcntl(read_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 }
 
-/* As root this gives away, otherwise it is a change to what is already so. */
-UNIT_TEST_WITH(what_is_made_is_given_to_its_owner, place_open, place_close)
+/* Only root can change an owner; another user passes its own ids. */
+UNIT_TEST_WITH(created_files_and_parents_get_the_owner, place_open, place_close)
 {
 	const struct place *place = *state;
 	uid_t uid = geteuid() == 0 ? 65533 : geteuid();
@@ -200,7 +200,7 @@ UNIT_TEST_WITH(symbolic_links_are_not_followed, place_open, place_close)
 			   fs_create_beneath(place->ws, *name, NOBODY, NOBODY, &fd, &err));
 	}
 	assert_int_equal(fstatat(place->ws, "absent", &st, 0), -1);
-	assert_holds(place->ws, "inside", "inside");
+	assert_contents(place->ws, "inside", "inside");
 	assert_int_equal(fd, -7);
 }
 
@@ -231,7 +231,6 @@ UNIT_TEST_WITH(symbolic_links_as_parents_are_not_followed, place_open, place_clo
 	assert_int_equal(fd, -7);
 }
 
-/* A FIFO without a peer would block an ordinary open for ever. */
 UNIT_TEST_WITH(removing_stays_inside, place_open, place_close)
 {
 	const struct place *place = *state;
@@ -249,7 +248,7 @@ UNIT_TEST_WITH(removing_stays_inside, place_open, place_close)
 	assert_err(&err, ERR_NOT_FOUND, fs_remove_beneath(place->ws, "none", &err));
 	assert_err(&err, ERR_NOT_FOUND, fs_remove_beneath(place->ws, "none/none", &err));
 	assert_err(&err, ERR_DENIED, fs_remove_beneath(place->ws, "dir/file/none", &err));
-	/* The link goes, not what it leads to. */
+	/* The call removes the link, not its target. */
 	assert_ok(&err, fs_remove_beneath(place->ws, "out", &err));
 	assert_int_equal(fstatat(place->outside, "secret", &st, 0), 0);
 	assert_ok(&err, fs_remove_beneath(place->ws, "dir/file", &err));
@@ -257,6 +256,7 @@ UNIT_TEST_WITH(removing_stays_inside, place_open, place_close)
 	assert_int_equal(fstatat(place->ws, "dir", &st, AT_SYMLINK_NOFOLLOW), -1);
 }
 
+/* A FIFO without a peer would block an ordinary open for ever. */
 UNIT_TEST_WITH(only_regular_files_are_opened, place_open, place_close)
 {
 	const struct place *place = *state;
@@ -309,7 +309,7 @@ struct racer {
 	atomic_bool stop;
 };
 
-/* What user code would do: swap a directory and a link to the outside as fast as it can. */
+/* Swaps a directory and a link to the outside as fast as it can, as hostile code would. */
 static void *swap_for_ever(void *arg)
 {
 	struct racer *racer = arg;
@@ -349,12 +349,12 @@ UNIT_TEST_WITH(a_rename_race_never_leads_outside, place_open, place_close)
 	}
 	atomic_store(&racer.stop, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* Both sides of the race were seen, or the loop would have shown nothing. */
+	/* If one side of the race never won, the loop would prove nothing. */
 	assert_true(opened > 0 && made > 0 && refused > 0);
 	assert_int_equal(fstatat(place->outside, "made", &st, 0), -1);
 }
 
-UNIT_TEST_WITH(parents_of_our_own_are_made, place_open, place_close)
+UNIT_TEST_WITH(missing_parents_are_created, place_open, place_close)
 {
 	const struct place *place = *state;
 	char path[128];
@@ -374,7 +374,7 @@ UNIT_TEST_WITH(parents_of_our_own_are_made, place_open, place_close)
 }
 
 
-UNIT_TEST(a_path_is_joined_as_far_as_it_may_be)
+UNIT_TEST(a_path_is_joined_up_to_a_maximum_length)
 {
 	cleanup_free char *below = fs_join("a/b", "c", 5), *top = fs_join("", "c", 1);
 

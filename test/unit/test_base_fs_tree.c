@@ -1,9 +1,9 @@
 /*
- * test_base_fs_tree.c - folders, links and trees beneath a directory that somebody hostile changes.
+ * test_base_fs_tree.c - folders, links and trees beneath a directory that hostile code changes.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
- * Never:    touches a file outside of it; that is what is shown here.
+ * Never:    touches a file outside of it; the tests verify this.
  */
 #include "unit.h"
 
@@ -57,31 +57,31 @@ static void make(int dir, const char *path)
 	assert_true(fd >= 0);
 }
 
-static bool is_there(int dir, const char *path)
+static bool exists(int dir, const char *path)
 {
 	struct stat st;
 
 	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-UNIT_TEST_WITH(folders_are_made_beneath, set_up, tear_down)
+UNIT_TEST_WITH(folders_are_created_beneath, set_up, tear_down)
 {
 	struct place *at = *state;
 	struct err err;
 
 	assert_ok(&err, fs_mkdir_beneath(at->ws, "a/b/c", NOBODY, &err));
 	assert_ok(&err, fs_mkdir_beneath(at->ws, "a/b/c", NOBODY, &err));
-	assert_true(is_there(at->ws, "a/b/c"));
+	assert_true(exists(at->ws, "a/b/c"));
 	make(at->ws, "f");
 	assert_err(&err, ERR_DENIED, fs_mkdir_beneath(at->ws, "f", NOBODY, &err));
 	assert_int_equal(symlinkat("../outside", at->ws, "l"), 0);
 	assert_err(&err, ERR_DENIED, fs_mkdir_beneath(at->ws, "l/x", NOBODY, &err));
 	assert_err(&err, ERR_DENIED, fs_mkdir_beneath(at->ws, "l", NOBODY, &err));
 	assert_err(&err, ERR_INVALID, fs_mkdir_beneath(at->ws, "../x", NOBODY, &err));
-	assert_false(is_there(at->top, "outside/x"));
+	assert_false(exists(at->top, "outside/x"));
 }
 
-UNIT_TEST_WITH(links_are_names_and_no_more, set_up, tear_down)
+UNIT_TEST_WITH(links_are_created_beneath_and_not_followed, set_up, tear_down)
 {
 	struct place *at = *state;
 	struct err err;
@@ -98,7 +98,7 @@ UNIT_TEST_WITH(links_are_names_and_no_more, set_up, tear_down)
 	assert_int_equal(symlinkat("../outside", at->ws, "l"), 0);
 	assert_err(&err, ERR_DENIED, fs_link_beneath(at->ws, "l/f", "x", NOBODY, &err));
 	assert_err(&err, ERR_DENIED, fs_symlink_beneath(at->ws, "l/x", "y", NOBODY, &err));
-	assert_false(is_there(at->top, "outside/x"));
+	assert_false(exists(at->top, "outside/x"));
 }
 
 UNIT_TEST_WITH(moves_stay_beneath, set_up, tear_down)
@@ -111,20 +111,20 @@ UNIT_TEST_WITH(moves_stay_beneath, set_up, tear_down)
 	assert_ok(&err, fs_move_beneath(at->ws, "f", "new/f", 0, NOBODY, &err));
 	assert_err(&err, ERR_DENIED, fs_move_beneath(at->ws, "g", "new/f", 0, NOBODY, &err));
 	assert_ok(&err, fs_move_beneath(at->ws, "g", "new/f", 1, NOBODY, &err));
-	assert_false(is_there(at->ws, "g"));
+	assert_false(exists(at->ws, "g"));
 	assert_err(&err, ERR_NOT_FOUND, fs_move_beneath(at->ws, "g", "h/i", 0, NOBODY, &err));
-	assert_false(is_there(at->ws, "h"));
+	assert_false(exists(at->ws, "h"));
 	assert_err(&err, ERR_INVALID, fs_move_beneath(at->ws, "new", "new/below", 0, NOBODY, &err));
 	make(at->ws, "f");
 	assert_err(&err, ERR_INVALID, fs_move_beneath(at->ws, "f", "new", 1, NOBODY, &err));
 	assert_int_equal(symlinkat("../outside", at->ws, "l"), 0);
 	assert_err(&err, ERR_DENIED, fs_move_beneath(at->ws, "f", "l/x", 0, NOBODY, &err));
 	assert_err(&err, ERR_DENIED, fs_move_beneath(at->ws, "l/f", "x", 0, NOBODY, &err));
-	assert_true(is_there(at->top, "outside/f"));
+	assert_true(exists(at->top, "outside/f"));
 }
 
-/* Deeper than any path and any stack of descriptors; links in it are removed, not followed. */
-UNIT_TEST_WITH(trees_are_emptied_however_deep, set_up, tear_down)
+/* A tree of 300 levels is emptied: links are removed, not followed, and no descriptor leaks. */
+UNIT_TEST_WITH(a_deep_tree_is_emptied, set_up, tear_down)
 {
 	struct place *at = *state;
 	cleanup_fd int dir = fcntl(at->ws, F_DUPFD_CLOEXEC, 0);
@@ -146,7 +146,7 @@ UNIT_TEST_WITH(trees_are_emptied_however_deep, set_up, tear_down)
 	assert_int_equal(symlinkat("../outside", at->ws, "out"), 0);
 	assert_ok(&err, fs_empty(at->ws, &removed, &err));
 	assert_int_equal(removed, 3 * DEEP + 1);
-	assert_true(is_there(at->top, "outside/f"));
-	assert_false(is_there(at->ws, "d"));
+	assert_true(exists(at->top, "outside/f"));
+	assert_false(exists(at->ws, "d"));
 	assert_int_equal(unit_open_fds(), before);
 }

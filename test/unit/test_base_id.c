@@ -1,5 +1,5 @@
 /*
- * test_base_id.c - identifiers are well formed, unique and sorted by time; so are times.
+ * test_base_id.c - identifiers are well formed, unique and sorted by time; format of times.
  *
  * Runs in:  the unit suite.
  * Reads:    the clock.
@@ -64,8 +64,8 @@ UNIT_TEST(later_ids_sort_later)
 	}
 }
 
-/* The time in an identifier is now's: the digits are read back independently. */
-UNIT_TEST(an_id_holds_its_time)
+/* Decodes the digits with code of its own and expects the current time. */
+UNIT_TEST(an_id_contains_its_time)
 {
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 	struct err err;
@@ -97,14 +97,14 @@ UNIT_TEST(monotonic_time_never_goes_back)
 
 UNIT_TEST(a_time_is_rfc3339_with_milliseconds)
 {
-	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+	static const char format[] = "dddd-dd-ddTdd:dd:dd.dddZ";
 	char text[CLOCK_RFC3339_SIZE];
 
 	memset(text, '#', sizeof(text));
 	clock_rfc3339_now(text);
-	assert_int_equal(strlen(text), strlen(shape));
-	for (size_t i = 0; shape[i] != '\0'; i++)
-		if (shape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != shape[i])
+	assert_int_equal(strlen(text), strlen(format));
+	for (size_t i = 0; format[i] != '\0'; i++)
+		if (format[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != format[i])
 			fail_msg("%s", text);
 }
 

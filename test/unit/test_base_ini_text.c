@@ -1,9 +1,9 @@
 /*
- * test_base_ini_text.c - the lines that inih gets, and the problems of those that it does not.
+ * test_base_ini_text.c - lines that are passed to inih, and problems of lines that are not.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    calls inih: what it makes of a line is the business of its callers' tests.
+ * Never:    calls inih: the tests of its callers cover how it parses a line.
  */
 #include "unit.h"
 
@@ -37,7 +37,7 @@ static void problem_is(unsigned index, unsigned line, const char *why)
 	assert_string_equal(problems.list[index].text, why);
 }
 
-UNIT_TEST(lines_are_handed_on)
+UNIT_TEST(valid_lines_are_passed_on)
 {
 	struct ini_text text = text_of(TEXT("[a]\r\n\nkey = 1\nlast = 2"));
 	char got[32];
@@ -52,7 +52,7 @@ UNIT_TEST(lines_are_handed_on)
 	assert_int_equal(problems.count, 0);
 }
 
-UNIT_TEST(nothing_is_no_line)
+UNIT_TEST(an_empty_text_has_no_lines)
 {
 	struct ini_text text = text_of(NULL, 0);
 	char got[32];
@@ -61,7 +61,7 @@ UNIT_TEST(nothing_is_no_line)
 	assert_int_equal(text.line, 0);
 }
 
-UNIT_TEST(what_inih_would_bend_is_a_problem)
+UNIT_TEST(lines_that_inih_would_misread_are_problems)
 {
 	struct ini_text text = text_of(TEXT("a = 1\0 2\n"
 					    "longer than the room that inih has = 1\n"
@@ -80,7 +80,7 @@ UNIT_TEST(what_inih_would_bend_is_a_problem)
 	problem_is(3, 4, "the line begins with a space");
 }
 
-/* With its newline and NUL a line fills inih's room exactly, and one byte more does not fit. */
+/* A line that fills inih's buffer with its newline and NUL fits; one byte more does not. */
 UNIT_TEST(the_longest_line_fits)
 {
 	static const char bytes[] = "123456\n1234567\n";
@@ -100,7 +100,7 @@ static void note_section(void *arg, const char *line, size_t len)
 	(void)snprintf(arg, 64, "%.*s", (int)len, line);
 }
 
-UNIT_TEST(sections_may_be_the_callers)
+UNIT_TEST(a_caller_may_handle_sections_itself)
 {
 	char section[64] = "";
 	struct ini_text text = text_of(TEXT("[a section whose name is longer than 32]\nb = 1\n"));
@@ -113,7 +113,7 @@ UNIT_TEST(sections_may_be_the_callers)
 	assert_int_equal(problems.count, 0);
 }
 
-UNIT_TEST(a_line_has_one_problem)
+UNIT_TEST(a_second_problem_of_a_line_is_not_added)
 {
 	struct ini_text text = text_of(TEXT(""));
 
@@ -127,7 +127,7 @@ UNIT_TEST(a_line_has_one_problem)
 	problem_is(3, 0, "of the whole, too");
 }
 
-UNIT_TEST(problems_past_the_bound_are_counted)
+UNIT_TEST(problems_beyond_the_limit_are_counted)
 {
 	struct ini_text text = text_of(TEXT(""));
 
@@ -146,13 +146,13 @@ UNIT_TEST(the_end_names_the_first_problem)
 	assert_int_equal(ini_text_end(&text, 7, &err), ERR_INVALID);
 	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
 	ini_text_complain(&text, 9, "wrong");
-	/* What has its problem already is not told twice. */
+	/* Line 7 has its problem already: a second one is not added. */
 	assert_int_equal(ini_text_end(&text, 7, &err), ERR_INVALID);
 	assert_int_equal(problems.count, 2);
 	assert_string_equal(err.text, "line 7: this is neither [section] nor key = value");
 }
 
-UNIT_TEST(what_is_of_no_line_is_reported)
+UNIT_TEST(a_problem_without_a_line_is_reported)
 {
 	struct ini_text text = text_of(TEXT(""));
 	struct err err;

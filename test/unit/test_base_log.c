@@ -1,5 +1,5 @@
 /*
- * test_base_log.c - one event stays one line, whatever is in it.
+ * test_base_log.c - an event is always one line, whatever text it contains.
  *
  * Runs in:  the unit suite.
  * Reads:    its own standard error, through a memory file.
@@ -27,7 +27,7 @@ static void catch_begin(void)
 	assert_int_equal(dup2(caught, STDERR_FILENO), STDERR_FILENO);
 }
 
-/* What was written since, without the time that each line begins with. */
+/* Restores standard error; returns the lines since catch_begin(), without their time. */
 static void catch_end(struct buf *ret)
 {
 	cleanup_buf struct buf all = BUF_INIT(1 << 20);
@@ -56,7 +56,7 @@ static void catch_end(struct buf *ret)
 	}
 }
 
-/* Logs with standard error caught in `ret`. */
+/* Logs one line and catches it in `ret`. */
 static void catch_line(struct buf *ret, enum log_level level, const char *msg, const char *value)
 {
 	catch_begin();
@@ -138,7 +138,7 @@ UNIT_TEST(a_value_cannot_forge_a_key)
 			    " at=file:-7 n=18446744073709551615 x=abc\n");
 }
 
-UNIT_TEST(json_is_json)
+UNIT_TEST(json_lines_have_escaped_strings_and_numbers)
 {
 	cleanup_buf struct buf line = BUF_INIT(4096);
 
@@ -154,7 +154,7 @@ UNIT_TEST(json_is_json)
 			    "\"word\":\"7\",\"why\":\"\\ufffd\\u0001\\\\ \xc3\xa4\",\"none\":\"\"}\n");
 }
 
-UNIT_TEST(json_that_was_cut_still_closes)
+UNIT_TEST(a_json_line_that_was_cut_is_closed)
 {
 	cleanup_buf struct buf line = BUF_INIT(8192);
 	char longer[5000];
@@ -171,7 +171,7 @@ UNIT_TEST(json_that_was_cut_still_closes)
 	assert_string_equal(line.data + line.len - 5, "\\\"\"}\n");
 }
 
-UNIT_TEST(what_it_is_about_is_logged_once)
+UNIT_TEST(the_context_of_a_line_is_logged_once)
 {
 	static const struct log_context about = { .request = "rq_1", .session = "se_1" };
 	cleanup_buf struct buf line = BUF_INIT(4096);
@@ -190,7 +190,7 @@ UNIT_TEST(what_it_is_about_is_logged_once)
 			    "level=error from=unit msg=\"text\"\n");
 }
 
-UNIT_TEST(a_flood_is_bounded_and_counted)
+UNIT_TEST(a_flood_is_limited_and_dropped_lines_are_counted)
 {
 	cleanup_buf struct buf lines = BUF_INIT(1 << 20);
 	unsigned written = 0, dropped = 0;
@@ -200,7 +200,7 @@ UNIT_TEST(a_flood_is_bounded_and_counted)
 	catch_begin();
 	for (int i = 0; i < 1000; i++)
 		log_line(LOG_WARN, "flood", NULL);
-	/* Errors have room of their own; and with the next second the rest is told. */
+	/* Errors have a limit of their own; in the next second the dropped lines are reported. */
 	log_line(LOG_ERROR, "error", NULL);
 	(void)usleep(1100000);
 	log_line(LOG_WARN, "after", NULL);
@@ -210,7 +210,7 @@ UNIT_TEST(a_flood_is_bounded_and_counted)
 		written++;
 	for (const char *at = buf_text(&lines); (at = strstr(at, "were dropped\" count=")) != NULL; at++)
 		dropped += (unsigned)strtoul(at + strlen("were dropped\" count="), NULL, 10);
-	assert_true(written >= 3 && written <= 9); /* the loop may meet the end of a second */
+	assert_true(written >= 3 && written <= 9); /* the loop may cross the end of a second */
 	assert_int_equal(written + dropped, 1000);
 	assert_non_null(strstr(buf_text(&lines), "msg=\"error\""));
 	assert_non_null(strstr(buf_text(&lines), "msg=\"after\""));

@@ -1,9 +1,9 @@
 /*
- * test_base_rt_boost.c - a job begins in real time, and does not stay so when it computes.
+ * test_base_rt_boost.c - a job starts at real-time priority and loses it when it computes.
  *
- * Runs in:  the unit suite; in threads of its own, of which two may be in real time a moment.
+ * Runs in:  the unit suite; in threads of its own, which may have real-time priority briefly.
  * Reads:    the policies of those threads.
- * Never:    needs the right to real time: without it nothing is in it, and the rest holds.
+ * Never:    needs the right to real-time priority: without it the tests expect SCHED_OTHER.
  */
 #include "unit.h"
 
@@ -20,9 +20,9 @@
 #define JOBS 3
 #define PATIENCE_NS (30ull * 1000000000u)
 
-struct seen {
+struct policies {
 	int may;		   /* the policy that this host lets a thread have */
-	int at_first[JOBS], behind[JOBS];
+	int at_start[JOBS], at_end[JOBS];
 	int child, alone, after;
 };
 
@@ -41,7 +41,7 @@ static int policy_of_child(void)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void compute_until_it_is_noticed(void)
+static void compute_until_demoted(void)
 {
 	const uint64_t end = clock_mono_ns() + PATIENCE_NS;
 
@@ -51,62 +51,62 @@ static void compute_until_it_is_noticed(void)
 
 static void *probe(void *arg)
 {
-	struct seen *seen = arg;
+	struct policies *policies = arg;
 	const struct sched_param least = { .sched_priority = 1 };
 
-	seen->may = sched_setscheduler(0, SCHED_RR, &least) == 0 ? SCHED_RR : SCHED_OTHER;
+	policies->may = sched_setscheduler(0, SCHED_RR, &least) == 0 ? SCHED_RR : SCHED_OTHER;
 	return NULL;
 }
 
 static void *work(void *arg)
 {
-	struct seen *seen = arg;
+	struct policies *policies = arg;
 
 	rt_boost_begin();
 	for (int i = 0; i < JOBS; i++) {
 		rt_boost_job(true);
-		seen->at_first[i] = policy();
+		policies->at_start[i] = policy();
 		if (i == 0)
-			seen->child = policy_of_child();
-		compute_until_it_is_noticed();
-		seen->behind[i] = policy();
+			policies->child = policy_of_child();
+		compute_until_demoted();
+		policies->at_end[i] = policy();
 	}
 	rt_boost_job(true);
 	rt_boost_job(false);
-	seen->alone = policy();
+	policies->alone = policy();
 	rt_boost_job(true);
 	rt_boost_end();
-	seen->after = policy();
+	policies->after = policy();
 	return NULL;
 }
 
-static void in_a_thread(void *(*what)(void *), struct seen *seen)
+static void in_a_thread(void *(*what)(void *), struct policies *policies)
 {
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, what, seen), 0);
+	assert_int_equal(pthread_create(&thread, NULL, what, policies), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-UNIT_TEST(a_job_begins_in_real_time_and_goes_on_as_anybodys)
+UNIT_TEST(a_job_starts_at_real_time_priority_and_loses_it_when_it_computes)
 {
-	struct seen seen = { 0 };
+	struct policies policies = { 0 };
 
-	in_a_thread(probe, &seen);
-	in_a_thread(work, &seen);
+	in_a_thread(probe, &policies);
+	in_a_thread(work, &policies);
 	for (int i = 0; i < JOBS; i++) {
-		assert_int_equal(seen.at_first[i], seen.may);
-		assert_int_equal(seen.behind[i], SCHED_OTHER);
+		assert_int_equal(policies.at_start[i], policies.may);
+		assert_int_equal(policies.at_end[i], SCHED_OTHER);
 	}
-	assert_int_equal(seen.child, SCHED_OTHER);
-	assert_int_equal(seen.alone, SCHED_OTHER);
-	assert_int_equal(seen.after, SCHED_OTHER);
+	assert_int_equal(policies.child, SCHED_OTHER);
+	assert_int_equal(policies.alone, SCHED_OTHER);
+	assert_int_equal(policies.after, SCHED_OTHER);
 }
 
-UNIT_TEST(without_the_right_nothing_is_in_real_time)
+UNIT_TEST(without_the_right_a_job_has_normal_priority)
 {
 	const struct rlimit none = { 0, 0 };
-	struct seen seen = { 0 };
+	struct policies policies = { 0 };
 	int status;
 	pid_t pid;
 
@@ -115,8 +115,8 @@ UNIT_TEST(without_the_right_nothing_is_in_real_time)
 	if (pid == 0) {
 		if (setrlimit(RLIMIT_RTPRIO, &none) < 0 || (geteuid() == 0 && setuid(65534) < 0))
 			_exit(1);
-		in_a_thread(work, &seen);
-		_exit(seen.at_first[0] == SCHED_OTHER && seen.after == SCHED_OTHER ? 0 : 2);
+		in_a_thread(work, &policies);
+		_exit(policies.at_start[0] == SCHED_OTHER && policies.after == SCHED_OTHER ? 0 : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));

@@ -1,9 +1,9 @@
 /*
- * test_base_runtime.c - where sockets and state of a user are.
+ * test_base_runtime.c - directories of a user's state and sockets.
  *
  * Runs in:  the unit suite.
  * Reads:    directories of its own.
- * Never:    touches the user's real places.
+ * Never:    touches the user's real directories.
  */
 #include "unit.h"
 
@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/process/runtime.h"
 
-UNIT_TEST(state_is_where_it_is_said_to_be)
+UNIT_TEST(an_option_or_the_environment_sets_the_state_directory)
 {
 	char dir[256], here[128], expected[256];
 	struct err err;
@@ -38,7 +38,7 @@ UNIT_TEST(state_is_where_it_is_said_to_be)
 	assert_string_equal(dir, geteuid() == 0 ? "/var/lib/reckon" : "/xdg/reckon");
 }
 
-UNIT_TEST(each_state_has_a_daemon_of_its_own)
+UNIT_TEST(each_state_directory_has_its_own_daemon_name)
 {
 	char one[RUNTIME_NAME_SIZE], same[RUNTIME_NAME_SIZE], other[RUNTIME_NAME_SIZE];
 
@@ -50,7 +50,7 @@ UNIT_TEST(each_state_has_a_daemon_of_its_own)
 	assert_int_equal(strspn(one, "daemon-0123456789abcdef"), strlen(one));
 }
 
-UNIT_TEST(a_directory_for_sockets_is_ours_alone)
+UNIT_TEST(the_directory_for_sockets_must_be_private)
 {
 	char base[64], below[80];
 	struct err err;

@@ -1,5 +1,5 @@
 /*
- * test_base_text.c - small questions about text, at their edges.
+ * test_base_text.c - helpers for text, with their edge cases.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -24,7 +24,7 @@ UNIT_TEST(a_hex_digit_has_a_value)
 	assert_int_equal(text_hex_digit('\0'), -1);
 }
 
-UNIT_TEST(a_run_ends_with_the_text)
+UNIT_TEST(a_run_of_one_character_ends_with_the_text)
 {
 	assert_int_equal(text_run("``x", 3, '`'), 2);
 	assert_int_equal(text_run("```", 2, '`'), 2);
@@ -32,7 +32,7 @@ UNIT_TEST(a_run_ends_with_the_text)
 	assert_int_equal(text_run("", 0, '`'), 0);
 }
 
-UNIT_TEST(an_ending_has_something_before_it)
+UNIT_TEST(a_suffix_needs_text_before_it)
 {
 	assert_true(text_ends_with("a.md", ".md"));
 	assert_false(text_ends_with(".md", ".md"));
@@ -40,7 +40,7 @@ UNIT_TEST(an_ending_has_something_before_it)
 	assert_false(text_ends_with("a.mdx", ".md"));
 }
 
-UNIT_TEST(control_characters_are_seen)
+UNIT_TEST(control_characters_are_detected)
 {
 	assert_true(text_is_plain(""));
 	assert_true(text_is_plain("Gr\xc3\xbc\xc3\x9f ~"));
@@ -49,7 +49,7 @@ UNIT_TEST(control_characters_are_seen)
 	assert_false(text_is_plain("a\x7f"));
 }
 
-UNIT_TEST(paths_are_taken_apart)
+UNIT_TEST(base_names_parents_and_dots_of_paths_are_recognized)
 {
 	assert_string_equal(text_base_name("a/b/c"), "c");
 	assert_string_equal(text_base_name("c"), "c");
@@ -64,7 +64,7 @@ UNIT_TEST(paths_are_taken_apart)
 	assert_false(text_is_dots(""));
 }
 
-UNIT_TEST(an_array_is_sorted)
+UNIT_TEST(text_compare_sorts_an_array)
 {
 	const char *words[] = { "b", "c", "a" };
 
@@ -74,7 +74,7 @@ UNIT_TEST(an_array_is_sorted)
 	assert_string_equal(words[2], "c");
 }
 
-UNIT_TEST(a_shell_reads_one_word)
+UNIT_TEST(a_text_is_quoted_as_one_word_for_a_shell)
 {
 	cleanup_buf struct buf quoted = BUF_INIT(64), small = BUF_INIT(4);
 	struct err err;

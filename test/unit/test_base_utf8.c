@@ -1,5 +1,5 @@
 /*
- * test_base_utf8.c - the borders of Unicode's table 3-7.
+ * test_base_utf8.c - the bounds of table 3-7 of the Unicode standard.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -66,7 +66,7 @@ UNIT_TEST(invalid_texts_are_refused)
 }
 
 /* Encodes every code point and checks that exactly the scalar values are sequences. */
-UNIT_TEST(every_code_point_is_judged_rightly)
+UNIT_TEST(exactly_the_scalar_values_are_valid)
 {
 	for (uint32_t c = 0; c <= 0x1fffff; c++) {
 		bool scalar = c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
@@ -100,7 +100,7 @@ UNIT_TEST(every_code_point_is_judged_rightly)
 	}
 }
 
-UNIT_TEST(a_sequence_needs_its_bytes)
+UNIT_TEST(a_sequence_needs_all_its_bytes)
 {
 	assert_int_equal(utf8_sequence("", 0), 0);
 	assert_int_equal(utf8_sequence("abc", 0), 0);
@@ -109,7 +109,7 @@ UNIT_TEST(a_sequence_needs_its_bytes)
 	assert_int_equal(utf8_sequence("\xc3\xbc", 2), 2);
 }
 
-UNIT_TEST(a_cut_tail_is_measured)
+UNIT_TEST(an_incomplete_tail_is_measured)
 {
 	static const struct {
 		const char *text;
@@ -126,7 +126,7 @@ UNIT_TEST(a_cut_tail_is_measured)
 		{ "\xf0\x9f", 2 },
 		{ "\xf0\x9f\x98", 3 },
 		{ "\xf0\x9f\x98\x80", 0 },
-		/* Nothing that comes can make these whole: not kept back. */
+		/* No further byte can complete these, so they are not an incomplete tail. */
 		{ "\x80", 0 },
 		{ "\x80\x80\x80\x80", 0 },
 		{ "a\xc0", 0 },
@@ -144,15 +144,15 @@ UNIT_TEST(a_cut_tail_is_measured)
 				 utf8_incomplete_tail(rows[i].text, strlen(rows[i].text)));
 }
 
-/* However a stream is cut, keeping the tail back makes both halves valid. */
-UNIT_TEST(any_cut_of_a_valid_text_can_be_joined)
+/* Wherever a stream is cut: if the tail moves to the second part, both parts are valid. */
+UNIT_TEST(both_parts_are_valid_if_the_incomplete_tail_is_withheld)
 {
 	static const char text[] = "a\xc3\xbc\xe4\xb8\xad\xf0\x9f\x98\x80z";
 
 	for (size_t cut = 0; cut < sizeof(text); cut++) {
-		size_t keep = utf8_incomplete_tail(text, cut);
+		size_t tail = utf8_incomplete_tail(text, cut);
 
-		assert_true(utf8_is_valid(text, cut - keep));
-		assert_true(utf8_is_valid(text + cut - keep, sizeof(text) - 1 - (cut - keep)));
+		assert_true(utf8_is_valid(text, cut - tail));
+		assert_true(utf8_is_valid(text + cut - tail, sizeof(text) - 1 - (cut - tail)));
 	}
 }

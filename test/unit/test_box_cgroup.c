@@ -40,7 +40,7 @@ UNIT_TEST_WITH(v1_makes_and_removes_a_group_in_each_hierarchy, tree_make_v1, tre
 	assert_ok(&err, cgroup_remove(&tree->host, "box-1", &err));
 }
 
-UNIT_TEST_WITH(v1_limits, tree_make_v1, tree_unmake)
+UNIT_TEST_WITH(v1_writes_limits_or_reports_an_error, tree_make_v1, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 64u << 20, .pids = 33,
 					      .cpu_percent = 150 };
@@ -56,13 +56,13 @@ UNIT_TEST_WITH(v1_limits, tree_make_v1, tree_unmake)
 	tree_put(tree, "pids", "box-1/pids.max", "");
 	tree_put(tree, "cpu", "box-1/cpu.cfs_quota_us", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	tree_holds(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
-	tree_holds(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
-	tree_holds(tree, "pids", "box-1/pids.max", "33");
-	tree_holds(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
+	tree_contains(tree, "memory", "box-1/memory.limit_in_bytes", "67108864");
+	tree_contains(tree, "memory", "box-1/memory.memsw.limit_in_bytes", "67108864");
+	tree_contains(tree, "pids", "box-1/pids.max", "33");
+	tree_contains(tree, "cpu", "box-1/cpu.cfs_quota_us", "150000");
 }
 
-UNIT_TEST_WITH(v1_puts_the_twin_where_memory_is_charged, tree_make_v1, tree_unmake)
+UNIT_TEST_WITH(v1_attaches_the_twin_to_the_memory_hierarchy, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -71,14 +71,14 @@ UNIT_TEST_WITH(v1_puts_the_twin_where_memory_is_charged, tree_make_v1, tree_unma
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
 		tree_put(tree, tree_controllers[i], "box-1/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 4711, &err));
-	tree_holds(tree, "memory", "box-1/cgroup.procs", "4711");
+	tree_contains(tree, "memory", "box-1/cgroup.procs", "4711");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 4712, &err));
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
-		tree_holds(tree, tree_controllers[i], "box-1/cgroup.procs", "4712");
+		tree_contains(tree, tree_controllers[i], "box-1/cgroup.procs", "4712");
 }
 
-/* Opened for others to write to, and written to by ourselves. */
-UNIT_TEST_WITH(v1_has_seats_in_each_hierarchy, tree_make_v1, tree_unmake)
+/* cgroup_joins_open() opens files that others write to; cgroup_join() writes to them itself. */
+UNIT_TEST_WITH(v1_can_be_joined_in_each_hierarchy, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
@@ -97,10 +97,10 @@ UNIT_TEST_WITH(v1_has_seats_in_each_hierarchy, tree_make_v1, tree_unmake)
 	for (size_t i = 0; i < joins.count; i++)
 		assert_int_equal(write(joins.fd[i], "1", 1), 1);
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
-		tree_holds(tree, tree_controllers[i], "box-1/tasks", "1");
-	/* Out of the freezer is where its boxes' groups are. */
+		tree_contains(tree, tree_controllers[i], "box-1/tasks", "1");
+	/* A task leaves the freezer to the parent of the boxes' groups. */
 	assert_int_equal(write(joins.leave, "2", 1), 1);
-	tree_holds(tree, "freezer", "tasks", "2");
+	tree_contains(tree, "freezer", "tasks", "2");
 	cgroup_joins_close(&joins);
 	assert_int_equal(joins.count, 0);
 	assert_int_equal(joins.leave, -1);
@@ -108,7 +108,7 @@ UNIT_TEST_WITH(v1_has_seats_in_each_hierarchy, tree_make_v1, tree_unmake)
 		tree_put(tree, tree_controllers[i], "box-1/tasks", "");
 	assert_ok(&err, cgroup_join(&tree->host, "box-1", &err));
 	for (size_t i = 0; i < TREE_CONTROLLERS; i++)
-		tree_holds(tree, tree_controllers[i], "box-1/tasks", "0");
+		tree_contains(tree, tree_controllers[i], "box-1/tasks", "0");
 }
 
 UNIT_TEST_WITH(v1_reads_accounts, tree_make_v1, tree_unmake)
@@ -118,9 +118,9 @@ UNIT_TEST_WITH(v1_reads_accounts, tree_make_v1, tree_unmake)
 	struct err err;
 
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
-	cgroup_read(&tree->host, "box-1", &usage); /* nothing there: all zero */
+	cgroup_read(&tree->host, "box-1", &usage); /* no file exists yet: zero */
 	assert_int_equal(usage.memory_peak_bytes, 0);
-	/* The parts are coarse: they divide the total. */
+	/* The user and system parts are coarse: only their ratio is used, to divide the total. */
 	tree_put(tree, "cpuacct", "box-1/cpuacct.usage", "2000\n");
 	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_user", "30\n");
 	tree_put(tree, "cpuacct", "box-1/cpuacct.usage_sys", "10\n");
@@ -143,7 +143,7 @@ UNIT_TEST_WITH(v1_reads_accounts, tree_make_v1, tree_unmake)
 	assert_int_equal(usage.memory_peak_bytes, 0);
 }
 
-UNIT_TEST_WITH(v1_thaws, tree_make_v1, tree_unmake)
+UNIT_TEST_WITH(v1_freezes_and_thaws, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -151,14 +151,14 @@ UNIT_TEST_WITH(v1_thaws, tree_make_v1, tree_unmake)
 	assert_ok(&err, cgroup_create(&tree->host, "box-1", &err));
 	tree_put(tree, "freezer", "box-1/freezer.state", "");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	tree_holds(tree, "freezer", "box-1/freezer.state", "FROZEN");
+	tree_contains(tree, "freezer", "box-1/freezer.state", "FROZEN");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	tree_holds(tree, "freezer", "box-1/freezer.state", "THAWED");
+	tree_contains(tree, "freezer", "box-1/freezer.state", "THAWED");
 }
 
 /* ---- v2 --------------------------------------------------------------------------------- */
 
-UNIT_TEST_WITH(v2_has_two_parts_below_one_limit, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(v2_has_two_subgroups_below_one_memory_limit, tree_make_v2, tree_unmake)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8,
 					      .cpu_percent = 50 };
@@ -175,14 +175,14 @@ UNIT_TEST_WITH(v2_has_two_parts_below_one_limit, tree_make_v2, tree_unmake)
 	tree_put(tree, "", "box-1/box/pids.max", "");
 	tree_put(tree, "", "box-1/box/cpu.max", "");
 	assert_ok(&err, cgroup_limit(&tree->host, "box-1", &limits, &err));
-	tree_holds(tree, "", "box-1/memory.max", "1048576");
-	tree_holds(tree, "", "box-1/memory.swap.max", "0");
-	tree_holds(tree, "", "box-1/memory.oom.group", "0");
-	tree_holds(tree, "", "box-1/box/pids.max", "8");
-	tree_holds(tree, "", "box-1/box/cpu.max", "50000 100000");
+	tree_contains(tree, "", "box-1/memory.max", "1048576");
+	tree_contains(tree, "", "box-1/memory.swap.max", "0");
+	tree_contains(tree, "", "box-1/memory.oom.group", "0");
+	tree_contains(tree, "", "box-1/box/pids.max", "8");
+	tree_contains(tree, "", "box-1/box/cpu.max", "50000 100000");
 }
 
-UNIT_TEST_WITH(v2_attaches_each_to_its_part, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(v2_attaches_box_and_twin_to_their_subgroups, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const struct cgroup_place first = { .number = 0 };
@@ -194,8 +194,8 @@ UNIT_TEST_WITH(v2_attaches_each_to_its_part, tree_make_v2, tree_unmake)
 	tree_put(tree, "", "box-1/twin/cgroup.procs", "");
 	assert_ok(&err, cgroup_attach_box(&tree->host, "box-1", 10, &err));
 	assert_ok(&err, cgroup_attach_twin(&tree->host, "box-1", 11, &err));
-	tree_holds(tree, "", "box-1/box/cgroup.procs", "10");
-	tree_holds(tree, "", "box-1/twin/cgroup.procs", "11");
+	tree_contains(tree, "", "box-1/box/cgroup.procs", "10");
+	tree_contains(tree, "", "box-1/twin/cgroup.procs", "11");
 	assert_false(cgroup_has_joins(&tree->host));
 	assert_ok(&err, cgroup_joins_open(&tree->host, "box-1", &first, &joins, &err));
 	assert_int_equal(joins.count, 0);
@@ -212,10 +212,10 @@ UNIT_TEST_WITH(v2_freezes_the_box_and_not_the_twin, tree_make_v2, tree_unmake)
 	tree_put(tree, "", "box-1/twin/cgroup.freeze", "0");
 	tree_put(tree, "", "box-1/box/cgroup.events", "populated 1\nfrozen 1\n");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", true, &err));
-	tree_holds(tree, "", "box-1/box/cgroup.freeze", "1");
-	tree_holds(tree, "", "box-1/twin/cgroup.freeze", "0");
+	tree_contains(tree, "", "box-1/box/cgroup.freeze", "1");
+	tree_contains(tree, "", "box-1/twin/cgroup.freeze", "0");
 	assert_ok(&err, cgroup_freeze(&tree->host, "box-1", false, &err));
-	tree_holds(tree, "", "box-1/box/cgroup.freeze", "0");
+	tree_contains(tree, "", "box-1/box/cgroup.freeze", "0");
 }
 
 UNIT_TEST_WITH(v2_reads_accounts, tree_make_v2, tree_unmake)
@@ -239,7 +239,7 @@ UNIT_TEST_WITH(v2_reads_accounts, tree_make_v2, tree_unmake)
 	assert_int_equal(usage.pids_refused, 5);
 }
 
-UNIT_TEST_WITH(v2_removes_both_parts, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(v2_removes_both_subgroups, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -262,7 +262,7 @@ UNIT_TEST_WITH(closing_removes_our_own_group, tree_make_v2, tree_unmake)
 		assert_false(cgroup_has(&tree->host, (enum cgroup_controller)i));
 }
 
-UNIT_TEST_WITH(closing_sweeps_up_behind_a_warden_that_was_killed, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(closing_removes_the_groups_of_a_killed_warden, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const char *const left[] = { "reckon-7-4026539999", "reckon-7-4026539999/box-3",
@@ -287,30 +287,30 @@ static void mkdir_below(const struct tree *tree, const char *name, char path[256
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
-/* Of a container's warden our namespace knows no number; of a lock it knows. */
-UNIT_TEST_WITH(a_warden_that_lives_elsewhere_keeps_its_group, tree_make_v2, tree_unmake)
+/* A warden in a container may have no pid in this namespace, but its lock is visible. */
+UNIT_TEST_WITH(a_locked_group_of_another_warden_is_not_removed, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	const char *const names[] = { "reckon-7-4026539998", "reckon-7-4026539999" };
 	char path[ARRAY_LEN(names)][256];
-	int held[ARRAY_LEN(names)];
+	int lock_fd[ARRAY_LEN(names)];
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		mkdir_below(tree, names[i], path[i]);
-		held[i] = open(path[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		assert_int_equal(flock(held[i], LOCK_EX | LOCK_NB), 0);
+		lock_fd[i] = open(path[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(flock(lock_fd[i], LOCK_EX | LOCK_NB), 0);
 	}
 	cgroup_base_sweep(tree->root, tree->host.name);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_int_equal(access(path[i], F_OK), 0);
-		(void)close(held[i]);
+		(void)close(lock_fd[i]);
 	}
 	cgroup_base_sweep(tree->root, tree->host.name);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_int_equal(access(path[i], F_OK), -1);
 }
 
-UNIT_TEST_WITH(our_own_group_is_held, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(our_own_group_is_locked, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -321,13 +321,13 @@ UNIT_TEST_WITH(our_own_group_is_held, tree_make_v2, tree_unmake)
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
 	assert_int_equal(errno, EWOULDBLOCK);
 	(void)close(fd);
-	/* By whoever sweeps with another name, too. */
+	/* A sweep under another name does not remove it, either. */
 	cgroup_base_sweep(tree->root, "reckon-other");
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-/* 0: swept, 1: left alone, 2: this host makes no such namespaces. */
-static int swept_in_another_pid_namespace(const struct tree *tree, const char *path)
+/* Returns 0: removed, 1: not removed, 2: this host does not allow such namespaces. */
+static int sweep_in_another_pid_namespace(const struct tree *tree, const char *path)
 {
 	pid_t pid;
 	int status;
@@ -343,10 +343,10 @@ static int swept_in_another_pid_namespace(const struct tree *tree, const char *p
 }
 
 /*
- * As the warden of an ordinary user, which is pid 1 of a namespace: there a bare number, which may
- * be that of a warden from before there were locks, says nothing.
+ * The warden of an ordinary user is pid 1 of a namespace. A group whose name has a pid alone may
+ * belong to a warden of a version without locks; in another namespace, the pid proves nothing.
  */
-UNIT_TEST_WITH(in_another_pid_namespace_bare_numbers_say_nothing, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(a_pid_in_a_name_proves_nothing_in_another_pid_namespace, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	char path[256];
@@ -356,12 +356,12 @@ UNIT_TEST_WITH(in_another_pid_namespace_bare_numbers_say_nothing, tree_make_v2, 
 	mkdir_below(tree, "reckon-999999999", path);
 	pid = fork();
 	if (pid == 0)
-		_exit(swept_in_another_pid_namespace(tree, path));
+		_exit(sweep_in_another_pid_namespace(tree, path));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 2));
 }
 
-UNIT_TEST(a_host_without_groups_limits_nothing_and_fails_nothing)
+UNIT_TEST(without_cgroups_limits_are_ignored_and_freezing_fails)
 {
 	const struct cgroup_limits limits = { .memory_bytes = 1u << 20, .pids = 8 };
 	struct cgroup_host host = CGROUP_HOST_NONE;

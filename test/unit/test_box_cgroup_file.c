@@ -75,7 +75,7 @@ static void forget_groups(void)
 	}
 }
 
-UNIT_TEST_WITH(more_files_than_stay_open, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(the_number_of_open_files_is_limited, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	const int before = open_files();
@@ -92,7 +92,7 @@ UNIT_TEST_WITH(more_files_than_stay_open, unit_dir_make, unit_dir_drop)
 	assert_int_equal(open_files(), before);
 }
 
-/* However the sums of their names fall. */
+/* Tests many names: collisions of their hashes must not close a file. */
 UNIT_TEST_WITH(the_files_of_one_group_stay_open, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
@@ -111,7 +111,7 @@ UNIT_TEST_WITH(the_files_of_one_group_stay_open, unit_dir_make, unit_dir_drop)
 	assert_int_equal(open_files(), before);
 }
 
-UNIT_TEST_WITH(what_is_read_is_what_there_is_now, unit_dir_make, unit_dir_drop)
+UNIT_TEST_WITH(a_read_returns_the_current_content, unit_dir_make, unit_dir_drop)
 {
 	const struct unit_dir *fixture = *state;
 	char text[8];
@@ -120,7 +120,7 @@ UNIT_TEST_WITH(what_is_read_is_what_there_is_now, unit_dir_make, unit_dir_drop)
 	assert_int_equal(get(fixture, 1, 2), 1002);
 	put(fixture, 1, 2, 7);
 	assert_int_equal(get(fixture, 1, 2), 7);
-	/* Read-only at first, then written to, then read. */
+	/* A file that was opened for reading can be reset, then read again. */
 	cgroup_file_reset(fixture->dir_fd, "g1", "f2");
 	assert_int_equal(get(fixture, 1, 2), 0);
 	put(fixture, 1, 2, 9);

@@ -15,7 +15,7 @@
 
 static const char *const own[] = { "memory", "pids", "cpuacct", "freezer" };
 
-UNIT_TEST_WITH(v1_has_a_group_where_something_is_counted, tree_make_v1, tree_unmake)
+UNIT_TEST_WITH(v1_creates_a_group_in_each_hierarchy_except_cpu, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct err err;
@@ -28,11 +28,11 @@ UNIT_TEST_WITH(v1_has_a_group_where_something_is_counted, tree_make_v1, tree_unm
 	assert_true(cgroup_process_remove(&tree->host, "box-1", 7));
 	assert_false(tree_has(tree, "memory", "box-1/p7"));
 	assert_true(cgroup_process_remove(&tree->host, "box-1", 7));
-	/* The box's own group cannot be made up for. */
+	/* Creation fails if the box has no group. */
 	assert_err(&err, ERR_SYSTEM, cgroup_process_create(&tree->host, "box-2", 7, &err));
 }
 
-UNIT_TEST_WITH(v1_accounts_are_those_of_the_group, tree_make_v1, tree_unmake)
+UNIT_TEST_WITH(v1_reads_the_accounts_of_the_process_group, tree_make_v1, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_usage usage;
@@ -52,7 +52,7 @@ UNIT_TEST_WITH(v1_accounts_are_those_of_the_group, tree_make_v1, tree_unmake)
 	assert_int_equal(usage.cpu_user_ns, 600);
 	assert_int_equal(usage.cpu_system_ns, 400);
 	assert_int_equal(usage.pids, 3);
-	/* The parts are read after the total, and may be more. */
+	/* The user part is read after the total and may exceed it. */
 	tree_put(tree, "cpuacct", "box-1/p7/cpuacct.usage_user", "1200\n");
 	cgroup_process_read(&tree->host, "box-1", 7, &usage);
 	assert_int_equal(usage.cpu_user_ns + usage.cpu_system_ns, 1000);
@@ -75,12 +75,12 @@ UNIT_TEST_WITH(v1_a_process_joins_each_group_itself, tree_make_v1, tree_unmake)
 	for (size_t i = 0; i < joins.count; i++)
 		assert_int_equal(write(joins.fd[i], "0", 1), 1);
 	cgroup_joins_close(&joins);
-	tree_holds(tree, "cpu", "box-1/tasks", "0");
+	tree_contains(tree, "cpu", "box-1/tasks", "0");
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
-		tree_holds(tree, own[i], "box-1/p7/tasks", "0");
+		tree_contains(tree, own[i], "box-1/p7/tasks", "0");
 }
 
-UNIT_TEST_WITH(v2_is_put_below_the_box, tree_make_v2, tree_unmake)
+UNIT_TEST_WITH(v2_creates_the_group_below_the_box, tree_make_v2, tree_unmake)
 {
 	struct tree *tree = *state;
 	struct cgroup_joins joins;
@@ -94,17 +94,17 @@ UNIT_TEST_WITH(v2_is_put_below_the_box, tree_make_v2, tree_unmake)
 	assert_int_equal(joins.count, 0);
 	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "");
 	assert_ok(&err, cgroup_process_attach(&tree->host, "box-1", 7, 4711, &err));
-	tree_holds(tree, "", "box-1/box/p7/cgroup.procs", "4711");
+	tree_contains(tree, "", "box-1/box/p7/cgroup.procs", "4711");
 	tree_put(tree, "", "box-1/box/p7/cgroup.procs", "4711\n4712\n");
 	tree_put(tree, "", "box-1/box/p7/cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
 	cgroup_process_read(&tree->host, "box-1", 7, &usage);
 	assert_int_equal(usage.cpu_user_ns, 5000);
 	assert_int_equal(usage.cpu_system_ns, 4000);
 	assert_int_equal(usage.pids, 2);
-	assert_false(cgroup_process_remove(&tree->host, "box-1", 7)); /* files are in it here */
+	assert_false(cgroup_process_remove(&tree->host, "box-1", 7)); /* fake files remain */
 }
 
-UNIT_TEST(without_groups_nothing_is_done)
+UNIT_TEST(without_cgroups_nothing_is_done_and_killing_fails)
 {
 	struct cgroup_host host = CGROUP_HOST_NONE;
 	struct cgroup_joins joins;

@@ -1,5 +1,5 @@
 /*
- * test_box_cgroup_settle.c - which groups are emptied of their processes, and which left alone.
+ * test_box_cgroup_settle.c - which groups are emptied of their processes, and which are not.
  *
  * Runs in:  the unit suite; needs neither cgroups nor privilege.
  * Reads:    files in a temporary directory that stand for the kernel's.
@@ -25,7 +25,7 @@ static void put(const struct group *group, const char *file, const char *text)
 	tree_put_at(path, text);
 }
 
-/* What the last write to the leaf's cgroup.procs was; "" when there is no leaf. */
+/* Reads the last write to the leaf's cgroup.procs. */
 static void read_leaf(const struct group *group, char ret[64])
 {
 	char path[128];
@@ -61,7 +61,7 @@ static void make_leaf(const struct group *group)
 	put(group, "daemon/cgroup.procs", "");
 }
 
-UNIT_TEST_WITH(the_top_of_a_container_is_emptied, make, unmake)
+UNIT_TEST_WITH(the_root_group_of_a_container_is_emptied, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -75,7 +75,7 @@ UNIT_TEST_WITH(the_top_of_a_container_is_emptied, make, unmake)
 	assert_string_equal(text, "4711");
 }
 
-UNIT_TEST_WITH(the_top_of_the_host_is_left_alone, make, unmake)
+UNIT_TEST_WITH(the_root_group_of_the_host_is_not_emptied, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -88,7 +88,7 @@ UNIT_TEST_WITH(the_top_of_the_host_is_left_alone, make, unmake)
 	assert_string_equal(text, "");
 }
 
-UNIT_TEST_WITH(a_group_that_nobody_gave_us_is_left_alone, make, unmake)
+UNIT_TEST_WITH(a_group_that_is_not_delegated_is_not_emptied, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -102,7 +102,7 @@ UNIT_TEST_WITH(a_group_that_nobody_gave_us_is_left_alone, make, unmake)
 	assert_string_equal(text, "");
 }
 
-UNIT_TEST_WITH(nothing_moves_for_a_group_without_limits, make, unmake)
+UNIT_TEST_WITH(a_group_without_controllers_for_limits_is_not_emptied, make, unmake)
 {
 	const struct group *group = *state;
 	char text[64];
@@ -116,7 +116,7 @@ UNIT_TEST_WITH(nothing_moves_for_a_group_without_limits, make, unmake)
 	assert_string_equal(text, "");
 }
 
-UNIT_TEST(a_group_that_is_not_there_is_no_failure)
+UNIT_TEST(a_missing_group_is_not_emptied)
 {
 	assert_false(cgroup_settle("/nonexistent/group", true));
 }

@@ -1,5 +1,5 @@
 /*
- * test_box_filter.c - what the compiled system call filter says, call by call.
+ * test_box_filter.c - the verdicts of the compiled system call filter, call by call.
  *
  * Runs in:  the unit suite: the program is interpreted here, not loaded.
  * Reads:    filter_compile()'s output.
@@ -35,7 +35,7 @@
 
 static struct filter_program program;
 
-/* The part of classic BPF that a seccomp filter is made of; anything else fails the test. */
+/* Interprets the instructions of classic BPF that the filter uses; others fail the test. */
 static uint32_t run(const struct seccomp_data *data)
 {
 	uint32_t acc = 0;
@@ -95,7 +95,7 @@ static int compile(void **state)
 	return filter_compile(&program, &err);
 }
 
-UNIT_TEST(every_jump_stays_inside)
+UNIT_TEST(every_jump_stays_inside_the_program)
 {
 	assert_true(program.len > 0 && program.len <= FILTER_INSNS_MAX);
 	for (size_t at = 0; at < program.len; at++) {
@@ -129,7 +129,7 @@ UNIT_TEST(a_foreign_architecture_is_killed)
 		}
 }
 
-UNIT_TEST(foreign_numbers)
+UNIT_TEST(x32_numbers_kill_and_unknown_numbers_fail)
 {
 #if defined(__x86_64__)
 	for (long nr = 0; nr < 600; nr++)
@@ -144,12 +144,12 @@ UNIT_TEST(foreign_numbers)
 
 UNIT_TEST(nothing_unknown_is_allowed)
 {
-	/* Numbers that no architecture had when the list was made. */
+	/* Numbers that no architecture used when the list was written. */
 	for (long nr = 470; nr < 1100; nr++)
 		assert_verdict(FAIL(ENOSYS), nr, 0, 0, 0, 0);
 }
 
-UNIT_TEST(ordinary_calls)
+UNIT_TEST(ordinary_calls_are_allowed)
 {
 	static const long allowed[] = { SYS_read, SYS_write, SYS_openat, SYS_close, SYS_mmap,
 					SYS_munmap, SYS_mprotect, SYS_brk, SYS_execve, SYS_exit_group,
@@ -161,7 +161,7 @@ UNIT_TEST(ordinary_calls)
 		assert_verdict(ALLOW, allowed[i], 0, 0, 0, 0);
 }
 
-UNIT_TEST(dangerous_calls)
+UNIT_TEST(dangerous_calls_are_reported_or_fail)
 {
 	static const long denied[] = {
 		SYS_ptrace, SYS_bpf, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare,
@@ -185,7 +185,7 @@ UNIT_TEST(dangerous_calls)
 	assert_verdict(FAIL(ENOSYS), SYS_vmsplice, 0, 0, 0, 0);
 }
 
-UNIT_TEST(clone_makes_no_namespaces)
+UNIT_TEST(clone_cannot_create_namespaces)
 {
 	static const uint64_t namespaces[] = { CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
 					       CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET };
@@ -201,7 +201,7 @@ UNIT_TEST(clone_makes_no_namespaces)
 	}
 }
 
-UNIT_TEST(sockets)
+UNIT_TEST(only_unix_tcp_and_udp_sockets_are_allowed)
 {
 	assert_verdict(ALLOW, SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
 	assert_verdict(ALLOW, SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0);
@@ -220,7 +220,7 @@ UNIT_TEST(sockets)
 	assert_verdict(REPORT, SYS_socketpair, AF_TIPC, SOCK_STREAM, 0, 0);
 }
 
-UNIT_TEST(out_of_band)
+UNIT_TEST(out_of_band_data_is_refused)
 {
 	assert_verdict(ALLOW, SYS_sendmsg, 3, 0, MSG_NOSIGNAL, 0);
 	assert_verdict(FAIL(EINVAL), SYS_sendmsg, 3, 0, MSG_OOB, 0);
@@ -232,7 +232,7 @@ UNIT_TEST(out_of_band)
 	assert_verdict(ALLOW, SYS_recvfrom, 3, 0, 0, MSG_PEEK);
 }
 
-UNIT_TEST(arguments_of_others)
+UNIT_TEST(dangerous_arguments_are_refused)
 {
 	static const uint64_t ioctls[] = { 0x5412, 0x541c, 0x5423, 0x40086602, 0x8914, 0x8916 };
 	static const uint64_t pi[] = { FUTEX_LOCK_PI, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI,
@@ -272,8 +272,8 @@ static uint32_t sockopt(uint64_t level, uint64_t option)
 	return verdict(SYS_setsockopt, 3, level, option, 0);
 }
 
-/* Every pair below: what is not listed is an option that this system does not have. */
-UNIT_TEST(socket_options)
+/* Tests every pair of level and option: an option that is not listed looks unsupported. */
+UNIT_TEST(only_listed_socket_options_are_allowed)
 {
 	static const uint64_t programs[] = { 26, 27, 44, 50, 51, 52, 68 };
 	unsigned allowed = 0;
@@ -306,7 +306,7 @@ UNIT_TEST(socket_options)
 	assert_int_equal(sockopt(IPPROTO_UDP, 103 /* UDP_SEGMENT */), FAIL(ENOPROTOOPT));
 }
 
-UNIT_TEST(requests_to_files)
+UNIT_TEST(only_listed_ioctl_and_fcntl_commands_are_allowed)
 {
 	static const uint64_t allowed[] = { 0x5401, 0x5413, 0x541b, 0x5421, 0x5451, 0x540e, 0x5441,
 					    0x80045430, 0x40045431, 0x802c542a, 0x8912 };
@@ -314,7 +314,7 @@ UNIT_TEST(requests_to_files)
 
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
 		assert_verdict(ALLOW, SYS_ioctl, 0, allowed[i], 0, 0);
-	/* Each kind of 16 bit, and what drivers and file systems would take. */
+	/* All requests of 16 bits, then some of drivers and file systems. */
 	for (uint64_t request = 0; request < 0x10000; request++)
 		count += verdict(SYS_ioctl, 0, request, 0, 0) == ALLOW;
 	assert_int_equal(count, 34);
@@ -331,8 +331,8 @@ UNIT_TEST(requests_to_files)
 	assert_verdict(ALLOW, SYS_fcntl, 0, 6 /* F_SETLK */, 0, 0);
 }
 
-/* What tells, or makes, which pages of a shared file are in memory. */
-UNIT_TEST(page_cache)
+/* These calls reveal or change which pages of a shared file are in memory. */
+UNIT_TEST(calls_that_probe_or_empty_the_page_cache_are_blocked)
 {
 	const struct seccomp_data nowait = { .nr = (int)SYS_preadv2, .arch = OWN_ARCH,
 					     .args = { 3, 0, 1, 0, 0, 8 /* RWF_NOWAIT */ } };
@@ -346,7 +346,7 @@ UNIT_TEST(page_cache)
 	assert_verdict(REPORT, SYS_syncfs, 3, 0, 0, 0);
 }
 
-UNIT_TEST(names)
+UNIT_TEST(calls_are_named_by_their_number)
 {
 	char name[32];
 

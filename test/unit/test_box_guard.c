@@ -1,9 +1,9 @@
 /*
- * test_box_guard.c - cookies of boxes, and what /proc's words about speculation are worth.
+ * test_box_guard.c - core scheduling cookies of boxes, and speculation states in /proc.
  *
  * Runs in:  the unit suite.
- * Reads:    a scheduler of our own, in memory that the helper process shares.
- * Never:    needs a host with core scheduling: test/attack/test_side_channels.py looks at real ones.
+ * Reads:    a fake scheduler, in memory that the helper process shares.
+ * Never:    needs core scheduling: test/attack/test_side_channels.py tests real hosts.
  */
 #include "unit.h"
 
@@ -19,13 +19,13 @@
 
 #define TASKS 64
 
-/* pid -> cookie, as the scheduler would know it; `next` is the last one made. */
+/* pid -> cookie, as in the scheduler; `next` is the newest cookie. */
 static struct scheduler {
 	pid_t pid[TASKS];
 	uint64_t cookie[TASKS];
 	uint64_t next;
-	pid_t deaf; /* is told of a cookie and does not take it */
-	int broken; /* what every call fails with, or 0 */
+	pid_t refusing; /* the task whose cookie PR_SCHED_CORE_SHARE_TO does not change */
+	int broken; /* the errno of every call, or 0 */
 } *scheduler;
 
 static uint64_t *cookie_of(pid_t pid)
@@ -46,7 +46,7 @@ static int fake_call(unsigned command, pid_t pid, unsigned scope, uint64_t *cook
 		return -scheduler->broken;
 	switch (command) {
 	case PR_SCHED_CORE_GET:
-		/* Linux tells a cookie of one task only. */
+		/* Linux returns the cookie of one task only. */
 		if (scope != PR_SCHED_CORE_SCOPE_THREAD)
 			return -EINVAL;
 		*cookie = *cookie_of(pid);
@@ -55,7 +55,7 @@ static int fake_call(unsigned command, pid_t pid, unsigned scope, uint64_t *cook
 		*cookie_of(pid) = ++scheduler->next;
 		return 0;
 	case PR_SCHED_CORE_SHARE_TO:
-		if (pid != scheduler->deaf)
+		if (pid != scheduler->refusing)
 			*cookie_of(pid) = *cookie_of(0);
 		return 0;
 	default:
@@ -95,7 +95,7 @@ UNIT_TEST_WITH(a_box_has_one_cookie_of_its_own, set_up, tear_down)
 	}
 }
 
-UNIT_TEST_WITH(the_warden_keeps_none, set_up, tear_down)
+UNIT_TEST_WITH(the_warden_gets_no_cookie, set_up, tear_down)
 {
 	struct err err;
 
@@ -103,7 +103,7 @@ UNIT_TEST_WITH(the_warden_keeps_none, set_up, tear_down)
 	assert_int_equal(*cookie_of(0), 0);
 }
 
-UNIT_TEST_WITH(a_branch_leaves_its_parents_cookie, set_up, tear_down)
+UNIT_TEST_WITH(a_branch_gets_another_cookie_than_its_parent, set_up, tear_down)
 {
 	struct err err;
 	uint64_t parents;
@@ -117,17 +117,17 @@ UNIT_TEST_WITH(a_branch_leaves_its_parents_cookie, set_up, tear_down)
 	assert_int_equal(*cookie_of(one[0]), parents);
 }
 
-UNIT_TEST_WITH(a_task_left_out_is_found, set_up, tear_down)
+UNIT_TEST_WITH(a_task_without_the_cookie_is_an_error, set_up, tear_down)
 {
 	struct err err;
 
-	scheduler->deaf = one[1];
+	scheduler->refusing = one[1];
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
-	*cookie_of(one[1]) = 99; /* somebody else's */
+	*cookie_of(one[1]) = 99; /* the cookie of another box */
 	assert_int_equal(guard_core_own(one, ARRAY_LEN(one), &err), ERR_DENIED);
 }
 
-UNIT_TEST_WITH(a_host_without_is_reported, set_up, tear_down)
+UNIT_TEST_WITH(a_host_without_core_scheduling_is_reported, set_up, tear_down)
 {
 	static const int lacking[] = { EINVAL, ENODEV, ENOSYS };
 	uint32_t unheld = 0;
@@ -149,7 +149,7 @@ UNIT_TEST_WITH(a_host_without_is_reported, set_up, tear_down)
 	}
 }
 
-UNIT_TEST(words_of_proc)
+UNIT_TEST(speculation_states_of_proc_are_classified)
 {
 	static const struct {
 		const char *store, *branch;

@@ -1,5 +1,5 @@
 /*
- * test_box_request.c - what a warden is told to be by its first client.
+ * test_box_request.c - the launch request that a warden receives from its first client.
  *
  * Runs in:  the unit suite.
  * Reads:    messages of its own.
@@ -70,7 +70,7 @@ static int take(struct pair *pair, const void *bytes, size_t len, size_t nfds, s
 	return code;
 }
 
-UNIT_TEST_WITH(test_a_request_is_taken, setup, teardown)
+UNIT_TEST_WITH(test_a_request_is_accepted, setup, teardown)
 {
 	struct pair *pair = *state;
 	struct launch_request request = good();
@@ -79,7 +79,7 @@ UNIT_TEST_WITH(test_a_request_is_taken, setup, teardown)
 
 	assert_int_equal(setenv("SECRET_TOKEN", "hunter2", 1), 0);
 	assert_int_equal(setenv("RECKON_ROTATE", "3", 1), 0);
-	/* The longest there may be. */
+	/* The longest texts that are allowed. */
 	memset(request.template_dir + 1, 't', sizeof(request.template_dir) - 2);
 	memset(request.log, 'd', LAUNCH_WORD_SIZE - 1);
 	assert_ok(&err, take(pair, &request, sizeof(request), 1, &err));
@@ -101,7 +101,7 @@ UNIT_TEST_WITH(test_a_request_is_taken, setup, teardown)
 	request_answer(-1, &err);
 }
 
-UNIT_TEST_WITH(test_what_is_no_request_is_refused, setup, teardown)
+UNIT_TEST_WITH(test_an_invalid_request_is_refused, setup, teardown)
 {
 	struct pair *pair = *state;
 	struct launch_request request = good();
@@ -129,7 +129,7 @@ UNIT_TEST_WITH(test_what_is_no_request_is_refused, setup, teardown)
 	assert_string_equal(pair->warden->template_dir, "");
 }
 
-UNIT_TEST_WITH(test_a_client_that_goes_away, setup, teardown)
+UNIT_TEST_WITH(test_a_client_that_disconnects_is_an_error, setup, teardown)
 {
 	struct pair *pair = *state;
 	struct err err;
@@ -138,7 +138,7 @@ UNIT_TEST_WITH(test_a_client_that_goes_away, setup, teardown)
 	assert_err(&err, ERR_PROTOCOL, request_take(pair->warden, pair->server, &err));
 }
 
-/* A template directory of other root's would be run with our powers. */
+/* Another user must not choose the template that runs with the privileges of the warden. */
 UNIT_TEST_WITH(test_another_user_is_refused, setup, teardown)
 {
 	struct pair *pair = *state;

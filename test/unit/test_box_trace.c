@@ -1,9 +1,9 @@
 /*
- * test_box_trace.c - the code that is put into traced processes, and where mounts may go.
+ * test_box_trace.c - code for traced processes, targets of mounts, and repeated attaching.
  *
  * Runs in:  the unit suite.
  * Reads:    the processor's part of trace.c.
- * Never:    traces a process that lives: test/attack does.
+ * Never:    traces a process of a box: test/attack does.
  */
 #include "unit.h"
 
@@ -18,8 +18,8 @@
 #include "box/twin/trace.h"
 #include "box/twin/trace_arch.h"
 
-/* Registers that stand right behind an instruction at `address`. */
-static struct trace_regs standing_at(uint64_t address)
+/* Registers whose instruction pointer is `address`. */
+static struct trace_regs regs_at(uint64_t address)
 {
 	struct trace_regs regs = { 0 };
 
@@ -31,10 +31,10 @@ static struct trace_regs standing_at(uint64_t address)
 	return regs;
 }
 
-UNIT_TEST(own_code_stands_behind_its_call)
+UNIT_TEST(the_list_code_continues_after_a_system_call)
 {
 	const struct trace_list_code code = trace_arch_list_code();
-	struct trace_regs regs = standing_at(0);
+	struct trace_regs regs = regs_at(0);
 	uint64_t at, word = 0;
 
 	trace_arch_stand_in_list(&regs, 0x10000);
@@ -44,7 +44,7 @@ UNIT_TEST(own_code_stands_behind_its_call)
 	assert_true(trace_arch_is_call(word));
 }
 
-UNIT_TEST(only_the_call_instruction_counts)
+UNIT_TEST(only_the_system_call_instruction_is_accepted)
 {
 #if defined(__x86_64__)
 	assert_true(trace_arch_is_call(0xfffff0013d48050full));
@@ -61,17 +61,17 @@ UNIT_TEST(only_the_call_instruction_counts)
 	assert_false(trace_arch_is_call(0));
 }
 
-UNIT_TEST(a_call_steps_back_and_sets_its_arguments)
+UNIT_TEST(a_call_moves_back_by_one_instruction_and_sets_arguments)
 {
 	const uint64_t args[6] = { 1, 2, 3, 4, 5, 6 };
-	struct trace_regs regs = standing_at(0x2000);
+	struct trace_regs regs = regs_at(0x2000);
 
 	trace_arch_call(&regs, SYS_write, args);
 #if defined(__x86_64__)
 	assert_int_equal(regs.user.rip, 0x2000 - 2);
 	assert_int_equal(regs.user.rax, SYS_write);
 	assert_int_equal(regs.user.r10, 4);
-	/* No restart of whatever the process was in. */
+	/* The kernel must not restart the call that the process was in. */
 	assert_int_equal(regs.user.orig_rax, (uint64_t)-1);
 #else
 	assert_int_equal(regs.user.pc, 0x2000 - 4);
@@ -80,7 +80,7 @@ UNIT_TEST(a_call_steps_back_and_sets_its_arguments)
 #endif
 }
 
-/* The list code is run here, by this process, up to the trap at its end. */
+/* This process runs the list code itself; a return replaces the trap at its end. */
 UNIT_TEST(the_list_runs_every_call)
 {
 #if defined(__x86_64__)
@@ -127,7 +127,7 @@ static bool target_is_safe(const char *target)
 	return hostdir_target_is_safe(field);
 }
 
-UNIT_TEST(mounts_go_below_mnt_and_nowhere_else)
+UNIT_TEST(only_targets_below_mnt_are_accepted)
 {
 	static const char *const fine[] = { "/mnt/a", "/mnt/a/b", "/mnt/data2", "/mnt/data.d/x",
 					    "/mnt/.hidden", "/mnt/\xc3\xa9" };
@@ -148,8 +148,8 @@ UNIT_TEST(mounts_go_below_mnt_and_nowhere_else)
 	assert_false(hostdir_target_is_safe(unterminated));
 }
 
-/* ptrace says EPERM for a zombie, as it does for what it may not trace. */
-UNIT_TEST(what_has_ended_is_lost_and_not_forbidden)
+/* ptrace() fails with EPERM for a zombie, as for a process that it may not trace. */
+UNIT_TEST(a_process_that_ended_is_lost_not_forbidden)
 {
 	const pid_t child = fork();
 	siginfo_t info;
@@ -162,11 +162,11 @@ UNIT_TEST(what_has_ended_is_lost_and_not_forbidden)
 	assert_err(&err, ERR_LOST, trace_hold(child, &err));
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_err(&err, ERR_LOST, trace_hold(child, &err));
-	assert_err(&err, ERR_SYSTEM, trace_hold(getpid(), &err)); /* alive, and not to be traced */
+	assert_err(&err, ERR_SYSTEM, trace_hold(getpid(), &err)); /* alive, but cannot be traced */
 }
 
-/* As after a stop that came too late for whoever asked for it. */
-UNIT_TEST(what_is_held_can_be_held_again)
+/* A caller may time out before the process stops, and call trace_hold() again. */
+UNIT_TEST(trace_hold_can_be_repeated)
 {
 	const pid_t child = fork();
 	struct err err;

@@ -1,9 +1,9 @@
 /*
- * test_box_trace_call.c - one system call in a stopped process whose code somebody else can write.
+ * test_box_trace_call.c - one system call in a stopped process whose code another can change.
  *
  * Runs in:  the unit suite, with a child that is traced. Its code lies in memory that this process
- *           shares with it, and changes between the looks of trace_call().
- * Reads:    what trace_call() and trace_own_instruction() say.
+ *           shares with it, and changes between the checks of trace_call().
+ * Reads:    the results of trace_call() and trace_own_instruction().
  * Never:    lets the child run anything but the calls named here.
  */
 #include "unit.h"
@@ -33,7 +33,7 @@
 #define FRAME 1024u /* where a frame of a signal is built */
 #define ELSEWHERE 2048u
 
-#define LISTENER 512u /* the number of the descriptor that answers for a child */
+#define LISTENER 512u /* where a child stores the number of its seccomp listener */
 
 #if defined(__x86_64__)
 static const unsigned char call_code[] = { 0x0f, 0x05 };
@@ -45,7 +45,7 @@ static const unsigned char other_code[] = { 0x00, 0x00, 0x20, 0xd4 }; /* brk */
 
 struct child {
 	pid_t pid;
-	unsigned char *code; /* shared with it: the call at its start */
+	unsigned char *code; /* shared with the child; starts with the system call */
 	struct trace_regs base;
 };
 
@@ -54,7 +54,7 @@ static volatile int *listener_of(const struct child *child)
 	return (volatile int *)(void *)(child->code + LISTENER);
 }
 
-static struct trace_regs behind(const struct trace_regs *regs, const unsigned char *code)
+static struct trace_regs regs_after(const struct trace_regs *regs, const unsigned char *code)
 {
 	struct trace_regs ret = *regs;
 	const uint64_t at = (uint64_t)(uintptr_t)code + sizeof(call_code);
@@ -68,7 +68,7 @@ static struct trace_regs behind(const struct trace_regs *regs, const unsigned ch
 	return ret;
 }
 
-/* Answers of its system call mmap() are somebody else's from here on. */
+/* From here on, a seccomp listener answers the mmap() calls of the process. */
 static int answer_mmap_elsewhere(void)
 {
 	struct sock_filter code[] = {
@@ -85,7 +85,7 @@ static int answer_mmap_elsewhere(void)
 			    &program);
 }
 
-static int begin(void **state, bool lies)
+static int begin(void **state, bool has_listener)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	struct err err;
@@ -99,17 +99,17 @@ static int begin(void **state, bool lies)
 	child->pid = fork();
 	assert_true(child->pid >= 0);
 	if (child->pid == 0) {
-		if (lies)
+		if (has_listener)
 			*listener_of(child) = answer_mmap_elsewhere();
 		for (;;)
 			(void)pause();
 	}
-	while (lies && *listener_of(child) == 0)
+	while (has_listener && *listener_of(child) == 0)
 		(void)usleep(1000);
 	assert_ok(&err, trace_seize(child->pid, &err));
 	assert_ok(&err, trace_interrupt(child->pid, &sig, &err));
 	assert_ok(&err, trace_regs_get(child->pid, &child->base, &err));
-	child->base = behind(&child->base, child->code);
+	child->base = regs_after(&child->base, child->code);
 	*state = child;
 	return 0;
 }
@@ -119,7 +119,7 @@ static int setup(void **state)
 	return begin(state, false);
 }
 
-static int setup_lying(void **state)
+static int setup_with_listener(void **state)
 {
 	return begin(state, true);
 }
@@ -130,13 +130,13 @@ static int teardown(void **state)
 
 	(void)kill(child->pid, SIGKILL);
 	while (waitpid(child->pid, NULL, __WALL) == child->pid)
-		; /* stops that were not looked at, and the end */
+		; /* stops that were not read, then the end */
 	(void)munmap(child->code, PAGE);
 	free(child);
 	return 0;
 }
 
-UNIT_TEST_WITH(a_call_is_made, setup, teardown)
+UNIT_TEST_WITH(a_call_returns_its_result, setup, teardown)
 {
 	struct child *child = *state;
 	const uint64_t args[6] = { 0 };
@@ -158,7 +158,7 @@ UNIT_TEST_WITH(code_that_changed_before_is_not_run, setup, teardown)
 	memcpy(child->code, other_code, sizeof(other_code));
 	assert_err(&err, ERR_DENIED,
 		   trace_call(child->pid, &child->base, SYS_getpid, args, NULL, &result, &err));
-	/* It stands where it stood before: nothing was run. */
+	/* The instruction pointer is not in the changed code: nothing was run. */
 	assert_ok(&err, trace_regs_get(child->pid, &regs, &err));
 	assert_int_not_equal(trace_address(&regs), trace_address(&child->base));
 }
@@ -168,7 +168,7 @@ struct changer {
 	int fd;
 };
 
-/* While the child waits in its call, then lets it go on. */
+/* Changes the code while the child waits in its call, then lets the call return. */
 static void *change(void *arg)
 {
 	const struct changer *changer = arg;
@@ -181,7 +181,7 @@ static void *change(void *arg)
 	return NULL;
 }
 
-UNIT_TEST_WITH(code_that_changed_meanwhile_is_seen, setup, teardown)
+UNIT_TEST_WITH(code_that_changes_during_the_call_is_detected, setup, teardown)
 {
 	struct child *child = *state;
 	struct changer changer = { .code = child->code };
@@ -192,7 +192,7 @@ UNIT_TEST_WITH(code_that_changed_meanwhile_is_seen, setup, teardown)
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	changer.fd = ends[1];
-	/* The child has no copy of the pipe: it waits for a file of this process. */
+	/* The pipe is newer than the child, which opens it through /proc of this process. */
 	{
 		const uint64_t open_args[6] = { (uint64_t)AT_FDCWD,
 						(uint64_t)(uintptr_t)child->code + FRAME, O_RDONLY };
@@ -212,54 +212,54 @@ UNIT_TEST_WITH(code_that_changed_meanwhile_is_seen, setup, teardown)
 	(void)close(ends[1]);
 }
 
-struct liar {
+struct false_answer {
 	int listener;
 	uint64_t address;
 };
 
-static void *lie(void *arg)
+static void *answer_mmap(void *arg)
 {
-	const struct liar *liar = arg;
+	const struct false_answer *false_answer = arg;
 	struct seccomp_notif request = { 0 };
-	struct seccomp_notif_resp response = { .val = (int64_t)liar->address };
+	struct seccomp_notif_resp response = { .val = (int64_t)false_answer->address };
 
-	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+	if (ioctl(false_answer->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		abort();
 	response.id = request.id;
-	if (ioctl(liar->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0)
+	if (ioctl(false_answer->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0)
 		abort();
 	return NULL;
 }
 
-/* The warden writes its list of calls to where mmap() says: that has to be the process's own. */
-UNIT_TEST_WITH(an_address_that_is_none_of_ours_is_not_written_to, setup_lying, teardown)
+/* The warden writes its list of calls to the result of mmap(), so it must check the address. */
+UNIT_TEST_WITH(a_false_result_of_mmap_is_not_written_to, setup_with_listener, teardown)
 {
 	struct child *child = *state;
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
 	cleanup_fd int listener =
 		(int)syscall(SYS_pidfd_getfd, pidfd, *listener_of(child), 0);
-	struct liar liar = { listener, (uint64_t)(uintptr_t)child->code };
+	struct false_answer false_answer = { listener, (uint64_t)(uintptr_t)child->code };
 	struct trace_regs own;
 	pthread_t thread;
 	struct err err;
 	uint64_t page;
 
 	assert_true(listener >= 0);
-	assert_int_equal(pthread_create(&thread, NULL, lie, &liar), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_mmap, &false_answer), 0);
 	assert_err(&err, ERR_DENIED, trace_own_page(child->pid, &child->base, &own, &page, &err));
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_memory_equal(child->code, call_code, sizeof(call_code));
 }
 
 #if defined(__x86_64__)
-/* What the kernel of the system takes registers from when a handler of a signal ends. */
+/* Linux restores the registers from this frame when a signal handler returns. */
 struct frame {
 	uint64_t flags, link, stack[3], r[8], rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
 	uint16_t cs, gs, fs, ss;
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8], mask;
 };
 
-UNIT_TEST_WITH(a_call_that_leads_elsewhere_is_seen, setup, teardown)
+UNIT_TEST_WITH(a_call_that_returns_elsewhere_is_detected, setup, teardown)
 {
 	struct child *child = *state;
 	struct frame *frame = (struct frame *)(void *)(child->code + FRAME);
@@ -278,7 +278,7 @@ UNIT_TEST_WITH(a_call_that_leads_elsewhere_is_seen, setup, teardown)
 }
 #endif
 
-UNIT_TEST_WITH(a_child_that_nobody_asked_for_is_seen, setup, teardown)
+UNIT_TEST_WITH(an_unexpected_child_is_detected, setup, teardown)
 {
 	struct child *child = *state;
 	const uint64_t args[6] = { SIGCHLD };
@@ -294,7 +294,7 @@ UNIT_TEST_WITH(a_child_that_nobody_asked_for_is_seen, setup, teardown)
 		;
 }
 
-/* The page is of the very file that is expected; that it is shared is enough to refuse it. */
+/* The page belongs to the expected file; it is refused because its mapping is shared. */
 UNIT_TEST_WITH(a_shared_page_is_refused, setup, teardown)
 {
 	struct child *child = *state;
@@ -307,8 +307,8 @@ UNIT_TEST_WITH(a_shared_page_is_refused, setup, teardown)
 	assert_non_null(strstr(err.text, "changed program code"));
 }
 
-/* What the file holds from then on is not what the process runs. */
-UNIT_TEST_WITH(a_private_page_is_taken_from_its_file, setup, teardown)
+/* After that, a change of the file does not change the code of the process. */
+UNIT_TEST_WITH(a_private_page_of_the_expected_file_is_accepted, setup, teardown)
 {
 	struct child *child = *state;
 	cleanup_fd int file = memfd_create("code", MFD_CLOEXEC);
@@ -331,15 +331,15 @@ UNIT_TEST_WITH(a_private_page_is_taken_from_its_file, setup, teardown)
 	}
 	assert_ok(&err, trace_call(child->pid, &base, SYS_mmap, args, NULL, &result, &err));
 	assert_true(result > 0);
-	base = behind(&base, (const unsigned char *)(uintptr_t)result);
+	base = regs_after(&base, (const unsigned char *)(uintptr_t)result);
 	assert_ok(&err, trace_code_find(child->pid, &base, &code, &err));
-	/* Of another file it is not taken, whatever stands in it. */
+	/* A page of another file is refused, whatever it contains. */
 	assert_err(&err, ERR_DENIED, trace_own_instruction(child->pid, &base, &none, &err));
 	assert_ok(&err, trace_own_instruction(child->pid, &base, &code, &err));
 	assert_int_equal(pwrite(file, other_code, sizeof(other_code), 0),
 			 (ssize_t)sizeof(other_code));
 	assert_true(trace_stands_behind_call(child->pid, &base));
-	/* With other code in it, it is refused. */
-	base = behind(&base, (const unsigned char *)(uintptr_t)result + 16);
+	/* A place without the system call instruction is refused. */
+	base = regs_after(&base, (const unsigned char *)(uintptr_t)result + 16);
 	assert_err(&err, ERR_DENIED, trace_own_instruction(child->pid, &base, &code, &err));
 }

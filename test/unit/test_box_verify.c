@@ -1,7 +1,7 @@
 /*
- * test_box_verify.c - what is said of a kernel that lacks a wall.
+ * test_box_verify.c - a kernel that lacks a wall is refused.
  *
- * Runs in:  the unit suite, whose own process has no wall at all.
+ * Runs in:  the unit suite, whose own process has no walls.
  * Reads:    /proc of this process.
  * Never:    makes a box: test/attack does.
  */
@@ -12,7 +12,7 @@
 
 #include "box/walls/verify.h"
 
-UNIT_TEST(a_process_without_walls_is_no_kernel)
+UNIT_TEST(a_process_without_walls_is_refused)
 {
 	struct err err;
 
@@ -20,8 +20,8 @@ UNIT_TEST(a_process_without_walls_is_no_kernel)
 	assert_err(&err, ERR_DENIED, verify_kernel(getpid(), true, &err));
 }
 
-/* A box without rules passes where the system has no Landlock, and nowhere else. */
-UNIT_TEST(a_box_needs_rules_where_there_is_landlock)
+/* A box without Landlock rules is accepted only if the system does not support Landlock. */
+UNIT_TEST(a_box_needs_landlock_rules_if_the_system_supports_them)
 {
 	const long abi = syscall(444 /* landlock_create_ruleset */, NULL, 0, 1);
 	struct err err;

@@ -1,5 +1,5 @@
 /*
- * test_cli_ask.c - links in answers.
+ * test_cli_ask.c - sandbox links in answers become local paths.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.
@@ -11,7 +11,7 @@
 
 #include "cli/journal/form.h"
 
-UNIT_TEST(links_are_put_in_place_however_they_are_cut)
+UNIT_TEST(links_are_replaced_wherever_the_text_is_cut)
 {
 	static const char *const cases[][3] = {
 		{ "[a](sandbox:/mnt/data/a b.pdf)", "out", "[a](out/a b.pdf)" },

@@ -1,9 +1,9 @@
 /*
- * test_cli_journal.c - runs that are kept: their lines, and the folder they lie in.
+ * test_cli_journal.c - journals of stored runs: their lines, and the directory of the runs.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
- * Never:    keeps anything in the user's.
+ * Never:    writes to the user's directory.
  */
 #include "unit.h"
 
@@ -44,7 +44,7 @@ static void feed(struct journal *journal, struct buf *line, int written, struct 
 	buf_clear(line);
 }
 
-UNIT_TEST(what_is_written_is_read_again)
+UNIT_TEST(written_lines_are_read_back)
 {
 	static const char code[] = "print('\xf0\x9f\x98\x80')\0#", record[] =
 		"{\"schema\":\"reckon.execution/1\",\"status\":\"ok\",\"text\":\"x\\u001B[1m\"}";
@@ -82,7 +82,7 @@ UNIT_TEST(what_is_written_is_read_again)
 	assert_int_equal(journal.file_count, 1);
 	assert_string_equal(journal.files[0].path, "/tmp/c");
 	assert_int_equal(journal.cell_count, 3);
-	/* NUL has no place in code, and what is not UTF-8 none in JSON. */
+	/* Code loses NUL, and bytes that are not UTF-8 are replaced for JSON. */
 	assert_string_equal(journal_cell(&journal, 1)->text, "print('\xf0\x9f\x98\x80')#");
 	assert_string_equal(journal_cell(&journal, 1)->record, record);
 	assert_string_equal(journal_cell(&journal, 2)->status, "refused");
@@ -92,7 +92,7 @@ UNIT_TEST(what_is_written_is_read_again)
 	assert_memory_equal(&journal.questions[0].usage, &usage, sizeof(usage));
 }
 
-UNIT_TEST(counts_of_a_captured_agent_do_not_spoil_a_run)
+UNIT_TEST(counts_of_a_captured_agent_are_limited)
 {
 	struct agent_usage huge;
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
@@ -107,7 +107,7 @@ UNIT_TEST(counts_of_a_captured_agent_do_not_spoil_a_run)
 	assert_int_equal(journal.questions[0].usage.in, JOURNAL_TOKENS_MAX);
 }
 
-UNIT_TEST(lines_that_are_none_change_nothing)
+UNIT_TEST(invalid_lines_are_refused_and_change_nothing)
 {
 	static const char *const first[] = {
 		"", "1", "[]", "{}", "{\"type\":1}", "{\"type\":\"question\",\"text\":\"q\"}",
@@ -158,7 +158,7 @@ UNIT_TEST(lines_that_are_none_change_nothing)
 		assert_err(&err, ERR_PROTOCOL, read_text(&journal, after_question[i], &err));
 	assert_int_equal(journal.item_count, 2);
 	assert_int_equal(journal.lines, 3);
-	/* A later version's. */
+	/* A line of an unknown type, as from a later version, is ignored. */
 	assert_ok(&err, read_text(&journal, "{\"type\":\"dream\",\"of\":[\"sheep\"]}", &err));
 	assert_int_equal(journal.item_count, 2);
 }
@@ -166,7 +166,7 @@ UNIT_TEST(lines_that_are_none_change_nothing)
 #define ANSWER "{\"type\":\"answer\",\"text\":\"9\",\"stop\":\"answer\",\"message\":null,"
 #define COUNTS "\"numbers\":1,\"links\":0,\"unsupported_count\":1,"
 
-UNIT_TEST(what_was_looked_up_is_kept_with_its_answer)
+UNIT_TEST(checked_claims_are_stored_with_their_answer)
 {
 	static const char *const wrong[] = {
 		ANSWER "\"checked\":7," USAGE "}",
@@ -208,7 +208,7 @@ UNIT_TEST(what_was_looked_up_is_kept_with_its_answer)
 	assert_int_equal(checked.count, 2);
 	assert_string_equal(checked.claims[0].text, "9 %");
 	assert_string_equal(checked.claims[1].text, "a.csv");
-	/* Taken back once. */
+	/* The question can be undone once. */
 	assert_true(journal_last_live(&journal, &number));
 	feed(&journal, &line, journal_write_undo(&line, &err), &err);
 	assert_true(journal.questions[0].is_undone);
@@ -216,7 +216,7 @@ UNIT_TEST(what_was_looked_up_is_kept_with_its_answer)
 	assert_err(&err, ERR_PROTOCOL, read_text(&journal, "{\"type\":\"undo\"}", &err));
 }
 
-UNIT_TEST(a_question_without_an_answer_is_gone_on_with)
+UNIT_TEST(a_question_without_an_answer_can_be_resumed)
 {
 	struct journal_end end = { .text = "half", .len = 4, .message = "cut", .usage = &usage };
 	cleanup_buf struct buf line = BUF_INIT(JOURNAL_LINE_MAX);
@@ -232,7 +232,7 @@ UNIT_TEST(a_question_without_an_answer_is_gone_on_with)
 	feed(&journal, &line, journal_write_answer(&line, &end, &err), &err);
 	assert_true(journal_is_open(&journal));
 	feed(&journal, &line, journal_write_resume(&line, &err), &err);
-	/* What it said then is no answer, and another one may come. */
+	/* The partial answer becomes prose, and another answer may follow. */
 	assert_int_equal(journal.questions[0].stop, AGENT_STOP_COUNT_);
 	assert_null(journal.questions[0].message);
 	assert_int_equal(journal.items[1].kind, JOURNAL_PROSE);
@@ -245,11 +245,11 @@ UNIT_TEST(a_question_without_an_answer_is_gone_on_with)
 	assert_false(journal_is_open(&journal));
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 struct place {
 	char path[64];
-	int dir; /* with the runs */
+	int dir; /* the directory of the runs */
 };
 
 static int place_open(void **state)
@@ -295,7 +295,7 @@ static void put(const struct place *place, const char *id, const char *bytes, si
 	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
 }
 
-UNIT_TEST_WITH(they_are_the_users_alone, place_open, place_close)
+UNIT_TEST_WITH(runs_are_private_to_the_user, place_open, place_close)
 {
 	const struct place *place = *state;
 	char id[JOURNAL_ID_SIZE], path[128];
@@ -307,7 +307,7 @@ UNIT_TEST_WITH(they_are_the_users_alone, place_open, place_close)
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(fstatat(place->dir, id, &st, 0), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
-	/* One that was opened up is closed again. */
+	/* runs_open() makes a directory private again that others could read. */
 	(void)snprintf(path, sizeof(path), "%s/runs", place->path);
 	assert_int_equal(chmod(path, 0755), 0);
 	assert_ok(&err, runs_open(false, &dir, &err));
@@ -317,7 +317,7 @@ UNIT_TEST_WITH(they_are_the_users_alone, place_open, place_close)
 	(void)close(fd);
 }
 
-UNIT_TEST_WITH(half_a_line_does_not_count, place_open, place_close)
+UNIT_TEST_WITH(an_incomplete_last_line_is_ignored, place_open, place_close)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\n{\"type\":\"ques";
 	const struct place *place = *state;
@@ -334,7 +334,7 @@ UNIT_TEST_WITH(half_a_line_does_not_count, place_open, place_close)
 	assert_true(journal.is_cut);
 	assert_int_equal(journal.question_count, 1);
 	journal_done(&journal);
-	/* Whoever goes on begins a line. */
+	/* runs_continue() removes the incomplete line. */
 	assert_ok(&err, runs_continue(place->dir, id, &journal, &fd, &err));
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, (off_t)(strrchr(text, '\n') + 1 - text));
@@ -342,7 +342,7 @@ UNIT_TEST_WITH(half_a_line_does_not_count, place_open, place_close)
 	(void)close(fd);
 }
 
-UNIT_TEST_WITH(damage_is_reported_with_its_line, place_open, place_close)
+UNIT_TEST_WITH(an_invalid_line_is_reported_with_its_number, place_open, place_close)
 {
 	static const char text[] = RUN "\n{\"type\":\"question\",\"text\":\"q\"}\nwhat\n";
 	const struct place *place = *state;
@@ -368,7 +368,7 @@ UNIT_TEST_WITH(damage_is_reported_with_its_line, place_open, place_close)
 	journal_done(&journal);
 }
 
-UNIT_TEST_WITH(one_program_at_a_time, place_open, place_close)
+UNIT_TEST_WITH(a_run_that_is_open_cannot_be_continued_or_removed, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct journal journal;
@@ -388,7 +388,7 @@ UNIT_TEST_WITH(one_program_at_a_time, place_open, place_close)
 	assert_err(&err, ERR_NOT_FOUND, runs_find(place->dir, NULL, id, &err));
 }
 
-UNIT_TEST_WITH(the_oldest_go_first, place_open, place_close)
+UNIT_TEST_WITH(the_oldest_runs_are_pruned_first, place_open, place_close)
 {
 	const struct place *place = *state;
 	struct runs_entry *list;

@@ -1,6 +1,6 @@
 /*
- * test_cli_markdown.c - answers in Markdown as a terminal shows them, at two widths, in pieces of
- * every size, and answers that mean no good.
+ * test_cli_markdown.c - answers in Markdown as a terminal shows them: at several widths, in pieces
+ * of every size, and from hostile models.
  *
  * Runs in:  the unit suite.
  * Reads:    texts of its own.
@@ -21,7 +21,7 @@
 
 static struct err err;
 
-/* The caller's to free. */
+/* The caller frees the result. */
 static char *draw(const char *text, size_t len, size_t width, size_t piece, markdown_image_fn *image)
 {
 	struct markdown *markdown = markdown_new(image, NULL);
@@ -36,7 +36,7 @@ static char *draw(const char *text, size_t len, size_t width, size_t piece, mark
 	return drawn.data != NULL ? drawn.data : mem_strdup("");
 }
 
-/* Without its own sequences: colours, and what makes an address one. */
+/* Removes the renderer's own escape sequences: colours and hyperlinks. */
 static void strip(char *text)
 {
 	char *to = text;
@@ -94,7 +94,7 @@ UNIT_TEST(wide_characters_take_two_columns)
 {
 	expect_plain(20, "日本語のテキストは幅が二倍です。折り返しも正しく。",
 		     "日本語のテキストは幅\nが二倍です。折り返し\nも正しく。\n");
-	/* What closes does not begin a line. */
+	/* Closing punctuation does not begin a line. */
 	expect_plain(21, "日本語日本語日本語日。本語", "日本語日本語日本語\n日。本語\n");
 	expect_plain(20, "é́ e\xcc\x81 eeeeeeeeeeeeeeee e", "é́ e\xcc\x81 eeeeeeeeeeeeeeee\ne\n");
 }
@@ -112,11 +112,11 @@ UNIT_TEST(spans_have_their_styles)
 	expect("Setext\n===\n", "\x1b[0;1;4mSetext\x1b[0m\n");
 }
 
-UNIT_TEST(links_show_where_they_lead)
+UNIT_TEST(links_show_their_address)
 {
 	expect_plain(80, "[here](https://x.org/a) <https://y.org> https://z.org.",
 		     "here (https://x.org/a) https://y.org https://z.org.\n");
-	/* What can be clicked is what is read. */
+	/* The address that a click opens is visible. */
 	expect("[x](https://x.org/a)\n", "x (\x1b[0;34;4m\x1b]8;;https://x.org/a\x1b\\https://x.org/a"
 					 "\x1b]8;;\x1b\\\x1b[0m)\n");
 	expect("[https://good.org](https://bad.org)\n",
@@ -124,11 +124,11 @@ UNIT_TEST(links_show_where_they_lead)
 	       "\x1b]8;;\x1b\\\x1b[0m)\n");
 	expect("[x](javascript:1) [f](file:///etc/passwd)\n",
 	       "x (\x1b[0;34;4mjavascript:1\x1b[0m) f (\x1b[0;34;4mfile:///etc/passwd\x1b[0m)\n");
-	/* Not what an address could be mistaken for. */
+	/* An address with a control character is escaped and cannot be clicked. */
 	expect("[x](<https://x.org/\x01y>)\n", "x (\x1b[0;34;4mhttps://x.org/\\x01y\x1b[0m)\n");
 }
 
-UNIT_TEST(lists_keep_their_shape)
+UNIT_TEST(lists_keep_their_structure)
 {
 	expect_plain(30, "- one\n- two that is longer than a line\n  - inner\n    - third\n- last",
 		     "• one\n• two that is longer than a\n  line\n  ◦ inner\n    ▪ third\n• last\n");
@@ -142,7 +142,7 @@ UNIT_TEST(lists_keep_their_shape)
 	expect_plain(30, "It began in\n1984. It ended.", "It began in 1984. It ended.\n");
 }
 
-UNIT_TEST(blocks_stand_apart)
+UNIT_TEST(blocks_are_separated)
 {
 	expect_plain(30, "# T\n\ntext\n\n---\n\n> quoted *text* that is longer than a line\n>\n> - x",
 		     "T\n\ntext\n\n──────────────────────────────\n\n│ quoted text that is longer\n"
@@ -154,7 +154,7 @@ UNIT_TEST(blocks_stand_apart)
 	expect_plain(30, "    four spaces\n\ntext", "four spaces\n\ntext\n");
 }
 
-UNIT_TEST(tables_fit)
+UNIT_TEST(tables_fit_the_width)
 {
 	static const char table[] = "| Region | Units | Text |\n|:--|--:|-|\n| north | 1,234 | a "
 				    "long text in a cell |\n| 東京都 | 5 | *x* `y` |\n";
@@ -166,14 +166,14 @@ UNIT_TEST(tables_fit)
 		     "Region │ Units │ Text\n───────┼───────┼──────────────\n"
 		     "north  │ 1,234 │ a long text\n       │       │ in a cell\n"
 		     "東京都 │     5 │ x y\n");
-	/* Nothing of it is left out where it cannot be a table. */
+	/* If there is not enough room for a table, each cell starts a line of its own. */
 	expect_plain(20, table,
 		     "Region: north\nUnits: 1,234\nText:\n  a long text in a\n  cell\n\n"
 		     "Region: 東京都\nUnits: 5\nText: x y\n");
 	expect_plain(30, "a | b\nno table", "a | b no table\n");
 }
 
-UNIT_TEST(sequences_of_an_answer_are_shown)
+UNIT_TEST(control_sequences_of_an_answer_are_escaped)
 {
 	static const char *const texts[] = {
 		"\x1b]0;title\x07 \x1b[31m \x1b[2J\x9b\302\23331m",
@@ -198,7 +198,7 @@ UNIT_TEST(sequences_of_an_answer_are_shown)
 	}
 }
 
-UNIT_TEST(too_much_is_shown_as_it_is_written)
+UNIT_TEST(excessive_markup_is_drawn)
 {
 	const size_t len = 300000;
 	char *text = mem_new0(len + 1, 1);
@@ -225,7 +225,7 @@ static void note_image(const char *path, size_t len, struct buf *ret, void *arg)
 	assert_ok(&err, buf_addf(ret, &err, "<%.*s>\n", (int)len, path));
 }
 
-UNIT_TEST(pictures_come_behind_their_text)
+UNIT_TEST(images_follow_their_paragraph)
 {
 	static const char text[] = "See ![a *b*](sandbox:/mnt/data/x.png) and ![](y.png).\n\nMore\n";
 	char *drawn;
@@ -239,8 +239,8 @@ UNIT_TEST(pictures_come_behind_their_text)
 	}
 }
 
-/* What is drawn early is what would be drawn late. */
-UNIT_TEST(lines_come_while_a_paragraph_is_written)
+/* A line is drawn as soon as later text cannot change it. */
+UNIT_TEST(lines_are_drawn_before_their_paragraph_ends)
 {
 	static const char text[] = "The first line of a paragraph is shown as soon as the second";
 	struct markdown *markdown = markdown_new(NULL, NULL);
@@ -279,7 +279,7 @@ static void expect_preview(const char *text, size_t lines_max, const char *drawn
 	buf_done(&later);
 }
 
-UNIT_TEST(what_comes_can_be_seen)
+UNIT_TEST(the_preview_shows_text_that_is_not_drawn_yet)
 {
 	expect_preview("A wo", 9, "", "A wo");
 	expect_preview("A word.\n\n**An", 9, "A word.\n", "\n**An");

@@ -3,7 +3,7 @@
  *
  * Runs in:  the unit suite.
  * Reads:    command lines of its own.
- * Never:    uses the real commands; test/e2e sees to those.
+ * Never:    uses the real commands; test/e2e covers those.
  */
 #include "unit.h"
 
@@ -57,7 +57,7 @@ static const struct opt_command table = {
 
 static const struct opt_command *const commands[] = { &cook, &table, NULL };
 
-/* Writes "id=value " for everything handed over. */
+/* Writes "id=value " for each option and operand. */
 static int note(int id, const char *value, void *arg, struct err *err)
 {
 	if (value != NULL && strcmp(value, "refuse") == 0)
@@ -94,12 +94,12 @@ UNIT_TEST(options_and_operands_keep_their_order)
 	assert_string_equal(got.data, "1=a 1=-c 1=--size ");
 	assert_int_equal(parse(&got, &err, W("-c"), W("")), 0);
 	assert_string_equal(got.data, "99= ");
-	/* A value that may be missing is only taken where it hangs on the option. */
+	/* An optional value must be attached to its option with "=". */
 	assert_int_equal(parse(&got, &err, W("--again"), W("a"), W("--again=b")), 0);
 	assert_string_equal(got.data, "258=NULL 1=a 258=b ");
 }
 
-UNIT_TEST(parsing_starts_anew_each_time)
+UNIT_TEST(parsing_does_not_depend_on_an_earlier_call)
 {
 	cleanup_buf struct buf got = BUF_INIT(4096);
 	struct err err;
@@ -162,7 +162,7 @@ static const char *word_next(size_t index, const void *arg)
 	return ((const char *const *)arg)[index];
 }
 
-UNIT_TEST(only_slips_are_corrected)
+UNIT_TEST(only_typing_errors_are_corrected)
 {
 	static const char *const words[] = { "run", "doctor", "template", "version", NULL };
 
@@ -213,7 +213,7 @@ UNIT_TEST(help_shows_every_option)
 	free(printed.text);
 }
 
-UNIT_TEST(completions_know_every_option)
+UNIT_TEST(completions_contain_every_option)
 {
 	static const struct {
 		const char *shell;
@@ -288,7 +288,7 @@ UNIT_TEST(the_second_word_names_a_command)
 	assert_string_equal(err.remedy, "did you mean reckon table clear?");
 }
 
-UNIT_TEST(commands_below_a_command_are_in_help_completion_and_manual)
+UNIT_TEST(subcommands_are_in_help_completion_and_manual)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 	static const char *const parts[] = { "operands='lay clear'", "'lay:put plates on it'",
@@ -315,7 +315,7 @@ UNIT_TEST(commands_below_a_command_are_in_help_completion_and_manual)
 	free(printed.text);
 }
 
-UNIT_TEST(the_overview_has_each_command_and_those_of_a_daemon_in_one_line)
+UNIT_TEST(the_overview_lists_daemon_commands_in_one_line)
 {
 	static const struct opt_command one = { .name = "one", .summary = "1", .of_daemon = true };
 	static const struct opt_command two = { .name = "two", .summary = "2", .of_daemon = true };
@@ -330,7 +330,7 @@ UNIT_TEST(the_overview_has_each_command_and_those_of_a_daemon_in_one_line)
 	free(printed.text);
 }
 
-UNIT_TEST(what_is_rare_is_named_and_in_the_manual)
+UNIT_TEST(rare_options_are_named_in_help_and_in_the_manual)
 {
 	struct printed printed;
 	FILE *out = printed_open(&printed);

@@ -1,9 +1,9 @@
 /*
- * test_cli_parse.c - what people write for sizes, times, files and mounts.
+ * test_cli_parse.c - values of options: sizes, durations, counts, files, mounts and volumes.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    looks at a file; the parsers do not either.
+ * Never:    opens a file; neither do the parsers.
  */
 #include "unit.h"
 
@@ -15,7 +15,7 @@
 
 #define KIB UINT64_C(1024)
 
-UNIT_TEST(sizes_count_in_1024s)
+UNIT_TEST(sizes_use_multiples_of_1024)
 {
 	static const struct {
 		const char *text;
@@ -47,7 +47,7 @@ UNIT_TEST(sizes_count_in_1024s)
 	}
 }
 
-UNIT_TEST(what_is_no_size_is_refused_and_explained)
+UNIT_TEST(an_invalid_size_is_refused_and_explained)
 {
 	static const char *const rows[] = {
 		"",    " ",   "G",   "-1",    "+1",   "1 G",  "1GG",  "1X",	"1iB",
@@ -89,7 +89,7 @@ UNIT_TEST(durations_are_milliseconds)
 	}
 }
 
-UNIT_TEST(what_is_no_duration_is_refused)
+UNIT_TEST(an_invalid_duration_is_refused)
 {
 	static const char *const rows[] = {
 		"",	"0",   "0s",   "0ms",	"-1s", "1 s", "1M",  "1d",	     "1sm",
@@ -108,7 +108,7 @@ UNIT_TEST(what_is_no_duration_is_refused)
 	}
 }
 
-UNIT_TEST(cores_are_hundredths)
+UNIT_TEST(cpus_become_percent)
 {
 	uint32_t percent = 0;
 	struct err err;
@@ -244,7 +244,7 @@ static void assert_mount(const char *spec, const char *want_source, const char *
 	assert_int_equal(writable, want_writable);
 }
 
-UNIT_TEST(mounts_are_read_only_unless_asked)
+UNIT_TEST(mounts_are_read_only_by_default)
 {
 	assert_mount("/srv/in", "/srv/in", NULL, false);
 	assert_mount("/srv/in:ro", "/srv/in", NULL, false);
@@ -273,7 +273,7 @@ UNIT_TEST(mounts_stay_below_mnt)
 		assert_null(source);
 		assert_null(target);
 	}
-	/* The workspace's name as the beginning of another is fine. */
+	/* A target that only begins with the name of the workspace is accepted. */
 	assert_mount("a:/mnt/database", "a", "/mnt/database", false);
 }
 
@@ -294,7 +294,7 @@ static void assert_volume(const char *spec, const char *want_name, const char *w
 	assert_int_equal(read_only, want_read_only);
 }
 
-UNIT_TEST(volumes_are_for_writing_unless_asked)
+UNIT_TEST(volumes_are_writable_by_default)
 {
 	assert_volume("models", "models", NULL, false);
 	assert_volume("models:ro", "models", NULL, true);
@@ -305,7 +305,7 @@ UNIT_TEST(volumes_are_for_writing_unless_asked)
 	assert_volume("ro", "ro", NULL, false);
 }
 
-UNIT_TEST(what_names_no_volume_is_refused)
+UNIT_TEST(an_invalid_volume_is_refused)
 {
 	static const char *const rows[] = {
 		"",	":",	      ":ro",	  ":/mnt/x",	    "a b",	"/srv",	 "./a",

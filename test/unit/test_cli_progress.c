@@ -1,5 +1,5 @@
 /*
- * test_cli_progress.c - how far something is, how fast, how long it takes.
+ * test_cli_progress.c - the text of a progress line: amount, rate and remaining time.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -23,7 +23,7 @@ static void check(const char *what, uint64_t done, uint64_t total, uint64_t ns, 
 	assert_string_equal(buf_text(&text), want);
 }
 
-UNIT_TEST(test_text)
+UNIT_TEST(test_progress_shows_amount_rate_and_remaining_time)
 {
 	check("a.bin", 100 * MB, 300 * MB, 2 * S, "a.bin: 100 MB of 300 MB, 50 MB/s, 5 s left");
 	check(NULL, 10 * MB, 0, 1 * S, "10 MB, 10 MB/s");

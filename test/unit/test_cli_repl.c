@@ -1,9 +1,9 @@
 /*
- * test_cli_repl.c - the parts of the REPL that need no terminal: history, pads, pictures.
+ * test_cli_repl.c - the parts of the REPL that need no terminal: history, pads, images.
  *
  * Runs in:  the unit suite.
- * Reads:    files it made; children that decode.
- * Never:    touches the history of whoever runs it.
+ * Reads:    its own files, and the output of decoder processes.
+ * Never:    touches the user's history.
  */
 #include "unit.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- history ---- */
 
-UNIT_TEST(cells_come_back_whole)
+UNIT_TEST(cells_are_read_back_unchanged)
 {
 	static const char *const cells[] = { "for i in x:\n    print(i)\n", "a\\nb\\", "größe\r\n\\" };
 	struct history *history;
@@ -39,7 +39,7 @@ UNIT_TEST(cells_come_back_whole)
 	assert_ok(&err, history_open(path, &history, &err));
 	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
 		history_add(history, cells[i], strlen(cells[i]));
-		history_add(history, cells[i], strlen(cells[i])); /* twice is once */
+		history_add(history, cells[i], strlen(cells[i])); /* no repetition */
 	}
 	history_add(history, "", 0);
 	history_add(history, "\xff", 1);
@@ -55,7 +55,7 @@ UNIT_TEST(cells_come_back_whole)
 	unit_rmdir(dir);
 }
 
-UNIT_TEST(a_history_is_bounded)
+UNIT_TEST(the_length_of_a_history_is_limited)
 {
 	struct history *history;
 	char dir[64], path[128], text[32];
@@ -70,7 +70,7 @@ UNIT_TEST(a_history_is_bounded)
 	assert_int_equal(history_count(history), HISTORY_CELLS_MAX);
 	history_free(history);
 	assert_int_equal(chmod(path, 0644), 0);
-	assert_ok(&err, history_open(path, &history, &err)); /* makes it shorter */
+	assert_ok(&err, history_open(path, &history, &err)); /* shortens the file */
 	assert_int_equal(history_count(history), HISTORY_CELLS_MAX);
 	assert_string_equal(history_at(history, HISTORY_CELLS_MAX - 1), text);
 	history_add(history, "after", 5);
@@ -110,7 +110,7 @@ static void assert_unpads(const wchar_t *line, const char *want)
 	assert_string_equal(buf_text(&text), want);
 }
 
-UNIT_TEST(pads_come_and_go)
+UNIT_TEST(pads_are_added_and_removed)
 {
 	static const char *const cells[] = { "", "x", "a\nb", "for:\n    größe\n\n日本\n", "\n\n" };
 
@@ -120,13 +120,13 @@ UNIT_TEST(pads_come_and_go)
 		assert_non_null(line);
 		assert_unpads(line, cells[i]);
 	}
-	/* What was deleted in the middle of a pad leaves nothing in the cell. */
+	/* A pad that was deleted in part adds nothing to the cell. */
 	assert_unpads(L"a\n\x2007\x2007" L"b", "a\nb");
 	assert_unpads(L"a\x2007\x2506\x2007" L"b", "ab");
 	assert_unpads(L"'\x2506'", "'┆'"); /* typed by the user */
 }
 
-UNIT_TEST(places_are_found)
+UNIT_TEST(the_line_at_a_position_is_found)
 {
 	cleanup_free wchar_t *line = edit_pad("ab\n  cd\nx", 9, 3);
 	const size_t len = wcslen(line);
@@ -146,7 +146,7 @@ UNIT_TEST(places_are_found)
 	assert_int_equal(place.end, len);
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 static void make_png(struct buf *ret, uint32_t width, uint32_t height, int format)
 {
@@ -192,8 +192,8 @@ UNIT_TEST(a_png_becomes_pixels)
 	assert_int_equal(unit_open_fds(), before);
 }
 
-/* Each byte changed and each length cut: a picture or an error, and always an answer. */
-UNIT_TEST(a_damaged_png_is_survived)
+/* For each changed byte and each shorter length, the decoder returns an image or an error. */
+UNIT_TEST(a_damaged_png_becomes_an_image_or_an_error)
 {
 	cleanup_buf struct buf png = BUF_INIT(1u << 20);
 	struct image image = { 0 };
@@ -218,13 +218,13 @@ UNIT_TEST(a_damaged_png_is_survived)
 	assert_err(&err, ERR_PROTOCOL, image_decode_png(png.data, png.len, &image, &err));
 }
 
-UNIT_TEST(a_lying_decoder_is_not_believed)
+UNIT_TEST(invalid_output_of_the_decoder_is_refused)
 {
 	static const struct {
 		struct image_head head;
 		size_t pixels;
 		int want;
-	} lies[] = {
+	} rows[] = {
 		{ { IMAGE_MAGIC, 2, 2 }, 16, 0 },
 		{ { IMAGE_MAGIC, 2, 2 }, 15, ERR_PROTOCOL },
 		{ { IMAGE_MAGIC + 1, 2, 2 }, 16, ERR_PROTOCOL },
@@ -234,23 +234,23 @@ UNIT_TEST(a_lying_decoder_is_not_believed)
 	};
 	const char pixels[16] = "";
 
-	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct image image = { 0 };
 		struct err err = { .text = "" };
 		int ends[2];
 
 		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-		assert_ok(&err, fd_write_full(ends[1], &lies[i].head, sizeof(lies[i].head), &err));
-		assert_ok(&err, fd_write_full(ends[1], pixels, lies[i].pixels, &err));
+		assert_ok(&err, fd_write_full(ends[1], &rows[i].head, sizeof(rows[i].head), &err));
+		assert_ok(&err, fd_write_full(ends[1], pixels, rows[i].pixels, &err));
 		assert_int_equal(close(ends[1]), 0);
 		assert_int_equal(image_receive(ends[0], clock_mono_ns() + UINT64_C(60000000000),
-					       &image, &err), lies[i].want);
+					       &image, &err), rows[i].want);
 		image_done(&image);
 		assert_int_equal(close(ends[0]), 0);
 	}
 }
 
-UNIT_TEST(a_silent_decoder_is_not_waited_for)
+UNIT_TEST(a_silent_decoder_times_out)
 {
 	struct image image = { 0 };
 	struct err err;
@@ -262,7 +262,7 @@ UNIT_TEST(a_silent_decoder_is_not_waited_for)
 	assert_int_equal(close(ends[1]), 0);
 }
 
-UNIT_TEST(terminals_are_distinguished)
+UNIT_TEST(the_image_mode_of_a_terminal_is_detected)
 {
 	static const struct {
 		const char *name, *value;

@@ -1,9 +1,9 @@
 /*
- * test_cli_run_files.c - saving what a box made stays inside the directory, and is whole or not.
+ * test_cli_run_files.c - saved files of a box stay inside the directory and are always whole.
  *
  * Runs in:  the unit suite.
  * Reads:    its own temporary directory.
- * Never:    touches a file outside it; that is what is shown here.
+ * Never:    touches a file outside of it; the tests verify this.
  */
 #include "unit.h"
 
@@ -63,7 +63,7 @@ static int save(int dir, const char *path, const char *text, struct err *err)
 	return (int)err->code;
 }
 
-static void assert_holds(int dir, const char *path, const char *want)
+static void assert_contents(int dir, const char *path, const char *want)
 {
 	cleanup_fd int fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char got[64] = "";
@@ -84,15 +84,15 @@ static int count_entries(int dir)
 	return count - 2; /* "." and ".." */
 }
 
-UNIT_TEST_WITH(files_appear_with_their_directories, place_open, place_close)
+UNIT_TEST_WITH(files_are_saved_with_their_directories, place_open, place_close)
 {
 	cleanup_fd int out = open_out(*state);
 	struct err err;
 
 	assert_ok(&err, save(out, "a.txt", "one", &err));
 	assert_ok(&err, save(out, "sub/deep/b.txt", "two", &err));
-	assert_holds(out, "a.txt", "one");
-	assert_holds(out, "sub/deep/b.txt", "two");
+	assert_contents(out, "a.txt", "one");
+	assert_contents(out, "sub/deep/b.txt", "two");
 	assert_int_equal(count_entries(out), 2);
 }
 
@@ -106,15 +106,15 @@ UNIT_TEST_WITH(a_file_is_replaced_whole, place_open, place_close)
 	assert_ok(&err, save(out, "a.txt", "a long first text", &err));
 	assert_ok(&err, run_files_create(out, "a.txt", temp, &fd, &err));
 	assert_int_equal(write(fd, "half", 4), 4);
-	assert_holds(out, "a.txt", "a long first text");
+	assert_contents(out, "a.txt", "a long first text");
 	run_files_abandon(out, temp);
-	assert_holds(out, "a.txt", "a long first text");
+	assert_contents(out, "a.txt", "a long first text");
 	assert_int_equal(count_entries(out), 1);
 	assert_ok(&err, save(out, "a.txt", "short", &err));
-	assert_holds(out, "a.txt", "short");
+	assert_contents(out, "a.txt", "short");
 }
 
-UNIT_TEST_WITH(names_that_lead_out_are_refused, place_open, place_close)
+UNIT_TEST_WITH(names_that_leave_the_directory_are_refused, place_open, place_close)
 {
 	static const char *const names[] = { "../x", "/etc/x", "a/../../x", "..", "", "a//b",
 					     "a/",   "x\ny" };
@@ -140,8 +140,8 @@ UNIT_TEST_WITH(links_are_not_followed, place_open, place_close)
 	assert_int_equal(symlinkat("../elsewhere", out, "dir"), 0);
 	/* A link in the file's place is replaced, not written through. */
 	assert_ok(&err, save(out, "link", "new", &err));
-	assert_holds(out, "link", "new");
-	assert_holds(place->dir, "secret", "mine");
+	assert_contents(out, "link", "new");
+	assert_contents(place->dir, "secret", "mine");
 	err_clear(&err);
 	assert_true(save(out, "dir/x", "bad", &err) < 0);
 	assert_int_not_equal(faccessat(place->dir, "elsewhere/x", F_OK, 0), 0);
@@ -158,7 +158,7 @@ UNIT_TEST_WITH(a_directory_in_the_way_is_an_error, place_open, place_close)
 	assert_int_equal(count_entries(out), 1);
 }
 
-UNIT_TEST_WITH(checking_makes_nothing, place_open, place_close)
+UNIT_TEST_WITH(checking_a_directory_creates_nothing, place_open, place_close)
 {
 	struct place *place = *state;
 	char path[128];
@@ -175,7 +175,7 @@ UNIT_TEST_WITH(checking_makes_nothing, place_open, place_close)
 	assert_err(&err, ERR_SYSTEM, run_files_check_dir(path, &err));
 }
 
-UNIT_TEST_WITH(the_directory_is_made_when_needed, place_open, place_close)
+UNIT_TEST_WITH(a_missing_directory_is_created, place_open, place_close)
 {
 	struct place *place = *state;
 	cleanup_fd int fd = -1;
@@ -185,10 +185,10 @@ UNIT_TEST_WITH(the_directory_is_made_when_needed, place_open, place_close)
 	(void)snprintf(path, sizeof(path), "%s/new/deeper", place->path);
 	assert_ok(&err, run_files_open_dir(path, &fd, &err));
 	assert_ok(&err, save(fd, "x", "y", &err));
-	assert_holds(place->dir, "new/deeper/x", "y");
+	assert_contents(place->dir, "new/deeper/x", "y");
 }
 
-UNIT_TEST(sources_are_text)
+UNIT_TEST(source_code_must_be_text)
 {
 	struct err err;
 

@@ -3,7 +3,7 @@
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    depends on the locale of whoever runs it.
+ * Never:    depends on the user's locale.
  */
 #include "unit.h"
 
@@ -21,7 +21,7 @@ static size_t width(const char *text)
 	return term_width(text, strlen(text));
 }
 
-UNIT_TEST(text_has_a_width)
+UNIT_TEST(the_width_of_text_is_measured)
 {
 	size_t used;
 
@@ -93,7 +93,7 @@ UNIT_TEST(text_is_cut_and_numbers_are_not)
 				      "1 row × 2 columns\n");
 }
 
-/* Whatever the width, no line is wider, and the index and the last column are there if they can. */
+/* No line is wider than the terminal; with 20 columns or more, the last column is shown. */
 UNIT_TEST(no_line_is_too_wide)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
@@ -132,7 +132,7 @@ UNIT_TEST(long_frames_show_both_ends)
 		assert_non_null(strstr(got.data, "\n 9\n"));
 		assert_non_null(strstr(got.data, "\n …\n"));
 		assert_null(strstr(got.data, "\n30\n"));
-		/* The end of what was only begun is not known. */
+		/* If the frame contains only the first 61 of 500 rows, its end is not known. */
 		assert_int_equal(strstr(got.data, "\n60\n") != NULL, total == 61);
 	}
 }
@@ -148,7 +148,7 @@ UNIT_TEST(hostile_cells_are_escaped)
 				      "1 row × 1 column\n");
 }
 
-UNIT_TEST(what_is_no_table_is_refused)
+UNIT_TEST(an_invalid_table_is_refused)
 {
 	static const char *const texts[] = { "{}", "[]", "1", "{\"columns\":[]}",
 					     "{\"columns\":{},\"data\":[]}" };

@@ -1,5 +1,5 @@
 /*
- * test_cli_term.c - what a terminal gets to see of a box's text.
+ * test_cli_term.c - the text of a box, as it is escaped for a terminal.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -28,7 +28,7 @@ static void filter_in(struct buf *ret, const char *text, size_t len, size_t step
 	assert_ok(&err, term_filter_end(&filter, ret, &err));
 }
 
-/* However the text is cut, a terminal sees the same. */
+/* Expects the same output for pieces of every size. */
 static void assert_shown(const char *text, size_t len, const char *want)
 {
 	cleanup_buf struct buf got = BUF_INIT(1u << 20);
@@ -58,7 +58,7 @@ UNIT_TEST(colours_do_not_outlive_the_text)
 	assert_shown_text("\x1b[31m\x1b[00m.", "\x1b[31m\x1b[00m.");
 }
 
-UNIT_TEST(what_steers_a_terminal_is_shown)
+UNIT_TEST(control_sequences_are_escaped)
 {
 	assert_shown_text("\x1b]0;owned\x07", "\\x1b]0;owned\\x07");
 	assert_shown_text("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H");
@@ -71,8 +71,8 @@ UNIT_TEST(what_steers_a_terminal_is_shown)
 	assert_shown("a\0b", 3, "a\\x00b");
 }
 
-/* C1 controls do in one character what ESC does in two. */
-UNIT_TEST(eight_bit_controls_are_shown)
+/* A C1 control is one character with the effect of ESC and another. */
+UNIT_TEST(eight_bit_controls_are_escaped)
 {
 	assert_shown_text("\xc2\x9b" "2J", "\\x9b2J");
 	assert_shown_text("\xc2\x9d" "0;t\xc2\x9c", "\\x9d0;t\\x9c");
@@ -80,7 +80,7 @@ UNIT_TEST(eight_bit_controls_are_shown)
 	assert_shown_text("\xc2\xa0", "\xc2\xa0");
 }
 
-UNIT_TEST(broken_text_is_shown)
+UNIT_TEST(invalid_utf8_and_incomplete_sequences_are_escaped)
 {
 	assert_shown_text("a\xff" "b", "a\\xffb");
 	assert_shown_text("\xe4\xb8", "\\xe4\\xb8");
@@ -88,7 +88,7 @@ UNIT_TEST(broken_text_is_shown)
 	assert_shown_text("\x1b[31", "\\x1b[31");
 }
 
-UNIT_TEST(a_colour_without_end_is_not_waited_for)
+UNIT_TEST(an_unterminated_colour_is_escaped)
 {
 	char text[300] = "\x1b[", want[310] = "\\x1b[";
 
@@ -97,7 +97,7 @@ UNIT_TEST(a_colour_without_end_is_not_waited_for)
 	assert_shown_text(text, want);
 }
 
-UNIT_TEST(files_get_every_byte)
+UNIT_TEST(without_escaping_every_byte_passes)
 {
 	static const char bytes[] = "\x1b]0;t\x07\xff\0\xc2\x9b";
 	cleanup_buf struct buf got = BUF_INIT(4096);
@@ -127,7 +127,7 @@ static void assert_revealed(const char *text, size_t len, const char *want)
 	assert_string_equal(buf_text(&got), want);
 }
 
-UNIT_TEST(nothing_in_code_is_hidden)
+UNIT_TEST(hidden_characters_in_code_are_revealed)
 {
 	static const struct {
 		const char *text, *want;
@@ -151,7 +151,7 @@ UNIT_TEST(nothing_in_code_is_hidden)
 		  "\\u200b\\u200c\\u200d\\u2060\\ufeff" },
 		{ "\xe3\x85\xa4\xe2\xa0\x80\xe2\x80\x83", "\\u3164\\u2800\\u2003" },
 		{ "\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029" },
-		/* Selectors, tags, private use, no characters. */
+		/* Variation selectors, tags, private use, noncharacters. */
 		{ "\xef\xb8\x80\xef\xb8\x8f\xf3\xa0\x84\x80", "\\ufe00\\ufe0f\\U000e0100" },
 		{ "\xf3\xa0\x80\x81\xf3\xa0\x81\xbf", "\\U000e0001\\U000e007f" },
 		{ "\xee\x80\x80\xef\xbf\xbf\xf4\x8f\xbf\xbf", "\\ue000\\uffff\\U0010ffff" },
@@ -162,8 +162,8 @@ UNIT_TEST(nothing_in_code_is_hidden)
 	assert_revealed("a\0b", 3, "a\\x00b");
 }
 
-/* The table is searched by halves: every character of it, and those beside. */
-UNIT_TEST(each_hidden_character_is_known)
+/* A binary search must find every character of a range, and not its neighbours. */
+UNIT_TEST(every_hidden_character_is_in_the_table)
 {
 	static const struct {
 		uint32_t first, last;
@@ -190,7 +190,7 @@ UNIT_TEST(an_escape_differs_from_the_same_text)
 	assert_string_equal(got.data, "\\x1b\x1b[7m\\x1b\x1b[0m");
 }
 
-UNIT_TEST(a_name_in_a_message_is_what_it_looks_like)
+UNIT_TEST(a_message_line_reveals_hidden_characters_prose_does_not)
 {
 	static const char text[] = "fdp\xe2\x80\xaegpj.exe\xe2\x80\x8b";
 	cleanup_buf struct buf got = BUF_INIT(4096), prose = BUF_INIT(4096);

@@ -1,5 +1,5 @@
 /*
- * test_client_answer.c - what a server refused, as an error of ours.
+ * test_client_answer.c - an error response of a server becomes an error of the client.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -28,7 +28,7 @@ static int refuse(unsigned status, const char *type, const char *body, struct cl
 	return code;
 }
 
-UNIT_TEST(a_typed_error_keeps_its_parts)
+UNIT_TEST(a_typed_error_keeps_code_cause_and_remedy)
 {
 	struct client client = { 0 };
 	struct err err;
@@ -44,7 +44,7 @@ UNIT_TEST(a_typed_error_keeps_its_parts)
 	assert_int_equal(client.last.status, 410);
 }
 
-UNIT_TEST(statuses_have_codes)
+UNIT_TEST(statuses_become_error_codes)
 {
 	static const struct {
 		unsigned status;
@@ -69,7 +69,7 @@ UNIT_TEST(statuses_have_codes)
 	}
 }
 
-UNIT_TEST(another_server_is_named_as_one)
+UNIT_TEST(a_response_of_another_server_is_reported_as_such)
 {
 	static const char *const bodies[] = { "<html>", "", "{}", "{\"error\":\"no\"}",
 					      "{\"error\":{\"code\":\"x\"}}", "[1]" };
@@ -84,7 +84,7 @@ UNIT_TEST(another_server_is_named_as_one)
 	}
 }
 
-UNIT_TEST(a_key_that_is_sent_back_is_not_shown)
+UNIT_TEST(a_key_in_an_error_response_is_not_shown)
 {
 	struct client client = { .key = "rk_secret" };
 	struct err err;

@@ -1,5 +1,5 @@
 /*
- * test_client_url.c - where a daemon is: what is understood, and what is refused.
+ * test_client_url.c - addresses of a daemon: which are accepted, and which are refused.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -12,7 +12,7 @@
 #include "client/client.h"
 #include "client/url.h"
 
-UNIT_TEST(addresses_are_understood)
+UNIT_TEST(valid_addresses_are_parsed)
 {
 	static const struct {
 		const char *text, *base, *socket;
@@ -42,7 +42,7 @@ UNIT_TEST(addresses_are_understood)
 	}
 }
 
-UNIT_TEST(what_is_none_is_refused)
+UNIT_TEST(invalid_addresses_are_refused)
 {
 	static const char *const cases[] = {
 		"", "127.0.0.1:7263", "ftp://host", "http://", "http:///x", "http://ho st",
@@ -75,7 +75,7 @@ UNIT_TEST(a_password_is_not_repeated)
 	assert_null(strstr(err.text, "geheim"));
 }
 
-UNIT_TEST(paths_are_encoded)
+UNIT_TEST(paths_are_percent_encoded)
 {
 	cleanup_buf struct buf path = BUF_INIT(256);
 	struct err err;

@@ -44,7 +44,7 @@ UNIT_TEST(remedies_name_commands)
 	}
 }
 
-UNIT_TEST(a_remedy_that_no_command_is_goes)
+UNIT_TEST(a_remedy_without_a_matching_command_is_dropped)
 {
 	static const char *const texts[] = {
 		"list them: GET /reckon/v1/sessions/ID/contexts",
@@ -67,7 +67,7 @@ UNIT_TEST(a_remedy_that_no_command_is_goes)
 	}
 }
 
-UNIT_TEST(messages_name_options_and_stay)
+UNIT_TEST(messages_name_options_and_are_not_dropped)
 {
 	char words[WORDS_SIZE], small[8];
 

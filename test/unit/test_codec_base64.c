@@ -1,5 +1,5 @@
 /*
- * test_codec_base64.c - RFC 4648's own vectors, and what it says a decoder must refuse.
+ * test_codec_base64.c - the test vectors of RFC 4648, and texts that a decoder must refuse.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
@@ -11,7 +11,7 @@
 
 #include "codec/base64.h"
 
-UNIT_TEST(vectors_of_the_rfc)
+UNIT_TEST(test_vectors_of_the_rfc_are_encoded_and_decoded)
 {
 	static const char *const cases[][2] = {
 		{ "", "" },	      { "f", "Zg==" },	     { "fo", "Zm8=" },	    { "foo", "Zm9v" },
@@ -30,7 +30,7 @@ UNIT_TEST(vectors_of_the_rfc)
 	}
 }
 
-UNIT_TEST(every_byte_survives)
+UNIT_TEST(every_byte_value_is_encoded_and_decoded)
 {
 	cleanup_buf struct buf text = BUF_INIT(1024);
 	cleanup_buf struct buf bytes = BUF_INIT(1024);
@@ -46,7 +46,7 @@ UNIT_TEST(every_byte_survives)
 	assert_memory_equal(bytes.data, all, 256);
 }
 
-UNIT_TEST(second_spellings_are_refused)
+UNIT_TEST(noncanonical_and_invalid_texts_are_refused)
 {
 	static const char *const bad[] = { "Zg",   "Zg=",  "Z===", "====", "Zh==", "Zm9=", "Zg==Zg==",
 					   "Zm 9", "Zm-_", "Zg=v", "\nZm9v" };
@@ -62,7 +62,7 @@ UNIT_TEST(second_spellings_are_refused)
 	assert_err(&err, ERR_INVALID, base64_decode("Zm\0v", 4, &bytes, &err));
 }
 
-UNIT_TEST(the_ceiling_holds)
+UNIT_TEST(encoding_stops_at_the_limit_of_the_buffer)
 {
 	cleanup_buf struct buf text = BUF_INIT(7);
 	struct err err;
@@ -72,8 +72,8 @@ UNIT_TEST(the_ceiling_holds)
 	assert_string_equal(buf_text(&text), "YWJj");
 }
 
-/* However many of the last group's bytes are padding. */
-UNIT_TEST(what_fits_to_the_byte_is_decoded)
+/* The size is exact for each number of padding characters. */
+UNIT_TEST(a_buffer_of_the_exact_size_is_enough)
 {
 	static const char *const texts[] = { "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=" };
 	struct err err;

@@ -3,13 +3,13 @@
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    takes what is not whole.
+ * Never:    accepts an incomplete message.
  */
 #include "unit.h"
 
 #include "codec/envelope.h"
 
-UNIT_TEST(test_one_behind_the_other)
+UNIT_TEST(test_consecutive_messages_are_read)
 {
 	static const char bytes[] = "\0\0\0\0\2{}\2\0\0\0\0rest";
 	struct envelope envelope;
@@ -25,7 +25,7 @@ UNIT_TEST(test_one_behind_the_other)
 	assert_int_equal(envelope.len, 0);
 }
 
-UNIT_TEST(test_what_is_cut_waits)
+UNIT_TEST(test_an_incomplete_message_needs_more_bytes)
 {
 	static const char bytes[] = "\0\0\0\0\2{}";
 	struct envelope envelope;
@@ -36,7 +36,7 @@ UNIT_TEST(test_what_is_cut_waits)
 		assert_int_equal(envelope_read(bytes, len, 16, &envelope, &used, &err), 0);
 }
 
-UNIT_TEST(test_what_is_wrong_is_reported_at_once)
+UNIT_TEST(test_an_invalid_head_is_refused_before_its_data)
 {
 	struct envelope envelope;
 	struct err err;
@@ -47,7 +47,7 @@ UNIT_TEST(test_what_is_wrong_is_reported_at_once)
 	assert_int_equal(envelope_read("\x04", 1, 16, &envelope, &used, &err), ERR_INVALID);
 }
 
-UNIT_TEST(test_a_head_is_read_again)
+UNIT_TEST(test_a_written_head_is_read_back)
 {
 	char bytes[ENVELOPE_HEAD + 3] = "";
 	struct envelope envelope;

@@ -1,9 +1,9 @@
 /*
- * test_codec_form_data.c - forms: parts, names, contents that look like boundaries, what is malformed.
+ * test_codec_form_data.c - multipart forms: parts, names, contents like boundaries, malformed ones.
  *
  * Runs in:  the unit suite.
  * Reads:    nothing.
- * Never:    takes what is not whole.
+ * Never:    accepts an incomplete form.
  */
 #include "unit.h"
 
@@ -16,7 +16,7 @@
 
 static struct form_part part;
 
-UNIT_TEST(test_parts_in_order)
+UNIT_TEST(test_parts_are_read_in_order)
 {
 	static const char body[] =
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a/\\\"q\\\"; x.txt\"\r\n"
@@ -38,7 +38,7 @@ UNIT_TEST(test_parts_in_order)
 	assert_int_equal(form_data_next(&form, &part, &err), 0);
 }
 
-UNIT_TEST(test_what_is_malformed_is_refused)
+UNIT_TEST(test_malformed_forms_are_refused)
 {
 	static const char *const bodies[] = {
 		"", "--c\r\n\r\nx\r\n--c--", "--b", "--b\r\nContent-Disposition: form-data; name=\"file",
@@ -56,14 +56,14 @@ UNIT_TEST(test_what_is_malformed_is_refused)
 			 ERR_INVALID);
 }
 
-UNIT_TEST(test_a_name_has_its_bound)
+UNIT_TEST(test_the_length_of_a_name_is_limited)
 {
 	static char body[2 * FORM_DATA_NAME_MAX];
 	const size_t len = strlen(strcpy(body, "--b\r\nContent-Disposition: form-data; name=\""));
 	struct form_data form;
 	struct err err;
 
-	/* With its NUL. */
+	/* The limit includes the NUL. */
 	for (size_t size = FORM_DATA_NAME_MAX - 1; size <= FORM_DATA_NAME_MAX; size++) {
 		memset(body + len, 'x', size);
 		strcpy(body + len + size, "\"\r\n\r\n\r\n--b--");
@@ -73,14 +73,14 @@ UNIT_TEST(test_a_name_has_its_bound)
 	}
 }
 
-UNIT_TEST(test_a_boundary_has_its_bound)
+UNIT_TEST(test_the_length_of_a_boundary_is_limited)
 {
 	char type[FORM_DATA_BOUNDARY_MAX + 64];
 	const size_t len = strlen(strcpy(type, "multipart/form-data; boundary="));
 	struct form_data form;
 	struct err err;
 
-	/* With its NUL. */
+	/* The limit includes the NUL. */
 	for (size_t size = FORM_DATA_BOUNDARY_MAX - 1; size <= FORM_DATA_BOUNDARY_MAX; size++) {
 		char body[2 * FORM_DATA_BOUNDARY_MAX];
 		int rc;
