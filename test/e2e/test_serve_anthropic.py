@@ -24,7 +24,7 @@ def user(content):
 
 
 class Speaking(Asking):
-    """A daemon that any name of a Claude means the scripted model to."""
+    """A daemon whose model aliases map every name `claude-*` to the scripted model."""
 
     def __init__(self, reckon, model, args=(), **options):
         super().__init__(reckon, model, *args, prices="[aliases]\nclaude-* = scripted/m\n", **options)
@@ -58,23 +58,24 @@ def test_code_execution(reckon):
                 message.usage.cache_read_input_tokens) == (350, 50, 50)
         assert message.container.id.startswith("container_") and message.container.expires_at
         assert message._request_id
-        # The file that the code left: what the vendor's own example does with it.
+        # As in the vendor's own example, the client downloads the file that the code wrote.
         file = client.files.retrieve_metadata(result.content.content[0].file_id)
         assert (file.filename, file.size_bytes, file.downloadable) == ("out.csv", 4, True)
         assert client.files.download(file.id).read() == b"a\n1\n"
-        # The container and what the assistant said go on; what ran is not run again.
+        # A later request continues in the same container; the code of the history does not run
+        # again.
         later = client.messages.create(
             **ASKED, tools=[CODE], container=message.container.id,
             messages=[user("What is 6 times 7?"), message.to_param(), user("And one more?")])
         assert later.content[1].content.stdout == "43\n"
         assert later.container.id == message.container.id
-    first, told = model.asked[0].body["messages"], model.asked[2].body["messages"]
+    first, sent = model.asked[0].body["messages"], model.asked[2].body["messages"]
     assert "Be brief." in first[0]["content"]
-    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert told[3]["content"] == "42\n42\n" and told[2]["tool_calls"][0]["function"]["name"] == "python"
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert sent[3]["content"] == "42\n42\n" and sent[2]["tool_calls"][0]["function"]["name"] == "python"
 
 
-def test_streams_as_the_sdk_reads_them(reckon):
+def test_sdk_reads_streams(reckon):
     script = [Reply(thought="Hm.", text="Look:", calls=["print('a')\n1/0"]), Reply(text="It failed.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
         with server.client().messages.stream(
@@ -130,15 +131,15 @@ def test_tools_of_the_application(reckon, streams):
         last = ask(messages=[user("How warm?"), first.to_param(), user([result])],
                    container=first.container.id)
         assert last.content[0].text == "Warm." and last.container.id == first.container.id
-    told = model.asked[1].body["messages"]
-    assert [(each["role"], each.get("tool_call_id")) for each in told if each["role"] == "tool"][-1] == (
+    sent = model.asked[1].body["messages"]
+    assert [(each["role"], each.get("tool_call_id")) for each in sent if each["role"] == "tool"][-1] == (
         "tool", "toolu_1")
-    assert "no idea" in told[-1]["content"]
+    assert "no idea" in sent[-1]["content"]
 
 
-def test_without_code_it_is_a_plain_model(reckon):
+def test_plain_model_without_code_execution(reckon):
     with ModelServer(Reply(text="Ahoy.")) as model, Speaking(reckon, model) as server:
-        # Where the SDK looks by itself, with a key in either header.
+        # The SDK's own paths also work without the prefix /anthropic, with the key in `x-api-key`.
         client = server.client("", default_headers={"x-api-key": server.key})
         message = client.messages.create(
             **ASKED, stop_sequences=["END"], tool_choice={"type": "none"}, tools=[WEATHER],
@@ -158,7 +159,7 @@ def test_without_code_it_is_a_plain_model(reckon):
     assert "scripted/m" in names
 
 
-def test_documents_go_where_code_reads_them(reckon):
+def test_documents_become_files_that_code_reads(reckon):
     data = base64.b64encode(b"a,b\n1,2\n").decode()
     with ModelServer(Reply(calls=["print(open('sales.csv').read())"]), Reply(text="Ok.")) as model, \
             Speaking(reckon, model) as server:
@@ -182,7 +183,7 @@ def test_uploads(reckon):
         asked = user([{"type": "text", "text": "?"}, {"type": "container_upload", "file_id": file.id}])
         first = client.messages.create(**ASKED, tools=[BASH], messages=[asked])
         assert first.content[1].content.stdout == "a,b\n1,2\n"
-        # What code made of it stays, though the history names it again.
+        # The history names the upload again, but this does not overwrite what the code wrote to it.
         later = client.messages.create(**ASKED, tools=[BASH], container=first.container.id,
                                        messages=[asked, first.to_param(), user("And now?")])
         assert later.content[1].content.stdout == "changed\n"
@@ -194,7 +195,7 @@ def test_uploads(reckon):
     assert "- sales.csv" in json.dumps(model.asked[0].body["messages"])
 
 
-def test_files_are_listed_by_page_and_by_id_and_end(reckon):
+def test_files_are_listed_by_page_and_id_and_expire(reckon):
     with ModelServer(Reply(calls=["cat b.txt"]), Reply(text="Done.")) as model, Speaking(reckon, model) as server:
         client = server.client()
         ids = [client.files.upload(file=(f"{name}.txt", name.encode())).id for name in "abc"]
@@ -210,7 +211,7 @@ def test_files_are_listed_by_page_and_by_id_and_end(reckon):
             assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
         with pytest.raises(anthropic.BadRequestError):
             client.files.upload(file=("d.txt", b"d"), expires_in_seconds=1 << 40)
-        # A document that is a file of the tenant's goes where code reads it.
+        # A document that names a file of the tenant becomes a file that code reads.
         document = {"type": "document", "source": {"type": "file", "file_id": ids[1]}}
         message = client.messages.create(**ASKED, tools=[BASH], messages=[user([document])])
         assert message.content[1].content.stdout == "b"
@@ -218,7 +219,7 @@ def test_files_are_listed_by_page_and_by_id_and_end(reckon):
             client.messages.create(**ASKED, messages=[user([document])])
 
 
-def test_errors_look_like_the_vendor_s(reckon):
+def test_errors_have_the_vendors_format(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble) as model, Speaking(reckon, model) as server:
         client = server.client()
@@ -227,10 +228,10 @@ def test_errors_look_like_the_vendor_s(reckon):
             with pytest.raises(error) as caught:
                 client.messages.create(**{**ASKED, "messages": [user("?")], **body})
             assert caught.value.status_code == status
-            told = caught.value.body
-            assert told["type"] == "error" and told["request_id"] and told["error"]["message"]
-            assert caught.value.response.headers["request-id"] == told["request_id"]
-            return told["error"]["type"], told["error"]["message"]
+            body_of_error = caught.value.body
+            assert body_of_error["type"] == "error" and body_of_error["request_id"] and body_of_error["error"]["message"]
+            assert caught.value.response.headers["request-id"] == body_of_error["request_id"]
+            return body_of_error["error"]["type"], body_of_error["error"]["message"]
 
         bad = anthropic.BadRequestError
         assert refused(anthropic.NotFoundError, 404, model="gpt-5")[0] == "not_found_error"
@@ -256,7 +257,7 @@ def test_errors_look_like_the_vendor_s(reckon):
         assert KEY not in server.log()
 
 
-def test_a_client_that_leaves_ends_the_run(reckon):
+def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(text="Begun.", calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
             Speaking(reckon, model) as server:
         with server.client().messages.create(**ASKED, tools=[CODE], messages=[user("?")],
@@ -271,7 +272,8 @@ def test_a_client_that_leaves_ends_the_run(reckon):
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_long_turn_pauses(reckon, streams):
-    """At the limit of cells: what came is sent back as it is, and goes on."""
+    """At the limit of cells the reply stops with `pause_turn`; the client sends it back unchanged,
+    and the run continues."""
     script = [Reply(text="One.", calls=["x = 1\nprint(x)"]), Reply(calls=["print(x + 1)", "print(x + 2)"]),
               Reply(calls=["print(x + 3)"]), Reply(text="Done.")]
     with ModelServer(*script) as model, Speaking(reckon, model, default="max-steps = 2") as server:
@@ -293,7 +295,7 @@ def test_a_long_turn_pauses(reckon, streams):
     assert len(model.asked) == 4 and "limit" not in json.dumps(model.asked[3].body["messages"][1:])
 
 
-def test_a_quota_says_how_much_there_may_be(reckon):
+def test_quota_error_has_ratelimit_headers(reckon):
     with ModelServer(Reply(calls=["import time\ntime.sleep(30)"])) as model, \
             Speaking(reckon, model, args=("--agent-runs-tenant", "1")) as server:
         client = server.client()

@@ -60,22 +60,22 @@ def test_a_file_is_made_shown_and_changed(reckon, version, streams, lent):
         assert (changed.old_start, changed.old_lines, changed.new_start, changed.new_lines) == (3, 1, 3, 2)
         shown = next(block.content for block in message.content if block.type == f"{cell}_tool_result")
         assert shown.stdout == text.replace("three", "3\n3b") and folder.content == "sub/a.txt\n"
-        # The history goes back as it came, and nothing of it runs again.
+        # The client sends the history back unchanged; none of its calls run again.
         last = ask(client, streams, tools=tools, container=message.container.id,
                    messages=[user("?"), message.to_param(), user("And?")])
         assert last.content[0].text == "Again."
     offered = {tool["function"]["name"] for tool in model.asked[0].body["tools"]}
     assert NAME in offered and len(model.asked) == 6
-    told = model.asked[5].body["messages"]
-    called = [call["function"] for each in told for call in each.get("tool_calls", [])]
+    sent = model.asked[5].body["messages"]
+    called = [call["function"] for each in sent for call in each.get("tool_calls", [])]
     assert json.loads(called[0]["arguments"]) == calls[0].input and called[0]["name"] == NAME
-    answered = [each["content"] for each in told if each["role"] == "tool"]
+    answered = [each["content"] for each in sent if each["role"] == "tool"]
     assert text.strip() in answered[1] and "-three" in answered[3] and len(answered) == 7
 
 
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("lent", [False, True], ids=["bash", "python"])
-def test_what_cannot_be_edited(reckon, streams, lent):
+def test_edit_errors(reckon, streams, lent):
     make = ("open('b.bin', 'wb').write(b'\\xff\\x00'); open('two', 'w').write('x x')" if lent
             else "printf '\\377\\000' >b.bin; printf 'x x' >two")
     wrong = [edit("view", "nothing"), edit("str_replace", "nothing/here", old_str="a", new_str="b"),
@@ -97,8 +97,9 @@ def test_what_cannot_be_edited(reckon, streams, lent):
     assert message.content[-1].text == "No." and message.stop_reason == "end_turn"
 
 
-def test_code_that_stands_in_its_place(reckon):
-    """Whatever code prints in the place of the editor is shown as what the vendor's blocks can hold, or not at all."""
+def test_code_that_replaces_the_editor(reckon):
+    """Code replaces the editor program: broken output gives `unavailable`, and members with invalid
+    values are dropped."""
     shadow = "function /opt/reckon/bin/reckon-edit { printf '%s\\n' \"$SAID\"; }; SAID='{\"type\":\"view\"'"
     script = [Reply(calls=[shadow, edit("view", "a"), "SAID='{\"type\":\"error\",\"error_code\":\"mine\"}'", edit("view", "b"),
                            "SAID='{\"type\":\"str_replace\",\"lines\":[1,{}],\"old_start\":-1}'", edit("view", "c")]),
@@ -111,7 +112,7 @@ def test_code_that_stands_in_its_place(reckon):
     assert third.old_start is None and third.type == f"{NAME}_str_replace_result"
 
 
-def test_it_is_not_where_there_is_none(reckon):
+def test_editor_is_not_offered_in_old_versions_or_without_tools(reckon):
     script = [Reply(text="Hi."), Reply(text="Hi.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
         client = server.client()

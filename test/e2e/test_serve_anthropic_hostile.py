@@ -1,5 +1,6 @@
-"""Anthropic's API against those who mean harm, or get it wrong: other tenants' ids, containers that are gone, broken
-bodies, early leavers, providers that are down or lie. Each gets the vendor's error."""
+"""Anthropic's API with hostile or broken input: other tenants' ids, expired containers, invalid
+bodies, clients that disconnect, providers that are down or send garbage. Each error has the
+vendor's format."""
 import http.client
 import json
 import socket
@@ -17,14 +18,14 @@ SCOPES = ["agent", "sessions", "execute", "files", "read"]
 
 def error_of(answer, status, kind):
     assert answer.status == status, answer
-    told = answer.json
-    assert told["type"] == "error" and told["error"]["type"] == kind and told["error"]["message"], answer
-    assert answer.headers["request-id"] == told["request_id"]
-    return told["error"]["message"]
+    body = answer.json
+    assert body["type"] == "error" and body["error"]["type"] == kind and body["error"]["message"], answer
+    assert answer.headers["request-id"] == body["request_id"]
+    return body["error"]["message"]
 
 
 def failed(client, streams, error=anthropic.APIStatusError, **body):
-    """What the SDK raises; of a stream that has begun, the error is its last event."""
+    """The error that the SDK raises; in a stream that has begun, the error is the last event."""
     with pytest.raises(error) as caught:
         if streams:
             with client.messages.stream(**ASKED, **body) as stream:
@@ -61,7 +62,7 @@ def test_ids_of_another_tenant(reckon):
             assert b"secret" not in answer.body
         other = server.client(api_key=key)
         assert not list(other.files.list()) and [each.id for each in mine.files.list()] == [file.id]
-        # The code still waits, for whom it belongs to.
+        # The code still waits for the result of its own tenant.
         last = mine.messages.create(**ASKED, tools=tools(), container=waiting.container.id, messages=answered)
         assert last.content[-1].text == "Ok."
 
@@ -75,9 +76,9 @@ def test_a_container_that_has_expired(reckon, streams):
         session = message.container.id.replace("container_", "se_")
         eventually(lambda: server.ask("GET", f"/sessions/{session}").json.get("status") != "live")
         more = {"tools": [BASH], "container": message.container.id, "messages": [user("?")]}
-        told = failed(client, streams, anthropic.NotFoundError, **more)
-        assert told["type"] == "not_found_error" and "expired" in told["message"]
-        # What its code left is still there.
+        error = failed(client, streams, anthropic.NotFoundError, **more)
+        assert error["type"] == "not_found_error" and "expired" in error["message"]
+        # The client can still download the file that its code wrote.
         assert client.files.download(message.content[1].content.content[0].file_id).read() == b"1\n"
         assert len(model.asked) == 2
 
@@ -109,14 +110,14 @@ def test_broken_bodies(reckon):
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_tools_that_are_not_there(reckon, streams):
+def test_unknown_and_invalid_tools(reckon, streams):
     with ModelServer() as model, Speaking(reckon, model) as server:
         client = server.client()
         for kind in ("code_execution_20990101", "code_execution", "text_editor_20250728", "bash_20250124", "", "x" * 5000,
                      "text_editor_code_execution"):
-            told = failed(client, streams, anthropic.BadRequestError, messages=[user("?")],
+            error = failed(client, streams, anthropic.BadRequestError, messages=[user("?")],
                           tools=[{"type": kind, "name": "code_execution"}])
-            assert told["type"] == "invalid_request_error" and told["message"].startswith("tools: "), told
+            assert error["type"] == "invalid_request_error" and error["message"].startswith("tools: "), error
         for tool in ({"type": 5}, {}, {"name": "a"}, {"name": "a", "input_schema": "b"}, [], 5, None, "code_execution",
                      {"name": "a b", "input_schema": {}}):
             answer = server.ask("POST", "/v1/messages", {**ASKED, "messages": [user("?")], "tools": [tool]},
@@ -125,8 +126,9 @@ def test_tools_that_are_not_there(reckon, streams):
         assert not model.asked
 
 
-def test_ids_that_nobody_gave(reckon):
-    """Calls by code that somebody made up: the code is taken for gone, or the request is refused."""
+def test_invented_tool_call_ids(reckon):
+    """Tool results with invented ids: the reply reports the code as unavailable, and the model
+    continues."""
     with ModelServer(*[Reply(text="Gone.")] * 8) as model, Speaking(reckon, model) as server:
         client = server.client()
         made = client.messages.create(**ASKED, tools=[CODE], messages=[user("?")]).container.id
@@ -134,14 +136,14 @@ def test_ids_that_nobody_gave(reckon):
                         "toolu_code_01ARZ3NDEKTSV4RRFFQ69G5FAV_18446744073709551616_99999999999999999999999_1"):
             call = {"type": "tool_use", "id": made_up, "name": "query_database", "input": {},
                     "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_01ARZ3NDEKTSV4RRFFQ69G5FAV"}}
-            talk = [user("?"), {"role": "assistant", "content": [
+            history = [user("?"), {"role": "assistant", "content": [
                 {"type": "server_tool_use", "id": call["caller"]["tool_id"], "name": "code_execution", "input": {"code": "1"}},
                 call]}, user([{"type": "tool_result", "tool_use_id": made_up, "content": "1"}])]
-            message = client.messages.create(**ASKED, tools=tools(), container=made, messages=talk)
+            message = client.messages.create(**ASKED, tools=tools(), container=made, messages=history)
             assert message.content[0].content.error_code == "unavailable" and message.content[-1].text == "Gone."
 
 
-def test_a_client_that_does_not_wait(reckon):
+def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(calls=["sleep 60"]), Reply(text="No.")) as model, Speaking(reckon, model) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         connection.request("POST", "/anthropic/v1/messages", json.dumps(
@@ -163,8 +165,8 @@ def test_a_provider_that_is_down(reckon, streams):
                                    .replace("retries = 1", "retries = 0"))
             server.stop()
             server.start()
-            told = failed(server.client(), streams, anthropic.InternalServerError, messages=[user("?")])
-            assert told["type"] == "api_error" and "connect" in told["message"]
+            error = failed(server.client(), streams, anthropic.InternalServerError, messages=[user("?")])
+            assert error["type"] == "api_error" and "connect" in error["message"]
 
 
 LIES = [Reply(raw=b"<html>busy</html>"), Reply(raw=b""), Reply(raw=b"data: {\"choices\": [\n\n"), Reply(raw=b"data: []\n\n"),
@@ -175,7 +177,7 @@ LIES = [Reply(raw=b"<html>busy</html>"), Reply(raw=b""), Reply(raw=b"data: {\"ch
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_provider_that_lies(reckon, streams):
+def test_invalid_replies_of_a_provider(reckon, streams):
     key = None
     for lie in LIES:
         with ModelServer(*[lie] * 4) as model, Speaking(reckon, model, default="max-time = 20", key=key) as server:
@@ -189,12 +191,12 @@ def test_a_provider_that_lies(reckon, streams):
                 assert error.body["type"] == "error" and error.body["error"]["type"] in (
                     "api_error", "overloaded_error"), (lie, error)
                 assert error.body["error"]["message"] and error.body["request_id"]
-            else:  # an answer of nothing, or one that a limit ended
+            else:  # an empty answer, or one that a limit ended
                 assert message.type == "message" and message.stop_reason in ("end_turn", "max_tokens"), (lie, message)
             assert server.ask("GET", "/v1/models", prefix="/anthropic").status == 200
 
 
-def test_how_much_there_may_be(reckon):
+def test_ratelimit_headers(reckon):
     with ModelServer(Reply(text="One."), Reply(text="Two."), Reply(calls=["import time\ntime.sleep(30)"])) as model, \
             Speaking(reckon, model, args=("--agent-runs-tenant", "2")) as server:
         client = server.client()
@@ -207,7 +209,7 @@ def test_how_much_there_may_be(reckon):
             stream.until_done()
         server.begin()
         eventually(lambda: len(model.asked) == 3)
-    # A limit that no header of the vendor's has a name for is not shown as one.
+    # The vendor has no header for a quota of sessions, so the response has only `retry-after`.
     with ModelServer(Reply(text="One.")) as model, Speaking(
             reckon, model, args=("--quota-sessions", "1"), key=server.key) as server:
         server.create(template="python")

@@ -56,51 +56,51 @@ def test_code_awaits_tools_in_parallel(reckon, version, streams):
               Reply(calls=["print(x)"]), Reply(text="Five.")]
     with speaking(reckon, *script) as server:
         ask = asker(server.client(), streams, tools=tools(version))
-        talk = [user("Which region leads?")]
-        first = ask(talk)
+        history = [user("Which region leads?")]
+        first = ask(history)
         assert types(first)[:3] == ["text", "server_tool_use", "tool_use"] and first.stop_reason == "tool_use"
         assert first.content[1].name == "code_execution" and first.container.expires_at
         assert first.usage.output_tokens == 20
-        caller = version.replace("20260521", "20260120")  # as the SDKs know it
+        caller = version.replace("20260521", "20260120")  # callers of 20260521 are reported as 20260120
         rows, asked, second = {"West": 10, "East": 4}, [], first
-        while second.stop_reason == "tool_use":  # once where both calls came at once, as they do
+        while second.stop_reason == "tool_use":  # one round if both calls arrive in one message
             calls = calls_of(second)
             assert {(call.caller.type, call.caller.tool_id) for call in calls} == {(caller, first.content[1].id)}
             asked += [call.input["sql"] for call in calls]
-            talk += [second.to_param(), user([result(call, json.dumps([{"revenue": rows[call.input["sql"]]}]))
+            history += [second.to_param(), user([result(call, json.dumps([{"revenue": rows[call.input["sql"]]}]))
                                               for call in calls])]
-            second = ask(talk, container=first.container.id)
+            second = ask(history, container=first.container.id)
         assert asked == ["West", "East"]
-        # The very cell went on: its variables, its output, and its answer's place.
+        # The same cell has continued: its result belongs to the first `server_tool_use`.
         assert types(second) == ["code_execution_tool_result", "text"]
         assert second.content[0].tool_use_id == first.content[1].id
         assert second.content[0].content.stdout == "{'West': 10, 'East': 4}\n"
         assert (second.stop_reason, second.id != first.id) == ("end_turn", True)
         assert (second.usage.input_tokens, second.usage.output_tokens) == (300, 30)
-        # What is in the history is told to the model, once, and does not run again.
-        talk += [second.to_param(), user("And x?")]
-        third = ask(talk, container=first.container.id)
+        # The model gets each message of the history once, and the code in it does not run again.
+        history += [second.to_param(), user("And x?")]
+        third = ask(history, container=first.container.id)
         assert third.content[1].content.stdout == "5\n" and third.content[2].text == "Five."
-    told = server.model.asked[2].body["messages"]
-    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert "West" in told[3]["content"] and "query_database" in told[0]["content"]
+    sent = server.model.asked[2].body["messages"]
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert "West" in sent[3]["content"] and "query_database" in sent[0]["content"]
     names = [tool["function"]["name"] for tool in server.model.asked[0].body["tools"]]
     assert "query_database" not in names
 
 
-def test_one_after_the_other(reckon):
+def test_code_awaits_tools_in_sequence(reckon):
     code = "for i in range(3):\n    print(await query_database(str(i)))"
     with speaking(reckon, Reply(calls=[code]), Reply(text="Three.")) as server:
         ask = asker(server.client(), False, tools=tools())
-        talk, container, seen = [user("?")], {}, []
+        history, container, seen = [user("?")], {}, []
         while True:
-            message = ask(talk, **container)
+            message = ask(history, **container)
             if message.stop_reason != "tool_use":
                 break
             call, = calls_of(message)
             seen.append(call.input["sql"])
             container = {"container": message.container.id}
-            talk += [message.to_param(), user([result(call, [{"type": "text", "text": "row " + call.input["sql"]}],
+            history += [message.to_param(), user([result(call, [{"type": "text", "text": "row " + call.input["sql"]}],
                                                       is_error=len(seen) == 4)])]
         assert seen == ["0", "1", "2"] and message.content[0].content.stdout == "row 0\nrow 1\nrow 2\n"
         assert len(server.model.asked) == 2
@@ -112,18 +112,18 @@ def test_errors_of_tools_and_of_requests(reckon):
         ask = asker(server.client(), False, tools=tools())
         first = ask([user("?")])
         call, = calls_of(first)
-        talk = [user("?"), first.to_param()]
+        history = [user("?"), first.to_param()]
 
         def refused(content, words, **more):
             with pytest.raises(anthropic.BadRequestError) as caught:
-                ask([*talk, user(content)], **more)
+                ask([*history, user(content)], **more)
             assert words in caught.value.message
         here = {"container": first.container.id}
         refused([result(call)], "container_id is required when there are pending tool uses")
         refused([result(call), {"type": "text", "text": "and"}], "nothing else", **here)
         refused([{"type": "text", "text": "no"}], "without tool_result blocks", **here)
-        # None of these has answered it.
-        last = ask([*talk, user([result(call, "no table", is_error=True)])], **here)
+        # None of the refused requests has answered the code.
+        last = ask([*history, user([result(call, "no table", is_error=True)])], **here)
         assert last.content[0].content.stdout == "failed: no table\n" and last.content[1].text == "It failed."
         for body, words in (({"tools": tools()[1:]}, "not among the tools"),
                             ({"tools": [tools()[0], {**tools()[1], "strict": True}]}, "strict")):
@@ -133,8 +133,9 @@ def test_errors_of_tools_and_of_requests(reckon):
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_code_that_is_gone(reckon, streams):
-    """The run was ended meanwhile, and ids may be anybody's: the model is told, and goes on."""
+def test_results_for_a_run_that_has_ended(reckon, streams):
+    """The run was interrupted, or the ids are forged: its result is `unavailable`, and the model
+    continues."""
     with speaking(reckon, Reply(calls=[ONE]), Reply(text="Again."), Reply(text="Forged.")) as server:
         ask = asker(server.client(), streams, tools=tools())
         first = ask([user("?")])
@@ -152,12 +153,13 @@ def test_code_that_is_gone(reckon, streams):
                       user([{"type": "tool_result", "tool_use_id": content[1]["id"], "content": "1"}])],
                      container=first.container.id)
         assert forged.content[1].text == "Forged."
-    told = server.model.asked[1].body["messages"]
-    assert "not answered in time" in told[-1]["content"] and told[-1]["role"] == "tool"
+    sent = server.model.asked[1].body["messages"]
+    assert "not answered in time" in sent[-1]["content"] and sent[-1]["role"] == "tool"
 
 
-def test_answers_that_come_too_late(reckon):
-    """The code sees an error and goes on, with nobody there; whoever comes then gets its output."""
+def test_tool_results_after_the_timeout(reckon):
+    """After --tool-wait the code gets an error and continues without a client; a later request gets
+    its output."""
     code = "try:\n    await query_database('x')\nexcept tools.ToolError as error:\n    print('late')"
     with speaking(reckon, Reply(calls=[code]), Reply(text="It was late."),
                   args=("--tool-wait", "1")) as server:
@@ -170,8 +172,9 @@ def test_answers_that_come_too_late(reckon):
     assert last.content[0].content.stdout == "late\n"
 
 
-def test_nobody_else_answers(reckon):
-    """Ids of another tenant's code, with a container of one's own: it is not answered, nor seen."""
+def test_another_tenant_cannot_answer(reckon):
+    """Another tenant sends this tenant's ids with a container of its own: the code does not get
+    that result."""
     with speaking(reckon, Reply(calls=[ONE]), Reply(calls=["x = 1"]), Reply(text="Mine."), Reply(text="Gone."),
                   Reply(text="Answered.")) as server:
         first = asker(server.client(), False, tools=tools())([user("?")])

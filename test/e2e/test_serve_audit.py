@@ -1,4 +1,4 @@
-"""The audit: what is in it, that it survives, and that whoever touches it is seen."""
+"""The audit log: its entries, that it survives kills, and that changes of it are detected."""
 import contextlib
 import hashlib
 import signal
@@ -9,7 +9,7 @@ from reckon_cli import parse_json
 from reckon_serve import Server
 from waiting import eventually
 
-pytestmark = pytest.mark.one_user  # what the daemon writes down is the same for each
+pytestmark = pytest.mark.one_user  # the daemon writes the same entries for each user
 
 
 def entries(server, **query):
@@ -31,7 +31,7 @@ def verify(reckon):
 
 
 def chain(entry, before):
-    """The documented hash, by other means."""
+    """Compute the documented hash independently of the daemon."""
     data = b"reckon.audit/1" + before + entry["sequence"].to_bytes(8, "little")
     for name in ("at", "actor", "tenant", "request", "action", "target", "outcome", "detail"):
         text = entry[name].encode()
@@ -56,7 +56,7 @@ def some_work(server):
     return session
 
 
-def test_what_is_done_is_told(reckon):
+def test_actions_are_recorded(reckon):
     with Server(reckon) as server:
         session = some_work(server)
         server.ask("POST", "/drain")
@@ -88,19 +88,20 @@ def test_what_is_done_is_told(reckon):
         assert entry["sequence"] == number
         before = chain(entry, before)
         assert entry["hash"] == before.hex()
-    # What was denied is counted together, at the latest when it ends.
+    # Denied requests share one entry with a count, which is written when the daemon stops at the
+    # latest.
     listed = reckon("audit", "ls", "--json", "--state", reckon.state).expect(0)
-    told = [parse_json(line) for line in listed.out.splitlines()]
-    assert told[:len(found)] == found
-    assert [entry["detail"] for entry in of(told, "request.denied")] == ["count=2"]
-    assert told[-1]["action"] == "daemon.stop"
-    assert of(told, "config.reload")
+    recorded = [parse_json(line) for line in listed.out.splitlines()]
+    assert recorded[:len(found)] == found
+    assert [entry["detail"] for entry in of(recorded, "request.denied")] == ["count=2"]
+    assert recorded[-1]["action"] == "daemon.stop"
+    assert of(recorded, "config.reload")
     assert "is whole" in verify(reckon).expect(0).out
-    after = reckon("audit", "ls", "--after", len(told) - 1, "--state", reckon.state).expect(0)
-    assert after.out.startswith(f"{len(told)} ") and after.out.count("\n") == 1
+    after = reckon("audit", "ls", "--after", len(recorded) - 1, "--state", reckon.state).expect(0)
+    assert after.out.startswith(f"{len(recorded)} ") and after.out.count("\n") == 1
 
 
-def test_tenants_and_keys_are_told(reckon):
+def test_tenants_and_keys_are_recorded(reckon):
     with Server(reckon) as server:
         tenant = server.ask("POST", "/tenants", {"name": "acme"}).json["id"]
         made = server.ask("POST", "/keys", {"tenant": tenant, "scopes": ["sessions", "execute"]}).json
@@ -131,7 +132,7 @@ def test_tenants_and_keys_are_told(reckon):
     ("DELETE FROM audit WHERE sequence > 5", "entries 6 to"),
     ("DELETE FROM audit", "entries 1 to"),
 ])
-def test_who_touches_it_is_seen(reckon, change, words):
+def test_changes_of_the_database_are_detected(reckon, change, words):
     with Server(reckon) as server:
         some_work(server)
     assert "is whole" in verify(reckon).expect(0).out
@@ -140,13 +141,13 @@ def test_who_touches_it_is_seen(reckon, change, words):
     assert words in verify(reckon).expect(1).out
 
 
-def test_the_copy_of_the_end_has_a_seal(reckon):
+def test_audit_head_has_a_seal(reckon):
     with Server(reckon) as server:
         some_work(server)
     head = reckon.state / "audit.head"
     whole = head.read_text()
     sequence, hash_, seal = whole.split()
-    # The end cut off, and the copy moved to match, without the secret.
+    # Cut off the last entry and rewrite audit.head to match, without the secret of the seal.
     with database(reckon) as opened:
         opened.execute("DELETE FROM audit WHERE sequence = ?", [int(sequence)])
         last = opened.execute("SELECT hash FROM audit ORDER BY sequence DESC").fetchone()[0]
@@ -156,7 +157,7 @@ def test_the_copy_of_the_end_has_a_seal(reckon):
     assert "damaged" in verify(reckon).expect(1).out
     head.unlink()
     assert "missing" in verify(reckon).expect(1).out
-    # The daemon serves all the same, and says so where it stays.
+    # The daemon still serves, and reports the damage in its log and in the audit log.
     with Server(reckon, key=server.key) as server:
         assert "lost its end" in server.log()
         assert of(entries(server), "audit.damage")[0]["detail"] == "audit.head is missing"
@@ -172,21 +173,21 @@ def test_it_survives_a_kill_at_any_moment(reckon):
             server.process.stdout.close()
             server.start()
             found = entries(server)
-            # What was begun is there, for its row was: they are one transaction.
+            # The entry exists: one transaction writes it together with the row of the execution.
             assert running in of(found, "execution.start")[-1]["detail"]
             assert not of(found, "audit.damage")
             session = server.create()
             assert "is whole" in verify(reckon).expect(0).out
 
 
-def test_what_it_is_asked_wrongly(reckon):
+def test_command_line_errors(reckon):
     assert reckon("audit").expect(2)
     assert reckon("audit", "prune").expect(2)
     assert reckon("audit", "ls", "--after=x", "--state", reckon.state).expect(2)
     assert reckon("audit", "ls", "--state", reckon.work / "nowhere").status == 125
 
 
-# ---- what leaves the database -------------------------------------------------------------------
+# ---- entries in sealed files --------------------------------------------------------------------
 
 def segments(reckon):
     return sorted(path.name for path in (reckon.state / "audit").glob("*.seg"))
@@ -198,7 +199,7 @@ def rows(reckon):
 
 
 def fill(server, count):
-    """So many entries and more."""
+    """Write at least `count` entries."""
     session = server.create()
     for _ in range(count // 2):
         server.ask("DELETE", f"/sessions/{session}/files/nothing")
@@ -211,13 +212,13 @@ def listed(reckon, *args):
     return [parse_json(line) for line in done.out.splitlines()]
 
 
-def test_what_is_too_much_goes_to_sealed_files(reckon):
+def test_excess_entries_move_to_sealed_files(reckon):
     with Server(reckon, "--audit-entries", "40") as server:
         fill(server, 150)
         eventually(lambda: segments(reckon), "a segment")
         eventually(lambda: rows(reckon)[0] < 40 + 64, "fewer rows")
         assert rows(reckon)[1] > 1
-        # Nothing is missing for who reads it, over HTTP or without the daemon.
+        # Readers get every entry, over HTTP and without the daemon.
         found = entries(server)
         assert [entry["sequence"] for entry in found] == list(range(1, len(found) + 1))
         assert of(found, "audit.archive")[0]["target"] == segments(reckon)[0]
@@ -237,13 +238,13 @@ def test_what_is_too_much_goes_to_sealed_files(reckon):
         assert path.stat().st_mode & 0o777 == 0o600
     done = verify(reckon).expect(0)
     assert f"is whole: {len(listed(reckon))} entries" in done.out
-    # A daemon that has nothing to move any more goes on with the same chain.
+    # A daemon with --audit-entries 0 continues the same chain.
     with Server(reckon, "--audit-entries", "0", key=server.key) as server:
         assert entries(server)[:len(found)] == found
     assert "is whole" in verify(reckon).expect(0).out
 
 
-def test_what_is_too_old_goes_to_sealed_files(reckon):
+def test_old_entries_move_to_sealed_files(reckon):
     with Server(reckon, "--audit-keep", "2") as server:
         fill(server, 20)
         eventually(lambda: rows(reckon)[1] > 20, "old rows are moved")
@@ -251,17 +252,17 @@ def test_what_is_too_old_goes_to_sealed_files(reckon):
         assert "is whole" in verify(reckon).expect(0).out
 
 
-def test_sealed_files_are_removed_and_told(reckon):
+def test_removal_of_sealed_files_is_recorded(reckon):
     with Server(reckon, "--audit-entries", "40", "--audit-archive-size", "1") as server:
         fill(server, 150)
-        told = eventually(lambda: of(entries(server), "audit.prune"), "a segment is removed")
+        pruned = eventually(lambda: of(entries(server), "audit.prune"), "a segment is removed")
         found = entries(server)
         first = found[0]["sequence"]
         assert first > 1 and segments(reckon) == []
         assert server.ask("GET", "/audit").json["first"] == first
-        last = told[-1]
+        last = pruned[-1]
         assert last["detail"].startswith(f"through={first - 1} hash=")
-        # The chain goes on from the hash that the entry names.
+        # The chain continues from the hash that the entry names.
         before = bytes.fromhex(last["detail"].partition("hash=")[2])
         for entry in found:
             before = chain(entry, before)
@@ -292,7 +293,7 @@ def archived(reckon):
 
 
 @pytest.mark.parametrize("where", ["begin", "middle", "end", "seal"])
-def test_who_touches_a_sealed_file_is_seen(reckon, archived, where):
+def test_changes_of_a_sealed_file_are_detected(reckon, archived, where):
     path = archived[0][-1]
     whole = path.read_bytes()
     at = {"begin": 3, "middle": len(whole) // 2, "end": len(whole) - 100, "seal": len(whole) - 1}[where]
@@ -306,7 +307,7 @@ def test_who_touches_a_sealed_file_is_seen(reckon, archived, where):
     verify(reckon).expect(0)
 
 
-def test_a_file_that_is_missing_is_seen(reckon, archived):
+def test_missing_and_swapped_sealed_files_are_detected(reckon, archived):
     paths, _ = archived
     assert len(paths) > 1
     for path in (paths[0], paths[-1]):
@@ -314,20 +315,21 @@ def test_a_file_that_is_missing_is_seen(reckon, archived):
         path.unlink()
         assert "missing" in verify(reckon).expect(1).out
         path.write_bytes(whole)
-    # One in the place of another one.
+    # The second file in the place of the first.
     first, second = paths[0].read_bytes(), paths[1].read_bytes()
     paths[0].write_bytes(second)
     verify(reckon).expect(1)
     paths[0].write_bytes(first)
     verify(reckon).expect(0)
-    # All of them, with the rows that are left made the beginning.
+    # Without any sealed file, the log starts at the rows in the database.
     for path in paths:
         path.unlink()
     assert "no entry says" in verify(reckon).expect(1).out
 
 
-def test_what_a_crash_left_is_in_nobodys_way(reckon, archived):
-    """A file whose rows are in the database still; one of a database that was put back."""
+def test_leftover_sealed_files_are_renamed(reckon, archived):
+    """Before the daemon writes sealed files of the same names, it renames the leftovers of a crash
+    or a restored database to `.other`."""
     with database(reckon) as opened:
         base = opened.execute("SELECT value FROM meta WHERE name = 'audit_base'").fetchone()[0]
         base = int(base.split()[0])

@@ -1,4 +1,4 @@
-"""Copies of a state directory: made while a daemon works, put back elsewhere, or into its store."""
+"""Backups of a state directory: made while a daemon works, restored elsewhere or into its store."""
 import re
 import shutil
 import sqlite3
@@ -28,7 +28,7 @@ def objects(folder):
     return {path.name: path for path in folder.glob("??/*")}
 
 
-def test_what_was_answered_is_in_a_backup_that_is_made_meanwhile(reckon, tmp_path):
+def test_backup_during_work_has_all_answered_requests(reckon, tmp_path):
     target, again = tmp_path / "backup", tmp_path / "again"
     with Server(reckon) as server:
         session = server.create()
@@ -67,11 +67,11 @@ def test_what_was_answered_is_in_a_backup_that_is_made_meanwhile(reckon, tmp_pat
         live = [row["id"] for row in server.ask("GET", "/sessions?status=live").json["sessions"]]
         assert len(live) == 2
         other, = set(live) - {session}
-        # Each file that its database knows is whole: a box is made of all of them.
+        # The session that was busy during the backups opens with its files.
         assert server.ask("GET", f"/sessions/{other}/files").status == 200
 
 
-def test_only_what_is_new_is_copied_and_what_nobody_needs_goes(reckon, tmp_path):
+def test_backup_copies_new_files_and_removes_unused_ones(reckon, tmp_path):
     target = tmp_path / "backup"
     with Server(reckon) as server:
         session, gone = server.create(), server.create()
@@ -84,7 +84,7 @@ def test_only_what_is_new_is_copied_and_what_nobody_needs_goes(reckon, tmp_path)
         assert copied(backup(reckon, target)) == 1
         assert len(snapshots(target)) == 2
         assert set(objects(target / "objects")) > old
-        # What an earlier snapshot alone names stays as long as that does.
+        # With --keep 1, a backup removes older snapshots and the objects that no snapshot names.
         shutil.rmtree(target / "snapshots" / first)
         (target / "snapshots" / "20000101T000000Z").mkdir()
         for name, text in (("objects", ""), ("segments", "")):
@@ -97,7 +97,7 @@ def test_only_what_is_new_is_copied_and_what_nobody_needs_goes(reckon, tmp_path)
         backup(reckon, target, "--verify")
 
 
-def test_what_is_missing_or_damaged_is_named(reckon, tmp_path):
+def test_missing_and_damaged_files_are_named(reckon, tmp_path):
     target = tmp_path / "backup"
     with Server(reckon) as server:
         session = server.create()
@@ -123,7 +123,7 @@ def test_what_is_missing_or_damaged_is_named(reckon, tmp_path):
         assert "missing" in backup(reckon, target, "--verify", status=1).err
 
 
-def test_what_a_store_lacks_comes_back_while_the_daemon_runs(reckon, tmp_path):
+def test_restore_objects_while_the_daemon_runs(reckon, tmp_path):
     target = tmp_path / "backup"
     with Server(reckon) as server:
         session = server.create()
@@ -142,7 +142,7 @@ def test_what_a_store_lacks_comes_back_while_the_daemon_runs(reckon, tmp_path):
         assert server.ask("GET", f"/sessions/{session}/files/a").body == b"some text"
 
 
-def test_nothing_is_replaced(reckon, tmp_path):
+def test_restore_replaces_nothing(reckon, tmp_path):
     target = tmp_path / "backup"
     with Server(reckon) as server:
         server.create()

@@ -1,4 +1,5 @@
-"""Files of a session while a cell runs in it: at once, safely, and each change told once."""
+"""Files of a session while a cell runs in it: requests do not wait, are safe, and each change is
+reported once."""
 import concurrent.futures
 import io
 import os
@@ -12,7 +13,7 @@ import pytest
 from reckon_serve import Server
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-# Ends only when somebody puts the file: a request that waited for the cell would never end.
+# Runs until a client puts the named file; a request that waited for the cell would never end.
 UNTIL = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('{0}'): time.sleep(.01)\n"
 
 
@@ -72,14 +73,14 @@ def test_every_request_about_files_is_answered_while_a_cell_runs(server):
     server.ask("PUT", f"{path}/files/end", b"")
     record = server.poll(session, execution)
     assert record["status"] == "ok"
-    # Its own files alone; what was put beside it is nobody's.
+    # The record lists the files that the cell wrote, not those that a client put meanwhile.
     assert {each["path"] for each in record["files"]} == {"begun", "mine"}
     record = server.execute(session, "print(sorted(os.listdir('.')), open('in/b.csv').read())")
     assert "'end', 'in', 'made', 'mine', 'un'" in record["stdout"] and "x,y" in record["stdout"]
     assert record["files"] == []
 
 
-def test_a_cell_that_overwrites_what_was_put_is_told(server):
+def test_a_cell_that_overwrites_an_upload_reports_it(server):
     session = server.create()
     execution = begin(server, session, UNTIL.format("end") + "open('end', 'w').write('mine now')")
     server.ask("PUT", f"/sessions/{session}/files/end", b"put")
@@ -88,7 +89,7 @@ def test_a_cell_that_overwrites_what_was_put_is_told(server):
         ("begun", "created"), ("end", "modified")}
 
 
-def test_all_workers_busy_leave_files_within_reach(reckon):
+def test_files_are_reachable_while_all_workers_are_busy(reckon):
     with Server(reckon, "--workers", "2") as server:
         sessions = [server.create() for _ in range(3)]
         running = [begin(server, session) for session in sessions[:2]]
@@ -102,7 +103,7 @@ def test_all_workers_busy_leave_files_within_reach(reckon):
             assert server.poll(session, execution)["status"] == "ok"
 
 
-def test_contexts_do_not_hold_files_up_either(server):
+def test_contexts_do_not_delay_files(server):
     session = server.create()
     made = server.ask("POST", f"/sessions/{session}/contexts", {"language": "python"}).json["id"]
     execution = server.background(session, UNTIL.format("end"), context=made)
@@ -112,8 +113,9 @@ def test_contexts_do_not_hold_files_up_either(server):
 
 
 @as_root
-def test_what_was_put_beside_a_cell_survives_a_crash(server):
-    """And what the cell itself did so far does not: it is lost as a whole."""
+def test_uploads_during_a_cell_survive_a_crash(server):
+    """After a crash the clients' changes persist, and everything that the running cell wrote is
+    lost."""
     session = server.create()
     path = f"/sessions/{session}"
     server.execute(session, "open('old', 'w').write('old'); open('gone', 'w')")
@@ -129,7 +131,7 @@ def test_what_was_put_beside_a_cell_survives_a_crash(server):
     assert server.ask("GET", f"{path}/files/begun").status == 404
 
 
-def test_variables_wait_for_the_kernel_unless_told_not_to(server):
+def test_variables_wait_for_the_kernel_by_default(server):
     session = server.create()
     path = f"/sessions/{session}"
     execution = begin(server, session, "x = 1\n" + UNTIL.format("end"))
@@ -145,8 +147,8 @@ def test_variables_wait_for_the_kernel_unless_told_not_to(server):
     assert server.ask("GET", f"{path}/variables?wait=maybe").status == 400
 
 
-def test_close_restart_and_interrupt_meet_files(server):
-    """Whatever ends first: each request gets an answer that is true, and nothing hangs."""
+def test_close_and_restart_during_uploads(server):
+    """Uploads during a restart succeed; uploads during a close succeed or get 410."""
     session = server.create()
     path = f"/sessions/{session}"
     execution = begin(server, session)
@@ -167,8 +169,9 @@ def test_close_restart_and_interrupt_meet_files(server):
     assert server.ask("GET", f"{path}/files").status == 410
 
 
-def test_turns_keep_the_order_of_what_was_seen(server):
-    """A cell and uploads change one file in turns; after a crash the last word counts."""
+def test_last_write_wins_between_cells_and_uploads(server):
+    """A cell and uploads write one file in turn; after a crash the file has the content that a
+    client read last."""
     session = server.create()
     path = f"/sessions/{session}"
     stop = threading.Event()
@@ -227,7 +230,8 @@ while not os.path.exists('end'):
 
 
 def test_a_box_that_swaps_folders_for_links_gets_nothing_out(server):
-    """Whichever moment a request meets: it reads and writes in the workspace, or not at all."""
+    """Each request reads and writes inside the workspace or fails, whatever the box swaps
+    meanwhile."""
     session = server.create()
     path = f"/sessions/{session}"
     execution = begin(server, session, SWAP)

@@ -1,6 +1,7 @@
-"""The calls of the field table as reckond handles them, by what speaks for clients: no HTTP is here.
+"""The calls of the field table as reckond handles them, sent by a captured front without HTTP.
 
-What a call gives is read by its row to the last byte; a file comes along where the row says so.
+Each result is decoded by its row of the table to the last byte; a file comes with it if the row
+says so.
 """
 import json
 
@@ -91,7 +92,7 @@ def test_archives(ask):
     assert ask.fail("archive_commit", ticket=ticket) == "INVALID", "nothing is not an archive"
 
 
-def test_what_is_kept(ask):
+def test_versions_artifacts_outputs_and_receipts(ask):
     put(ask, "a.txt")
     record = json.loads(ask("execute", code="print('y' * 9000)")["record"])
     version = ask("version_list", path="a.txt")["versions"][0]
@@ -132,17 +133,17 @@ def test_links(ask):
 
 
 def follow(ask, execution, after=0):
-    """Names of its events, each batch asked for behind the one before."""
+    """Names of an execution's events; each call requests the events after the last batch."""
     names, goes_on = [], None
     while True:
-        told = ask("execution_events", execution=execution, after=after, goes_on=goes_on)
-        for event in told["events"]:
-            assert event["id"] == after + 1 and not told["missing"]
+        batch = ask("execution_events", execution=execution, after=after, goes_on=goes_on)
+        for event in batch["events"]:
+            assert event["id"] == after + 1 and not batch["missing"]
             assert json.loads(event["data"])["event"] == event["name"]
             after, names = event["id"], [*names, event["name"]]
-        assert told["events"] or told["is_last"]
-        if told["is_last"]:
-            assert told["failure"] is None
+        assert batch["events"] or batch["is_last"]
+        if batch["is_last"]:
+            assert batch["failure"] is None
             return names
         goes_on = True
 
@@ -155,29 +156,29 @@ def test_events_are_pulled(ask):
     assert follow(ask, execution, after=len(names) - 1) == ["done"]
     for _ in range(6):
         ask("execute", code="1")
-    told = ask("execution_events", execution=execution)
-    assert [each["name"] for each in told["events"]] == ["done"] and told["is_last"]
-    assert ask("execution_show", execution=execution)["record"] in told["events"][0]["data"]
+    batch = ask("execution_events", execution=execution)
+    assert [each["name"] for each in batch["events"]] == ["done"] and batch["is_last"]
+    assert ask("execution_show", execution=execution)["record"] in batch["events"][0]["data"]
 
 
-def test_what_was_cancelled_has_an_end(ask):
+def test_events_of_a_cancelled_execution_end(ask):
     running = ask("execute", code="import time; time.sleep(60)", background=True)
     waiting = ask("execute", code="1", stream=True)["execution"]["id"]
     assert ask("execution_cancel", execution=waiting) == {"cancelled": True}
-    told = ask("execution_events", execution=waiting)
-    assert told["is_last"] and told["events"] == []
-    assert field_table.errors()[told["failure"]["error"]] == "EXECUTION_CANCELLED"
+    batch = ask("execution_events", execution=waiting)
+    assert batch["is_last"] and batch["events"] == []
+    assert field_table.errors()[batch["failure"]["error"]] == "EXECUTION_CANCELLED"
     ask("execution_cancel", execution=running["execution"]["id"])
 
 
-def test_a_key_of_a_request_gives_the_same_record(ask):
+def test_same_idempotency_key_gives_the_same_record(ask):
     same = {"code": "import random; print(random.random())", "Idempotency-Key": "k"}
     assert ask("execute", **same) == ask("execute", **same)
     assert ask("execute_once", **same) == ask("execute_once", **same)
     assert ask.fail("execute_once", **same, keep=True) == "CONFLICT"
 
 
-def test_errors_say_what_was_reached(ask):
+def test_errors_name_the_quota_or_the_scope(ask):
     front = ask.front
     tenant = ask("tenant_create", name="small",
                  quotas={"max_wall_s": 2500, "max_memory_bytes": 64 << 20})["id"]
@@ -200,14 +201,14 @@ def test_runs_of_a_daemon_without_a_model(ask):
 
 
 def follow_run(ask, run):
-    """Its events, the last one's data, and how it failed."""
+    """Names of a run's events, the data of the last one, and the failure."""
     after, names, goes_on = 0, [], None
     while True:
-        told = ask("run_events", id=run, after=after, goes_on=goes_on)
-        names += [each["name"] for each in told["events"]]
-        after = max([each["id"] for each in told["events"]], default=after)
-        if told["is_last"]:
-            return names, told["events"][-1]["data"] if told["events"] else b"", told["failure"]
+        batch = ask("run_events", id=run, after=after, goes_on=goes_on)
+        names += [each["name"] for each in batch["events"]]
+        after = max([each["id"] for each in batch["events"]], default=after)
+        if batch["is_last"]:
+            return names, batch["events"][-1]["data"] if batch["events"] else b"", batch["failure"]
         goes_on = True
 
 
@@ -232,7 +233,7 @@ def test_runs(reckon):
             assert answer["steps"][0]["record"]["stdout"] == "b'\\x00\\x01' x\n"
             shown = ask("run_show", id=begun["id"])
             assert json.loads(shown["answer"]) == answer and shown["run"] is None
-            # Asked again it is the same run, waited for or not.
+            # A repeated request gets the same run, in the foreground and in the background.
             assert ask("run_create", **same) == {"answer": shown["answer"], "run": None}
             again = ask("run_create", background=True, **same)["run"]
             assert (again["id"], again["status"]) == (begun["id"], "ended")
@@ -242,7 +243,7 @@ def test_runs(reckon):
             assert "the front is gone" not in front.server.log()
 
 
-def test_the_rest(ask):
+def test_other_calls(ask):
     assert ask("key_check") == {"requests": None, "mcp_approve": False}
     assert json.loads(ask("audit_list", limit=3)["page"])["entries"]
     assert ask("restart") == {} and ask("session_delete") == {}

@@ -21,15 +21,15 @@ def user(content):
 def test_code_runs_here(reckon):
     with ModelServer(Reply(text="I compute.", calls=["print(6 * 7)"]), Reply(text="It is 42.", cached=10)) as model, \
             Speaking(reckon, model) as server:
-        told = server.client().chat.completions.create(
+        answer = server.client().chat.completions.create(
             model=MODEL, tools=[CODE], temperature=0.5, stop="END", max_completion_tokens=99,
             messages=[{"role": "developer", "content": "Be brief."}, user("6 times 7?")])
         sessions = server.ask("GET", "/sessions").json["sessions"]
-    choice, = told.choices
+    choice, = answer.choices
     assert choice.message.content == "I compute.\n\nIt is 42." and choice.finish_reason == "stop"
-    assert choice.message.tool_calls is None and told.model == MODEL and told.id.startswith("chatcmpl-")
-    assert (told.usage.prompt_tokens, told.usage.completion_tokens, told.usage.total_tokens,
-            told.usage.prompt_tokens_details.cached_tokens) == (200, 40, 240, 10)
+    assert choice.message.tool_calls is None and answer.model == MODEL and answer.id.startswith("chatcmpl-")
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens,
+            answer.usage.prompt_tokens_details.cached_tokens) == (200, 40, 240, 10)
     body = model.asked[0].body
     assert (body["temperature"], body["stop"]) == (0.5, ["END"]) and 99 in (
         body.get("max_tokens"), body.get("max_completion_tokens"))
@@ -54,19 +54,19 @@ def test_functions_and_streams(reckon):
         answer = client.chat.completions.create(model=MODEL, tools=[WEATHER], messages=[
             user("?"), choice.message.to_dict(), {"role": "tool", "tool_call_id": call.id, "content": "12"}])
         assert answer.choices[0].message.content == "Warm."
-    told = model.asked[1].body["messages"]
-    assert [each["role"] for each in told] == ["user", "assistant", "tool"]
-    assert told[2] == {"role": "tool", "tool_call_id": "call_1", "content": "12"}
+    sent = model.asked[1].body["messages"]
+    assert [each["role"] for each in sent] == ["user", "assistant", "tool"]
+    assert sent[2] == {"role": "tool", "tool_call_id": "call_1", "content": "12"}
 
 
 def test_a_plain_model(reckon):
     with ModelServer(Reply(text="A pixel."), Reply(calls=[CALL])) as model, Speaking(reckon, model) as server:
         client = server.client()
-        told = client.chat.completions.create(model=MODEL, messages=[
+        answer = client.chat.completions.create(model=MODEL, messages=[
             {"role": "system", "content": "Rules."}, user("Hello"), {"role": "assistant", "content": "Hi."},
             user([{"type": "text", "text": "What is it?"},
                   {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}])])
-        assert told.choices[0].message.content == "A pixel."
+        assert answer.choices[0].message.content == "A pixel."
         called = client.chat.completions.create(model=MODEL, tools=[WEATHER], tool_choice="required",
                                                 messages=[user("?")])
         assert called.choices[0].message.content is None and len(called.choices[0].message.tool_calls) == 1
@@ -93,7 +93,7 @@ def test_errors(reckon):
                       {"messages": [user([{"type": "input_audio"}])]}, {"messages": []}):
             assert refused(openai.BadRequestError, **wrong)["type"] == "invalid_request_error"
         assert refused(openai.InternalServerError)["type"] == "server_error"
-        # In the middle of a stream there is no status any more.
+        # In the middle of a stream the error is an event, because the status is already sent.
         with pytest.raises(openai.APIError) as caught:
             for _ in client.chat.completions.create(model=MODEL, messages=[user("?")], stream=True):
                 pass

@@ -38,7 +38,7 @@ def test_contexts_share_files_and_nothing_else(server):
         (shell, "bash", "/mnt/data", "ready", 0), (other, "python", "/tmp", "ready", 0)]
 
 
-def test_questions_are_the_contexts_own(server):
+def test_variables_completion_and_inspection_are_per_context(server):
     session = server.create()
     other = context(server, session)
     server.execute(session, "first_name = 1")
@@ -68,7 +68,7 @@ def test_questions_are_the_contexts_own(server):
 
 
 def test_contexts_run_at_the_same_time_and_each_in_order(server):
-    """The two wait for each other: one after the other they would never end."""
+    """Each execution waits for the other, so they would never end one after the other."""
     session = server.create()
     other = context(server, session)
     first = server.background(session, WAIT.format("a", "b"))
@@ -97,7 +97,7 @@ def test_a_context_opens_while_the_session_is_busy(server):
     assert server.poll(session, running)["status"] == "interrupted"
 
 
-def test_deleting_a_context_leaves_the_rest(server):
+def test_deleting_a_context_keeps_the_others(server):
     session = server.create()
     other, third = context(server, session), context(server, session)
     server.execute(session, "x = 1")
@@ -121,7 +121,8 @@ def test_deleting_a_context_leaves_the_rest(server):
 
 
 def test_an_execution_names_its_language(server):
-    """The first one opens a context, the others find it; what is the session's own opens none."""
+    """The first execution in another language opens a context, and later ones use it; the session's
+    own language opens none."""
     session = server.create()
     server.execute(session, "x = 1", language="python")
     first, second = (server.background(session, code, language="bash")
@@ -141,7 +142,7 @@ def test_an_execution_names_its_language(server):
     assert record["context"] in answer.json["error"]["message"]
 
 
-def test_a_language_that_there_is_none_of(server):
+def test_unknown_language(server):
     session = server.create()
     path = f"/sessions/{session}/executions"
     answer = server.ask("POST", path, {"code": "1", "language": "cobol"})
@@ -169,7 +170,7 @@ def test_one_idempotency_key_is_for_one_kernel(server):
         assert (answer.status, answer.code) == (409, "idempotency_conflict"), other
 
 
-def test_a_language_takes_no_ninth_kernel(server):
+def test_a_language_cannot_open_a_ninth_kernel(server):
     session = server.create()
     for _ in range(7):
         context(server, session)
@@ -177,7 +178,7 @@ def test_a_language_takes_no_ninth_kernel(server):
     assert (answer.status, answer.code) == (413, "limit")
 
 
-def test_as_many_contexts_as_may_be(server):
+def test_limit_of_contexts(server):
     session = server.create()
     for _ in range(7):
         context(server, session)
@@ -186,7 +187,7 @@ def test_as_many_contexts_as_may_be(server):
     assert "context" in answer.json["error"]["remedy"]
 
 
-def test_what_a_context_cannot_be(server):
+def test_invalid_contexts(server):
     session = server.create()
     for body in ({"language": "cobol"}, {"template": "data"}, {"cwd": "relative"}, {"nonsense": 1},
                  {"env": {"A B": "1"}}):
@@ -261,7 +262,7 @@ def test_closing_a_session_with_busy_contexts(server):
 
 
 def test_contexts_that_are_opened_while_the_session_is_closed(server):
-    """Whatever comes first, each request is answered and nothing is left behind."""
+    """Whichever request comes first, each gets a response."""
     for _ in range(5):
         session = server.create()
         answers = []

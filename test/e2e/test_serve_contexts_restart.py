@@ -1,4 +1,5 @@
-"""Contexts over a restart of the daemon: the same id, a fresh kernel that says what is gone."""
+"""Contexts after a restart of the daemon: the same ids, with fresh kernels that report lost
+variables."""
 import concurrent.futures
 import os
 import signal
@@ -36,7 +37,7 @@ def test_contexts_come_back_with_their_ids(server, number):
         (each["id"], each["language"], each["cwd"], each["created_at"]) for each in before]
     assert [each["kernel"] for each in after] == ["lost", "lost", "ready"]
 
-    # Of a context nobody asked before the session itself: its box is made for it.
+    # The first request after the restart is for a context, so the daemon makes the box for it.
     record = server.execute(session, "import os; print(os.getcwd(), os.environ['WHO'])\nof_other",
                             context=other)
     assert record["stdout"] == "/tmp other\n" and record["error"]["name"] == "NameError"
@@ -50,11 +51,11 @@ def test_contexts_come_back_with_their_ids(server, number):
     assert note["detail"]["variables"] == ["first"]
     assert lost_of(server.execute(session, "1", context=unused)) == []
     assert {each["kernel"] for each in listed(server, session)} == {"ready"}
-    # Told once.
+    # The loss is reported once.
     assert lost_of(server.execute(session, "1", context=other)) == []
 
 
-def test_what_was_deleted_stays_deleted(server):
+def test_deleted_contexts_stay_deleted(server):
     session = server.create()
     gone, stays = context(server, session), context(server, session)
     server.execute(session, "x = 1", context=gone)
@@ -63,15 +64,15 @@ def test_what_was_deleted_stays_deleted(server):
     assert [each["id"] for each in listed(server, session)] == [stays]
     answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1", "context": gone})
     assert answer.code == "context_not_found"
-    # One that never had its kernel again can go, too.
+    # A context whose kernel has not started again can be deleted, too.
     assert server.ask("DELETE", f"/sessions/{session}/contexts/{stays}").status == 200
     again(server)
     assert listed(server, session) == []
     assert server.execute(session, "1")["status"] == "ok"
 
 
-def test_all_of_them_at_once(server):
-    """Seven contexts and the session are asked together, while nobody has a box yet."""
+def test_seven_contexts_resume_at_once(server):
+    """Seven contexts get requests at once, while the session does not have a box yet."""
     session = server.create()
     made = [context(server, session) for _ in range(7)]
     for number, each in enumerate(made):
@@ -86,7 +87,7 @@ def test_all_of_them_at_once(server):
         assert lost_of(record)[0]["detail"]["variables"] == [f"v{number}"]
 
 
-def test_a_second_restart_before_anybody_asked(server):
+def test_a_second_restart_without_a_request_before(server):
     session = server.create()
     other = context(server, session)
     server.execute(session, "x = 1", context=other)
@@ -100,7 +101,7 @@ def test_a_second_restart_before_anybody_asked(server):
     assert note["detail"]["variables"] == ["y"]
 
 
-def test_questions_and_restarts_of_one_that_is_parked(server):
+def test_variables_and_restart_of_a_context_without_a_kernel(server):
     session = server.create()
     other = context(server, session)
     server.execute(session, "x = 1", context=other)
@@ -109,7 +110,7 @@ def test_questions_and_restarts_of_one_that_is_parked(server):
     assert answer.json == {"variables": []}
     again(server)
     assert server.ask("POST", f"/sessions/{session}/restart", {"context": other}).status == 200
-    # Whoever restarted it knows.
+    # After an explicit restart the loss is not reported.
     assert lost_of(server.execute(session, "1", context=other)) == []
 
 
@@ -122,7 +123,7 @@ def test_a_new_context_while_the_session_has_no_box(server):
 
 
 @as_root
-def test_a_dead_warden_takes_no_context_along(server):
+def test_contexts_survive_the_death_of_a_warden(server):
     session = server.create()
     other = context(server, session)
     server.execute(session, "x = 1; open('f', 'w').write('kept')", context=other)
@@ -135,7 +136,7 @@ def test_a_dead_warden_takes_no_context_along(server):
     assert [each["id"] for each in listed(server, session)] == [other]
 
 
-def test_a_session_that_ended_keeps_none(server):
+def test_an_ended_session_has_no_contexts(server):
     session = server.create()
     context(server, session)
     server.ask("DELETE", f"/sessions/{session}")

@@ -1,4 +1,4 @@
-"""POST /reckon/v1/agent with a conversation: parked for the application, taken up again."""
+"""POST /reckon/v1/agent with a conversation: a run parks for the application and continues."""
 
 import jsonschema
 import pytest
@@ -34,7 +34,7 @@ def ask(server, status=200, **body):
     return answer.json
 
 
-def kept(server, run):
+def conversation_of(server, run):
     answer = server.ask("GET", f"/agent/{run}/conversation")
     assert answer.status == 200, answer
     jsonschema.validate(answer.json, CONVERSATION)
@@ -51,7 +51,7 @@ def test_a_conversation_instead_of_a_question(reckon):
         with Asking(reckon, model, prices="images = yes") as server:
             answer = ask(server, conversation=document,
                          files=[{"path": "sales.csv", "text": "a\n1\n"}], **FAST)
-            after = kept(server, answer["id"])
+            after = conversation_of(server, answer["id"])
     assert answer["answer"] == "A pixel." and answer["stop"] == "answer" and "calls" not in answer
     assert answer["steps"][0]["record"]["stdout"] == "42\n"
     body = model.asked[0].body
@@ -60,7 +60,7 @@ def test_a_conversation_instead_of_a_question(reckon):
         "user", "assistant", "user", "assistant", "tool", "assistant"]
 
 
-def test_a_parked_run_is_taken_up_after_a_restart(reckon):
+def test_parked_and_ended_runs_continue(reckon):
     script = [Reply(text="Let me see.", calls=["x = 5", weather("Bern")]),
               Reply(calls=["print(x * 2)"]), Reply(text="Ten."), Reply(text="Still ten.")]
     with ModelServer(*script) as model:
@@ -77,14 +77,14 @@ def test_a_parked_run_is_taken_up_after_a_restart(reckon):
             assert 'reckon_agent_runs_total{stop="tool_calls"} 1' in metrics
             answer = ask(server, continues=parked["id"],
                          results=[{"id": "w1", "text": "12 degrees"}])
-            # In the session of the run before, whose variable is still there.
+            # The run continues in the same session, where the variable `x` still exists.
             assert answer["session"] == parked["session"]
             assert answer["steps"][0]["record"]["stdout"] == "10\n"
             assert answer["answer"] == "Ten." and answer["stop"] == "answer"
         with Asking(reckon, model, key=server.key) as server:
             later = ask(server, continues=answer["id"], question="Sure?", **FAST)
             assert later["answer"] == "Still ten."
-            # What is removed is gone, whether this daemon knows it or only its database.
+            # A deleted run is not found, whether this daemon ran it or only its database has it.
             for run in (answer["id"], later["id"]):
                 assert server.ask("DELETE", f"/agent/{run}").status == 200
                 for method, path in (("DELETE", ""), ("GET", ""), ("GET", "/conversation"), ("GET", "/events")):
@@ -95,7 +95,7 @@ def test_a_parked_run_is_taken_up_after_a_restart(reckon):
     assert model.asked[3].body["messages"][-1]["content"] == "Sure?"
 
 
-def test_what_cannot_go_on(reckon):
+def test_runs_that_cannot_continue(reckon):
     with ModelServer(Reply(text="One."), Reply(text="Two.")) as model:
         with Asking(reckon, model) as server:
             plain = ask(server, question="?", **FAST)
@@ -113,15 +113,15 @@ def test_what_cannot_go_on(reckon):
             assert bad["stop"] == "failed" and "conversation" in bad["message"]
 
 
-def test_events_tell_code_while_it_is_written(reckon):
+def test_events_stream_code_while_the_model_writes_it(reckon):
     with ModelServer(Reply(thought="Hm.", calls=["print('one')"]), Reply(text="Done.")) as model:
         with Asking(reckon, model) as server:
             body = {"conversation": conversation({"role": "user", "text": "?"}), "stream": True, **FAST}
             with server.events("POST", "/agent", body) as (events, _):
-                told = [(name, data) for _, name, data in events]
-    written = "".join(data["text"] for name, data in told if name == "code")
+                received = [(name, data) for _, name, data in events]
+    written = "".join(data["text"] for name, data in received if name == "code")
     assert written == "print('one')"
-    names = [name for name, _ in told]
+    names = [name for name, _ in received]
     assert names.index("thought") < names.index("code") < names.index("cell") < names.index("record")
 
 
@@ -138,7 +138,7 @@ def test_aliases(reckon):
 
 
 def test_a_shell(reckon):
-    """Beside code or alone, for models that call tools; each command is an execution of the session."""
+    """A conversation with a shell and without code: each command is an execution of the session."""
     call = {"raw": '{"commands": ["x=1; echo a", "exit 4"], "timeout_ms": 20000}', "name": "shell", "id": "s1"}
     document = conversation({"role": "user", "text": "?"}, shell=True, code=False)
     with ModelServer(Reply(calls=[call]), Reply(text="Four."), Reply(text="Again.")) as model, \
@@ -152,14 +152,15 @@ def test_a_shell(reckon):
             {"index": 0, "count": 2, "commands": ["x=1; echo a", "exit 4"], "timeout_ms": 20000, "max_output_length": None},
             {"index": 1, "count": 2}]
         with server.events("GET", f"/agent/{begun}/events") as (events, _):
-            told = [data for _, name, data in events if name == "cell"]
-        assert [each["command"]["index"] for each in told] == [0, 1] and told[1]["code"] == "exit 4"
+            cells = [data for _, name, data in events if name == "cell"]
+        assert [each["command"]["index"] for each in cells] == [0, 1] and cells[1]["code"] == "exit 4"
         record = answer["steps"][1]["record"]
         assert (record["error"]["name"], record["error"]["value"]) == ("ExitStatus", "4")
         listed = server.ask("GET", f"/sessions/{answer['session']}/executions").json["executions"]
         assert {each["id"] for each in listed} == {step["execution"] for step in answer["steps"]}
-        # What is kept of it goes on with the shell; without tool calls there is none.
-        assert kept(server, begun)["shell"] is True and kept(server, begun)["code"] is False
+        # The stored conversation continues with the shell; a model without tool calls cannot use
+        # one.
+        assert conversation_of(server, begun)["shell"] is True and conversation_of(server, begun)["code"] is False
         assert ask(server, continues=begun, question="And?", **FAST)["answer"] == "Again."
         wrong = ask(server, conversation=document, model="scripted/other", **FAST)
         assert wrong["stop"] == "failed" and "without tool calls" in wrong["message"]

@@ -1,5 +1,5 @@
-"""`reckon serve` killed before, or in the middle of, each change of its state directory; and the
-order in which it changes it. SOAK_SECONDS set: every change, else a sample of them."""
+"""`reckon serve` killed before or during each change of its state directory, and the order of these
+changes. With SOAK_SECONDS set the tests crash at every change, else at a sample of them."""
 
 import collections
 import contextlib
@@ -31,7 +31,7 @@ def seed(reckon):
 
 
 def changes(reckon, model, **options):
-    """All of a run that nothing ends."""
+    """All changes of a run without a crash."""
     state, log = reckon.work / "whole", reckon.work / "changes"
     serve_crash.copy(reckon, reckon.work / "seed", state)
     assert serve_crash.run(reckon, model, state, log=log, **options)
@@ -39,14 +39,14 @@ def changes(reckon, model, **options):
 
 
 def crash_everywhere(reckon, seed, args):
-    """How many crashes there were, and in how many sessions variables were kept over them."""
+    """The number of crashes, and the number of sessions whose variables survived them."""
     total = len(changes(reckon, copying.deepcopy(seed), args=args))
     assert total > 60
     everything = "SOAK_SECONDS" in os.environ
     step = 1 if everything else total / SAMPLE
     points = [1 + int(step * number) for number in range(total if everything else SAMPLE)]
     deadline = time.monotonic() + SECONDS
-    done = ended = kept = 0
+    done = ended = survived = 0
     for point in points:
         if time.monotonic() > deadline:
             break
@@ -55,38 +55,38 @@ def crash_everywhere(reckon, seed, args):
         serve_crash.copy(reckon, reckon.work / "seed", state)
         try:
             ended += serve_crash.run(reckon, model, state, crash_at=point, args=args)
-            kept += serve_crash.check(reckon, model, state, args)
+            survived += serve_crash.check(reckon, model, state, args)
         except AssertionError as error:
             raise AssertionError(f"change {point} of {total}: {error}") from error
         done += 1
-    print(f"{done} of {total} changes, variables kept in {kept} sessions")
-    # What threads do has no fixed order, so the last points may lie behind the end.
+    print(f"{done} of {total} changes, variables kept in {survived} sessions")
+    # Changes by threads come in any order, so the last points may lie behind the end of a run.
     assert done >= 4 and ended <= 1 + done // 5
-    return done, kept
+    return done, survived
 
 
 @pytest.mark.slow
-def test_everything_that_was_answered_is_there(reckon, seed):
-    _, kept = crash_everywhere(reckon, seed, serve_crash.ARGS)
-    assert kept == 0
+def test_answered_requests_survive_crashes(reckon, seed):
+    _, survived = crash_everywhere(reckon, seed, serve_crash.ARGS)
+    assert survived == 0
 
 
 @pytest.mark.slow
-def test_with_kernels_that_outlive_it(reckon, seed):
-    done, kept = crash_everywhere(reckon, seed, serve_crash.ADOPT)
-    assert kept >= done // 3
+def test_crashes_with_kernels_that_outlive_the_daemon(reckon, seed):
+    done, survived = crash_everywhere(reckon, seed, serve_crash.ADOPT)
+    assert survived >= done // 3
 
 
 def is_log(path):
     return path == "reckond.db-wal"
 
 
-def test_what_is_named_is_on_the_disk_first(reckon, seed):
-    """Each new object: its bytes synced, then its name, then its directory, then the log. What a sync
-    takes to the disk that was written before an object had its name does not name it; and nothing
-    moves the audit meanwhile."""
+def test_objects_are_synced_before_the_log_names_them(reckon, seed):
+    """The daemon syncs the bytes of each new object, renames it, syncs its directory, and only then
+    syncs a log that may name it: one that was written after the rename. Without arguments, nothing
+    archives the audit log meanwhile."""
     synced, named, state = set(), {}, collections.Counter()
-    written = set()  # those after whose names something was written to the log
+    written = set()  # objects that had their names before something was written to the log
     for line in changes(reckon, copying.deepcopy(seed), args=()):
         what, *paths = line.split(" ", 2)
         if what == "write" and paths[0].startswith("artifacts/tmp/"):
@@ -114,9 +114,10 @@ def test_what_is_named_is_on_the_disk_first(reckon, seed):
     assert len(named) >= 6 and state["log"] >= 8, (named, state["log"])
 
 
-def test_what_a_cell_costs(reckon, seed):
-    """Syncs of a cell; docs/durability.md has them. The least of some: what the daemon keeps of its
-    own accord meanwhile (the log's pages, a series) has its own."""
+def test_syncs_of_a_cell(reckon, seed):
+    """The number of syncs of a cell; docs/durability.md states it. The test takes the minimum of
+    several cells, because the daemon also syncs for its own purposes (pages of the log, a
+    series)."""
     log = reckon.work / "changes"
     reckon.state = reckon.work / "seed"
     env = {"LD_PRELOAD": str(serve_crash.SHIM), "RECKON_CRASH_DIR": str(reckon.state),
@@ -147,12 +148,12 @@ def test_what_a_cell_costs(reckon, seed):
         assert least(server, session, "open('a', 'w').write('newer {}')") == 0
 
 
-ARCHIVED = 150  # entries, of which all but a few are to leave the database
+ARCHIVED = 150  # entries, of which all but a few move out of the database
 REMOVE = ("--audit-entries", "10", "--audit-archive-size", "1")
 
 
 def until_removed(server, state):
-    """Until a segment was there, and is no more; False when the daemon ended before."""
+    """Wait until a segment was written and removed; return False if the daemon ends before."""
     deadline = time.monotonic() + 60 * PATIENCE
     folder = state / "audit"
     while not folder.exists() or list(folder.glob("*.seg")) or not list_of(server, "audit.prune"):
@@ -171,8 +172,9 @@ def list_of(server, action):
 
 
 @pytest.mark.slow
-def test_the_audit_is_whole_whenever_it_is_archived_and_removed(reckon):
-    """Killed at each change of its folder, and at those of the database in between."""
+def test_audit_is_whole_after_crashes_during_archiving(reckon):
+    """Kill the daemon at each change of the audit folder, and at the changes of the database in
+    between."""
     seed = reckon.work / "audited"
     seed.mkdir()
     reckon.user.own(seed)
@@ -210,8 +212,8 @@ def test_the_audit_is_whole_whenever_it_is_archived_and_removed(reckon):
         assert "is whole" in done.out, (point, lines[point - 1])
         with Server(reckon, *REMOVE, key=server.key) as again:
             assert until_removed(again, reckon.state)
-            told = list_of(again, "audit.prune")
-            assert len({each["target"] for each in told}) == len(told), "told twice"
+            pruned = list_of(again, "audit.prune")
+            assert len({each["target"] for each in pruned}) == len(pruned), "told twice"
             assert not list_of(again, "audit.damage")
         done = reckon("audit", "verify", "--state", reckon.state).expect(0)
         assert "were removed, as entry" in done.out, (point, done.out)

@@ -1,4 +1,4 @@
-"""Many ask at once, and the daemon is killed in the midst of it: what was answered is there."""
+"""Many clients send requests while the daemon is killed: everything that it answered persists."""
 import concurrent.futures
 import http.client
 import os
@@ -19,8 +19,8 @@ SESSIONS = 2  # of each client
 KILLED = (OSError, http.client.HTTPException)
 
 
-class Kept:
-    """One thing that is written again and again: what it may be now."""
+class ExpectedValue:
+    """The values that an item that is written again and again may have now."""
 
     def __init__(self):
         self.may = [None]
@@ -37,11 +37,11 @@ class Kept:
 
 
 class Session:
-    """A session, and what its client was told of it."""
+    """A session, and the state that the daemon has confirmed to its client."""
 
     def __init__(self, server, name):
         self.server, self.leaves = server, False
-        self.files, self.mark, self.records, self.keys = {}, Kept(), {}, {}
+        self.files, self.mark, self.records, self.keys = {}, ExpectedValue(), {}, {}
         self.mark.answered(name)
         self.id = server.create(metadata={"mark": name})
 
@@ -50,14 +50,14 @@ class Session:
 
     def put(self, value):
         name = f"put-{int(value, 16) % 3}"
-        file = self.files.setdefault(name, Kept())
+        file = self.files.setdefault(name, ExpectedValue())
         file.asked(value)
         assert self.ask("PUT", f"/files/{name}", value.encode()).status in (200, 201)
         file.answered(value)
 
     def cell(self, value, key=None):
         name = f"cell-{int(value, 16) % 3}"
-        file = self.files.setdefault(name, Kept())
+        file = self.files.setdefault(name, ExpectedValue())
         file.asked(value)
         code = f"open('{name}', 'w').write('{value}')\nprint('{value}')"
         record = self.server.execute(self.id, code, key and {"Idempotency-Key": key})
@@ -77,7 +77,7 @@ class Session:
         assert self.ask("DELETE").status == 200
 
     def check(self):
-        """False: it is over, as its client had asked."""
+        """False if the session has ended and its client requested this."""
         answer = self.ask("GET")
         if self.leaves and answer.status == 410:
             return False
@@ -95,7 +95,8 @@ class Session:
 
 
 class Once:
-    """Code in a session of its own, with a key: asked for as often as its client likes."""
+    """Code in a session of its own with an idempotency key, so that its client may repeat the
+    request."""
 
     def __init__(self, value):
         self.value, self.id = value, None
@@ -103,7 +104,7 @@ class Once:
     def ask(self, server):
         answer = server.ask("POST", "/executions", {"code": f"print('{self.value}')"},
                             {"Idempotency-Key": self.value})
-        if answer.status == 410 and self.id is None:  # a crash cut it off, and it says so for ever
+        if answer.status == 410 and self.id is None:  # a crash interrupted it, which every repeat reports
             assert answer.code == "execution_lost", answer
             return
         assert answer.json["stdout"] == f"{self.value}\n", answer
@@ -112,7 +113,7 @@ class Once:
 
 
 def work(server, mine, onces, seed, ends):
-    """One client: its requests come one after the other, until the daemon is gone."""
+    """One client: it sends one request after the other until the daemon is gone."""
     chance = random.Random(seed)
     try:
         while not ends.is_set():
@@ -140,7 +141,7 @@ def work(server, mine, onces, seed, ends):
         assert ends.wait(60), "the daemon refused what it should have answered"
 
 
-def test_what_a_crowd_was_told_outlives_the_daemon(reckon):
+def test_answers_to_many_clients_survive_kills(reckon):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     chance, end = random.Random(seed), time.monotonic() + SECONDS
@@ -164,10 +165,10 @@ def test_what_a_crowd_was_told_outlives_the_daemon(reckon):
             for own in onces:
                 for each in own[-3:]:
                     each.ask(server)
-            # What has no mark was made for one execution, which nobody waits for any more.
+            # Sessions without a mark were made for single executions and end by themselves.
             eventually(lambda: all(each["metadata"] for each in live(server)))
             known = {session.id for mine in clients for session in mine}
-            for each in live(server):  # made, and never told
+            for each in live(server):  # created, but the client never got the id
                 if each["id"] not in known:
                     assert server.ask("DELETE", f"/sessions/{each['id']}").status == 200
             rounds += 1

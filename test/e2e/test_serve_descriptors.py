@@ -1,7 +1,8 @@
 """No descriptor of a busy daemon is closed twice, or used after it was closed.
 
-A second close() takes away what another thread opened meanwhile: an upload of somebody else's then
-fails with "Bad file descriptor". test/support/closed_twice.c sees it although the number is taken.
+A second close() closes what another thread opened meanwhile: the upload of another client then
+fails with "Bad file descriptor". test/support/closed_twice.c detects it although the number is in
+use again.
 """
 import concurrent.futures
 import contextlib
@@ -33,7 +34,8 @@ ANSWERS = (Reply(calls=["print(open('a.txt').read())"]), Reply(text="Read."))
 
 
 def watched(reckon):
-    """What makes programs write what they close twice, and where they write it."""
+    """The environment that makes programs record double closes, and the file that they record them
+    in."""
     found = reckon.work / "closed-twice"
     reckon.user.own(reckon.work)
     return {"LD_PRELOAD": str(SHIM), "CLOSED_TWICE_FILE": str(found)}, found
@@ -57,15 +59,15 @@ class Client:
         self.session = server.create()
 
     def put_and_leave(self):
-        """Some megabytes of many, and then the client is gone."""
+        """Send a part of 64 MiB, then disconnect."""
         with socket.create_connection(("127.0.0.1", self.server.port), SECONDS) as sock:
             head = (f"PUT {PREFIX}/sessions/{self.session}/files/left.bin HTTP/1.1\r\nHost: x\r\n"
                     f"Authorization: Bearer {self.server.key}\r\nContent-Length: {64 * MIB}\r\n\r\n")
-            with contextlib.suppress(OSError):  # refused, perhaps, before all was sent
+            with contextlib.suppress(OSError):  # the daemon may refuse it before all is sent
                 sock.sendall(head.encode() + bytes(self.chance.randrange(4 * MIB)))
 
     def ask(self, *args, **more):
-        """Gone or busy are answers like any; what the daemon itself did wrong is none."""
+        """Responses such as 404 or "busy" are fine; internal errors of the daemon are not."""
         answer = self.server.ask(*args, **more)
         assert answer.status < 500 or answer.code in ("unavailable", "busy", "overloaded"), answer
         assert b"descriptor" not in answer.body, answer
@@ -148,7 +150,7 @@ class Client:
             self.ask("DELETE", f"/files/{made.json['id']}")
 
     def renew(self):
-        """Its session ends under what others of its work may still be."""
+        """The session ends while the upload that its client abandoned may still run."""
         with socket.create_connection(("127.0.0.1", self.server.port), SECONDS):
             self.put_and_leave()
             self.ask("DELETE", f"/sessions/{self.session}")
@@ -200,16 +202,16 @@ print(first != second, os.fstat(second).st_size)
 """
 
 
-def test_what_is_closed_twice_is_seen(reckon):
-    """The numbers differ, so that the second close() hits nobody else's file."""
+def test_double_closes_are_detected(reckon):
+    """The numbers differ, so that the second close() does not hit another file."""
     env, found = watched(reckon)
     done = subprocess.run([sys.executable, "-I", "-c", TWICE], env={**os.environ, **env}, text=True,
                           check=True, stdout=subprocess.PIPE, **reckon.user.switch)
     assert done.stdout == "True 0\n"
-    told = found.read_text()
-    assert re.findall(r"^([a-z ]+): descriptor", told, re.M) == [
+    report = found.read_text()
+    assert re.findall(r"^([a-z ]+): descriptor", report, re.M) == [
         "closed twice", "duplicated after it was closed"]
-    assert "closed_twice.so(close" in told
+    assert "closed_twice.so(close" in report
 
 
 def test_a_busy_daemon_closes_nothing_twice(reckon):
@@ -229,8 +231,9 @@ def test_a_busy_daemon_closes_nothing_twice(reckon):
     assert not found.exists(), found.read_text()
 
 
-def test_a_large_file_is_put_while_models_are_asked(reckon):
-    """By the commands, beside each other, in one session of a private daemon and in their own."""
+def test_large_uploads_during_agent_runs(reckon):
+    """Commands upload and ask at the same time, in one session of a private daemon and in sessions
+    of their own."""
     env, found = watched(reckon)
     reckon.env.update(env)
     for name, size in (("big.bin", BIG), ("a.txt", 1)):

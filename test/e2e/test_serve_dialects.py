@@ -1,6 +1,8 @@
-"""Several dialect processes under one daemon: connections go from one to another, and a crash stays where it is.
+"""Several dialect processes under one daemon: they hand connections over to each other, and a crash
+affects one dialect only.
 
-The daemon here has two dialects: the native one is an attacker's, the other one a toy (test/support/two_dialects.py).
+The daemon here has two dialects: native, which an attacker plays, and a toy
+(test/support/two_dialects.py).
 """
 
 import socket
@@ -21,20 +23,20 @@ WAITING_BYTES_MAX = 8 << 20
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
-def until(front, tell):
+def until(front, condition):
     end = time.monotonic() + SECONDS
-    while not (found := tell()):
+    while not (found := condition()):
         assert time.monotonic() < end, front.server.log()
         time.sleep(0.01)
     return found
 
 
 def full(word):
-    """A head, and so much ahead of the next one that nothing more may come along."""
+    """A request head, followed by so many bytes that no more may be handed over."""
     return (GET % word).ljust(MOST, b"x")
 
 
-def test_one_that_nobody_needs_is_not_started(reckon):
+def test_a_dialect_starts_with_its_first_connection(reckon):
     with TwoDialects(reckon) as front:
         assert front.dialects() == {"native": {"name": "native", "state": "up", "restarts": 0},
                                     "toy": {"name": "toy", "state": "idle", "restarts": 0}}
@@ -59,8 +61,8 @@ def ask_by_toy(front, name, key, **values):
     return answer["is_reply"], bytes.fromhex(answer["payload"])
 
 
-def test_each_gets_its_own_answers(reckon):
-    """Both number their requests from 1 on."""
+def test_each_dialect_gets_its_own_replies(reckon):
+    """Both dialects number their requests from 1 on."""
     with TwoDialects(reckon) as front:
         session = front.call("session_create", front.key, template="python")[1]["id"]
         is_reply, payload = ask_by_toy(front, "session_create", front.key, template="python")
@@ -73,7 +75,7 @@ def test_each_gets_its_own_answers(reckon):
         assert ask_by_toy(front, "session_show", front.key, session=session)[0]
 
 
-def test_a_crash_stays_where_it_is(reckon):
+def test_a_crash_affects_one_dialect_only(reckon):
     with TwoDialects(reckon) as front:
         session = front.call("session_create", front.key, template="python")[1]["id"]
         front.call("execute", front.key, session=session, code="x = 6")
@@ -87,12 +89,12 @@ def test_a_crash_stays_where_it_is(reckon):
         assert front.dialects()["native"] == {"name": "native", "state": "up", "restarts": 0}
         error, answer = front.call("execute", front.key, session=session, code="x * 7")
         assert error is None and b"42" in str(answer).encode()
-        # It is not started for nobody.
+        # Without a connection the dialect is not started again.
         time.sleep(0.5)
         assert front.dialects()["toy"] == {"name": "toy", "state": "down", "restarts": 19}
 
 
-def test_one_that_cannot_be_started_costs_its_clients_alone(reckon):
+def test_a_dialect_that_cannot_start_fails_only_its_own_clients(reckon):
     with TwoDialects(reckon) as front:
         program = front.slow.with_name("reckon-front-toy")
         hidden = program.rename(program.with_name("hidden"))
@@ -103,20 +105,20 @@ def test_one_that_cannot_be_started_costs_its_clients_alone(reckon):
         assert front.answer(until(front, lambda: front.hand_off(GET % b"toy")))["hops"] == 1
 
 
-def test_a_loop_ends(reckon):
+def test_handoffs_in_a_loop_end(reckon):
     with TwoDialects(reckon) as front:
         client = front.hand_off(GET % b"back")
         for hops in range(2, HOPS_MAX + 1, 2):
             assert front.receive_connection() == (hops, GET % b"back")
             front.send_handoff(HANDOFF.pack(TOY, hops) + GET % b"back", RETURNED)
         assert front.answer(client) is None
-        # A request that was served in between would have begun a new count.
+        # The last allowed handoff is served; one more closes the connection.
         assert front.answer(front.hand_off(GET % b"toy", hops=HOPS_MAX - 1))["hops"] == HOPS_MAX
         assert front.answer(front.hand_off(GET % b"toy", hops=HOPS_MAX)) is None
         assert "the front is gone" not in front.server.log()
 
 
-def test_what_waits_for_a_start_is_bounded(reckon):
+def test_bytes_that_wait_for_a_start_are_bounded(reckon):
     with TwoDialects(reckon) as front:
         before = memory_kib(front.server.process.pid)
         front.slow.touch()
@@ -132,7 +134,7 @@ def test_what_waits_for_a_start_is_bounded(reckon):
         assert front.server.log().count("too many wait already") == 1
 
 
-def test_so_is_their_number(reckon):
+def test_many_connections_wait_for_a_start(reckon):
     with TwoDialects(reckon) as front:
         front.slow.touch()
         clients = [front.hand_off(b"") for _ in range(300)]
@@ -164,7 +166,7 @@ TO_TOY = HANDOFF.pack(TOY, 0)
     (TO_TOY + b"x" * (MOST + 1), CLIENT, {}),
 ], ids=["itself", "unknown", "unknown-far", "hops", "nothing", "file", "datagram", "listener", "two", "id", "fields",
         "call", "short", "empty", "long"])
-def test_who_breaks_a_rule_of_handing_over_is_ended(reckon, payload, along, head):
+def test_a_dialect_that_hands_over_wrongly_is_ended(reckon, payload, along, head):
     with TwoDialects(reckon) as front:
         clients = [front.connect() for _ in range({CLIENT: 1, TWO: 2}.get(along, 0))]
         front.send_handoff(payload, along, **head)
@@ -176,8 +178,9 @@ def test_who_breaks_a_rule_of_handing_over_is_ended(reckon, payload, along, head
         assert "dialect=toy" not in front.server.log()
 
 
-def test_who_hands_over_nothing_but_its_own_end(reckon):
-    """A socket of a client that has gone is not a breach: that happens to honest ones, too."""
+def test_handing_over_a_reset_connection_is_allowed(reckon):
+    """The socket of a client that has gone is not a violation: an honest dialect may hand one over,
+    too."""
     with TwoDialects(reckon) as front:
         client = front.connect()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")

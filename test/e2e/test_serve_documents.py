@@ -47,7 +47,7 @@ def test_a_document_is_what_was_stored(server):
     assert server.ask("PATCH", "/documents/a/x", {"value": {}}).code == "not_found"
 
 
-def test_an_id_is_given(server):
+def test_an_id_is_generated(server):
     made = server.ask("POST", "/documents/given", {"value": {"n": 1}})
     assert made.status == 201 and made.json["id"].startswith("doc_")
     assert server.ask("GET", f"/documents/given/{made.json['id']}").json["value"] == {"n": 1}
@@ -64,14 +64,14 @@ def test_create_if_absent_and_compare_and_set(server):
     for method, body in (("PUT", {"value": {}}), ("PATCH", {"value": {}}), ("DELETE", None)):
         assert server.ask(method, "/documents/cas/x", body, match).status == 412
     assert put(server, "cas/none", {}, {"If-Match": "*"}).status == 412
-    # One that was removed and made again is another.
+    # A document that was deleted and created again has another etag.
     server.ask("DELETE", "/documents/cas/x")
     put(server, "cas/x")
     assert put(server, "cas/x", {}, {"If-Match": f'"{second.json["etag"]}"'}).status == 412
     assert server.ask("GET", "/documents/cas/x").json["value"] == {}
 
 
-def test_of_many_at_once_each_is_counted(server):
+def test_concurrent_compare_and_set_loses_no_update(server):
     put(server, "count/x", {"n": 0})
 
     def add(_):
@@ -131,7 +131,7 @@ def test_lists_both_ways_and_by_metadata(server):
     assert ids(server, "list", metadata={"é\"": "\\"}, limit=1)[0] == ["d9"]
     assert ids(server, "list", metadata={"third": "7"}) == ids(server, "nothing") == ([], None)
     assert ids(server, "list", metadata={}) == (names[::-1], None)
-    # Changing one does not move it.
+    # A change does not move a document in the list.
     put(server, "list/d0", {"n": -1}, metadata={})
     assert ids(server, "list", order="asc")[0] == names
     assert "d0" not in ids(server, "list", metadata={"parity": "0"})[0]
@@ -162,7 +162,7 @@ def test_a_collection_is_cleared(server):
     assert server.ask("DELETE", "/documents/clear").json == {"deleted": 0, "more": False}
 
 
-def test_what_is_wrong_is_refused(server):
+def test_invalid_requests_are_refused(server):
     wrong = [
         ("PUT", "bad/x", {}, "value is missing"), ("PUT", "bad/x", {"value": []}, "object"),
         ("PUT", "bad/x", {"value": "x"}, "object"),
@@ -193,7 +193,7 @@ def test_what_is_wrong_is_refused(server):
     assert list(server.ask("GET", "/documents/grow/x").json["value"]) == ["a"]
 
 
-def test_each_tenant_has_its_own(server):
+def test_tenants_do_not_see_each_others_documents(server):
     put(server, "shared/x", {"whose": "first"}, metadata={"a": "b"})
     tenant, key = server.newcomer("documents-other")
     with using(server, key):
@@ -230,7 +230,7 @@ def test_scopes(server):
         assert server.ask("GET", "/documents/scopes/x").code == "scope_missing"
 
 
-def test_they_count_in_the_quota_and_give_back(server):
+def test_documents_count_in_the_disk_quota(server):
     tenant, key = server.newcomer("documents-quota", disk_bytes=100000)
 
     def used():
@@ -240,7 +240,7 @@ def test_they_count_in_the_quota_and_give_back(server):
         assert put(server, "q/a", {"x": "x" * 60000}).status == 200
         refused = put(server, "q/b", {"x": "x" * 60000})
         assert refused.code == "quota_exceeded" and refused.json["error"]["quota"]["name"] == "disk_bytes"
-        assert put(server, "q/a", {"x": "y" * 60000}).status == 200  # what it replaces is given back
+        assert put(server, "q/a", {"x": "y" * 60000}).status == 200  # the replaced document no longer counts
     assert 60000 < used() < 62000
     with using(server, key):
         assert server.ask("PATCH", "/documents/q/a", {"value": {"x": None}}).status == 200
@@ -249,7 +249,7 @@ def test_they_count_in_the_quota_and_give_back(server):
     assert used() == 0
 
 
-def test_what_is_done_is_in_the_audit(server):
+def test_changes_are_in_the_audit_log(server):
     put(server, "audit/x")
     server.ask("DELETE", "/documents/audit/x")
     put(server, "audit/y")
@@ -262,7 +262,7 @@ def test_what_is_done_is_in_the_audit(server):
         ("document.clear", "audit")]
 
 
-def test_one_that_expires_is_gone(server):
+def test_expired_documents_are_gone(server):
     tenant, key = server.newcomer("documents-expiry")
     with using(server, key):
         made = put(server, "expiry/x", {"n": 1}, metadata={"a": "b"}, expires_in_s=1)
@@ -280,7 +280,7 @@ def test_one_that_expires_is_gone(server):
         assert server.ask("GET", "/documents/expiry/x").json["value"] == {"n": 2}
 
 
-def test_what_was_answered_survives_a_kill(reckon):
+def test_answered_writes_survive_a_kill(reckon):
     server = Server(reckon)
     server.start()
     key, stored = server.key, {}

@@ -1,4 +1,5 @@
-"""What `reckon serve` keeps: sessions, their files and their history over kill -9 and restarts."""
+"""What `reckon serve` persists: sessions, their files and their history across kill -9 and
+restarts."""
 
 import calendar
 import io
@@ -76,9 +77,9 @@ def crash(server):
     server.start()
 
 
-# ---- what comes back ----------------------------------------------------------------------------
+# ---- what is restored ----------------------------------------------------------------------------
 
-def test_files_of_every_kind_come_back(server):
+def test_files_of_every_kind_are_restored(server):
     session = server.create(env={"COLOUR": "blue"}, limits={"wall_s": 20})
     record = server.execute(session, MAKE)
     assert record["status"] == "ok", record["error"]
@@ -94,7 +95,7 @@ def test_files_of_every_kind_come_back(server):
     assert (shown["status"], shown["kernel"]) == ("live", "ready") and shown["restored_at"]
     assert shown["limits"] == {"wall_s": 20}
     assert server.execute(session, "import os\nprint(os.environ['COLOUR'])")["stdout"] == "blue\n"
-    # And the second time, with what the second box changed.
+    # A second crash also restores what the second box changed.
     server.execute(session, "os.remove('script.sh')\nopen('text.txt', 'a').write('more')")
     before = look(server, session)
     crash(server)
@@ -102,8 +103,8 @@ def test_files_of_every_kind_come_back(server):
 
 
 @pytest.mark.parametrize("kind", ["socket", "pipe", "folder"])
-def test_what_is_no_file_is_listed_moved_and_removed_but_not_read(server, kind):
-    """Whoever opens a pipe, or connects to a socket, would wait for its other side for ever."""
+def test_pipes_sockets_and_folders_are_moved_but_not_read(server, kind):
+    """Opening a pipe or connecting to a socket would block until its other side appears."""
     session = server.create()
     make = {"socket": "socket.socket(socket.AF_UNIX).bind('odd')", "pipe": "os.mkfifo('odd')",
             "folder": "os.mkdir('odd')"}[kind]
@@ -122,16 +123,16 @@ def test_what_is_no_file_is_listed_moved_and_removed_but_not_read(server, kind):
     record = server.execute(session, "print(sorted(os.listdir()))")
     assert record["stdout"] == "['odder', 'plain']\n"
     crash(server)
-    # A pipe and a folder are kept, a socket without who listens is nothing.
+    # A pipe and a folder are restored, a socket is not.
     record = server.execute(session, "import os\nprint(sorted(os.listdir()))")
-    kept = [] if kind == "socket" else ["odder"]
-    assert record["stdout"] == f"{[*kept, 'plain']}\n"
-    if kept:
+    restored = [] if kind == "socket" else ["odder"]
+    assert record["stdout"] == f"{[*restored, 'plain']}\n"
+    if restored:
         assert server.ask("DELETE", f"{at}/odder").status == 200
     assert server.ask("GET", f"{at}/plain").body == b"here"
 
 
-def test_the_next_cell_says_what_is_lost(server):
+def test_the_next_cell_reports_lost_variables(server):
     session = server.create()
     first = server.execute(session, "alpha = 1\nbeta = [2]")
     assert {each["name"] for each in
@@ -152,7 +153,7 @@ def test_the_next_cell_says_what_is_lost(server):
     assert [each["sequence"] for each in server.ask("GET", path).json["executions"]] == [4, 3, 2, 1]
 
 
-def test_a_session_that_ran_nothing_lost_nothing(server):
+def test_a_session_without_cells_reports_no_loss(server):
     session = server.create()
     assert server.ask("PUT", f"/sessions/{session}/files/a/b.txt", b"up").status in (200, 201)
     crash(server)
@@ -161,7 +162,7 @@ def test_a_session_that_ran_nothing_lost_nothing(server):
     assert diagnostics(server.execute(session, "1"), "kernel_lost") == []
 
 
-def test_uploads_and_deletes_are_kept(server):
+def test_uploads_and_deletes_are_persisted(server):
     session = server.create()
     for name in ("a", "b", "c"):
         server.ask("PUT", f"/sessions/{session}/files/{name}", name.encode() * 100)
@@ -178,7 +179,7 @@ def test_a_graceful_stop_keeps_sessions(reckon):
         session = server.create()
         server.execute(session, "import mmap\nopen('m', 'wb').write(bytes(8192))\n"
                                 "f = open('m', 'r+b')\nm = mmap.mmap(f.fileno(), 8192)\nm[0] = 1")
-        assert server.execute(session, "m[1] = 2")["status"] == "ok"  # which leaves no trace in the file's times
+        assert server.execute(session, "m[1] = 2")["status"] == "ok"  # does not change the file's times
         assert server.stop() == 0
         server.start()
         assert server.ask("GET", f"/sessions/{session}").json["kernel"] == "lost"
@@ -188,10 +189,10 @@ def test_a_graceful_stop_keeps_sessions(reckon):
         assert "was stopped at" in lost["message"]
 
 
-def test_what_ended_stays_ended(reckon):
+def test_ended_sessions_stay_ended(reckon):
     with Server(reckon) as server:
-        closed, idle, kept = server.create(), server.create(idle_timeout_s=1), server.create()
-        server.execute(kept, "open('f', 'w').write('x')")
+        closed, idle, live = server.create(), server.create(idle_timeout_s=1), server.create()
+        server.execute(live, "open('f', 'w').write('x')")
         server.ask("DELETE", f"/sessions/{closed}")
         eventually(lambda: server.ask("GET", f"/sessions/{idle}").status != 200)
         crash(server)
@@ -200,7 +201,7 @@ def test_what_ended_stays_ended(reckon):
                                      ("se_" + "0" * 26, "session_not_found", 404)]:
             answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
             assert (answer.status, answer.code) == (state, code)
-        assert server.execute(kept, "print(open('f').read())")["stdout"] == "x\n"
+        assert server.execute(live, "print(open('f').read())")["stdout"] == "x\n"
 
 
 def test_idle_time_counts_over_a_restart(reckon):
@@ -218,9 +219,9 @@ def test_idle_time_counts_over_a_restart(reckon):
         assert server.execute(other, "1")["status"] == "ok"
 
 
-# ---- what was running ---------------------------------------------------------------------------
+# ---- running executions --------------------------------------------------------------------------
 
-def test_what_ran_is_lost_and_says_so(server):
+def test_running_executions_are_lost(server):
     session = server.create()
     path = f"/sessions/{session}/executions"
     server.execute(session, "open('before', 'w').write('b')")
@@ -239,11 +240,11 @@ def test_what_ran_is_lost_and_says_so(server):
         (_, name, data), = events
     assert name == "failed" and data["error"]["code"] == "execution_lost"
     record = server.execute(session, "import os\nprint(sorted(os.listdir()))", headers)
-    assert record["stdout"] == "['before']\n"  # as of the last request that had ended
+    assert record["stdout"] == "['before']\n"  # the state after the last request that ended
     assert diagnostics(record, "kernel_lost")
 
 
-def test_a_key_gives_the_old_record(server):
+def test_idempotency_key_gives_the_old_record(server):
     session = server.create()
     headers = {"Idempotency-Key": "once"}
     code = "open('n', 'a').write('x')\nprint('ran')"
@@ -255,14 +256,14 @@ def test_a_key_gives_the_old_record(server):
     assert other.code == "idempotency_conflict"
 
 
-# ---- what cannot come back ----------------------------------------------------------------------
+# ---- files that cannot be restored ---------------------------------------------------------------
 
 def objects(reckon):
     return {path.name: path for path in pathlib.Path(reckon.state, "artifacts").glob("??/*")}
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
-def test_a_workspace_is_whole_or_waits_for_what_is_missing(reckon, harm):
+def test_workspace_is_unavailable_while_content_is_missing(reckon, harm):
     with Server(reckon) as server:
         session, other = server.create(), server.create()
         server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')\n"
@@ -280,14 +281,14 @@ def test_a_workspace_is_whole_or_waits_for_what_is_missing(reckon, harm):
             answer = server.ask(method, f"/sessions/{session}/{path}", body)
             assert (answer.status, answer.code) == (503, "unavailable"), answer
             assert answer.headers["Retry-After"]
-            told = answer.json["error"]["message"]
-            assert "b could not be restored" in told and harm in told and "1 more" in told, told
+            message = answer.json["error"]["message"]
+            assert "b could not be restored" in message and harm in message and "1 more" in message, message
             shown = server.ask("GET", f"/sessions/{session}").json
             assert shown["status"] == "live"
             assert shown["files_missing"]["count"] == 2, shown
             assert shown["files_missing"]["paths"] == ["b", "c"], shown
         assert server.execute(other, "print(open('c').read())")["stdout"] == "third\n"
-        # Whoever has the content brings it back, here another session.
+        # Another session writes the same content, which completes the first workspace.
         server.execute(other, "open('again', 'w').write('second')")
         record = server.execute(session, "print(open('a').read(), open('b').read(), open('c').read())")
         assert record["stdout"] == "first second second\n"
@@ -295,7 +296,7 @@ def test_a_workspace_is_whole_or_waits_for_what_is_missing(reckon, harm):
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_what_is_intact_is_handed_out_on_request(reckon, is_known):
+def test_restore_intact_drops_missing_files(reckon, is_known):
     with Server(reckon) as server:
         session = server.create()
         server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
@@ -313,19 +314,19 @@ def test_what_is_intact_is_handed_out_on_request(reckon, is_known):
         lost, = diagnostics(record, "kernel_lost")
         assert "1 files are missing in the store" in lost["message"] and "b could" in lost["message"]
         assert "files_missing" not in server.ask("GET", f"/sessions/{session}").json
-        # It is given up: the next box asks nothing.
+        # The missing file is given up, so the session also works after the next crash.
         crash(server)
         assert server.execute(session, "print(os.listdir() if 'os' in dir() else 1)")["stdout"] == "1\n"
 
 
 @as_root
-def test_a_command_brings_back_what_is_intact(reckon):
+def test_session_restore_intact_command(reckon):
     with Server(reckon) as server:
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
         session = server.create(name="tuesday")
         server.execute(session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
         done = reckon("session", "restore", "tuesday", "--intact", env=env).expect(0)
-        assert (done.out, done.err) == ("", "")  # it has its box and lost nothing
+        assert (done.out, done.err) == ("", "")  # the session has a box and misses nothing
         server.stop(signal.SIGKILL)
         victim, = [path for path in objects(reckon).values() if path.read_bytes() == b"second"]
         victim.unlink()
@@ -334,7 +335,7 @@ def test_a_command_brings_back_what_is_intact(reckon):
         for _ in range(2):
             before = time.monotonic()
             done = reckon("session", "restore", "tuesday", env=env).expect(125)
-            assert time.monotonic() - before < 30  # it does not wait for what is not coming
+            assert time.monotonic() - before < 30  # the command does not wait for the missing content
             assert "b could not be restored" in done.err and "--intact" in done.err
         assert "files missing  1 (" in reckon("session", "show", "tuesday", env=env).expect(0).out
         reckon("session", "restore", "tuesday", "--intact", env=env).expect(0)
@@ -345,7 +346,7 @@ def test_a_command_brings_back_what_is_intact(reckon):
         assert "missing argument SESSION" in reckon("session", "restore", env=env).expect(2).err
 
 
-def test_many_come_back_at_once(reckon):
+def test_many_sessions_are_restored_at_once(reckon):
     with Server(reckon) as server:
         sessions = [server.create() for _ in range(8)]
         for number, session in enumerate(sessions):
@@ -366,7 +367,7 @@ def test_many_come_back_at_once(reckon):
 
 
 @as_root
-def test_nothing_of_it_is_for_others(reckon):
+def test_state_is_private_and_removed_with_the_session(reckon):
     with Server(reckon) as server:
         session = server.create(env={"TOKEN": "very-secret"})
         server.execute(session, "open('f', 'w').write('x' * 100)")
@@ -396,14 +397,14 @@ def small_disk(reckon):
 
 
 @as_root
-def test_what_the_disk_has_no_room_for_is_named(small_disk):
+def test_files_that_do_not_fit_on_the_disk_are_named(small_disk):
     with Server(small_disk) as server:
         session = server.create()
         record = server.execute(session, "open('small', 'w').write('s')\nimport random\n"
                                          "open('large', 'wb').write(random.randbytes(40 << 20))")
         assert record["status"] == "ok"
-        told, = diagnostics(record, "files_not_kept")
-        assert told["detail"] == {"count": 1} and "large" in told["message"]
+        note, = diagnostics(record, "files_not_kept")
+        assert note["detail"] == {"count": 1} and "large" in note["message"]
         shown = server.ask("GET", f"/sessions/{session}").json
         assert shown["files_not_kept"]["count"] == 1 and "large" in shown["files_not_kept"]["why"]
         crash(server)
@@ -415,7 +416,7 @@ def test_what_the_disk_has_no_room_for_is_named(small_disk):
 
 
 def fill(small_disk, room=700 << 10):
-    """Leaves room for what an execution is before it runs, and none for a long record."""
+    """Fill the disk: the row of an execution still fits before it runs, a long record does not."""
     filler = small_disk.state / "filler"
     with open(filler, "wb", buffering=0) as file, pytest.raises(OSError):
         while True:
@@ -436,7 +437,7 @@ def test_a_record_without_room_is_an_error(small_disk):
         newest = server.ask("GET", path).json["executions"][0]
         assert newest["status"] == "failed" and "could not be kept" in newest["why"]
         filler.unlink()
-        # The kernel has done it all the same.
+        # The kernel has run the code nevertheless.
         assert server.execute(session, "open('g', 'w').write('after')\nprint(x)")["stdout"] == "5\n"
         crash(server)
         record = server.execute(session, "print(open('f').read(), open('g').read())")
@@ -444,7 +445,7 @@ def test_a_record_without_room_is_an_error(small_disk):
 
 
 @as_root
-def test_a_session_whose_first_record_has_no_room_does_not_stay(small_disk):
+def test_a_session_ends_if_its_first_record_does_not_fit(small_disk):
     with Server(small_disk) as server:
         before = server.create()
         filler = fill(small_disk)
@@ -458,13 +459,13 @@ def test_a_session_whose_first_record_has_no_room_does_not_stay(small_disk):
 
 @as_root
 @pytest.mark.parametrize("is_early", [True, False])
-def test_code_of_a_session_that_was_never_kept_spoils_nobody_elses_records(small_disk, is_early):
+def test_code_of_an_unpersisted_session_harms_no_other_records(small_disk, is_early):
     with Server(small_disk) as server:
         session = server.create()
-        if not is_early:  # as after one of another language
+        if not is_early:  # as after a session of another language
             server.create(language="bash")
         filler = fill(small_disk, room=0)
-        # It began while the row of its session was written, and does not end when that fails.
+        # The code starts while the session's row is written, and does not end when the write fails.
         refused = server.ask("POST", "/executions", {
             "template": "python", "code": "import time\nfor _ in range(20):\n"
                                           "    try: time.sleep(.1)\n    except: pass"})
@@ -480,18 +481,18 @@ def test_code_of_a_session_that_was_never_kept_spoils_nobody_elses_records(small
 
 # ---- boxes that are gone ------------------------------------------------------------------------
 
-def test_a_dead_warden_takes_no_session_along(server):
-    asked = {"executions": ("POST", {"code": "1"}), "files/d/f": ("GET", None),
+def test_sessions_survive_the_death_of_a_warden(server):
+    requests = {"executions": ("POST", {"code": "1"}), "files/d/f": ("GET", None),
              "files/new": ("PUT", b"new"), "variables": ("GET", None),
              "contexts": ("POST", {"language": "python"}), "restart": ("POST", {}),
              "processes": ("POST", {"command": "true"}), "ports": ("GET", None)}
-    sessions = {server.create(): path for path in asked}
+    sessions = {server.create(): path for path in requests}
     for session in sessions:
         server.execute(session, "import os\nos.mkdir('d')\nopen('d/f', 'w').write('kept')\nx = 1")
     for pid in wardens(server.reckon):
         os.kill(pid, signal.SIGKILL)
         wait_gone(pid)
-    answers = {path: server.ask(asked[path][0], f"/sessions/{session}/{path}", asked[path][1])
+    answers = {path: server.ask(requests[path][0], f"/sessions/{session}/{path}", requests[path][1])
                for session, path in sessions.items()}
     for path, answer in answers.items():
         assert answer.status < 300 or answer.status == 503 and answer.code == "unavailable" and \
@@ -499,7 +500,7 @@ def test_a_dead_warden_takes_no_session_along(server):
     for session in sessions:
         ask = {"code": "print(open('d/f').read())\nx"}
         answer = server.ask("POST", f"/sessions/{session}/executions", ask)
-        if answer.status == 503:  # the first to find out, as above
+        if answer.status == 503:  # the first request after the death may fail, as above
             answer = server.ask("POST", f"/sessions/{session}/executions", ask)
         record = answer.json
         assert record["stdout"] == "kept\n" and record["error"]["name"] == "NameError", record
@@ -533,7 +534,7 @@ def wardens(reckon):
     return found
 
 
-# ---- ends that are set --------------------------------------------------------------------------
+# ---- expiry and limits ---------------------------------------------------------------------------
 
 def moment(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
@@ -571,7 +572,7 @@ def test_a_session_ends_when_its_time_is_over(reckon):
     {"expires_at": "tomorrow"}, {"expires_at": "2001-01-01T00:00:00Z"}, {"expires_in_s": 0},
     {"expires_at": "2030-13-01T00:00:00Z"}, {"expires_at": "9999-01-01T00:00:00Z"},
     {"expires_in_s": 5, "expires_at": "2030-01-01T00:00:00Z"}, {"expires_at": 5}])
-def test_times_that_are_none(server, body):
+def test_invalid_times(server, body):
     answer = server.ask("POST", "/sessions", {"template": "python", **body})
     assert (answer.status, answer.code) == (400, "invalid")
     assert "expires_" in answer.json["error"]["message"]

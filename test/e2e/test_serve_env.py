@@ -1,4 +1,4 @@
-"""Variables of the environment for one execution: there while it runs, as before when it has ended."""
+"""Environment variables of one execution: set while it runs, and as before when it has ended."""
 import json
 
 import pytest
@@ -27,23 +27,25 @@ def test_one_execution(server, session, language, code, dies, stops):
     assert shown() == "None of the session"
     assert run(code, env=own)["stdout"].split() == ["it's", '"$A"', "ü", "\\", "other"]
     assert shown() == "None of the session"
-    # What the programs see that it starts; however it ends, and whatever it does to them.
+    # Programs that the cell starts see the variables. They are reset however the cell ends, and
+    # whatever it does to them.
     see = f"!{BASH}" if language == "python" else f"bash -c '{BASH}'"
     assert run(see, env={"A": "1"})["stdout"] == "1 of the session\n"
     for ending in (stops, dies):
         run(ending, env=own)
         assert shown() == "None of the session", ending
-    # What a cell sets without them is its own, and stays.
+    # A variable that a cell sets itself persists, also after an execution that overrides it.
     run("os.environ['A'] = '7'" if language == "python" else "export A=7")
     assert shown(env={"A": "8"}) == "8 of the session"
     assert shown() == "7 of the session"
-    # One that the shell keeps to itself: it runs all the same.
+    # Variables that bash does not let anybody set do not stop the cell.
     assert shown(env={"UID": "5", "SHELLOPTS": "x", "C": ""}) == "7 of the session"
     assert shown() == "7 of the session"
 
 
 def test_any_number_of_variables(server):
-    """The list of three is as long as the memory that malloc() gives for it: none may follow it."""
+    """A list of three variables fills its memory from malloc() exactly, so it must not be read past
+    its end."""
     code = "import os; print(*(os.environ[f'A{i}'] for i in range(%d)), os.environ.get('A%d'))"
     for count in range(1, 9):
         env = {f"A{i}": str(i) for i in range(count)}
@@ -54,7 +56,7 @@ def test_any_number_of_variables(server):
         server.ask("DELETE", f"/sessions/{named}")
 
 
-def test_what_is_refused_and_what_is_kept(server, session):
+def test_invalid_variables_idempotency_and_history(server, session):
     def ask(body, **headers):
         return server.ask("POST", f"/sessions/{session}/executions", {"code": PYTHON, **body}, headers)
 
@@ -66,7 +68,7 @@ def test_what_is_refused_and_what_is_kept(server, session):
     assert first.json["stdout"] == "secret-1 of the session\n"
     assert ask({"env": {"A": "secret-1"}}, **key).json["id"] == first.json["id"]
     assert ask({"env": {"A": "secret-2"}}, **key).code == "idempotency_conflict"
-    # Values are in no history.
+    # The history does not contain the values.
     assert ask({"code": "len(os.environ['A'])", "env": {"A": "secret-3"}}).json["results"]
     history = server.ask("GET", f"/sessions/{session}/executions").json
     assert "secret-3" not in json.dumps(history)

@@ -1,6 +1,8 @@
-"""What a machine does to a daemon: no descriptors, no disk, a broken database, a clock that jumps.
+"""Faults of a machine that the daemon survives: no descriptors, a full disk, a broken database, a
+clock that jumps.
 
-Each is told in one clear error, costs nothing that was kept, and is over when its cause is.
+Each fault is reported in one clear error, loses nothing that was persisted, and ends with its
+cause.
 """
 import contextlib
 import copy
@@ -36,7 +38,7 @@ def cpu_seconds(pid):
 
 @contextlib.contextmanager
 def few_descriptors(pid, more):
-    """It may open so many more than it has."""
+    """Let the process open only `more` descriptors in addition to those that it has."""
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + more, before[1]))
     try:
@@ -52,12 +54,12 @@ def test_no_descriptors_for_sessions(reckon):
         old = server.create()
         server.execute(old, "x = 6")
         with few_descriptors(server.process.pid, 3):
-            asked = [server.ask("POST", path, body) for path, body in (
+            answers = [server.ask("POST", path, body) for path, body in (
                 ("/sessions", {"template": "python"}), ("/executions", {"code": "1"}),
                 (f"/sessions/{old}/executions", {"code": "x"}),
                 (f"/sessions/{old}/contexts", {"language": "python"}),
                 (f"/sessions/{old}/processes", {"command": "true"}))]
-            for answer in asked:
+            for answer in answers:
                 assert (answer.status, answer.code) == (503, "overloaded"), answer
                 assert "open files" in answer.json["error"]["message"]
                 assert answer.headers["Retry-After"]
@@ -71,14 +73,15 @@ def test_no_descriptors_for_sessions(reckon):
 
 
 def test_few_descriptors_for_connections(reckon):
-    """A front with few takes as many connections as it has two for; who waits is served later."""
+    """A front with few descriptors accepts connections while it has two for each; clients that wait
+    are served later."""
     (reckon.work / "runtime").mkdir(mode=0o700)
     limited = copy.copy(reckon)
     limited.place = copy.copy(reckon.place)
     limited.place.program = reckon.file("limited", "#!/bin/sh\nulimit -n 128\n"
                                         f'exec {reckon.place.program} "$@"\n')
     limited.place.program.chmod(0o755)
-    # Its own warden, which has that limit too unless it may raise it.
+    # A warden of its own, which has the same limit unless it may raise it.
     limited.env = {**reckon.env, "XDG_RUNTIME_DIR": str(reckon.user.own(reckon.work / "runtime"))}
     with Server(limited) as server, contextlib.ExitStack() as stack:
         front = server.front()
@@ -110,7 +113,7 @@ def health(server):
 
 
 def test_ten_thousand_idle_connections(reckon):
-    """As many as descriptors allow, here and there; then the next request is answered all the same."""
+    """With as many idle connections as descriptors allow, the next request is still answered."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(IDLE, hard - 500)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -133,7 +136,8 @@ def test_ten_thousand_idle_connections(reckon):
 
 
 def test_clients_that_vanish_in_the_middle_of_a_stream(reckon):
-    """Reset, not closed: fifty of them, and nothing of theirs stays open."""
+    """Fifty clients reset their connections instead of closing them; no descriptor of theirs stays
+    open."""
     with Server(reckon) as server:
         session = server.create()
         server.execute(session, "1")
@@ -155,7 +159,7 @@ def test_clients_that_vanish_in_the_middle_of_a_stream(reckon):
 
 
 def test_five_hundred_readers_of_one_execution(reckon):
-    """Each gets every event, in order."""
+    """Each reader gets every event, in order."""
     with Server(reckon) as server:
         session = server.create()
         execution = server.background(session, "import time\ntime.sleep(0.5)\n"
@@ -199,14 +203,14 @@ def test_a_full_disk(reckon, small_disk):
         session = server.create()
         kept = server.execute(session, "x = 6; print('kept')")
         fill(small_disk)
-        # What ran is answered, though it cannot be kept.
+        # The response has the output of the code, or an error that names the full disk.
         answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "x += 1; print(x)"})
         assert answer.status == 200 and answer.json["stdout"] == "7\n" or \
             answer.status in (500, 503, 507) and "space" in answer.body.decode(), answer
         upload = server.ask("PUT", f"/sessions/{session}/files/a", bytes(1 << 20))
         assert (upload.status, upload.code) == (507, "disk_full")
         assert server.ask("GET", "/health").status == 200
-        # Whatever else is answered now is in the document.
+        # All other responses have a status that the OpenAPI document lists.
         paths = server.ask("GET", "/openapi.json").json["paths"]
         for method, path, body in (
                 ("POST", "/sessions", {"template": "python"}), ("PATCH", "/sessions/{session}", {}),
@@ -278,7 +282,7 @@ def test_a_full_disk_can_be_read_and_cleared(reckon, small_disk):
                 if row["status"] == "closed"} >= set(sessions)
 
 
-def test_a_process_whose_key_finds_no_room_is_not_started(reckon, small_disk):
+def test_a_process_is_not_started_if_its_key_cannot_be_stored(reckon, small_disk):
     with Server(reckon) as server:
         session = server.create()
         path = f"/sessions/{session}/processes"
@@ -290,7 +294,7 @@ def test_a_process_whose_key_finds_no_room_is_not_started(reckon, small_disk):
         assert (refused.status, refused.code) == (507, "disk_full"), refused
         (small_disk / "filler").unlink()
         assert server.ask("GET", path).json["processes"] == []
-        # Its key is free, and what it says was never done.
+        # The idempotency key is still free, and the command has not run.
         started = start()
         assert started.status == 201, started
         server.ask("GET", f"{path}/{started.json['id']}/wait")
@@ -326,7 +330,7 @@ def used(reckon):
 
 
 @pytest.mark.parametrize("harm", ["noise", "half", "middle"])
-def test_a_broken_database_is_told_and_left_alone(reckon, used, harm):
+def test_a_broken_database_is_reported_and_not_changed(reckon, used, harm):
     path = reckon.state / "reckond.db"
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -345,7 +349,7 @@ def test_a_broken_database_is_told_and_left_alone(reckon, used, harm):
         assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
 
 
-def test_a_locked_database_is_told(reckon, used):
+def test_a_locked_database_is_reported(reckon, used):
     holder = sqlite3.connect(reckon.state / "reckond.db")
     holder.execute("BEGIN IMMEDIATE")
     try:
@@ -358,7 +362,7 @@ def test_a_locked_database_is_told(reckon, used):
 
 @contextlib.contextmanager
 def writing(reckon):
-    """Another process writes the database, and does not end."""
+    """Another process has an open write transaction in the database."""
     holder = sqlite3.connect(reckon.state / "reckond.db", timeout=SECONDS)
     holder.execute("BEGIN IMMEDIATE")
     try:
@@ -368,7 +372,7 @@ def writing(reckon):
 
 
 def in_background(what, *args, **options):
-    """A thread that asks; what it was answered is in the list once it has ended."""
+    """Run a call in a thread; its result is in the list once the thread has ended."""
     answers = []
     thread = threading.Thread(target=lambda: answers.append(what(*args, **options)), daemon=True)
     thread.start()
@@ -379,8 +383,9 @@ def run(server, session, code, **body):
     return server.ask("POST", f"/sessions/{session}/executions", {"code": code, **body})
 
 
-def test_what_ends_while_another_process_writes_waits_for_it(reckon):
-    """Cells that begin before and during it; the loop goes on."""
+def test_executions_wait_for_another_writer_of_the_database(reckon):
+    """Cells begin before and during the other transaction; the daemon's loop continues
+    meanwhile."""
     with Server(reckon) as server:
         session, other = server.create(), server.create()
         server.execute(session, "n = 1")
@@ -409,7 +414,7 @@ def test_what_ends_while_another_process_writes_waits_for_it(reckon):
     assert "is whole" in reckon("audit", "verify", "--state", reckon.state).expect(0).out
 
 
-def test_what_waits_too_long_for_another_process_is_told(reckon):
+def test_waiting_too_long_for_another_writer_is_an_error(reckon):
     with Server(reckon) as server:
         session = server.create()
         before = server.execute(session, "n = 1")
@@ -427,17 +432,17 @@ def test_what_waits_too_long_for_another_process_is_told(reckon):
             error = answers[0].json["error"]
             assert "could not be kept" in error["message"] and "locked" in error["cause"]
             assert error["remedy"]
-            # What did not begin may be asked again; nothing waits that long a second time.
+            # A refused execution has not begun, so the client may repeat it.
             assert [answer.status >= 500 for answer in refused] == [True, True], refused
             assert refused[1].code == "unavailable" and refused[1].headers["Retry-After"]
             assert server.ask("GET", "/health").status == 200
             assert server.ask("GET", f"{path}/{before['id']}").json == before
-        # It is over, and everything that was answered is there.
+        # The other transaction has ended, and everything that was answered persists.
         assert server.execute(session, "print(n)")["stdout"] == "2\n"
         answer = server.ask("POST", path, {"code": once}, keyed)
         assert answer.status == 200 and answer.json["status"] == "ok"
         assert server.execute(session, "print(open('ran').read())")["stdout"] == "x\n"
-        for _ in range(6):  # until those before are in memory no more
+        for _ in range(6):  # so that the earlier executions are no longer in memory
             server.execute(session, "1")
         listed = {row["id"]: row for row in server.ask("GET", path).json["executions"]}
         assert listed[begun]["status"] == "failed"
@@ -447,7 +452,7 @@ def test_what_waits_too_long_for_another_process_is_told(reckon):
         server.stop(9)
         server.start()
         assert server.ask("GET", f"{path}/{before['id']}").json == before
-        # What a cell wrote whose record was not kept goes into the next transaction.
+        # The next transaction persists the file of a cell whose record was not persisted.
         assert server.execute(session, "print(open('late').read())")["stdout"] == "late\n"
     assert "is whole" in reckon("audit", "verify", "--state", reckon.state).expect(0).out
 
@@ -455,7 +460,8 @@ def test_what_waits_too_long_for_another_process_is_told(reckon):
 # ---- the clock ----------------------------------------------------------------------------------
 
 def test_a_clock_that_jumps(reckon):
-    """A month ahead and back, two days back: what is idle does not expire, order stays."""
+    """The clock jumps a month ahead and back, and two days back: idle sessions do not expire, and
+    the order of executions stays."""
     jump = reckon.file("jump", struct.pack("q", 0))
     preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
                "CLOCK_JUMP_FILE": str(jump)}
@@ -465,7 +471,7 @@ def test_a_clock_that_jumps(reckon):
         for seconds in (30 * 86400, 0, -2 * 86400, 0):
             os.pwrite(file.fileno(), struct.pack("q", seconds), 0)
             before = server.execute(session, "n += 1; print(n)")
-            time.sleep(0.5)  # two ticks of what looks for idle sessions
+            time.sleep(0.5)  # two runs of the check for idle sessions
             done.append(before)
             assert before["receipt"]["wall_s"] < 20
         years = {record["started_at"][:10] for record in done}
@@ -485,7 +491,7 @@ DAY = 86400
 
 @contextlib.contextmanager
 def set_clock(reckon, *args):
-    """A daemon and what sets its clock by so many seconds."""
+    """A daemon, and a function that shifts its clock by a number of seconds."""
     jump = reckon.file("jump", struct.pack("q", 0))
     preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
                "CLOCK_JUMP_FILE": str(jump)}
@@ -512,8 +518,8 @@ def link_to(server, session, **body):
 
 
 def test_keys_and_links_under_a_clock_that_jumps(reckon):
-    """Set ahead they are over, as the clock says, until it is right; set back nothing comes back to
-    life, and what is given meanwhile lasts as long as it should."""
+    """A clock that is set ahead makes keys and links expire until it is right again. A clock that
+    is set back does not revive expired ones, and new ones last as long as they should."""
     with set_clock(reckon) as (server, turn):
         session = server.create()
         server.ask("PUT", f"/sessions/{session}/files/f", b"content")
@@ -544,7 +550,7 @@ def test_keys_and_links_under_a_clock_that_jumps(reckon):
 
 
 def test_quotas_under_a_clock_that_jumps(reckon):
-    """Their windows are of a clock that nobody sets: a jump neither ends nor prolongs one."""
+    """Windows of quotas use a clock that nobody sets: a jump neither ends nor prolongs one."""
     with set_clock(reckon) as (server, turn):
         tenant = server.ask("POST", "/tenants", {
             "name": "thirsty", "quotas": {"cpu_s_per_hour": 0.2, "requests_per_s": 5}}).json["id"]
@@ -559,7 +565,7 @@ def test_quotas_under_a_clock_that_jumps(reckon):
             answer = client.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
             assert (answer.status, answer.json["error"]["quota"]["name"]) == (429, "cpu_s_per_hour")
             assert 2000 < int(answer.headers["Retry-After"]) <= 3600
-            # A second's worth of requests, and then some more, but not a day's.
+            # The quota of requests per second limits 40 requests at once, but allows some of them.
             turn(seconds)
             statuses = [client.ask("GET", "/sessions").status for _ in range(40)]
             assert 429 in statuses and statuses.count(200) >= 1, statuses

@@ -1,4 +1,4 @@
-"""The walls of reckon-front and reckon-unarchiver: seen from outside, and tried from inside."""
+"""The fence of reckon-front and reckon-unarchiver: seen from outside, and attacked from inside."""
 
 import os
 import pathlib
@@ -60,7 +60,8 @@ def test_the_daemon_serves_no_connection_itself(reckon):
 def attempts_of(as_user, *args):
     probe = PROBE
     if not as_user.is_root and os.geteuid() == 0:
-        # The build may lie where an ordinary user cannot go: run it from where it was opened.
+        # The build may be in a folder that an ordinary user cannot enter: run the probe by its open
+        # descriptor.
         descriptor = os.open(PROBE, os.O_RDONLY)
         done = subprocess.run([f"/proc/self/fd/{descriptor}", *args], capture_output=True,
                               text=True, check=True, pass_fds=[descriptor], **as_user.switch)
@@ -86,7 +87,7 @@ def test_a_captured_front_opens_runs_and_reaches_nothing(attempts):
                                      "map to run", "make run")} == {"1"}
 
 
-def test_a_captured_peek_opens_runs_and_reaches_nothing(as_user):
+def test_a_captured_unarchiver_opens_runs_and_reaches_nothing(as_user):
     attempts = attempts_of(as_user, "peek")
     tried = {name: code for name, code in attempts.items() if not name.startswith("needed: ")}
     assert attempts["needed: memory"] == "0" and len(tried) >= 30
@@ -94,13 +95,14 @@ def test_a_captured_peek_opens_runs_and_reaches_nothing(as_user):
     assert tried["write to a file"] == "27", "the bound of files that it writes is 0"
 
 
-PEEK = ROOT / "build/libexec/reckon-unarchiver"
+UNARCHIVER = ROOT / "build/libexec/reckon-unarchiver"
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 @pytest.mark.parametrize("job", [["unpack"], ["pack", "tar"]])
-def test_a_peek_from_outside(as_user, job):
-    """One that waits for its archive (an empty pipe) or its frames, behind its fence."""
+def test_the_unarchiver_from_outside(as_user, job):
+    """The unarchiver behind its fence, while it waits for its archive (an empty pipe) or its
+    frames."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reader, writer = os.pipe()
 
@@ -110,28 +112,28 @@ def test_a_peek_from_outside(as_user, job):
         os.dup2(high[1], 4)
         os.closerange(5, 256)
 
-    peek = subprocess.Popen([PEEK, *job], preexec_fn=arrange, close_fds=False,
+    unarchiver = subprocess.Popen([UNARCHIVER, *job], preexec_fn=arrange, close_fds=False,
                             stdin=subprocess.DEVNULL, env={})
     try:
         theirs.close()
         assert int.from_bytes(ours.recv(65536)[4:6], "little") == 1, "READY"
-        status = status_of(peek.pid)
+        status = status_of(unarchiver.pid)
         assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
         for name in ("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd"):
             assert int(status[name], 16) == 0, name
         uids = set(status["Uid"].split())
         assert uids == set(status["Gid"].split()) and len(uids) == 1 and "0" not in uids
         assert status["Groups"].strip() == ""
-        limits = pathlib.Path(f"/proc/{peek.pid}/limits").read_text()
+        limits = pathlib.Path(f"/proc/{unarchiver.pid}/limits").read_text()
         for name, value in (("Max processes", "0"), ("Max cpu time", "120"),
                             ("Max data size", str(384 << 20)), ("Max core file size", "0")):
             row = next(line for line in limits.splitlines() if line.startswith(name))
             assert row[len(name):].split()[0] == value
-        assert {int(each.name) for each in pathlib.Path(f"/proc/{peek.pid}/fd").iterdir()} <= \
+        assert {int(each.name) for each in pathlib.Path(f"/proc/{unarchiver.pid}/fd").iterdir()} <= \
             {0, 1, 2, 3, 4}
     finally:
-        peek.kill()
-        peek.wait()
+        unarchiver.kill()
+        unarchiver.wait()
         ours.close()
         os.close(reader)
         os.close(writer)

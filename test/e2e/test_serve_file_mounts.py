@@ -1,4 +1,5 @@
-"""Files of a tenant that a session has by reference: below /mnt/files, read-only, as long as it is."""
+"""Files of a tenant that are mounted in a session: below /mnt/files, read-only, as long as the
+session exists."""
 
 import hashlib
 import os
@@ -20,21 +21,21 @@ def server(module_server):
 
 
 def folders(server, kind="fm_"):
-    kept = pathlib.Path(server.reckon.state) / "mounts"
-    return sorted(each.name for each in kept.glob(f"{kind}*")) if kept.exists() else []
+    mounts = pathlib.Path(server.reckon.state) / "mounts"
+    return sorted(each.name for each in mounts.glob(f"{kind}*")) if mounts.exists() else []
 
 
 def end(server, session):
     assert server.ask("DELETE", f"/sessions/{session}").status == 200
 
 
-def said(server, session, code, **more):
+def output_of(server, session, code, **more):
     record = server.execute(session, code, **more)
     assert record["status"] == "ok", record
     return record["stdout"]
 
 
-def test_they_are_there_and_cost_the_session_nothing(server):
+def test_mounted_files_do_not_count_in_the_disk_limit(server):
     large = store(server, LARGE, "large.bin").json
     small = store(server, b"a,b\n1,2\n", "t.csv").json
     session = server.create(limits={"disk_bytes": 1 << 20}, files=[
@@ -43,18 +44,19 @@ def test_they_are_there_and_cost_the_session_nothing(server):
     look = ("import hashlib, os\nprint(hashlib.sha256(open('/mnt/files/large.bin','rb').read()).hexdigest())\n"
             "print(open('/mnt/files/in/deep/é u.csv').read(), os.listdir('/mnt/data'))")
     expected = f"{hashlib.sha256(LARGE).hexdigest()}\na,b\n1,2\n ['copied.csv']\n"
-    assert said(server, session, look) == expected
-    # For processes and further kernels, and in no listing of the workspace.
+    assert output_of(server, session, look) == expected
+    # Processes and other kernels see the mounted files; listings of the workspace do not contain
+    # them.
     done = server.ask("POST", f"/sessions/{session}/processes", {"command": "cat /mnt/files/in/*/* > out"}).json
     server.ask("GET", f"/sessions/{session}/processes/{done['id']}/wait")
     assert server.ask("GET", f"/sessions/{session}/files/out").body == b"a,b\n1,2\n"
-    assert "a,b" in said(server, session, "cat '/mnt/files/in/deep/é u.csv'", language="bash")
+    assert "a,b" in output_of(server, session, "cat '/mnt/files/in/deep/é u.csv'", language="bash")
     names = [each["path"] for each in server.ask("GET", f"/sessions/{session}/files").json["files"]]
     assert sorted(names) == ["copied.csv", "out"]
-    # It has what it was given, also when the tenant has not.
+    # The session keeps the mounted files when the tenant deletes them.
     for file in (large, small):
         assert server.ask("DELETE", f"/files/{file['id']}").status == 200
-    assert said(server, session, look.replace(", os.listdir('/mnt/data')", "")).startswith(expected[:64])
+    assert output_of(server, session, look.replace(", os.listdir('/mnt/data')", "")).startswith(expected[:64])
     end(server, session)
     eventually(lambda: not folders(server) and not folders(server, "te_"))
 
@@ -87,24 +89,25 @@ print(open(at).read(), sorted(os.listdir('/mnt/files')), oct(stat.S_IMODE(os.sta
 """
 
 
-def test_nothing_in_the_box_can_change_them(server):
+def test_nothing_in_the_box_can_change_mounted_files(server):
     file = store(server, b"kept", "a.txt").json
     both = [{"file": file["id"], "mount": True, "path": path} for path in ("a.txt", "d/a.txt")]
     session, other = server.create(files=both), server.create(files=both)
     for language, code in (("python", WRITES), ("bash", f"python3 - <<'END'\n{WRITES}END")):
-        assert said(server, session, code, language=language) == "kept ['a.txt', 'd'] 0o444\n"
-    assert said(server, other, "print(open('/mnt/files/a.txt').read())") == "kept\n"
+        assert output_of(server, session, code, language=language) == "kept ['a.txt', 'd'] 0o444\n"
+    assert output_of(server, other, "print(open('/mnt/files/a.txt').read())") == "kept\n"
     assert server.ask("GET", f"/files/{file['id']}/content").body == b"kept"
-    # Nothing leads from one to what is beside it on the host.
-    assert said(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../mounts'))"
+    # No path leads from a mount to its neighbours on the host.
+    assert output_of(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../mounts'))"
                 ) == "['data', 'files'] False\n"
     end(server, session)
-    assert said(server, other, "print(open('/mnt/files/d/a.txt').read())") == "kept\n"
+    assert output_of(server, other, "print(open('/mnt/files/d/a.txt').read())") == "kept\n"
     end(server, other)
 
 
-def test_another_tenant_has_another_file(server):
-    """Of one content: else its links, locks and times would tell of it."""
+def test_tenants_do_not_share_the_inode_of_a_mounted_file(server):
+    """Two tenants store the same content: with one inode, links, locks and times would reveal the
+    other tenant."""
     look = ("import fcntl, os\nopened = open('/mnt/files/same')\nfcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
             "print(os.fstat(opened.fileno()).st_ino, os.fstat(opened.fileno()).st_nlink)")
     tenant, key = server.newcomer("mounts-other")
@@ -112,7 +115,7 @@ def test_another_tenant_has_another_file(server):
     def one():
         file = store(server, b"the same content", "same").json["id"]
         session = server.create(files=[{"file": file, "mount": True}])
-        return session, said(server, session, look).split()
+        return session, output_of(server, session, look).split()
     session, mine = one()
     with using(server, key):
         theirs = one()[1]
@@ -129,7 +132,7 @@ def test_another_tenant_has_another_file(server):
     (["../x"], "not a path"), (["/etc/passwd"], "not a path"), (["a/../b"], "not a path"), (["a//b"], "not a path"),
     (["a", "a"], "in each other"), (["a", "a/b"], "in each other"),
     (["a/b", "c", "a"], "in each other")], ids=str)
-def test_what_is_no_place_is_refused(server, paths, text):
+def test_invalid_mount_paths_are_refused(server, paths, text):
     file = store(server, b"x", "x").json["id"]
     before = folders(server)
     answer = server.ask("POST", "/sessions", {
@@ -139,12 +142,12 @@ def test_what_is_no_place_is_refused(server, paths, text):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_they_outlive_the_daemon_and_what_nobody_has_does_not(reckon, number):
+def test_mounts_outlive_the_daemon_and_unused_ones_are_removed(reckon, number):
     server = Server(reckon)
     server.start()
     file = store(server, LARGE, "l").json["id"]
     session = server.create(files=[{"file": file, "mount": True}])
-    assert said(server, session, "x = 1\nprint(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
+    assert output_of(server, session, "x = 1\nprint(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
     server.ask("DELETE", f"/files/{file}")
     server.stop(number)
     left = pathlib.Path(reckon.state) / "mounts/fm_01M80J7V9Z7WCA235G7GJNP5HC/deep"
@@ -152,7 +155,7 @@ def test_they_outlive_the_daemon_and_what_nobody_has_does_not(reckon, number):
     for each in (left, left.parent):
         reckon.user.own(each)
     with Server(reckon, key=server.key) as again:
-        assert said(again, session, "print(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
+        assert output_of(again, session, "print(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
         assert len(folders(again)) == 1
         end(again, session)
         eventually(lambda: not folders(again) and not folders(again, "te_"))

@@ -1,4 +1,4 @@
-"""Files of a session over HTTP: archives of anybody, folders, versions, conditions, links."""
+"""Files of a session over HTTP: archives, folders, versions, conditions, links."""
 
 import functools
 import gzip
@@ -79,8 +79,8 @@ def names(server, session, query=""):
     return {each["path"] for each in answer.json["files"]}
 
 
-def nothing_is_there(server, session):
-    """Neither a file nor what an archive was unpacked in."""
+def workspace_is_empty(server, session):
+    """True if neither a file nor the temporary folder of an archive is left."""
     done = server.execute(session, "import os; print(sorted(os.listdir('/mnt/data')))")
     return done["stdout"] == "[]\n"
 
@@ -94,9 +94,9 @@ def test_unpack_a_tar(server, session, mode):
         mode=mode)
     answer = put_archive(server, session, data)
     assert answer.status == 200, answer
-    told = answer.json
-    assert (told["files"], told["folders"], told["links"], told["replaced"]) == (2, 1, 2, 0)
-    assert told["bytes"] == 5
+    unpacked = answer.json
+    assert (unpacked["files"], unpacked["folders"], unpacked["links"], unpacked["replaced"]) == (2, 1, 2, 0)
+    assert unpacked["bytes"] == 5
     record = server.execute(session, """
 import os, stat
 print(open('a/b.txt').read(), open('l').read(), open('h').read(), os.readlink('l'))
@@ -105,8 +105,8 @@ print({os.stat(each).st_uid for each in ('a', 'a/b.txt', 'd', 'h')} == {os.getui
 open('a/b.txt', 'a').write('!'); os.remove('a/run'); os.rmdir('d')
 print(sorted(os.listdir()))""")
     assert record["stdout"] == "hello hello hello a/b.txt\n0o755 True\nTrue\n['a', 'h', 'l']\n"
-    kept = server.ask("GET", f"/artifacts/{told['artifact']}")
-    assert kept.body == data
+    artifact = server.ask("GET", f"/artifacts/{unpacked['artifact']}")
+    assert artifact.body == data
 
 
 def test_unpack_a_zip_into_a_folder(server, session):
@@ -120,7 +120,7 @@ def test_unpack_a_zip_into_a_folder(server, session):
 
 def test_unpack_zstandard(server, session, tmp_path):
     if not pathlib.Path("/usr/bin/zstd").exists():
-        # libarchive wrote one itself: what goes out comes in.
+        # Without the program zstd: the daemon packs an archive, which it then unpacks.
         server.ask("PUT", f"/sessions/{session}/files/a", b"zz")
         data = server.ask("GET", f"/sessions/{session}/archive?format=tar.zst").body
     else:
@@ -131,7 +131,7 @@ def test_unpack_zstandard(server, session, tmp_path):
     assert server.ask("GET", f"/sessions/{session}/files/b/a").body == b"zz"
 
 
-def test_what_is_replaced_is_kept(server, session):
+def test_replaced_files_are_stored_as_versions(server, session):
     server.ask("PUT", f"/sessions/{session}/files/d/one", b"old")
     server.execute(session, "open('d/two', 'w').write('stays')")
     answer = put_archive(server, session, tar(("d/one", b"new"), ("d/three", b"3")))
@@ -140,7 +140,7 @@ def test_what_is_replaced_is_kept(server, session):
     versions = server.ask("GET", f"/sessions/{session}/versions/d/one").json["versions"]
     assert [server.ask("GET", f"/artifacts/{each['artifact']}").body for each in versions] == \
         [b"old"]
-    # Its own content comes from no upload: kept when something takes its place.
+    # The unpacked content is not an upload: it is stored when another file replaces it.
     server.ask("PUT", f"/sessions/{session}/files/d/three", b"4")
     versions = server.ask("GET", f"/sessions/{session}/versions/d/three").json["versions"]
     assert [each["source"] for each in versions] == ["upload", "replaced"]
@@ -182,7 +182,7 @@ def test_hostile_tar(server, session, name):
     answer = put_archive(server, session, data)
     assert answer.status in (400, 403, 404, 413), answer
     assert answer.code in ("invalid", "denied", "not_found", "limit")
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
 
 
 def hostile_zips():
@@ -204,7 +204,8 @@ def hostile_zips():
     wrong[200] ^= 0xff
     yield "wrong checksum", bytes(wrong)
     yield "no archive", b"PK\3\4" + b"\0" * 100
-    # Every entry of the directory means the same compressed bytes: small, and much.
+    # Every entry of the directory refers to the same compressed bytes: a small archive with large
+    # content.
     kernel = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = kernel.compress(b"\0" * (64 << 20)) + kernel.flush()
     crc = zlib.crc32(b"\0" * (64 << 20))
@@ -222,14 +223,14 @@ def test_hostile_zip(server, name, data):
     session = server.create(limits={"disk_bytes": 96 << 20})
     answer = put_archive(server, session, data)
     if name == "bomb of one kernel" and answer.status == 200:
-        # One content is one file, whatever the directory calls it.
+        # The entries refer to one content, which is unpacked once.
         assert answer.json["bytes"] <= 64 << 20
         return
     assert answer.status in (400, 413), answer
     assert answer.code in ("invalid", "limit")
     if name == "encrypted":
         assert "encrypted" in answer.json["error"]["message"]
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
     server.ask("DELETE", f"/sessions/{session}")
 
 
@@ -246,19 +247,19 @@ def test_bombs(server):
     for data in (bomb, files):
         answer = put_archive(server, session, data)
         assert (answer.status, answer.code) == (413, "limit"), answer
-        assert nothing_is_there(server, session)
-    # One within another is a file: only what was asked for is unpacked.
+        assert workspace_is_empty(server, session)
+    # An archive within an archive stays a file and is not unpacked.
     inner = make_zip(("bomb.zip", make_zip(("z", zeros * 64))))
     assert put_archive(server, session, inner).json["files"] == 1
-    # The workspace is as usable as before.
+    # The workspace is still usable.
     assert server.ask("PUT", f"/sessions/{session}/files/f", zeros * 30).status == 200
     server.ask("DELETE", f"/sessions/{session}")
 
 
 def with_dictionary(data, size):
-    """What xz made of `data`, saying that whoever unpacks it needs a dictionary of `size` bytes."""
+    """`data` packed by xz, with a header that demands a dictionary of `size` bytes."""
     packed = bytearray(lzma.compress(data, format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC32))
-    length = 4 * (packed[12] + 1)  # of the header of its only block: the code of the size is its fifth byte
+    length = 4 * (packed[12] + 1)  # of the only block's header, whose fifth byte is the code of the size
     code, = (code for code in range(40) if (2 | code & 1) << code // 2 + 11 == size)
     packed[16] = code
     packed[12 + length - 4:12 + length] = zlib.crc32(packed[12:12 + length - 4]).to_bytes(4, "little")
@@ -266,7 +267,7 @@ def with_dictionary(data, size):
 
 
 def test_an_archive_that_needs_too_much_memory(server):
-    """The program that unpacks has 384 MiB for all that it does."""
+    """The program that unpacks has 384 MiB of memory."""
     session = server.create()
     data = tar(("a", b"x" * 5000))
     assert put_archive(server, session, with_dictionary(data, 256 << 20)).json["files"] == 1
@@ -274,7 +275,7 @@ def test_an_archive_that_needs_too_much_memory(server):
     answer = put_archive(server, session, with_dictionary(data, 384 << 20))
     assert (answer.status, answer.code) == (413, "limit"), answer
     assert "memory" in answer.json["error"]["message"]
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
     server.ask("DELETE", f"/sessions/{session}")
 
 
@@ -283,10 +284,10 @@ def test_an_archive_that_needs_too_much_memory(server):
                                   b"\xfd7zXZ\0" + b"\xff" * 80, os.urandom(5000),
                                   gzip.compress(tar(("a", b"x" * 5000)))[:-40],
                                   tar(("a", b"x" * 5000))[:3000]])
-def test_no_archive(server, session, data):
+def test_data_that_is_not_an_archive(server, session, data):
     answer = put_archive(server, session, data)
     assert (answer.status, answer.code) == (400, "invalid"), answer
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
 
 
 def test_empty_archives(server, session):
@@ -295,14 +296,14 @@ def test_empty_archives(server, session):
         assert answer.status == 200 and answer.json["files"] == 0, answer
 
 
-def test_the_last_of_one_name_stays(server, session):
+def test_the_last_entry_of_a_name_wins(server, session):
     data = tar(("a", b"first"), ("h", link("a", tarfile.LNKTYPE)), ("a", b"second"))
     assert put_archive(server, session, data).status == 200
     assert server.execute(session, "print(open('a').read(), open('h').read())")["stdout"] == \
         "second first\n"
 
 
-def test_names_that_are_no_text(server, session):
+def test_names_that_are_not_plain_text(server, session):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT,
                       encoding="latin-1") as archive:
@@ -322,19 +323,19 @@ def test_long_names(server, session):
         assert names(server, session) == {path}
 
 
-def test_a_folder_is_no_file(server, session):
+def test_files_and_folders_do_not_replace_each_other(server, session):
     server.ask("PUT", f"/sessions/{session}/files/f", b"1")
     server.ask("POST", f"/sessions/{session}/files/mkdir", {"path": "d"})
     for data in (tar(("good", b""), ("f/x", b"1")), tar(("good", b""), ("d", b"1"))):
         answer = put_archive(server, session, data)
         assert (answer.status, answer.code) == (403, "denied"), answer
         assert names(server, session) == {"f"}
-    for method, name, body, told in (("GET", "d", None, "name a file in it"),
+    for method, name, body, remedy in (("GET", "d", None, "name a file in it"),
                                      ("PUT", "d", b"1", "name a file in it"),
                                      ("PUT", "f/x", b"1", "a file stands where a folder is")):
         answer = server.ask(method, f"/sessions/{session}/files/{name}", body)
         assert (answer.status, answer.code) == (403, "denied"), (method, name, answer)
-        assert told in answer.json["error"]["remedy"]
+        assert remedy in answer.json["error"]["remedy"]
 
 
 def test_through_links_of_the_box(server, session):
@@ -366,7 +367,7 @@ def test_many_entries(server):
     server.ask("DELETE", f"/sessions/{session}")
 
 
-def test_half_an_archive_is_none(server, session):
+def test_an_incomplete_upload_unpacks_nothing(server, session):
     connection = server.connect()
     connection.putrequest("PUT", f"/reckon/v1/sessions/{session}/archive")
     for name, value in server.headers({"Content-Length": "100000"}).items():
@@ -375,7 +376,7 @@ def test_half_an_archive_is_none(server, session):
     connection.send(tar(("a", b"1")))
     connection.close()
     time.sleep(0.2)
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
 
 
 # ---- archives that are made ---------------------------------------------------------------------
@@ -421,13 +422,13 @@ def test_the_same_files_make_the_same_archive(server, session):
     paths = [f"/sessions/{session}/archive?format={form}"
              for form in ("tar", "tar.gz", "tar.zst", "zip")]
     first = {path: server.ask("GET", path).body for path in paths}
-    time.sleep(1.1)  # a time of the second in which it was made would differ now
+    time.sleep(1.1)  # a timestamp of the archive's creation would differ now
     for path in paths:
         rest = server.ask("GET", path, headers={"Range": "bytes=20-"})
         assert rest.status == 206 and first[path][:20] + rest.body == first[path], path
 
 
-def test_what_goes_out_comes_in(server, session):
+def test_packed_archives_unpack_to_the_same_files(server, session):
     server.execute(session, """
 import os
 for n in range(300):
@@ -523,7 +524,7 @@ def test_move(server, session):
     assert server.ask("GET", f"{path}/new/dir/a").body == b"B"
     assert server.ask("POST", move, {"from": "new", "to": "old"}).status == 200
     assert names(server, session) == {"old/dir/a"}
-    # A file may be called as the place to POST to.
+    # A file may have the same name as the endpoint `move`.
     assert server.ask("PUT", f"{path}/move", b"M").status == 200
     assert server.ask("GET", f"{path}/move").body == b"M"
     server.execute(session, "import os; os.symlink('/etc', 'l')")
@@ -538,7 +539,7 @@ def test_move(server, session):
 
 
 def test_details_of_a_folder(server, session):
-    """Modes, links and attributes; a swapped folder or a link leads nowhere."""
+    """Details list modes, links and attributes; a folder that is a link is refused."""
     server.execute(session, """
 import os
 os.makedirs('d/sub')
@@ -575,10 +576,10 @@ def test_folders_are_made_and_removed(server, session):
     assert server.ask("DELETE", f"{path}/a").status == 400
     assert server.ask("DELETE", f"{path}/a?recursive=1").json == {"deleted": 5}
     assert server.ask("DELETE", f"{path}/a?recursive=1").status == 404
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
 
 
-def test_remove_what_is_deep_and_wide(server, session):
+def test_remove_a_deep_folder(server, session):
     server.execute(session, """
 import os
 os.makedirs('t')
@@ -590,7 +591,7 @@ os.chdir(top)
 os.symlink('/etc', 't/l'); os.symlink('..', 't/up')""", timeout_s=60)
     answer = server.ask("DELETE", f"/sessions/{session}/files/t?recursive=1")
     assert answer.status == 200 and answer.json["deleted"] == 4003, answer
-    assert nothing_is_there(server, session)
+    assert workspace_is_empty(server, session)
 
 
 # ---- one file -----------------------------------------------------------------------------------
@@ -611,7 +612,7 @@ def test_head_and_conditions(server, session):
     ranged = {"Range": "bytes=0-0", "If-Range": etag}
     assert server.ask("GET", path, headers=ranged).status == 206
     assert server.ask("GET", path, headers={**ranged, "If-Range": '"x"'}).status == 200
-    # Changes: only by who has seen the last one.
+    # A change requires the etag of the current content.
     assert server.ask("PUT", path, b"two", {"If-None-Match": "*"}).code == "precondition_failed"
     assert server.ask("PUT", path, b"two", {"If-Match": '"x"'}).status == 412
     assert server.ask("PUT", path, b"two", {"If-Match": f"W/{etag}"}).status == 412
@@ -637,7 +638,7 @@ def test_head_of_everything(server, session):
     assert server.ask("HEAD", f"/sessions/{session}/interrupt").status == 405
     events = server.ask("HEAD", f"/sessions/{session}/executions/ex_1/events")
     assert events.status == 405 and events.headers["Allow"] == "GET"
-    # The connection goes on behind an answer without a body.
+    # The connection stays usable after a response without a body.
     connection = server.connect()
     for method in ("HEAD", "GET", "HEAD", "GET"):
         connection.request(method, "/reckon/v1/health")
@@ -652,7 +653,7 @@ def test_head_of_everything(server, session):
     ("noname", b"<!doctype html>", "text/html"), ("x.png", b"<html>", "text/html"),
     ("x.csv", b"a,b\n", "text/csv"), ("x.png", b"\x89PNG\r\n\x1a\n", "image/png"),
     ("x.bin", b"\0\1", "application/octet-stream")])
-def test_what_a_box_wrote_is_never_shown_as_ours(server, session, name, content, type_):
+def test_files_of_a_box_are_never_shown_as_pages_of_the_server(server, session, name, content, type_):
     server.ask("PUT", f"/sessions/{session}/files/{name}", content)
     got = server.ask("GET", f"/sessions/{session}/files/{name}")
     assert got.headers["Content-Type"] == type_
@@ -717,8 +718,8 @@ def test_versions(server, session):
         [b"four", b"three", b"two", b"one"]
 
 
-def test_room_for_one_only(server):
-    """A file that is replaced when there is no room for both goes in the place of the old one."""
+def test_replace_a_file_with_room_for_one_copy(server):
+    """If the disk limit has no room for both, the new file replaces the old one in place."""
     session = server.create(limits={"disk_bytes": 16 << 20})
     path = f"/sessions/{session}/files/f"
     for letter in (b"a", b"b"):
@@ -731,7 +732,7 @@ def test_room_for_one_only(server):
 
 
 def test_files_of_a_dead_kernel(server, session):
-    """The kernel is gone, the session and its files are there."""
+    """The session and its files survive the death of the kernel."""
     record = server.execute(session, "import os\nopen('f', 'w').write('left')\n"
                                      "os.kill(os.getpid(), 9)")
     assert record["status"] == "kernel_died"
@@ -812,7 +813,7 @@ def test_links_end(server, session):
     assert follow(server, short).code == "link_gone"
 
 
-def test_tokens_that_are_none(server, session):
+def test_invalid_link_tokens(server, session):
     server.ask("PUT", f"/sessions/{session}/files/f", b"1")
     made, url = make_link(server, session, path="f")
     token = url.split("/")[2]
@@ -821,7 +822,7 @@ def test_tokens_that_are_none(server, session):
                   "B"), other + token[len(other):], "x", "lk_", "-" * 72, "%00", "a" * 500):
         answer = follow(server, f"/links/{wrong}/f")
         assert (answer.status, answer.code) == (403, "denied"), wrong
-    # The name is for people.
+    # The name in the URL is not checked.
     assert follow(server, f"/links/{token}/other/name").body == b"1"
     for body in ({}, {"path": "f", "artifact": "ar_1"}, {"path": ""}, {"path": 1},
                  {"path": "f", "expires_in_s": 0}, {"path": "f", "max_downloads": 0},
@@ -860,7 +861,7 @@ def test_receipts(server, session):
 
 
 @as_root
-def test_what_is_kept_goes_with_what_it_belongs_to(reckon):
+def test_expiry_of_the_history_keeps_uploads_and_links(reckon):
     with Server(reckon) as server:
         session = server.create()
         server.execute(session, "open('made', 'w').write('1')")
@@ -879,7 +880,7 @@ def test_what_is_kept_goes_with_what_it_belongs_to(reckon):
             [made["id"]]
 
 
-def test_sessions_that_never_were(server):
+def test_unknown_sessions(server):
     for path in ("artifacts", "receipts", "links", "versions/a", "archive"):
         assert server.ask("GET", f"/sessions/se_none/{path}").code == "session_not_found"
     for path, body in (("links", {"path": "a"}), ("files/move", {"from": "a", "to": "b"}),

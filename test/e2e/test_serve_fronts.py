@@ -1,4 +1,4 @@
-"""The process that speaks HTTP dies again and again: the daemon and what it runs go on."""
+"""The process that speaks HTTP dies repeatedly: the daemon and its executions continue."""
 
 import http.client
 import threading
@@ -9,12 +9,13 @@ from reckon_serve import SECONDS, Server, is_alive, kill, wait_gone
 KILLS = 100
 
 
-def until(server, tell):
-    """What `tell` says once it says something; whoever is not answered asks again, as a client does."""
+def until(server, condition):
+    """Wait until `condition` returns something; a request that fails is repeated, as a client
+    does."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         try:
-            if found := tell():
+            if found := condition():
                 return found
         except (OSError, http.client.HTTPException):
             pass
@@ -46,8 +47,8 @@ def test_a_hundred_kills_in_a_row_lose_no_variable(reckon):
         assert server.execute(session, "x")["results"][0]["data"]["text/plain"] == "2"
 
 
-def test_who_connects_while_none_runs_is_answered_by_the_next(reckon):
-    """The listening socket is the daemon's: connections wait in it."""
+def test_connections_wait_for_the_next_front(reckon):
+    """The daemon owns the listening socket, so connections wait in it."""
     with Server(reckon) as server:
         pids = set()
         for _ in range(15):  # most of them in a pause before the next start
@@ -58,17 +59,17 @@ def test_who_connects_while_none_runs_is_answered_by_the_next(reckon):
         assert "the front is gone" in server.log()
 
 
-def test_who_asks_while_it_dies_gets_an_answer_or_a_closed_connection(reckon):
+def test_requests_during_a_crash_get_a_response_or_a_close(reckon):
     with Server(reckon) as server:
         session = server.create()
-        told, over = [], threading.Event()
+        outcomes, over = [], threading.Event()
 
         def ask():
             while not over.is_set():
                 try:
-                    told.append(server.execute(session, "6 * 7")["status"])
+                    outcomes.append(server.execute(session, "6 * 7")["status"])
                 except (OSError, http.client.HTTPException):
-                    told.append("closed")
+                    outcomes.append("closed")
 
         asking = threading.Thread(target=ask)
         asking.start()
@@ -82,5 +83,5 @@ def test_who_asks_while_it_dies_gets_an_answer_or_a_closed_connection(reckon):
         finally:
             over.set()
             asking.join()
-        assert set(told) <= {"ok", "closed"} and "ok" in told and "closed" in told
+        assert set(outcomes) <= {"ok", "closed"} and "ok" in outcomes and "closed" in outcomes
         assert server.execute(session, "6 * 7")["status"] == "ok"

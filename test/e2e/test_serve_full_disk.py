@@ -1,6 +1,7 @@
-"""The disk of the state directory is full: whatever is kept can be read, downloaded and deleted.
+"""The disk of the state directory is full: everything that is stored can be read, downloaded and
+deleted.
 
-The rows are those of the table of the API, so that none that comes later is forgotten.
+The tests go through the rows of the API's table, so that they also cover rows that are added later.
 """
 import contextlib
 import re
@@ -15,7 +16,7 @@ from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-# Operations that this state has nothing for: questions to a model, ends of streams that wait.
+# Operations that these tests cannot call: runs of a model, streams that do not end.
 ELSEWHERE = {
     "GET agent/{id}", "GET agent/{id}/events", "GET agent/{id}/conversation", "DELETE agent/{id}",
     "DELETE agent", "GET models", "GET sessions/{session}/watch", "DELETE drain",
@@ -38,21 +39,22 @@ def small_disk(reckon):
 
 
 def fill(folder):
-    for name in ("filler", "crumbs"):  # the second takes what the reserve gave back for the first
+    for name in ("filler", "crumbs"):  # the second fills what the reserve frees after the first
         with contextlib.suppress(OSError), open(folder / name, "wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
 
 
 def ready(server):
-    """What keeps it from being ready: on so small a disk there always is something."""
+    """The reason why the daemon is not ready: a disk this small always gives one."""
     answer = server.ask("GET", "/ready")
     assert (answer.status, answer.code) == (503, "not_ready"), answer
     return answer.json["error"]["message"].removeprefix("the disk of the state directory ")
 
 
-class Kept:
-    """One of everything that a daemon keeps; `names` are those of the table's paths."""
+class StoredObjects:
+    """One object of each kind that a daemon stores; `names` are the parameters of the table's
+    paths."""
 
     def __init__(self, server):
         def make(path, body, **headers):
@@ -81,7 +83,7 @@ class Kept:
         self.key = make("/keys", {"name": "k", "scopes": ["read"]})["id"]
 
     def path(self, call):
-        """The row's path with what there is in it."""
+        """The row's path with the ids of the stored objects."""
         names = {**self.names, "id": {"documents": self.document, "tenants": self.tenant,
                                       "keys": self.key}.get(call.path.split("/")[0], ""),
                  "path": "v" if call.path.startswith("volumes") else "d/b" if "session" in call.path
@@ -100,52 +102,52 @@ def ask(server, call, path):
                       **({"prefix": ""} if path[0] == "/" else {}))
 
 
-def check_reads(server, kept):
+def check_reads(server, stored):
     for call in rows("GET"):
         if call.name in ("ready",):
             continue
-        answer = ask(server, call, kept.path(call))
+        answer = ask(server, call, stored.path(call))
         assert answer.status == 200, (call.path, answer)
         if call.name == "file_get":
             assert answer.body == b"b" * 90_000
 
 
-def check_deletions(server, kept):
-    """Parts before what holds them, as the table's order has sessions first."""
+def check_deletions(server, stored):
+    """Parts are deleted before the objects that contain them; the table lists sessions first."""
     for call in sorted(rows("DELETE"), key=lambda call: -call.path.count("/")):
-        answer = ask(server, call, kept.path(call))
+        answer = ask(server, call, stored.path(call))
         assert answer.status == 200, (call.path, answer)
 
 
-def test_all_that_is_kept_is_read_and_deleted(reckon, small_disk):
+def test_stored_objects_can_be_read_and_deleted(reckon, small_disk):
     with Server(reckon) as server:
-        kept = Kept(server)
+        stored = StoredObjects(server)
         fill(small_disk)
         assert ready(server) == "is full"
         for _ in range(2):
-            check_reads(server, kept)
-        check_deletions(server, kept)
-        assert server.ask("GET", f"/sessions/{kept.session}").code == "session_closed"
+            check_reads(server, stored)
+        check_deletions(server, stored)
+        assert server.ask("GET", f"/sessions/{stored.session}").code == "session_closed"
         for name in ("filler", "crumbs"):
             (small_disk / name).unlink(missing_ok=True)
         assert ready(server) == "has less than 64 MiB left"
         assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
 
 
-def test_a_daemon_that_is_killed_on_a_full_disk_comes_back(reckon, small_disk):
-    """Its sessions come back into boxes of their own to be read, and can be deleted."""
+def test_a_daemon_that_is_killed_on_a_full_disk_restarts(reckon, small_disk):
+    """Its sessions get boxes again so that their files can be read, and can be deleted."""
     with Server(reckon) as server:
-        kept = Kept(server)
+        stored = StoredObjects(server)
         fill(small_disk)
         assert ready(server) == "is full"
         server.stop(signal.SIGKILL)
         server.start()
-        own = f"/sessions/{kept.session}"
+        own = f"/sessions/{stored.session}"
         for path in (own, f"{own}/files", f"{own}/files/d/b", f"{own}/archive", f"{own}/executions",
-                     f"/artifacts/{kept.names['artifact']}", "/volumes/shared/files/v"):
+                     f"/artifacts/{stored.names['artifact']}", "/volumes/shared/files/v"):
             answer = server.ask("GET", path)
             assert answer.status == 200, (path, answer)
-        for path in (f"{own}/files/a", f"/snapshots/{kept.names['snapshot']}", "/volumes/shared",
+        for path in (f"{own}/files/a", f"/snapshots/{stored.names['snapshot']}", "/volumes/shared",
                      own):
             answer = server.ask("DELETE", path)
             assert answer.status == 200, (path, answer)

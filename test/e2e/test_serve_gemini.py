@@ -26,7 +26,7 @@ DRAW = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('dr
 
 
 class Speaking(Asking):
-    """A daemon that any name of a Gemini means the scripted model to."""
+    """A daemon whose model aliases map every name `gemini-*` to the scripted model."""
 
     def __init__(self, reckon, model, args=(), **options):
         super().__init__(reckon, model, *args, prices="[aliases]\ngemini-* = scripted/m\n", **options)
@@ -34,7 +34,7 @@ class Speaking(Asking):
     def client(self, path="/gemini", key=None, **options):
         self.last = genai.Client(api_key=key or self.key, http_options=types.HttpOptions(
             base_url=f"http://127.0.0.1:{self.port}{path}", **options))
-        return self.last  # it closes when nobody holds it
+        return self.last  # a client without a reference is closed
 
 
 def config(*tools, **options):
@@ -43,7 +43,7 @@ def config(*tools, **options):
 
 
 def kinds(parts):
-    """Of each part, the one member that says what it is."""
+    """The name of the member that each part has."""
     return [next(name for name in ("text", "executable_code", "code_execution_result", "inline_data",
                                    "function_call") if getattr(part, name) is not None) for part in parts]
 
@@ -53,7 +53,7 @@ def parts_of(response):
 
 
 def gathered(stream):
-    """All parts of a stream, texts that follow each other as one; and its last response."""
+    """All parts of a stream, with adjacent texts joined; and its last response."""
     parts = []
     for response in stream:
         for part in parts_of(response) or []:
@@ -89,9 +89,9 @@ def test_text(reckon, version):
     body = model.asked[0].body
     assert (body["temperature"], body["top_p"], body["seed"], body["stop"], body["max_tokens"]) == (
         0.5, 0.9, 7, ["END"], 1000)
-    told = json.dumps(body["messages"], ensure_ascii=False)
-    assert "Be brief." in told and "wordsÿþ" in told and "running Python" not in told
-    assert base64.b64encode(PNG).decode() in told and "Hm." not in told and "Hi." in told
+    sent = json.dumps(body["messages"], ensure_ascii=False)
+    assert "Be brief." in sent and "wordsÿþ" in sent and "running Python" not in sent
+    assert base64.b64encode(PNG).decode() in sent and "Hm." not in sent and "Hi." in sent
     assert "tools" not in body
 
 
@@ -108,13 +108,13 @@ def test_code_and_a_chart(reckon):
         assert parts[1].executable_code.id == parts[2].code_execution_result.id
         assert parts[3].inline_data.mime_type == "image/png" and parts[3].inline_data.data.startswith(b"\x89PNG")
         assert server.ask("GET", f"/agent/{response.response_id}").json["answer"] == "Here."
-        # What the model said goes back as it came: nothing of it runs again.
+        # The client sends the model's reply back unchanged; none of its code runs again.
         assert chat.send_message("What was it?").text == "A line."
-    told = model.asked[2].body["messages"]
-    assert [each["role"] for each in told][:4] == ["system", "user", "assistant", "tool"]
-    assert json.loads(told[2]["tool_calls"][0]["function"]["arguments"]) == {"code": DRAW}
-    assert told[3]["content"].startswith("drawn")
-    assert base64.b64encode(parts[3].inline_data.data).decode() in json.dumps(told)
+    sent = model.asked[2].body["messages"]
+    assert [each["role"] for each in sent][:4] == ["system", "user", "assistant", "tool"]
+    assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"]) == {"code": DRAW}
+    assert sent[3]["content"].startswith("drawn")
+    assert base64.b64encode(parts[3].inline_data.data).decode() in json.dumps(sent)
     assert len(model.asked) == 3
 
 
@@ -155,15 +155,15 @@ def test_functions_of_the_application(reckon, streams):
         models = server.client().models
 
         def ask(contents):
-            asked = {"model": MODEL, "contents": contents, "config": config(CODE, WEATHER)}
-            return (gathered(models.generate_content_stream(**asked))[0] if streams
-                    else parts_of(models.generate_content(**asked)))
+            request = {"model": MODEL, "contents": contents, "config": config(CODE, WEATHER)}
+            return (gathered(models.generate_content_stream(**request))[0] if streams
+                    else parts_of(models.generate_content(**request)))
 
         question = types.Content(role="user", parts=[types.Part(text="How warm?")])
         first = ask([question])
         assert kinds(first) == ["text", "executable_code", "code_execution_result", "function_call"]
         assert (first[3].function_call.name, first[3].function_call.args) == ("get_weather", {"city": "Bern"})
-        # As the SDK makes it: without an id.
+        # The SDK sends function responses without an id.
         result = types.Part.from_function_response(name="get_weather", response={"error": "no idea"})
         last = ask([question, types.Content(role="model", parts=first), types.Content(role="user", parts=[result])])
         assert [part.text for part in last] == ["Warm."]
@@ -172,8 +172,8 @@ def test_functions_of_the_application(reckon, streams):
     assert schema == {"type": "object", "required": ["city"], "properties": {
         "city": {"type": "string"},
         "type": {"type": ["array", "null"], "minItems": 1, "items": {"type": "integer"}}}}
-    told = model.asked[1].body["messages"]
-    assert told[-1]["role"] == "tool" and told[-1]["tool_call_id"] == "call_w" and "no idea" in told[-1]["content"]
+    sent = model.asked[1].body["messages"]
+    assert sent[-1]["role"] == "tool" and sent[-1]["tool_call_id"] == "call_w" and "no idea" in sent[-1]["content"]
 
 
 def test_the_sdk_calls_a_function_of_python(reckon):
@@ -188,7 +188,7 @@ def test_the_sdk_calls_a_function_of_python(reckon):
     assert response.text == "Warm." and "warm in Bern" in model.asked[1].body["messages"][-1]["content"]
 
 
-def test_which_function_may_be_called(reckon):
+def test_allowed_functions(reckon):
     other = types.Tool(function_declarations=[types.FunctionDeclaration(
         name="other", parameters_json_schema={"type": "object", "properties": {"a": {"type": "string"}}})])
     script = [Reply(text="1"), Reply(text="2")]
@@ -205,7 +205,7 @@ def test_which_function_may_be_called(reckon):
     assert len(second["tools"]) == 2 and second["tool_choice"] == "required"
 
 
-def test_files_go_where_code_reads_them(reckon):
+def test_files_are_written_where_code_reads_them(reckon):
     data = bytes(range(256))
     read = "print(open('input_file_0.csv').read(), open('input_file_1.png', 'rb').read() == %r)\n" % PNG
     read += "print(open('input_file_2', 'rb').read() == bytes(range(256)))"
@@ -215,8 +215,8 @@ def test_files_go_where_code_reads_them(reckon):
             types.Part.from_bytes(data=PNG, mime_type="image/png"),
             types.Part.from_bytes(data=data, mime_type="application/octet-stream"), "?"])
     assert response.code_execution_result == "a,b\n1,2\n True\nTrue\n"
-    told = json.dumps(model.asked[0].body["messages"])
-    assert "- input_file_0.csv" in told and base64.b64encode(PNG).decode() in told
+    sent = json.dumps(model.asked[0].body["messages"])
+    assert "- input_file_0.csv" in sent and base64.b64encode(PNG).decode() in sent
 
 
 def test_files(reckon, tmp_path):
@@ -246,8 +246,8 @@ def test_files(reckon, tmp_path):
                 gone()
             assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
         assert server.key not in server.log()
-    told = json.dumps(model.asked[0].body["messages"])
-    assert "- input_file_0.csv" in told and base64.b64encode(PNG).decode() in told
+    sent = json.dumps(model.asked[0].body["messages"])
+    assert "- input_file_0.csv" in sent and base64.b64encode(PNG).decode() in sent
 
 
 def test_uploads_that_are_refused(reckon):
@@ -272,7 +272,7 @@ def test_uploads_that_are_refused(reckon):
 
 def test_keys(reckon):
     with ModelServer(Reply(text="By header."), Reply(text="By query.")) as model, Speaking(reckon, model) as server:
-        # Where the SDK looks by itself.
+        # The SDK's own path, without the prefix /gemini.
         assert server.client("").models.generate_content(model=MODEL, contents="?").text == "By header."
         path = f"/v1beta/models/{MODEL}:generateContent?key={urllib.parse.quote(server.key)}"
         answer = server.ask("POST", path, {"contents": [{"parts": [{"text": "?"}]}]}, prefix="/gemini", key=None)
@@ -284,17 +284,17 @@ def test_keys(reckon):
         assert server.key not in server.log()
 
 
-def test_errors_look_like_the_vendor_s(reckon):
+def test_errors_have_the_vendors_format(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble, trouble) as model, Speaking(reckon, model) as server:
-        def told(answer, status, name):
+        def check_error(answer, status, name):
             error = answer.json["error"]
             assert (answer.status, error["code"], error["status"]) == (status, status, name), answer
             assert error["message"] and isinstance(error["details"], list)
             return error["message"]
 
         def refused(status, name, body, model=MODEL, method="generateContent"):
-            return told(server.ask("POST", f"/v1beta/models/{model}:{method}", body, prefix="/gemini"), status, name)
+            return check_error(server.ask("POST", f"/v1beta/models/{model}:{method}", body, prefix="/gemini"), status, name)
 
         def bad(**body):
             return refused(400, "INVALID_ARGUMENT", {"contents": [user], **body})
@@ -322,12 +322,12 @@ def test_errors_look_like_the_vendor_s(reckon):
         assert bad(tools=[{"codeExecution": {}}, {"functionDeclarations": [python]}]).startswith("conversation: ")
         assert refused(404, "NOT_FOUND", {"contents": [user]}, model="gpt-5")
         assert refused(404, "NOT_FOUND", {"contents": [user]}, method="predict")
-        assert told(server.ask("GET", "/v1beta/models/none", prefix="/gemini"), 404, "NOT_FOUND")
-        assert told(server.ask("GET", "/v1beta/other", prefix="/gemini"), 404, "NOT_FOUND")
-        assert told(server.ask("DELETE", "/v1beta/models/x", prefix="/gemini"), 405, "UNIMPLEMENTED")
+        assert check_error(server.ask("GET", "/v1beta/models/none", prefix="/gemini"), 404, "NOT_FOUND")
+        assert check_error(server.ask("GET", "/v1beta/other", prefix="/gemini"), 404, "NOT_FOUND")
+        assert check_error(server.ask("DELETE", "/v1beta/models/x", prefix="/gemini"), 405, "UNIMPLEMENTED")
         answer = server.ask("POST", f"/v1beta/models/{MODEL}:generateContent", b"x",
                             {"Content-Length": str(33 << 20)}, prefix="/gemini")
-        assert told(answer, 413, "INVALID_ARGUMENT")
+        assert check_error(answer, 413, "INVALID_ARGUMENT")
         assert not model.asked
         for method in ("generate_content", "generate_content_stream"):
             with pytest.raises(errors.ServerError) as caught:
@@ -347,7 +347,7 @@ def test_a_provider_that_breaks_off_in_a_stream(reckon):
     assert "".join(part.text or "" for part in seen) == "Begun." and caught.value.status == "INTERNAL"
 
 
-def test_a_client_that_leaves_ends_the_run(reckon):
+def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(text="Begun.", calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
             Speaking(reckon, model) as server:
         stream = server.client().models.generate_content_stream(model=MODEL, contents="?", config=config(CODE))
@@ -361,7 +361,8 @@ def test_a_client_that_leaves_ends_the_run(reckon):
 
 
 def test_a_large_file_in_pieces(reckon, tmp_path):
-    """What SDKs send in several requests, and code reads without that a model was sent it."""
+    """SDKs send a large file in several requests; code reads it, and the model does not get its
+    content."""
     path = tmp_path / "large.csv"
     path.write_bytes(b"a,b\n" + b"1,2\n" * (5 << 20))  # 20 MiB and a line
     code = "text = open('input_file_0.csv').read()\nprint(len(text), text[:3], text[-4:])"
@@ -374,7 +375,7 @@ def test_a_large_file_in_pieces(reckon, tmp_path):
         assert parts_of(response)[1].code_execution_result.output == f"{path.stat().st_size} a,b 1,2\n\n"
         eventually(lambda: not server.ask("GET", "/sessions?status=live").json["sessions"])
         with pytest.raises(errors.ClientError):
-            client.models.generate_content(model=MODEL, contents=[file, "?"])  # nobody could read it
+            client.models.generate_content(model=MODEL, contents=[file, "?"])  # without code, nothing could read it
     assert len(json.dumps(model.asked[0].body)) < 20000
 
 

@@ -1,5 +1,5 @@
-"""Gemini's API against those who mean harm, or get it wrong: other tenants' files, broken bodies, early leavers,
-providers that are down or lie. Each gets the vendor's error."""
+"""Gemini's API with hostile or broken input: other tenants' files, invalid bodies, clients that
+disconnect, providers that are down or send garbage. Each error has the vendor's format."""
 import http.client
 import json
 import socket
@@ -24,7 +24,7 @@ def error_of(answer, status, name):
 
 
 def failed(server, method, kind=errors.APIError, **body):
-    """What the SDK raises; of a stream that has begun, the error is its last event."""
+    """The error that the SDK raises; in a stream that has begun, the error is the last event."""
     with pytest.raises(kind) as caught:
         found = getattr(server.client().models, method)(model=MODEL, contents="?", **body)
         if method.endswith("stream"):
@@ -77,7 +77,7 @@ def test_broken_bodies(reckon):
         assert not model.asked
 
 
-def test_a_client_that_does_not_wait(reckon):
+def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
             Speaking(reckon, model) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
@@ -104,7 +104,7 @@ def test_a_provider_that_is_down(reckon, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_provider_that_lies(reckon, method):
+def test_invalid_replies_of_a_provider(reckon, method):
     key = None
     for lie in LIES:
         with ModelServer(*[lie] * 4) as model, Speaking(reckon, model, default="max-time = 20", key=key) as server:
@@ -114,7 +114,7 @@ def test_a_provider_that_lies(reckon, method):
                 last = list(found)[-1] if method.endswith("stream") else found
             except errors.ServerError as error:
                 assert error.status in ("INTERNAL", "UNAVAILABLE") and error.message, (lie, error)
-            else:  # an answer of nothing, or one that a limit ended
+            else:  # an empty answer, or one that a limit ended
                 assert last.candidates[0].finish_reason.name in ("STOP", "MAX_TOKENS", "OTHER"), (lie, last)
             assert server.ask("GET", "/v1beta/models", prefix="/gemini").status == 200
 

@@ -1,4 +1,5 @@
-"""The name that a request is sent to: whoever makes a name of his own lead to us gets nothing."""
+"""The host name of a request: a page whose name resolves to the daemon (DNS rebinding) gets
+nothing."""
 import json
 import socket
 
@@ -33,7 +34,7 @@ def serve(place):
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:7263", "[::1]:7263", "localhost",
                                   "a.localhost:1", "reckon.example.com", "x.reckon.example.com:443",
                                   "BOX"])
-def test_names_that_are_ours(server, host):
+def test_allowed_names(server, host):
     assert ask(server, host)[0] == 200
 
 
@@ -42,7 +43,8 @@ def test_names_that_are_ours(server, host):
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7263", "127.0.0.1.evil.example",
                                   "localhost.evil.example", "xreckon.example.com"])
 def test_a_page_that_rebinds_its_name(server, host, path):
-    """Its browser sends the page's name, whatever address that leads to; a key changes nothing."""
+    """A browser sends the page's own name, whatever address it resolves to; a key does not change
+    the refusal."""
     for headers in {}, server.headers(), {"X-Forwarded-Host": "localhost", "Forwarded": "host=localhost"}:
         status, answer = ask(server, host, path, **headers)
         assert status == 421
@@ -51,8 +53,9 @@ def test_a_page_that_rebinds_its_name(server, host, path):
         assert "status" not in answer and "openapi" not in answer
 
 
-def test_a_dialect_tells_it_in_its_own_form(server):
-    """Piston's errors are `message`; the connection is handed on before the name is judged."""
+def test_a_dialect_refuses_in_its_own_format(server):
+    """Piston's errors have a `message`; the connection is handed over before the name is
+    checked."""
     status, answer = ask(server, "evil.example", "/piston/api/v2/runtimes")
     assert status == 421
     assert "evil.example" in answer["message"]
@@ -68,8 +71,8 @@ def test_a_page_cannot_open_a_socket(server):
     assert ask(server, "reckon.example.com", f"{PREFIX}/health", **upgrade)[0] == 200
 
 
-def test_the_connection_stays_good(server):
-    """A body that nobody reads ends it, nothing else does."""
+def test_the_connection_stays_open(server):
+    """A refused name does not close the connection of a request without a body."""
     with socket.create_connection(("127.0.0.1", server.port), SECONDS) as sock, \
             sock.makefile("rb") as stream:
         for host, status in (b"evil.example", b"421"), (b"localhost", b"200"):
@@ -82,7 +85,7 @@ def test_the_connection_stays_good(server):
             stream.read(length)
 
 
-def test_no_name_is_ours_unless_it_is_said(reckon):
+def test_names_are_refused_without_allow_host(reckon):
     with Server(reckon) as server:
         assert ask(server, "reckon.example.com")[0] == 421
         assert ask(server, "localhost")[0] == 200

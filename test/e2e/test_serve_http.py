@@ -1,4 +1,4 @@
-"""HTTP as hostile or broken clients speak it, against `reckon serve`. No box is started here."""
+"""HTTP as hostile or broken clients speak it, against `reckon serve`."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def parse(answer):
 
 
 def refused(server, data, *statuses):
-    """It is answered once, with an error as JSON, and the connection is closed."""
+    """The server responds once, with an error as JSON, and closes the connection."""
     status, headers, body = parse(server.raw(data))
     assert status in statuses, (status, body)
     assert headers["Connection"] == "close" and headers["Content-Type"] == "application/json"
@@ -110,11 +110,11 @@ KEYED = POST + b"Authorization: Bearer @KEY@\r\n"  # so that the body is read
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     HEAD + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
 ])
-def test_what_has_been_used_to_smuggle(running, data):
+def test_known_smuggling_requests_are_refused(running, data):
     refused(running, data.replace(b"@KEY@", running.key.encode()), 400, 501, 505)
 
 
-def test_what_is_allowed(running):
+def test_unusual_but_valid_requests(running):
     for data in (HEAD + b"Connection: close\r\n\r\n", b"\r\n" + HEAD + b"Connection: close\r\n\r\n",
                  b"GET /reckon/v1/health HTTP/1.0\r\n\r\n",
                  HEAD + b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n",
@@ -158,7 +158,8 @@ def test_a_body_that_is_too_large(running):
 
 
 def slowly(server, first, piece, pause):
-    """Sends a piece now and then until the server has enough; returns answer and seconds."""
+    """Send a piece whenever the server is silent for `pause` seconds, until it closes; return its
+    response."""
     begin = time.monotonic()
     with socket.create_connection(("127.0.0.1", server.port), 30) as sock:
         sock.sendall(first)
@@ -194,7 +195,7 @@ def test_requests_of_one_connection_have_ids_of_their_own(running):
 
 
 def test_slow_loris(running):
-    """Whoever sends a little now and then holds no connection for long."""
+    """A client that sends a little now and then does not keep a connection open for long."""
     assert parse(slowly(running, HEAD, b"X: a\r\n", 0.2))[0] == 408
     assert parse(slowly(running, b"G", b"E", 0.2))[0] in (400, 408)
     body = POST + f"Authorization: Bearer {running.key}\r\n".encode()
@@ -232,13 +233,13 @@ def test_continue(running):
     (b"{", "JSON"), (b'{"template": "a", "template": "b"}', "JSON"), (b'{"a": NaN}', "JSON"),
     (b"\xff", "JSON"), (b"[" * 5000, "JSON"), (b'{"a": "\\ud800"}', "JSON"),
 ])
-def test_bodies_that_are_wrong(running, body, word):
+def test_invalid_bodies(running, body, word):
     answer = running.ask("POST", "/sessions", body)
     assert (answer.status, answer.code) == (400, "invalid")
     assert word in answer.json["error"]["message"]
 
 
-def test_requests_that_are_wrong(running):
+def test_invalid_requests(running):
     session = "/sessions/se_01M80J7V9Z7WCA235G7GJNP5HC"
     for method, path, body, status, code in [
             ("POST", session + "/executions", {}, 400, "invalid"),
@@ -293,7 +294,7 @@ def test_many_idle_connections_cost_little(running):
         assert memory_kib(front) - before < 16 * 1024
 
 
-def test_more_connections_than_may_be(reckon):
+def test_limit_of_connections(reckon):
     with Server(reckon, "--max-connections", "3") as server:
         with contextlib.ExitStack() as stack:
             for _ in range(3):
@@ -313,15 +314,15 @@ def test_more_connections_than_may_be(reckon):
             assert time.monotonic() < deadline
 
 
-def test_the_openapi_document_is_true(running):
+def test_the_openapi_document_matches_the_server(running):
     document = running.ask("GET", "/openapi.json", key=False).json
     assert document == field_table.document()
     assert document["openapi"] == "3.1.0"
     every = {"get", "post", "put", "patch", "delete"}
-    told = {(path, method.upper()) for path, methods in document["paths"].items()
+    documented = {(path, method.upper()) for path, methods in document["paths"].items()
             for method in every & set(methods)}
     rows = [(call.path, call.verb) for call in field_table.table().CALLS if call.path]
-    assert told == {(path if path[0] == "/" else "/reckon/v1/" + path, verb)
+    assert documented == {(path if path[0] == "/" else "/reckon/v1/" + path, verb)
                     for path, verb in rows}
     for path, methods in document["paths"].items():
         real = path.replace("{session}", "se_x") \
@@ -330,7 +331,7 @@ def test_the_openapi_document_is_true(running):
             .replace("{token}", "t").replace("{template}", "python") \
             .replace("{context}", "ctx_x").replace("{process}", "pr_x")
         real = re.sub(r"\{\w+\}", "x", real)
-        # What one path is for another may be the name of a file.
+        # A path may also match another one, for example as the name of a file.
         fits = [each for each in document["paths"] if re.fullmatch(
             re.sub(r"\{\w+\}", "[^/]+", each.replace("{path}", ".+")), real)]
         known = set().union(*(every & set(document["paths"][each]) for each in fits))
@@ -346,13 +347,14 @@ def test_the_openapi_document_is_true(running):
                 assert known | ({"head"} if has_head else set()) == allowed
 
 
-def test_nothing_of_it_was_logged_as_an_error(running):
+def test_no_request_was_logged_as_an_error(running):
     assert pathlib.Path(running.reckon.work / "serve.log").exists()
     assert "level=error" not in running.log()
 
 
 def test_an_empty_body_has_any_type(running):
-    """Some clients send a type with no body; a body has to be what its type says."""
+    """Some clients send a content type without a body; a request with a body needs the type
+    JSON."""
     for content, wanted in ((b"", 201), (b"{}", 415)):
         with socket.create_connection(("127.0.0.1", running.port), 30) as sock:
             sock.sendall(POST + f"Authorization: Bearer {running.key}\r\nConnection: close\r\n"
@@ -361,7 +363,7 @@ def test_an_empty_body_has_any_type(running):
             assert parse(read_all(sock))[0] == wanted
 
 
-def test_a_stranger_is_not_told_what_would_be_right(reckon):
+def test_requests_without_a_key_are_not_validated(reckon):
     with Server(reckon) as server:
         for method, path, body in (("GET", "/sessions?limit=x", None),
                                    ("POST", "/sessions", {"template": 7}),
@@ -375,8 +377,9 @@ def test_a_stranger_is_not_told_what_would_be_right(reckon):
             assert server.ask("POST", "/sessions", body, headers).status == status
 
 
-def test_what_is_almost_an_id_is_nobodys(running):
-    """Neither part of one, nor another spelling of it, nor a path that would lead to it."""
+def test_ids_that_are_almost_right_are_unknown(running):
+    """Neither a part of an id, another spelling of it, nor a path that would lead to it finds the
+    session."""
     own = running.create()
     assert running.ask("GET", f"/sessions/{own}").status == 200
     tricks = [own[:-1], own + "0", own[:-1] + ("0" if own[-1] != "0" else "1"), own.swapcase(),

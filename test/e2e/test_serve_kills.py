@@ -1,5 +1,6 @@
-"""Daemon, front, warden and agent are killed under load, 200 times with SOAK_SECONDS set: nothing
-that was answered is lost, nothing runs twice, idle kernels outlive the daemon, nothing is left."""
+"""Daemon, front, warden and agent are killed under load, 200 times with SOAK_SECONDS set:
+everything that was answered persists, nothing runs twice, idle kernels outlive the daemon, and
+nothing is left over."""
 import collections
 import concurrent.futures
 import contextlib
@@ -21,7 +22,7 @@ from waiting import eventually
 
 KILLS = int(os.environ.get("SOAK_KILLS", "200" if "SOAK_SECONDS" in os.environ else "10"))
 CLIENTS = 3
-# Runs whose client lost its front go on beside the next ones.
+# Runs whose client lost its front continue while the next ones run.
 ARGS = ("--adopt-grace", "120", "--agent-runs", "64", "--agent-runs-tenant", "64",
         "--log-level", "info")
 VALUE = re.compile(r"v[0-9a-f]+x")
@@ -30,7 +31,7 @@ WHOM = ["daemon"] * 5 + ["front"] * 2 + ["warden"] * 2 + ["agent"] * 1
 
 
 def model(body):
-    """One cell for each question, then an answer; a moment for each, as models take it."""
+    """One cell for each question, then an answer; each takes a moment, as with real models."""
     time.sleep(0.1)
     if body["messages"][-1]["role"] == "tool":
         return Reply(text="Done.")
@@ -38,7 +39,7 @@ def model(body):
 
 
 def victims(server, whom):
-    """Its pids; none when there is none just now."""
+    """Its process ids; an empty list if it does not run at the moment."""
     if whom == "agent":
         deadline = time.monotonic() + 2
         while not (found := agents(server)) and time.monotonic() < deadline:
@@ -49,7 +50,7 @@ def victims(server, whom):
 
 
 def kill(server, whom):
-    """Of a rootless warden either process; the other one goes with it."""
+    """Of the two processes of a rootless warden, one is killed; the other one ends with it."""
     pids = victims(server, whom)
     if whom == "warden" and pids:
         pids = [random.choice(pids)]
@@ -59,7 +60,7 @@ def kill(server, whom):
     return bool(pids)
 
 
-def is_there(server):
+def is_healthy(server):
     return server.ask("GET", "/health").status == 200
 
 
@@ -71,15 +72,15 @@ def check(server, clients, whom, counts, **options):
             for line in session.lines:
                 assert whom == "warden" or line.surprises == 0, (
                     f"{session.id} {line.context}: idle, and lost with the {whom}",
-                    told(server, session))
+                    adoption_log(server, session))
                 line.surprises = 0
     known = {session.id for mine in clients for session in mine}
-    for each in live(server):  # made, and never told
+    for each in live(server):  # created, but the client never got the id
         if each["id"] not in known:
             assert server.ask("DELETE", f"/sessions/{each['id']}").status in (200, 410)
 
 
-def told(server, session):
+def adoption_log(server, session):
     return [line for line in server.log().splitlines()
             if session.id in line and "adopt" in line][-4:]
 
@@ -90,7 +91,7 @@ def live(server):
 
 
 @pytest.mark.slow
-def test_what_was_told_outlives_whatever_is_killed(reckon):
+def test_answers_survive_kills_of_every_process(reckon):
     seed = int(os.environ.get("SOAK_SEED", random.SystemRandom().randrange(1 << 32)))
     print("SOAK_SEED", seed)
     chance = random.Random(seed)
@@ -113,9 +114,9 @@ def test_what_was_told_outlives_whatever_is_killed(reckon):
                     wait_gone(front)
                     time.sleep(chance.uniform(0, 0.5))
                     server.start()
-                else:  # they go on asking while it is missing
+                else:  # clients continue to send requests while it is missing
                     time.sleep(chance.uniform(0, 0.5))
-                    eventually(lambda: is_there(server), despite=GONE)
+                    eventually(lambda: is_healthy(server), despite=GONE)
                     assert server.process.poll() is None, server.log()
             finally:
                 ends.set()

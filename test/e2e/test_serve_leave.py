@@ -1,4 +1,5 @@
-"""Executions that are cancelled: by a request, or because their client went away, if it said so."""
+"""Executions that are cancelled: by a request, or by the disconnect of a client that requested
+this."""
 import contextlib
 import json
 import socket
@@ -26,7 +27,7 @@ def with_status(server, session, status):
 
 @contextlib.contextmanager
 def blocking(server, session, code, headers=None, **body):
-    """A request that is sent and whose answer is not read; its execution's id."""
+    """Send a request without reading its response; yields the connection and the execution's id."""
     known = {each["id"] for each in executions(server, session)}
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/sessions/{session}/executions",
@@ -40,7 +41,7 @@ def blocking(server, session, code, headers=None, **body):
 
 @contextlib.contextmanager
 def streaming(server, session, code=None, execution=None, begun=True, **body):
-    """Events that are read until it has begun; (iterator, id)."""
+    """Read events until the execution has begun; yields (iterator, id)."""
     path = f"/sessions/{session}/executions" + (f"/{execution}/events" if execution else "")
     with server.events("GET" if execution else "POST", path,
                        None if execution else {"code": code, "stream": True, **body}) as (events,
@@ -50,20 +51,20 @@ def streaming(server, session, code=None, execution=None, begun=True, **body):
         yield events, execution or response.headers["Reckon-Execution"]
 
 
-def gone_by(record):
-    """What its record says of who ended it."""
+def ended_by_disconnect(record):
+    """True if the record says that the disconnect of its client ended it."""
     return [each["code"] for each in record["diagnostics"]].count("client_gone") == 1
 
 
 def assert_cancelled(server, session, execution):
     record = server.poll(session, execution)
-    assert record["status"] == "interrupted" and gone_by(record), record
-    # Its kernel is there, as after any interrupt.
+    assert record["status"] == "interrupted" and ended_by_disconnect(record), record
+    # The kernel still exists, as after any interrupt.
     assert server.execute(session, "kept")["results"][0]["data"]["text/plain"] == "1"
 
 
-def assert_goes_on(server, session, execution, seconds=0.6):
-    """As long as a tick of the daemon would need, three times over."""
+def assert_continues(server, session, execution, seconds=0.6):
+    """Check for as long as three ticks of the daemon."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
@@ -75,9 +76,9 @@ def audit(server):
     return [(each["action"], each["detail"]) for each in server.ask("GET", "/audit").json["entries"]]
 
 
-# ---- one that runs ------------------------------------------------------------------------------
+# ---- running executions -------------------------------------------------------------------------
 
-def test_nobody_waits_for_the_record(server):
+def test_disconnect_while_waiting_for_the_record(server):
     session = server.create()
     server.execute(session, "kept = 1")
     with blocking(server, session, BUSY, **CANCEL) as (_, execution):
@@ -86,15 +87,15 @@ def test_nobody_waits_for_the_record(server):
     assert ("execution.cancel", f"execution={execution} its client went away") in audit(server)
 
 
-def test_nobody_reads_the_events(server):
+def test_disconnect_while_reading_events(server):
     session = server.create()
     with streaming(server, session, BUSY, **CANCEL) as (_, execution):
-        assert_goes_on(server, session, execution)
+        assert_continues(server, session, execution)
     assert_cancelled(server, session, execution)
 
 
 @pytest.mark.parametrize("policy", [{}, {"on_disconnect": "continue"}])
-def test_without_it_what_was_begun_goes_on(server, policy):
+def test_executions_continue_by_default(server, policy):
     session = server.create()
     code = "import time; time.sleep(0.7); print('whole')"
     with blocking(server, session, code, **policy) as (_, first):
@@ -105,8 +106,8 @@ def test_without_it_what_was_begun_goes_on(server, policy):
         assert server.poll(session, execution)["stdout"] == "whole\n"
 
 
-def test_a_kernel_that_hears_nothing_is_ended(server):
-    """As after any interrupt that is not obeyed; and in a context of its own."""
+def test_disconnect_ends_a_kernel_that_ignores_interrupts(server):
+    """As after any interrupt that code ignores; here in a context of its own."""
     session = server.create()
     context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
     deaf = ("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
@@ -115,11 +116,11 @@ def test_a_kernel_that_hears_nothing_is_ended(server):
     with streaming(server, session, deaf, context=context, **CANCEL) as (_, execution):
         pass
     record = server.poll(session, execution)
-    assert record["status"] in ("killed", "interrupted") and gone_by(record)
+    assert record["status"] in ("killed", "interrupted") and ended_by_disconnect(record)
     assert server.execute(session, "1")["status"] == "ok"
 
 
-def test_a_client_that_sends_no_more_is_taken_for_gone(server):
+def test_a_half_closed_connection_counts_as_a_disconnect(server):
     session = server.create()
     server.execute(session, "kept = 1")
     with blocking(server, session, BUSY, **CANCEL) as (connection, execution):
@@ -131,8 +132,9 @@ def test_a_client_that_sends_no_more_is_taken_for_gone(server):
         assert b'"stdout":"1\\n"' in connection.getresponse().read()
 
 
-def test_a_machine_that_vanishes_is_asked_whether_it_is_there(server):
-    """Nothing is sent while a cell runs: without probes of its own a dead peer is never noticed."""
+def test_keepalive_probes_detect_a_dead_peer(server):
+    """The daemon sends nothing while a cell runs, so that only keepalive probes detect a dead
+    peer."""
     session = server.create()
     with blocking(server, session, BUSY, **CANCEL) as (connection, _):
         mine = connection.sock.getsockname()[1]
@@ -143,8 +145,9 @@ def test_a_machine_that_vanishes_is_asked_whether_it_is_there(server):
 
 
 def test_a_stream_that_is_silent_at_first_stays_open(server):
-    """Its head and its first beat are written in one step, before the client could take a byte of either:
-    of whoever began the execution, and of whoever follows it, whose request has no body."""
+    """The head of the stream and its first beat are written in one step, before a client can read a
+    byte of either. The execution continues for the client that began it and for a reader, whose
+    request has no body."""
     session = server.create()
     with server.events("POST", f"/sessions/{session}/executions", {
             "code": "import time; time.sleep(3.5)", "stream": True, **CANCEL}) as (events, response):
@@ -156,8 +159,9 @@ def test_a_stream_that_is_silent_at_first_stays_open(server):
 
 
 @pytest.mark.slow
-def test_a_reader_that_takes_nothing_is_gone(server):
-    """Its socket is open, its buffers are full: two beats of a stream without a byte taken."""
+def test_a_reader_that_reads_nothing_counts_as_disconnected(server):
+    """Its socket is open, but its buffers are full: it reads nothing for two beats of the
+    stream."""
     session = server.create(limits={"output_bytes": 64 << 20})
     code = ("import time\nprint('x' * (16 << 20), flush=True)\nwhile True:\n    print('y', flush=True)\n"
             "    time.sleep(0.2)")
@@ -170,11 +174,12 @@ def test_a_reader_that_takes_nothing_is_gone(server):
                      f"{body}".encode())
         execution = eventually(lambda: with_status(server, session, "running"), "it does not run")[0]
         record = server.poll(session, execution)
-    assert gone_by(record), record["status"]
+    assert ended_by_disconnect(record), record["status"]
 
 
-def test_what_comes_back_before_the_client_goes_is_whole(server):
-    """The connection ends while the answer is being written: there is nothing left to cancel."""
+def test_disconnect_while_the_response_is_written(server):
+    """A client that disconnects during the response cancels nothing, because the execution has
+    ended."""
     session = server.create(limits={"output_bytes": 8 << 20})
     code = "print('x' * (6 << 20))"
     with blocking(server, session, code, **CANCEL) as (connection, first):
@@ -183,14 +188,14 @@ def test_what_comes_back_before_the_client_goes_is_whole(server):
         next(events)
     for execution in (first, second):
         record = server.poll(session, execution)
-        assert (record["status"], record["diagnostics"]) == ("ok", []) or gone_by(record)
+        assert (record["status"], record["diagnostics"]) == ("ok", []) or ended_by_disconnect(record)
     assert server.poll(session, first)["status"] == "ok"
 
 
-# ---- one that waits -----------------------------------------------------------------------------
+# ---- queued executions --------------------------------------------------------------------------
 
 @pytest.mark.parametrize("follow", [blocking, streaming])
-def test_what_has_not_begun_never_does(server, follow):
+def test_disconnect_cancels_a_queued_execution(server, follow):
     session = server.create()
     first = server.background(session, BUSY)
     server.wait_running(session, first)
@@ -206,10 +211,10 @@ def test_what_has_not_begun_never_does(server, follow):
     with server.events("GET", f"/sessions/{session}/executions/{waits}/events") as (events, _):
         assert [(name, data["error"]["code"]) for _, name, data in events] == [
             ("failed", "execution_cancelled")]
-    assert_goes_on(server, session, first, 0.3)
+    assert_continues(server, session, first, 0.3)
     server.ask("POST", f"/sessions/{session}/interrupt")
     assert server.poll(session, third)["results"][0]["data"]["text/plain"] == "False"
-    # So says the history, also that of a daemon that was started again.
+    # The history also says so after a restart of the daemon.
     server.stop()
     server.start()
     assert with_status(server, session, "cancelled") == [waits]
@@ -217,7 +222,7 @@ def test_what_has_not_begun_never_does(server, follow):
         assert [data["error"]["code"] for _, _, data in events] == ["execution_cancelled"]
 
 
-def test_its_place_and_its_key_are_free_again(server):
+def test_cancelled_executions_free_their_quota_and_key(server):
     tenant = server.ask("POST", "/tenants", {"name": "a", "quotas": {"executions": 2}}).json["id"]
     server.key = server.ask("POST", "/keys", {"tenant": tenant, "scopes": [
         "sessions", "execute", "read"]}).json["key"]
@@ -235,20 +240,20 @@ def test_its_place_and_its_key_are_free_again(server):
     assert server.poll(session, first)["status"] == "interrupted"
 
 
-# ---- several, and those that come back ----------------------------------------------------------
+# ---- several readers, and reconnects -------------------------------------------------------------
 
-def test_the_last_reader_ends_it(server):
+def test_the_disconnect_of_the_last_reader_cancels(server):
     session = server.create()
     with streaming(server, session, BUSY, **CANCEL) as (_, execution):
         other = contextlib.ExitStack()
         events, _ = other.enter_context(streaming(server, session, execution=execution))
-    # Whoever began it has gone; who reads now came later.
-    assert_goes_on(server, session, execution)
+    # The client that began the execution has gone; the reader came later.
+    assert_continues(server, session, execution)
     other.close()
     assert_cancelled(server, session, execution)
 
 
-def test_a_reader_of_what_goes_on_ends_nothing(server):
+def test_a_reader_of_a_background_execution_cancels_nothing(server):
     session = server.create()
     execution = server.background(session, "import time\nprint('begun', flush=True)\n"
                                            "time.sleep(0.7)\nprint('whole')")
@@ -257,7 +262,7 @@ def test_a_reader_of_what_goes_on_ends_nothing(server):
     assert server.poll(session, execution)["stdout"] == "begun\nwhole\n"
 
 
-def test_whoever_asks_again_with_its_key_holds_it(server):
+def test_a_repeated_request_with_the_key_prevents_the_cancellation(server):
     session = server.create()
     key = {"Idempotency-Key": "k"}
     code = "import time\nprint('begun', flush=True)\ntime.sleep(1.5)"
@@ -271,23 +276,24 @@ def test_whoever_asks_again_with_its_key_holds_it(server):
     assert (name, data["record"]["status"]) == ("done", "ok")
 
 
-def test_a_grace_to_come_back_in(server):
+def test_grace_period_for_reconnects(server):
     session = server.create()
     with streaming(server, session, BUSY, **CANCEL, disconnect_grace_s=3600) as (_, execution):
         pass
-    assert_goes_on(server, session, execution)
+    assert_continues(server, session, execution)
     server.ask("POST", f"/sessions/{session}/interrupt")
-    assert not gone_by(server.poll(session, execution))
-    # One that is over, and one in which somebody came.
+    assert not ended_by_disconnect(server.poll(session, execution))
+    # A reader that comes within the grace prevents the cancellation until it disconnects.
     with streaming(server, session, BUSY, **CANCEL, disconnect_grace_s=0.5) as (_, execution):
         pass
     with streaming(server, session, execution=execution):
-        assert_goes_on(server, session, execution, 1.2)
+        assert_continues(server, session, execution, 1.2)
     assert_cancelled(server, session, execution)
 
 
-def test_a_front_that_dies_ends_nothing(server):
-    """Its connections are gone, and no client's doing. Whoever comes back is one that counts."""
+def test_a_crash_of_the_front_cancels_nothing(server):
+    """A crash of the front closes its connections, but is not a client disconnect. A reader that
+    comes later counts as a client."""
     session, second = server.create(), server.create()
     with streaming(server, session, BUSY, **CANCEL) as (_, streamed), \
             blocking(server, second, BUSY, **CANCEL) as (_, waited):
@@ -295,17 +301,18 @@ def test_a_front_that_dies_ends_nothing(server):
         front = server.front()
         kill(front)
         eventually(lambda: "the front was started again" in server.log(), "there is no front")
-    assert_goes_on(server, session, streamed)
-    assert_goes_on(server, second, waited)
+    assert_continues(server, session, streamed)
+    assert_continues(server, second, waited)
     with streaming(server, session, execution=streamed):
         pass
     assert_cancelled(server, session, streamed)
     server.ask("POST", f"/sessions/{second}/interrupt")
-    assert not gone_by(server.poll(second, waited))
+    assert not ended_by_disconnect(server.poll(second, waited))
 
 
-def test_what_a_captured_front_may_end(reckon):
-    """A CANCEL ends what was asked to end so, and nothing else; a grace has its bound."""
+def test_a_captured_front_cancels_only_what_requests_it(reckon):
+    """A CANCEL ends an execution with on_disconnect=cancel, even with many readers, and nothing
+    else."""
     def begin(front, session, **more):
         error, answer = front.call("execute", front.key, session=session, code=BUSY,
                                    stream=True, **more)
@@ -327,7 +334,7 @@ def test_what_a_captured_front_may_end(reckon):
         front.call("interrupt", front.key, session=session)
         eventually(lambda: status(front, session, execution) == "ended", "it goes on")
         number, execution = begin(front, session, on_disconnect="cancel", disconnect_grace_s=0)
-        for _ in range(300):  # readers without end
+        for _ in range(300):  # many readers
             front.send_call("execution_events", front.key, session=session, execution=execution,
                             after=1 << 40)
         eventually(lambda: status(front, session, execution) == "running", "it does not run")
@@ -337,7 +344,7 @@ def test_what_a_captured_front_may_end(reckon):
         assert "the front is gone" not in front.server.log()
 
 
-# ---- what is wrong ------------------------------------------------------------------------------
+# ---- invalid requests ---------------------------------------------------------------------------
 
 @pytest.mark.parametrize("path", ["/sessions/{session}/executions", "/agent"])
 @pytest.mark.parametrize("body, word", [
@@ -350,7 +357,7 @@ def test_what_a_captured_front_may_end(reckon):
     ({"on_disconnect": "cancel", "disconnect_grace_s": 3601}, "disconnect_grace_s"),
     ({"on_disconnect": "cancel", "disconnect_grace_s": "1"}, "disconnect_grace_s"),
 ])
-def test_what_is_wrong_is_named(server, path, body, word):
+def test_invalid_members_are_named(server, path, body, word):
     session = server.create()
     answer = server.ask("POST", path.format(session=session),
                         {("code" if "executions" in path else "question"): "1", **body})
@@ -358,8 +365,8 @@ def test_what_is_wrong_is_named(server, path, body, word):
     assert word in answer.json["error"]["message"]
 
 
-def test_what_holds_anyway_may_be_said(server):
-    """A client that is made of the document sends the defaults that it names."""
+def test_members_that_equal_the_default_are_allowed(server):
+    """A client that is generated from the OpenAPI document sends the defaults that it documents."""
     session = server.create()
     for body in ({"background": True}, {"stream": False}, {}):
         answer = server.ask("POST", f"/sessions/{session}/executions", {
@@ -370,7 +377,7 @@ def test_what_holds_anyway_may_be_said(server):
     assert (answer.status, answer.code) == (400, "invalid")
 
 
-def test_a_grace_alone_says_nothing_of_an_execution(server):
+def test_a_grace_without_cancel_is_invalid(server):
     answer = server.ask("POST", f"/sessions/{server.create()}/executions",
                         {"code": "1", "disconnect_grace_s": 1})
     assert (answer.status, answer.code) == (400, "invalid")
@@ -385,7 +392,8 @@ def cancel(server, session, execution):
 
 
 def test_each_execution_can_be_cancelled(server):
-    """What runs is interrupted, what waits never begins, what has ended stays, the rest goes on."""
+    """A running execution is interrupted, a queued one never begins, one that has ended does not
+    change, and the others continue."""
     session = server.create()
     done = server.execute(session, "kept = 1")["id"]
     running = server.background(session, BUSY)
@@ -406,7 +414,7 @@ def test_each_execution_can_be_cancelled(server):
     assert cancel(server, session, running) is False
 
 
-def test_cancelling_is_told_to_whoever_waits(server):
+def test_waiting_clients_get_the_cancellation(server):
     session = server.create()
     running = server.background(session, BUSY)
     with blocking(server, session, "1") as (connection, waiting):
@@ -432,7 +440,7 @@ def test_a_cell_of_a_context_is_cancelled_alone(server):
     assert cancel(server, session, here)
 
 
-def test_nothing_else_can_be_cancelled(server):
+def test_invalid_cancel_requests(server):
     session, other = server.create(), server.create()
     running = server.background(session, BUSY)
     for path, code in ((f"{other}/executions/{running}", "execution_not_found"),

@@ -1,6 +1,6 @@
-"""Each bound at its edge: what may just be is taken, and works; one more is refused by name.
+"""Each limit at its edge: the last valid value is accepted and works; one more is refused by name.
 
-The bounds are read from the OpenAPI document, so that none is forgotten.
+The limits are read from the OpenAPI document, so that none is forgotten.
 """
 import re
 import urllib.parse
@@ -9,7 +9,7 @@ import pytest
 from reckon_serve import PREFIX
 
 as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-HUGE = 200_000  # a text of more is not an edge that a quick test goes to
+HUGE = 200_000  # longer texts are too slow for this test
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def refused(answer, name):
 # ---- limits of a session ------------------------------------------------------------------------
 
 def test_limits_of_a_session_at_their_edges(server, document):
-    """The least works, the most is given or can never be: no 500, and nothing to wait for."""
+    """The minimum works; the maximum works, or is refused at once because of the host. Neither
+    gives a 500."""
     for name, schema in document["components"]["schemas"]["Limits"]["properties"].items():
         step = 1 if schema["type"] == "integer" else 0.001
         for value in (schema["minimum"], schema["maximum"]):
@@ -58,8 +59,9 @@ def test_all_limits_at_their_least(server, document):
 
 
 @as_root
-def test_what_the_host_can_never_give_is_not_waited_for(server):
-    """A session takes a sixteenth of its limit, to which the reserve comes: less would fit."""
+def test_memory_that_the_host_does_not_have_is_refused(server):
+    """A session takes a sixteenth of its limit, and the daemon adds its reserve; without the
+    reserve it would fit."""
     with open("/proc/meminfo", encoding="utf-8") as file:
         total = int(file.readline().split()[1]) << 10
     answer = server.ask("POST", "/sessions", {"template": "python", "limits": {
@@ -81,7 +83,7 @@ class Document:
         return schema
 
     def least(self, schema):
-        """A value that it takes, as short as can be."""
+        """A minimal valid value."""
         schema = self.whole(schema)
         for several in ("oneOf", "anyOf"):
             if several in schema:
@@ -100,7 +102,7 @@ class Document:
         return {name: self.least(schema["properties"][name]) for name in schema.get("required", ())}
 
     def of_size(self, schema, size):
-        """A list or an object of so many."""
+        """A list or an object with `size` entries."""
         if "maxProperties" in schema:
             return {f"A{number}": "1" for number in range(size)}
         entry = self.least(schema.get("items", {"type": "string"}))
@@ -109,7 +111,7 @@ class Document:
         return distinct
 
     def edges(self, schema):
-        """(what is just taken, what is not) for each bound."""
+        """(last valid value, first invalid value) for each bound."""
         schema = self.whole(schema)
         step = 0.001 if schema.get("type") == "number" else 1
         if "minimum" in schema:
@@ -135,25 +137,25 @@ class Document:
         return self.whole(content.get("application/json", {}).get("schema", {}))
 
 
-# What says more of a value than that it is within its bounds.
+# Messages about another problem than a bound.
 OTHER = re.compile("go(es)? with| needs? |unknown language|must be an object|are events|has neither")
-# An id that nobody can have is one that is not there.
+# An invalid id may be reported as not found.
 IDS = {"context", "session", "before", "after"}
 
 
-def told(answer, name):
+def names_field(answer, name):
     return answer.status == 400 and re.search(rf"\b{re.escape(name)}\b",
                                               answer.json["error"]["message"], re.I)
 
 
 def nowhere(path):
-    """With ids that nobody has."""
+    """The path with unknown ids."""
     return re.sub(r"\{(\w+)\}", lambda part: "x" if part[1] in ("path", "collection") else
                   "se_01ARZ3NDEKTSV4RRFFQ69G5FAV", path)
 
 
 @as_root
-def test_each_field_of_a_body_has_the_bounds_that_it_says(server, document):
+def test_each_field_of_a_body_has_its_documented_bounds(server, document):
     document, count, wrong = Document(document), 0, []
     for method, path, operation in document.operations():
         schema = document.body(operation)
@@ -164,17 +166,17 @@ def test_each_field_of_a_body_has_the_bounds_that_it_says(server, document):
                 count += 1
                 body = {**needed, name: good}
                 taken = server.ask(method, nowhere(path), body)
-                if told(taken, name) and not OTHER.search(taken.json["error"]["message"]):
+                if names_field(taken, name) and not OTHER.search(taken.json["error"]["message"]):
                     wrong.append(("refused", method, path, name, str(good)[:40], taken.body))
                 over = server.ask(method, nowhere(path), {**needed, name: bad})
-                if not told(over, name):
+                if not names_field(over, name):
                     wrong.append(("taken", method, path, name, str(bad)[:40], over.status, over.body))
     assert not wrong, "\n".join(map(str, wrong))
     assert count > 90, count
 
 
 @as_root
-def test_each_parameter_has_the_bounds_that_it_says(server, document):
+def test_each_parameter_has_its_documented_bounds(server, document):
     document, count, wrong = Document(document), 0, []
     for method, path, operation in document.operations():
         parameters = [document.whole(each) for each in operation.get("parameters", ())]
@@ -186,7 +188,7 @@ def test_each_parameter_has_the_bounds_that_it_says(server, document):
                 continue
             for good, bad in document.edges(parameter["schema"]):
                 if place == "header" and bad == "":
-                    continue  # as if it were not there
+                    continue  # an empty header counts as absent
                 count += 1
                 answers = []
                 for value in (good, bad):
@@ -199,9 +201,9 @@ def test_each_parameter_has_the_bounds_that_it_says(server, document):
                     needed = {key: document.least(body["properties"][key])
                               for key in body.get("required", ())}
                     answers.append(server.ask(method, where, needed if body else None, headers))
-                if told(answers[0], name) and not OTHER.search(answers[0].json["error"]["message"]):
+                if names_field(answers[0], name) and not OTHER.search(answers[0].json["error"]["message"]):
                     wrong.append(("refused", method, path, name, str(good)[:40], answers[0].body))
-                if not told(answers[1], name) and not (name in IDS and answers[1].status == 404):
+                if not names_field(answers[1], name) and not (name in IDS and answers[1].status == 404):
                     wrong.append(("taken", method, path, name, str(bad)[:40], answers[1].status,
                                   answers[1].body))
     assert not wrong, "\n".join(map(str, wrong))
@@ -209,7 +211,7 @@ def test_each_parameter_has_the_bounds_that_it_says(server, document):
 
 
 @as_root
-def test_each_operation_says_that_its_session_may_be_gone_and_the_disk_full(document):
+def test_each_operation_documents_410_and_507(document):
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             assert "{session}" not in path or "410" in operation["responses"], (method, path)

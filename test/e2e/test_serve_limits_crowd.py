@@ -1,4 +1,4 @@
-"""As many at once as there is room for, and one more: who is told that the daemon is busy."""
+"""As many concurrent requests as the daemon accepts, and one more, which gets 429 `busy`."""
 import contextlib
 import http.client
 import json
@@ -13,7 +13,7 @@ SLEEP = {"argv": ["sleep", "300"]}
 
 
 class Open:
-    """Requests whose answers nobody reads yet."""
+    """Requests whose responses are not read yet."""
 
     def __init__(self, server):
         self.server, self.sockets = server, []
@@ -34,7 +34,8 @@ class Open:
         return sock
 
     def one_is_busy(self, then):
-        """All places are taken when the first is refused; `then` has the others answered: how."""
+        """All places are taken when the first request is refused. `then` completes the others;
+        returns their statuses."""
         assert select.select(self.sockets, [], [], SECONDS)[0], "nobody is refused"
         then()
         statuses = []
@@ -50,7 +51,7 @@ class Open:
 
 
 def test_uploads(reckon):
-    """Sixty-four files that are being sent; none of them is cut for one more."""
+    """Sixty-four files are uploaded at once; one more is refused, and none of them is cut off."""
     with Server(reckon) as server, Open(server) as sending:
         session = server.create()
         for number in range(65):
@@ -66,7 +67,7 @@ def test_uploads(reckon):
         assert server.ask("PUT", f"/sessions/{session}/files/one", b"more").status == 200
 
 
-def test_processes_and_who_waits_for_one(reckon):
+def test_processes_and_waits_for_one_of_them(reckon):
     with Server(reckon) as server, Open(server) as waiting:
         session = server.create(limits={"processes": 600, "memory_bytes": 2 << 30})
         path = f"/sessions/{session}/processes"
@@ -89,12 +90,12 @@ def kill(server, session, process):
 
 @pytest.mark.parametrize("sizes", [[4 << 20] * 4 + [1], [1] * 257], ids=["bytes", "parts"])
 def test_input_that_a_process_does_not_read(reckon, sizes):
-    """Sixteen MiB in all, in at most 256 parts."""
+    """At most 16 MiB wait, in at most 256 parts."""
     with Server(reckon) as server, Open(server) as sending:
         session = server.create()
         path = f"/sessions/{session}/processes"
         process = server.ask("POST", path, {**SLEEP, "stdin": True}).json["id"]
-        # The pipe is full, and so all that comes waits.
+        # The pipe is full, so all later input waits.
         assert server.ask("POST", f"{path}/{process}/stdin", {"text": "x" * 65536}).status == 200
         for size in sizes:
             sending.begin("POST", f"{path}/{process}/stdin", json.dumps({"text": "y" * size}).encode())

@@ -1,4 +1,4 @@
-"""Each bound of other protocols at its edge: N of something is taken, and N + 1 refused, by name."""
+"""Each limit of the other protocols at its edge: N is accepted, and N + 1 is refused by name."""
 
 import pytest
 from e2b_client import E2BServer
@@ -9,7 +9,7 @@ from test_serve_agent import Asking
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 MIB = 1 << 20
-BODIES = {  # by where it goes: how long a body may be
+BODIES = {  # maximum length of a body, by path
     "/reckon/v1/sessions": 8 * MIB,  # API_JSON_MAX
     "/dify/v1/sandbox/run": 16 * MIB,  # BODY_MAX
     "/sandboxfusion/run_code": 64 * MIB,  # FUSION_BODY_MAX
@@ -32,22 +32,23 @@ def longest():
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_a_body_is_as_long_as_it_may_be(reckon, longest, path):
-    """One of the longest is read, whatever is said of what it holds; one byte more is not."""
+def test_maximum_length_of_a_body(reckon, longest, path):
+    """A body of the maximum length is read, whatever error its content causes; one byte more is
+    refused."""
     size = BODIES[path]
     with ModelServer() as model, Asking(reckon, model) as server:
         headers = {"Accept": "application/json, text/event-stream"}
         read = post(server, path, longest[:size], headers={**headers, "Authorization": f"Bearer {server.key}"})
         status = -read.json["code"] if path.startswith("/dify") else read.status
         assert 400 <= status < 500 and status not in (401, 404, 413), read
-        # It is refused before it is sent.
+        # It is refused before its body is sent.
         raw = server.raw((f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.key}\r\n"
                           f"X-Api-Key: {server.key}\r\nContent-Type: application/json\r\nAccept: {headers['Accept']}\r\n"
                           f"Connection: close\r\nContent-Length: {size + 1}\r\n\r\n").encode())
         assert int(raw.split()[1]) == 413, raw
 
 
-def test_a_body_of_e2b_is_as_long_as_it_may_be(reckon, longest):
+def test_maximum_length_of_a_body_of_e2b(reckon, longest):
     with E2BServer(reckon) as server:
         size = 8 * MIB  # E2B_BODY_MAX
         assert server.control("POST", "/sandboxes", longest[:size])[0] == 400
@@ -58,7 +59,7 @@ def test_a_body_of_e2b_is_as_long_as_it_may_be(reckon, longest):
 
 PISTON = {"language": "python", "version": "*", "files": [{"content": "print(1)"}]}
 FUSION = {"code": "print(1)", "language": "python"}
-# A judge that says something else is wrong has let this one pass: nothing needs to run.
+# An error of the judge about something else means that it accepted the count: nothing needs to run.
 LATE = {"dataset": "x", "completion": "print(1)"}
 
 
@@ -67,7 +68,7 @@ def submission(count):
                                "provided_data": {"test": [{"input": {}, "output": {}}] * count}}}
 
 
-COUNTS = [  # where to, what it is called when it is refused, how many there may be, and a body with so many
+COUNTS = [  # path, words of the refusal, maximum, and a body with that many
     ("/piston/api/v2/execute", "files", 1000,  # PISTON_FILES_MAX
      lambda n: {**PISTON, "files": [{"name": f"f{i}", "content": "1"} for i in range(n)], "language": "none"}),
     ("/piston/api/v2/execute", "args", 1000,  # PISTON_ARGS_MAX
@@ -94,14 +95,14 @@ COUNTS = [  # where to, what it is called when it is refused, how many there may
 
 
 @pytest.mark.parametrize("path, word, most, body", COUNTS, ids=[f"{row[0]}-{row[1]}" for row in COUNTS])
-def test_so_many_and_no_more(reckon, path, word, most, body):
-    def told(answer):
+def test_maximum_counts(reckon, path, word, most, body):
+    def is_refused(answer):
         return answer.status == 400 and word in answer.body.decode() or \
             answer.status == 422 and word in answer.body.decode()
 
     with Server(reckon) as server:
-        assert not told(post(server, path, body(most))), most
-        assert told(post(server, path, body(most + 1))), post(server, path, body(most + 1))
+        assert not is_refused(post(server, path, body(most))), most
+        assert is_refused(post(server, path, body(most + 1))), post(server, path, body(most + 1))
 
 
 def test_lists_of_openai_have_pages_of_a_hundred(reckon):
@@ -112,7 +113,7 @@ def test_lists_of_openai_have_pages_of_a_hundred(reckon):
             assert answer.status == status, (limit, answer)
 
 
-def test_files_of_anthropic_that_a_list_asks_for_by_id(reckon):
+def test_maximum_ids_in_a_list_of_anthropics_files(reckon):
     with Server(reckon) as server:
         for count, status in ((100, 200), (101, 400)):  # LIST_IDS_MAX
             ids = "&".join(f"ids=file_{number}" for number in range(count))
@@ -121,26 +122,27 @@ def test_files_of_anthropic_that_a_list_asks_for_by_id(reckon):
 
 
 def test_pages_of_files(reckon):
-    """Those of Anthropic are refused past a thousand and have five hundred; Gemini's are cut to a hundred."""
+    """Anthropic's `limit` is refused above 1000; Gemini's `pageSize` may be larger than its maximum
+    of 100."""
     with Server(reckon) as server:
-        kept = [server.ask("POST", f"/files?name=f{number}", b"x").json["id"] for number in range(3)]
+        stored = [server.ask("POST", f"/files?name=f{number}", b"x").json["id"] for number in range(3)]
         for limit, status in ((1, 200), (1000, 200), (0, 400), (1001, 400)):
             assert ask(server, "GET", f"/anthropic/v1/files?limit={limit}").status == status, limit
         for size, count in ((1, 1), (2, 2), (100, 3), (101, 3)):
             answer = ask(server, "GET", f"/gemini/v1beta/files?pageSize={size}",
                          headers={"X-Goog-Api-Key": server.key})
             assert len(answer.json["files"]) == count and ("nextPageToken" in answer.json) == (count < 3), answer
-        assert len(kept) == 3
+        assert len(stored) == 3
 
 
 def test_ids_of_mcp(reckon):
-    """RPC_ID_MAX is with the NUL, and of the id as JSON."""
+    """RPC_ID_MAX counts the id as JSON, with a NUL."""
     with Server(reckon) as server:
         for size in (509, 510):
             body = {"jsonrpc": "2.0", "id": "i" * size, "method": "ping"}
             answer = post(server, "/mcp", body, headers={"Accept": "application/json, text/event-stream",
                                                          "Authorization": f"Bearer {server.key}"})
-            # What is answered to one that may be has it again.
+            # The response repeats an id that is short enough.
             assert answer.json.get("id") == (body["id"] if size == 509 else None), (size, answer)
 
 
@@ -153,14 +155,14 @@ def test_sums(reckon):
             env = {"A": "x" * 16000, "B": "x" * (32768 - 16003 - 3 + over)}
             answer = server.ask("POST", "/sessions", {"env": env})
             assert answer.status == (400 if over else 201), answer
-            # DB_DOCUMENT_MAX is of the value as JSON.
+            # DB_DOCUMENT_MAX counts the value as JSON.
             value = {"x": "x" * ((1 << 20) - len('{"x":""}') + over)}
             answer = server.ask("PUT", "/documents/bounds/x", {"value": value})
             assert answer.status == (400 if over else 200), (answer.status, answer.body[:200])
 
 
 def test_kernels_of_a_session(reckon):
-    with Server(reckon) as server:  # HOST_KERNELS_MAX with the first one
+    with Server(reckon) as server:  # HOST_KERNELS_MAX counts the session's own kernel
         session = server.create()
         made = [server.ask("POST", f"/sessions/{session}/contexts", {}).status for _ in range(8)]
         assert made == [201] * 7 + [413], made

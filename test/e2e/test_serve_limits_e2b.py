@@ -1,4 +1,5 @@
-"""Each bound of E2B's protocol at its edge: N of something is taken, and N + 1 refused in E2B's own form."""
+"""Each limit of E2B's protocol at its edge: N is accepted, and N + 1 is refused in E2B's own
+format."""
 import base64
 import collections
 import json
@@ -14,7 +15,8 @@ STREAM = {"Content-Type": "application/connect+json"}
 UNARY = {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
 MIB = 1 << 20
 
-# What it is, how many there may be, what a refusal says, and what is asked with `n`: its code, or None.
+# name, maximum, words of the refusal, and a function that sends a request with `n` and returns its
+# error
 Row = collections.namedtuple("Row", "name most words ask")
 
 
@@ -32,7 +34,7 @@ def sandbox(server):
 # ---- envd: its calls ----------------------------------------------------------------------------------
 
 def started(server, sandbox, process, **more):
-    """(how it ended or was refused, what it printed)"""
+    """Start a process; returns its error, or {}, and all messages."""
     body = json.dumps({"process": process, **more}).encode()
     status, _, data = server.data(sandbox, ENVD, "POST", "/process.Process/Start",
                                   struct.pack(">BI", 0, len(body)) + body, **STREAM)
@@ -51,7 +53,7 @@ def called(server, sandbox, method, body):
 
 
 def folders(n):
-    """A path of so many bytes, of names that are short enough."""
+    """A path of `n` bytes, of names that are short enough."""
     return ("d" * 99 + "/") * (n // 100) + "e" * (n % 100)
 
 
@@ -75,7 +77,7 @@ def test_calls(server, sandbox, row):
 
 
 def test_a_side_of_a_terminal(server, sandbox):
-    """A wish for a larger one is cut to it."""
+    """A larger side is cut to the maximum."""
     for side, shown in ((1000, 1000), (1001, 1000)):
         _, messages = started(server, sandbox, {"cmd": "/bin/stty", "args": ["size"]},
                               pty={"size": {"cols": side, "rows": side}})
@@ -84,7 +86,7 @@ def test_a_side_of_a_terminal(server, sandbox):
         assert printed.split() == [b"%d" % shown] * 2, messages
 
 
-def test_how_deep_a_list_goes(server, sandbox):
+def test_maximum_depth_of_a_list(server, sandbox):
     path = "/".join(["deep"] + ["d"] * 33)
     assert called(server, sandbox, "MakeDir", {"path": path}) == {}
     for depth, seen in ((31, 31), (32, 32), (33, 32)):
@@ -127,7 +129,7 @@ def test_files(server, sandbox, row):
 # ---- the interpreter and the control plane ------------------------------------------------------------
 
 def test_the_folder_of_a_context_is_not_cut(server, sandbox):
-    """As reckond knows it, it has at most 1023 bytes; a longer one is refused, and becomes no other folder."""
+    """reckond accepts a folder of at most 1023 bytes; a longer one is refused, not cut."""
     most = 1023 - len("/mnt/data/")
     assert called(server, sandbox, "MakeDir", {"path": folders(most)}) == {}
     where = "/home/user/" + folders(most)

@@ -1,4 +1,5 @@
-"""Bounds of heads, queries and tokens at their edges: N passes, N + 1 is refused, and nothing is cut to N."""
+"""Limits of heads, queries and tokens at their edges: N passes, N + 1 is refused, and nothing is
+cut to N."""
 import pytest
 from one_shot import ask
 from test_serve_ports import by_host, label
@@ -46,25 +47,26 @@ def test_the_token_of_a_url(module_server, session):
 
 
 def test_the_token_of_a_cookie(module_server, session):
-    said = [by_host(module_server, session, Cookie=f"reckon_port={'a' * size}")[1] for size in (95, 96)]
-    # The first is looked for, and found to be nobody's; the second can be none.
-    assert b"not open for everybody" not in said[0] and b"not open for everybody" in said[1], said
+    bodies = [by_host(module_server, session, Cookie=f"reckon_port={'a' * size}")[1] for size in (95, 96)]
+    # The daemon looks up the first token, which is unknown; the second one is too long to be a
+    # token.
+    assert b"not open for everybody" not in bodies[0] and b"not open for everybody" in bodies[1], bodies
 
 
 # ---- queries -------------------------------------------------------------------------------------------
 
-def test_a_key_is_found_behind_what_is_too_long(module_server):
-    """Other parameters of a query may have any length: only the key's own counts."""
+def test_a_key_is_found_behind_long_parameters(module_server):
+    """Other parameters of a query may have any length."""
     for rest in ("a=1", "a=" + "x" * 511, "a=" + "x" * 512, "a=" + "x" * 4000, "n" * 64 + "=1", "flag", "%zz=1"):
         answer = ask(module_server, "GET", f"/jupyter/api/status?{rest}&token={module_server.key}", key=False)
         assert answer.status == 200, (rest[:20], answer)
 
 
-def test_a_query_that_cannot_be_read_is_no_first_page(module_server):
-    """A cursor that is too long is refused, not taken for none."""
+def test_a_cursor_that_is_too_long_is_refused(module_server):
+    """A cursor that is too long is refused, and does not give the first page."""
     headers = {"Authorization": f"Bearer {module_server.key}"}
     for path in ("/openai/v1/assistants?after=", "/openai/v1/containers?after=", "/openai/v1/files?after=",
                  "/anthropic/v1/files?after_id=", "/gemini/v1beta/files?pageToken="):
-        for size in (399, 400):  # NAME_SIZE, with the NUL; of the first nobody has an id
+        for size in (399, 400):  # NAME_SIZE, with the NUL; an id of 399 bytes is valid but unknown
             answer = ask(module_server, "GET", f"{path}{'x' * size}&limit=1", headers=headers)
             assert (b"malformed" in answer.body) == (answer.status == 400) == (size == 400), (path, answer)

@@ -1,4 +1,4 @@
-"""Each bound of LibreChat's protocol at its edge: N of something is taken, and N + 1 refused by name."""
+"""Each limit of LibreChat's protocol at its edge: N is accepted, and N + 1 is refused by name."""
 import collections
 import json
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 API = "/librechat"
 MIB = 1 << 20
 
-# What it is, how much of it there may be, what a refusal says, where to, and a body with `n`.
+# name, maximum, words of the refusal, path, and a body with `n`
 Row = collections.namedtuple("Row", "name most words path body")
 
 
@@ -43,7 +43,7 @@ def test_bounds(module_server, row):
         return post(module_server, f"{API}{row.path}{body.pop('query', '')}", body)
 
     taken, over = answer(row.most), answer(row.most + 1)
-    if row.name == "files":  # there are none
+    if row.name == "files":  # these files do not exist
         assert taken.status in (403, 404), taken
     else:
         assert taken.status == 200, (row.name, taken.status, taken.body[:300])
@@ -54,14 +54,15 @@ def test_bounds(module_server, row):
 
 
 def test_output(module_server):
-    """What is past a MiB of a stream is left out, and said."""
+    """Output of a stream beyond 1 MiB is left out, and stderr says so."""
     for size in (MIB, MIB + 1):
         done = post(module_server, API + "/exec", run(code=f"head -c {size} /dev/zero | tr '\\0' x")).json
         assert done["stdout"] == "x" * MIB and (done["stderr"] == "") == (size == MIB), done["stderr"]
 
 
 def test_the_result_of_a_tool(module_server):
-    """As JSON; of one that is too long the code gets an error, and the program goes on."""
+    """The limit counts the result as JSON. If it is longer, the code gets an error and the program
+    continues."""
     for size, printed in ((5 * MIB - 2, str(5 * MIB - 2)), (5 * MIB - 1, "the result has more than 5 MiB")):
         waits = post(module_server, API + "/exec/programmatic", program(
             "try:\n    print(len(await t()))\nexcept Exception as error:\n    print(error)")).json
@@ -79,7 +80,7 @@ def test_the_result_of_a_tool(module_server):
 
 
 def test_output_of_a_program_with_tools(module_server):
-    """Of more than two MiB a beginning and an end are left, and that is said."""
+    """Of more than 2 MiB the beginning and the end remain, and stderr says so."""
     for size in (2 * MIB, 2 * MIB + 1):
         for stream in ("stdout", "stderr"):
             done = post(module_server, API + "/exec/programmatic", program(

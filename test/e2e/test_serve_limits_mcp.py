@@ -1,4 +1,5 @@
-"""Each bound of the MCP server at its edge: N of something is taken, and N + 1 refused, or told to be more."""
+"""Each limit of the MCP server at its edge: N is accepted; N + 1 is refused, or reported as
+more."""
 import base64
 import collections
 import json
@@ -11,7 +12,7 @@ from mcp_client import Mcp, text_of
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 MIB = 1 << 20
 
-# What it is, how much there may be, what is said of more, the tool, and its arguments with `n`.
+# name, maximum, words of the refusal, tool, and its arguments with `n`
 Row = collections.namedtuple("Row", "name most words tool arguments")
 
 
@@ -21,7 +22,7 @@ def mcp(module_server):
 
 
 def put(server, mcp, path, body):
-    """Into the default session, which is there."""
+    """Put a file into the default session, which must exist."""
     session, = server.ask("GET", "/sessions?name=limits").json["sessions"]
     assert server.ask("PUT", f"/sessions/{session['id']}/files/{path}", body).status == 200
     return session["id"]
@@ -48,7 +49,7 @@ def test_arguments(mcp, row):
 
 
 def png(size):
-    """Of so many bytes: a chunk of text fills it up."""
+    """An image of `size` bytes: a chunk of text fills it up."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
@@ -98,7 +99,8 @@ def pages(mcp):
 
 
 def test_pages_of_files(module_server):
-    """What a session has beyond a page is on the next one, and a folder says that there is more."""
+    """The files of a session beyond a page are on the next one, and the list of a folder says that
+    more exist."""
     mcp = Mcp(module_server, name="pages")
     mcp.run(f"for n in {names(200)}: open(n, 'w').close()")
     assert [page for page in pages(mcp) if page] == [names(200)]
@@ -106,7 +108,7 @@ def test_pages_of_files(module_server):
     mcp.run("open('n200', 'w').close()")
     assert [page for page in pages(mcp) if page] == [names(200), ["n200"]]
     assert "more files" in text_of(mcp.call("files", action="list"))
-    # Between those of other sessions, too.
+    # Pages also continue between the files of other sessions.
     Mcp(module_server, name="newer").run("open('newer', 'w').close()")
     found = [name for page in pages(Mcp(module_server, modern=True)) for name in page]
     assert found[:202] == ["newer", *names(201)], found

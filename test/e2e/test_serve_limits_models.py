@@ -1,7 +1,7 @@
-"""Each bound of the dialects of models at its edge: N of something is answered, and N + 1 refused.
+"""Each limit of the models' dialects at its edge: N is answered, and N + 1 is refused.
 
-One row is one bound of one dialect. What is refused is a fault of the client's, in words that say which,
-in the dialect's own form of an error; it is never a 500, and never an answer to something that was cut.
+One row is one limit of one dialect. A refusal is a client error in the dialect's own format, and
+its message names the limit; it is never a 500.
 """
 import base64
 import collections
@@ -19,7 +19,7 @@ MIB = 1 << 20
 TEXT = 4 * MIB  # MODEL_TEXT_MAX
 ARGUMENTS = MIB  # MODEL_ARGS_MAX
 
-# What it is, how many there may be, what a refusal says, and what is asked of `n`.
+# name, maximum, words of the refusal, and a body with `n`
 Row = collections.namedtuple("Row", "name most words body")
 
 
@@ -31,7 +31,7 @@ def server(place):
 
 
 def padded(n, **rest):
-    """An object that is as JSON so many bytes long."""
+    """An object that is `n` bytes long as JSON."""
     return {**rest, "a": "x" * (n - len(json.dumps({**rest, "a": ""}, separators=(",", ":"))))}
 
 
@@ -44,7 +44,7 @@ def image(n):
 
 
 def turns(n, roles=("user", "assistant")):
-    """So many messages, of which the last is the person's."""
+    """The roles of `n` messages, of which the last is the user's."""
     return [roles[(n - 1 - i) % 2] for i in range(n)]
 
 
@@ -278,7 +278,7 @@ def test_uploads_of_gemini(server):
             "X-Goog-Upload-Command": command, "X-Goog-Upload-Offset": str(offset), "X-Goog-Upload-Protocol": "resumable",
             "X-Goog-Api-Key": server.key, **headers})
 
-    for size, status in ((512 * MIB, 200), (512 * MIB + 1, 413)):  # UPLOAD_MAX, said before it is sent
+    for size, status in ((512 * MIB, 200), (512 * MIB + 1, 413)):  # UPLOAD_MAX, announced before the file is sent
         answer = upload("start", **{"X-Goog-Upload-Header-Content-Length": str(size)})
         assert answer.status == status, answer
     for offset, status in ((512 * MIB, 200), (512 * MIB + 1, 400)):

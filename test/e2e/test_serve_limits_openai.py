@@ -1,6 +1,7 @@
-"""Bounds of what OpenAI's API keeps, at their edges: threads, conversations, references, files, pages.
+"""Limits of what OpenAI's API stores, at their edges: threads, conversations, references, files,
+pages.
 
-What is past a bound is refused by name, or the oldest of it is left out: never the end, and never in silence.
+Beyond a limit a request is refused by name, or the oldest entries are left out.
 """
 import tempfile
 
@@ -76,8 +77,8 @@ def runs(server, thread, assistant, status="completed", **more):
     return run
 
 
-def asked_of(model):
-    """All that the last request has of the person."""
+def user_texts(model):
+    """All texts of the user in the last request to the model."""
     return "\n\n".join(each["content"] for each in model.asked[-1].body["messages"] if each["role"] == "user")
 
 
@@ -88,14 +89,15 @@ def assistant(server):
     return good(server, "POST", "/assistants", {"model": MODEL})["id"]
 
 
-def test_the_newest_messages_of_a_thread_are_told(server, model, assistant):
-    """Of a thread that is too long the oldest messages are left out: the last one is the question."""
+def test_a_long_thread_leaves_out_its_oldest_messages(server, model, assistant):
+    """If a thread is too long, the model does not get the oldest messages, but the last one, which
+    is the question."""
     thread = good(server, "POST", "/threads", {"messages": [says(f"m{n}.") for n in range(1000)]})["id"]
     runs(server, thread, assistant)
-    assert asked_of(model) == "\n\n".join(f"m{n}." for n in range(1000))
+    assert user_texts(model) == "\n\n".join(f"m{n}." for n in range(1000))
     good(server, "POST", f"/threads/{thread}/messages", says("Last."))
-    runs(server, thread, assistant)  # with the answer before it there are 1002
-    assert asked_of(model) == "\n\n".join([*(f"m{n}." for n in range(2, 1000)), "Last."])
+    runs(server, thread, assistant)  # 1002 messages with the answer before
+    assert user_texts(model) == "\n\n".join([*(f"m{n}." for n in range(2, 1000)), "Last."])
 
 
 def test_tools_of_an_assistant(server, assistant):
@@ -104,7 +106,7 @@ def test_tools_of_an_assistant(server, assistant):
     refused(server, "POST", "/assistants", {"model": MODEL, "tools": tools}, "tools: there are at most 128")
     thread = good(server, "POST", "/threads", {"messages": [says()]})["id"]
     runs(server, thread, made)
-    # A run may have its own.
+    # A run may have its own tools.
     runs(server, thread, assistant, tools=tools[:128])
     refused(server, "POST", f"/threads/{thread}/runs", {"assistant_id": assistant, "tools": tools},
             "tools: there are at most 128")
@@ -149,63 +151,65 @@ def responds(server, status=200, **body):
 
 
 def test_a_long_conversation_keeps_its_end(server, model):
-    talk = good(server, "POST", "/conversations", {})["id"]
+    conversation = good(server, "POST", "/conversations", {})["id"]
     for first in range(0, 2000, 20):
-        good(server, "POST", f"/conversations/{talk}/items",
+        good(server, "POST", f"/conversations/{conversation}/items",
              {"items": [says(f"m{number}.") for number in range(first, first + 20)]})
-    responds(server, conversation=talk)
-    assert asked_of(model) == "\n\n".join([*(f"m{number}." for number in range(2000)), "Last."])
-    error = responds(server, 400, conversation=talk)["error"]
+    responds(server, conversation=conversation)
+    assert user_texts(model) == "\n\n".join([*(f"m{number}." for number in range(2000)), "Last."])
+    error = responds(server, 400, conversation=conversation)["error"]
     assert "more than 2000 items" in error["message"] and "truncation" in error["message"], error
-    # 2002 are there: the two oldest go, and the answer is no beginning.
-    responds(server, conversation=talk, truncation="auto")
-    asked = asked_of(model).split("\n\n")
-    assert asked[0] == "m2." and asked[-2:] == ["Last.", "Last."] and len(asked) == 2000
+    # 2002 items are stored: the two oldest are left out, and the model still gets a beginning by
+    # the user.
+    responds(server, conversation=conversation, truncation="auto")
+    texts = user_texts(model).split("\n\n")
+    assert texts[0] == "m2." and texts[-2:] == ["Last.", "Last."] and len(texts) == 2000
 
 
 def test_items_at_once(server):
-    talk = good(server, "POST", "/conversations", {"items": [says()] * 20})["id"]
-    good(server, "POST", f"/conversations/{talk}/items", {"items": [says()] * 20})
-    for path in ("/conversations", f"/conversations/{talk}/items"):
+    conversation = good(server, "POST", "/conversations", {"items": [says()] * 20})["id"]
+    good(server, "POST", f"/conversations/{conversation}/items", {"items": [says()] * 20})
+    for path in ("/conversations", f"/conversations/{conversation}/items"):
         refused(server, "POST", path, {"items": [says()] * 21}, "items: an array of at most 20")
-    assert len(good(server, "GET", f"/conversations/{talk}/items?limit=100")["data"]) == 40
+    assert len(good(server, "GET", f"/conversations/{conversation}/items?limit=100")["data"]) == 40
 
 
-def test_an_item_that_cannot_be_kept_is_refused(server, model):
-    """As JSON, with its id and what a document says besides."""
-    talk = good(server, "POST", "/conversations", {})["id"]
+def test_an_item_that_is_too_long_to_store_is_refused(server, model):
+    """The limit counts the item as JSON, with its id and its other members."""
+    conversation = good(server, "POST", "/conversations", {})["id"]
     around = len(f'{{"object":{{"id":"msg_{"0" * 26}i00000","type":"message","status":"completed","role":"user","content":'
                  '[{"type":"input_text","text":""}]}}')
-    good(server, "POST", f"/conversations/{talk}/items", {"items": [says("x" * (MIB - around))]})
-    responds(server, conversation=talk, input="y" * (MIB - around))
-    kept = good(server, "GET", f"/conversations/{talk}/items?order=asc")["data"]
-    assert [len(item["content"][0]["text"]) for item in kept] == [MIB - around] * 2 + [3]
+    good(server, "POST", f"/conversations/{conversation}/items", {"items": [says("x" * (MIB - around))]})
+    responds(server, conversation=conversation, input="y" * (MIB - around))
+    stored = good(server, "GET", f"/conversations/{conversation}/items?order=asc")["data"]
+    assert [len(item["content"][0]["text"]) for item in stored] == [MIB - around] * 2 + [3]
     count = len(model.asked)
     long = says("x" * (MIB - around + 1))
-    refused(server, "POST", f"/conversations/{talk}/items", {"items": [long]}, "at most 1 MiB", 413)
+    refused(server, "POST", f"/conversations/{conversation}/items", {"items": [long]}, "at most 1 MiB", 413)
     refused(server, "POST", "/conversations", {"items": [long]}, "at most 1 MiB", 413)
     for given in (long["content"], [long]):
-        responds(server, 413, conversation=talk, input=given)
+        responds(server, 413, conversation=conversation, input=given)
     assert len(model.asked) == count
 
 
 def test_a_models_own_item_that_is_too_long_is_cut(server):
-    """A response that is not kept says so; a conversation keeps a part of the item, which says what is missing."""
-    talk = good(server, "POST", "/conversations", {})["id"]
-    made = responds(server, conversation=talk, input="Say much.")
+    """The response has `store: false`; the conversation stores a part of the item, which says how
+    much is missing."""
+    conversation = good(server, "POST", "/conversations", {})["id"]
+    made = responds(server, conversation=conversation, input="Say much.")
     text = made["output"][0]["content"][0]["text"]
     assert text == "é" * MIB and made["store"] is False
     assert call(server, "GET", f"/responses/{made['id']}").status == 404
     assert responds(server, previous_response_id=made["id"], input="?")["store"] is True
-    item, = (each for each in good(server, "GET", f"/conversations/{talk}/items")["data"] if each["role"] == "assistant")
+    item, = (each for each in good(server, "GET", f"/conversations/{conversation}/items")["data"] if each["role"] == "assistant")
     cut = item["content"][0]["text"]
     assert item["id"] == made["output"][0]["id"] and cut.startswith("é" * (MIB // 4))
     assert cut.endswith(f"\n[{MIB + MIB // 2} more bytes are not kept: an item of a conversation has at most 1 MiB]")
-    # What a cell printed: its code is whole.
-    talk = good(server, "POST", "/conversations", {})["id"]
-    responds(server, conversation=talk, input="Print much.", tools=[
+    # The output of a cell is cut, its code is stored whole.
+    conversation = good(server, "POST", "/conversations", {})["id"]
+    responds(server, conversation=conversation, input="Print much.", tools=[
         {"type": "code_interpreter", "container": {"type": "auto"}}])
-    items = good(server, "GET", f"/conversations/{talk}/items?order=asc&include=code_interpreter_call.outputs")["data"]
+    items = good(server, "GET", f"/conversations/{conversation}/items?order=asc&include=code_interpreter_call.outputs")["data"]
     assert [each["type"] for each in items] == ["message", "code_interpreter_call", "message"]
     assert items[1]["code"] == "print('\\'\"' * 500000)"
     assert "more bytes are not kept" in items[1]["outputs"][0]["logs"]
@@ -232,7 +236,7 @@ def file(server):
 
 
 def test_a_form(server):
-    """With all that stands around the file; a larger one is refused before it is sent."""
+    """The limit counts the whole form; a larger one is refused before it is sent."""
     begin = b"--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n" \
             b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n"
     size, end = 64 * MIB, b"\r\n--b--\r\n"
@@ -261,7 +265,7 @@ def test_files_of_a_container(server, file):
     error = responds(server, 400, tools=[{"type": "code_interpreter", "container": {
         "type": "auto", "file_ids": [file] * 51}}])["error"]
     assert "file_ids: there are at most 50" in error["message"]
-    assert good(server, "GET", "/containers")["data"] == before  # none was made for what is refused
+    assert good(server, "GET", "/containers")["data"] == before  # a refused request does not make a container
 
 
 def test_minutes_and_names_of_a_container(server):
@@ -274,7 +278,7 @@ def test_minutes_and_names_of_a_container(server):
 
 
 def test_pages_of_containers(server):
-    """A live one is found however many of them have ended."""
+    """A live container is found, however many others have ended."""
     made = [good(server, "POST", "/containers", {"name": f"c{number}"})["id"] for number in range(3)]
     first = good(server, "GET", "/containers?limit=2")
     assert [each["id"] for each in first["data"]] == [made[2], made[1]] and first["has_more"]
@@ -289,7 +293,7 @@ def test_pages_of_containers(server):
 
 
 def test_pages_of_files(server):
-    """So many files are one page, which takes several calls to the daemon."""
+    """A page of so many files takes several calls to the daemon."""
     made = []
     for each in good(server, "GET", "/files")["data"]:  # what other tests left
         good(server, "DELETE", f"/files/{each['id']}")
@@ -327,7 +331,8 @@ def test_pages_of_a_containers_files(server):
 
 
 def test_paths_of_a_container(server):
-    """A path is in the id of a file, which has an end: a file with a longer one has no id here."""
+    """The id of a file contains its path and has a maximum length: a file with a longer path is not
+    listed."""
     made = good(server, "POST", "/containers", {"name": "c"})["id"]
     session = made.replace("cntr_", "se_")
     for size in (180, 181):

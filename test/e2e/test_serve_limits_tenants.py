@@ -1,4 +1,5 @@
-"""As many tenants and keys as there may be, and one more. Those before the last are written into the database."""
+"""As many tenants and keys as the daemon allows, and one more. The test writes all but the last
+into the database."""
 import contextlib
 import pathlib
 import sqlite3
@@ -24,11 +25,11 @@ def number(value):
 def test_tenants(reckon):
     with Server(reckon) as server:
         written(server, "INSERT INTO tenant VALUES(?, ?, 'active', '2026-01-01T00:00:00.000Z')",
-                ((f"te_{number(n)}", f"t{n}") for n in range(4096 - 2)))  # with the first one
+                ((f"te_{number(n)}", f"t{n}") for n in range(4096 - 2)))  # besides the first one
         assert server.ask("POST", "/tenants", {"name": "last"}).status == 201
         answer = server.ask("POST", "/tenants", {"name": "more"})
         assert 400 <= answer.status < 500 and "4096 tenants" in answer.json["error"]["message"], answer
-        # Where one was removed there is room.
+        # A tenant can be removed when their number is at its maximum.
         assert server.ask("DELETE", f"/tenants/te_{number(0)}").status in (200, 202)
 
 

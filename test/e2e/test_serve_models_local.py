@@ -1,7 +1,8 @@
-"""The APIs of OpenAI, Anthropic and Google with a real model on this host: llama.cpp's server and SmolLM2.
+"""The APIs of OpenAI, Anthropic and Google with a real model on this host: llama.cpp's server and
+SmolLM2.
 
-As in test_ask_local.py nothing is expected of what the model says but that it goes the whole way: the
-vendor's SDK, conversation, prompt, stream, code, box, output, and an end.
+As in test_ask_local.py the tests do not depend on what the model says, but check that a request
+goes the whole way: the vendor's SDK, conversation, prompt, stream, code, box, output, and an end.
 """
 
 import anthropic
@@ -18,7 +19,7 @@ QUESTION = "Print the sum of squares from 1 to 10."
 
 
 class Speaking(Server):
-    """A daemon whose model is that server's, whatever clients call it."""
+    """A daemon that maps every model name to the model of the local server."""
 
     def __init__(self, reckon, model, protocol):
         file = reckon.work / "models.ini"
@@ -65,10 +66,10 @@ def test_messages(reckon, server):  # noqa: F811
 def test_generate_content(reckon, server, streams):  # noqa: F811
     with Speaking(reckon, server, "chat") as daemon:
         client = genai.Client(api_key=daemon.key, http_options=types.HttpOptions(base_url=daemon.url + "/gemini"))
-        asked = {"model": "gemini-any", "contents": QUESTION, "config": types.GenerateContentConfig(
+        request = {"model": "gemini-any", "contents": QUESTION, "config": types.GenerateContentConfig(
             max_output_tokens=80, tools=[types.Tool(code_execution=types.ToolCodeExecution())])}
-        found = (list(client.models.generate_content_stream(**asked)) if streams
-                 else [client.models.generate_content(**asked)])
+        found = (list(client.models.generate_content_stream(**request)) if streams
+                 else [client.models.generate_content(**request)])
     parts = [part for response in found for part in response.candidates[0].content.parts or []]
     codes = [part.executable_code for part in parts if part.executable_code]
     results = [part.code_execution_result for part in parts if part.code_execution_result]
@@ -81,8 +82,8 @@ def test_generate_content(reckon, server, streams):  # noqa: F811
 def test_chat_completions(reckon, server):  # noqa: F811
     with Speaking(reckon, server, "chat") as daemon:
         client = openai.OpenAI(base_url=daemon.url + "/v1", api_key=daemon.key, max_retries=0)
-        told = client.chat.completions.create(
+        completion = client.chat.completions.create(
             model="gpt-any", max_tokens=40, temperature=0,
             messages=[{"role": "user", "content": "What is the capital of France?"}])
-    assert told.choices[0].message.content and told.choices[0].finish_reason in ("stop", "length")
-    assert 0 < told.usage.completion_tokens <= 40
+    assert completion.choices[0].message.content and completion.choices[0].finish_reason in ("stop", "length")
+    assert 0 < completion.usage.completion_tokens <= 40

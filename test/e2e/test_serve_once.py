@@ -1,4 +1,5 @@
-"""Code in a session of its own, which ends with it or stays: POST /reckon/v1/executions."""
+"""Code in a session of its own, which ends with the execution or is kept: POST
+/reckon/v1/executions."""
 import concurrent.futures
 import http.client
 import json
@@ -23,7 +24,7 @@ def sessions(server, status="live"):
             if row["status"] == status]
 
 
-def test_the_record_comes_and_the_session_is_gone(server):
+def test_the_session_ends_with_the_execution(server):
     record = once(server, "open('/mnt/data/a.txt', 'w').write('kept')\nprint(6 * 7)\n2 ** 10")
     assert (record["status"], record["stdout"]) == ("ok", "42\n")
     assert record["results"][-1]["data"]["text/plain"] == "1024"
@@ -34,14 +35,14 @@ def test_the_record_comes_and_the_session_is_gone(server):
     again = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
     assert (again.status, again.code) == (410, "session_closed")
     eventually(lambda: not sessions(server))
-    # What it made outlives it, and so does its history.
+    # The file that it made and its history outlive the session.
     file = record["files"][0]
     assert server.ask("GET", f"/artifacts/{file['artifact']}").body == b"kept"
     rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert [row["status"] for row in rows] == ["ok"]
 
 
-def test_its_files_are_there_before_its_code(server):
+def test_files_exist_before_the_code_runs(server):
     code = "import os\nprint(open('a/b.txt').read(), list(open('c.bin', 'rb').read()), open('d').read())"
     stored = server.ask("POST", "/files?name=x.txt", b"kept")
     assert stored.status == 201, stored
@@ -58,12 +59,12 @@ def test_its_files_are_there_before_its_code(server):
     for file, why in bad:
         refused = server.ask("POST", "/executions", {"code": "1", "files": [file]})
         assert refused.status in (400, 404) and why in refused.json["error"]["message"], refused
-    # What does not fit into the workspace is said, and no session is left.
+    # Files that do not fit into the workspace give an error, and no session is left over.
     refused = server.ask("POST", "/executions", {
         "template": "python", "code": "1", "limits": {"disk_bytes": 1 << 20},
         "files": [{"path": "big", "text": "x" * (2 << 20)}]})
     assert (refused.status, refused.code) == (413, "limit"), refused
-    eventually(lambda: len(sessions(server)) == 1)  # that of keep
+    eventually(lambda: len(sessions(server)) == 1)  # the session with keep
 
 
 def test_each_has_a_session_of_its_own(server):
@@ -78,7 +79,7 @@ def test_each_has_a_session_of_its_own(server):
 
 
 @as_root
-def test_what_a_session_takes_it_takes(server):
+def test_members_of_a_session_apply(server):
     assert once(server, "echo $WORD-$((6 * 7))", language="bash",
                 env={"WORD": "sand"})["stdout"] == "sand-42\n"
     record = once(server, "b = bytearray(200 << 20)", limits={"memory_bytes": 100 << 20})
@@ -93,7 +94,7 @@ def test_what_a_session_takes_it_takes(server):
 
 
 @as_root
-def test_a_failure_and_a_death_are_records_too(server):
+def test_errors_and_kernel_deaths_are_records(server):
     assert once(server, "1 / 0")["error"]["name"] == "ZeroDivisionError"
     assert once(server, "import os; os.kill(os.getpid(), 9)")["status"] == "kernel_died"
     eventually(lambda: not sessions(server))
@@ -106,14 +107,14 @@ def test_a_failure_and_a_death_are_records_too(server):
     ({"code": "1", "name": "mine"}, "name"), ({"code": "1", "idle_timeout_s": 5}, "idle_timeout_s"),
     ({"code": "1", "limits": {"wings": 2}}, "wings"), ({"code": "1", "env": []}, "env"),
 ])
-def test_what_it_does_not_take_is_refused_by_name(server, body, word):
+def test_invalid_members_are_named(server, body, word):
     answer = server.ask("POST", "/executions", body)
     assert (answer.status, answer.code) == (400, "invalid")
     assert word in answer.json["error"]["message"]
 
 
 @as_root
-def test_what_cannot_be_opened_leaves_nothing(server):
+def test_a_failed_start_leaves_no_session(server):
     answer = server.ask("POST", "/executions", {"code": "1", "template": "no-such"})
     assert (answer.status, answer.code) == (404, "not_found"), answer
     answer = server.ask("POST", "/executions", {"code": "1", "template": "python",
@@ -125,7 +126,7 @@ def test_what_cannot_be_opened_leaves_nothing(server):
 @as_root
 @pytest.mark.parametrize("name, most, status", [("sessions", 1, 429), ("executions", 1, 429),
                                                 ("max_wall_s", 5, 403)])
-def test_quotas_hold(server, name, most, status):
+def test_quotas_limit_executions(server, name, most, status):
     tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {name: most}}).json["id"]
     key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
                                        "scopes": ["sessions", "execute"]}).json["key"]
@@ -143,8 +144,8 @@ def test_quotas_hold(server, name, most, status):
 
 @as_root
 @pytest.mark.parametrize("quotas", [{"sessions": 1}, {"memory_bytes": 100 << 20}], ids=str)
-def test_one_after_the_other_never_meets_its_own_quota(server, quotas):
-    """The box of the one before is still on its way out when its client asks for the next."""
+def test_sequential_requests_do_not_exceed_their_own_quota(server, quotas):
+    """The box of the previous request may still be closing when the client sends the next one."""
     tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": quotas}).json["id"]
     whole = server.key
     server.key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
@@ -152,7 +153,7 @@ def test_one_after_the_other_never_meets_its_own_quota(server, quotas):
     try:
         for i in range(60):
             assert once(server, f"print({i})", limits={"memory_bytes": 100 << 20})["stdout"]
-        # What stays counts, of course.
+        # A session that is kept counts in the quota.
         once(server, "1", keep=True, limits={"memory_bytes": 100 << 20})
         eventually(lambda: server.ask("POST", "/executions", {
             "template": "python", "code": "1",
@@ -162,7 +163,7 @@ def test_one_after_the_other_never_meets_its_own_quota(server, quotas):
 
 
 @as_root
-def test_many_at_once_do_not_run_beside_a_quota(server):
+def test_concurrent_requests_do_not_exceed_a_quota(server):
     tenant = server.ask("POST", "/tenants", {"name": "t", "quotas": {"executions": 1}}).json["id"]
     key = server.ask("POST", "/keys", {"tenant": tenant, "name": "k",
                                        "scopes": ["execute"]}).json["key"]
@@ -187,7 +188,7 @@ def test_many_at_once_do_not_run_beside_a_quota(server):
 
 
 @as_root
-def test_whose_client_goes_away_is_interrupted(server):
+def test_disconnect_interrupts_the_execution(server):
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/executions", json.dumps(
         {"code": "import time; time.sleep(600)", "template": "python"}), server.headers())
@@ -201,11 +202,11 @@ def test_whose_client_goes_away_is_interrupted(server):
 
 
 @as_root
-def test_a_crash_leaves_none_behind(reckon):
+def test_a_crash_leaves_no_session_behind(reckon):
     with Server(reckon) as server:
         stays = server.create()
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(server.ask, "POST", "/executions", {
+            pending = pool.submit(server.ask, "POST", "/executions", {
                 "code": "import time; time.sleep(600)", "template": "python"})
             eventually(lambda: len(sessions(server)) == 2)
             session, = {each["id"] for each in sessions(server)} - {stays}
@@ -213,7 +214,7 @@ def test_a_crash_leaves_none_behind(reckon):
                        .json["executions"][:1])
             server.process.kill()
             with pytest.raises((OSError, http.client.HTTPException)):
-                asked.result(SECONDS)
+                pending.result(SECONDS)
         server.process.wait(SECONDS)
         server.start()
         eventually(lambda: [each["id"] for each in sessions(server)] == [stays])
@@ -223,17 +224,17 @@ def test_a_crash_leaves_none_behind(reckon):
 
 
 @as_root
-def test_a_stop_leaves_none_behind(reckon):
+def test_a_stop_leaves_no_session_behind(reckon):
     with Server(reckon) as server:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(server.ask, "POST", "/executions", {
+            pending = pool.submit(server.ask, "POST", "/executions", {
                 "code": "import time; time.sleep(600)", "template": "python"})
             eventually(lambda: sessions(server))
             session = sessions(server)[0]["id"]
             eventually(lambda: server.ask("GET", f"/sessions/{session}/executions")
                        .json["executions"][:1])
             server.process.terminate()
-            assert asked.result(SECONDS).json["status"] == "interrupted"
+            assert pending.result(SECONDS).json["status"] == "interrupted"
         server.process.wait(SECONDS)
         server.start()
         assert not sessions(server)
@@ -241,9 +242,9 @@ def test_a_stop_leaves_none_behind(reckon):
         assert [row["status"] for row in rows] == ["interrupted"]
 
 
-# ---- that stays -----------------------------------------------------------------------------------
+# ---- sessions that are kept ----------------------------------------------------------------------
 
-def test_one_request_makes_a_session_that_stays_and_runs_its_first_cell(server):
+def test_keep_makes_a_session_that_stays(server):
     before = server.create()
     record = once(server, "x = 6\nopen('a.txt', 'w').write('kept')", keep=True, name="mine",
                   idle_timeout_s=600, metadata={"a": "b"}, env={"WORD": "sand"})
@@ -255,7 +256,7 @@ def test_one_request_makes_a_session_that_stays_and_runs_its_first_cell(server):
     again = server.execute(session, "import os\nprint(x * 7, os.environ['WORD'])")
     assert (again["stdout"], again["sequence"]) == ("42 sand\n", 2)
     assert server.ask("GET", f"/sessions/{session}/files/a.txt").body == b"kept"
-    # One that is not to stay does not, whatever others do.
+    # Without keep the session ends, whatever others do.
     once(server, "1", keep=False)
     eventually(lambda: {row["id"] for row in sessions(server)} == {before, session})
     taken = server.ask("POST", "/executions",
@@ -266,7 +267,7 @@ def test_one_request_makes_a_session_that_stays_and_runs_its_first_cell(server):
 
 
 @as_root
-def test_it_stays_whatever_its_first_cell_did(server):
+def test_keep_applies_whatever_the_first_cell_does(server):
     failed = once(server, "x = 1\n1 / 0", keep=True)
     assert failed["error"]["name"] == "ZeroDivisionError"
     assert server.execute(failed["session"], "print(x)")["stdout"] == "1\n"
@@ -282,7 +283,7 @@ def test_it_stays_whatever_its_first_cell_did(server):
 
 
 @as_root
-def test_to_keep_one_needs_a_key_that_may_open_some(server):
+def test_keep_needs_the_scope_sessions(server):
     key = server.ask("POST", "/keys", {"name": "k", "scopes": ["execute"]}).json["key"]
     whole, server.key = server.key, key
     try:
@@ -297,22 +298,23 @@ def test_to_keep_one_needs_a_key_that_may_open_some(server):
 
 
 def first_cell(server, pool, code="import time; time.sleep(600)"):
-    """A session that is to stay, while its first cell runs: (its id, what will be answered)."""
-    asked = pool.submit(server.ask, "POST", "/executions", {
+    """Start a session with keep and wait until its first cell runs: (its id, future of the
+    response)."""
+    pending = pool.submit(server.ask, "POST", "/executions", {
         "code": "open('a.txt', 'w').write('kept')\n" + code, "template": "python", "keep": True})
     eventually(lambda: sessions(server))
     session = sessions(server)[0]["id"]
     eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
-    return session, asked
+    return session, pending
 
 
 @as_root
-def test_after_a_crash_what_was_answered_is_there_and_what_was_not_is_gone(reckon):
+def test_after_a_crash_only_answered_sessions_exist(reckon):
     with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        session, asked = first_cell(server, pool)
+        session, pending = first_cell(server, pool)
         server.process.kill()
         with pytest.raises((OSError, http.client.HTTPException)):
-            asked.result(SECONDS)
+            pending.result(SECONDS)
         server.process.wait(SECONDS)
         server.start()
         eventually(lambda: not sessions(server))
@@ -326,11 +328,11 @@ def test_after_a_crash_what_was_answered_is_there_and_what_was_not_is_gone(recko
 
 
 @as_root
-def test_a_stop_amid_its_first_cell_is_answered_and_keeps_it(reckon):
+def test_a_stop_during_the_first_cell_keeps_the_session(reckon):
     with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        session, asked = first_cell(server, pool)
+        session, pending = first_cell(server, pool)
         server.process.terminate()
-        record = asked.result(SECONDS).json
+        record = pending.result(SECONDS).json
         assert (record["status"], record["session"]) == ("interrupted", session)
         server.process.wait(SECONDS)
         server.start()
@@ -338,7 +340,7 @@ def test_a_stop_amid_its_first_cell_is_answered_and_keeps_it(reckon):
 
 
 @as_root
-def test_of_a_client_that_goes_away_none_stays(server):
+def test_disconnect_during_the_first_cell_ends_the_session(server):
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/executions", json.dumps(
         {"code": "import time; time.sleep(600)", "template": "python", "keep": True}),
@@ -349,10 +351,10 @@ def test_of_a_client_that_goes_away_none_stays(server):
 
 
 @as_root
-def test_one_that_is_cancelled_by_its_id_stays(server):
+def test_cancelling_the_first_cell_keeps_the_session(server):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        session, asked = first_cell(server, pool)
+        session, pending = first_cell(server, pool)
         execution = server.ask("GET", f"/sessions/{session}/executions").json["executions"][0]
         server.ask("POST", f"/sessions/{session}/executions/{execution['id']}/cancel")
-        assert asked.result(SECONDS).json["status"] == "interrupted"
+        assert pending.result(SECONDS).json["status"] == "interrupted"
     assert server.execute(session, "print(1)")["stdout"] == "1\n"

@@ -1,4 +1,5 @@
-"""POST /reckon/v1/executions with events: code in a session of its own that is watched, asks and calls tools."""
+"""POST /reckon/v1/executions with events: the client of code in a session of its own reads them and
+answers questions and tool calls."""
 import json
 
 import pytest
@@ -31,7 +32,7 @@ def is_over(server, session):
 
 
 @pytest.mark.parametrize("how", ["field", "header"])
-def test_events_come_and_the_session_is_gone(server, how):
+def test_events_of_an_execution_and_the_end_of_its_session(server, how):
     code = "print('é' * 3)\nopen('/mnt/data/a', 'w').write('x')\n6 * 7"
     more = {"stream": True} if how == "field" else {}
     headers = {} if how == "field" else {"Accept": "text/event-stream"}
@@ -47,10 +48,10 @@ def test_events_come_and_the_session_is_gone(server, how):
     record = rest[-1][2]["record"]
     assert (record["id"], record["session"], record["status"]) == (first["id"], first["session"], "ok")
     is_over(server, first["session"])
-    kept = server.ask("GET", f"/sessions/{first['session']}/executions/{first['id']}").json
-    record_validator().validate(kept)
-    assert kept["stdout"] == "ééé\n" and server.ask(
-        "GET", f"/artifacts/{kept['files'][0]['artifact']}").body == b"x"
+    stored = server.ask("GET", f"/sessions/{first['session']}/executions/{first['id']}").json
+    record_validator().validate(stored)
+    assert stored["stdout"] == "ééé\n" and server.ask(
+        "GET", f"/artifacts/{stored['files'][0]['artifact']}").body == b"x"
 
 
 def test_code_asks_and_calls_tools(server):
@@ -89,8 +90,8 @@ def test_tools_are_checked(server, tools):
     assert (answer.status, answer.code) == (400, "invalid")
 
 
-def leave(server, body, headers=None):
-    """Asks, reads until the first question, and goes away: (session, execution)."""
+def disconnect(server, body, headers=None):
+    """Send a request, read until the first question, and disconnect: (session, execution)."""
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/executions", json.dumps({"template": "python", "stream": True, **body}),
                        server.headers(headers or {}))
@@ -104,16 +105,16 @@ def leave(server, body, headers=None):
     return begun["session"], begun["id"]
 
 
-def test_whoever_leaves_ends_it(server):
-    session, execution = leave(server, {"code": "input()", "allow_input": True})
+def test_disconnect_interrupts_the_execution(server):
+    session, execution = disconnect(server, {"code": "input()", "allow_input": True})
     is_over(server, session)
     record = server.ask("GET", f"/sessions/{session}/executions/{execution}").json
     assert record["status"] == "interrupted"
 
 
-def test_with_a_key_another_connection_goes_on(server):
+def test_with_a_key_another_connection_continues(server):
     body = {"code": "print('a')\nprint(input())", "allow_input": True}
-    session, execution = leave(server, body, {"Idempotency-Key": "k"})
+    session, execution = disconnect(server, body, {"Idempotency-Key": "k"})
     with asks(server, key="k", stream=True, **body) as (events, _):
         seen = []
         for _, name, data in events:
@@ -127,7 +128,7 @@ def test_with_a_key_another_connection_goes_on(server):
                 last = data["record"]
     assert seen[0] == "execution" and last["stdout"] == "a\nb\n"
     is_over(server, session)
-    # Its events go with the session, its end does not.
+    # The other events end with the session; the first and the last one are still available.
     with asks(server, key="k", stream=True, **body) as (events, _):
         seen = list(events)
     assert seen[0][1] == "execution" and seen[-1][2]["record"]["id"] == execution
@@ -145,7 +146,8 @@ def test_a_session_that_stays(server):
 
 
 def test_much_output_is_read_to_its_end(server):
-    """Slower than the program ends: its session waits for whoever reads."""
+    """The reader is slower than the program: the session stays until the client has read its
+    output."""
     code = "import os\nfor i in range(40): os.write(1, (b'%d' % (i % 10)) * 100000)"
     total = 0
     with asks(server, code, stream=True, limits={"output_bytes": 8 << 20}) as (events, _):

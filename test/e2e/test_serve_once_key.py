@@ -1,4 +1,5 @@
-"""POST /reckon/v1/executions with an Idempotency-Key: code that runs once, whoever asks how often."""
+"""POST /reckon/v1/executions with an Idempotency-Key: code runs once, however often it is
+requested."""
 import concurrent.futures
 import http.client
 import json
@@ -27,8 +28,8 @@ def sessions(server):
     return server.ask("GET", "/sessions").json["sessions"]
 
 
-def leave(server, code, **more):
-    """Asks and goes away when the code runs: the id of its session."""
+def disconnect(server, code, **more):
+    """Send a request and disconnect when the code runs; returns the id of its session."""
     connection = server.connect()
     connection.request("POST", f"{PREFIX}/executions",
                        json.dumps({"template": "python", "code": code, **more}),
@@ -63,7 +64,7 @@ def test_another_request_is_refused(server, other):
 
 @pytest.mark.parametrize("key, status", [("k" * 128, 200), ("k" * 129, 400), ("", 400)],
                          ids=["longest", "too long", "empty"])
-def test_a_key_has_its_bounds(server, key, status):
+def test_length_of_a_key(server, key, status):
     assert ask(server, "1", key).status == status
 
 
@@ -80,19 +81,19 @@ def test_many_at_once_run_it_once(server):
     assert len(sessions(server)) == 1
 
 
-def test_whose_client_went_away_goes_on_and_is_told_when_it_comes_back(server):
-    session = leave(server, "import time\ntime.sleep(1)\nprint('done')")
+def test_execution_continues_after_a_disconnect(server):
+    session = disconnect(server, "import time\ntime.sleep(1)\nprint('done')")
     record = once(server, "import time\ntime.sleep(1)\nprint('done')")
     assert (record["status"], record["stdout"], record["session"]) == ("ok", "done\n", session)
     eventually(lambda: sessions(server)[0]["status"] == "closed")
 
 
-def test_with_keep_the_session_is_there_when_its_client_comes_back(server):
+def test_with_keep_the_session_exists_after_a_disconnect(server):
     code = "import time\ntime.sleep(0.5)\nx = 6"
-    session = leave(server, code, keep=True, expires_in_s=600)
-    # `expires_in_s` is another moment now, and the same request.
+    session = disconnect(server, code, keep=True, expires_in_s=600)
+    # `expires_in_s` now means another moment, but the request is the same.
     assert once(server, code, keep=True, expires_in_s=600)["session"] == session
-    # The key is its tenant's: in the session it is another one.
+    # The key belongs to the tenant; within the session the same key is another one.
     headers = {"Idempotency-Key": "one"}
     assert server.execute(session, "x += 1\nprint(x)", headers)["stdout"] == "7\n"
     assert server.execute(session, "x += 1\nprint(x)", headers)["stdout"] == "7\n"
@@ -113,7 +114,7 @@ def test_keys_are_a_tenants_own(server):
     assert once(server, "print(1)") == mine
 
 
-def test_what_was_refused_does_not_use_it_up(server):
+def test_refused_requests_do_not_use_up_the_key(server):
     assert ask(server, "1", template="no-such").status == 404
     assert ask(server, "1", timeout_s=0.5).status == 200
     whole = server.key
@@ -129,17 +130,17 @@ def test_what_was_refused_does_not_use_it_up(server):
     server.key = whole
 
 
-def test_a_crash_amid_it_is_told_and_it_does_not_run_again(reckon):
+def test_a_crash_is_reported_and_the_code_does_not_run_again(reckon):
     code = "import time\ntime.sleep(600)"
     with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
         done = once(server, "print(1)", "two")
-        asked = pool.submit(ask, server, code)
+        pending = pool.submit(ask, server, code)
         eventually(lambda: [row for row in sessions(server) if row["status"] == "live" and
                             server.ask("GET", f"/sessions/{row['id']}/executions")
                             .json["executions"][:1]])
         server.process.kill()
         with pytest.raises((OSError, http.client.HTTPException)):
-            asked.result(SECONDS)
+            pending.result(SECONDS)
         server.process.wait(SECONDS)
         server.start()
         answer = ask(server, code)
@@ -149,19 +150,19 @@ def test_a_crash_amid_it_is_told_and_it_does_not_run_again(reckon):
         eventually(lambda: all(row["status"] == "closed" for row in sessions(server)))
 
 
-def test_a_stop_amid_it_is_in_its_record(reckon):
+def test_a_stop_interrupts_the_execution(reckon):
     code = "import time\ntime.sleep(600)"
     with Server(reckon) as server:
-        leave(server, code)
+        disconnect(server, code)
         server.process.terminate()
         server.process.wait(SECONDS)
         server.start()
         assert once(server, code)["status"] == "interrupted"
 
 
-def test_one_that_was_cancelled_is_told(server):
+def test_a_cancelled_execution_gives_its_record(server):
     code = "import time\ntime.sleep(600)"
-    session = leave(server, code)
+    session = disconnect(server, code)
     row = server.ask("GET", f"/sessions/{session}/executions").json["executions"][0]
     server.ask("POST", f"/sessions/{session}/executions/{row['id']}/cancel")
     assert once(server, code)["status"] == "interrupted"

@@ -22,7 +22,7 @@ DRAW = ("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nopen('ou
 
 
 class Speaking(Asking):
-    """A daemon that any name of OpenAI's means the scripted model to."""
+    """A daemon whose model aliases map every name `gpt-*` to the scripted model."""
 
     def __init__(self, reckon, model, **options):
         super().__init__(reckon, model, prices="[aliases]\ngpt-* = scripted/m\n", **options)
@@ -55,7 +55,7 @@ def test_code_interpreter(reckon):
         usage = response.usage
         assert (usage.input_tokens, usage.input_tokens_details.cached_tokens, usage.output_tokens,
                 usage.output_tokens_details.reasoning_tokens, usage.total_tokens) == (400, 50, 50, 7, 450)
-        # What the answer says of a file is a citation, by which it is fetched.
+        # A file that the answer names is a citation, by which the client downloads it.
         citation, = response.output[2].content[0].annotations
         assert citation.type == "container_file_citation" and citation.filename == "out.csv"
         assert text[citation.start_index:citation.end_index] == "sandbox:/mnt/data/out.csv"
@@ -67,7 +67,7 @@ def test_code_interpreter(reckon):
     assert "Be brief." in model.asked[0].body["messages"][0]["content"]
 
 
-def test_streams_as_the_sdk_reads_them(reckon):
+def test_sdk_reads_streams(reckon):
     script = [Reply(thought="Hm.", text="Look:", calls=["open('a b.txt', 'w').write('1')\n1/0"]),
               Reply(text="See sandbox:/mnt/data/a b.txt.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
@@ -118,15 +118,15 @@ def test_functions_of_the_application(reckon, streams):
         function = first.output[2]
         assert (function.call_id, function.name, json.loads(function.arguments)) == (
             "call_1", "get_weather", {"city": "Bern"})
-        # Variables stay with the container, which the earlier response brings along.
+        # The earlier response brings its container along, with the variables.
         last = ask(previous_response_id=first.id, input=[
             {"type": "function_call_output", "call_id": function.call_id, "output": "12 degrees"}])
         assert types(last) == ["code_interpreter_call", "message"] and last.output_text == "Warm."
         assert last.output[0].outputs[0].logs == "5\n"
         assert last.output[0].container_id == first.output[1].container_id
         assert last.previous_response_id == first.id
-    told = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
-    assert told[-1] == {"role": "tool", "tool_call_id": "call_1", "content": "12 degrees"}
+    results = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    assert results[-1] == {"role": "tool", "tool_call_id": "call_1", "content": "12 degrees"}
 
 
 def test_the_history_as_input(reckon):
@@ -144,12 +144,12 @@ def test_the_history_as_input(reckon):
         assert second.output_text == "Two."
         third = client.responses.create(model=MODEL, input="Go on.", previous_response_id=second.id)
         assert third.output_text == "Three."
-        # What was not to be stored cannot be gone on with.
+        # A response with store=False cannot be continued.
         with pytest.raises(openai.NotFoundError):
             client.responses.create(model=MODEL, input="?", previous_response_id=first.id)
-    told = model.asked[2].body["messages"]
-    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert told[3]["content"] == "1\n" and "sales.csv" in json.dumps(told[5])
+    sent = model.asked[2].body["messages"]
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert sent[3]["content"] == "1\n" and "sales.csv" in json.dumps(sent[5])
     assert "tools" not in model.asked[2].body or not model.asked[2].body["tools"]
     assert [each["content"] for each in model.asked[3].body["messages"][-2:]] == ["Two.", "Go on."]
 
@@ -217,7 +217,7 @@ def test_files_and_containers(reckon):
         assert client.files.content(more.id).read() == b"\r\n--x" and more.filename == "more.txt"
         assert [each.id for each in client.files.list()] == [more.id, sales.id]
         assert client.files.retrieve(sales.id) == sales
-        # As the vendor's own example has it.
+        # As in the vendor's own example.
         response = client.responses.create(model=MODEL, input="?", include=OUTPUTS, tools=[
             {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [sales.id, more.id]}}])
         assert response.output[0].outputs[0].logs.startswith("a,b\n1,2\n")
@@ -251,7 +251,7 @@ def test_files_and_containers(reckon):
             assert answer.status == 400 and answer.json["error"]["type"] == "invalid_request_error"
 
 
-def test_errors_look_like_the_vendor_s(reckon):
+def test_errors_have_the_vendors_format(reckon):
     trouble = Reply(status=400, error={"error": {"message": "no", "type": "invalid_request_error"}})
     with ModelServer(trouble, trouble) as model, Speaking(reckon, model) as server:
         client = server.client()
@@ -301,7 +301,7 @@ def test_models(reckon):
         assert client.models.retrieve("scripted/m").object == "model"
 
 
-def test_a_client_that_leaves_ends_the_run(reckon):
+def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
             Speaking(reckon, model) as server:
         with server.client().responses.create(model=MODEL, input="?", tools=[CODE], stream=True) as stream:

@@ -20,7 +20,7 @@ PLOT = ("import pandas as pd, matplotlib.pyplot as plt\nd = pd.read_csv('revenue
 
 
 def test_the_data_visualisation_sample(reckon, tmp_path):
-    """As the vendor printed it, but for address, key and model."""
+    """The vendor's sample, but for address, key and model."""
     (tmp_path / "revenue.csv").write_text("year,revenue\n2024,1\n2025,3\n")
     answer = "Ü: the [summary](sandbox:/mnt/data/summary.csv)."
     with ModelServer(Reply(text="I plot.", calls=[PLOT]), Reply(text=answer, usage=(300, 30))) as model, \
@@ -69,7 +69,8 @@ def test_the_data_visualisation_sample(reckon, tmp_path):
 
 
 def test_the_last_messages_of_a_thread(reckon):
-    """The model is told so many; files of the others are in the container."""
+    """The model gets as many messages as requested; files of the others are in the container,
+    too."""
     with ModelServer(Reply(calls=["print(open('a.txt').read())"]), Reply(text="Fine."), Reply(text="All."),
                      Reply(text="One.")) as model, Speaking(reckon, model) as server:
         client = server.client()
@@ -102,11 +103,11 @@ def test_the_last_messages_of_a_thread(reckon):
             with pytest.raises(openai.BadRequestError, match="truncation_strategy"):
                 runs.create(thread.id, assistant_id=assistant.id, truncation_strategy=wrong)
 
-    def told(number):
+    def sent(number):
         return [each["content"] for each in model.asked[number].body["messages"] if each["role"] != "system"]
 
-    assert told(0) == ["Three?"] and told(2)[:2] == ["One?", "Two."] and told(2)[-1] == "Five?"
-    assert told(3)[0] == "One?"
+    assert sent(0) == ["Three?"] and sent(2)[:2] == ["One?", "Two."] and sent(2)[-1] == "Five?"
+    assert sent(3)[0] == "One?"
 
 
 class Handler(openai.AssistantEventHandler):
@@ -147,9 +148,9 @@ def test_streaming(reckon):
         assert handler.seen[:4] == [("input", code), ("logs", "hi\n"), ("image", None), ("text", "See sandbox:/mnt/dat")]
         assert ("image", "file-i") in handler.seen and handler.seen[-1] == ("message", 2)
         assert message.content[1].text.annotations[0].text == "sandbox:/mnt/data/a.txt"
-        kept = client.beta.threads.messages.list(thread.id, limit=1).data[0]
-        assert kept.content[1].text.value == "See sandbox:/mnt/data/a.txt." and kept.id == message.id
-        assert kept.content[1].text.annotations[0].file_path.file_id
+        stored = client.beta.threads.messages.list(thread.id, limit=1).data[0]
+        assert stored.content[1].text.value == "See sandbox:/mnt/data/a.txt." and stored.id == message.id
+        assert stored.content[1].text.annotations[0].file_path.file_id
         with client.beta.threads.create_and_run_stream(
                 assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "?"}]}) as stream:
             names = [event.event for event in stream]
@@ -193,14 +194,14 @@ def test_functions_of_the_application(reckon, streams):
             ("tool_calls", "completed")] * 3 + [("message_creation", "completed")]
         assert steps[1].step_details.tool_calls[0].function.output == "12 degrees"
         assert steps[2].step_details.tool_calls[0].code_interpreter.outputs[0].logs == "5\n"
-        # The next run is told what ran.
+        # The next run sends the model what ran before.
         client.beta.threads.messages.create(thread.id, role="user", content="Sure?")
         again = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
         assert again.status == "completed"
-        told = model.asked[3].body["messages"]
-        assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "tool",
+        sent = model.asked[3].body["messages"]
+        assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "tool",
                                                    "assistant", "tool", "assistant", "user"]
-        assert [each["content"] for each in told if each["role"] == "tool"][1:] == ["12 degrees", "5\n"]
+        assert [each["content"] for each in sent if each["role"] == "tool"][1:] == ["12 degrees", "5\n"]
         assert [run.id for run in runs.list(thread.id)] == [again.id, run.id]
 
 

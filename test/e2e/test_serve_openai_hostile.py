@@ -1,4 +1,5 @@
-"""OpenAI's API against those who mean harm, or get it wrong: other tenants' ids, broken bodies, early leavers."""
+"""OpenAI's API with hostile or broken input: other tenants' ids, invalid bodies, clients that
+disconnect, providers that are down or send garbage."""
 import http.client
 import json
 
@@ -18,8 +19,8 @@ def test_ids_of_another_tenant(reckon):
             Speaking(reckon, model) as server:
         mine = server.client()
         response = mine.responses.create(model=MODEL, input="?", tools=[CODE])
-        talk = mine.conversations.create(items=[{"role": "user", "content": "secret"}])
-        item, = mine.conversations.items.list(talk.id)
+        conversation = mine.conversations.create(items=[{"role": "user", "content": "secret"}])
+        item, = mine.conversations.items.list(conversation.id)
         hidden = mine.responses.create(model=MODEL, input="?", background=True)
         file = mine.files.create(file=("a.txt", b"secret"), purpose="assistants")
         assistant = mine.beta.assistants.create(model=MODEL)
@@ -35,10 +36,10 @@ def test_ids_of_another_tenant(reckon):
         for method, path, body in (
                 ("GET", f"/responses/{response.id}", None), ("GET", f"/responses/{response.id}?stream=true", None),
                 ("DELETE", f"/responses/{response.id}", None), ("GET", f"/responses/{response.id}/input_items", None),
-                ("POST", f"/responses/{hidden.id}/cancel", {}), ("GET", f"/conversations/{talk.id}", None),
-                ("POST", f"/conversations/{talk.id}", {}), ("DELETE", f"/conversations/{talk.id}", None),
-                ("GET", f"/conversations/{talk.id}/items", None), ("POST", f"/conversations/{talk.id}/items", {"items": []}),
-                ("GET", f"/conversations/{talk.id}/items/{item.id}", None), ("GET", f"/containers/{container}", None),
+                ("POST", f"/responses/{hidden.id}/cancel", {}), ("GET", f"/conversations/{conversation.id}", None),
+                ("POST", f"/conversations/{conversation.id}", {}), ("DELETE", f"/conversations/{conversation.id}", None),
+                ("GET", f"/conversations/{conversation.id}/items", None), ("POST", f"/conversations/{conversation.id}/items", {"items": []}),
+                ("GET", f"/conversations/{conversation.id}/items/{item.id}", None), ("GET", f"/containers/{container}", None),
                 ("GET", f"/containers/{container}/files", None), ("GET", f"/files/{file.id}/content", None),
                 ("DELETE", f"/files/{file.id}", None), ("GET", f"/assistants/{assistant.id}", None),
                 ("POST", f"/assistants/{assistant.id}", {}), ("DELETE", f"/assistants/{assistant.id}", None),
@@ -48,7 +49,7 @@ def test_ids_of_another_tenant(reckon):
                 ("GET", f"/threads/{own.id}/runs/{run.id}", None),
                 ("POST", f"/threads/{own.id}/runs", {"assistant_id": assistant.id}),
                 ("POST", f"{runs}", {"assistant_id": other_assistant.id}),
-                ("POST", "/responses", {"model": MODEL, "input": "?", "conversation": talk.id}),
+                ("POST", "/responses", {"model": MODEL, "input": "?", "conversation": conversation.id}),
                 ("POST", "/responses", {"model": MODEL, "input": "?", "previous_response_id": response.id}),
                 ("POST", "/responses", {"model": MODEL, "input": [{"type": "item_reference", "id": response.output[0].id}]}),
                 ("POST", "/responses", {"model": MODEL, "input": [{"role": "user", "content": [
@@ -63,16 +64,16 @@ def test_ids_of_another_tenant(reckon):
             assert answer.status == 404, (method, path, answer)
             assert answer.json["error"]["type"] == "invalid_request_error" and answer.headers["x-request-id"]
             assert b"secret" not in answer.body
-        assert mine.conversations.items.list(talk.id).data == [item]
+        assert mine.conversations.items.list(conversation.id).data == [item]
 
 
 def test_broken_requests(reckon):
     with ModelServer() as model, Speaking(reckon, model) as server:
         client = server.client()
-        talk, thread = client.conversations.create(), client.beta.threads.create()
+        conversation, thread = client.conversations.create(), client.beta.threads.create()
         deep = b'{"a":' * 70 + b"1" + b"}" * 70
-        for path in ("/responses", "/chat/completions", "/conversations", f"/conversations/{talk.id}",
-                     f"/conversations/{talk.id}/items", "/assistants", "/threads", f"/threads/{thread.id}",
+        for path in ("/responses", "/chat/completions", "/conversations", f"/conversations/{conversation.id}",
+                     f"/conversations/{conversation.id}/items", "/assistants", "/threads", f"/threads/{thread.id}",
                      f"/threads/{thread.id}/messages", f"/threads/{thread.id}/runs", "/threads/runs", "/containers"):
             for body in (b"{", b"[]", b'"x"', b"\xff\xfe", b'{"a": 1, "a": 2}', deep, b'{"model": {}, "role": 3}\x00'):
                 answer = server.ask("POST", path, body, prefix="/openai/v1")
@@ -84,17 +85,17 @@ def test_broken_requests(reckon):
             assert answer.status == 401 and answer.json["error"]["code"] == "invalid_api_key"
         for path in ("/conversations/x", "/conversations/conv_%00", "/conversations/" + "c" * 300, "/assistants/..%2f..",
                      "/threads/thread_x/runs/run_x/steps", f"/threads/{thread.id}/nothing", f"/threads/{thread.id}/runs/a/b/c",
-                     f"/conversations/{talk.id}/items/msg_x", "/responses/resp_x?stream=true&starting_after=99999999999999999999"):
+                     f"/conversations/{conversation.id}/items/msg_x", "/responses/resp_x?stream=true&starting_after=99999999999999999999"):
             assert server.ask("GET", path, prefix="/openai/v1").status in (400, 404), path
         many = {"items": [{"role": "user", "content": "?"}] * 21}
-        assert server.ask("POST", f"/conversations/{talk.id}/items", many, prefix="/openai/v1").status == 400
-        # What does not fit into a document is refused, and leaves nothing.
+        assert server.ask("POST", f"/conversations/{conversation.id}/items", many, prefix="/openai/v1").status == 400
+        # An item that does not fit into a document is refused, and nothing of it is stored.
         with pytest.raises(openai.APIStatusError) as caught:
-            client.conversations.items.create(talk.id, items=[{"role": "user", "content": "x" * (2 << 20)}])
-        assert caught.value.status_code == 413 and not client.conversations.items.list(talk.id).data
+            client.conversations.items.create(conversation.id, items=[{"role": "user", "content": "x" * (2 << 20)}])
+        assert caught.value.status_code == 413 and not client.conversations.items.list(conversation.id).data
 
 
-def test_a_client_that_leaves_a_run_in_the_background(reckon):
+def test_disconnect_does_not_end_background_runs(reckon):
     with ModelServer(Reply(text="Slowly.", pieces=1), Reply(text="Slowly.", pieces=1)) as model, \
             Speaking(reckon, model) as server:
         client = server.client()
@@ -113,9 +114,9 @@ def test_a_client_that_leaves_a_run_in_the_background(reckon):
 
 
 def failures(client):
-    """How each door says that its model gave no answer: the words of each."""
-    asked = {"model": MODEL, "messages": [{"role": "user", "content": "lie"}]}
-    for ask in (lambda: client.responses.create(model=MODEL, input="lie"), lambda: client.chat.completions.create(**asked)):
+    """How each API reports that its model gave no answer: yields the messages of the errors."""
+    request = {"model": MODEL, "messages": [{"role": "user", "content": "lie"}]}
+    for ask in (lambda: client.responses.create(model=MODEL, input="lie"), lambda: client.chat.completions.create(**request)):
         with pytest.raises(openai.InternalServerError) as whole:
             ask()
         assert whole.value.type == "server_error" and whole.value.response.headers["x-should-retry"] == "false"
@@ -125,7 +126,7 @@ def failures(client):
     assert last.type == "response.failed" and last.response.error.code == "server_error"
     yield last.response.error.message
     with pytest.raises(openai.APIError) as broken:
-        list(client.chat.completions.create(**asked, stream=True))
+        list(client.chat.completions.create(**request, stream=True))
     yield str(broken.value)
     assistant = client.beta.assistants.create(model=MODEL)
     thread = client.beta.threads.create(messages=[{"role": "user", "content": "lie"}])
@@ -150,19 +151,20 @@ def test_a_provider_that_is_down(reckon):
     (Reply(status=500, error={"error": ["a", {"b": None}]}), "500"),
     (Reply(status=401, error={"error": {"message": "bad key"}}), "401")],
     ids=["html", "json", "bytes", "types", "cut", "broken", "endless", "redirect", "shape", "key"])
-def test_a_provider_that_lies(reckon, lie, words):
+def test_invalid_replies_of_a_provider(reckon, lie, words):
     def reply(body):
         return lie if "lie" in json.dumps(body["messages"]) else Reply(text="Fine.")
 
     with ModelServer(reply) as model, Speaking(reckon, model) as server:
         client = server.client()
-        for told in failures(client):
-            assert told and words in told, told
+        for message in failures(client):
+            assert message and words in message, message
         assert client.responses.create(model=MODEL, input="?").output_text == "Fine."
 
 
-def test_calls_that_a_provider_made_up(reckon):
-    """Tools that nobody has, arguments that are none, numbers that cannot be: the model is told, or it does not count."""
+def test_invalid_tool_calls_of_a_provider(reckon):
+    """Unknown tools, invalid arguments and impossible token counts: the model gets errors, and the
+    run continues."""
     wild = [{"raw": "{", "name": "get_weather", "id": "x"}, {"raw": '{"commands": []}', "name": "shell", "id": "y" * 300},
             {"raw": '{"code": 5}', "name": "\u202e" * 50, "id": ""}]
     with ModelServer(Reply(calls=wild, usage=(-5, 1 << 62)), Reply(text="Fine.", usage=(-7, -1))) as model, \
@@ -170,5 +172,5 @@ def test_calls_that_a_provider_made_up(reckon):
         response = server.client().responses.create(model=MODEL, input="?", tools=[
             CODE, {"type": "shell", "environment": {"type": "container_auto"}}])
         assert response.output_text == "Fine." and [item.type for item in response.output] == ["message"]
-    told = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
-    assert len(told) == 3 and all(each.startswith("Error: ") for each in told)
+    results = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    assert len(results) == 3 and all(each.startswith("Error: ") for each in results)

@@ -1,4 +1,5 @@
-"""Items of Responses that come back: by their ids, with encrypted reasoning, with files of the tenant's."""
+"""Items of Responses that clients send back: by their ids, with encrypted reasoning, with files of
+the tenant."""
 import base64
 import json
 
@@ -15,7 +16,7 @@ SEALED = ["reasoning.encrypted_content"]
 
 
 class Reasoning(Speaking):
-    """A daemon whose model's server has thoughts of its own kind."""
+    """A daemon whose provider sends thoughts in its own format."""
 
     def __init__(self, reckon, model, protocol):
         super().__init__(reckon, model)
@@ -49,49 +50,50 @@ def test_item_references(reckon):
         second = client.responses.create(model=MODEL, tools=[CODE], input=[
             {"role": "user", "content": "Count."}, *named[:2], {"id": named[2]["id"]}, {"role": "user", "content": "On."}])
         assert second.output_text == "Again."
-        talk = client.conversations.create(items=[{"role": "user", "content": "My name is Ada."}])
-        item, = client.conversations.items.list(talk.id)
-        # In a conversation, of a conversation: what is named is told once, and not kept twice.
+        conversation = client.conversations.create(items=[{"role": "user", "content": "My name is Ada."}])
+        item, = client.conversations.items.list(conversation.id)
+        # A conversation refers to an item of another one: the model gets the item, and only new
+        # items are stored.
         third = client.responses.create(model=MODEL, conversation=client.conversations.create().id, input=[
             {"type": "item_reference", "id": item.id}, {"type": "item_reference", "id": first.output[-1].id},
             {"role": "user", "content": "Who?"}])
-        kept = client.conversations.items.list(third.conversation.id, order="asc").data
-        assert [each.content[0].text for each in kept] == ["Who?", "Of talk."]
+        stored = client.conversations.items.list(third.conversation.id, order="asc").data
+        assert [each.content[0].text for each in stored] == ["Who?", "Of talk."]
         client.responses.create(model=MODEL, conversation=third.conversation.id, input="So?")
-    told = model.asked[2].body["messages"]
-    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert json.loads(told[2]["tool_calls"][0]["function"]["arguments"]) == {"code": "x = 3\nprint(x)"}
-    assert told[3]["content"] == "3\n" and told[4]["content"] == "Three."
-    assert "Ada" in told_text(model.asked[3]) and "Three." in told_text(model.asked[3])
-    assert told_text(model.asked[4]).count("Who?") == 1
+    sent = model.asked[2].body["messages"]
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"]) == {"code": "x = 3\nprint(x)"}
+    assert sent[3]["content"] == "3\n" and sent[4]["content"] == "Three."
+    assert "Ada" in sent_text(model.asked[3]) and "Three." in sent_text(model.asked[3])
+    assert sent_text(model.asked[4]).count("Who?") == 1
 
 
-def told_text(request):
+def sent_text(request):
     return json.dumps(request.body["messages"])
 
 
-def test_references_that_lead_nowhere(reckon):
+def test_unknown_references(reckon):
     with ModelServer(Reply(text="secret"), Reply(text="unkept")) as model, Speaking(reckon, model) as server:
         mine = server.client()
-        kept = mine.responses.create(model=MODEL, input="?").output[0].id
-        unkept = mine.responses.create(model=MODEL, input="?", store=False).output[0].id
-        said, = mine.conversations.items.list(mine.conversations.create(items=[{"role": "user", "content": "secret"}]).id)
+        stored = mine.responses.create(model=MODEL, input="?").output[0].id
+        unstored = mine.responses.create(model=MODEL, input="?", store=False).output[0].id
+        stored_item, = mine.conversations.items.list(mine.conversations.create(items=[{"role": "user", "content": "secret"}]).id)
         other = server.client(api_key=server.newcomer(scopes=SCOPES)[1])
-        for client, item in ((mine, unkept), (mine, kept[:-1] + "9"), (mine, "msg_" + "0" * 28), (mine, "rs_"), (mine, "../x"),
-                             (mine, "x" * 4000), (other, kept), (other, said.id)):
+        for client, item in ((mine, unstored), (mine, stored[:-1] + "9"), (mine, "msg_" + "0" * 28), (mine, "rs_"), (mine, "../x"),
+                             (mine, "x" * 4000), (other, stored), (other, stored_item.id)):
             with pytest.raises(openai.NotFoundError, match="not found. Items are not persisted") as refused:
                 client.responses.create(model=MODEL, input=[{"type": "item_reference", "id": item},
                                                             {"role": "user", "content": "?"}])
             assert refused.value.type == "invalid_request_error" and "secret" not in str(refused.value)
         with pytest.raises(openai.BadRequestError, match="at most 500"):
-            mine.responses.create(model=MODEL, input=[{"type": "item_reference", "id": kept}] * 501)
+            mine.responses.create(model=MODEL, input=[{"type": "item_reference", "id": stored}] * 501)
         assert len(model.asked) == 2
 
 
 # ---- encrypted reasoning -----------------------------------------------------------------------
 
 @pytest.mark.parametrize("protocol", ["responses", "messages"])
-def test_encrypted_reasoning_goes_round(reckon, protocol):
+def test_encrypted_reasoning_returns_to_its_model(reckon, protocol):
     script = [Reply(thought="Hm.", text="I run.", calls=["x = 1\nprint(x)"]), Reply(thought="So.", text="One."),
               Reply(text="Two."), Reply(text="Three.")]
     with ModelServer(*script) as model, Reasoning(reckon, model, protocol) as server:
@@ -103,7 +105,7 @@ def test_encrypted_reasoning_goes_round(reckon, protocol):
         again = [{"role": "user", "content": "?"}, *(item.to_dict() for item in first.output),
                  {"role": "user", "content": "On."}]
         client.responses.create(model=MODEL, input=again, tools=[CODE], store=False)
-        # To another model nothing of it goes.
+        # Another model gets nothing of it.
         client.responses.create(model="other-1", input=again, tools=[CODE], store=False)
     back = json.dumps(model.asked[2].body)
     for mark in ("c2VjcmV0IHRob3VnaHRz",) if protocol == "responses" else ("c2lnbmVk", "aGlkZGVu"):
@@ -114,7 +116,7 @@ def test_encrypted_reasoning_goes_round(reckon, protocol):
                          "message", "message"]
 
 
-def test_encrypted_reasoning_streams_behind_its_summary(reckon):
+def test_encrypted_reasoning_streams_after_its_summary(reckon):
     with ModelServer(Reply(thought="Hm.", text="Yes."), Reply(thought="Hm.", text="Yes.")) as model, \
             Reasoning(reckon, model, "responses") as server:
         client = server.client()
@@ -127,14 +129,14 @@ def test_encrypted_reasoning_streams_behind_its_summary(reckon):
         assert done[0].encrypted_content == sealed(response)[0]
         names = [event.type for event in events]
         assert names.index("response.reasoning_summary_part.done") < names.index("response.output_item.done")
-        # Without the wish for it nothing is shown.
+        # A request that does not include it gets nothing of it.
         plain = client.responses.create(model=MODEL, input="?", reasoning={"summary": "auto"})
         assert sealed(plain) == [None]
 
 
 @pytest.mark.parametrize("content", ["", "no base 64!", base64.b64encode(b"[1]").decode(), base64.b64encode(
     json.dumps({"made_by": "0", "items": [{"type": "reasoning"}] * 99}).encode()).decode(), "A" * 100000])
-def test_reasoning_that_is_none_of_ours(reckon, content):
+def test_foreign_reasoning_is_ignored(reckon, content):
     with ModelServer(Reply(text="Fine.")) as model, Reasoning(reckon, model, "responses") as server:
         response = server.client().responses.create(model=MODEL, input=[
             {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": content},
@@ -151,16 +153,16 @@ def test_files_by_their_ids(reckon):
         client = server.client()
         image = client.files.create(file=("p.png", base64.b64decode(PNG)), purpose="vision")
         table = client.files.create(file=("a.csv", b"a\n1\n"), purpose="user_data")
-        talk = client.conversations.create()
-        response = client.responses.create(model=MODEL, tools=[CODE], include=OUTPUTS, conversation=talk.id, input=[
+        conversation = client.conversations.create()
+        response = client.responses.create(model=MODEL, tools=[CODE], include=OUTPUTS, conversation=conversation.id, input=[
             {"role": "user", "content": [{"type": "input_text", "text": "What is it?"},
                                          {"type": "input_image", "file_id": image.id},
                                          {"type": "input_file", "file_id": table.id}]}])
         assert response.output[0].outputs[0].logs == "a\n1\n\n"
-        client.responses.create(model=MODEL, conversation=talk.id, input="And now?")
-        for asked in (model.asked[0], model.asked[2]):
-            assert f"data:image/png;base64,{PNG}" in json.dumps(asked.body)
-        assert "a.csv" in told_text(model.asked[0])
+        client.responses.create(model=MODEL, conversation=conversation.id, input="And now?")
+        for request in (model.asked[0], model.asked[2]):
+            assert f"data:image/png;base64,{PNG}" in json.dumps(request.body)
+        assert "a.csv" in sent_text(model.asked[0])
         client.files.delete(image.id)
         for part, status, words in (({"type": "input_image", "file_id": image.id}, 404, "."),
                                     ({"type": "input_image", "file_id": table.id}, 400, "not an image"),
@@ -190,7 +192,7 @@ def test_images_in_a_thread(reckon):
         client.beta.threads.messages.create(thread.id, role="user", content=[
             {"type": "image_url", "image_url": {"url": url, "detail": "low"}}])
         client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
-        first, second = (json.dumps(asked.body) for asked in model.asked)
+        first, second = (json.dumps(request.body) for request in model.asked)
         assert f"data:image/png;base64,{PNG}" in first and url not in first
         assert f"data:image/png;base64,{PNG}" in second and url in second
         other = server.client(api_key=server.newcomer("o", SCOPES)[1])
@@ -203,7 +205,7 @@ def test_images_in_a_thread(reckon):
             with pytest.raises(openai.APIStatusError) as refused:
                 who.beta.threads.messages.create(where.id, role="user", content=[part])
             assert refused.value.status_code == status and refused.value.type == "invalid_request_error"
-        # One that is no image is found out by the run, which is refused; so is one that has gone.
+        # The run finds out that a file is not an image, and is refused.
         text = client.files.create(file=("t.txt", b"text"), purpose="vision")
         client.beta.threads.messages.create(thread.id, role="user", content=[
             {"type": "image_file", "image_file": {"file_id": text.id}}])

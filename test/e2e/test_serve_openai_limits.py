@@ -1,4 +1,4 @@
-"""Headers of OpenAI's API that say how many requests there may be: as many as the tenant's quota has."""
+"""Headers of OpenAI's API with the limit of requests: they show the tenant's quota."""
 
 import openai
 import pytest
@@ -16,7 +16,7 @@ def limits(response):
 
 def test_rate_limits_in_the_headers(reckon):
     with ModelServer(lambda _: Reply(text="Hi.")) as model, Speaking(reckon, model) as server:
-        # Without a quota there is no number, and no header.
+        # Without a quota the headers are missing.
         assert limits(server.client().responses.with_raw_response.create(model=MODEL, input="?")) == {}
         _, key = server.newcomer("t", SCOPES, requests_per_s=40)
         client = server.client(api_key=key)
@@ -24,14 +24,14 @@ def test_rate_limits_in_the_headers(reckon):
         seen = limits(raw)
         assert set(seen) == {"limit-requests", "remaining-requests", "reset-requests"}
         assert seen["limit-requests"] == "40" and seen["reset-requests"].endswith("ms")
-        # Each number is that of the bucket: what is missing of it comes back in so many milliseconds.
+        # The numbers are those of a token bucket: each missing request comes back after 25 ms.
         for _ in range(9):
             client.models.list()
         left = limits(client.responses.with_raw_response.create(model=MODEL, input="?"))
         missing = 40 - int(left["remaining-requests"])
         assert 0 < missing <= 20 and (missing - 1) * 25 <= int(left["reset-requests"][:-2]) <= missing * 25
         assert raw.parse().output_text == "Hi."
-        # Streams and other answers have them, too, and so have errors.
+        # Streams, other responses and errors have the headers, too.
         with client.chat.completions.with_streaming_response.create(
                 model=MODEL, messages=[{"role": "user", "content": "?"}], stream=True) as stream:
             assert limits(stream)["limit-requests"] == "40"

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.one_user
 
 
 class Held:
-    """A reply that the model gives when it is let go."""
+    """A reply that the model gives when the test opens its gate."""
 
     def __init__(self, reply):
         self.reply, self.gate = reply, threading.Event()
@@ -23,7 +23,7 @@ class Held:
 
 
 def script(*replies):
-    """A function of a model's that takes the next reply, and calls it if it is a function."""
+    """A function for the model that takes the next reply, and calls it if it is a function."""
     left = list(replies)
 
     def next_reply(body):
@@ -50,14 +50,14 @@ def test_in_the_background(reckon):
         assert client.responses.retrieve(queued.id) == done
         item, = client.responses.input_items.list(queued.id)
         assert item.content[0].text == "Count."
-        # It can be gone on with, and ended no more.
+        # Cancelling a response that has ended changes nothing.
         assert client.responses.cancel(queued.id) == done
         client.responses.delete(queued.id)
         with pytest.raises(openai.NotFoundError):
             client.responses.retrieve(queued.id)
 
 
-def test_a_stream_is_taken_up_where_it_broke_off(reckon):
+def test_a_stream_continues_where_it_broke_off(reckon):
     last = Held(Reply(text="Done, see sandbox:/mnt/data/a.txt."))
     with ModelServer(script(Reply(thought="Hm.", calls=["open('a.txt', 'w').write('1')"]), last)) as model, \
             Speaking(reckon, model) as server:
@@ -77,13 +77,13 @@ def test_a_stream_is_taken_up_where_it_broke_off(reckon):
         assert rest[-1].type == "response.completed"
         whole = rest[-1].response
         assert types(whole) == ["reasoning", "code_interpreter_call", "message"]
-        # Again, all of it, as the SDK checks it; and one that was never in the background.
+        # The whole stream again, as the SDK validates it.
         for _ in range(2):
             with client.responses.stream(response_id=response) as stream:
                 again = list(stream)
                 assert stream.get_final_response().output_text == whole.output_text
         assert [event.type for event in again] == [event.type for event in seen + rest]
-        # When its events are no longer kept its answer still is.
+        # When the events are no longer in memory, the answer is still stored.
         server.stop()
         server.start()
         client = server.client()
@@ -130,39 +130,39 @@ def test_conversations(reckon):
     with ModelServer(Reply(calls=["x = 5\nprint(x)"]), Reply(text="Five."), Reply(calls=["print(x + 1)"]),
                      Reply(text="Six."), Reply(text="Seven.")) as model, Speaking(reckon, model) as server:
         client = server.client()
-        talk = client.conversations.create(metadata={"topic": "numbers"}, items=[
+        conversation = client.conversations.create(metadata={"topic": "numbers"}, items=[
             {"type": "message", "role": "user", "content": "My name is Ada."}])
-        assert talk.id.startswith("conv_") and talk.object == "conversation"
-        assert client.conversations.retrieve(talk.id) == talk
-        assert client.conversations.update(talk.id, metadata={"topic": "n"}).metadata == {"topic": "n"}
-        first = client.responses.create(model=MODEL, input="Count.", tools=[CODE], conversation=talk.id)
-        assert first.conversation.id == talk.id and first.output[0].outputs is None
-        # Variables stay, and what was printed is told again.
+        assert conversation.id.startswith("conv_") and conversation.object == "conversation"
+        assert client.conversations.retrieve(conversation.id) == conversation
+        assert client.conversations.update(conversation.id, metadata={"topic": "n"}).metadata == {"topic": "n"}
+        first = client.responses.create(model=MODEL, input="Count.", tools=[CODE], conversation=conversation.id)
+        assert first.conversation.id == conversation.id and first.output[0].outputs is None
+        # Variables persist, and the model gets the earlier output again.
         second = client.responses.create(model=MODEL, input=[{"role": "user", "content": "On."}], tools=[CODE],
-                                         conversation={"id": talk.id}, include=OUTPUTS)
+                                         conversation={"id": conversation.id}, include=OUTPUTS)
         assert second.output[0].outputs[0].logs == "6\n"
         assert second.output[0].container_id == first.output[0].container_id
-        told = model.asked[2].body["messages"]
-        assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-        assert told[1]["content"] == "My name is Ada.\n\nCount." and told[3]["content"] == "5\n"
-        items = list(client.conversations.items.list(talk.id, order="asc", limit=2))
+        sent = model.asked[2].body["messages"]
+        assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+        assert sent[1]["content"] == "My name is Ada.\n\nCount." and sent[3]["content"] == "5\n"
+        items = list(client.conversations.items.list(conversation.id, order="asc", limit=2))
         assert [item.type for item in items] == ["message", "message", "code_interpreter_call", "message",
                                                  "message", "code_interpreter_call", "message"]
         assert items[2].outputs is None and items[0].content[0].text == "My name is Ada."
-        newest = client.conversations.items.list(talk.id, limit=2, include=OUTPUTS).data
+        newest = client.conversations.items.list(conversation.id, limit=2, include=OUTPUTS).data
         assert newest[0].content[0].text == "Six." and newest[1].outputs[0].logs == "6\n"
-        assert client.conversations.items.retrieve(items[1].id, conversation_id=talk.id) == items[1]
-        client.conversations.items.delete(items[0].id, conversation_id=talk.id)
-        added = client.conversations.items.create(talk.id, items=[{"role": "user", "content": "One more."}])
+        assert client.conversations.items.retrieve(items[1].id, conversation_id=conversation.id) == items[1]
+        client.conversations.items.delete(items[0].id, conversation_id=conversation.id)
+        added = client.conversations.items.create(conversation.id, items=[{"role": "user", "content": "One more."}])
         assert added.data[0].content[0].text == "One more."
-        # In the background: whoever goes on with it has what came of it.
-        client.responses.create(model=MODEL, input="Quick.", conversation=talk.id, background=True)
-        eventually(lambda: client.conversations.items.list(talk.id).data[0].content[0].text == "Seven.",
+        # A response in the background adds its items, too.
+        client.responses.create(model=MODEL, input="Quick.", conversation=conversation.id, background=True)
+        eventually(lambda: client.conversations.items.list(conversation.id).data[0].content[0].text == "Seven.",
                    despite=(openai.BadRequestError,))
-        client.conversations.delete(talk.id)
-        for gone in (lambda: client.conversations.retrieve(talk.id), lambda: client.conversations.delete(talk.id),
-                     lambda: client.conversations.items.list(talk.id),
-                     lambda: client.responses.create(model=MODEL, input="?", conversation=talk.id)):
+        client.conversations.delete(conversation.id)
+        for gone in (lambda: client.conversations.retrieve(conversation.id), lambda: client.conversations.delete(conversation.id),
+                     lambda: client.conversations.items.list(conversation.id),
+                     lambda: client.responses.create(model=MODEL, input="?", conversation=conversation.id)):
             with pytest.raises(openai.NotFoundError):
                 gone()
         assert not server.ask("GET", "/documents/conversation.openai.conversation_items").json["documents"]
@@ -172,9 +172,9 @@ def test_functions_in_a_conversation(reckon):
     call = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_1"}
     with ModelServer(Reply(calls=[call]), Reply(text="Warm.")) as model, Speaking(reckon, model) as server:
         client = server.client()
-        talk = client.conversations.create()
-        client.responses.create(model=MODEL, input="Bern?", tools=[WEATHER], conversation=talk.id)
-        last = client.responses.create(model=MODEL, tools=[WEATHER], conversation=talk.id, input=[
+        conversation = client.conversations.create()
+        client.responses.create(model=MODEL, input="Bern?", tools=[WEATHER], conversation=conversation.id)
+        last = client.responses.create(model=MODEL, tools=[WEATHER], conversation=conversation.id, input=[
             {"type": "function_call_output", "call_id": "call_1", "output": "12 degrees"}])
         assert last.output_text == "Warm."
     assert [each["role"] for each in model.asked[1].body["messages"]] == ["user", "assistant", "tool"]
@@ -196,10 +196,10 @@ def test_structured_output(reckon):
         first = client.responses.create(model=MODEL, input="Bern?", tools=[CODE], text={"format": {
             "type": "json_schema", "name": "City", "strict": True, "schema": City.model_json_schema()}})
         assert City.model_validate_json(first.output[-1].content[0].text).people == 134000
-        asked = model.asked[0].body["response_format"]
-        assert (asked["type"], asked["json_schema"]["name"], asked["json_schema"]["strict"]) == ("json_schema", "City", True)
-        assert asked["json_schema"]["schema"]["required"] == ["name", "people"]
-        # What does not obey is never shown: the model is asked again.
+        requested = model.asked[0].body["response_format"]
+        assert (requested["type"], requested["json_schema"]["name"], requested["json_schema"]["strict"]) == ("json_schema", "City", True)
+        assert requested["json_schema"]["schema"]["required"] == ["name", "people"]
+        # Output that does not match the schema is never shown: the model is asked again.
         parsed = client.responses.parse(model=MODEL, input="Bern?", text_format=City)
         assert parsed.output_parsed == City(name="Bern", people=134000)
         assert 'has no "people"' in model.asked[3].body["messages"][-1]["content"]

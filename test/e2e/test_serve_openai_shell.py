@@ -27,19 +27,19 @@ def test_commands(reckon):
         client = server.client()
         response = client.responses.create(model=MODEL, input="?", tools=[SHELL])
         assert types(response) == ["message", "shell_call", "shell_call_output", "message"]
-        asked, told, said = response.output[1:]
-        assert asked.action.commands == json.loads(call["raw"])["commands"] and asked.status == "completed"
-        assert asked.action.timeout_ms is None and asked.action.max_output_length is None
-        assert asked.environment.type == "container_reference"
-        assert (told.call_id, told.status, told.max_output_length) == (asked.call_id, "completed", None)
-        assert [(each.stdout, each.stderr) for each in told.output] == [("out\n", "err\n"), ("5\n/tmp\n", ""), ("", "")]
-        assert outcomes(told) == [0, 3, 0]
-        # Files of commands are those of a container, and are cited.
-        citation, = said.content[0].annotations
-        assert citation.container_id == asked.environment.container_id
+        shell_call, output, message = response.output[1:]
+        assert shell_call.action.commands == json.loads(call["raw"])["commands"] and shell_call.status == "completed"
+        assert shell_call.action.timeout_ms is None and shell_call.action.max_output_length is None
+        assert shell_call.environment.type == "container_reference"
+        assert (output.call_id, output.status, output.max_output_length) == (shell_call.call_id, "completed", None)
+        assert [(each.stdout, each.stderr) for each in output.output] == [("out\n", "err\n"), ("5\n/tmp\n", ""), ("", "")]
+        assert outcomes(output) == [0, 3, 0]
+        # Files of commands are in a container, and the answer cites them.
+        citation, = message.content[0].annotations
+        assert citation.container_id == shell_call.environment.container_id
         files = client.containers.files
         assert files.content.retrieve(citation.file_id, container_id=citation.container_id).read() == b"made\n"
-        # As the stored response has it, too.
+        # The stored response has the same items.
         assert client.responses.retrieve(response.id).output == response.output
     tool, reading = [each["function"] for each in model.asked[0].body["tools"]]
     assert tool["name"] == "shell" and tool["parameters"]["required"] == ["commands"] and reading["name"] == "read_output"
@@ -49,7 +49,7 @@ def test_commands(reckon):
     assert "exit" in result["content"].lower() and "3" in result["content"]
 
 
-def test_streams_as_the_sdk_reads_them(reckon):
+def test_sdk_reads_streams(reckon):
     with ModelServer(Reply(calls=[shell("echo one", "echo two >&2; false")]), Reply(text="Done.")) as model, \
             Speaking(reckon, model) as server:
         with server.client().responses.stream(model=MODEL, input="?", tools=[SHELL]) as stream:
@@ -80,7 +80,7 @@ def test_limits_of_a_call(reckon):
         response = server.client().responses.create(model=MODEL, input="?", tools=[SHELL])
         assert types(response) == ["shell_call", "shell_call_output"] * 2 + ["message"]
         first, cut = response.output[1], response.output[3]
-        # A command that is late ends alone: the shell goes on, with its variables.
+        # A timeout ends only its own command: the shell continues, with its variables.
         assert outcomes(first) == ["timeout", 0] and first.output[1].stdout == "1\n"
         assert response.output[0].action.timeout_ms == 1500
         assert cut.max_output_length == 5 == response.output[2].action.max_output_length
@@ -88,7 +88,7 @@ def test_limits_of_a_call(reckon):
         assert len(model.asked[2].body["messages"][-1]["content"]) < 1000
 
 
-def test_beside_code_and_functions(reckon):
+def test_shell_with_code_and_functions(reckon):
     call = {"raw": '{"city": "Bern"}', "name": "get_weather", "id": "call_3"}
     tools = [CODE, SHELL, WEATHER]
     with ModelServer(Reply(calls=["open('n.txt', 'w').write('7')", shell("cat n.txt; k=9"), call]), Reply(text="Hm."),
@@ -99,7 +99,7 @@ def test_beside_code_and_functions(reckon):
         assert first.output[2].output[0].stdout == "7"
         container = first.output[0].container_id
         assert first.output[1].environment.container_id == container
-        # The function's output comes with the next request; then the same shell goes on.
+        # The next request brings the function's output; then the same shell continues.
         second = client.responses.create(model=MODEL, previous_response_id=first.id, tools=tools, input=[
             {"type": "function_call_output", "call_id": "call_3", "output": "warm"}])
         assert second.output_text == "Hm."
@@ -114,37 +114,37 @@ def test_beside_code_and_functions(reckon):
     assert model.asked[2].body["tool_choice"]["function"]["name"] == "shell"
 
 
-def test_items_that_the_client_keeps(reckon):
+def test_history_that_the_client_stores(reckon):
     with ModelServer(Reply(calls=[shell("v=1; false")]), Reply(text="It failed."), Reply(calls=[shell("echo $v")]),
                      Reply(text="One.")) as model, Speaking(reckon, model) as server:
         client = server.client()
-        asked = [{"role": "user", "content": "Go."}]
-        first = client.responses.create(model=MODEL, input=asked, tools=[SHELL], store=False)
-        again = asked + [item.to_dict() for item in first.output] + [{"role": "user", "content": "v?"}]
+        question = [{"role": "user", "content": "Go."}]
+        first = client.responses.create(model=MODEL, input=question, tools=[SHELL], store=False)
+        again = question + [item.to_dict() for item in first.output] + [{"role": "user", "content": "v?"}]
         second = client.responses.create(model=MODEL, input=again, tools=[SHELL], store=False)
         assert second.output[1].output[0].stdout == "1\n"
-    told = model.asked[2].body["messages"]
-    assert [each["role"] for each in told] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert json.loads(told[2]["tool_calls"][0]["function"]["arguments"])["commands"] == ["v=1; false"]
-    assert told[3]["content"] == "[exit status 1]"
+    sent = model.asked[2].body["messages"]
+    assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"])["commands"] == ["v=1; false"]
+    assert sent[3]["content"] == "[exit status 1]"
 
 
-def test_in_the_background_and_later(reckon):
+def test_in_the_background_and_after_a_restart(reckon):
     with ModelServer(Reply(text="I run.", calls=[shell("echo 1", "sleep 1; (exit 4)")]), Reply(text="Done.")) as model, \
             Speaking(reckon, model) as server:
         client = server.client()
-        talk = client.conversations.create()
-        begun = client.responses.create(model=MODEL, input="?", tools=[SHELL], background=True, conversation=talk.id)
+        conversation = client.conversations.create()
+        begun = client.responses.create(model=MODEL, input="?", tools=[SHELL], background=True, conversation=conversation.id)
         done = eventually(lambda: (now := client.responses.retrieve(begun.id)).status == "completed" and now)
         assert types(done) == ["message", "shell_call", "shell_call_output", "message"]
         assert outcomes(done.output[2]) == [0, 4]
-        kept = [item.type for item in client.conversations.items.list(talk.id, order="asc")]
-        assert kept == ["message", *types(done)]
+        stored = [item.type for item in client.conversations.items.list(conversation.id, order="asc")]
+        assert stored == ["message", *types(done)]
         with client.responses.retrieve(begun.id, stream=True) as stream:
             events = list(stream)
         with client.responses.retrieve(begun.id, stream=True, starting_after=9) as stream:
             assert list(stream) == events[10:]
-        # When its events are no longer kept its steps still are.
+        # When the events are no longer in memory, the steps are still stored.
         server.stop()
         server.start()
         with server.client().responses.retrieve(begun.id, stream=True) as stream:
@@ -172,11 +172,11 @@ def test_a_container_by_its_id_with_files(reckon):
     with ModelServer(Reply(calls=[shell("cat told.txt kept.txt")]), Reply(text="Both.")) as model, \
             Speaking(reckon, model) as server:
         client = server.client()
-        kept = client.files.create(file=("kept.txt", b"kept"), purpose="user_data")
-        told = client.files.create(file=("told.txt", b"told"), purpose="user_data")
-        container = client.containers.create(name="c", file_ids=[kept.id])
+        first = client.files.create(file=("kept.txt", b"kept"), purpose="user_data")
+        second = client.files.create(file=("told.txt", b"told"), purpose="user_data")
+        container = client.containers.create(name="c", file_ids=[first.id])
         for tools in ([{"type": "shell", "environment": {"type": "container_reference", "container_id": container.id}},
-                       {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [told.id]}}],):
+                       {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [second.id]}}],):
             response = client.responses.create(model=MODEL, input="?", tools=tools)
         assert response.output[1].output[0].stdout == "toldkept"
         assert response.output[0].environment.container_id == container.id
@@ -184,7 +184,8 @@ def test_a_container_by_its_id_with_files(reckon):
 
 @pytest.mark.parametrize("environment", [{}, {"environment": {"type": "local"}}])
 def test_a_shell_of_the_application(reckon, environment):
-    """The older form: commands go out, what came of them comes back, and nothing runs here."""
+    """The older form: the client runs the commands and sends their output back, and nothing runs in
+    a box."""
     tool = {"type": "shell", **environment}
     with ModelServer(Reply(text="I ask.", calls=[shell("ls", timeout_ms=10)]), Reply(text="Empty.")) as model, \
             Speaking(reckon, model) as server:
@@ -210,8 +211,8 @@ def test_calls_that_cannot_be_run(reckon):
         response = server.client().responses.create(model=MODEL, input="?", tools=[SHELL])
     assert types(response) == ["shell_call", "shell_call_output"] * 2 + ["message"]
     assert [response.output[i].output[0].stdout for i in (1, 3)] == ["as text\n", "nested\n"]
-    told = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
-    assert [each.startswith("Error: ") for each in told] == [True, True, False, True, True, False]
+    results = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    assert [each.startswith("Error: ") for each in results] == [True, True, False, True, True, False]
 
 
 @pytest.mark.parametrize("tools, words", [
@@ -244,7 +245,7 @@ def test_a_container_that_has_gone(reckon):
         assert not model.asked
 
 
-def test_a_client_that_leaves_ends_the_command(reckon):
+def test_disconnect_ends_the_command(reckon):
     with ModelServer(Reply(calls=[shell("kept=1; sleep 300")]), Reply(calls=[shell("echo $kept")]), Reply(text="So.")) as model, \
             Speaking(reckon, model) as server:
         client = server.client()

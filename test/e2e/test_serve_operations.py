@@ -1,4 +1,4 @@
-"""Running the daemon: its configuration, what it tells of itself, how it stops and starts."""
+"""Running the daemon: its configuration, metrics and logs, how it stops and starts."""
 import concurrent.futures
 import contextlib
 import functools
@@ -22,7 +22,7 @@ from reckon_cli import parse_json
 from reckon_serve import Server, kill, read_all, wait_gone
 from waiting import eventually as until
 
-# A daemon that is on its way does not answer yet.
+# A daemon that is starting does not respond yet.
 eventually = functools.partial(until, despite=(OSError, http.client.HTTPException))
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -30,14 +30,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # ---- configuration ------------------------------------------------------------------------------
 
-def test_the_documented_options_are_those_that_there_are(reckon):
+def test_documentation_lists_the_options(reckon):
     reckond = next(folder / "reckond" for folder in reckon.place.program_dirs
                    if (folder / "reckond").exists())
     tables = subprocess.run([reckond, "describe"], stdout=subprocess.PIPE, check=True, text=True)
     assert tables.stdout in (ROOT / "docs" / "configuration.md").read_text()
 
 
-def test_check_config_says_all_that_is_wrong(reckon):
+def test_check_config_reports_every_error(reckon):
     path = reckon.file("bad.conf", "[server]\nwrokers = 3\nworkers = 0\n\n[log]\nlog-level = loud\n")
     done = reckon("serve", "--config", path, "--check-config").expect(2)
     for line, words in ((2, "wrokers"), (3, "1 to 1024"), (6, "debug info warn error")):
@@ -58,7 +58,7 @@ def metrics(server, **options):
     found, families = {}, set()
     for family in text_string_to_metric_families(answer.body.decode()):
         assert family.documentation, family
-        # To OpenMetrics `x_total` is the counter `x`: no gauge has that name.
+        # To OpenMetrics `x_total` is the counter `x`: no gauge may have that name.
         assert family.name not in families, family
         families.add(family.name)
         for sample in family.samples:
@@ -73,7 +73,7 @@ def total(found, name, **labels):
                if sample == name and set(labels.items()) <= set(have))
 
 
-def test_what_happens_is_counted(reckon):
+def test_metrics_count_what_happens(reckon):
     with Server(reckon) as server:
         before = metrics(server)
         session = server.create()
@@ -101,7 +101,7 @@ def test_what_happens_is_counted(reckon):
         assert total(after, "reckon_session_start_phase_seconds_sum", phase="warden") > 0
         assert total(after, "reckon_sessions", phase="live") == 1
         assert total(after, "reckon_queue_wait_seconds_count", queue="workers") >= 4
-        # Requests of this connection's own are counted when their answer has gone.
+        # A request is counted when its response has been sent.
         assert (total(after, "reckon_http_requests_total", code="4xx")
                 - total(before, "reckon_http_requests_total", code="4xx")) == 1
         assert total(after, "reckon_http_requests_total", code="2xx") >= 4
@@ -110,7 +110,7 @@ def test_what_happens_is_counted(reckon):
             total(after, "reckon_http_request_seconds_count")
         assert total(after, "reckon_ready") == 1
         assert total(after, "process_resident_memory_bytes") > 1 << 20
-        # Nothing that a client chose is a label.
+        # No label has a value that a client chose.
         assert session not in str(after)
         server.ask("DELETE", f"/sessions/{session}")
         assert total(metrics(server), "reckon_session_ends_total", state="closed") == 1
@@ -125,7 +125,7 @@ def test_what_happens_is_counted(reckon):
 
 
 def expressions():
-    """Of the alert rules and of the dashboard that are shipped: (where, PromQL, what it shows)."""
+    """(where, PromQL, legend) of the alert rules and the dashboard that are shipped."""
     folder = ROOT / "share/monitoring"
     for group in yaml.safe_load((folder / "alerts.yml").read_text())["groups"]:
         for rule in group["rules"]:
@@ -138,7 +138,7 @@ def expressions():
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_alerts_and_dashboard_ask_for_what_there_is(reckon):
+def test_alerts_and_dashboard_use_existing_metrics(reckon):
     with Server(reckon) as server:
         server.execute(server.create(), "1")
         found = metrics(server)
@@ -147,16 +147,16 @@ def test_alerts_and_dashboard_ask_for_what_there_is(reckon):
         labels.setdefault(name, set()).update(label for label, _ in have)
     values = {value for _, have in found for _, value in have}
     count = 0
-    for where, asked, shown in expressions():
-        names = re.findall(r"\b((?:reckon|process)_\w+)", asked)
+    for where, query, shown in expressions():
+        names = re.findall(r"\b((?:reckon|process)_\w+)", query)
         assert (names or where == "ReckonDown") and set(names) <= set(labels), (where, names)
         known = {"instance", "job", "le"}.union(*(labels[name] for name in names))
-        by = {word.strip() for each in re.findall(r"by \(([^)]*)\)", asked)
+        by = {word.strip() for each in re.findall(r"by \(([^)]*)\)", query)
               for word in each.split(",")}
-        assert by | set(re.findall(r"\{\{(\w+)\}\}", shown)) <= known, (where, asked)
-        for label, value in re.findall(r"(\w+)=\"(\w+)\"", asked):
+        assert by | set(re.findall(r"\{\{(\w+)\}\}", shown)) <= known, (where, query)
+        for label, value in re.findall(r"(\w+)=\"(\w+)\"", query):
             assert label in known and (label == "job" or value in values), (where, label, value)
-        assert asked.count("(") == asked.count(")") and asked.count("{") == asked.count("}")
+        assert query.count("(") == query.count(")") and query.count("{") == query.count("}")
         count += 1
     assert count > 40
 
@@ -173,7 +173,7 @@ def test_a_front_that_is_replaced_keeps_its_counts(reckon):
         assert total(after, "reckon_front_restarts_total") == 1
 
 
-def test_who_may_read_metrics(reckon):
+def test_access_to_metrics(reckon):
     with Server(reckon) as server:
         assert server.ask("GET", "/metrics", prefix="", key=False).code == "unauthorized"
         assert total(metrics(server), "reckon_requests_denied_total") == 1
@@ -198,7 +198,7 @@ def test_a_session_has_samples(reckon):
             assert answer["session"] == session
             return answer["samples"]
 
-        # The first look may have been before the cell had its memory.
+        # The first sample may be from before the cell allocated its memory.
         eventually(lambda: samples() and samples()[-1]["memory_bytes"] > 60 << 20)
         newest = samples()[-1]
         server.execute(session, "sum(i * i for i in range(3_000_000))")
@@ -224,7 +224,7 @@ def test_a_request_can_be_followed(reckon):
         assert span not in PARENT and len(span) == 16
         mine = []
 
-        def is_logged():  # the front writes its line when the answer is on its way
+        def is_logged():  # the front writes its line when the response is on its way
             whole = [line for line in server.log().splitlines() if line.endswith("}")]
             mine[:] = [line for line in map(parse_json, whole)
                        if line.get("request") == "mine-1.a"]
@@ -240,7 +240,7 @@ def test_a_request_can_be_followed(reckon):
         assert server.key not in server.log() and "xyzzy" not in server.log()
 
 
-def test_odd_ids_and_traces_are_not_taken(reckon):
+def test_invalid_ids_and_traces_are_ignored(reckon):
     with Server(reckon, "--log-level", "info") as server:
         for bad in ("", "a b", "x" * 65, 'x"', "\u00e9", "rq_1/2"):
             answer = server.ask("GET", "/health", headers={"X-Request-Id": bad})
@@ -250,7 +250,7 @@ def test_odd_ids_and_traces_are_not_taken(reckon):
         for bad in (PARENT.upper(), PARENT + "-", "00-" + "0" * 32 + PARENT[35:], "x"):
             assert "traceparent" not in server.ask("GET", "/health",
                                                    headers={"traceparent": bad}).headers
-        # Also what is not a request has an id.
+        # The response to invalid HTTP has an id, too.
         assert b"\r\nReckon-Request-Id: rq_" in server.raw(b"NONSENSE\r\n\r\n")
         ids = {server.ask("GET", "/health").headers["Reckon-Request-Id"] for _ in range(10)}
         assert len(ids) == 10
@@ -267,19 +267,20 @@ def test_a_flood_is_bounded(reckon):
         assert server.log().count("msg=\"request\" ") < 300
 
 
-def test_a_client_that_does_not_close_does_not_hold_up_the_end(reckon):
-    """It has its answer and our end of the connection: there is nothing left to wait for."""
+def test_an_open_client_connection_does_not_delay_the_stop(reckon):
+    """The client has its response, and the server has closed its side: the stop need not wait for
+    more."""
     with Server(reckon) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET /reckon/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b'"status":"ok"' in read_all(client)
         began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 1.5 * PATIENCE  # it waited for two seconds
+        assert time.monotonic() - began < 1.5 * PATIENCE  # waiting for the client would take two seconds
 
 
 # ---- ready, drain -------------------------------------------------------------------------------
 
-def test_drained_it_is_not_ready_and_takes_no_sessions(reckon):
+def test_a_drained_daemon_is_not_ready_and_takes_no_sessions(reckon):
     with Server(reckon) as server:
         assert server.ask("GET", "/ready", key=False).json["status"] == "ready"
         session = server.create()
@@ -292,7 +293,7 @@ def test_drained_it_is_not_ready_and_takes_no_sessions(reckon):
         answer = server.ask("GET", "/ready", key=False)
         assert (answer.status, answer.code) == (503, "not_ready")
         assert server.ask("GET", "/health", key=False).status == 200
-        # What is there goes on.
+        # Existing sessions continue.
         assert server.execute(session, "6*7")["status"] == "ok"
         assert total(metrics(server), "reckon_draining") == 1
         assert server.ask("DELETE", "/drain").json == {"draining": False, "sessions": 1}
@@ -302,7 +303,7 @@ def test_drained_it_is_not_ready_and_takes_no_sessions(reckon):
 
 # ---- signals ------------------------------------------------------------------------------------
 
-def test_a_reload_changes_what_it_may(reckon):
+def test_a_reload_changes_reloadable_options(reckon):
     path = reckon.file("reckond.conf", "[sessions]\nmax-sessions = 1\n")
     with Server(reckon, "--config", path) as server:
         server.create()
@@ -314,7 +315,7 @@ def test_a_reload_changes_what_it_may(reckon):
         assert "msg=\"request\" " in server.log() or eventually(
             lambda: "msg=\"request\" " in server.log())
         assert total(metrics(server), "reckon_workers") == 64
-        # One that is wrong changes nothing, and says why.
+        # An invalid file changes nothing, and the log names the error.
         path.write_text("[sessions]\nmax-sessions = 5\nmax-sesions = 6\n")
         server.process.send_signal(signal.SIGHUP)
         eventually(lambda: "line=3" in server.log() and "max-sesions" in server.log())
@@ -338,7 +339,7 @@ def test_a_stop_gives_running_cells_their_time(reckon):
         assert server.stop() == 0
 
 
-def test_while_it_stops_nothing_new_begins(reckon):
+def test_nothing_new_begins_during_a_stop(reckon):
     with Server(reckon, "--stop-grace", "60") as server:
         session, other = server.create(), server.create()
         context = server.ask("POST", f"/sessions/{other}/contexts", {"language": "python"}).json["id"]
@@ -365,7 +366,7 @@ def test_while_it_stops_nothing_new_begins(reckon):
                 assert (answer.status, answer.code) == (503, "unavailable"), (path, answer)
                 assert answer.headers["Retry-After"]
             assert queued.result().status == 503 and queued.result().code == "unavailable"
-            # What is there can be looked at and taken out meanwhile.
+            # Files can be listed meanwhile.
             assert server.ask("GET", f"/sessions/{other}/files").json["files"] == []
             for each in running:
                 assert each.result().json["results"][0]["data"]["text/plain"] == "'done'"
@@ -385,7 +386,7 @@ def test_an_upgrade_refuses_nobody(reckon):
             except ConnectionRefusedError as error:
                 refused.append(error)
             except (OSError, http.client.HTTPException):
-                pass  # it was connected, and the old front ended before it asked
+                pass  # connected, but the old front ended before it got the request
 
     with Server(reckon) as server:
         session = server.create()
@@ -413,10 +414,10 @@ def test_a_socket_that_was_passed_is_taken(reckon):
     with socket.create_server(("127.0.0.1", 0)) as listener, \
             tempfile.TemporaryDirectory(dir=reckon.work) as folder:
         os.chmod(folder, 0o777)
-        told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        told.bind(f"{folder}/notify")
+        notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notify.bind(f"{folder}/notify")
         os.chmod(f"{folder}/notify", 0o777)
-        told.settimeout(60)
+        notify.settimeout(60)
         program = reckon.place.program
         # LISTEN_PID has to be the pid of the program itself: a shell becomes it.
         script = ('exec 3<&%d; LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" serve --state "$1" '
@@ -426,21 +427,21 @@ def test_a_socket_that_was_passed_is_taken(reckon):
             stdout=subprocess.PIPE, env={**reckon.env, "NOTIFY_SOCKET": f"{folder}/notify"},
             **reckon.user.switch)
         try:
-            assert told.recv(4096) == b"READY=1"
+            assert notify.recv(4096) == b"READY=1"
             with contextlib.closing(http.client.HTTPConnection(*listener.getsockname())) as client:
                 client.request("GET", "/reckon/v1/health")
                 assert client.getresponse().status == 200
             process.send_signal(signal.SIGHUP)
-            assert told.recv(4096).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
-            assert told.recv(4096) == b"READY=1"
+            assert notify.recv(4096).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+            assert notify.recv(4096) == b"READY=1"
             process.send_signal(signal.SIGTERM)
-            assert told.recv(4096) == b"STOPPING=1"
+            assert notify.recv(4096) == b"STOPPING=1"
             assert process.wait(60) == 0
         finally:
             process.kill()
             process.wait()
             process.stdout.close()
-            told.close()
+            notify.close()
 
 
 # ---- commands -----------------------------------------------------------------------------------
@@ -476,7 +477,7 @@ def test_the_doctor_looks_at_the_service(reckon):
         found = checks(reckon("doctor", "--service", "--json").expect(0))
         assert found["listening"]["state"] == "partial"
         assert "drain" in found["listening"]["detail"]
-        # Beside a daemon, and the daemon goes on.
+        # A daemon that the doctor looks at continues.
         assert server.ask("GET", "/sessions").status == 200
     found = checks(reckon("doctor", "--state", reckon.state, "--json").expect(0))
     assert found["daemon"]["state"] == "absent" and "front" not in found
@@ -493,7 +494,7 @@ def test_the_doctor_looks_at_the_service(reckon):
 
 # ---- retention ----------------------------------------------------------------------------------
 
-def test_what_is_too_old_is_removed_and_said_so(reckon):
+def test_retention_removes_old_history_and_reports_it(reckon):
     with Server(reckon) as server:
         session = server.create()
         first = server.execute(session, "1")["id"]
@@ -501,7 +502,7 @@ def test_what_is_too_old_is_removed_and_said_so(reckon):
         other = server.execute(gone, "2")["id"]
         server.ask("DELETE", f"/sessions/{gone}")
         server.stop()
-        # A second is the shortest that one can say.
+        # One second is the minimum.
         server.args = ("--history-keep", "1")
         server.start()
         live = server.create()
@@ -522,6 +523,6 @@ def test_what_is_too_old_is_removed_and_said_so(reckon):
         young = server.create()
         eventually(lambda: [each["action"] for each in server.ask("GET", "/audit?limit=500").json["entries"]]
                    .count("retention.remove") >= 2)
-        # Not what lives, however old.
+        # A live session is not removed.
         assert server.execute(young, "6*7")["status"] == "ok"
     assert "is whole" in reckon("audit", "verify").expect(0).out

@@ -1,4 +1,5 @@
-"""Sessions that are paused: all that runs stands still, and goes on as if nothing had been."""
+"""Sessions that are paused: everything in them is frozen, and continues as if nothing had
+happened."""
 import concurrent.futures
 import time
 
@@ -38,7 +39,7 @@ def text(server, session, code, **more):
     return server.execute(session, code, **more)["stdout"]
 
 
-def test_everything_stands_still_and_goes_on(server):
+def test_everything_freezes_and_continues(server):
     session = server.create()
     server.execute(session, COUNT + "x = 41\nopen('kept', 'w').write('here')")
     context = server.ask("POST", f"/sessions/{session}/contexts", {"language": "bash"}).json["id"]
@@ -61,7 +62,7 @@ def test_everything_stands_still_and_goes_on(server):
                "the process does not go on")
 
 
-def test_what_needs_the_box_is_refused_and_the_rest_is_not(server):
+def test_a_paused_session_refuses_what_needs_its_box(server):
     session = server.create(name="asleep")
     server.execute(session, "x = 1")
     pause(server, session)
@@ -77,14 +78,14 @@ def test_what_needs_the_box_is_refused_and_the_rest_is_not(server):
     assert server.ask("GET", "/sessions?status=live").json["sessions"][0]["paused_at"]
     assert server.ask("PATCH", f"/sessions/{session}", {"metadata": {"a": 1}}).status == 200
     resume(server, session)
-    resume(server, session)  # one that is not paused stays as it is
+    resume(server, session)  # a session that is not paused does not change
     assert text(server, session, "print(x)") == "1\n"
     pause(server, session)
     assert server.ask("DELETE", f"/sessions/{session}").status == 200
     assert server.ask("POST", f"/sessions/{session}/resume").status == 410
 
 
-def test_a_pause_waits_for_what_runs(server):
+def test_a_pause_waits_for_running_cells(server):
     session = server.create()
     server.ask("POST", f"/sessions/{session}/executions",
                {"code": "import time\ntime.sleep(1.5); x = 7", "background": True})
@@ -95,7 +96,7 @@ def test_a_pause_waits_for_what_runs(server):
     assert text(server, session, "print(x)") == "7\n"
 
 
-def test_without_its_memory_its_files_stay(server):
+def test_files_persist_without_memory(server):
     for at_resume in (False, True):
         session = server.create()
         server.execute(session, "x = 1\nopen('kept', 'w').write('here')")
@@ -110,7 +111,7 @@ def test_without_its_memory_its_files_stay(server):
         assert shown["state"] == "lost" and "paused" in shown["why"]
 
 
-def test_its_time_stands_still(server):
+def test_timeouts_stop_during_a_pause(server):
     session = server.create(expires_in_s=3, idle_timeout_s=2)
     pause(server, session)
     time.sleep(4)
@@ -120,7 +121,7 @@ def test_its_time_stands_still(server):
     eventually(lambda: server.ask("GET", f"/sessions/{session}").json.get("status") != "live", "it never ends")
 
 
-def test_a_limit_of_a_process_stands_still(server):
+def test_time_limit_of_a_process_stops_during_a_pause(server):
     session = server.create()
     process = server.ask("POST", f"/sessions/{session}/processes",
                          {"argv": ["sleep", "1.5"], "timeout_s": 3}).json["id"]
@@ -131,7 +132,7 @@ def test_a_limit_of_a_process_stands_still(server):
     assert (ended["state"], ended["exit_code"]) == ("ended", 0), ended
 
 
-def test_one_that_pauses_when_its_time_is_over_and_wakes_by_itself(server):
+def test_pause_on_timeout_and_auto_resume(server):
     session = server.create(expires_in_s=1, on_timeout="pause", auto_resume=True)
     server.execute(session, "x = 5")
     end = time.monotonic() + SECONDS
@@ -153,7 +154,7 @@ def test_one_that_pauses_when_its_time_is_over_and_wakes_by_itself(server):
         assert server.ask("PATCH", f"/sessions/{session}", wrong).status == 400
 
 
-def test_again_and_again(server):
+def test_repeated_pauses(server):
     session = server.create()
     server.execute(session, "n = 0")
     for i in range(5):
@@ -162,8 +163,9 @@ def test_again_and_again(server):
         assert text(server, session, "n += 1; print(n)") == f"{i + 1}\n"
 
 
-def test_so_many_wait_until_it_goes_on(reckon):
-    """While no worker is free to wake it: sixteen requests, and no seventeenth."""
+def test_limit_of_waiting_resumes(reckon):
+    """While no worker is free, sixteen requests wait for the session to resume, and one more is
+    refused."""
     with Server(reckon, "--workers", "1") as server, concurrent.futures.ThreadPoolExecutor(17) as pool:
         asleep, other = server.create(), server.create()
         pause(server, asleep)
@@ -176,7 +178,7 @@ def test_so_many_wait_until_it_goes_on(reckon):
         assert refused[0].headers["Retry-After"]
 
 
-def test_a_restart_of_the_daemon_keeps_files_and_says_what_is_lost(server):
+def test_a_restart_of_the_daemon_keeps_files_and_reports_the_loss(server):
     session = server.create()
     server.execute(session, "x = 1\nopen('kept', 'w').write('here')")
     paused = pause(server, session)

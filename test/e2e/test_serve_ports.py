@@ -1,4 +1,4 @@
-"""What programs of a session serve on ports, over HTTP: lists, links, pages, streams, tunnels."""
+"""Programs of a session that listen on ports, over HTTP: lists, links, pages, streams, tunnels."""
 import http.client
 import json
 import re
@@ -74,7 +74,7 @@ httpd = Threads(("127.0.0.1", 8000), Handler)
 threading.Thread(target=httpd.serve_forever, daemon=True).start()
 '''
 
-# Serves raw bytes: each connection gets what `answers[PORT]` says.
+# `raw()` sends the same bytes to each connection.
 RAW = r'''
 import socket, threading, time
 def raw(port, *pieces, reads=True, hold=False):
@@ -124,7 +124,7 @@ def link(server, session, port=8000, **more):
 
 
 def cookie_of(server, session, port=8000):
-    """As a browser follows a link: two redirects, and a cookie."""
+    """Follow a link as a browser does: two redirects, and a cookie."""
     connection = server.connect()
     connection.request("GET", link(server, session, port)["url"] + "page?q=1")
     first = connection.getresponse()
@@ -139,7 +139,7 @@ def cookie_of(server, session, port=8000):
     return cookie.split(";")[0]
 
 
-# ---- what there is ------------------------------------------------------------------------------
+# ---- lists and closed ports ---------------------------------------------------------------------
 
 
 def test_ports_are_listed(server, session):
@@ -155,7 +155,7 @@ def test_ports_are_listed(server, session):
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "99999999999", "08000", "http", "80a", "-1", "%38"])
-def test_what_is_no_port(server, session, port):
+def test_invalid_ports(server, session, port):
     answer = server.ask("GET", f"/sessions/{session}/ports/{port}/")
     assert (answer.status, answer.code) == (400, "invalid")
     if port.isdigit():
@@ -187,14 +187,14 @@ def test_a_page_by_path(server, pages, session):
     assert sent["x-own"] == "kept"
     assert sent["x-forwarded-prefix"] == f"/reckon/v1{pages}"
     assert sent["x-forwarded-host"] == f"127.0.0.1:{server.port}"
-    # Nothing of ours, and nothing that a proxy has to keep.
+    # The program gets neither our credentials nor what a proxy must not pass on.
     assert not {"authorization", "cookie", "x-forwarded-for", "x-drop"} & set(sent)
     assert server.key not in answer.body.decode()
-    # A page that a browser shows from here has no origin.
+    # A page that a browser shows from this path has no origin.
     assert answer.headers.get_all("Content-Security-Policy") == ["sandbox"]
 
 
-def test_on_the_api_origin_nothing_stays(server, pages):
+def test_no_cookies_on_the_api_origin(server, pages):
     answer = server.ask("GET", f"{pages}/cookies")
     assert answer.status == 200
     assert "Set-Cookie" not in answer.headers
@@ -269,7 +269,7 @@ def test_a_program_that_answers_before_it_has_read(server, session):
     assert response.headers["Connection"] == "close"
 
 
-# ---- programs that lie --------------------------------------------------------------------------
+# ---- invalid responses of programs --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pieces", [
@@ -306,7 +306,7 @@ def test_an_answer_that_is_shorter_than_it_says(server, session):
             server.ask("GET", f"/sessions/{session}/ports/{port}/")
 
 
-def test_an_answer_of_the_old_kind_and_an_interim_one(server, session):
+def test_an_http_1_0_response_and_an_interim_one(server, session):
     server.execute(session, RAW + 'raw(8000, b"HTTP/1.0 200 OK\\r\\nContent-Type: text/plain\\r\\n\\r\\n'
                    'up to ", b"the end")\n'
                    'raw(8001, b"HTTP/1.1 103 Early\\r\\nLink: x\\r\\n\\r\\nHTTP/1.1 204 None\\r\\n\\r\\n")')
@@ -323,7 +323,7 @@ def test_a_program_that_hangs(server, session):
     assert (answer.status, answer.code) == (504, "timeout")
 
 
-def test_a_client_that_goes_away_ends_it(server, session):
+def test_a_client_disconnects_from_a_port(server, session):
     server.execute(session, RAW + "raw(8000, hold=True)")
     sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
     sock.sendall(f"GET /reckon/v1/sessions/{session}/ports/8000/ HTTP/1.1\r\nHost: localhost\r\n"
@@ -341,14 +341,14 @@ def test_a_client_that_goes_away_ends_it(server, session):
 # ---- the port's own origin ----------------------------------------------------------------------
 
 
-def test_a_link_leads_a_browser_there(server, pages, session):
+def test_a_link_opens_the_ports_own_origin(server, pages, session):
     cookie = cookie_of(server, session)
     response, body = by_host(server, session, "/reckon/v1/sessions?x=1", Cookie=f"z=1; {cookie}; y=2",
                              Authorization="Bearer of-the-program", X_Reckon="x")
     assert response.status == 200
-    told = json.loads(body)
-    assert told["path"] == "/reckon/v1/sessions?x=1"  # all of this host is the program's
-    sent = dict(told["headers"])
+    request = json.loads(body)
+    assert request["path"] == "/reckon/v1/sessions?x=1"  # every path of this host belongs to the program
+    sent = dict(request["headers"])
     assert sent["host"] == f"{label(session)}.localhost:{server.port}"
     assert sent["cookie"] == "z=1; y=2"
     assert sent["authorization"] == "Bearer of-the-program"
@@ -366,7 +366,7 @@ def test_a_key_in_a_header_is_enough(server, pages, session):
     assert response.status == 401
 
 
-def test_nobody_else_is_let_in(server, pages, session):
+def test_access_needs_a_valid_key_or_cookie(server, pages, session):
     cookie = cookie_of(server, session)
     token = cookie.split("=")[1]
     for headers in ({}, {"Cookie": "reckon_port="}, {"Cookie": "reckon_port=a b;"},
@@ -381,12 +381,12 @@ def test_nobody_else_is_let_in(server, pages, session):
     assert response.status == 403, body
     response, body = by_host(server, session, port=8001, Cookie=cookie)
     assert response.status == 403, body
-    # The API takes no cookie, and a link to a port is none to a file.
+    # The API accepts no cookie, and the token of a link to a port does not open a file.
     assert server.ask("GET", "/sessions", key=False, headers={"Cookie": cookie}).status == 401
     assert server.ask("GET", f"/links/{token}/x", key=False).status == 404
 
 
-def test_what_another_origin_asks_for(server, pages, session):
+def test_requests_of_other_origins_are_refused(server, pages, session):
     cookie = cookie_of(server, session)
     own = f"http://{label(session)}.localhost:{server.port}"
     for origin, status in ((None, 200), (own, 200), ("null", 403), ("http://evil.example", 403),
@@ -426,18 +426,18 @@ def test_scopes(server, session):
 
 @pytest.mark.parametrize("body", [{"port": 0}, {"port": 65536}, {"port": "8000"},
                                   {"port": 8000, "path": "x"}, {"port": 8000, "max_downloads": 2}])
-def test_a_link_that_cannot_be(server, session, body):
+def test_invalid_links(server, session, body):
     assert server.ask("POST", f"/sessions/{session}/links", body).status == 400
 
 
 @pytest.mark.parametrize("path", ["x", "8000-x/abc/", "8000-" + "0" * 26, "8000-" + "0" * 26 + "/a b/",
                                   "8000-" + "0" * 26 + "/" + "a" * 200 + "/", "0-" + "0" * 26 + "/abc/"])
-def test_a_url_that_is_no_link(server, path):
+def test_urls_without_a_link(server, path):
     answer = server.ask("GET", f"/ports/{path.replace(' ', '%20')}", key=False)
     assert (answer.status, answer.code) == (404, "not_found")
 
 
-def test_by_address_there_are_no_host_names(server, session):
+def test_links_need_a_host_name(server, session):
     url = link(server, session)["url"]
     connection = server.connect()
     connection.request("GET", url, headers={"Host": "192.0.2.1:7263"})
@@ -501,7 +501,7 @@ def test_a_hundred_at_once(server, session):
     assert [read_all(sock) for sock in socks] == [b"%dbye" % number for number in range(100)]
 
 
-def test_a_tunnel_to_nobody(server, session):
+def test_a_tunnel_to_a_closed_port(server, session):
     _, head = tunnel(server, session)
     assert head.startswith("HTTP/1.1 502 ")
     answer = server.ask("GET", f"/sessions/{session}/ports/8000")

@@ -1,6 +1,8 @@
-"""What people build with, served from a box and seen in a real browser: Streamlit, Gradio, Vite, http.server.
+"""Popular frameworks, served from a box and seen in a real browser: Streamlit, Gradio, Vite,
+http.server.
 
-A box has no network: the packages go in as an archive, and the template `data` has what they need besides.
+A box has no network: the packages go in as an archive, and the template `data` has what else they
+need.
 """
 import io
 import tarfile
@@ -53,18 +55,18 @@ def put(server, session, path, text):
 
 
 def serve(server, session, port, *argv, **more):
-    """Starts it, and waits until it listens; what it says when it does not."""
+    """Start a program and wait until it listens; the failure shows its output."""
     made = server.ask("POST", f"/sessions/{session}/processes", {"argv": list(argv), **more})
     assert made.status == 201, made
 
     def listens():
         found = server.ask("GET", f"/sessions/{session}/processes/{made.json['id']}").json
-        assert found["state"] == "running", said(server, session, made.json["id"])
+        assert found["state"] == "running", output_of(server, session, made.json["id"])
         return port in [each["port"] for each in server.ask("GET", f"/sessions/{session}/ports").json["ports"]]
     eventually(listens)
 
 
-def said(server, session, process):
+def output_of(server, session, process):
     import base64
     with server.events("GET", f"/sessions/{session}/processes/{process}/events") as (events, _):
         return b"".join(base64.b64decode(data["data"]) for _, name, data in events if name == "stream")[-2000:]
@@ -108,7 +110,7 @@ def test_gradio(server, session, browser, tmp_path):  # noqa: F811
 
 
 def test_vite(server, session, browser, tmp_path):  # noqa: F811
-    """Its server changes a page in place, over a WebSocket."""
+    """The server of Vite changes a page in place, over a WebSocket."""
     put_tree(server, session, node_sdk(*VITE) / "node_modules", "node_modules")
     put(server, session, "index.html", "<!doctype html><h1></h1><script type=module src=/main.ts></script>")
     put(server, session, "main.ts", "import { name } from './name.ts';\n"

@@ -1,4 +1,4 @@
-"""Ports with what people run: Flask, WebSockets, and a real browser that looks, and is attacked."""
+"""Ports with real software: Flask, WebSockets, and a browser, also with a page that attacks."""
 import importlib.util
 import io
 import pathlib
@@ -97,7 +97,7 @@ def test_web_sockets(server, session):
     with pytest.raises(InvalidStatus) as refused:
         connect(path)
     assert refused.value.response.status_code == 401
-    # By host, with the cookie, as a page does it.
+    # By host name and with the cookie, as a page connects.
     host = f"{label(session, 8001)}.localhost:{server.port}"
     for origin in (f"http://{host}", "http://evil.example"):
         sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
@@ -168,7 +168,7 @@ def test_a_page_of_a_box_cannot_use_the_api(server, session, browser, tmp_path):
     assert server.execute(session, ATTACK.replace("API", repr(api)).replace(
         "SESSION", session))["status"] == "ok"
     page = browser.new_page()
-    # What an application of the API's origin may keep in the browser.
+    # Data that an application of the API's origin may store in the browser.
     page.goto(f"{api}/reckon/v1/health")
     page.evaluate("document.cookie = 'console=secret'; localStorage.key = 'rk_secret'")
     page.goto(f"{api}{link(server, session)['url']}")
@@ -180,9 +180,9 @@ def test_a_page_of_a_box_cannot_use_the_api(server, session, browser, tmp_path):
         "own": "basic200 of the box",  # the same path at this host is the program's
         "read": "TypeError", "guess": "TypeError", "delete": "TypeError",
         "blind": "opaque0 ", "cookies": "", "set": "", "other": "opaque0 ",
-        "socket": "failed", "frame": "TypeError"}  # nothing to look into
+        "socket": "failed", "frame": "TypeError"}  # the content of the frame is not accessible
     assert page.evaluate("localStorage.length") == 0
-    # Nothing happened: the session is there, no other one is, nobody came to the other port.
+    # The page changed nothing: the session is the only live one, and the other port got no request.
     assert [each["id"] for each in server.ask("GET", "/sessions?limit=500").json["sessions"]
             if each["status"] == "live"] == [session]
     seen = server.execute(session, "print([(p, h.get('Host', '')[:5]) for p, h in seen]); "
@@ -191,7 +191,7 @@ def test_a_page_of_a_box_cannot_use_the_api(server, session, browser, tmp_path):
     assert "8001-" not in lines[0] and lines[1] == "False"
 
 
-def test_on_the_api_origin_a_page_is_dead(server, session, browser):
+def test_pages_on_the_api_origin_run_no_scripts(server, session, browser):
     api = f"http://localhost:{server.port}"
     assert server.execute(session, ATTACK.replace("API", repr(api)))["status"] == "ok"
     page = browser.new_page()

@@ -1,4 +1,5 @@
-"""Processes and terminals of a session over HTTP: started, followed, written to, ended, remembered."""
+"""Processes and terminals of a session over HTTP: started, followed, written to, ended,
+recorded."""
 import base64
 import concurrent.futures
 import contextlib
@@ -81,7 +82,7 @@ def run(server, session, command=None, **body):
 
 
 def until(events, stream, *texts):
-    """The id of the event with which all of these had come."""
+    """The id of the event with which all texts have arrived."""
     seen = b""
     for number, name, data in events:
         if name == "stream" and data["name"] == stream:
@@ -110,13 +111,13 @@ def wait_for_none(text):
 # ---- one process ------------------------------------------------------------------------------
 
 
-def test_what_it_writes_and_its_exit_code_are_events(server, session):
+def test_output_and_exit_code_are_events(server, session):
     out, end = run(server, session, "echo out; echo err >&2; exit 3")
     assert out == {"stdout": b"out\n", "stderr": b"err\n"}
     assert end == {"event": "end", "state": "ended", "cause": "exit", "exit_code": 3}
 
 
-def test_its_record_tells_what_it_was_and_used(server, session):
+def test_record_of_a_process(server, session):
     process = start(server, session, "echo a > made; exec sleep 0.1", cwd="/tmp", tag="mine",
                     env={"SECRET": "no-one-else-s"})
     record = wait(server, session, process)
@@ -132,7 +133,7 @@ def test_its_record_tells_what_it_was_and_used(server, session):
     assert record == ask(server, session, process).json
 
 
-def test_arguments_reach_the_program_as_they_are(server, session):
+def test_arguments_reach_the_program_unchanged(server, session):
     arguments = ["a b", "", "*", "'\"", "ä", "$HOME"]
     out, _ = run(server, session, argv=["printf", "[%s]\n", *arguments])
     assert out["stdout"].decode() == "".join(f"[{each}]\n" for each in arguments)
@@ -140,7 +141,7 @@ def test_arguments_reach_the_program_as_they_are(server, session):
     assert listed[0]["argv"] == ["printf", "[%s]\n", *arguments] and "command" not in listed[0]
 
 
-def test_files_that_it_changed_are_told_and_kept(server, session):
+def test_changed_files_are_reported_and_stored(server, session):
     server.execute(session, "open('old', 'w').write('1')")
     record = wait(server, session, start(server, session, "echo 2 > new; rm old"))
     [artifact] = record["files"].pop("artifacts")
@@ -152,7 +153,7 @@ def test_files_that_it_changed_are_told_and_kept(server, session):
     assert server.ask("GET", f"/artifacts/{artifact}").body == b"2\n"
 
 
-def test_bytes_that_are_no_text_arrive_as_they_are(server, session):
+def test_binary_output_arrives_unchanged(server, session):
     out, _ = run(server, session, r"printf '\377\000\376\303'; printf '\200' >&2")
     assert out == {"stdout": b"\xff\x00\xfe\xc3", "stderr": b"\x80"}
 
@@ -186,7 +187,7 @@ def test_fifty_megabytes_go_through_it(server, session):
     assert follow(server, session, process)[0]["stdout"].split()[0].decode() == total.hexdigest()
 
 
-def test_what_does_not_read_is_not_sent_more_than_a_bound(server, session):
+def test_unread_input_is_bounded(server, session):
     process = start(server, session, "sleep 60", stdin=True)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         sent = [pool.submit(write, server, session, process, bytes(4 << 20)) for _ in range(6)]
@@ -218,14 +219,14 @@ def test_time_limits_end_it(server, session):
     assert run(server, session, "while :; do :; done", cpu_s=0.2)[1]["cause"] == "cpu_limit"
 
 
-def test_what_it_leaves_is_killed_unless_it_may_stay(server, session, as_user):
+def test_background_children_are_killed_unless_detached(server, session, as_user):
     run(server, session, "sleep 98100 & echo")
     _, end = run(server, session, "sleep 98200 > /dev/null 2>&1 & echo", detach=True)
     assert end["exit_code"] == 0
     assert children_named("98200") and not children_named("98100")
     process = server.ask("GET", f"/sessions/{session}/processes").json["processes"][0]["id"]
     assert ask(server, session, process, "DELETE").status == 200
-    if not as_user.is_root:  # without groups of its own nobody knows whose it was
+    if not as_user.is_root:  # without cgroups the daemon does not know whose child it is
         server.ask("DELETE", f"/sessions/{session}")
     wait_for_none("98200")
 
@@ -244,14 +245,14 @@ def test_what_it_leaves_is_killed_unless_it_may_stay(server, session, as_user):
     ({"command": "true", "disconnect_grace_s": 1}, 400, "invalid"),
     ({"argv": ["echo", "x" * 131072, "y" * 131072]}, 413, "limit"),
 ])
-def test_what_cannot_be_started_is_refused(server, session, body, status, code):
+def test_invalid_starts_are_refused(server, session, body, status, code):
     answer = server.ask("POST", f"/sessions/{session}/processes", body)
     assert (answer.status, answer.code) == (status, code)
     assert server.ask("GET", f"/sessions/{session}/processes").json == {
         "processes": [], "next": None}
 
 
-def test_a_process_that_is_not_there_is_not_found(server, session):
+def test_unknown_processes_are_not_found(server, session):
     other = start(server, server.create(), "sleep 60")
     for method, what in (("GET", ""), ("GET", "/events"), ("GET", "/wait"), ("POST", "/stdin"),
                          ("POST", "/signal"), ("DELETE", "")):
@@ -262,7 +263,7 @@ def test_a_process_that_is_not_there_is_not_found(server, session):
                 assert answer.code == "process_not_found"
 
 
-# ---- beside a cell, and beside others ---------------------------------------------------------
+# ---- with cells, and with other clients -------------------------------------------------------
 
 
 def test_a_cell_and_processes_run_at_the_same_time(server, session):
@@ -281,7 +282,7 @@ def test_a_process_lives_through_a_kernels_restart(server, session):
     assert follow(server, session, process)[0] == {"stdout": b"still here"}
 
 
-def test_several_read_the_same_and_each_can_come_back(server, session):
+def test_several_readers_and_reconnects(server, session):
     process = start(server, session, "cat", stdin=True)
     path = f"/sessions/{session}/processes/{process}/events"
     with contextlib.ExitStack() as stack:
@@ -289,12 +290,12 @@ def test_several_read_the_same_and_each_can_come_back(server, session):
         write(server, session, process, b"first\n")
         numbers = {until(each, "stdout", b"first") for each in readers}
         assert len(numbers) == 1
-        readers.pop()  # goes away in the middle
+        readers.pop()  # one of them reads no further
         write(server, session, process, b"second\n")
         write(server, session, process, b"", close=True)
         for each in readers:
             assert collect(each)[0] == {"stdout": b"second\n"}
-    # From its beginning, from where one was, and by the header.
+    # From the beginning, after the id of an event, and by the header.
     assert follow(server, session, process)[0] == {"stdout": b"first\nsecond\n"}
     assert follow(server, session, process, after=numbers.pop())[0] == {"stdout": b"second\n"}
     with server.events("GET", path, headers={"Last-Event-ID": "1"}) as (events, _):
@@ -302,7 +303,7 @@ def test_several_read_the_same_and_each_can_come_back(server, session):
     assert ask(server, session, process).json["last_event"] == 4
 
 
-def test_the_clients_going_ends_nothing(server, session):
+def test_disconnect_ends_nothing_by_default(server, session):
     with server.events("POST", f"/sessions/{session}/processes",
                        {"command": "echo a; read line; echo b", "stdin": True, "stream": True}) as (
             events, response):
@@ -312,7 +313,7 @@ def test_the_clients_going_ends_nothing(server, session):
     assert follow(server, session, process)[0] == {"stdout": b"a\nb\n"}
 
 
-def test_one_that_is_to_die_alone_does(server, session):
+def test_disconnect_kills_if_the_client_requested_it(server, session):
     with server.events("POST", f"/sessions/{session}/processes", {
             "command": "trap '' HUP; echo a; while :; do sleep 0.1; done", "stream": True,
             "on_disconnect": "kill"}) as (events, response):
@@ -322,7 +323,7 @@ def test_one_that_is_to_die_alone_does(server, session):
     assert record["signal"] == "KILL" and record["why"] == "nobody followed it any more"
 
 
-def test_a_reader_that_is_too_slow_is_told_what_is_missing(server, session):
+def test_a_slow_reader_gets_the_size_of_the_gap(server, session):
     process = start(server, session, "head -c 60000000 /dev/zero; echo; echo over")
     wait(server, session, process)
     missing, seen = 0, 0
@@ -336,7 +337,7 @@ def test_a_reader_that_is_too_slow_is_told_what_is_missing(server, session):
     assert missing > 100 and 1000000 < seen < 10000000 and last.endswith(b"over\n")
 
 
-def test_one_that_waits_loses_nothing(server, session):
+def test_when_full_wait_loses_nothing(server, session):
     with server.events("POST", f"/sessions/{session}/processes", {
             "argv": ["sh", "-c", "head -c 12000000 /dev/zero | tr '\\0' x"],
             "when_full": "wait", "stream": True}) as (events, _):
@@ -355,7 +356,8 @@ def test_a_flood_leaves_the_daemon_usable(server, session):
         assert wait(server, session, process)["cause"] == "signal"
 
 
-# ---- once ---------------------------------------------------------------------------------------
+# ---- idempotency keys
+# -----------------------------------------------------------------------------
 
 def start_once(server, session, key="one", **body):
     return server.ask("POST", f"/sessions/{session}/processes", body, headers={"Idempotency-Key": key})
@@ -373,7 +375,7 @@ def test_one_key_starts_one_process(server, session):
     assert shown.json["id"] == process and shown.json["state"] == "running"
     write(server, session, process, b"", close=True)
     wait(server, session, process)
-    # What it was is known when it has ended, and to whoever wants its events.
+    # A repeated request also gets the end of the process, and its events.
     assert start_once(server, session, **again).json["cause"] == "exit"
     with server.events("POST", f"/sessions/{session}/processes", {**again, "stream": True},
                        {"Idempotency-Key": "one"}) as (events, response):
@@ -397,7 +399,7 @@ def test_another_process_of_the_same_key_is_refused(server, session, other):
 
 
 @as_root
-def test_what_could_not_be_started_leaves_its_key_free(server, session):
+def test_a_failed_start_does_not_use_up_the_key(server, session):
     refused = start_once(server, session, argv=["/no/such"])
     assert refused.status == 404, refused
     assert server.ask("GET", f"/sessions/{session}/processes").json["processes"] == []
@@ -440,7 +442,7 @@ def test_lists_find_by_tag_pid_and_state_and_have_pages(server, session):
 
 
 def out_of_one_that_runs(server, session, process):
-    """None: it has ended, and of so many not all events are kept."""
+    """None if it has ended, because not all events of so many processes are stored."""
     if ask(server, session, process).json["state"] != "running":
         return None
     try:
@@ -492,16 +494,16 @@ def test_a_terminal_has_a_size_and_a_line_discipline(server, session):
     assert ask(server, session, process).json["pty"] == {"rows": 50, "cols": 120}
 
 
-def test_what_has_no_terminal_has_no_size(server, session):
+def test_resize_needs_a_terminal(server, session):
     process = start(server, session, "sleep 60")
     answer = ask(server, session, process, "POST", "/resize", {"rows": 50, "cols": 120})
     assert (answer.status, answer.code) == (400, "invalid")
 
 
-# ---- the ends of everything else --------------------------------------------------------------
+# ---- ends of sessions and daemons -------------------------------------------------------------
 
 
-def test_it_dies_with_its_session_and_is_remembered(server, session):
+def test_processes_end_with_their_session_and_stay_listed(server, session):
     process = start(server, session, "echo a; sleep 1000")
     ended = start(server, session, "exit 4")
     wait(server, session, ended)
@@ -523,7 +525,7 @@ def test_it_dies_with_its_session_and_is_remembered(server, session):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_daemon_that_ends_takes_them_along_and_the_next_one_says_so(reckon, number):
+def test_processes_end_with_the_daemon_and_are_reported_lost(reckon, number):
     mark = f"98765{number}"
     with Server(reckon) as server:
         session = server.create()
@@ -541,7 +543,7 @@ def test_a_daemon_that_ends_takes_them_along_and_the_next_one_says_so(reckon, nu
         assert ask(server, session, process, "POST", "/signal").code == "process_ended"
         with server.events("GET", f"/sessions/{session}/processes/{process}/events") as (events, _):
             assert [data["state"] for _, name, data in events if name == "end"] == ["lost"]
-        # The session goes on in a new box.
+        # The session continues in a new box.
         assert run(server, session, "echo again")[0] == {"stdout": b"again\n"}
 
 
@@ -549,7 +551,7 @@ def test_a_daemon_that_ends_takes_them_along_and_the_next_one_says_so(reckon, nu
 
 
 @as_root
-def test_scopes_and_quotas_bound_them(server, session):
+def test_scopes_and_quotas_apply(server, session):
     def key(*scopes):
         return server.ask("POST", "/keys", {"scopes": list(scopes)}).json["key"]
 
@@ -582,13 +584,13 @@ def test_scopes_and_quotas_bound_them(server, session):
     answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "true", "timeout_s": 2})
     assert answer.code == "quota_exceeded"
     assert run(server, session, "sleep 60")[1]["cause"] == "timeout"
-    # The quota's was its own.
+    # The limit of the process was that of the quota.
     newest = server.ask("GET", f"/sessions/{session}/processes").json["processes"][0]
     assert newest["usage"]["limits"] == {"wall_s": 1}, newest
 
 
 @as_root
-def test_they_are_in_the_audit_and_in_the_metrics(server, session):
+def test_processes_are_in_the_audit_log_and_the_metrics(server, session):
     def counts():
         text = server.ask("GET", "/metrics", prefix="").body.decode()
         return [int(re.search(rf"^{re.escape(name)} (\d+)$", text, re.M)[1]) for name in (
@@ -600,7 +602,7 @@ def test_they_are_in_the_audit_and_in_the_metrics(server, session):
     ask(server, session, process, "POST", "/signal")
     wait(server, session, process)
     entries = server.ask("GET", "/audit?limit=100").json["entries"]
-    told = [(each["action"], each["outcome"]) for each in entries if process in each["detail"]]
-    assert sorted(told) == [("process.end", "signal"), ("process.signal", "ok"),
+    recorded = [(each["action"], each["outcome"]) for each in entries if process in each["detail"]]
+    assert sorted(recorded) == [("process.end", "signal"), ("process.signal", "ok"),
                             ("process.start", "ok")]
     assert counts() == [ended + 1, running]

@@ -1,4 +1,5 @@
-"""Programs that want to outlive their session, hide what they use, or speak in the daemon's name."""
+"""Programs that try to outlive their session, to hide what they use, or to forge events of the
+daemon."""
 import concurrent.futures
 import contextlib
 import signal
@@ -9,7 +10,7 @@ from reckon_serve import Server
 from test_serve_processes import ask, children_named, collect, follow, run, start, wait, wait_for_none
 from waiting import eventually
 
-# Leaves its process group, its session and its parent, closes everything, and hears nothing.
+# Leaves its process group, its session and its parent, closes everything, and ignores signals.
 ESCAPE = """
 import os, signal, sys, time
 for number in range(1, 65):
@@ -37,7 +38,7 @@ def session(server):
 
 
 def escape(server, session, mark, **more):
-    """It is there, on its own, when this returns."""
+    """Start a program that escapes from its process group, its session and its parent."""
     process = start(server, session, argv=["python3", "-c", ESCAPE, mark], **more)
     return process
 
@@ -53,7 +54,7 @@ def test_nothing_outlives_its_session(reckon, detach, how, as_user):
         if detach:
             eventually(lambda: children_named(mark))
         elif as_user.is_root:
-            wait_for_none(mark)  # with its end, however far it went; rootless there are no groups
+            wait_for_none(mark)  # ends with the process, however far it escaped; rootless boxes have no cgroups
         runs = start(server, session, argv=["sleep", mark])
         assert ask(server, session, runs).json["state"] == "running"
         if how == "delete":
@@ -63,15 +64,16 @@ def test_nothing_outlives_its_session(reckon, detach, how, as_user):
         wait_for_none(mark)
 
 
-def test_a_descendant_is_in_the_account(server, session, as_user):
-    """The CPU time of one that hides in a new session is the process's, and its limit's."""
+def test_usage_includes_hidden_descendants(server, session, as_user):
+    """The CPU time of a descendant that hides in a new session counts for the process and its
+    limit."""
     burn = ("import os, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
             "  end = time.process_time() + {0}\n  while time.process_time() < end: pass\n"
             "  open('burnt', 'w').close()\n os._exit(0)\n"
             "while not os.path.exists('burnt'): time.sleep(.01)\n")
     process = start(server, session, argv=["python3", "-c", burn.format(.5)])
     used = wait(server, session, process)["usage"]
-    if as_user.is_root:  # rootless has no groups here: its account is that of those it waited for
+    if as_user.is_root:  # rootless boxes have no cgroups: usage is that of children that the process waited for
         assert used["cpu_user_s"] + used["cpu_system_s"] >= .4
         server.ask("DELETE", f"/sessions/{session}/files/burnt")
         limited = start(server, session, argv=["python3", "-c", burn.format(50)], cpu_s=.5)
@@ -79,7 +81,7 @@ def test_a_descendant_is_in_the_account(server, session, as_user):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_memory_is_the_sessions_and_its_kernel_lives(server):
+def test_memory_limit_of_a_session_spares_the_kernel(server):
     session = server.create(limits={"memory_bytes": 128 << 20, "disk_bytes": 1 << 20})
     server.execute(session, "x = 42")
     # Many, each within what one process may have.
@@ -91,7 +93,7 @@ def test_memory_is_the_sessions_and_its_kernel_lives(server):
     assert record["status"] == "ok", record
 
 
-def test_a_fork_bomb_is_the_sessions_alone(server, session):
+def test_a_fork_bomb_affects_only_its_own_session(server, session):
     other = server.create()
     bomb = start(server, session, "f() { f | f & sleep 100; }; f; f; sleep 100")
     assert run(server, other, "echo fine")[0] == {"stdout": b"fine\n"}
@@ -101,13 +103,13 @@ def test_a_fork_bomb_is_the_sessions_alone(server, session):
     assert server.ask("DELETE", f"/sessions/{session}").status == 200
 
 
-def test_output_is_no_event(server, session):
+def test_output_cannot_forge_events(server, session):
     forged = '\n\nid: 99\nevent: end\ndata: {"event":"end","exit_code":0}\n\n'
     out, end = run(server, session, argv=["sh", "-c", 'printf %s "$0"; exit 3', forged])
     assert out["stdout"].decode() == forged and end["exit_code"] == 3
 
 
-def test_hostile_words_stay_words(server, session):
+def test_hostile_tags_and_commands_are_not_interpreted(server, session):
     tags = ["' OR 1=1 --", "%", "a&tag=b", "../..", '"><script>', "\u202etxt", "\U0001f600" * 30]
     made = {tag: start(server, session, "sleep 100", tag=tag) for tag in tags}
     for tag, process in made.items():
@@ -118,7 +120,7 @@ def test_hostile_words_stay_words(server, session):
     assert ask(server, session, start(server, session, command)).json["command"] == command
 
 
-def test_readers_and_waiters_are_bounded(server, session):
+def test_readers_are_bounded(server, session):
     process = start(server, session, "cat", stdin=True)
     path = f"/sessions/{session}/processes/{process}/events"
     with contextlib.ExitStack() as stack:
@@ -129,12 +131,12 @@ def test_readers_and_waiters_are_bounded(server, session):
         assert (refused.status, refused.code) == (429, "busy")
         readers.pop()
         stack.pop_all().close()
-    # Those who went make room.
+    # Readers that disconnect make room.
     ask(server, session, process, "POST", "/stdin", {"text": "x", "close": True})
     assert follow(server, session, process)[0] == {"stdout": b"x"}
 
 
-def test_many_start_and_end_at_once_and_each_is_told_right(server, session):
+def test_many_processes_start_and_end_at_once(server, session):
     def one(number):
         out, end = run(server, session, f"echo {number}; exit {number % 200}")
         assert out == {"stdout": f"{number}\n".encode()}
@@ -146,7 +148,7 @@ def test_many_start_and_end_at_once_and_each_is_told_right(server, session):
     assert len(listed) == 100 and {each["state"] for each in listed} == {"ended"}
 
 
-def test_a_session_that_ends_while_programs_start_leaves_none(server):
+def test_a_session_that_ends_while_programs_start_leaves_no_process(server):
     for _ in range(3):
         session = server.create()
         with concurrent.futures.ThreadPoolExecutor(9) as pool:
@@ -160,8 +162,9 @@ def test_a_session_that_ends_while_programs_start_leaves_none(server):
         assert {each["state"] for each in listed} <= {"ended"}
 
 
-def test_what_floods_leave_is_bounded(server, session):
-    """Twenty ends with full rings: the last ones can be read again, and the daemon stays small."""
+def test_stored_output_of_floods_is_bounded(server, session):
+    """After twenty processes with full buffers events can still be read, and the daemon stays
+    small."""
     flood = "head -c 9000000 /dev/zero"
     made = [start(server, session, flood) for _ in range(20)]
     for process in made:
@@ -180,8 +183,8 @@ def _named(server, session, process):
             yield name, data
 
 
-def test_what_a_session_changes_in_the_background_is_kept(reckon):
-    """By a process that never ended: the daemon's graceful end looks once more."""
+def test_background_changes_persist_at_a_stop(reckon):
+    """The process never ended: the daemon looks for its changes at a graceful stop."""
     with Server(reckon) as server:
         session = server.create()
         process = start(server, session, "echo kept > f; echo ready; sleep 1000")

@@ -1,4 +1,5 @@
-"""Smaller promises of the daemon: keys that are not used up, what is gone and says so, clocks."""
+"""Smaller promises of the daemon: idempotency keys that are not used up, expired content, lost
+sessions, clocks."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -37,8 +38,8 @@ def execute(server, session, code, key):
 
 # ---- keys ---------------------------------------------------------------------------------------
 
-@as_root  # who may set another's limits
-def test_a_key_is_not_used_up_by_what_never_began(reckon):
+@as_root  # root may set another process's limits
+def test_a_key_is_not_used_up_by_a_refused_execution(reckon):
     with Server(reckon) as server:
         session = server.create()
         server.execute(session, "x = 1")
@@ -54,8 +55,8 @@ def test_a_key_is_not_used_up_by_what_never_began(reckon):
 
 
 @as_root
-def test_no_session_is_lost_for_want_of_descriptors(reckon):
-    """Wherever in the making of its new box they run out."""
+def test_no_session_is_lost_without_descriptors(reckon):
+    """The descriptors run out at any step of making the new box."""
     with Server(reckon) as server:
         session = server.create()
         server.execute(session, "open('a', 'w').write('kept')")
@@ -65,7 +66,7 @@ def test_no_session_is_lost_for_want_of_descriptors(reckon):
         for room in range(1, 40):
             with few_descriptors(server.process.pid, room):
                 begun = server.ask("POST", f"/sessions/{session}/executions", {"code": "1"})
-                # Reading is not refused beforehand, and makes the box as well.
+                # Reading is not refused in advance, and makes the box, too.
                 answer = server.ask("GET", f"/sessions/{session}/files/a")
             assert begun.status == 200 or begun.code == "overloaded", (room, begun)
             seen.append("ok" if answer.status == 200 else answer.code)
@@ -89,9 +90,9 @@ def test_a_key_is_not_used_up_by_a_full_queue(reckon):
         assert execute(server, session, "6*7", "mine").json["status"] == "ok"
 
 
-# ---- what is gone -------------------------------------------------------------------------------
+# ---- expired content, lost sessions -------------------------------------------------------------
 
-def test_what_was_collected_is_gone_and_what_never_was_is_not_found(reckon):
+def test_collected_content_is_expired_and_unknown_is_not_found(reckon):
     with Server(reckon) as server:
         session = server.create()
         record = server.execute(session, "open('a.txt', 'w').write('one'); open('b', 'w').write('2')")
@@ -117,10 +118,10 @@ def test_what_was_collected_is_gone_and_what_never_was_is_not_found(reckon):
             assert server.ask("GET", f"/{kind}/{handle}").status == 404
 
 
-def test_sessions_that_a_start_finds_lost_are_in_the_audit(reckon):
+def test_sessions_lost_at_a_start_are_in_the_audit_log(reckon):
     with Server(reckon) as server:
-        lost, kept = server.create(), server.create()
-        running = begin(server, kept)
+        lost, alive = server.create(), server.create()
+        running = begin(server, alive)
         server.stop(9)
         with database(reckon) as opened:
             opened.execute("DELETE FROM kept WHERE session = ?", [lost])
@@ -132,11 +133,11 @@ def test_sessions_that_a_start_finds_lost_are_in_the_audit(reckon):
         [entry] = [entry for entry in audit(server) if entry["action"] == "execution.lost"]
         assert entry["detail"].startswith("count=1 ")
         assert server.ask("GET", f"/sessions/{lost}/files").code == "session_lost"
-        assert server.ask("GET", f"/sessions/{kept}/executions/{running}").json["status"] == "lost"
+        assert server.ask("GET", f"/sessions/{alive}/executions/{running}").json["status"] == "lost"
     assert "is whole" in reckon("audit", "verify").expect(0).out
 
 
-def test_looking_makes_no_secret(reckon):
+def test_doctor_and_verify_make_no_secret(reckon):
     with Server(reckon) as server:
         server.create()
     with database(reckon) as opened:
@@ -155,8 +156,9 @@ HOUR, YEAR = 3600, 365 * 86400
 
 
 @pytest.mark.parametrize("leaps", [(3 * HOUR, -3 * HOUR, 0), (10 * YEAR, 0), (-20 * YEAR, 0)])
-def test_nothing_is_removed_by_a_clock_that_leaps(reckon, leaps):
-    """Neither history nor sessions: idle ones, ones with an end, ones that wait for a box."""
+def test_clock_jumps_remove_nothing(reckon, leaps):
+    """A clock that jumps removes neither history nor sessions, whether they are idle or expire
+    later."""
     jump = reckon.file("jump", struct.pack("q", 0))
     preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
                "CLOCK_JUMP_FILE": str(jump)}
@@ -169,7 +171,7 @@ def test_nothing_is_removed_by_a_clock_that_leaps(reckon, leaps):
         server.ask("DELETE", f"/sessions/{ended}")
         for seconds in leaps:
             os.pwrite(file.fileno(), struct.pack("q", seconds), 0)
-            time.sleep(2.5)  # what looks for old things does so once a second
+            time.sleep(2.5)  # the daemon looks for old data once a second
             assert server.ask("GET", f"/sessions/{session}/executions/{first}").status == 200, (seconds, server.log())
             assert server.ask("GET", f"/sessions/{ended}").code == "session_closed"
             for each in (session, ends):
@@ -187,15 +189,15 @@ def test_nothing_is_removed_by_a_clock_that_leaps(reckon, leaps):
         log = server.log()
         assert ("the clock leapt ahead" in log) == (max(leaps) > 0 or min(leaps) < 0)
         assert "level=error" not in log
-        # A restart under the right clock: everything is as it was.
+        # After a restart with the right clock the session still works.
         server.stop()
         server.start()
         assert server.execute(session, "1")["status"] == "ok"
     assert "is whole" in reckon("audit", "verify").expect(0).out
 
 
-def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
-    """One that is set back every moment makes nobody immortal."""
+def test_sessions_expire_although_the_clock_is_set_back(reckon):
+    """A clock that is set back again and again does not keep sessions alive."""
     jump = reckon.file("jump", struct.pack("q", 0))
     preload = {"LD_PRELOAD": str(ROOT / "build/test/support/clock_jump.so"),
                "CLOCK_JUMP_FILE": str(jump)}
@@ -203,7 +205,7 @@ def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
         idle, ends = server.create(idle_timeout_s=1), server.create(expires_in_s=1)
         deadline = time.monotonic() + 30
         back = 0
-        # Asking for a session is no use of it.
+        # A GET of a session does not count as use.
         while {server.ask("GET", f"/sessions/{each}").status for each in (idle, ends)} != {410}:
             assert time.monotonic() < deadline
             back -= 3600
@@ -213,10 +215,10 @@ def test_idle_sessions_expire_under_a_clock_that_stands(reckon):
             "session_expired"}
 
 
-# ---- sessions whose row is written before their box is there ------------------------------------
+# ---- sessions whose row is written before their box exists --------------------------------------
 
 def cannot_open(reckon, server, path, body, admin=None):
-    """Its warden dies while the session is opened, and there are no descriptors for another one."""
+    """The warden dies while the session is opened, and no descriptors are left for another one."""
     def created():
         headers = {"Authorization": f"Bearer {admin or server.key}"}
         entries = server.ask("GET", "/audit?limit=500", headers=headers).json["entries"]
@@ -227,16 +229,16 @@ def cannot_open(reckon, server, path, body, admin=None):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        asked = pool.submit(server.ask, "POST", path, body)
+        pending = pool.submit(server.ask, "POST", path, body)
         eventually(lambda: created() > before)
         with few_descriptors(server.process.pid, 8 - descriptors(server.process.pid)):
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
-            return asked.result()
+            return pending.result()
 
 
-@as_root  # who may set another's limits
-def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon):
+@as_root  # root may set another process's limits
+def test_a_session_that_cannot_be_opened_is_only_in_the_audit_log(reckon):
     with Server(reckon) as server:
         first = server.create()
         made = server.ask("POST", "/sessions", {"template": "python", "name": "second"})
@@ -246,12 +248,12 @@ def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon
         listed = server.ask("GET", "/sessions").json["sessions"]
         assert [each["id"] for each in listed] == [made.json["id"], first]
         assert [each["sessions"] for each in server.ask("GET", "/usage").json["usage"]] == [2]
-        told = [each for each in audit(server) if each["action"].startswith("session.")]
-        assert [each["action"] for each in told] == ["session.create"] * 3 + ["session.end"]
-        assert told[3]["target"] == told[2]["target"] not in (first, made.json["id"])
-        assert told[3]["outcome"] == "lost" and "could not be opened" in told[3]["detail"]
-        assert server.ask("GET", f"/sessions/{told[3]['target']}").status == 404
-        # Its name is free.
+        recorded = [each for each in audit(server) if each["action"].startswith("session.")]
+        assert [each["action"] for each in recorded] == ["session.create"] * 3 + ["session.end"]
+        assert recorded[3]["target"] == recorded[2]["target"] not in (first, made.json["id"])
+        assert recorded[3]["outcome"] == "lost" and "could not be opened" in recorded[3]["detail"]
+        assert server.ask("GET", f"/sessions/{recorded[3]['target']}").status == 404
+        # Its name can be used again.
         third = server.ask("POST", "/sessions", {"template": "python", "name": "third"})
         assert third.status == 201
         server.stop()
@@ -261,32 +263,33 @@ def test_a_session_that_cannot_be_opened_leaves_a_word_in_the_audit_alone(reckon
 
 
 @as_root
-def test_nothing_is_written_of_code_whose_session_is_not_there_yet(reckon):
-    """A row of an execution needs one of a session, which goes again when that cannot be opened."""
+def test_no_execution_is_written_before_its_session_opens(reckon):
+    """The row of an execution needs that of its session, which is removed if the session cannot be
+    opened."""
     with Server(reckon) as server:
-        def told():
+        def actions():
             return [each["action"] for each in audit(server)]
 
-        other = server.create()  # so that one thread opens the next one and goes on with its code
-        before = told()
+        other = server.create()  # so that one thread opens the next session and then runs its code
+        before = actions()
         with contextlib.ExitStack() as goes_on, concurrent.futures.ThreadPoolExecutor(1) as pool:
             for pid in wardens(reckon):
                 os.kill(pid, signal.SIGSTOP)
                 goes_on.callback(os.kill, pid, signal.SIGCONT)
-            asked = pool.submit(server.ask, "POST", "/executions",
+            pending = pool.submit(server.ask, "POST", "/executions",
                                 {"template": "python", "code": "print(1)"})
-            eventually(lambda: told() == [*before, "session.create"])
-            # Whoever looks has what has begun written; so has the clock.
+            eventually(lambda: actions() == [*before, "session.create"])
+            # A request for the history writes what has begun, and so does a timer.
             server.ask("GET", f"/sessions/{other}/executions")
             time.sleep(0.05)
-            assert told() == [*before, "session.create"]
+            assert actions() == [*before, "session.create"]
             goes_on.close()
-            assert asked.result().json["stdout"] == "1\n"
-        assert told()[len(before):][:3] == ["session.create", "execution.start", "execution.end"]
+            assert pending.result().json["stdout"] == "1\n"
+        assert actions()[len(before):][:3] == ["session.create", "execution.start", "execution.end"]
 
 
 @as_root
-def test_code_whose_session_cannot_be_opened_never_was(reckon):
+def test_no_execution_exists_if_its_session_cannot_be_opened(reckon):
     with Server(reckon) as server:
         _, key = server.newcomer("t", ["sessions", "execute", "read"], executions=1)
         whole, server.key = server.key, key
@@ -294,27 +297,28 @@ def test_code_whose_session_cannot_be_opened_never_was(reckon):
         server.create()
         refused = cannot_open(reckon, server, "/executions", body, admin=whole)
         assert refused.status >= 500, refused
-        # Neither its name nor its place among those that may run is taken.
+        # Neither the name of the session nor the quota of executions is taken.
         again = server.ask("POST", "/executions", body)
         assert (again.status, again.json["stdout"]) == (200, "1\n")
         server.key = whole
-        told = [each for each in audit(server) if each["action"].startswith("execution.")]
-        assert [each["action"] for each in told] == ["execution.start", "execution.end"]
-        assert {each["target"] for each in told} == {again.json["session"]}
+        recorded = [each for each in audit(server) if each["action"].startswith("execution.")]
+        assert [each["action"] for each in recorded] == ["execution.start", "execution.end"]
+        assert {each["target"] for each in recorded} == {again.json["session"]}
 
 
-def test_what_is_being_opened_at_the_end_is_not_there_again(reckon):
-    """Stopped in the middle of it: whoever asked was told that it is not there."""
+def test_sessions_that_a_stop_refused_do_not_exist(reckon):
+    """The daemon stops while it opens sessions: those that it has refused do not exist
+    afterwards."""
     with Server(reckon) as server:
         server.create()
         server.create()
         with concurrent.futures.ThreadPoolExecutor(8) as threads:
-            asked = [threads.submit(server.ask, "POST", "/sessions", {"template": "python"})
+            pending = [threads.submit(server.ask, "POST", "/sessions", {"template": "python"})
                      for _ in range(8)]
             time.sleep(0.01)
             server.process.terminate()
             answers = []
-            for each in asked:
+            for each in pending:
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     answers.append(each.result())
         server.process.wait(30)
@@ -322,15 +326,15 @@ def test_what_is_being_opened_at_the_end_is_not_there_again(reckon):
     with Server(reckon, key=server.key) as server:
         listed = [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]
                   if each["status"] == "live"]
-        # One whose answer the end overtook may be there; one that was refused is not.
+        # A session whose response got lost may exist; one that was refused does not.
         assert set(made) <= set(listed)
         assert len(listed) <= 2 + 8 - sum(each.status == 503 for each in answers)
 
 
-# ---- the engine that stands ready ---------------------------------------------------------------
+# ---- the prewarmed engine -----------------------------------------------------------------------
 
 def to_wardens(pid):
-    """Sockets of a daemon's process: one for each connection to a warden, and a few of its own."""
+    """Sockets of a daemon's process: one for each connection to a warden, and a few others."""
     links = []
     for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -338,12 +342,12 @@ def to_wardens(pid):
     return sum(link.startswith("socket:") for link in links)
 
 
-@as_root  # whose wardens are found by their user
-def test_what_stands_ready_for_the_next_session_may_have_died(reckon):
+@as_root  # the test finds wardens by their user
+def test_the_prewarmed_engine_may_have_died(reckon):
     with Server(reckon) as server:
         before = to_wardens(server.process.pid)
         server.create()
-        # The session's two, its kernel's, and the one that stands ready.
+        # Two of the session, one of its kernel, and one of the prewarmed engine.
         eventually(lambda: to_wardens(server.process.pid) == before + 4)
         for pid in wardens(reckon):
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""What running code asks its client over HTTP: lines of input, calls of tools; and hostile code that asks."""
+"""Questions of running code to its client over HTTP: lines of input and calls of tools, also of
+hostile code."""
 
 import concurrent.futures
 import contextlib
@@ -22,7 +23,7 @@ def server(module_server):
 
 
 class Asking:
-    """An execution, and who answers its questions."""
+    """An execution, and the answers to its questions."""
 
     def __init__(self, server, session, code, **body):
         self.server = server
@@ -39,7 +40,7 @@ class Asking:
         return self.server.ask("POST", f"{self.path}/tool_results", {"results": list(results)})
 
     def events(self, after=0):
-        """(name, data) of each, until the end."""
+        """(name, data) of each event, until the end."""
         with self.server.events("GET", f"{self.path}/events?after={after}") as (events, _):
             for _, name, data in events:
                 yield name, data
@@ -51,8 +52,8 @@ class Asking:
         return self.server.poll(self.session, self.id)
 
 
-def asked(asking):
-    """Each question, as it comes; the record at the end."""
+def questions_of(asking):
+    """Each question, as it comes; the record is in asking.last at the end."""
     for name, data in asking.events():
         if name in ("input_request", "tool_call"):
             yield data
@@ -67,7 +68,7 @@ def test_a_line_of_input(server, session):
                     "import getpass\nprint(len(getpass.getpass()))", allow_input=True)
     answers = iter(["Ada\u00e9", "secret"])
     seen = []
-    for question in asked(asking):
+    for question in questions_of(asking):
         seen.append((question["prompt"], question["password"]))
         assert asking.answer(text=next(answers), seq=question["seq"]).status == 200
         assert asking.answer(text="again", seq=question["seq"]).code == "not_waiting"
@@ -76,7 +77,7 @@ def test_a_line_of_input(server, session):
     assert asking.answer(text="late").code == "not_waiting"
 
 
-def test_without_anybody_the_error_says_why(server, session):
+def test_input_without_a_client_raises_an_error(server, session):
     record = server.execute(session, "input('x')")
     assert record["error"]["name"] == "EOFError" and "nobody answers input()" in record["error"]["value"]
     asking = Asking(server, session, "import time\ntime.sleep(60)")
@@ -87,7 +88,7 @@ def test_without_anybody_the_error_says_why(server, session):
 
 def test_the_end_of_input_and_of_waiting(server, session):
     asking = Asking(server, session, "try: input()\nexcept EOFError as e: print(e)", allow_input=True)
-    for _ in asked(asking):
+    for _ in questions_of(asking):
         assert asking.answer(end=True).status == 200
     assert asking.last["stdout"] == "the input was ended\n"
     record = server.execute(session, "for _ in range(3):\n    try: input()\n    except EOFError: print('E')",
@@ -95,7 +96,7 @@ def test_the_end_of_input_and_of_waiting(server, session):
     assert record["status"] == "ok" and record["stdout"] == "E\n" * 3
 
 
-def test_the_time_limit_stands_still(server, session):
+def test_time_limit_stops_while_code_waits(server, session):
     asking = Asking(server, session, "print(input())\nwhile True: pass", allow_input=True, timeout_s=2)
     asking.until("input_request")
     time.sleep(3)
@@ -108,7 +109,7 @@ def test_an_interrupt_ends_a_question(server, session):
     for code, options in (("input()", {"allow_input": True}), ("tools.add.sync()", {"tools": [ADD]}),
                           ("await tools.add()", {"tools": [ADD]})):
         asking = Asking(server, session, "x = 1\n" + code, **options)
-        next(asked(asking))
+        next(questions_of(asking))
         assert server.ask("POST", f"{asking.path}/cancel").json["cancelled"] is True
         assert asking.record()["status"] == "interrupted", code
         assert asking.answer(text="x").code == "not_waiting"
@@ -122,7 +123,7 @@ def test_a_call_of_a_tool(server, session):
             "print(tools)\nprint(tools.add.__doc__)")
     asking = Asking(server, session, code, tools=[ADD])
     seen = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         seen.append((call["name"], call["arguments"]))
         done = asking.results({"id": call["id"], "value": {"sum": 3, "é": [1.5, None]}})
         assert done.status == 200 and done.json == {"accepted": 1}
@@ -130,7 +131,7 @@ def test_a_call_of_a_tool(server, session):
     assert seen == [("add", {"a": 1, "b": 2}), ("add", {"a": "x", "b": [None]})]
     shown = str({"sum": 3, "é": [1.5, None]})
     assert asking.last["stdout"] == f"{shown}\n{shown}\ntools.add(a, b): Adds two numbers\nAdds two numbers\n"
-    # They are of one cell.
+    # The tools exist in their own cell only.
     assert server.execute(session, "tools")["error"]["name"] == "NameError"
 
 
@@ -141,7 +142,7 @@ def test_every_kind_of_answer(server, session):
     answers = [{"value": None}, {"error": "it broke\n"}, {"denied": "no"}, {"value": "x" * 1000000}, {"value": False}]
     asking = Asking(server, session, code.replace("repr(tools.add.sync(n=n))", "repr(tools.add.sync(n=n))[:9]"),
                     tools=[ADD])
-    for call in asked(asking):
+    for call in questions_of(asking):
         assert asking.results({"id": call["id"], **answers[call["arguments"]["n"]]}).status == 200
     assert asking.last["stdout"] == "None\nerror it broke\n\ndenied no\n'xxxxxxxx\nFalse\n", asking.last
 
@@ -151,7 +152,7 @@ def test_many_at_once_answered_together_and_in_any_order(server, session):
             "print(found == [n * n for n in range(60)])")
     asking = Asking(server, session, code, tools=[ADD])
     calls = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         calls.append(call)
         if len(calls) == 60:
             first = [{"id": each["id"], "value": each["arguments"]["n"] ** 2} for each in calls[::-1]]
@@ -167,14 +168,14 @@ def test_threads_call_too(server, session):
             "all = [threading.Thread(target=run, args=(n,)) for n in range(8)]\n"
             "[t.start() for t in all]; [t.join() for t in all]\nprint(sorted(found.items()) == [(n, -n) for n in range(8)])")
     asking = Asking(server, session, code, tools=[ADD])
-    for call in asked(asking):
+    for call in questions_of(asking):
         asking.results({"id": call["id"], "value": -call["arguments"]["n"]})
     assert asking.last["stdout"] == "True\n", asking.last
 
 
-def test_it_sleeps_while_its_client_is_away(server, session):
+def test_code_waits_while_its_client_is_away(server, session):
     asking = Asking(server, session, "print(await tools.add())", tools=[ADD], timeout_s=1)
-    call = asking.until("tool_call")  # and that connection is closed
+    call = asking.until("tool_call")  # the connection is closed then
     time.sleep(3)
     again = asking.until("tool_call")
     assert again == call
@@ -191,13 +192,13 @@ def test_nobody_answers(server, session):
     assert "nobody answered" in first and "wait no longer" in second
 
 
-def test_a_context_has_its_own(server, session):
+def test_contexts_have_their_own_questions(server, session):
     context = server.ask("POST", f"/sessions/{session}/contexts", {}).json["id"]
     asking = Asking(server, session, "print(tools.add.sync(), input())", tools=[ADD], allow_input=True,
                     context=context)
     other = Asking(server, session, "print(tools.add.sync())", tools=[ADD])
     mine, theirs = asking.until("tool_call"), other.until("tool_call")
-    assert mine["id"] == theirs["id"]  # of its execution, both
+    assert mine["id"] == theirs["id"]  # an id is unique within its execution only
     other.results({"id": theirs["id"], "value": "other"})
     asking.results({"id": mine["id"], "value": "mine"})
     asking.until("input_request")
@@ -215,7 +216,7 @@ def test_tools_of_a_session(server):
                          "print(tools.add.__doc__, tools.add.parameters)")
     assert seen == [("add", {"a": 1}), ("other", {})], record
     assert record["stdout"] == ("{'a': 1} {} ['add', 'other']\né \"quoted\" %s\n" % ADD["parameters"]), record
-    # Those of an execution are instead of them, and a context has them as well.
+    # Tools of an execution replace those of the session; contexts have the session's tools, too.
     assert calls("print([t.__name__ for t in tools])", tools=[{"name": "mine"}])[1]["stdout"] == "['mine']\n"
     assert calls("reckon-tool other", language="bash")[0] == [("other", {})]
     server.ask("DELETE", f"/sessions/{session}")
@@ -226,7 +227,8 @@ def test_tools_of_a_session_are_shown_and_changed(server):
     assert server.ask("GET", at).json["tools"] == [ADD]
     listed = next(row for row in server.ask("GET", "/sessions").json["sessions"] if row["id"] in at)
     assert "tools" not in listed
-    # What is left out stays; what runs keeps what it began with.
+    # A PATCH without tools does not change them, and a running execution keeps those that it began
+    # with.
     waits = Asking(server, at.split("/")[-1], "print(tools.add.sync())")
     call = waits.until("tool_call")
     assert server.ask("PATCH", at, {"metadata": {"a": 1}}).json["tools"] == [ADD]
@@ -265,7 +267,7 @@ def test_wrong_tools_of_a_session_are_refused(server):
         assert answer.status == 400 and text in answer.json["error"]["message"], (tools, answer)
 
 
-def test_what_is_wrong_is_refused(server, session):
+def test_invalid_tools_and_answers_are_refused(server, session):
     run = f"/sessions/{session}/executions"
     for tools, text in (([{}], "name"), ([{"name": "a b"}], "letters"), ([{"name": ""}], "name"),
                         ([ADD, ADD], "same name"), ([ADD] * 65, "64"), ([{**ADD, "parameters": []}], "object"),
@@ -304,9 +306,10 @@ def bash(server):
 
 
 def answered(asking, answer):
-    """Each call, answered with what answer(arguments) says; the record is in asking.last."""
+    """Answer each call with answer(arguments) and return the calls; the record is in
+    asking.last."""
     calls = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         calls.append((call["name"], call["arguments"]))
         assert asking.results({"id": call["id"], **answer(call["arguments"])}).status == 200
     return calls
@@ -338,14 +341,14 @@ def test_bash_calls_many_at_once_and_in_a_new_shell(server, bash):
     server.execute(bash, "exit 0")
     asking = Asking(server, bash, "for n in $(seq 30); do reckon-tool add \"{\\\"n\\\": $n}\" & done | sort -n", tools=[ADD])
     calls = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         calls.append({"id": call["id"], "value": call["arguments"]["n"]})
         if len(calls) == 30:
             assert asking.results(*calls).json["accepted"] == 30
     assert asking.last["stdout"].split() == [str(n) for n in range(1, 31)], asking.last
 
 
-def test_what_bash_asks_wrongly_is_told_to_nobody(server, bash):
+def test_invalid_calls_of_bash_reach_no_client(server, bash):
     asking = Asking(server, bash, """for words in "rm" "add []" "add {" "add x y" "" "-x add" 'a"b'; do
 reckon-tool $words 2>/dev/null; echo -n "$? "; done
 head -c 200000 /dev/zero | tr '\\0' a | reckon-tool add - 2>/dev/null; echo -n "$? "
@@ -357,7 +360,7 @@ exec 200>&-; reckon-tool add""", tools=[ADD])
 
 def test_an_interrupt_ends_a_call_of_bash(server, bash):
     asking = Asking(server, bash, "x=1; reckon-tool add; echo later", tools=[ADD])
-    next(asked(asking))
+    next(questions_of(asking))
     assert server.ask("POST", f"{asking.path}/cancel").json["cancelled"] is True
     record = asking.record()
     assert record["status"] == "interrupted" and record["stdout"] == "", record
@@ -365,7 +368,7 @@ def test_an_interrupt_ends_a_call_of_bash(server, bash):
 
 
 def test_a_job_that_outlives_its_cell_calls_nothing(server, bash):
-    """It sleeps until the next cell, and is told that its own is over: also when that one has tools."""
+    """The job sleeps until the next cell, and gets an error because its own cell has ended."""
     server.execute(bash, "(sleep 0.2; reckon-tool add '{\"late\": 1}' 2>late; echo $? >>late) &")
     time.sleep(1)
     asking = Asking(server, bash, "while ! grep -q '^1$' late 2>/dev/null; do sleep 0.05; done; cat late", tools=[ADD])
@@ -387,7 +390,7 @@ print(sent)
 END
 until reckon-tool add '{"last": 1}' 2>/dev/null; do sleep 0.1; done""", tools=[ADD], timeout_s=60)
     calls = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         calls.append(call)
         asking.results({"id": call["id"], "value": "fine"})
     assert asking.last["status"] == "ok" and asking.last["stdout"] == '1200\n"fine"\n', asking.last
@@ -424,17 +427,17 @@ good = json.dumps({'name': 'add', 'arguments': {}}).encode()
 
 
 def run(server, session, code, **answers):
-    """What a hostile cell printed, and the calls that were told."""
+    """The record of a hostile cell, and the calls that its client got."""
     asking = Asking(server, session, HOSTILE + code, tools=[ADD], timeout_s=60)
     calls = []
-    for call in asked(asking):
+    for call in questions_of(asking):
         calls.append(call)
         asking.results({"id": call["id"], **(answers or {"value": 1})})
     assert server.execute(server.create(), "6*7")["status"] == "ok"
     return asking.last, calls
 
 
-def test_forged_calls_are_told_to_nobody(server, session):
+def test_forged_calls_reach_no_client(server, session):
     record, calls = run(server, session, """
 for packet in (b'x', b'{}', b'[]', b'null', b'{"name":"rm","arguments":{}}', b'{"name":"add"}',
                b'{"name":"add","arguments":[]}', b'{"name":["add"],"arguments":{}}',
@@ -447,7 +450,7 @@ for packet in (b'x', b'{}', b'[]', b'null', b'{"name":"rm","arguments":{}}', b'{
     assert all('"error"' in line for line in record["stdout"].splitlines()), record["stdout"]
 
 
-def test_descriptors_that_are_no_sockets(server, session):
+def test_descriptors_that_are_not_sockets(server, session):
     record, calls = run(server, session, """
 r, w = os.pipe()
 file = os.open('f', os.O_RDWR | os.O_CREAT)
@@ -490,7 +493,7 @@ except OSError as error:
     assert 0 < len(calls) <= 1000
 
 
-def test_more_than_may_wait_at_once(server, session):
+def test_limit_of_waiting_calls(server, session):
     asking = Asking(server, session, """
 import asyncio
 first = [asyncio.ensure_future(tools.add(n=n)) for n in range(64)]
@@ -512,8 +515,8 @@ print(sum(await asyncio.gather(*first)))""", tools=[ADD])
     assert asking.record()["stdout"].splitlines()[16:] == ["64"]
 
 
-def test_an_answer_cannot_be_taken_or_made_by_another(server, session):
-    """Another process of the box has nothing to read, and what it writes is a call."""
+def test_another_process_cannot_read_or_forge_an_answer(server, session):
+    """Another process of the box reads nothing, and what it writes is not taken for an answer."""
     record, calls = run(server, session, """
 import subprocess, sys
 os.set_inheritable(raw.fileno(), True)

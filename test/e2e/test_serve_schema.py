@@ -1,11 +1,12 @@
-"""What the OpenAPI document says is what the daemon does, for requests that nobody thought of.
+"""The daemon does what the OpenAPI document says, also for requests that nobody thought of.
 
-schemathesis makes requests from the document that is served, right ones and wrong ones, and looks
-at each answer: its status, media type and body are in the document; what the document refuses is
-refused, by a 4xx; no answer is a 500. SCHEMA_EXAMPLES requests for each operation and kind.
+schemathesis makes valid and invalid requests from the document that is served, and checks each
+response: its status, media type and body are in the document, invalid requests get a 4xx, and no
+response is a 500. SCHEMA_EXAMPLES is the number of requests for each operation and kind.
 
-Not the other way round: a document cannot say that a cursor lies within the code, or a range within
-a file, so what it allows may still be refused. And no wrong keys: whoever tries many is slowed down.
+A valid request may still be refused, because a document cannot express that a cursor is within the
+code, or a range within a file. No wrong keys are tried, because the daemon slows down clients that
+try many.
 """
 import contextlib
 import os
@@ -23,7 +24,7 @@ from schemathesis.specs.openapi.checks import ignored_auth, positive_data_accept
 
 EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "20"))
 SEED = int(os.environ.get("SCHEMA_SEED", "7263"))
-KNOWN = 0.7  # of the requests name a session, an execution, a file that is there
+KNOWN = 0.7  # of the requests name objects that exist
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
 
 
@@ -40,7 +41,7 @@ def server(place):
 
 @pytest.fixture(scope="module")
 def schema(server):
-    # The key is always ours, so a request is never wrong for want of one.
+    # The key is always valid, so that no request is refused because of it.
     config = schemathesis.config.SchemathesisConfig.from_dict({
         "generation": {"with-security-parameters": False}})
     return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}{PREFIX}/openapi.json",
@@ -48,7 +49,7 @@ def schema(server):
 
 
 class World:
-    """What there is to be named; made again when a request took it away."""
+    """Objects that requests can name; made again when a request has removed them."""
 
     def __init__(self, server):
         self.server, self.ids = server, {}
@@ -75,7 +76,7 @@ class World:
         self.key, self.tenant = key.json["id"], tenant.json["id"]
 
     def known(self, path):
-        """By the names of the parameters of this path."""
+        """Values for the parameters of this path."""
         return {**self.ids, "id": self.tenant if "/tenants/" in path else self.key}
 
 
@@ -87,7 +88,7 @@ def operations():
 
 @contextlib.contextmanager
 def ends(server, path, parameters):
-    """A watch has no end of its own: its session's is one."""
+    """A watch does not end by itself: the end of its session ends it."""
     session = str(parameters.get("session"))
     end = threading.Timer(0.3, lambda: server.ask("DELETE", f"/sessions/{session}"))
     if path.endswith("/watch") and session.startswith("se_"):
@@ -101,7 +102,7 @@ def ends(server, path, parameters):
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE],
                          ids=["right", "wrong"])
 @pytest.mark.parametrize("method,path", operations(), ids=lambda word: word.replace(PREFIX, ""))
-def test_an_operation_does_what_it_says(server, schema, method, path, mode):
+def test_an_operation_does_what_the_document_says(server, schema, method, path, mode):
     world = World(server)
     operation = schema[path][method]
 

@@ -1,4 +1,4 @@
-"""A session's name where its id is asked for, over HTTP."""
+"""A session's name in the place of its id, over HTTP."""
 
 import pytest
 
@@ -28,14 +28,14 @@ def test_a_name_does_what_the_id_does(server):
     token = server.ask("GET", f"{path}/token").json["token"]
     mine = {"Authorization": f"Bearer {token}"}
     assert server.ask("GET", path, headers=mine, key=False).json["id"] == session
-    # A token of one session is none for another one's name.
+    # The token of a session does not open another session by its name.
     server.create(name="other")
     assert server.ask("GET", "/sessions/other", headers=mine, key=False).status == 403
     assert server.ask("DELETE", path).status in (200, 204)
     assert server.ask("DELETE", "/sessions/other").status in (200, 204)
 
 
-def test_the_live_session_of_a_name_counts_and_else_the_newest(server):
+def test_a_name_means_the_live_session_or_else_the_newest(server):
     first = server.create(name="again")
     server.execute(first, "1")
     server.ask("DELETE", "/sessions/again")
@@ -48,7 +48,7 @@ def test_the_live_session_of_a_name_counts_and_else_the_newest(server):
     assert server.ask("DELETE", f"/sessions/{second}").status in (200, 204)
 
 
-def test_a_name_is_its_tenants(server):
+def test_names_belong_to_tenants(server):
     _, key = server.newcomer(scopes=["sessions", "execute", "read"])
     session = server.create(name="mine")
     theirs = {"Authorization": f"Bearer {key}"}
@@ -62,6 +62,6 @@ def test_a_name_is_its_tenants(server):
 
 
 @pytest.mark.parametrize("name", ["nobody", "se_nobody", "-", ".", "x" * 63, "x" * 64, "%00", "a%2Fb"])
-def test_a_name_of_nothing(server, name):
+def test_unknown_names(server, name):
     answer = server.ask("GET", f"/sessions/{name}")
     assert answer.status in (400, 404), answer

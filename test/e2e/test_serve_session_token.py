@@ -1,7 +1,7 @@
 """A session's token: a key for this one session, which ends with it."""
 import pytest
 
-pytestmark = pytest.mark.one_user  # who may what is the same for each
+pytestmark = pytest.mark.one_user  # access rights are the same for each user
 
 
 def token_of(server, session, key=None):
@@ -15,7 +15,7 @@ def with_token(server, token, method, path, body=None):
     return server.ask(method, path, body, {"Authorization": f"Bearer {token}"}, key=False)
 
 
-def test_it_does_in_its_session_what_a_key_does(server):
+def test_a_token_works_like_a_key_in_its_session(server):
     session = server.create()
     token = token_of(server, session)
     assert token.startswith("st_" + session[3:])
@@ -31,7 +31,7 @@ def test_it_does_in_its_session_what_a_key_does(server):
                       {"metadata": {"a": 1}}).json["metadata"] == {"a": 1}
 
 
-def test_it_does_nothing_elsewhere(server):
+def test_a_token_does_nothing_elsewhere(server):
     session, other = server.create(), server.create()
     token = token_of(server, session)
     for method, path in (("GET", f"/sessions/{other}"), ("GET", "/sessions"), ("GET", "/keys"),
@@ -42,7 +42,7 @@ def test_it_does_nothing_elsewhere(server):
     assert server.ask("GET", f"/sessions/{other}").json["status"] == "live"
 
 
-def test_a_forged_one_is_no_key(server):
+def test_forged_tokens_are_refused(server):
     session = server.create()
     token = token_of(server, session)
     for forged in (token[:-1] + ("A" if token[-1] != "A" else "E"), token[:29] + "ff" + token[31:],
@@ -52,7 +52,7 @@ def test_a_forged_one_is_no_key(server):
         assert (answer.status, answer.code) == (401, "unauthorized"), forged
 
 
-def test_it_ends_with_its_session(server):
+def test_a_token_ends_with_its_session(server):
     session = server.create()
     token = token_of(server, session)
     assert with_token(server, token, "DELETE", f"/sessions/{session}").status == 200
@@ -60,7 +60,7 @@ def test_it_ends_with_its_session(server):
     assert (answer.status, answer.code) == (410, "session_closed")
 
 
-def test_it_ends_with_the_key_that_made_it(server):
+def test_a_token_ends_with_its_key(server):
     makers = [server.ask("POST", "/keys", {"name": name, "scopes": ["sessions", "read"]}).json
               for name in ("gone", "stays")]
     session = server.create()
@@ -73,7 +73,7 @@ def test_it_ends_with_the_key_that_made_it(server):
     assert with_token(server, stays, "GET", f"/sessions/{session}").status == 200
 
 
-def test_it_may_no_more_than_the_key_that_asked_for_it(server):
+def test_a_token_has_the_scopes_of_its_key(server):
     made = server.ask("POST", "/keys", {"name": "few", "scopes": ["sessions", "read"]}).json
     session = server.create()
     token = token_of(server, session, made["key"])
@@ -86,11 +86,11 @@ def test_it_may_no_more_than_the_key_that_asked_for_it(server):
     assert (answer.status, answer.code) == (403, "scope_missing")
 
 
-def test_lists_can_have_live_sessions_alone(server):
-    kept, gone = server.create(), server.create()
+def test_lists_can_be_limited_to_live_sessions(server):
+    alive, gone = server.create(), server.create()
     assert server.ask("DELETE", f"/sessions/{gone}").status == 200
     live = server.ask("GET", "/sessions?status=live").json["sessions"]
     assert {each["status"] for each in live} == {"live"}
-    assert kept in [each["id"] for each in live]
+    assert alive in [each["id"] for each in live]
     assert gone in [each["id"] for each in server.ask("GET", "/sessions").json["sessions"]]
     assert server.ask("GET", "/sessions?status=live&name=a").status == 400

@@ -1,7 +1,8 @@
-"""How tenants share the processors, read from the control groups' own accounts.
+"""How tenants share the processors, read from the accounts of control groups.
 
-All that is asserted are ratios of processor time that two tenants got in the same moments, so that
-a slow or a busy host does not matter; one that gives the warden no control over them is skipped.
+The tests compare only ratios of processor time that two tenants got in the same moments, so that a
+slow or busy host does not matter. They are skipped on a host that gives the warden no control over
+processors.
 """
 import contextlib
 import glob
@@ -28,11 +29,11 @@ SPIN = ("import os\nfor _ in range(os.cpu_count()):\n    if os.fork() == 0:\n"
 
 
 def accounts(host):
-    """{group: nanoseconds} of all groups of our wardens, whichever version there is."""
+    """{group: nanoseconds} of all groups of our wardens, in either version of control groups."""
     ours = {f"reckon-{pid}" for _, pid, name in host.processes()
             if name.startswith("reckon-warden ")}
     found = {}
-    # Not Path.glob(), which does not expect a directory to go while it looks; groups do.
+    # Not Path.glob(), which does not expect that a directory disappears while it looks; groups do.
     names = [name for where in ("cpu*", "**") for name in
              glob.iglob(f"{ROOT}/{where}/reckon-*/group-*", recursive=True)]
     for group in map(pathlib.Path, names):
@@ -57,7 +58,7 @@ def box_account(group, box):
 
 
 def shares(server, mine, other):
-    """What part of the time that both got was `mine`'s, a while."""
+    """The share of `mine` in the time that both got during LOOK_S seconds."""
     before = accounts(server.host)
     time.sleep(LOOK_S)
     after = accounts(server.host)
@@ -80,7 +81,7 @@ def has_groups(server):
 
 
 def spinning(server, key, count):
-    """The group that appeared for the sessions that this key opened, now busy."""
+    """The group that appeared for the sessions of this key, which are busy now."""
     before = set(accounts(server.host))
     with using(server, key):
         for _ in range(count):
@@ -100,23 +101,24 @@ def test_a_busy_tenant_leaves_another_its_share(server):
     greedy = spinning(server, many, BUSY)
     modest = spinning(server, one, 1)
     time.sleep(1)
-    # By boxes it would be a ninth; by tenants it is a half.
+    # By boxes the share would be a ninth; by tenants it is a half.
     fair = shares(server, modest, greedy)
     assert fair > 0.33, fair
     assert server.ask("PATCH", f"/tenants/{tenant}",
                       {"quotas": {"cpu_weight": 1000}}).status == 200
     time.sleep(1)
-    # Ten elevenths.
+    # By weight the share is ten elevenths.
     heavy = shares(server, modest, greedy)
     assert heavy > 0.66, heavy
     answer = server.ask("PATCH", f"/tenants/{tenant}",
                         {"quotas": {"cpu_weight": None, "cpu_percent": 2}})
     assert answer.json["quotas"] == {"cpu_percent": 2}
     time.sleep(1)
-    # A fiftieth of one processor; the other one has the rest, as far as the host is ours.
+    # The cap is a fiftieth of one processor; the other tenant gets the rest, as far as the host is
+    # ours.
     capped = shares(server, modest, greedy)
     assert capped < 0.15, capped
-    # What has ended holds no group.
+    # Tenants without sessions do not have groups.
     for key in (many, one):
         with using(server, key):
             for session in server.ask("GET", "/sessions").json["sessions"]:
@@ -128,7 +130,7 @@ def test_a_busy_tenant_leaves_another_its_share(server):
 
 
 @as_root
-def test_everything_that_comes_later_is_in_the_tenants_group(server):
+def test_later_processes_are_in_the_tenants_group(server):
     """Contexts, restarts, and processes that outlive a cell."""
     if not has_groups(server):
         pytest.skip("this host does not let the warden share processors out")
@@ -146,7 +148,7 @@ def test_everything_that_comes_later_is_in_the_tenants_group(server):
                              "context": context})
         assert answer.status == 200, answer
         pids = [pid for procs in group.rglob("cgroup.procs") for pid in procs.read_text().split()]
-        # The fresh kernel and its child, the context and its child: none of them elsewhere.
+        # The fresh kernel and its child, the context and its child: the group contains all of them.
         names = sorted(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids)
         assert "sleep" in names and len(names) >= 4, names
         inside = {pid for pid in pids}
@@ -157,7 +159,7 @@ def test_everything_that_comes_later_is_in_the_tenants_group(server):
 
 @as_root
 def test_kernels_are_not_as_urgent_as_the_daemon(server):
-    """What serves wakes up first; what it starts does not inherit that."""
+    """Daemon and front have a higher priority, which processes that they start do not inherit."""
     def niceness(pid):
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[16])
 
@@ -168,20 +170,20 @@ def test_kernels_are_not_as_urgent_as_the_daemon(server):
     assert os.getpriority(os.PRIO_PROCESS, 0) == 0
 
 
-def test_who_serves_has_shorter_turns_than_a_cell_that_begins(server):
-    """Linux lets nobody wait for the next tick of the clock whose turn is the shorter one."""
+def test_serving_threads_have_shorter_slices_than_kernels(server):
+    """Linux lets a thread with a shorter slice run before the next tick of the clock."""
     known = turn_of(0) != 0
     session = server.create()
     assert server.execute(session, "1")["status"] == "ok"
     loop = server.process.pid
     threads = {int(task) for task in os.listdir(f"/proc/{loop}/task")} - {loop}
     assert {turn_of(task) for task in (loop, server.front())} == {100_000 * known}
-    # In real time, where that may be (test_base_rt_boost.c). All but the one that brings the log into
-    # the tables, for which nobody waits.
+    # Real-time priority where it is allowed (test_base_rt_boost.c), except for the thread that
+    # moves the log into the tables, for which nobody waits.
     slow = [task for task in threads if policy_of(task) != os.SCHED_RR and
             turn_of(task) != 200_000 * known]
     assert len(slow) <= 1, slow
-    # Nor has anybody either whom they start: such turns cost who computes.
+    # Processes that they start have neither: short slices slow down computation.
     others = [int(pid) for _, pid, name in server.host.processes()
               if name.startswith(("reckon-zygote", "reckon-init", "reckon-warden"))]
     assert others and {policy_of(pid) for pid in others} == {os.SCHED_OTHER}
@@ -200,7 +202,7 @@ def share_files(group):
 
 
 def eventually_one_has(host, before, weight, quota):
-    """Some group that was not there before."""
+    """Wait until a group that did not exist before has this weight and quota."""
     wanted = {(str(weight), quota), (str(weight * 1024 // 100), quota)}
     deadline, seen = time.monotonic() + 30, set()
     while time.monotonic() < deadline:
@@ -216,7 +218,7 @@ def eventually_one_has(host, before, weight, quota):
 
 @as_root
 def test_shares_of_tenants_without_quotas_come_from_the_configuration(place):
-    """At once for sessions that live, when it is read again; a tenant's own quota counts first."""
+    """A reload changes live sessions at once; the quota of a tenant itself takes precedence."""
     reckon = Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))
     config = reckon.file("reckond.conf",
                          "[quotas]\nquota-cpu-weight = 317\nquota-cpu-percent = 150\n")

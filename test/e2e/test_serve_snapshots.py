@@ -43,7 +43,7 @@ def disk_bytes(server, tenant):
     return server.ask("GET", f"/tenants/{tenant}").json["now"]["disk_bytes"]
 
 
-def test_a_new_session_begins_with_it(server):
+def test_a_new_session_begins_with_the_snapshot(server):
     session = server.create(env={"COLOUR": "red", "SIZE": "1"}, limits={"wall_s": 20, "output_bytes": 5000})
     run(server, session, """
 import os
@@ -72,7 +72,7 @@ print(oct(os.stat('d/e/a').st_mode)[-3:], os.stat('d/e/a').st_mtime, 'x' in glob
     assert run(server, session, "print(x, open('d/e/a').read())") == "5 changed since\n"
 
 
-def test_what_is_given_counts(server):
+def test_given_options_override_the_snapshot(server):
     made = snapshot(server, server.create(env={"A": "1", "B": "2"}, limits={"wall_s": 20, "files": 500},
                                           policy={"isolate_cpu": ["speculation"]}))
     assert made["name"] is None and made["files"] == 0
@@ -86,7 +86,7 @@ def test_what_is_given_counts(server):
     assert (answer.status, answer.code) == (400, "invalid"), answer
 
 
-def test_it_outlives_its_session_and_the_daemon(server):
+def test_a_snapshot_outlives_its_session_and_the_daemon(server):
     session = server.create()
     run(server, session, "open('a', 'w').write('kept')")
     made = snapshot(server, session)
@@ -96,7 +96,7 @@ def test_it_outlives_its_session_and_the_daemon(server):
     assert server.ask("DELETE", f"/sessions/{session}").status == 200
     assert listed(server, f"?session={session}") == [made]
     fresh = begin(server, made)["id"]
-    # Its files are its own, whatever becomes of the snapshot, or of the daemon.
+    # The new session has files of its own, whatever happens to the snapshot or the daemon.
     assert server.ask("DELETE", f"/snapshots/{made['id']}").status == 200
     server.stop(signal.SIGKILL)
     server.start()
@@ -104,7 +104,7 @@ def test_it_outlives_its_session_and_the_daemon(server):
     assert listed(server) == []
 
 
-def test_one_that_is_removed_is_gone(server):
+def test_removed_snapshots_are_gone(server):
     made = snapshot(server, server.create())
     assert server.ask("DELETE", f"/snapshots/{made['id']}").json == {}
     for method, path, body in (("GET", f"/snapshots/{made['id']}", None), ("DELETE", f"/snapshots/{made['id']}", None),
@@ -114,16 +114,16 @@ def test_one_that_is_removed_is_gone(server):
     assert listed(server) == []
 
 
-def test_who_begins_while_it_is_removed_has_all_or_nothing(server):
+def test_sessions_that_begin_during_a_removal_have_all_files(server):
     session = server.create()
     run(server, session, "for n in range(200): open(str(n), 'w').write(str(n))")
     made = snapshot(server, session)
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        asked = [threads.submit(server.ask, "POST", "/sessions", {"snapshot": made["id"]}) for _ in range(6)]
-        while not any(each.done() for each in asked):
+        pending = [threads.submit(server.ask, "POST", "/sessions", {"snapshot": made["id"]}) for _ in range(6)]
+        while not any(each.done() for each in pending):
             time.sleep(0.001)
         assert server.ask("DELETE", f"/snapshots/{made['id']}").status == 200
-        answers = [each.result() for each in asked]
+        answers = [each.result() for each in pending]
     server.stop(signal.SIGKILL)
     server.start()
     begun = [answer.json["id"] for answer in answers if answer.status == 201]
@@ -132,7 +132,7 @@ def test_who_begins_while_it_is_removed_has_all_or_nothing(server):
         assert run(server, each, "import os; print(len(os.listdir()), open('199').read())") == "200 199\n"
 
 
-def test_what_runs_and_waits_is_in_it(server):
+def test_a_snapshot_waits_for_executions(server):
     session = server.create()
     running = server.background(session, "import time; time.sleep(1); open('a', 'w').write('1')")
     server.wait_running(session, running)
@@ -143,14 +143,14 @@ def test_what_runs_and_waits_is_in_it(server):
     assert snapshot(server, session)["bytes"] == 5
 
 
-def test_of_a_session_that_is_paused_or_has_no_box(server):
+def test_snapshot_of_a_paused_session_or_one_without_a_box(server):
     session = server.create()
     run(server, session, "open('a', 'w').write('12345')")
     server.stop(signal.SIGKILL)
     server.start()
     assert snapshot(server, session)["bytes"] == 5
     shown = server.ask("GET", f"/sessions/{session}").json
-    assert shown["kernel"] == "lost"  # a box was not made for it
+    assert shown["kernel"] == "lost"  # the snapshot did not need a box
     run(server, session, "open('b', 'w').write('6')")
     assert server.ask("POST", f"/sessions/{session}/pause", {}).status == 200
     made = snapshot(server, session)
@@ -158,7 +158,7 @@ def test_of_a_session_that_is_paused_or_has_no_box(server):
     assert run(server, begin(server, made)["id"], "print(open('b').read())") == "6\n"
 
 
-def test_of_a_session_whose_kernel_died(server):
+def test_snapshot_of_a_session_whose_kernel_died(server):
     session = server.create()
     assert server.execute(session, "open('a', 'w').write('123'); import os; os._exit(1)")["status"] == "kernel_died"
     made = snapshot(server, session)
@@ -166,7 +166,7 @@ def test_of_a_session_whose_kernel_died(server):
     assert run(server, begin(server, made)["id"], "print(open('a').read())") == "123\n"
 
 
-def test_of_a_session_that_is_gone(server):
+def test_snapshot_of_a_closed_session(server):
     session = server.create()
     server.ask("DELETE", f"/sessions/{session}")
     gone = server.ask("POST", f"/sessions/{session}/snapshots", {})
@@ -192,7 +192,7 @@ def test_pages_and_filters(server):
 
 
 @pytest.mark.parametrize("body", [{"name": ""}, {"name": "a" * 129}, {"name": 5}, {"name": "a\nb"}, {"name": "a\0"}, {"memory": True}, []])
-def test_what_is_no_wish(server, body):
+def test_invalid_requests(server, body):
     session = server.create()
     answer = server.ask("POST", f"/sessions/{session}/snapshots", body)
     assert (answer.status, answer.code) == (400, "invalid"), answer
@@ -201,7 +201,7 @@ def test_what_is_no_wish(server, body):
 
 
 @pytest.mark.parametrize("given, status", [("", 400), ("x", 404), ("se_01M80J7V9Z7WCA235G7GJNP5HC", 404), ("a" * 500, 400), ("../..", 404), (5, 400), (["a"], 400)])
-def test_what_is_no_snapshot(server, given, status):
+def test_unknown_snapshots(server, given, status):
     answer = server.ask("POST", "/sessions", {"snapshot": given})
     assert answer.status == status, answer
     assert server.ask("GET", "/sessions?status=live").json["sessions"] == []
@@ -218,7 +218,7 @@ def test_at_most_a_hundred(server):
     assert len(listed(server)) == 100
 
 
-def test_another_tenant_has_no_part_in_it(server):
+def test_other_tenants_have_no_access(server):
     session = server.create()
     run(server, session, "open('a', 'w').write('mine')")
     made = snapshot(server, session, name="mine")
@@ -242,13 +242,14 @@ def test_a_token_is_for_its_session(server):
         assert (answer.status, answer.code) == (403, "token_elsewhere"), (path, answer)
 
 
-def test_it_counts_in_the_quota_of_its_tenant(server):
+def test_snapshots_count_in_the_tenants_quota(server):
     tenant, key = server.newcomer("small", disk_bytes=3_000_000)
     key = bearer(key)
     session = server.ask("POST", "/sessions", {"template": "python"}, key).json["id"]
 
     def write(name, size):
-        """A file that no execution made, but what one left running: it is in the workspace alone."""
+        """Write a file in the background after an execution, so that only the workspace contains
+        it."""
         server.execute(session, f"""
 import os, threading
 def later():
@@ -276,15 +277,15 @@ threading.Thread(target=later).start()
     assert full.json["error"]["quota"]["name"] == "disk_bytes"
     assert listed(server, headers=key) == [made]
     assert server.ask("DELETE", f"/sessions/{session}", headers=key).status == 200
-    kept = disk_bytes(server, tenant)
-    assert kept >= 1 << 20
+    used = disk_bytes(server, tenant)
+    assert used >= 1 << 20
     server.stop(signal.SIGKILL)
     server.start()
-    assert disk_bytes(server, tenant) == kept
+    assert disk_bytes(server, tenant) == used
 
 
-def test_the_collector_keeps_it_as_long_as_it_is_there(reckon):
-    """What is in the store's first directory is looked at first."""
+def test_the_collector_keeps_content_of_snapshots(reckon):
+    """The content is in the store's first directory, which the collector visits first."""
     number = 0
     while not hashlib.sha256(str(number).encode()).hexdigest().startswith("00"):
         number += 1
@@ -294,7 +295,7 @@ def test_the_collector_keeps_it_as_long_as_it_is_there(reckon):
         made = snapshot(server, session)
         server.ask("DELETE", f"/sessions/{session}/files/a")
         server.ask("DELETE", f"/sessions/{session}")
-    # Nor is anything of its history left that names it.
+    # The history that names the content expires, too.
     with Server(reckon, "--session-keep", "1", key=key) as server:
         eventually(lambda: server.ask("GET", f"/sessions/{session}").json["error"]["code"] == "expired",
                    "its history stays")
@@ -333,7 +334,7 @@ def test_content_that_is_missing_gives_no_session(server):
     assert run(server, begin(server, made)["id"], "print(open('b').read())") == "second\n"
 
 
-def test_a_smaller_disk_has_no_room_for_it(server):
+def test_a_smaller_disk_has_no_room_for_the_snapshot(server):
     session = server.create()
     run(server, session, "import os; open('a', 'wb').write(os.urandom(8 << 20))")
     made = snapshot(server, session)
@@ -343,7 +344,7 @@ def test_a_smaller_disk_has_no_room_for_it(server):
     assert server.ask("GET", "/sessions?status=live").json["sessions"][0]["id"] == session
 
 
-def test_a_backup_holds_it(reckon):
+def test_a_backup_contains_snapshots(reckon):
     with Server(reckon) as server:
         session = server.create()
         assert server.ask("PUT", f"/sessions/{session}/files/a", b"in a snapshot").status == 200
@@ -355,7 +356,7 @@ def test_a_backup_holds_it(reckon):
     assert (target / "objects" / name[:2] / name).read_bytes() == b"in a snapshot"
 
 
-def test_the_tenant_takes_it_along(server):
+def test_deleting_a_tenant_removes_its_snapshots(server):
     tenant, key = server.newcomer("leaves")
     key = bearer(key)
     session = server.ask("POST", "/sessions", {"template": "python"}, key).json["id"]

@@ -41,13 +41,13 @@ def test_a_file_is_what_was_stored(server):
     content = b"\x89PNG\r\n\x1a\n" + os.urandom(3 << 20)
     made = store(server, content, "é b.png", purpose="vision", metadata={"user": "ann"})
     assert made.status == 201, made
-    told = made.json
-    assert told["id"].startswith("file_") and told["name"] == "é b.png"
-    assert told["bytes"] == len(content) and told["media_type"] == "image/png"
-    assert told["sha256"].endswith(hashlib.sha256(content).hexdigest())
-    assert told["metadata"] == {"user": "ann", "purpose": "vision"} and told["expires_at"] is None
-    assert server.ask("GET", f"/files/{told['id']}").json == told
-    path = f"/files/{told['id']}/content"
+    stored = made.json
+    assert stored["id"].startswith("file_") and stored["name"] == "é b.png"
+    assert stored["bytes"] == len(content) and stored["media_type"] == "image/png"
+    assert stored["sha256"].endswith(hashlib.sha256(content).hexdigest())
+    assert stored["metadata"] == {"user": "ann", "purpose": "vision"} and stored["expires_at"] is None
+    assert server.ask("GET", f"/files/{stored['id']}").json == stored
+    path = f"/files/{stored['id']}/content"
     whole = server.ask("GET", path)
     assert whole.body == content and whole.headers["Content-Type"] == "image/png"
     assert "%C3%A9%20b.png" in whole.headers["Content-Disposition"]
@@ -55,10 +55,10 @@ def test_a_file_is_what_was_stored(server):
     assert (part.status, part.body) == (206, content[100:200])
     assert server.ask("GET", path, headers={"If-None-Match": whole.headers["ETag"]}).status == 304
     assert server.ask("GET", path, headers={"Range": "bytes=99999999-"}).status == 416
-    assert server.ask("DELETE", f"/files/{told['id']}").status == 200
-    for gone in (f"/files/{told['id']}", path):
+    assert server.ask("DELETE", f"/files/{stored['id']}").status == 200
+    for gone in (f"/files/{stored['id']}", path):
         assert server.ask("GET", gone).code == "not_found"
-    assert server.ask("DELETE", f"/files/{told['id']}").code == "not_found"
+    assert server.ask("DELETE", f"/files/{stored['id']}").code == "not_found"
 
 
 def test_lists(server):
@@ -73,7 +73,7 @@ def test_lists(server):
         assert ids(server, purpose="odd") == ([made[3], made[1]], None)
         assert ids(server, purpose="odd", metadata={"n": "1"}) == ([made[1]], None)
         assert ids(server, purpose="odd", metadata={"n": "2"}) == ([], None)
-        # The documents of a client are others, and no name leads to those of files.
+        # Documents of a client are separate, and no collection name leads to files.
         for name in ("files", "%2Ffiles", "-", "."):
             assert server.ask("GET", f"/documents/{name}").json["documents"] == []
             assert server.ask("GET", f"/documents/{name}/{made[0]}").code == "not_found"
@@ -112,7 +112,7 @@ def test_copied_into_sessions(server):
     assert server.ask("GET", f"/sessions/{session}/files/later").body == b"a,b\n1,2\n"
 
 
-def test_what_is_wrong_is_refused(server):
+def test_invalid_uploads_are_refused(server):
     for query, text in (({"name": ""}, "name"), ({"name": "a/b"}, "'/'"), ({"name": ".."}, "'/'"),
                         ({"name": "x" * 256}, "name"), ({"name": "a\nb"}, "malformed"),
                         ({"metadata": "x"}, "object"), ({"metadata": {"a": 1}}, "strings"),
@@ -145,7 +145,7 @@ def test_tenants_scopes_and_quotas(server):
         assert server.ask("GET", f"/files/{mine}/content").body == b"mine"
 
 
-def test_one_that_expires_is_gone(server):
+def test_expired_files_are_gone(server):
     made = store(server, b"short", expires_in_s=1).json
     assert made["expires_at"] is not None
     eventually(lambda: server.ask("GET", f"/files/{made['id']}").status != 200, "it does not expire")
@@ -154,7 +154,7 @@ def test_one_that_expires_is_gone(server):
                "its row stays")
 
 
-def test_what_was_answered_survives_a_kill(reckon):
+def test_answered_uploads_survive_a_kill(reckon):
     with_content = {}
     server = Server(reckon)
     server.start()
@@ -170,8 +170,8 @@ def test_what_was_answered_survives_a_kill(reckon):
             assert server.ask("GET", f"/sessions/{session}/files/{name}").body == content
 
 
-def test_the_collector_keeps_it_as_long_as_it_is_there(reckon):
-    """What is in the store's first directory is looked at first."""
+def test_the_collector_keeps_content_of_files(reckon):
+    """The content is in the store's first directory, which the collector visits first."""
     number = 0
     while not hashlib.sha256(str(number).encode()).hexdigest().startswith("00"):
         number += 1

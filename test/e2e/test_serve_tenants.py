@@ -1,4 +1,4 @@
-"""Tenants of `reckon serve`: keys, scopes, walls between tenants, quotas, usage."""
+"""Tenants of `reckon serve`: keys, scopes, isolation between tenants, quotas, usage."""
 
 import concurrent.futures
 import contextlib
@@ -33,7 +33,7 @@ as_root = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 @contextlib.contextmanager
 def using(server, key):
-    """The server asked with another key."""
+    """Send requests with another key."""
     before, server.key = server.key, key
     try:
         yield server
@@ -55,7 +55,7 @@ def make_key(server, tenant=None, scopes=("sessions", "execute", "files", "read"
 
 
 def operations():
-    """(path, method, operation) of the document; all that take a key."""
+    """(path, method, operation) of the document, for all operations that take a key."""
     document = field_table.document()
     return [(path.removeprefix("/reckon/v1"), verb, methods[verb])
             for path, methods in document["paths"].items() for verb in VERBS
@@ -110,7 +110,7 @@ def test_life_of_a_key(server):
     assert (again.status, again.code) == (404, "key_not_found")
 
 
-def test_no_key_is_kept_in_clear(server, reckon):
+def test_keys_are_not_stored_in_clear(server, reckon):
     made = make_key(server, scopes=["read"])
     for path in pathlib.Path(reckon.state).rglob("reckond.db*"):
         content = path.read_bytes()
@@ -217,14 +217,14 @@ def test_a_daemon_without_an_admin_key_makes_one(reckon):
     ("/tenants", {"name": "x" * 64}, "name"),
 ])
 @as_root
-def test_what_is_no_key_and_no_tenant(server, path, body, word):
+def test_invalid_keys_and_tenants(server, path, body, word):
     answer = server.ask("POST", path, body)
     assert (answer.status, answer.code) == (400, "invalid")
     assert word in answer.json["error"]["message"]
 
 
 @as_root
-def test_what_no_id_can_be_names_no_tenant(server):
+def test_an_id_that_is_too_long_is_unknown(server):
     answer = server.ask("POST", "/keys", {"scopes": ["read"], "tenant": "x" * 40})
     assert (answer.status, answer.code) == (404, "tenant_not_found")
 
@@ -246,7 +246,7 @@ def test_each_operation_takes_its_scope_and_no_other(server):
             if scope == needed:
                 assert answer.status not in (401, 403), (path, verb, scope, answer)
             elif answer.status != 400:
-                # A body that is wrong is told by the front, before a key is looked at.
+                # The front may report an invalid body before the daemon checks the scope.
                 assert (answer.status, answer.code) == (403, "scope_missing"), (path, verb, scope)
                 assert answer.json["error"]["scope"] == needed
         if verb in ("post", "patch") and path in ("/tenants", "/keys"):
@@ -263,7 +263,7 @@ def follow(server, session, body=None, execution=None):
 
 
 @as_root
-def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
+def test_an_execute_key_reads_only_its_own_executions(server):
     session = server.create()
     others = server.background(session, "print('theirs')")
     server.poll(session, others)
@@ -276,7 +276,7 @@ def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
         assert follow(server, session, execution=execution)[0] == events
         begun = server.background(session, "print('later')")
         assert server.poll(session, begun)["stdout"] == "later\n"
-        # Until its ring is gone, and behind that.
+        # Until the event buffer is gone, and after that.
         for _ in range(6):
             server.execute(session, "1")
         last = follow(server, session, execution=execution)[0][-1]
@@ -289,7 +289,7 @@ def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
                 assert (answer.status, answer.code) == (403, "scope_missing"), (path, answer)
     with using(server, mine):
         assert server.ask("GET", f"/sessions/{session}/executions").code == "scope_missing"
-    # It stays its own over a restart, and is nobody else's.
+    # After a restart this key can still read its execution, and no other key of that kind can.
     server.stop()
     server.start()
     with using(server, mine):
@@ -303,8 +303,9 @@ def test_a_key_that_may_only_execute_gets_the_answer_of_what_it_started(server):
 
 
 @as_root
-def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
-    """What a captured front says of a frame opens nothing: only the key's own doing does."""
+def test_goes_on_from_a_captured_front_reveals_nothing(reckon):
+    """The member `goes_on` of a captured front opens nothing: a key reads only its own
+    executions."""
     with CapturedFront(reckon) as front:
         error, made = front.call("session_create", front.key, template="python")
         assert error is None
@@ -320,7 +321,7 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
             assert (error, answer["scope"]) == ("SCOPE", "read")
         error, answer = front.call("execution_show", weak, session=session, execution=theirs)
         assert (error, answer["scope"]) == ("SCOPE", "read")
-        # Nor does an id that the front asked for with another key, in the same breath.
+        # Nor does an execution that the front has just started with another key.
         number = front.send_call("execute", front.key, session=session, code="'more'",
                                  background=True)
         error, answer = front.call("execution_events", weak, session=session, execution=theirs,
@@ -335,7 +336,7 @@ def test_a_front_that_claims_to_go_on_learns_no_more_than_its_keys_may(reckon):
 
 
 @as_root
-def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
+def test_calls_of_a_captured_front_are_limited_by_the_key(reckon):
     with CapturedFront(reckon) as front:
         error, made = front.call("session_create", front.key, template="python")
         assert error is None
@@ -354,7 +355,7 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
                       [{"id": "x", "error": "x"}] if field.kind == "many" else "a"
                       for field in row.takes_struct.fields
                       if field.required and field.place in ("body", "query", "internal")}
-            # What no key is needed for is a ticket or a token, which nobody gave.
+            # A call without a key needs a ticket or a token, which nobody has given.
             closed = {"link_get": "DENIED", "file_commit": "NOT_FOUND",
                       "archive_commit": "NOT_FOUND",
                       "stored_commit": "NOT_FOUND", "volume_commit": "NOT_FOUND",
@@ -375,9 +376,9 @@ def test_what_a_captured_front_calls_is_judged_by_the_key(reckon):
 @pytest.mark.parametrize("kind,flags,payload,reserved", [
     (0, 2, b"", 0), (999, 2, b"", 0),  # no such calls
     (3, 0, b"", 0), (64, 0, b"", 0), (1, 0, b"", 0),  # frames that no front sends, or not twice
-    (2, 0, b"x", 0), (2, 0, b"", 1), (2, 4, b"", 0),  # a CANCEL that holds something
+    (2, 0, b"x", 0), (2, 0, b"", 1), (2, 4, b"", 0),  # a CANCEL with content
 ])
-def test_a_front_that_sends_a_wrong_frame_is_ended_and_nothing_else(reckon, kind, flags, payload,
+def test_a_wrong_frame_ends_only_the_front(reckon, kind, flags, payload,
                                                                     reserved):
     with CapturedFront(reckon) as front:
         front.send_frame(kind, flags, 1, payload, reserved)
@@ -388,7 +389,7 @@ def test_a_front_that_sends_a_wrong_frame_is_ended_and_nothing_else(reckon, kind
 
 @as_root
 def test_a_ticket_of_another_front_commits_nothing(reckon):
-    """What a call that needs no key may name is what this very process was given."""
+    """A call without a key may name only a ticket that the same front process has got."""
     with CapturedFront(reckon) as front:
         session = front.call("session_create", front.key, template="python")[1]["id"]
         error, place = front.call("file_put", front.key, session=session, path="a")
@@ -410,7 +411,7 @@ def test_a_ticket_of_another_front_commits_nothing(reckon):
     b"", b"\0", b"\xff" * 11, b"\xff" * 12 + b"x", b"\x01\0\0\0\0" + b"\xff" * 8,
     b"\xfe\xff\xff\xff" + b"\xff" * 8, struct.pack("=I", 129) + b"k" * 129 + b"\xff" * 8,
 ], ids=range(7))
-def test_a_front_that_sends_no_image_is_ended_and_nothing_else(reckon, payload):
+def test_an_invalid_image_ends_only_the_front(reckon, payload):
     with CapturedFront(reckon) as front:
         front.send_frame(field_table.call("health")[0], 2, 1, payload)
         assert front.sock.recv(1) == b""
@@ -480,7 +481,7 @@ def test_tenants_and_quotas_outlive_the_daemon(server):
         "GET", f"/sessions?tenant={tenant}").json["sessions"]] == [session]
 
 
-# ---- the wall between tenants -------------------------------------------------------------------
+# ---- isolation between tenants ------------------------------------------------------------------
 
 def things_of(server):
     """A session with one of everything that has an id."""
@@ -493,7 +494,7 @@ def things_of(server):
 
 
 def same(theirs, unknown, names):
-    """Equal but for the id that was asked for."""
+    """True if the responses are equal but for the requested id."""
     def plain(answer):
         text = answer.body.decode()
         for name in sorted({*names.values(), *UNKNOWN.values()} - {"a/b", "x", "python"}):
@@ -504,8 +505,8 @@ def same(theirs, unknown, names):
     return plain(theirs) == plain(unknown)
 
 
-def test_another_tenants_id_is_as_an_unknown_one(server):
-    """Every operation with an id, with those of another tenant and with those of nobody."""
+def test_ids_of_another_tenant_are_unknown(server):
+    """Every operation with an id, with ids of another tenant and with unknown ones."""
     _, key = server.newcomer("victim")
     with using(server, key):
         names = things_of(server)
@@ -536,7 +537,7 @@ def test_another_tenants_id_is_as_an_unknown_one(server):
     assert tried > 30
     with using(server, key):
         assert server.ask("GET", f"/sessions/{names['session']}").json["status"] == "live"
-        server.ask("POST", f"/sessions/{names['session']}/interrupt")  # what waits for `live` goes on
+        server.ask("POST", f"/sessions/{names['session']}/interrupt")  # so that requests that wait for `live` continue
         assert server.ask("GET", f"/sessions/{names['session']}/files/a.txt").body == b"secret"
         assert server.ask("GET", f"/artifacts/{names['artifact']}").body == b"secret"
         assert len(server.ask("GET", f"/outputs/{names['handle']}").body) == 3000001
@@ -550,7 +551,7 @@ def test_another_tenants_id_is_as_an_unknown_one(server):
 
 
 def test_content_cannot_be_claimed(server):
-    """Knowing a file's hash, or showing it as one's own, opens nothing."""
+    """Neither the hash of a file nor a display of it gives access to its content."""
     content = b"the victim's own words"
     handle = "ar_" + hashlib.sha256(content).hexdigest()[:32]
     _, key = server.newcomer("victim")
@@ -567,7 +568,7 @@ def test_content_cannot_be_claimed(server):
         for path in (f"/artifacts/{handle}", f"/outputs/{handle}"):
             answer = server.ask("GET", path)
             assert (answer.status, answer.code) == (404, "not_found")
-        # Whoever has the same content has the same handle, and learns nothing by that.
+        # A tenant with the same content has the same handle, which reveals nothing.
         server.execute(session, f"open('f', 'wb').write({content!r})")
         assert server.ask("GET", f"/artifacts/{handle}").body == content
 
@@ -613,7 +614,7 @@ def refused(answer, status, name, limit):
 
 
 @as_root
-def test_a_hundred_creations_at_once_never_exceed(server):
+def test_a_hundred_creations_at_once_never_exceed_the_quota(server):
     tenant, key = server.newcomer("eager", sessions=5)
     with using(server, key):
         with concurrent.futures.ThreadPoolExecutor(100) as pool:
@@ -652,7 +653,7 @@ def test_executions_and_queue(server):
 
 
 @as_root
-def test_what_a_session_may_be_given(server):
+def test_quotas_limit_the_limits_of_a_session(server):
     _, key = server.newcomer("small", max_memory_bytes=1 << 28, max_wall_s=5, max_processes=40,
                       max_idle_timeout_s=60, memory_bytes=1 << 29)
     with using(server, key):
@@ -708,7 +709,7 @@ def test_disk(server):
         session = server.create()
         answer = server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (2 << 20))
         refused(answer, 413, "disk_bytes", 1 << 20)
-        # It is in the workspace, and kept as a version.
+        # The file counts in the workspace and as a version.
         assert server.ask("PUT", f"/sessions/{session}/files/a", b"x" * (1 << 18)).status == 200
         refused(server.ask("PUT", f"/sessions/{session}/files/b", b"x" * (600 << 10)), 413,
                 "disk_bytes", 1 << 20)
@@ -734,7 +735,7 @@ def test_measured_memory(server):
 # ---- guessing -----------------------------------------------------------------------------------
 
 @as_root
-def test_guessing_is_turned_away_and_harms_nobody(server):
+def test_guessing_keys_is_throttled_and_harms_nobody(server):
     _, bystander = server.newcomer("bystander")
     with using(server, bystander):
         assert server.ask("GET", "/sessions").status == 200
@@ -745,7 +746,7 @@ def test_guessing_is_turned_away_and_harms_nobody(server):
     assert [answer.status for answer in answers[:30]] == [401] * 30
     last = answers[-1]
     assert (last.status, last.code) == (429, "too_many_attempts") and last.headers["Retry-After"]
-    # Keys that were good go on, from the same address; so does what takes no key.
+    # Valid keys still work from the same address, and so do requests that need no key.
     with using(server, bystander):
         assert server.ask("GET", "/sessions").status == 200
     assert server.ask("GET", "/sessions").status == 200
@@ -804,11 +805,11 @@ def test_usage_as_csv(server):
         answer = server.ask("GET", path, headers=headers)
         assert answer.headers["Content-Type"].startswith("text/csv")
         rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
-        told = server.ask("GET", "/usage").json["usage"]
+        usage = server.ask("GET", "/usage").json["usage"]
         assert [{**row, "wall_s": float(row["wall_s"]), "cpu_s": float(row["cpu_s"])}
                 for row in rows] == [{key: value if isinstance(value, str) or key.endswith("_s")
                                       and key != "memory_mib_s" else str(value)
-                                      for key, value in each.items()} for each in told]
+                                      for key, value in each.items()} for each in usage]
 
 
 # ---- an older database --------------------------------------------------------------------------
@@ -832,7 +833,7 @@ PRAGMA user_version = 1;
 
 @as_root
 def test_a_database_of_version_1(reckon):
-    """What was there is the first tenant's, and its key does all that it did."""
+    """The old data belongs to the first tenant, and its key keeps its scopes."""
     with Server(reckon) as server:
         session = server.create()
         record = server.execute(session, "open('a', 'w').write('kept')")
@@ -864,7 +865,7 @@ def test_a_database_of_version_1(reckon):
         assert server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json == record
         assert server.ask("GET", f"/artifacts/{record['files'][0]['artifact']}").body == b"kept"
         keys = server.ask("GET", "/keys").json["keys"]
-        # Nobody gave it leave to spend a model's money.
+        # The old key does not get the scope `agent`, which may cost money.
         before = [scope for scope in SCOPES if scope != "agent"]
         assert [(each["name"], each["scopes"]) for each in keys] == [("first", before)]
         assert server.execute(server.create(), "1")["status"] == "ok"
@@ -873,8 +874,8 @@ def test_a_database_of_version_1(reckon):
 # ---- admission ----------------------------------------------------------------------------------
 
 @as_root
-def test_a_host_without_memory_says_when_to_come_back(reckon):
-    # A little more than is free: not more than the host has in all, which would be 400.
+def test_a_host_without_memory_says_when_to_retry(reckon):
+    # A little more than is free, but not more than the host has in all, which would give a 400.
     found = re.search(r"^MemAvailable: +(\d+) kB$", pathlib.Path("/proc/meminfo").read_text(), re.M)
     reserve = int(found[1]) // 1024 + 48
     with Server(reckon, "--memory-reserve", f"{reserve}M") as server:
@@ -887,8 +888,8 @@ def test_a_host_without_memory_says_when_to_come_back(reckon):
 
 
 @as_root
-def test_what_is_promised_counts_by_its_share(reckon):
-    """A limit that the host could not hold at all is let in, unless nothing is overcommitted."""
+def test_overcommit_of_memory(reckon):
+    """A limit above the memory of the host is accepted with --overcommit, and refused without."""
     limits = {"memory_bytes": 1 << 45}
     with Server(reckon, "--overcommit", "100000") as server:
         server.create(limits=limits)

@@ -34,7 +34,7 @@ def attach(server, session, process, key=None):
 
 
 class Terminal:
-    """What came: bytes together, events one by one."""
+    """Received data: bytes together, events one by one."""
 
     def __init__(self, connection):
         self.connection, self.bytes, self.events = connection, b"", []
@@ -94,7 +94,7 @@ def test_the_terminal_is_interrupted_while_it_floods(server, session):
 
 
 def test_pipes(server, session):
-    """Standard error keeps its name; the input can be closed."""
+    """Messages of standard error carry its name; the input can be closed."""
     process = start(server, session, "cat; echo done >&2", stdin=True)
     with attach(server, session, process) as connection:
         pipes = Terminal(connection)
@@ -103,14 +103,14 @@ def test_pipes(server, session):
         connection.send(json.dumps({"close": True}))
         end = pipes.until_event("end")
         assert pipes.bytes == data and end["exit_code"] == 0
-        told = [each["data"] for each in pipes.events if each["event"] == "stream"]
-        assert [each["name"] for each in told] == ["stderr"]
+        streams = [each["data"] for each in pipes.events if each["event"] == "stream"]
+        assert [each["name"] for each in streams] == ["stderr"]
 
 
 @pytest.mark.parametrize("text, code", [("no JSON", "invalid"), ('{"rows": 1}', "invalid"),
                                         ('{"signal": "FLY"}', "invalid"), ("[]", "invalid"),
                                         ('{"rows": 0, "cols": 0}', "invalid")])
-def test_what_is_no_message_is_told_and_ends_nothing(server, session, text, code):
+def test_invalid_messages_are_reported_and_end_nothing(server, session, text, code):
     process = start(server, session, "exec cat", pty={})
     with attach(server, session, process) as connection:
         terminal = Terminal(connection)
@@ -121,7 +121,7 @@ def test_what_is_no_message_is_told_and_ends_nothing(server, session, text, code
     server.ask("DELETE", f"/sessions/{session}/processes/{process}")
 
 
-def test_who_may_only_read_cannot_write(server, session):
+def test_a_read_key_cannot_write(server, session):
     key = server.ask("POST", "/keys", {"name": "reader", "scopes": ["read"]}).json["key"]
     process = start(server, session, "exec cat", pty={})
     with attach(server, session, process, key) as connection:
@@ -134,7 +134,7 @@ def test_who_may_only_read_cannot_write(server, session):
     server.ask("DELETE", f"/sessions/{session}/processes/{process}")
 
 
-def test_two_see_the_same_and_one_goes(server, session):
+def test_two_clients_and_one_disconnects(server, session):
     process = start(server, session, "exec cat", pty={})
     with attach(server, session, process) as one:
         with attach(server, session, process) as other:

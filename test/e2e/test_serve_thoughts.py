@@ -1,4 +1,5 @@
-"""Signatures and encrypted thoughts: from the provider to the client and back, through APIs of others."""
+"""Signatures and encrypted thoughts: from the provider to the client and back, through APIs of
+other vendors."""
 import json
 
 import anthropic
@@ -16,7 +17,7 @@ SCRIPT = [Reply(thought="Hm, a sum.", text="Look:", calls=["print(1 + 1)"]), Rep
 
 
 class Thinking(Asking):
-    """Its model is asked by another protocol than Chat Completions."""
+    """A daemon whose provider has another protocol than Chat Completions."""
 
     def __init__(self, reckon, model, protocol):
         base = model.url + ("/v1" if protocol == "responses" else "")
@@ -25,9 +26,9 @@ class Thinking(Asking):
             "[aliases]\nclaude-* = deep/m\ngemini-* = deep/m\n"))
 
 
-def sent(asked):
-    """What the provider got of the conversation."""
-    body = asked.body
+def sent(request):
+    """The conversation that the provider got."""
+    body = request.body
     return json.dumps(body.get("messages") or body.get("input") or body.get("contents"))
 
 
@@ -42,11 +43,11 @@ def test_anthropic(reckon, streams, protocol, wanted, unwanted):
                                      max_retries=0)
 
         def ask(*messages, **more):
-            asked = {"model": "claude-tested", "max_tokens": 2000, "messages": list(messages), "tools": [CODE],
+            request = {"model": "claude-tested", "max_tokens": 2000, "messages": list(messages), "tools": [CODE],
                      "thinking": {"type": "enabled", "budget_tokens": 1024}, **more}
             if not streams:
-                return client.messages.create(**asked)
-            with client.messages.stream(**asked) as stream:
+                return client.messages.create(**request)
+            with client.messages.stream(**request) as stream:
                 return stream.get_final_message()
         first = ask({"role": "user", "content": "1 + 1?"})
         thoughts = [block for block in first.content if "thinking" in block.type]
@@ -56,14 +57,13 @@ def test_anthropic(reckon, streams, protocol, wanted, unwanted):
                 "gemini": ["thinking", "redacted_thinking"]}[protocol] == [block.type for block in thoughts]
         ask({"role": "user", "content": "1 + 1?"}, first.to_param(), {"role": "user", "content": "Sure?"},
             container=first.container.id)
-        # Another model gets none of it, and what is not a signature of ours is not an error.
         changed = json.loads(first.to_json())["content"]
         for block in changed:
             if "thinking" in block["type"]:
                 block["signature" if block["type"] == "thinking" else "data"] = "bm9uZQ=="
-    told = sent(model.asked[2])
-    assert all(words in told for words in wanted), told
-    assert unwanted is None or unwanted not in told
+    conversation = sent(model.asked[2])
+    assert all(words in conversation for words in wanted), conversation
+    assert unwanted is None or unwanted not in conversation
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -85,8 +85,8 @@ def test_gemini(reckon, streams, protocol, wanted):
     assert wanted in sent(model.asked[2])
 
 
-def test_made_up_and_of_another_model(reckon):
-    """What no model here has signed is left out, whatever it holds."""
+def test_invented_signatures_are_left_out(reckon):
+    """Signatures that no model here has made are left out, whatever they contain."""
     import base64
     with ModelServer(Reply(text="Well.")) as model, Thinking(reckon, model, "messages") as server:
         client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}/anthropic", api_key=server.key,

@@ -1,7 +1,7 @@
-"""When the disk is slow or broken: who waits for whom, and what is told.
+"""A slow or broken disk: which requests wait for it, and which errors they get.
 
-test/support/held_sync.c is the disk. Nothing is asserted about how long something takes, only about
-what came before what.
+test/support/held_sync.c is the disk. The tests check only the order of events, not how long they
+take.
 """
 import contextlib
 import glob
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 SECONDS = 60
 
 
-def test_nobody_waits_for_the_end_of_the_audit(reckon):
-    """Its file is renamed: a busy disk takes its time for that, too."""
+def test_requests_do_not_wait_for_audit_head(reckon):
+    """The daemon renames audit.head, which a busy disk delays, too."""
     held = reckon.work / "renames"
     env = {"LD_PRELOAD": str(ROOT / "build/test/support/held_sync.so"),
            "HELD_SYNC_FILE": str(reckon.work / "syncs"), "HELD_RENAME_FILE": str(held)}
@@ -45,7 +45,7 @@ def test_nobody_waits_for_the_end_of_the_audit(reckon):
 
 @pytest.fixture
 def disk(reckon):
-    """A file whose being there makes the daemon's disk busy; a server on that disk."""
+    """A file that makes the daemon's disk busy while it exists, and a server on that disk."""
     path = reckon.work / "held"
     env = {"LD_PRELOAD": str(ROOT / "build/test/support/held_sync.so"), "HELD_SYNC_FILE": str(path)}
     with Server(reckon, env=env) as server:
@@ -56,7 +56,8 @@ def disk(reckon):
 
 
 class Request(threading.Thread):
-    """One that is made beside others; `answer` and `at` when it was answered."""
+    """A request in a thread of its own; `answer` is its response and `at` the time of the
+    response."""
 
     def __init__(self, server, *given, **more):
         super().__init__()
@@ -69,21 +70,21 @@ class Request(threading.Thread):
         self.at = time.monotonic()
 
 
-def Asked(server, session, code, headers=None, **more):
-    """A cell."""
+def start_cell(server, session, code, headers=None, **more):
+    """Execute a cell in a thread of its own."""
     return Request(server, "POST", f"/sessions/{session}/executions", {"code": code, **more},
                    headers=headers or {})
 
 
 def has_run(name):
-    """Whether a cell made this file: seen from outside, since every answer waits for the disk. What is
-    in /tmp is not kept, so that only the end of the cell is to be brought there."""
+    """True if a cell has made this file. The test looks from outside, because every response waits
+    for the disk. /tmp is not persisted, so that only the end of the cell has to be written."""
     return bool(glob.glob(f"/proc/[0-9]*/root/tmp/{name}"))
 
 
 @contextlib.contextmanager
 def at_work(server):
-    """A session in which something runs all the time: so others are at work."""
+    """A session in which something runs all the time, so that the daemon has other work."""
     session = server.create()
     name = f"busy-{session}"
     path = f"/tmp/{name}"
@@ -99,46 +100,46 @@ def at_work(server):
                 pathlib.Path(found).unlink()
 
 
-def test_cells_run_while_another_is_brought_to_the_disk(disk):
+def test_cells_run_while_another_one_is_written(disk):
     busy, server = disk
     one, other = server.create(), server.create()
     with at_work(server):
         busy.touch()
-        first = Asked(server, one, f"open('/tmp/first-{one}', 'w').close()")
+        first = start_cell(server, one, f"open('/tmp/first-{one}', 'w').close()")
         eventually(lambda: has_run(f"first-{one}"))
-        time.sleep(0.2)  # so that its end is on its way to the disk
-        second = Asked(server, other, f"open('/tmp/second-{other}', 'w').close()")
+        time.sleep(0.2)  # so that its end is being written
+        second = start_cell(server, other, f"open('/tmp/second-{other}', 'w').close()")
         eventually(lambda: has_run(f"second-{other}"))
-        # Both have run, and neither is told before it is kept; nor is anything else.
-        third = Asked(server, one, "1")
+        # Both cells have run, and no response is sent before its record is persisted.
+        third = start_cell(server, one, "1")
         time.sleep(0.2)
         assert first.is_alive() and second.is_alive() and third.is_alive()
         free = time.monotonic()
         busy.unlink()
-        for asked in (first, second, third):
-            asked.join(SECONDS)
-            assert asked.answer.status == 200 and asked.at >= free
+        for cell in (first, second, third):
+            cell.join(SECONDS)
+            assert cell.answer.status == 200 and cell.at >= free
     rows = server.ask("GET", f"/sessions/{one}/executions").json["executions"]
     assert [row["status"] for row in rows] == ["ok", "ok"]
 
 
-def test_a_disk_that_fails_is_told_to_everybody_who_waits(disk):
+def test_a_disk_error_is_reported_to_all_waiting_requests(disk):
     busy, server = disk
     one, other = server.create(), server.create()
     server.execute(one, "x = 6")
     with at_work(server):
         busy.touch()
-        asked = [Asked(server, one, f"open('/tmp/a-{one}', 'w').close()"),
-                 Asked(server, other, f"open('/tmp/a-{other}', 'w').close()")]
+        cells = [start_cell(server, one, f"open('/tmp/a-{one}', 'w').close()"),
+                 start_cell(server, other, f"open('/tmp/a-{other}', 'w').close()")]
         eventually(lambda: has_run(f"a-{one}") and has_run(f"a-{other}"))
         time.sleep(0.2)
         busy.write_text("fail")
-        for each in asked:
+        for each in cells:
             each.join(SECONDS)
             assert each.answer.status == 500 and each.answer.code == "internal", each.answer
             assert "could not be kept" in each.answer.json["error"]["message"]
         busy.unlink()
-        # It is over with its cause: variables and files are there, and kept from now on.
+        # When the disk works again, variables and files still exist and are persisted from now on.
         for session in (one, other):
             record = server.execute(session, f"open('/tmp/a-{session}').close(); print(7)")
             assert record["stdout"] == "7\n", record
@@ -146,20 +147,20 @@ def test_a_disk_that_fails_is_told_to_everybody_who_waits(disk):
     assert "could not be kept" in server.log()
 
 
-def test_a_stop_brings_everything_to_the_disk(disk):
+def test_a_stop_writes_everything_first(disk):
     busy, server = disk
     session = server.create()
     with at_work(server):
         busy.touch()
-        asked = Asked(server, session, f"open('/tmp/b-{session}', 'w').close(); print(8)")
+        cell = start_cell(server, session, f"open('/tmp/b-{session}', 'w').close(); print(8)")
         eventually(lambda: has_run(f"b-{session}"))
         time.sleep(0.2)
         server.process.terminate()
         time.sleep(0.2)
-        assert asked.is_alive()
+        assert cell.is_alive()
         busy.unlink()
-        asked.join(SECONDS)
-        assert asked.answer.status == 200 and asked.answer.json["stdout"] == "8\n", asked.answer
+        cell.join(SECONDS)
+        assert cell.answer.status == 200 and cell.answer.json["stdout"] == "8\n", cell.answer
     server.process.wait(SECONDS)
 
 
@@ -185,53 +186,53 @@ def touch(name):
 
 
 @FIRST
-def test_what_is_kept_before_it_runs_holds_nobody_up(disk, more):
+def test_executions_written_in_advance_delay_no_others(disk, more):
     busy, server = disk
     one, other = server.create(), server.create()
     with at_work(server):
         busy.touch()
-        first = Asked(server, one, touch(f"first-{one}"), **more)
+        first = start_cell(server, one, touch(f"first-{one}"), **more)
         time.sleep(0.2)
-        second = Asked(server, other, touch(f"second-{other}"))
+        second = start_cell(server, other, touch(f"second-{other}"))
         eventually(lambda: has_run(f"second-{other}"))
-        # Nor may what was asked for later on the same kernel run before it.
-        behind = Asked(server, one, touch(f"behind-{one}"))
+        # A later request for the same kernel must not run before it, either.
+        behind = start_cell(server, one, touch(f"behind-{one}"))
         time.sleep(0.2)
         assert not has_run(f"first-{one}") and not has_run(f"behind-{one}")
         assert first.is_alive() and second.is_alive() and behind.is_alive()
         busy.unlink()
-        for asked in (first, second, behind):
-            asked.join(SECONDS)
+        for cell in (first, second, behind):
+            cell.join(SECONDS)
         assert first.answer.status == (202 if "background" in more else 200), first.answer
         assert behind.answer.json["status"] == second.answer.json["status"] == "ok"
         assert server.execute(one, f"print(open('/tmp/first-{one}').read())")["stdout"] == "x\n"
 
 
 @FIRST
-def test_what_could_not_be_kept_before_it_runs_does_not_run(disk, more):
+def test_executions_that_cannot_be_written_in_advance_do_not_run(disk, more):
     busy, server = disk
     one = server.create()
     with at_work(server):
         busy.touch()
-        first = Asked(server, one, touch(f"never-{one}"), **more)
+        first = start_cell(server, one, touch(f"never-{one}"), **more)
         time.sleep(0.2)
-        behind = Asked(server, one, touch(f"behind-{one}"))
+        behind = start_cell(server, one, touch(f"behind-{one}"))
         time.sleep(0.2)
         busy.write_text("fail")
         first.join(SECONDS)
         behind.join(SECONDS)
         assert first.answer.status == 500 and first.answer.code == "internal", first.answer
-        assert behind.answer is not None  # whose turn it was then
+        assert behind.answer is not None  # it is answered, too
         assert not has_run(f"never-{one}")
         busy.unlink()
-        again = Asked(server, one, touch(f"never-{one}"), **more)
+        again = start_cell(server, one, touch(f"never-{one}"), **more)
         again.join(SECONDS)
         assert again.answer.status == (202 if "background" in more else 200), again.answer
-        # In one queue: it has run when this does, once.
+        # In the same queue: the code has run once before this code runs.
         assert server.execute(one, f"print(open('/tmp/never-{one}').read())")["stdout"] == "x\n"
 
 
-def test_code_in_a_session_of_its_own_that_could_not_be_kept_does_not_run(disk):
+def test_code_in_its_own_session_does_not_run_if_it_is_not_written(disk):
     busy, server = disk
     one = server.create()
     given = (server, "POST", "/executions", {"template": "python", "code": touch(f"once-{one}") +
@@ -252,47 +253,47 @@ def test_code_in_a_session_of_its_own_that_could_not_be_kept_does_not_run(disk):
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_a_request_writes_holds_nobody_up(disk, name):
+def test_writes_of_a_request_delay_no_others(disk, name):
     busy, server = disk
     one, other = server.create(), server.create()
     with at_work(server):
         busy.touch()
-        asked = WRITES[name](server, one)
+        writing = WRITES[name](server, one)
         time.sleep(0.2)
-        second = Asked(server, other, touch(f"second-{other}"))
+        second = start_cell(server, other, touch(f"second-{other}"))
         eventually(lambda: has_run(f"second-{other}"))
-        assert asked.is_alive() and second.is_alive()
+        assert writing.is_alive() and second.is_alive()
         busy.unlink()
-        asked.join(SECONDS)
+        writing.join(SECONDS)
         second.join(SECONDS)
-        assert asked.answer.status in (200, 201, 204), asked.answer
+        assert writing.answer.status in (200, 201, 204), writing.answer
         assert second.answer.json["status"] == "ok"
-    there = server.ask("GET", f"/sessions/{one}")
-    assert there.status == (410 if name == "delete" else 200) or there.json["state"] == "closed"
+    shown = server.ask("GET", f"/sessions/{one}")
+    assert shown.status == (410 if name == "delete" else 200) or shown.json["state"] == "closed"
     if name == "patch":
-        assert there.json["metadata"] == {"a": "b"}
+        assert shown.json["metadata"] == {"a": "b"}
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_a_request_wrote_and_the_disk_did_not_take_is_told(disk, name):
+def test_a_failed_write_of_a_request_is_an_error(disk, name):
     busy, server = disk
     one = server.create()
     count = live(server)
     with at_work(server):
         busy.touch()
-        asked = WRITES[name](server, one)
+        writing = WRITES[name](server, one)
         time.sleep(0.2)
         busy.write_text("fail")
-        asked.join(SECONDS)
+        writing.join(SECONDS)
         busy.unlink()
-        if name == "delete":  # the box is gone whatever the disk does, and its row says so later
-            assert asked.answer.status in (204, 500), asked.answer
+        if name == "delete":  # the box ends whatever the disk does, and its row is written later
+            assert writing.answer.status in (204, 500), writing.answer
             eventually(lambda: server.ask("GET", f"/sessions/{one}").status == 410 or
                        server.ask("GET", f"/sessions/{one}").json["state"] != "live")
         else:
-            assert asked.answer.status == 500, asked.answer
-            assert asked.answer.code == "internal"
+            assert writing.answer.status == 500, writing.answer
+            assert writing.answer.code == "internal"
             assert server.execute(one, "print(7)")["stdout"] == "7\n"
     if name in ("create", "once"):
-        # Nor is there one of which nobody knows; `at_work` has opened one.
+        # No session exists that no client knows; `at_work` has opened one.
         eventually(lambda: live(server) == count + 1)

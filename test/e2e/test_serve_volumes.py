@@ -51,7 +51,7 @@ def test_a_volume_is_made_listed_shown_and_removed(server):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "..", ".a", "vol_a", "-", "ä", "a" * 64, "a\n", 5, None])
-def test_names_that_no_volume_has(server, name):
+def test_invalid_names(server, name):
     answer = server.ask("POST", "/volumes", {"name": name})
     assert (answer.status, answer.code) == (400, "invalid"), answer
     assert server.ask("GET", "/volumes").json["volumes"] == []
@@ -95,7 +95,7 @@ def test_files_without_a_session(server):
     eventually(lambda: server.ask("GET", "/volumes/shared").json["entries"] == 2)
 
 
-def test_sessions_share_it_and_it_outlives_them(server):
+def test_sessions_share_a_volume_that_outlives_them(server):
     volume(server)
     one = server.create(volumes=[{"volume": "shared", "path": "/mnt/here"}])
     other = server.create(volumes=[{"volume": "shared", "read_only": True}])
@@ -120,7 +120,7 @@ def test_sessions_share_it_and_it_outlives_them(server):
     assert server.ask("DELETE", "/volumes/shared").status == 200
 
 
-def test_it_is_there_after_a_restart(server):
+def test_a_volume_exists_after_a_restart(server):
     volume(server)
     put(server, "shared", "a", b"kept")
     session = server.create(volumes=[{"volume": "shared", "path": "/mnt/v"}])
@@ -168,7 +168,7 @@ def test_four_in_a_session(server):
     assert run(server, session, "import os; print(sorted(n for n in os.listdir('/mnt') if n[0] == 'm'))") == "['m0', 'm1', 'm2', 'm3']\n"
 
 
-def test_nothing_leads_out_of_it(server):
+def test_nothing_leads_out_of_a_volume(server):
     secret = server.reckon.state / "secret"
     secret.write_text("the daemon's")
     volume(server)
@@ -204,7 +204,7 @@ open('/mnt/v/real/file', 'w').write('mine')
     assert run(server, session, "print(open('/mnt/v/link').read())") == "mine\n"
 
 
-def test_another_tenant_has_no_part_in_it(server):
+def test_other_tenants_have_no_access(server):
     made = volume(server)
     other, theirs = server.newcomer("other")
     theirs = bearer(theirs)
@@ -257,12 +257,12 @@ def ended(server, session):
 
 @pytest.mark.parametrize("code, why", [
     ("open('/mnt/v/big', 'wb').write(b'x' * (3 << 20))", "max-volume"),
-    # Folders that nobody may look into count all the same.
+    # Folders without read permission count, too.
     ("import os; os.mkdir('/mnt/v/d'); open('/mnt/v/d/big', 'wb').write(b'x' * (3 << 20)); os.chmod('/mnt/v/d', 0)",
      "max-volume"),
     ("import os\nos.chdir('/mnt/v')\nfor i in range(70):\n    os.mkdir('d')\n    os.chdir('d')\n", "64 folders"),
 ], ids=["bytes", "closed", "depth"])
-def test_who_writes_too_much_is_ended(reckon, code, why):
+def test_a_session_that_writes_too_much_ends(reckon, code, why):
     with Server(reckon, "--max-volume", "1M") as server:
         made = volume(server)
         assert made["limit_bytes"] == 1 << 20
@@ -285,7 +285,7 @@ def test_who_writes_too_much_is_ended(reckon, code, why):
         assert run(server, again, "import os; print(os.listdir('/mnt/v'))") == "[]\n"
 
 
-def test_it_counts_in_the_tenants_quota(server):
+def test_volumes_count_in_the_tenants_quota(server):
     theirs = bearer(server.newcomer("small", disk_bytes=1 << 20)[1])
     assert server.ask("POST", "/volumes", {"name": "a"}, theirs).status == 201
     too_large = server.ask("PUT", "/volumes/a/files/x", b"x" * (2 << 20), theirs)
@@ -296,7 +296,7 @@ def test_it_counts_in_the_tenants_quota(server):
     eventually(lambda: server.ask("PUT", "/volumes/a/files/y", b"x" * (900 << 10), theirs).status == 201)
 
 
-def test_what_a_key_may(server):
+def test_scopes(server):
     volume(server)
     key = server.ask("POST", "/keys", {"name": "r", "scopes": ["read", "sessions"]}).json["key"]
     reader = {"Authorization": f"Bearer {key}"}
@@ -309,7 +309,7 @@ def test_what_a_key_may(server):
         assert (answer.status, answer.code) == (403, "scope_missing"), (method, path)
 
 
-def test_a_content_that_is_missing_is_told(server):
+def test_missing_content_is_reported(server):
     made = volume(server)
     (server.reckon.state / "volumes" / made["id"]).rmdir()
     answer = server.ask("POST", "/sessions", {"volumes": [{"volume": "shared"}]})

@@ -1,8 +1,8 @@
 """`reckon serve` whose warden a service manager starts in a control group of its own.
 
-The manager is this test: like systemd it has the daemon in a group, ends all that is in the group
-when the daemon ends, and starts the next one in the same group. tools/package-test does it with
-systemd.
+This test is the manager: like systemd it runs the daemon in a group, ends every process of the
+group when the daemon ends, and starts the next daemon in the same group. tools/package-test does it
+with systemd.
 """
 import contextlib
 import os
@@ -43,19 +43,20 @@ class Group:
         return found
 
     def end(self):
-        """Ends whatever is in it, and runs ExecStopPost=, as systemd does when a main process ended."""
+        """End every process of the group, and run ExecStopPost=, as systemd does when a main
+        process has ended."""
         def is_empty():
             for pid in self.pids():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            if self.pids():  # what a dead warden had frozen
+            if self.pids():  # processes that a dead warden had frozen
                 subprocess.run([self.sweeper, "--sweep"], check=False)
             return not self.pids()
         eventually(is_empty)
 
     @contextlib.contextmanager
     def entered(self):
-        """What is started meanwhile is born in it."""
+        """Processes that are started meanwhile are born in the group."""
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
         try:
             yield
@@ -135,7 +136,7 @@ def service(reckon, group, path):
 
 
 def again(server, group, number):
-    """The service ends by this signal, and systemd starts it again."""
+    """The service ends by this signal, and its manager starts it again."""
     server.stop(number)
     group.end()
     assert not group.pids()
@@ -156,7 +157,7 @@ def test_kernels_outlive_the_group_of_the_daemon(reckon, groups, manager):
         assert len(manager.started) == 1 and "will not outlive" not in server.log()
 
 
-def test_a_warden_that_ends_is_asked_for_again(reckon, groups, manager):
+def test_a_warden_that_ends_is_requested_again(reckon, groups, manager):
     with service(reckon, groups[0], manager.path) as server:
         session = server.create()
         ok(server.execute(session, "x = 1"))
@@ -168,8 +169,8 @@ def test_a_warden_that_ends_is_asked_for_again(reckon, groups, manager):
 
 
 @pytest.mark.parametrize("path", ["/nonexistent/manager.sock", "/etc/passwd", "relative"])
-def test_without_a_manager_the_warden_is_where_the_daemon_is(reckon, groups, path):
-    """Then its boxes end with the service; the log says so, and the record does."""
+def test_without_a_manager_the_warden_is_in_the_daemons_group(reckon, groups, path):
+    """Then its boxes end with the service; the log and the record say so."""
     with service(reckon, groups[0], path) as server:
         session = server.create()
         ok(server.execute(session, "x = 1"))
@@ -180,8 +181,8 @@ def test_without_a_manager_the_warden_is_where_the_daemon_is(reckon, groups, pat
         assert ok(record) == "False\n" and len(lost(record)) == 1
 
 
-def test_nothing_frozen_is_left_by_a_stop(reckon, groups, manager):
-    """With v1 what is frozen does not die of SIGKILL: the unit's ExecStopPost= ends it."""
+def test_a_stop_leaves_no_frozen_process(reckon, groups, manager):
+    """With cgroup v1, SIGKILL does not end frozen processes: the unit's ExecStopPost= does."""
     with service(reckon, groups[0], manager.path) as server:
         session = server.create()
         ok(server.execute(session, "import subprocess\nx = 1\n"
@@ -204,7 +205,7 @@ def test_nothing_frozen_is_left_by_a_stop(reckon, groups, manager):
         assert ok(record) == "False\n" and len(lost(record)) == 1
 
 
-def test_a_sweep_leaves_who_lives_alone(reckon, groups, manager):
+def test_a_sweep_does_not_touch_live_boxes(reckon, groups, manager):
     with service(reckon, groups[0], manager.path) as server:
         session = server.create()
         ok(server.execute(session, "x = 1"))

@@ -52,7 +52,7 @@ class Watch:
         return lines["event"], data.get("path"), data.get("kind"), data.get("from")
 
     def until(self, *wanted):
-        """Events up to this one, it included."""
+        """Events up to and including this one."""
         found = []
         while not found or found[-1][:len(wanted)] != wanted:
             found.append(self.next())
@@ -74,7 +74,7 @@ def test_each_kind(server, session):
     assert ("attrib", "a", "file", None) in found
 
 
-def test_what_a_client_puts_is_seen_once_whole(server, session):
+def test_an_upload_is_seen_when_it_is_complete(server, session):
     watch = Watch(server, session)
     server.ask("PUT", f"/sessions/{session}/files/data.csv", b"a,b\n")
     found = watch.until("create", "data.csv")
@@ -97,7 +97,7 @@ def test_folders_below(server, session):
     assert below.until("remove", "deep")[0] == ("create", "deep/x", "file", None)
 
 
-def test_a_folder_that_goes(server, session):
+def test_a_watched_folder_is_removed(server, session):
     server.execute(session, "import os; os.mkdir('d')")
     watch = Watch(server, session, "path=d")
     server.execute(session, "os.rmdir('d')")
@@ -111,7 +111,7 @@ def test_a_folder_that_goes(server, session):
     watch.until("create", "x")
 
 
-def test_a_connection_that_broke_goes_on(server, session):
+def test_a_broken_connection_continues_after_its_last_event(server, session):
     watch = Watch(server, session)
     server.execute(session, "open('a', 'w').close()")
     watch.until("create", "a")
@@ -141,10 +141,10 @@ def flood():
 threading.Thread(target=flood, daemon=True).start()"""
 
 
-def test_more_than_can_be_told(server, session):
+def test_more_events_than_the_buffers_have_room_for(server, session):
     watch = Watch(server, session)
     assert server.execute(session, FLOOD)["status"] == "ok"
-    os.kill(server.process.pid, signal.SIGSTOP)  # whoever reads it is slower than the box, then
+    os.kill(server.process.pid, signal.SIGSTOP)  # so that the daemon reads more slowly than the box writes
     time.sleep(4)
     os.kill(server.process.pid, signal.SIGCONT)
     found = [watch.next()]
@@ -160,7 +160,7 @@ def test_folders_are_bounded(server, session):
     assert server.ask("GET", "/health").status == 200
 
 
-def test_a_tree_that_is_moved_in_does_not_hold_the_daemon(server, session):
+def test_a_tree_that_is_moved_in_does_not_block_the_daemon(server, session):
     server.execute(session, "import os\nos.mkdir('/tmp/t')\n"
                    "for i in range(30):\n os.mkdir(f'/mnt/data/d{i}')\n"
                    " for j in range(500): open(f'/mnt/data/d{i}/{j}', 'w').close()\nos.mkdir('in')")
@@ -170,7 +170,7 @@ def test_a_tree_that_is_moved_in_does_not_hold_the_daemon(server, session):
     assert ("rename", "in/d29", "folder", "d29") in watch.until("create", "end")
 
 
-def test_names_that_are_no_text(server, session):
+def test_names_that_are_not_plain_text(server, session):
     watch = Watch(server, session)
     server.execute(session, r"open(b'/mnt/data/\xff\n\"x', 'w').close(); open('end', 'w').close()")
     assert watch.until("create", "end")[0][1] == '?\n"x'
@@ -185,7 +185,7 @@ def test_bounds_of_a_session(server, session):
 
 
 def test_bounds_of_a_folder(server, session):
-    """So many clients follow one folder; the next is told that it is busy, and the others go on."""
+    """64 clients follow one folder; one more gets an error, and the others continue."""
     held = [Watch(server, session) for _ in range(64)]  # WATCH_WAITERS_MAX
     more = Watch(server, session)
     assert more.next()[0] == "failed" and "too many clients" in more.latest["error"]["message"]
@@ -196,7 +196,7 @@ def test_bounds_of_a_folder(server, session):
 @pytest.mark.parametrize("query,status", [
     ("path=../x", 400), ("path=/etc", 400), ("path=nothing", 404), ("path=link", 404),
     ("path=file", 404), ("recursive=2", 400), ("path=", 400)])
-def test_what_cannot_be_watched(server, session, query, status):
+def test_invalid_paths(server, session, query, status):
     server.execute(session, "import os; os.symlink('/etc', 'link'); open('file', 'w').close()")
     answer = server.ask("GET", f"/sessions/{session}/watch?{query}")
     assert answer.status in (status, 400, 403, 404) and answer.status < 500, answer
@@ -211,8 +211,8 @@ def test_the_session_ends(server):
     assert watch.response.read() == b""
 
 
-def test_nothing_is_left(server):
-    """Watches go with their sessions."""
+def test_watches_end_with_their_sessions(server):
+    """No inotify instance is left over."""
     pid = server.process.pid
 
     def instances():

@@ -1,6 +1,7 @@
-"""WebSocket: the same events as SSE, with a real client, and whatever a hostile one may send.
+"""WebSocket: the same events as SSE, with a real client, and with frames that a hostile one may
+send.
 
-Right clients are `websockets` (PyPI); the wrong frames are made by hand, see RFC 6455 §5.
+Valid clients are `websockets` (PyPI); the invalid frames are made by hand, see RFC 6455 §5.
 """
 import base64
 import contextlib
@@ -72,7 +73,7 @@ def test_events_come_as_messages(server, session):
         line[7:] for line in stream.splitlines() if line.startswith("event: ")]
 
 
-def test_events_go_on_behind_an_id(server, session):
+def test_events_continue_after_an_id(server, session):
     execution = start(server, session, COUNT)
     with connect(events_url(server, session, execution),
                  additional_headers=key_of(server)) as first:
@@ -105,7 +106,7 @@ def test_a_socket_that_is_refused_gets_an_error(server, session, headers, status
     assert json.loads(refused.value.response.body)["error"]["code"]
 
 
-def test_what_cannot_be_followed_is_an_error_before_the_socket(server, session):
+def test_an_unknown_execution_is_an_error_before_the_upgrade(server, session):
     with pytest.raises(InvalidStatus) as refused, \
             connect(events_url(server, session, "ex_0000000000000000000000000000"),
                     additional_headers=key_of(server)):
@@ -113,7 +114,7 @@ def test_what_cannot_be_followed_is_an_error_before_the_socket(server, session):
     assert refused.value.response.status_code in (400, 404)
 
 
-def test_an_old_version_is_told_which_is_spoken(server, session):
+def test_an_old_version_gets_the_supported_one(server, session):
     execution = start(server, session, "1")
     answer = server.ask("GET", f"/sessions/{session}/executions/{execution}/events", headers={
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "8",
@@ -125,7 +126,7 @@ def test_an_old_version_is_told_which_is_spoken(server, session):
 # ---- by hand ------------------------------------------------------------------------------------
 
 class Raw:
-    """A socket behind its handshake, for frames of any kind."""
+    """A socket after its handshake, for frames of any kind."""
 
     def __init__(self, server, path):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
@@ -174,7 +175,7 @@ class Raw:
         return head[0] & 0xf, self.file.read(size)
 
     def close_code(self):
-        """Of the close that ends it; None: without one."""
+        """The code of the close frame; None without one."""
         code = None
         with contextlib.suppress(ConnectionResetError):
             while (frame := self.receive()) is not None:
@@ -185,7 +186,7 @@ class Raw:
 
 @pytest.fixture(name="quiet")
 def follow_silence(server, session):
-    """A socket of an execution that says nothing."""
+    """A socket that follows an execution without output."""
     execution = start(server, session, "import time; time.sleep(60)")
     with Raw(server, f"/sessions/{session}/executions/{execution}/events?after=1000") as raw:
         yield raw
@@ -228,16 +229,16 @@ def test_a_message_in_pieces_with_a_ping_between_is_one(quiet):
     ({"opcode": 2, "payload": b"x", "length": 1 << 40}, 1009),
     ({"opcode": 2, "length": 4097}, 1009),
     ({"opcode": 2, "length": (1 << 64) - 1}, 1005)], ids=str)
-def test_a_wrong_frame_ends_it_with_its_code(quiet, frame, code):
-    """1005: a close without a code, which is what wslay says of a frame that cannot be one."""
+def test_an_invalid_frame_closes_with_its_code(quiet, frame, code):
+    """1005 is a close without a code, which wslay sends for a frame that is impossible."""
     started = time.monotonic()
     quiet.send(**frame)
     assert quiet.close_code() == code
     assert time.monotonic() - started < 15  # not at the ping, which comes after 30 s
 
 
-def test_a_head_in_pieces_is_a_head(quiet):
-    """What it announces counts, wherever the network cuts it, behind frames that are right."""
+def test_a_frame_head_in_pieces(quiet):
+    """The announced length counts, wherever the network cuts the head, also after valid frames."""
     quiet.send(9, b"x" * 125)
     quiet.send(2, b"x" * 4096, fin=False)
     for byte in b"\x80\xfe" + struct.pack(">H", 200) + b"mask":
@@ -255,7 +256,8 @@ def test_a_head_in_pieces_is_a_head(quiet):
     (1, [b"\xe2", b"\x82", b"\xac"], None)],
     ids=["too many", "too long", "half a character", "no text", "as long as may be", "a character cut"])
 def test_a_message_in_pieces(quiet, opcode, pieces, code):
-    """All of it has one bound, and text is judged across its pieces; a ping may stand between them."""
+    """The limit applies to the whole message, and text is validated across its pieces; a ping may
+    come between them."""
     for at, piece in enumerate(pieces):
         quiet.send(0 if at > 0 else opcode, piece, fin=at == len(pieces) - 1)
         if at == 0:
@@ -298,7 +300,7 @@ def test_many_small_pieces_take_no_more_room_than_their_bytes(server, session):
 
 
 def test_a_flood_of_pings_without_a_reader_costs_nothing(server, quiet):
-    """Whoever takes no pongs is read no further: the process does not grow with what is sent."""
+    """The front reads no further from a client that takes no pongs, so its memory does not grow."""
     front = server.front()
     before = int(open(f"/proc/{front}/statm").read().split()[1])
     quiet.socket.settimeout(2)
@@ -324,7 +326,7 @@ def test_many_idle_sockets(server, session):
         assert {raw.close_code() for raw in raws} == {1000}
 
 
-def test_a_reader_that_goes_away_ends_nothing(server, session):
+def test_disconnect_ends_nothing(server, session):
     execution = start(server, session, "import time; time.sleep(60)")
     with Raw(server, f"/sessions/{session}/executions/{execution}/events"):
         pass

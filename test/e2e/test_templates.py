@@ -1,4 +1,4 @@
-"""reckon template: what is built from wheels that the test makes itself, and how sessions see it."""
+"""reckon template: builds from wheels that the test makes itself, and their use in sessions."""
 import base64
 import functools
 import hashlib
@@ -96,7 +96,7 @@ def add(own, templates, name, *options, lock=None, **more):
 
 @pytest.fixture
 def tiny(own, templates):
-    """`reckon` with the template `tiny`, made by the first test that asks for it."""
+    """`reckon` with the template `tiny`, made by the first test that requests it."""
     if not (templates.path / "tiny").exists():
         add(own, templates, "tiny", "--preload", "tiny,tiny.when", "--env", "TINY=a b=c",
             "--memory", "300M").expect(0)
@@ -104,7 +104,8 @@ def tiny(own, templates):
 
 
 def until_warm(own, name, module):
-    """The first session of a template may come from a zygote that preloaded nothing yet."""
+    """The first session of a template may come from a zygote that has not preloaded anything
+    yet."""
     code = f"import sys; print({module!r} in sys.modules)"
     while own("run", "-t", name, "-c", code).expect(0).out != "True\n":
         pass
@@ -140,7 +141,7 @@ def test_add_list_and_remove(own, templates):
     ("add", "x", "--requirements", "/dev/null", "--preload", "a;b"),
     ("add", "x", "--from", "nosuch", "--requirements", "/dev/null"),
 ])
-def test_a_wrong_name_or_option_is_2_and_makes_nothing(own, templates, arguments):
+def test_a_wrong_name_or_option_exits_with_2_and_makes_nothing(own, templates, arguments):
     before = templates.names()
     done = own("template", *arguments).expect(2)
     assert done.out == "" and done.err.startswith("reckon-template: ")
@@ -148,7 +149,7 @@ def test_a_wrong_name_or_option_is_2_and_makes_nothing(own, templates, arguments
 
 
 @pytest.mark.one_user
-def test_an_unknown_template_names_a_way_out(own):
+def test_an_unknown_template_error_has_a_remedy(own):
     err = own("run", "-t", "nosuch", "-c", "1").expect(2).err
     assert "reckon template ls" in err and "reckon template add" in err
 
@@ -173,7 +174,7 @@ def test_from_another_template(tiny, templates):
     tiny("template", "rm", "more").expect(0)
 
 
-# ---- what must not get in ---------------------------------------------------------------------
+# ---- packages that are refused, builds that fail ----------------------------------------------
 
 def test_a_requirement_without_a_hash_is_refused(own, templates):
     before = templates.names()
@@ -213,8 +214,8 @@ def test_a_source_archive_is_refused(own, templates):
     assert templates.names() == before
 
 
-def test_a_killed_build_is_in_nobodys_way(own, templates):
-    """Killed at the moment when its packages are installed: pip waits for a pipe."""
+def test_a_killed_build_does_not_block_the_next_one(own, templates):
+    """The build is killed while pip installs packages: pip waits for a pipe."""
     pipe = own.cwd / "slow" / "tiny-1.0-py3-none-any.whl"
     pipe.parent.mkdir()
     own.user.own(pipe.parent)
@@ -247,7 +248,7 @@ def test_a_failed_change_keeps_what_was_there(tiny, templates):
 
 
 def test_a_build_of_what_did_not_change_starts_no_python(own, templates):
-    """A python3 that fails whoever starts it stands where the real one is looked for."""
+    """A python3 that always fails replaces the real one."""
     own("template", "build", "python").expect(0)
     real = pathlib.Path(PYTHON).resolve().name
     stub = own.file(real, "#!/bin/sh\necho started >&2\nexit 9\n")
@@ -257,7 +258,7 @@ def test_a_build_of_what_did_not_change_starts_no_python(own, templates):
     stubbed = {"RECKON_PYTHON": str(stub), "PATH": f"{own.cwd}:{own.env['PATH']}"}
     done = own("template", "build", "python", env=stubbed).expect(0)
     assert (done.out, done.err) == ("python: up to date\n", "")
-    # The stub does what it is for: a real build notices it.
+    # Check of the stub: a real build notices it.
     assert "started" in own("template", "build", "--force", "python", env=stubbed).expect(1).err
     assert own("template", "build", "python").expect(0).out == "python: up to date\n"
 
@@ -295,7 +296,7 @@ def test_verify_and_run_refuse_a_thread_that_came_later(own, templates):
         pass  # served by the bare interpreter while the other one warms up
     assert done.status != 1 and done.out == ""
     assert re.search(r"module ticking started thread '\S+'", done.err)
-    # In a cell the same module is welcome.
+    # In a cell the same module is allowed.
     ini.write_text(text)
     done = own("run", "-t", "later", "-c", "import ticking, threading",
                "-c", "[t.name for t in threading.enumerate()].count('ticker')")
@@ -354,7 +355,8 @@ print([os.path.join(path, name) for path in folders for name in os.listdir(path)
 
 
 def test_modules_of_the_workspace_come_first(tiny):
-    """As in Jupyter, before the template's packages; what the kernel has imported stays what it is."""
+    """As in Jupyter, they come before the template's packages; what the kernel has imported does
+    not change."""
     for name in "helper.py", "random.py", "tiny.py":
         tiny.file(name, f"where = {name!r}\n")
     code = """
@@ -384,7 +386,7 @@ except OSError:
     assert tiny("run", "-t", "tiny", "-c", code).expect(0).out == "True\n" * 4
 
 
-def test_no_file_holds_a_path_of_the_build(tiny, templates):
+def test_no_file_contains_a_path_of_the_build(tiny, templates):
     tree = templates.path / "tiny/tree"
     found = [str(path.relative_to(tree)) for path in tree.rglob("*")
              if path.is_file() and not path.is_symlink()
@@ -419,8 +421,9 @@ def test_every_package_of_data_imports_in_one_session(reckon):
     assert (record["stdout"], record["stderr"]) == ("all of them\n", "")
 
 
-# What the hosted interpreters say that they have, less what needs a program of the host or a GPU
-# (pdf2image, pdfkit, tabula-py, pylatex, tensorflow): share/templates/data_hints.py answers these.
+# Packages that hosted interpreters document, except those that need a program of the host or a GPU
+# (pdf2image, pdfkit, tabula-py, pylatex, tensorflow): share/templates/data_hints.py has hints for
+# these.
 HOSTED = """
 attrs chess contourpy cv2 dateutil docx faker fpdf geopandas imageio img2pdf jinja2 joblib
 jsonschema jsonschema_specifications lxml matplotlib mpmath numpy openpyxl packaging pandas
@@ -429,7 +432,8 @@ reportlab scipy seaborn setuptools six skimage sklearn statsmodels striprtf symp
 toolz tqdm xlrd xlsxwriter
 """.split()
 
-# What is easily there and does not work: data files, native parts, other packages that it needs.
+# Packages that may import and still not work: data files, native parts, other packages that they
+# need.
 USED = {
     "faker": "import faker; faker.Faker.seed(1); assert faker.Faker('de_DE').name()",
     "setuptools": "import setuptools; assert len(setuptools.find_packages('/opt')) >= 0",
@@ -477,7 +481,7 @@ def test_data_has_what_hosted_interpreters_have(tried, name):
 
 
 @pytest.mark.one_user
-def test_what_data_has_not_is_answered(reckon):
+def test_hints_for_packages_that_data_does_not_have(reckon):
     for name, instead in (("pdf2image", "pypdfium2"), ("pdfkit", "fpdf2"), ("tabula", "pdfplumber"),
                           ("pylatex", "reportlab"), ("tensorflow", "sklearn")):
         hints = reckon.record(f"import {name}", "-t", "data")["error"]["hints"]

@@ -1,11 +1,11 @@
-"""Bounds of template.ini at their edges: what is past one is refused by its line, and not left out."""
+"""Limits of template.ini at their edges: a line beyond a limit is refused, and not left out."""
 import pytest
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
 def modules(n):
-    """Names of so many characters in all, in lines that the reader takes whole."""
+    """Module names of `n` characters in all, in lines that the reader takes whole."""
     names = ["m" * 99] * (n // 100) + (["m" * (n % 100)] if n % 100 else [])
     assert len(",".join(names)) == n
     return "[preload]\n" + "".join(f"modules = {name}\n" for name in names)

@@ -1,4 +1,4 @@
-"""What commands show in terminals: figures, how far something is, colours; and what dumb ones get."""
+"""Output of commands in terminals: figures, progress, colours; and in dumb terminals."""
 import re
 
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from reckon_cli import parse_json
 from terminal import Terminal
 
-pytestmark = pytest.mark.one_user  # what a terminal shows is the same for each
+pytestmark = pytest.mark.one_user  # the output is the same for each user
 
 PICTURE = ("import base64\nclass Picture:\n    def _repr_png_(self):\n        return base64.b64decode('"
            "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARwzEcQCukw/x0F8jngAAAABJ"
@@ -38,7 +38,7 @@ def test_run_in_a_session_shows_figures(private):
 
 
 def test_no_color_and_dumb_terminals_have_no_colours(reckon):
-    """The code's own colours too; a pipe gets what the code wrote."""
+    """This includes colours in the output of code; a pipe gets that output unchanged."""
     code = ("import sys; esc = chr(27); print(f'{esc}[31mred{esc}[0m')\n"
             "print(f'{esc}[1merr', file=sys.stderr); 1/0")
     assert "\x1b[31mred" in sees(reckon, "run", "-t", "python", "-c", code)[1]
@@ -52,7 +52,7 @@ def test_no_color_and_dumb_terminals_have_no_colours(reckon):
 
 @pytest.mark.parametrize("env", PLAIN)
 def test_commands_draw_without_colours(private, env):
-    """Tables, checks, help, and what is told of a repl's cell."""
+    """Tables, checks, logs and help."""
     private("run", "-s", "x", "-t", "python", "-c", "1").expect(0)
     for args in (("doctor",), ("session", "ls"), ("files", "ls"), ("logs",), ("ps",), ("models",),
                  ("daemon", "status"), ("template", "ls"), ("--help",), ("run", "--help")):
@@ -62,7 +62,7 @@ def test_commands_draw_without_colours(private, env):
             assert "\x1b" not in seen, (args, seen)
 
 
-def test_put_and_get_show_how_far_they_are(private):
+def test_put_and_get_show_their_progress(private):
     big = private.cwd / "big.bin"
     with open(big, "wb") as file:
         file.truncate(300 * 2**20)
@@ -75,5 +75,5 @@ def test_put_and_get_show_how_far_they_are(private):
     status, seen = sees(private, "files", "get", "-f", "-s", "x", "big.bin", "-o", "back.bin")
     assert status == 0 and "B/s" in seen
     assert parse_json(private("files", "ls", "--json").stdout)[0]["size"] == 300 * 2**20
-    # To a pipe nothing is told.
+    # A pipe gets no progress.
     assert private("files", "put", "-s", "x", "big.bin").expect(0).err == ""
